@@ -1,0 +1,66 @@
+// What an operator sees. Read by the host compiler, nvcc and NVRTC.
+#pragma once
+
+#include "task_abi.h"
+
+namespace gpuos {
+
+// The tile that an operator is asked to run. Argument 0 is the output, then
+// come the inputs, then the scalars.
+struct Task {
+  const u64* args;
+  const void* state;  // of the slot; only the host's interpreter uses it
+  u32 count;          // elements
+
+  template <typename T>
+  GPUOS_DEVICE T* pointer(u32 index) const {
+    return reinterpret_cast<T*>(args[index]);
+  }
+
+  template <typename T>
+  GPUOS_DEVICE T scalar(u32 index) const {
+    T value;
+    __builtin_memcpy(&value, &args[index], sizeof(T));
+    return value;
+  }
+};
+
+// Where this lane stands among the lanes that run the task together. On the
+// host one thread runs a task alone.
+struct Lane {
+#if defined(__CUDACC__)
+  GPUOS_DEVICE u32 index() const { return threadIdx.x; }
+  GPUOS_DEVICE u32 count() const { return blockDim.x; }
+  GPUOS_DEVICE void barrier() const { __syncthreads(); }
+#else
+  static constexpr u32 index() { return 0; }
+  static constexpr u32 count() { return 1; }
+  static constexpr void barrier() {}
+#endif
+};
+
+using OpFn = void (*)(Task task, Lane lane);
+
+// Defines an operator and exports the typed pointer by which it is found:
+//   GPUOS_OPERATOR(twice) {
+//     float* out = task.pointer<float>(0);
+//     const float* in = task.pointer<const float>(1);
+//     for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+//       out[i] = 2 * in[i];
+//   }
+#define GPUOS_OPERATOR(name)                                             \
+  extern "C" GPUOS_DEVICE void gpuos_op_##name(gpuos::Task task,         \
+                                               gpuos::Lane lane);        \
+  extern "C" {                                                           \
+  GPUOS_ENTRY gpuos::OpFn gpuos_entry_##name = gpuos_op_##name;          \
+  }                                                                      \
+  extern "C" GPUOS_DEVICE void gpuos_op_##name(                          \
+      [[maybe_unused]] gpuos::Task task, [[maybe_unused]] gpuos::Lane lane)
+
+#if defined(__CUDACC__)
+#define GPUOS_ENTRY __device__
+#else
+#define GPUOS_ENTRY __attribute__((visibility("default")))
+#endif
+
+}  // namespace gpuos

@@ -1,0 +1,70 @@
+// The layouts that the host, the worker and every operator share. Read by the
+// host compiler, nvcc and NVRTC. A change here bumps kAbiVersion.
+#pragma once
+
+#if defined(__CUDACC__)
+#define GPUOS_DEVICE __device__
+#define GPUOS_EXPORT extern "C" __device__
+#else
+#define GPUOS_DEVICE
+#define GPUOS_EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+
+namespace gpuos {
+
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+namespace abi {
+
+constexpr u32 kAbiVersion = 1;
+constexpr u32 kInlineArgs = 4;       // arguments that fit a descriptor
+constexpr u32 kMaxArgs = 16;         // output, inputs and scalars together
+constexpr u32 kSlots = 1024;         // operators loaded at the same time
+constexpr u32 kMaxTileElems = 1u << 31;
+constexpr u32 kLaunchDescriptors = 56;  // that fit a launch's parameters
+
+enum Flags : u16 {
+  kArgsInBlock = 1,  // args[0] is the number of arguments; they lie in the
+                     // argument block of the same ring slot
+  kTraced = 2,       // the worker marks `started` before it runs the task
+  kJoin = 4,         // no operator: wait for the batches listed in `args`
+};
+
+// What a descriptor says; 48 bytes.
+struct Payload {
+  u16 op;             // slot in the operator table
+  u16 flags;          // Flags
+  u32 count;          // elements of this tile
+  u64 args[kInlineArgs];
+  u16 batch_offset;   // this position minus the batch's first
+  u16 batch_size;     // tasks in the batch
+  u16 wait_distance;  // this position minus the first of the batch to wait
+                      // for; 0: nothing to wait for
+  u16 joined;         // kJoin: how many u16 distances lie in `args`
+};
+static_assert(sizeof(Payload) == 48, "a descriptor carries 12 words");
+
+constexpr u32 kMaxJoined = kInlineArgs * sizeof(u64) / sizeof(u16);
+
+// A payload in a ring slot: four chunks of 16 bytes, each three payload words
+// and the lap tag. A chunk is stored and loaded whole, so a slot whose four
+// tags are right is complete; no flag beside it is needed.
+struct alignas(64) Descriptor {
+  u32 words[16];
+};
+static_assert(sizeof(Descriptor) == 64, "one cache line");
+
+// Lap tag of a position; never 0, so zeroed memory is an empty ring.
+GPUOS_DEVICE inline u32 lap_tag(u64 position, u32 capacity) {
+  return static_cast<u32>(position / capacity) + 1;
+}
+
+struct alignas(128) ArgBlock {
+  u64 args[kMaxArgs];
+};
+static_assert(sizeof(ArgBlock) == 128, "sixteen arguments");
+
+}  // namespace abi
+}  // namespace gpuos

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace gpuos {
+
+/// A text file of cpp/device/ as it was when the library was built.
+struct EmbeddedFile {
+  std::string_view name;  // "operator.h"
+  std::string_view text;
+};
+
+/// Every file of cpp/device/.
+std::span<const EmbeddedFile> embedded_files();
+
+/// The device-linked fat image that nvcc made; empty without nvcc.
+std::string_view embedded_worker_image();
+
+/// The same as relocatable PTX, one text for each translation unit; empty
+/// without nvcc.
+std::span<const std::string_view> embedded_worker_ptx();
+
+}  // namespace gpuos

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/dtype.h"
+#include "gpuos/operator.h"
+
+namespace gpuos {
+
+struct ExpressionNode;  // private to cpp/expression
+
+/// A parsed "o = alpha * x + y".
+struct Expression {
+  std::string output;
+  std::vector<std::string> inputs;  // in order of first use
+  std::vector<Parameter> params;    // as declared
+  std::shared_ptr<const ExpressionNode> root;
+};
+
+/// Throws: InvalidArgument with the column and what was expected.
+Expression parse_expression(std::string_view text,
+                            std::span<const Parameter> params);
+
+/// Device and host source: one GPUOS_OPERATOR(`entry`) for `dtype` buffers.
+std::string expression_source(const Expression& expression, DType dtype,
+                              std::string_view entry);
+
+}  // namespace gpuos

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace gpuos {
+
+/// One thing that gpuos looked for on this machine.
+struct Finding {
+  std::string what;     // "driver", "device 0", "nvrtc", "nvjitlink", "compiler", "worker image"
+  bool found = false;
+  std::string version;  // empty if unknown
+  std::string where;    // a path, or empty
+  std::string hint;     // what to install when it is missing
+};
+
+/// What was found where, and what to install. Never throws for a missing part.
+std::vector<Finding> diagnose();
+
+}  // namespace gpuos

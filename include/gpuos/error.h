@@ -1,0 +1,74 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace gpuos {
+
+/// The caller broke a documented rule. Nothing was queued.
+class InvalidArgument : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// Base of everything that is not the caller's fault.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The backend, or something that it needs, is not on this machine.
+/// The message says what to install.
+class BackendUnavailable : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A driver call failed.
+class CudaError : public Error {
+ public:
+  CudaError(int code, std::string call, const std::string& message)
+      : Error(message), code_(code), call_(std::move(call)) {}
+  int code() const noexcept { return code_; }
+  const std::string& call() const noexcept { return call_; }
+
+ private:
+  int code_;
+  std::string call_;
+};
+
+/// Operator source did not compile, link or fit. `log()` is the compiler's.
+class CompileError : public Error {
+ public:
+  CompileError(const std::string& message, std::string log)
+      : Error(message), log_(std::move(log)) {}
+  const std::string& log() const noexcept { return log_; }
+
+ private:
+  std::string log_;
+};
+
+/// A task failed while it ran; `operator_name()` says in which operator.
+class TaskError : public Error {
+ public:
+  TaskError(std::string operator_name, const std::string& message)
+      : Error(message), operator_name_(std::move(operator_name)) {}
+  const std::string& operator_name() const noexcept { return operator_name_; }
+
+ private:
+  std::string operator_name_;
+};
+
+/// The runtime was closed.
+class QueueClosed : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A deadline passed before the thing that was waited for happened.
+class Timeout : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/dtype.h"
+
+namespace gpuos {
+
+/// A scalar that an operator takes by value.
+struct Parameter {
+  std::string name;
+  DType dtype = DType::Float32;
+};
+
+/// What Runtime::define() and Runtime::replace() take: an expression or a
+/// whole operator, never both.
+struct OperatorDefinition {
+  std::string name;
+  /// "o = alpha * x + y": elementwise; names that are neither `params` nor
+  /// functions are inputs, in order of first use.
+  std::string expression;
+  /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
+  std::string source;
+  std::vector<Parameter> params;
+  /// Element types of the buffers. An expression is instantiated once for
+  /// each; a whole operator has exactly one.
+  std::vector<DType> dtypes{DType::Float32};
+  /// Whole operators only: how many input buffers; -1 accepts any number.
+  int inputs = -1;
+  /// Whole operators only. True: element i of the output depends on element i
+  /// of each input, shapes must agree and a large task may be split into
+  /// tiles. False: any shapes, one worker runs the whole task.
+  bool elementwise = true;
+};
+
+struct OperatorRecord;  // private
+
+/// A defined operator. A cheap handle; copies mean the same operator.
+class Operator {
+ public:
+  Operator() = default;
+  explicit Operator(std::shared_ptr<OperatorRecord> record)
+      : record_(std::move(record)) {}
+
+  const std::string& name() const;
+  /// False for a default-made handle and after undefine().
+  bool is_defined() const noexcept;
+  const std::shared_ptr<OperatorRecord>& record() const noexcept {
+    return record_;
+  }
+
+ private:
+  std::shared_ptr<OperatorRecord> record_;
+};
+
+/// A name that points at an operator; switch_to() and rollback() are one
+/// store. Tasks submitted before the store run the operator that they were
+/// submitted with.
+class Alias {
+ public:
+  Alias() = default;
+  explicit Alias(std::shared_ptr<OperatorRecord> record)
+      : record_(std::move(record)) {}
+
+  const std::string& name() const;
+  Operator target() const;
+  /// Throws: InvalidArgument if `target` takes other arguments or is gone.
+  void switch_to(const Operator& target);
+  /// Back to the target before the last switch_to().
+  /// Throws: InvalidArgument if there is none.
+  void rollback();
+  /// The alias as an operator, for submit().
+  Operator as_operator() const { return Operator(record_); }
+
+ private:
+  std::shared_ptr<OperatorRecord> record_;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/error.h"
+#include "gpuos/operator.h"
+#include "gpuos/options.h"
+#include "gpuos/scalar.h"
+#include "gpuos/stats.h"
+#include "gpuos/tensor_view.h"
+#include "gpuos/ticket.h"
+
+namespace gpuos {
+
+/// A stream of the caller, as the driver's handle. Empty: the runtime's own.
+struct Stream {
+  void* handle = nullptr;
+  bool is_named = false;
+
+  Stream() = default;
+  /// `cuda_stream` is a CUstream or cudaStream_t; null is the legacy default
+  /// stream.
+  explicit Stream(void* cuda_stream) : handle(cuda_stream), is_named(true) {}
+};
+
+/// One argument of many tasks: an address for each task, or a base address and
+/// a step.
+struct Column {
+  const std::uint64_t* addresses = nullptr;  // one a task, or null
+  std::uint64_t base = 0;                    // used when `addresses` is null
+  std::int64_t step_bytes = 0;
+
+  std::uint64_t at(std::size_t i) const noexcept {
+    return addresses != nullptr
+               ? addresses[i]
+               : base + i * static_cast<std::uint64_t>(step_bytes);
+  }
+};
+
+/// Many tasks of one operator, declared independent of each other.
+struct ManyTasks {
+  std::size_t tasks = 0;
+  DType dtype = DType::Float32;
+  Column out;
+  std::vector<Column> inputs;
+  std::vector<Scalar> params;             // the same for all tasks
+  const std::int64_t* sizes = nullptr;    // elements of each task, or null
+  std::int64_t size = 0;                  // used when `sizes` is null
+};
+
+/// Memory of the runtime's backend. Freed when the last copy is gone and the
+/// tasks submitted until then are done.
+using Buffer = std::shared_ptr<void>;
+
+/// Feeds tiny operations to workers and waits for them.
+///
+/// Order: tasks behave as if they ran one after the other in the order of
+/// submission.
+/// Threads: everything from any thread. close() once.
+/// Lifetime: the destructor closes quietly and never throws.
+class Runtime {
+ public:
+  /// Throws: InvalidArgument, BackendUnavailable, CudaError.
+  explicit Runtime(RuntimeOptions options = {});
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// Queue one task.
+  /// Throws: InvalidArgument, QueueClosed, TaskError if the runtime is dead,
+  /// Timeout if the queue stays full for `submit_timeout`.
+  Ticket submit(const Operator& op, std::span<const TensorView> inputs,
+                const TensorView& out, std::span<const Scalar> params = {},
+                Stream stream = {});
+  Ticket submit(std::string_view op, std::initializer_list<TensorView> inputs,
+                const TensorView& out,
+                std::initializer_list<Scalar> params = {});
+  Ticket submit(const Operator& op, std::initializer_list<TensorView> inputs,
+                const TensorView& out,
+                std::initializer_list<Scalar> params = {});
+
+  /// Queue many tasks of one operator that are independent of each other. As a
+  /// whole they run after earlier tasks whose memory meets theirs; the memory
+  /// of an argument counts as one range from its lowest to its highest address.
+  /// With a named stream they are launched before this returns.
+  Ticket submit_many(const Operator& op, const ManyTasks& many,
+                     Stream stream = {});
+
+  /// Launch what waits for a burst, in every stream or in the one named.
+  void flush();
+  void flush(Stream stream);
+
+  /// Whether the ticket's tasks are done. Throws: TaskError.
+  bool is_done(const Ticket& ticket);
+  /// Wait; return whether it was done in time. Throws: TaskError.
+  bool wait(const Ticket& ticket, std::chrono::nanoseconds timeout);
+  /// Wait for everything submitted so far. Throws: TaskError.
+  bool synchronize(std::chrono::nanoseconds timeout);
+  /// Wait for the pending tasks that read or write these bytes.
+  bool wait_for_memory(const void* data, std::size_t bytes,
+                       std::chrono::nanoseconds timeout);
+
+  /// Compile, link, check and load an operator.
+  /// Throws: InvalidArgument (name taken, bad expression), CompileError,
+  /// BackendUnavailable.
+  Operator define(const OperatorDefinition& definition);
+  /// Give `op` a new body. Tasks submitted before run the old one; a failure
+  /// leaves the old one working.
+  void replace(const Operator& op, const OperatorDefinition& definition);
+  /// Forget `op`; its code is unloaded when its last task is done.
+  void undefine(const Operator& op);
+  /// A name for `target` that can be switched. Throws: InvalidArgument.
+  Alias alias(std::string_view name, const Operator& target);
+  /// Throws: InvalidArgument with the names there are.
+  Operator find(std::string_view name) const;
+  std::vector<std::string> operator_names() const;
+
+  /// Throws: CudaError, std::bad_alloc.
+  Buffer allocate(std::size_t bytes);
+  /// Copies wait for the pending tasks that they would race with.
+  void copy_to_device(void* to, const void* from, std::size_t bytes);
+  void copy_to_host(void* to, const void* from, std::size_t bytes);
+
+  /// Run what is pending, stop the workers and report what went wrong.
+  void close();
+  bool is_closed() const noexcept;
+
+  const RuntimeOptions& options() const noexcept;
+  /// "host" or "cuda".
+  std::string_view backend() const noexcept;
+  Stats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuos
