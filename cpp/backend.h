@@ -1,0 +1,135 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "expression/expression.h"
+#include "gpuos/operator.h"
+#include "gpuos/options.h"
+#include "gpuos/runtime.h"
+#include "gpuos/stats.h"
+#include "queue/hazards.h"
+#include "queue/ring.h"
+
+namespace gpuos {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Where a task goes: a ring, and for bursts the stream of the launch.
+struct Route {
+  std::uint32_t ring = 0;
+  void* stream = nullptr;
+};
+
+/// Places of a ring that were taken for the tasks of one submission.
+struct Place {
+  std::uint64_t first = 0;        // position of the first task
+  std::uint64_t batch_begin = 0;  // of the batch that the tasks belong to
+  std::uint32_t batch_size = 0;   // 0: not known yet, the launch will say it
+};
+
+/// What has to happen before a task that meets earlier batches may be queued.
+struct Order {
+  /// The caller must wait for this one first, without the submit lock.
+  std::optional<BatchRef> wait_on_host;
+  /// Batches of the task's own ring that its descriptor must name.
+  std::array<std::uint64_t, HazardTable::kMaxConflicts> begins{};
+  std::size_t count = 0;
+};
+
+/// One definition, ready to be built for one dtype.
+struct OperatorBuild {
+  const OperatorDefinition& definition;
+  const Expression* expression;  // null: a whole operator
+  DType dtype;
+  std::uint32_t slot;
+};
+
+/// Something that runs tasks. Both implementations obey one contract
+/// (tests/cpp/runtime_contract_test.cpp).
+///
+/// Lifetime: the destructor stops the workers; it never throws.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const noexcept = 0;
+
+  /// All rings; a Route's and a Ticket's `ring` is an index here.
+  virtual std::span<Ring* const> rings() noexcept = 0;
+
+  // ---- The way of a task. The submit lock is held; nothing blocks.
+
+  /// Which ring a submission goes to. Throws: InvalidArgument for a stream
+  /// that the backend cannot serve.
+  virtual Route route(const Stream& stream) = 0;
+  /// How tasks of `route` come after `earlier`; launches or records events
+  /// where that is needed.
+  virtual Order order(const Route& route,
+                      std::span<const BatchRef> earlier) = 0;
+  /// Take places for `tasks` tasks (at most Ring::max_batch()). Empty: the
+  /// ring is full.
+  virtual std::optional<Place> reserve(const Route& route,
+                                       std::uint32_t tasks) = 0;
+  /// The descriptors of `place` are written.
+  virtual void publish(const Route& route, const Place& place,
+                       std::uint32_t tasks) = 0;
+  /// A whole-source task is at `position`; the watchdog looks after it.
+  virtual void watch(const Route& route, std::uint64_t position,
+                     std::uint64_t batch_begin,
+                     const std::string& operator_name) = 0;
+  /// Launch what waits for a burst; null: in every stream.
+  virtual void flush(const Stream* only) = 0;
+  /// Makes sure that the batch will run without another call.
+  virtual void ensure_running(const BatchRef& batch) = 0;
+
+  /// Elements of one tile of a task with `elems` elements of `elem_bytes`.
+  virtual std::uint64_t tile_elems(std::uint64_t elems,
+                                   std::size_t elem_bytes) const noexcept = 0;
+
+  // ---- Waiting. No lock is held.
+
+  /// Passes time until a batch may have finished, but not past `deadline`.
+  /// `turn` counts the calls of one wait, from 0.
+  virtual void pause(const BatchRef& batch, std::uint64_t turn,
+                     Deadline deadline) = 0;
+  /// Throws: TaskError if the batch failed or the backend is dead.
+  virtual void check(const BatchRef& batch) = 0;
+  /// Throws: TaskError if the backend is dead, or for a failure that no
+  /// check() has reported.
+  virtual void check_all() = 0;
+
+  // ---- Operators. No lock is held.
+
+  /// Build and load; all or nothing. Throws: CompileError, BackendUnavailable.
+  virtual void load(std::span<const OperatorBuild> builds) = 0;
+  /// The slots are not used by any pending task any more.
+  virtual void unload(std::span<const std::uint32_t> slots) noexcept = 0;
+
+  // ---- Memory. No lock is held.
+
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void deallocate(void* data) noexcept = 0;
+  virtual void copy_to_device(void* to, const void* from,
+                              std::size_t bytes) = 0;
+  virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
+
+  virtual void fill_stats(Stats& stats) const = 0;
+  /// Stop taking tasks and stop the workers. Everything pending was waited
+  /// for, or the backend is dead. Throws what has not been reported.
+  virtual void stop() = 0;
+};
+
+/// Throws: BackendUnavailable, CudaError.
+std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options);
+std::unique_ptr<Backend> make_cuda_backend(const RuntimeOptions& options,
+                                           std::mutex& submit_mutex);
+
+}  // namespace gpuos

@@ -1,0 +1,60 @@
+// What a launch of the worker kernel is given.
+#pragma once
+
+#include "operator.h"
+
+namespace gpuos {
+namespace abi {
+
+// One ring, by the addresses that the device uses.
+struct Queue {
+  const Descriptor* descriptors;  // host memory
+  const ArgBlock* arg_blocks;     // host memory, one for each place
+  u32* done;     // host memory: lap tag of the last batch that began here and
+                 // is finished
+  u32* started;  // host memory: lap tag of the last traced task begun here
+  u32* counts;   // device memory: finished tasks of the batch that began here
+  u32* flags;    // device memory: like `done`, for workers that wait
+  u32 capacity;  // a power of two
+  u32 reserved;
+};
+
+// Survives residencies; device memory. The lines are apart because all
+// workers read `park` and `ticket` while others write the next.
+struct ResidencyState {
+  alignas(128) u64 ticket;  // next position to claim
+  alignas(128) u64 park;    // residencies up to this number must leave
+  alignas(128) u64 left;    // workers that have left, over all residencies
+};
+
+enum Mode : u32 {
+  kResident,    // claim positions of the ring one by one and stay
+  kRingBurst,   // run positions [begin, end) of the ring and leave
+  kInlineBurst  // run `inline_count` descriptors of the parameters and leave
+};
+
+struct Launch {
+  Queue queue;
+  const OpFn* table;
+  u32 mode;
+
+  // kResident
+  u32 inline_count;  // kInlineBurst
+  ResidencyState* state;
+  u64* claims;  // device memory, one a worker: claimed position + 1, or 0
+  u64* left;    // host memory: number of the last residency that has left
+  u64 residency;
+  u64 linger_ns;
+  u64 lease_ns;
+
+  // Bursts. The batch is the whole range; without `signal` it has no
+  // completion, because a captured launch may run again at any time.
+  u64 begin;
+  u64 end;
+  u64 signal;
+  Descriptor descriptors[kLaunchDescriptors];
+};
+static_assert(sizeof(Launch) <= 4096, "the smallest parameter limit");
+
+}  // namespace abi
+}  // namespace gpuos

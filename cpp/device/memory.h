@@ -1,0 +1,80 @@
+// Loads, stores and fences with a scope. docs/memory_model.md holds the
+// argument; each use names its partner.
+#pragma once
+
+#include "task_abi.h"
+
+namespace gpuos {
+
+struct Chunk {
+  u32 words[4];
+};
+
+// 16 bytes of host memory that the host writes while we poll.
+__device__ inline Chunk load_chunk_sys(const void* from) {
+  Chunk c;
+  asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(c.words[0]), "=r"(c.words[1]), "=r"(c.words[2]),
+                 "=r"(c.words[3])
+               : "l"(from)
+               : "memory");
+  return c;
+}
+
+__device__ inline u64 load_relaxed_sys(const u64* from) {
+  u64 value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"
+               : "=l"(value)
+               : "l"(from)
+               : "memory");
+  return value;
+}
+
+__device__ inline u64 load_relaxed(const u64* from) {
+  u64 value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+               : "=l"(value)
+               : "l"(from)
+               : "memory");
+  return value;
+}
+
+__device__ inline u32 load_acquire(const u32* from) {
+  u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+               : "=r"(value)
+               : "l"(from)
+               : "memory");
+  return value;
+}
+
+__device__ inline void store_relaxed(u32* to, u32 value) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(value)
+               : "memory");
+}
+
+__device__ inline void store_relaxed_sys(u32* to, u32 value) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value)
+               : "memory");
+}
+
+__device__ inline void store_relaxed_sys(u64* to, u64 value) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value)
+               : "memory");
+}
+
+__device__ inline void fence_gpu() {
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+__device__ inline void fence_sys() {
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+__device__ inline u64 now_ns() {
+  u64 value;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value));
+  return value;
+}
+
+}  // namespace gpuos

@@ -1,0 +1,310 @@
+// The worker kernel: one block is one worker. Built by nvcc ahead of time and
+// by NVRTC at run time.
+#include "launch.h"
+#include "memory.h"
+
+namespace gpuos {
+namespace {
+
+using abi::Launch;
+using abi::Payload;
+using abi::Queue;
+
+constexpr u32 kAllLanes = 0xffffffffu;
+// The lane of warp 0 that watches for a reason to leave.
+constexpr u32 kWatchLane = 4;
+
+// Shared memory of a worker.
+struct Work {
+  Payload payload;
+  u64 args[abi::kMaxArgs];
+  u32 leave;
+};
+
+__device__ u32 place_of(const Queue& queue, u64 position) {
+  return static_cast<u32>(position) & (queue.capacity - 1);
+}
+
+// Lane k of warp 0 puts chunk k's three payload words in place.
+__device__ void store_chunk(Work& work, u32 lane, const Chunk& chunk) {
+  u32* words = reinterpret_cast<u32*>(&work.payload) + 3 * lane;
+  words[0] = chunk.words[0];
+  words[1] = chunk.words[1];
+  words[2] = chunk.words[2];
+}
+
+// Warp 0 fetches the arguments that did not fit the descriptor.
+__device__ void load_arg_block(Work& work, const abi::ArgBlock* block) {
+  if (!(work.payload.flags & abi::kArgsInBlock)) return;
+  const u32 count = static_cast<u32>(work.payload.args[0]);
+  if (threadIdx.x < count && threadIdx.x < abi::kMaxArgs)
+    work.args[threadIdx.x] = load_relaxed_sys(block->args + threadIdx.x);
+}
+
+// All threads of the worker.
+__device__ void run_task(const Launch& launch, const Work& work) {
+  const Payload& payload = work.payload;
+  if (payload.flags & abi::kJoin) return;
+  const Task task{
+      payload.flags & abi::kArgsInBlock ? work.args : payload.args, nullptr,
+      payload.count};
+  launch.table[payload.op](task, Lane{});
+}
+
+// Thread 0, after a barrier that follows the last task: tell the host and
+// workers that wait. `finished` of the batch's `size` tasks were ours.
+__device__ void finish_tasks(const Queue& queue, u64 begin, u32 finished,
+                             u32 size) {
+  const u32 place = place_of(queue, begin);
+  // Releases what the block wrote; pairs with the same fence of the worker
+  // that finds itself last.
+  fence_gpu();
+  if (finished < size) {
+    if (atomicAdd(queue.counts + place, finished) + finished != size) return;
+    // Nobody counts here again before the host has seen `done`.
+    queue.counts[place] = 0;
+  }
+  const u32 tag = abi::lap_tag(begin, queue.capacity);
+  // Pairs with the acquire load in Ring::is_done() and in is_finished().
+  fence_sys();
+  store_relaxed(queue.flags + place, tag);
+  store_relaxed_sys(queue.done + place, tag);
+}
+
+// Pairs with the store in finish_tasks().
+__device__ bool is_finished(const Queue& queue, u64 begin) {
+  const u32 flag = load_acquire(queue.flags + place_of(queue, begin));
+  return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity)) >= 0;
+}
+
+// Why a resident worker leaves; only the watch lane's copy is alive.
+class Watch {
+ public:
+  __device__ explicit Watch(const Launch& launch)
+      : launch_(launch), start_(now_ns()), idle_since_(start_) {}
+
+  __device__ bool must_leave() {
+    if (load_relaxed(&launch_.state->park) >= launch_.residency) return true;
+    const u64 now = now_ns();
+    // Every task that any worker takes moves the ticket.
+    const u64 ticket = load_relaxed(&launch_.state->ticket);
+    if (ticket != ticket_) {
+      ticket_ = ticket;
+      idle_since_ = now;
+    }
+    if (now - start_ < launch_.lease_ns &&
+        now - idle_since_ < launch_.linger_ns)
+      return false;
+    // One leaves, so all must: a position is run by the worker that claimed it.
+    atomicMax(&launch_.state->park, launch_.residency);
+    return true;
+  }
+
+ private:
+  const Launch& launch_;
+  u64 start_;
+  u64 idle_since_;
+  u64 ticket_ = 0;
+};
+
+// Warp 0: wait until the descriptor of `position` is there. False: leave.
+__device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
+                           u64 position) {
+  const Queue& queue = launch.queue;
+  const u32 lane = threadIdx.x;
+  const u32 tag = abi::lap_tag(position, queue.capacity);
+  const char* descriptor = reinterpret_cast<const char*>(
+      queue.descriptors + place_of(queue, position));
+  for (;;) {
+    Chunk chunk{{0, 0, 0, tag}};
+    // Pairs with the 16-byte stores in Ring::write().
+    if (lane < 4) chunk = load_chunk_sys(descriptor + 16 * lane);
+    const bool leave = lane == kWatchLane && watch.must_leave();
+    const bool there = __all_sync(kAllLanes, chunk.words[3] == tag);
+    if (__any_sync(kAllLanes, leave)) return false;
+    if (!there) continue;
+    if (lane < 4) store_chunk(work, lane, chunk);
+    // What the task reads may have been written by the host, a copy or another
+    // kernel since this multiprocessor last cached it.
+    fence_gpu();
+    __syncwarp();
+    return true;
+  }
+}
+
+// Warp 0: wait for the batches that the task comes after. False: leave.
+__device__ bool await_batches(const Launch& launch, Watch& watch,
+                              const Work& work, u64 position) {
+  const Payload& payload = work.payload;
+  const u32 lane = threadIdx.x;
+  u32 distance = 0;
+  if (payload.flags & abi::kJoin) {
+    if (lane < payload.joined)
+      distance = reinterpret_cast<const u16*>(payload.args)[lane];
+  } else if (lane == 0) {
+    distance = payload.wait_distance;
+  }
+  while (!__all_sync(kAllLanes, distance == 0)) {
+    if (distance != 0 && is_finished(launch.queue, position - distance))
+      distance = 0;
+    const bool leave = lane == kWatchLane && watch.must_leave();
+    if (__any_sync(kAllLanes, leave)) return false;
+  }
+  return true;
+}
+
+__device__ void stay(const Launch& launch, Work& work) {
+  const bool is_first_warp = threadIdx.x < 32;
+  Watch watch(launch);
+  u64 position = 0;
+  if (threadIdx.x == 0) {
+    const u64 claim = launch.claims[blockIdx.x];
+    launch.claims[blockIdx.x] = 0;
+    position = claim != 0 ? claim - 1 : atomicAdd(&launch.state->ticket, 1ull);
+  }
+  if (is_first_warp) position = __shfl_sync(kAllLanes, position, 0);
+  for (;;) {
+    u64 next = 0;
+    if (is_first_warp) {
+      const bool stays = await_task(launch, watch, work, position) &&
+                         await_batches(launch, watch, work, position);
+      if (stays) {
+        const u32 place = place_of(launch.queue, position);
+        load_arg_block(work, launch.queue.arg_blocks + place);
+        if (threadIdx.x == 0) {
+          // The answer is needed only after the task.
+          next = atomicAdd(&launch.state->ticket, 1ull);
+          if (work.payload.flags & abi::kTraced)
+            store_relaxed_sys(launch.queue.started + place,
+                              abi::lap_tag(position, launch.queue.capacity));
+        }
+      }
+      if (threadIdx.x == 0) work.leave = !stays;
+    }
+    __syncthreads();
+    if (work.leave) break;
+    const u32 batch_offset = work.payload.batch_offset;
+    const u32 batch_size = work.payload.batch_size;
+    run_task(launch, work);
+    __syncthreads();
+    if (threadIdx.x == 0)
+      finish_tasks(launch.queue, position - batch_offset, 1, batch_size);
+    if (is_first_warp) position = __shfl_sync(kAllLanes, next, 0);
+  }
+  if (threadIdx.x != 0) return;
+  launch.claims[blockIdx.x] = position + 1;
+  // Pairs with the same fence of the worker that leaves last.
+  fence_gpu();
+  if (atomicAdd(&launch.state->left, 1ull) + 1 == launch.residency * gridDim.x) {
+    // Pairs with the acquire load in Residency::has_left().
+    fence_sys();
+    store_relaxed_sys(launch.left, launch.residency);
+  }
+}
+
+// Warp 0: the descriptor of the burst's task `index`, from the ring.
+__device__ Chunk load_burst_chunk(const Launch& launch, u64 position) {
+  Chunk chunk{};
+  if (threadIdx.x < 4 && position < launch.end)
+    chunk = load_chunk_sys(
+        reinterpret_cast<const char*>(launch.queue.descriptors +
+                                      place_of(launch.queue, position)) +
+        16 * threadIdx.x);
+  return chunk;
+}
+
+__device__ void finish_burst(const Launch& launch, u32 finished, u32 size) {
+  __syncthreads();
+  if (threadIdx.x == 0 && launch.signal != 0)
+    finish_tasks(launch.queue, launch.begin, finished, size);
+}
+
+__device__ void run_ring_burst(const Launch& launch, Work& work) {
+  const bool is_first_warp = threadIdx.x < 32;
+  Chunk chunk{};
+  u64 position = launch.begin + blockIdx.x;
+  if (is_first_warp) chunk = load_burst_chunk(launch, position);
+  u32 finished = 0;
+  for (; position < launch.end; position += gridDim.x, ++finished) {
+    if (is_first_warp) {
+      if (threadIdx.x < 4) store_chunk(work, threadIdx.x, chunk);
+      __syncwarp();
+      const u32 place = place_of(launch.queue, position);
+      load_arg_block(work, launch.queue.arg_blocks + place);
+      if (threadIdx.x == 0 && (work.payload.flags & abi::kTraced))
+        store_relaxed_sys(launch.queue.started + place,
+                          abi::lap_tag(position, launch.queue.capacity));
+      // Arrives while the task runs.
+      chunk = load_burst_chunk(launch, position + gridDim.x);
+    }
+    __syncthreads();
+    run_task(launch, work);
+    __syncthreads();
+  }
+  finish_burst(launch, finished, static_cast<u32>(launch.end - launch.begin));
+}
+
+__device__ void run_inline_burst(const Launch& launch, Work& work) {
+  u32 finished = 0;
+  for (u32 i = blockIdx.x; i < launch.inline_count;
+       i += gridDim.x, ++finished) {
+    if (threadIdx.x < 4) {
+      const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
+      store_chunk(work, threadIdx.x, Chunk{{words[0], words[1], words[2], 0}});
+    }
+    __syncthreads();
+    if (work.payload.flags & abi::kArgsInBlock) {
+      // They follow the tasks, two places each; args[1] says where.
+      const u64* args = reinterpret_cast<const u64*>(
+          launch.descriptors + static_cast<u32>(work.payload.args[1]));
+      if (threadIdx.x < abi::kMaxArgs) work.args[threadIdx.x] = args[threadIdx.x];
+      __syncthreads();
+    }
+    if (threadIdx.x == 0 && launch.signal != 0 &&
+        (work.payload.flags & abi::kTraced)) {
+      const u64 position = launch.begin + i;
+      store_relaxed_sys(
+          launch.queue.started + place_of(launch.queue, position),
+          abi::lap_tag(position, launch.queue.capacity));
+    }
+    run_task(launch, work);
+    __syncthreads();
+  }
+  finish_burst(launch, finished, launch.inline_count);
+}
+
+}  // namespace
+}  // namespace gpuos
+
+extern "C" __global__ void __launch_bounds__(256, 4)
+    gpuos_worker(const __grid_constant__ gpuos::abi::Launch launch) {
+  __shared__ gpuos::Work work;
+  switch (launch.mode) {
+    case gpuos::abi::kResident:
+      gpuos::stay(launch, work);
+      break;
+    case gpuos::abi::kRingBurst:
+      gpuos::run_ring_burst(launch, work);
+      break;
+    default:
+      gpuos::run_inline_burst(launch, work);
+  }
+}
+
+// The operators' budget. A link raises the kernel to what the largest function
+// whose address is taken needs, and an operator that is loaded later must not
+// need more than the kernel has. This one keeps so many values alive that it
+// needs every register that the compile's --maxrregcount leaves it, 64: what
+// four workers of 256 threads a multiprocessor leave each thread. Never called.
+extern "C" __device__ void gpuos_budget_anchor(gpuos::Task task, gpuos::Lane) {
+  constexpr gpuos::u32 kLive = 64;
+  volatile gpuos::u32* words = task.pointer<volatile gpuos::u32>(0);
+  gpuos::u32 live[kLive];
+#pragma unroll
+  for (gpuos::u32 i = 0; i < kLive; ++i) live[i] = words[i];
+#pragma unroll
+  for (gpuos::u32 i = 0; i < kLive; ++i) words[kLive - i] = live[i];
+}
+extern "C" {
+__device__ gpuos::OpFn gpuos_budget_anchor_entry = gpuos_budget_anchor;
+}

@@ -1,0 +1,90 @@
+#include "queue/hazards.h"
+
+#include <algorithm>
+
+namespace gpuos {
+
+HazardTable::HazardTable(std::size_t capacity)
+    : entries_(capacity), mask_(capacity - 1), pages_(kBuckets) {}
+
+bool HazardTable::is_large(const Access& access) noexcept {
+  return ((access.high - 1) >> kPageBits) - (access.low >> kPageBits) >=
+         kPagesCounted;
+}
+
+std::size_t HazardTable::bucket_of(std::uint64_t page) noexcept {
+  return (page ^ (page >> 13)) & (kBuckets - 1);
+}
+
+void HazardTable::count_pages(const Access& access, int by) noexcept {
+  if (is_large(access)) {
+    large_ += static_cast<std::size_t>(by);
+    return;
+  }
+  const std::uint64_t last = (access.high - 1) >> kPageBits;
+  for (std::uint64_t page = access.low >> kPageBits; page <= last; ++page) {
+    std::uint16_t& count = pages_[bucket_of(page)];
+    count = static_cast<std::uint16_t>(count + by);
+  }
+}
+
+bool HazardTable::may_conflict(const Access& access) const noexcept {
+  if (large_ != 0 || is_large(access)) return true;
+  const std::uint64_t last = (access.high - 1) >> kPageBits;
+  for (std::uint64_t page = access.low >> kPageBits; page <= last; ++page) {
+    if (pages_[bucket_of(page)] != 0) return true;
+  }
+  return false;
+}
+
+void HazardTable::search(const Access& access, Conflicts& found) const {
+  for (std::uint64_t i = last_; i != first_; --i) {
+    const Entry& entry = entries_[(i - 1) & mask_];
+    const bool meets = entry.access.low < access.high &&
+                       access.low < entry.access.high;
+    if (!meets || !(access.writes || entry.access.writes)) continue;
+    const auto end = found.batches.begin() + found.count;
+    if (std::find(found.batches.begin(), end, entry.batch) == end) {
+      if (found.count == kMaxConflicts) {
+        found.overflow = true;
+        return;
+      }
+      found.batches[found.count++] = entry.batch;
+    }
+    const bool covers = entry.access.writes &&
+                        entry.access.low <= access.low &&
+                        access.high <= entry.access.high;
+    if (covers) return;  // it waits for everything older that we meet
+  }
+}
+
+HazardTable::Conflicts HazardTable::find(
+    std::span<const Access> accesses) const {
+  Conflicts found;
+  if (is_empty()) return found;
+  for (const Access& access : accesses) {
+    if (may_conflict(access)) search(access, found);
+  }
+  return found;
+}
+
+bool HazardTable::add(std::span<const Access> accesses,
+                      const BatchRef& batch) {
+  if (last_ - first_ + accesses.size() > entries_.size()) return false;
+  for (const Access& access : accesses) {
+    entries_[last_++ & mask_] = {access, batch};
+    count_pages(access, 1);
+  }
+  return true;
+}
+
+void HazardTable::prune(std::span<const Ring* const> rings) {
+  while (first_ != last_) {
+    const Entry& entry = entries_[first_ & mask_];
+    if (!rings[entry.batch.ring]->is_done(entry.batch.begin)) return;
+    count_pages(entry.access, -1);
+    ++first_;
+  }
+}
+
+}  // namespace gpuos

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "queue/ring.h"
+
+namespace gpuos {
+
+/// Bytes [low, high) that a task reads or writes.
+struct Access {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  bool writes = false;
+};
+
+/// A batch that is pending somewhere.
+struct BatchRef {
+  std::uint32_t ring = 0;
+  std::uint64_t begin = 0;
+  void* stream = nullptr;  // of a burst
+
+  friend bool operator==(const BatchRef&, const BatchRef&) = default;
+};
+
+/// Which pending batches a new task must come after.
+///
+/// Bounded: nothing is allocated after construction.
+/// Threads: the submit lock.
+class HazardTable {
+ public:
+  static constexpr std::size_t kMaxConflicts = abi::kMaxJoined;
+
+  /// `capacity` accesses; a power of two.
+  explicit HazardTable(std::size_t capacity = 4096);
+
+  struct Conflicts {
+    std::array<BatchRef, kMaxConflicts> batches;
+    std::size_t count = 0;
+    bool overflow = false;  // there are more
+    std::span<const BatchRef> view() const { return {batches.data(), count}; }
+  };
+
+  /// The newest batches that `accesses` must wait for. Older ones are left out
+  /// when a batch that is named already waits for them.
+  Conflicts find(std::span<const Access> accesses) const;
+
+  /// False: no room; prune() first.
+  bool add(std::span<const Access> accesses, const BatchRef& batch);
+
+  /// Drops entries of batches that are done, oldest first.
+  void prune(std::span<const Ring* const> rings);
+
+  bool is_empty() const noexcept { return first_ == last_; }
+  /// The oldest entry's batch; the table must not be empty.
+  const BatchRef& oldest() const { return entries_[first_ & mask_].batch; }
+
+ private:
+  struct Entry {
+    Access access;
+    BatchRef batch;
+  };
+
+  // Pages that pending accesses touch, counted by hash: a task whose pages are
+  // all free meets nobody, and the table is not searched.
+  static constexpr std::size_t kPageBits = 12;
+  static constexpr std::uint64_t kPagesCounted = 16;  // of a larger access: none
+  static constexpr std::size_t kBuckets = 1 << 13;
+
+  static bool is_large(const Access& access) noexcept;
+  static std::size_t bucket_of(std::uint64_t page) noexcept;
+  void count_pages(const Access& access, int by) noexcept;
+  bool may_conflict(const Access& access) const noexcept;
+  void search(const Access& access, Conflicts& found) const;
+
+  std::vector<Entry> entries_;
+  std::uint64_t mask_;
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+  std::vector<std::uint16_t> pages_;
+  std::size_t large_ = 0;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,43 @@
+#include "queue/ring.h"
+
+namespace gpuos {
+
+Ring::Ring(RingMemory memory, std::uint32_t capacity,
+           std::uint64_t first_position)
+    : memory_(memory),
+      capacity_(capacity),
+      head_(first_position),
+      completed_(first_position),
+      sizes_(capacity) {}
+
+std::optional<std::uint64_t> Ring::open_batch(std::uint32_t tasks) {
+  const std::uint64_t begin = head();
+  if (begin + tasks - completed() > capacity_) {
+    advance();
+    if (begin + tasks - completed() > capacity_) return std::nullopt;
+  }
+  sizes_[place_of(begin)] = tasks;
+  head_.store(begin + tasks, std::memory_order_release);
+  return begin;
+}
+
+bool Ring::extend_batch(std::uint64_t begin, std::uint32_t tasks) {
+  const std::uint64_t end = head();
+  if (end + tasks - completed() > capacity_) {
+    advance();
+    if (end + tasks - completed() > capacity_) return false;
+  }
+  sizes_[place_of(begin)] += tasks;
+  head_.store(end + tasks, std::memory_order_release);
+  return true;
+}
+
+void Ring::advance() noexcept {
+  std::uint64_t position = completed();
+  const std::uint64_t end = head();
+  while (position != end && is_done(position))
+    position += sizes_[place_of(position)];
+  completed_.store(position, std::memory_order_release);
+}
+
+}  // namespace gpuos

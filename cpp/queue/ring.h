@@ -1,0 +1,133 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "device/task_abi.h"
+
+namespace gpuos {
+
+/// Memory of a ring, by the host's addresses; zeroed; one entry a place.
+struct RingMemory {
+  abi::Descriptor* descriptors = nullptr;
+  abi::ArgBlock* arg_blocks = nullptr;
+  std::uint32_t* done = nullptr;
+  std::uint32_t* started = nullptr;
+};
+
+/// The producers' side of a queue: which positions are taken, written, done.
+///
+/// Threads: what changes the ring needs the submit lock; is_done(), head() and
+/// completed() do not.
+class Ring {
+ public:
+  /// Tasks in one batch, at most.
+  static std::uint32_t max_batch(std::uint32_t capacity) { return capacity / 4; }
+
+  /// `first_position` is 0 except in tests of the wrap-around.
+  Ring(RingMemory memory, std::uint32_t capacity,
+       std::uint64_t first_position = 0);
+
+  std::uint32_t capacity() const noexcept { return capacity_; }
+  std::uint32_t max_batch() const noexcept { return max_batch(capacity_); }
+  std::uint32_t place_of(std::uint64_t position) const noexcept {
+    return static_cast<std::uint32_t>(position) & (capacity_ - 1);
+  }
+  std::uint32_t tag_of(std::uint64_t position) const noexcept {
+    return abi::lap_tag(position, capacity_);
+  }
+
+  /// One past the last position that was given out.
+  std::uint64_t head() const noexcept {
+    return head_.load(std::memory_order_acquire);
+  }
+  /// Every batch that began before this position is done.
+  std::uint64_t completed() const noexcept {
+    return completed_.load(std::memory_order_acquire);
+  }
+
+  /// Takes `tasks` places as one batch and returns its first position; empty
+  /// when there is no room. Only positions that were given out are written.
+  std::optional<std::uint64_t> open_batch(std::uint32_t tasks);
+
+  /// Lengthens the newest batch, which must not have been handed to a worker.
+  bool extend_batch(std::uint64_t begin, std::uint32_t tasks);
+
+  /// Puts the descriptor of `position` in place. On the resident ring a worker
+  /// may take it at once.
+  void write(std::uint64_t position, const abi::Payload& payload) noexcept;
+
+  abi::ArgBlock& arg_block(std::uint64_t position) noexcept {
+    return memory_.arg_blocks[place_of(position)];
+  }
+  const abi::Descriptor& descriptor(std::uint64_t position) const noexcept {
+    return memory_.descriptors[place_of(position)];
+  }
+
+  /// Whether the batch that began at `begin` is finished; its results are then
+  /// visible to this thread.
+  bool is_done(std::uint64_t begin) const noexcept {
+    // Pairs with the store to `done` in finish_tasks() of worker.cu and in
+    // HostBackend.
+    const std::uint32_t done =
+        std::atomic_ref(memory_.done[place_of(begin)])
+            .load(std::memory_order_acquire);
+    return static_cast<std::int32_t>(done - tag_of(begin)) >= 0;
+  }
+
+  /// Whether a traced task at `position` has been started.
+  bool is_started(std::uint64_t position) const noexcept {
+    return std::atomic_ref(memory_.started[place_of(position)])
+               .load(std::memory_order_relaxed) == tag_of(position);
+  }
+
+  /// Moves completed() over every batch that is done.
+  void advance() noexcept;
+
+ private:
+  RingMemory memory_;
+  std::uint32_t capacity_;
+  std::atomic<std::uint64_t> head_;
+  std::atomic<std::uint64_t> completed_;
+  std::vector<std::uint32_t> sizes_;  // of the batch that begins at a place
+};
+
+inline void Ring::write(std::uint64_t position,
+                        const abi::Payload& payload) noexcept {
+  const std::uint32_t place = place_of(position);
+  const std::uint32_t tag = tag_of(position);
+  std::uint32_t words[12];
+  std::memcpy(words, &payload, sizeof(words));
+  std::uint32_t* to = memory_.descriptors[place].words;
+  // Tags 0 to 2 are for readers that load 16 bytes at a time; the last one is
+  // a release for those that cannot.
+#if defined(__SSE2__)
+  auto* chunks = reinterpret_cast<__m128i*>(to);
+  const auto chunk = [&](int i) {
+    return _mm_set_epi32(static_cast<int>(tag), static_cast<int>(words[3 * i + 2]),
+                         static_cast<int>(words[3 * i + 1]),
+                         static_cast<int>(words[3 * i]));
+  };
+  _mm_store_si128(chunks, chunk(0));
+  _mm_store_si128(chunks + 1, chunk(1));
+  _mm_store_si128(chunks + 2, chunk(2));
+#else
+  for (int i = 0; i < 3; ++i) {
+    std::memcpy(to + 4 * i, words + 3 * i, 12);
+    std::atomic_ref(to[4 * i + 3]).store(tag, std::memory_order_release);
+  }
+#endif
+  std::memcpy(to + 12, words + 9, 12);
+  // Pairs with the acquire load of the tag in HostBackend's workers and with
+  // the chunk loads in await_task() of worker.cu.
+  std::atomic_ref(to[15]).store(tag, std::memory_order_release);
+}
+
+}  // namespace gpuos
