@@ -1,0 +1,23 @@
+include(CMakePackageConfigHelpers)
+
+set(folder "${CMAKE_INSTALL_LIBDIR}/cmake/gpuos")
+install(
+  TARGETS gpuos_core gpuos_host gpuos_cuda
+  EXPORT gpuosTargets
+  ARCHIVE COMPONENT development
+  FILE_SET HEADERS COMPONENT development)
+install(
+  EXPORT gpuosTargets
+  NAMESPACE gpuos::
+  DESTINATION "${folder}"
+  COMPONENT development)
+configure_package_config_file(
+  cmake/gpuosConfig.cmake.in "${PROJECT_BINARY_DIR}/gpuosConfig.cmake"
+  INSTALL_DESTINATION "${folder}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/gpuosConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(
+  FILES "${PROJECT_BINARY_DIR}/gpuosConfig.cmake"
+        "${PROJECT_BINARY_DIR}/gpuosConfigVersion.cmake"
+  DESTINATION "${folder}"
+  COMPONENT development)

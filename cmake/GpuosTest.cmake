@@ -1,0 +1,41 @@
+# gpuos_add_test(name [CUDA] [SOURCES more...]): tests/cpp/<name>.cpp as one
+# program and one ctest. CUDA: it uses a GPU where there is one, and then has it
+# alone.
+function(gpuos_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CUDA" "" "SOURCES")
+  gpuos_present_files(sources cpp/${name}.cpp ${arg_SOURCES})
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE gpuos::core GTest::gtest_main)
+  target_include_directories(${name} PRIVATE cpp)
+  target_compile_definitions(
+    ${name} PRIVATE GPUOS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gpuos_target(${name})
+  # gtest's macros convert signs.
+  target_compile_options(${name} PRIVATE -Wno-conversion -Wno-sign-compare)
+  add_test(NAME ${name} COMMAND ${name})
+  gpuos_test_properties(${name} ${arg_CUDA})
+endfunction()
+
+# gpuos_add_program_tests(program): an example, once on each backend.
+function(gpuos_add_program_tests program)
+  add_test(NAME ${program}.host COMMAND ${program} --backend host)
+  gpuos_test_properties(${program}.host FALSE)
+  add_test(NAME ${program}.cuda COMMAND ${program} --backend cuda)
+  gpuos_test_properties(${program}.cuda TRUE)
+endfunction()
+
+function(gpuos_test_properties name uses_gpu)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 180 LABELS cpu)
+  if(uses_gpu)
+    set_tests_properties(${name} PROPERTIES LABELS gpu RESOURCE_LOCK gpu)
+  endif()
+  # With GPUOS_TEST_CUDA a machine without a working GPU is a failure.
+  if(GPUOS_TEST_CUDA)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT GPUOS_TEST_CUDA=1)
+  else()
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endfunction()

@@ -1,0 +1,50 @@
+#include "embedded.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace gpuos {
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const std::filesystem::path kDevice =
+    std::filesystem::path(GPUOS_SOURCE_DIR) / "cpp" / "device";
+
+TEST(Embedded, EveryTextIsTheFileOnDisk) {
+  for (const EmbeddedFile& file : embedded_files()) {
+    EXPECT_EQ(file.text, text_of(kDevice / file.name)) << file.name;
+  }
+}
+
+TEST(Embedded, EveryDeviceFileIsEmbedded) {
+  const std::filesystem::directory_iterator files(kDevice);
+  EXPECT_EQ(embedded_files().size(), std::distance(begin(files), end(files)));
+}
+
+TEST(Embedded, TextsEndWithAZeroThatIsNotCounted) {
+  for (const EmbeddedFile& file : embedded_files()) {
+    EXPECT_EQ(file.text.data()[file.text.size()], '\0') << file.name;
+  }
+  for (const std::string_view ptx : embedded_worker_ptx()) {
+    EXPECT_EQ(ptx.data()[ptx.size()], '\0');
+    EXPECT_NE(ptx.find(".target sm_"), std::string_view::npos);
+  }
+}
+
+TEST(Embedded, WorkerImageIsAFatImageOrNothing) {
+  const std::string_view image = embedded_worker_image();
+  EXPECT_EQ(image.empty(), embedded_worker_ptx().empty());
+  if (image.empty()) GTEST_SKIP() << "built without nvcc";
+  EXPECT_EQ(image.substr(0, 4), "\x50\xed\x55\xba");
+}
+
+}  // namespace
+}  // namespace gpuos
