@@ -1,0 +1,70 @@
+# Sourced by the other scripts: where things are, and how to get them.
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ROOT="$PWD"
+VENV="${GPUOS_VENV:-$ROOT/.venv}"
+JOBS="${GPUOS_JOBS:-$(nproc)}"
+STARTED=$SECONDS
+
+say() { printf '\n==> [%4ds] %s\n' "$((SECONDS - STARTED))" "$*"; }
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# ensure_packages REASON PACKAGE...: Debian or Ubuntu packages.
+ensure_packages() {
+  local reason="$1" sudo=""
+  shift
+  command -v apt-get >/dev/null || fail "$reason: install $* by hand"
+  if [ "$(id -u)" != 0 ]; then
+    sudo -n true 2>/dev/null || fail "$reason: run 'sudo apt-get install $*'"
+    sudo="sudo -n"
+  fi
+  say "installing $* ($reason)"
+  $sudo apt-get update -qq || true  # the lists may be there already
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"
+}
+
+ensure_compiler() {
+  command -v "${CXX:-c++}" >/dev/null || ensure_packages "no C++ compiler" g++
+}
+
+ensure_gtest() {
+  if [ -n "${GPUOS_GTEST_SOURCE:-}" ]; then
+    [ -f "$GPUOS_GTEST_SOURCE/CMakeLists.txt" ] ||
+      fail "GPUOS_GTEST_SOURCE: no CMakeLists.txt in $GPUOS_GTEST_SOURCE"
+  elif [ ! -f /usr/include/gtest/gtest.h ]; then
+    ensure_packages "no GoogleTest" libgtest-dev googletest
+  fi
+}
+
+# ensure_venv EXTRA...: the virtual environment with the build tools and what
+# these extras of pyproject.toml name.
+ensure_venv() {
+  local python="${GPUOS_PYTHON:-python3}"
+  if [ ! -x "$VENV/bin/python" ]; then
+    command -v "$python" >/dev/null || ensure_packages "no Python" python3
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+      fail "Python: expected 3.10 or newer, got $("$python" --version 2>&1)"
+    "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+      ensure_packages "no venv module" python3-venv
+    say "making $VENV"
+    "$python" -m venv "$VENV"
+  fi
+  export VIRTUAL_ENV="$VENV" PATH="$VENV/bin:$PATH"
+  export PIP_DISABLE_PIP_VERSION_CHECK=1
+  say "installing build tools and: $*"
+  "$VENV/bin/python" scripts/requirements.py build "$@" |
+    "$VENV/bin/python" -m pip install -q -r /dev/stdin
+}
+
+# The cmake arguments that every build of the scripts shares.
+cmake_arguments() {
+  printf '%s\n' -G Ninja -DGPUOS_WERROR=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+  if [ -n "${GPUOS_GTEST_SOURCE:-}" ]; then
+    printf '%s\n' "-DGPUOS_GTEST_SOURCE=$GPUOS_GTEST_SOURCE"
+  fi
+  if command -v ccache >/dev/null; then
+    printf '%s\n' -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
+  fi
+}

@@ -1,0 +1,122 @@
+"""Who may include whom, how long a file may be, what the library never does.
+
+Runs with pytest or alone; reads files only.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HARD_LIMIT = 400  # lines; the aim is 300
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+COMMENT_OR_TEXT = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL
+)
+NEVER_IN_LIBRARY = re.compile(
+    r"\b(?:printf|fprintf|puts|putchar|abort|exit|quick_exit|terminate)\s*\("
+    r"|\bstd::(?:cout|cerr|clog)\b"
+)
+CUDA_HEADER = re.compile(
+    r"^(?:cuda|nvrtc|nvJitLink|cuda_runtime|cuda_fp16|device_launch_parameters)"
+    r"[^/]*\.h$|^cuda/"
+)
+
+# Folder: the quoted includes that it may use. The first match counts.
+CORE = r"(?:[a-z0-9_]+|queue/.*|expression/.*)\.h"
+PUBLIC = r"gpuos/.*\.h"
+SHARED = r"device/(?:task_abi|launch|operator)\.h"
+ALLOWED = {
+    "cpp/device": r"[a-z0-9_]+\.(?:h|cuh)",
+    "include/gpuos": PUBLIC,
+    "cpp/host": rf"{PUBLIC}|{CORE}|host/.*\.h|device/.*\.(?:h|cu)",
+    "cpp/jit": rf"{PUBLIC}|{CORE}|jit/.*\.h|{SHARED}",
+    "cpp/cuda": rf"{PUBLIC}|{CORE}|cuda/.*\.h|jit/.*\.h|{SHARED}",
+    "cpp/queue": rf"{PUBLIC}|{CORE}|{SHARED}",
+    "cpp/expression": rf"{PUBLIC}|{CORE}|{SHARED}",
+    "cpp": rf"{PUBLIC}|{CORE}|{SHARED}|(?:host|cuda|jit)/.*\.h",
+    "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",
+    "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",
+    "tests/install": PUBLIC,
+}
+SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".py", ".pyi", ".cmake"}
+SKIPPED = re.compile(r"^(?:build|dist|\.|.*egg-info)")
+
+
+def sources(*suffixes: str) -> list[Path]:
+    wanted = set(suffixes) or SOURCE_SUFFIXES
+    found = []
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if path.suffix in wanted and not any(SKIPPED.match(p) for p in parts):
+            found.append(path)
+    return sorted(found)
+
+
+def rule_for(name: str) -> str | None:
+    folders = [f for f in ALLOWED if name.startswith(f + "/")]
+    return ALLOWED[max(folders, key=len)] if folders else None
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_includes_follow_the_table() -> None:
+    wrong = []
+    for path in sources(".h", ".cpp", ".cu", ".cuh"):
+        name = name_of(path)
+        rule = rule_for(name)
+        for kind, header in INCLUDE.findall(path.read_text()):
+            if rule and kind == '"' and not re.fullmatch(rule, header):
+                wrong.append(f'{name}: "{header}"')
+            if CUDA_HEADER.match(header) and kind == "<":
+                wrong.append(f"{name}: <{header}>")
+            if name.startswith("cpp/device/") and kind == "<":
+                wrong.append(f"{name}: <{header}>")
+    assert not wrong, "includes that the layout forbids:\n" + "\n".join(wrong)
+
+
+def test_no_file_is_longer_than_its_budget() -> None:
+    long = []
+    for path in sources():
+        lines = len(path.read_text().splitlines())
+        if lines > HARD_LIMIT:
+            long.append(f"{name_of(path)}: {lines} lines")
+    assert not long, f"over {HARD_LIMIT} lines:\n" + "\n".join(long)
+
+
+def test_sources_are_ascii() -> None:
+    wrong = [name_of(p) for p in sources() if not p.read_bytes().isascii()]
+    assert not wrong, "not ASCII:\n" + "\n".join(wrong)
+
+
+def test_library_never_prints_or_ends_the_process() -> None:
+    wrong = []
+    for path in sources(".h", ".cpp", ".cu"):
+        name = name_of(path)
+        if not name.startswith(("cpp/", "include/", "python/bindings/")):
+            continue
+        code = COMMENT_OR_TEXT.sub("", path.read_text())
+        wrong += [f"{name}: {m}" for m in NEVER_IN_LIBRARY.findall(code)]
+    assert not wrong, "prints or exits:\n" + "\n".join(wrong)
+
+
+def main() -> int:
+    failed = 0
+    for name, check in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            check()
+        except AssertionError as error:
+            failed += 1
+            sys.stderr.write(f"{name}: {error}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
