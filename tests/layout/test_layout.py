@@ -28,7 +28,7 @@ CUDA_HEADER = re.compile(
 # Folder: the quoted includes that it may use. The first match counts.
 CORE = r"(?:[a-z0-9_]+|queue/.*|expression/.*)\.h"
 PUBLIC = r"gpuos/.*\.h"
-SHARED = r"device/(?:task_abi|launch|operator)\.h"
+SHARED = r"device/[a-z0-9_]+\.h"
 ALLOWED = {
     "cpp/device": r"[a-z0-9_]+\.(?:h|cuh)",
     "include/gpuos": PUBLIC,
