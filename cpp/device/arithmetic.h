@@ -1,5 +1,6 @@
 // Arithmetic that means the same on every backend: integers wrap, integer
 // division rounds down and gives 0 for a zero divisor, as NumPy's does.
+// Floating results agree bit for bit: no product is merged with a sum.
 #pragma once
 
 #include "task_abi.h"
@@ -27,6 +28,34 @@ GPUOS_DEVICE inline T mul(T a, T b) {
   using U = typename Unsigned<T>::type;
   return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
 }
+
+#if defined(__CUDACC__)
+// The compiler never merges these; a plain a * b + c would become one fma.
+template <>
+GPUOS_DEVICE inline float add(float a, float b) {
+  return __fadd_rn(a, b);
+}
+template <>
+GPUOS_DEVICE inline double add(double a, double b) {
+  return __dadd_rn(a, b);
+}
+template <>
+GPUOS_DEVICE inline float sub(float a, float b) {
+  return __fsub_rn(a, b);
+}
+template <>
+GPUOS_DEVICE inline double sub(double a, double b) {
+  return __dsub_rn(a, b);
+}
+template <>
+GPUOS_DEVICE inline float mul(float a, float b) {
+  return __fmul_rn(a, b);
+}
+template <>
+GPUOS_DEVICE inline double mul(double a, double b) {
+  return __dmul_rn(a, b);
+}
+#endif
 
 GPUOS_DEVICE inline float div(float a, float b) { return a / b; }
 GPUOS_DEVICE inline double div(double a, double b) { return a / b; }

@@ -11,14 +11,16 @@
 
 namespace gpuos {
 
-struct ExpressionNode;  // private to cpp/expression
+namespace expression {
+struct Tree;  // private to cpp/expression
+}
 
 /// A parsed "o = alpha * x + y".
 struct Expression {
   std::string output;
   std::vector<std::string> inputs;  // in order of first use
   std::vector<Parameter> params;    // as declared
-  std::shared_ptr<const ExpressionNode> root;
+  std::shared_ptr<const expression::Tree> tree;
 };
 
 /// Throws: InvalidArgument with the column and what was expected.
@@ -26,6 +28,9 @@ Expression parse_expression(std::string_view text,
                             std::span<const Parameter> params);
 
 /// Device and host source: one GPUOS_OPERATOR(`entry`) for `dtype` buffers.
+/// Names of the expression do not appear in it: expressions that differ only
+/// in names have the same source.
+/// Throws: InvalidArgument if `dtype` has no such function or literal.
 std::string expression_source(const Expression& expression, DType dtype,
                               std::string_view entry);
 

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "expression/opcodes.h"
+
+namespace gpuos::expression {
+
+inline constexpr std::size_t kMaxNodes = 2048;
+
+/// A number as it was written.
+struct Literal {
+  bool is_whole = false;        // `magnitude` is exact
+  bool is_negative = false;
+  std::uint64_t magnitude = 0;
+  double real = 0;              // without the sign
+};
+
+struct Node {
+  enum class Kind : std::uint8_t { Input, Param, Literal, Operation };
+  Kind kind;
+  Opcode opcode{};                        // Operation
+  std::array<std::uint32_t, 3> operands{};  // Operation: earlier nodes
+  std::uint32_t index = 0;                // Input, Param: which
+  Literal literal{};
+  std::uint32_t column = 0;               // zero-based
+};
+
+/// Nodes in an order in which operands come first; the last is the result.
+struct Tree {
+  std::string text;
+  std::vector<Node> nodes;
+};
+
+/// Throws: InvalidArgument, always; shows the text with a caret at `column`,
+/// which is zero-based.
+[[noreturn]] void fail_at(std::string_view text, std::size_t column,
+                          const std::string& message);
+
+}  // namespace gpuos::expression

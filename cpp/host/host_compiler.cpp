@@ -1,0 +1,227 @@
+#include "host/host_compiler.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <sstream>
+
+#include "concat.h"
+#include "embedded.h"
+#include "gpuos/error.h"
+#include "host/image_cache.h"
+#include "host/subprocess.h"
+#include "host/temp_folder.h"
+
+namespace gpuos::host {
+namespace {
+
+constexpr std::size_t kMaxLogBytes = 64 * 1024;
+constexpr std::size_t kMaxImageBytes = 256 * 1024 * 1024;
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+bool is_program(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+/// Empty if there is none.
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
+  std::istringstream folders{std::string(variable("PATH"))};
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string path = concat(folder.empty() ? "." : folder, "/", name);
+    if (is_program(path)) return path;
+  }
+  return "";
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+void write_headers(const TempFolder& folder) {
+  const std::string root = folder.file("gpuos");
+  if (::mkdir(root.c_str(), 0700) != 0) {
+    throw Error(concat("host compiler: cannot make ", root));
+  }
+  for (const EmbeddedFile& file : embedded_files()) {
+    write_file(concat(root, "/", file.name), file.text);
+  }
+}
+
+std::vector<std::string> command_for(const HostCompiler& compiler,
+                                     const TempFolder& folder) {
+  std::vector<std::string> command = compiler.command;
+  const std::string headers = folder.file("gpuos");
+  // Without -ffp-contract=off the result of a * b + c would depend on the
+  // processor; the other two let loops with comparisons and roots vectorise
+  // and change no result.
+  for (const char* option :
+       {"-std=c++20", "-O3", "-fPIC", "-shared", "-pipe", "-w",
+        "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
+        "-fno-trapping-math"}) {
+    command.emplace_back(option);
+  }
+#if defined(__x86_64__)
+  command.emplace_back("-march=native");
+#endif
+  command.push_back("-I" + folder.path());
+  command.push_back("-I" + headers);
+  command.insert(command.end(), {"-include", headers + "/host_names.h"});
+  command.insert(command.end(), {folder.file("operator.cpp"), "-o",
+                                 folder.file("operator.so")});
+  return command;
+}
+
+std::string first_error(const std::string& log) {
+  std::istringstream lines(log);
+  std::string first;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("error:") != std::string::npos) return line;
+    if (first.empty()) first = line;
+  }
+  return first.empty() ? "no message" : first;
+}
+
+std::string_view hint_for(const std::string& log) {
+  static constexpr std::array<std::string_view, 6> kDeviceOnly{
+      "threadIdx", "blockIdx", "blockDim", "gridDim", "__syncthreads",
+      "__shared__"};
+  for (const std::string_view name : kDeviceOnly) {
+    if (log.find(name) != std::string::npos) {
+      return "; an operator runs on both backends when it uses lane.index(), "
+             "lane.count() and lane.barrier()";
+    }
+  }
+  return "";
+}
+
+std::string compile(const HostCompiler& compiler,
+                    const HostCompileRequest& request) {
+  const TempFolder folder;
+  write_headers(folder);
+  write_file(folder.file("operator.cpp"),
+             concat("#line 1 \"", request.entry, ".cpp\"\n", request.source,
+                    "\n"));
+  const std::string log_file = folder.file("log");
+  const ProcessResult result =
+      run_process(command_for(compiler, folder), log_file, folder.path(),
+                  request.timeout);
+  const std::string log = read_file(log_file, kMaxLogBytes);
+  if (result.is_timeout) {
+    throw CompileError(
+        concat(request.entry, ": expected ", compiler.path, " to end within ",
+               request.timeout.count(), " ms"),
+        log);
+  }
+  const std::string image = folder.file("operator.so");
+  if (result.exit_code > 0 || ::access(image.c_str(), R_OK) != 0) {
+    throw CompileError(concat(request.entry, ": ", compiler.path,
+                              " failed: ", first_error(log), hint_for(log)),
+                       log);
+  }
+  return read_file(image, kMaxImageBytes);
+}
+
+/// Throws: CompileError.
+std::shared_ptr<void> open_image(const std::string& image,
+                                 const std::string& entry) {
+  static std::atomic<unsigned> serial{0};
+  const TempFolder folder;
+  // The loader takes an equal path for the library that it already has.
+  const std::string path =
+      folder.file(concat("operator-", serial.fetch_add(1), ".so"));
+  write_file(path, image);
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const std::string why = ::dlerror();
+    throw CompileError(concat(entry, ": the compiled operator does not load: ",
+                              why, "; if the temporary folder forbids "
+                              "programs, set TMPDIR"),
+                       why);
+  }
+  return {library, [](void* handle) { ::dlclose(handle); }};
+}
+
+OpFn find_entry(void* library, const std::string& entry) {
+  const std::string symbol = "gpuos_entry_" + entry;
+  const auto* pointer = static_cast<OpFn*>(::dlsym(library, symbol.c_str()));
+  if (pointer == nullptr) {
+    throw CompileError(concat(entry, ": expected GPUOS_OPERATOR(", entry,
+                              ") in the source, got none"),
+                       "");
+  }
+  return *pointer;
+}
+
+ImageCache& images() {
+  static ImageCache* cache = new ImageCache;  // outlives every other static
+  return *cache;
+}
+
+}  // namespace
+
+HostCompiler find_host_compiler() {
+  const std::vector<std::string> chosen = words_of(variable("CXX"));
+  if (!chosen.empty()) {
+    const std::string path = find_program(chosen[0]);
+    if (path.empty()) {
+      throw BackendUnavailable(concat(
+          "host compiler: expected CXX to name a C++ compiler, got '",
+          chosen[0], "'; correct or unset it"));
+    }
+    HostCompiler compiler{path, chosen};
+    compiler.command[0] = path;
+    return compiler;
+  }
+  for (const char* name : {"c++", "g++", "clang++"}) {
+    if (std::string path = find_program(name); !path.empty()) {
+      return {path, {path}};
+    }
+  }
+  throw BackendUnavailable(
+      "host compiler: expected c++, g++ or clang++ in PATH, got none; install "
+      "one (apt install g++) or set CXX");
+}
+
+std::string version_of(const HostCompiler& compiler) {
+  try {
+    const TempFolder folder;
+    std::vector<std::string> command = compiler.command;
+    command.emplace_back("--version");
+    const std::string log = folder.file("log");
+    const auto result = run_process(command, log, folder.path(),
+                                    std::chrono::milliseconds(5000));
+    if (result.exit_code > 0 || result.is_timeout) return "";
+    const std::string text = read_file(log, kMaxLogBytes);
+    return text.substr(0, text.find('\n'));
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+HostModule compile_host_operator(const HostCompileRequest& request) {
+  std::shared_ptr<const std::string> image = images().find(request.source);
+  if (image == nullptr) {
+    image = std::make_shared<const std::string>(
+        compile(find_host_compiler(), request));
+    images().add(request.source, image);
+  }
+  HostModule module{open_image(*image, request.entry), nullptr};
+  module.entry = find_entry(module.library.get(), request.entry);
+  return module;
+}
+
+}  // namespace gpuos::host

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/operator.h"
+
+namespace gpuos::host {
+
+/// A C++ compiler of this machine.
+struct HostCompiler {
+  std::string path;
+  std::vector<std::string> command;  // the path, or more if CXX has more words
+};
+
+/// The words of CXX, else the first of c++, g++ and clang++ in PATH.
+/// Throws: BackendUnavailable, saying what to install.
+HostCompiler find_host_compiler();
+
+/// The first line of its `--version`; empty if that fails.
+std::string version_of(const HostCompiler& compiler);
+
+/// A loaded operator; its code stays while `library` is held.
+struct HostModule {
+  std::shared_ptr<void> library;
+  OpFn entry = nullptr;
+};
+
+struct HostCompileRequest {
+  std::string source;  // contains GPUOS_OPERATOR(entry); can include
+                       // "gpuos/operator.h" and its neighbours
+  std::string entry;
+  std::chrono::milliseconds timeout{60'000};
+};
+
+/// Compile and open. Images of earlier requests with the same source are
+/// remembered and only opened again: static data begins anew each time.
+///
+/// Threads: any; no lock is held while the compiler runs.
+/// Throws: CompileError (with the log), BackendUnavailable, Error.
+HostModule compile_host_operator(const HostCompileRequest& request);
+
+}  // namespace gpuos::host
