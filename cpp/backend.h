@@ -100,6 +100,8 @@ class Backend {
   /// `turn` counts the calls of one wait, from 0.
   virtual void pause(const BatchRef& batch, std::uint64_t turn,
                      Deadline deadline) = 0;
+  /// Throws: TaskError if the backend is dead.
+  virtual void check_alive() = 0;
   /// Throws: TaskError if the batch failed or the backend is dead.
   virtual void check(const BatchRef& batch) = 0;
   /// Throws: TaskError if the backend is dead, or for a failure that no

@@ -24,16 +24,16 @@ struct TensorView {
   std::array<std::int64_t, kMaxDims> shape{};
 
   TensorView() = default;
-  TensorView(void* data, std::int64_t size, DType dtype)
-      : data(data), dtype(dtype), shape{size} {}
-  TensorView(float* data, std::int64_t size)
-      : TensorView(data, size, DType::Float32) {}
-  TensorView(double* data, std::int64_t size)
-      : TensorView(data, size, DType::Float64) {}
-  TensorView(std::int32_t* data, std::int64_t size)
-      : TensorView(data, size, DType::Int32) {}
-  TensorView(std::int64_t* data, std::int64_t size)
-      : TensorView(data, size, DType::Int64) {}
+  TensorView(void* buffer, std::int64_t elems, DType type)
+      : data(buffer), dtype(type), shape{elems} {}
+  TensorView(float* buffer, std::int64_t elems)
+      : TensorView(buffer, elems, DType::Float32) {}
+  TensorView(double* buffer, std::int64_t elems)
+      : TensorView(buffer, elems, DType::Float64) {}
+  TensorView(std::int32_t* buffer, std::int64_t elems)
+      : TensorView(buffer, elems, DType::Int32) {}
+  TensorView(std::int64_t* buffer, std::int64_t elems)
+      : TensorView(buffer, elems, DType::Int64) {}
 
   /// Units: elements. Negative if any dimension is.
   std::int64_t size() const noexcept {

@@ -1,0 +1,188 @@
+#include "call.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos {
+namespace {
+
+// Building a message is kept out of the checks' hot path.
+template <typename... Parts>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(const OperatorRecord& op,
+                                                   const Parts&... parts) {
+  throw InvalidArgument(concat(op.name, ": ", parts...));
+}
+
+std::string label(std::size_t index) {
+  return index == 0 ? "out" : concat("input ", index - 1);
+}
+
+std::uint32_t slot_for(const OperatorRecord& op, DType dtype) {
+  // Pairs with the stores in OperatorRegistry; a slot is dropped only after
+  // the submit lock was taken behind them.
+  const std::int32_t slot =
+      op.slots[static_cast<std::size_t>(dtype)].load(std::memory_order_acquire);
+  if (slot >= 0) return static_cast<std::uint32_t>(slot);
+  if (!op.is_defined.load())
+    refuse(op, "expected a defined operator, but it was undefined");
+  std::string known;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (op.slots[i].load() >= 0)
+      known += concat(known.empty() ? "" : " or ",
+                      name_of(static_cast<DType>(i)));
+  }
+  refuse(op, "expected buffers of ", known, ", got ", name_of(dtype));
+}
+
+void check_inputs(const OperatorRecord& op, std::size_t count) {
+  if (op.inputs >= 0 && count != static_cast<std::size_t>(op.inputs))
+    refuse(op, "expected ", op.inputs, " inputs, got ", count);
+  if (1 + count + op.params.size() > abi::kMaxArgs)
+    refuse(op, "expected at most ", abi::kMaxArgs, " arguments, got ",
+           1 + count + op.params.size());
+}
+
+void check_address(const OperatorRecord& op, std::size_t index,
+                   std::uint64_t address, std::size_t elem_bytes) {
+  if (address == 0) refuse(op, label(index), " is a null buffer");
+  if (address % elem_bytes != 0)
+    refuse(op, label(index), ": expected an address that is a multiple of ",
+           elem_bytes, ", got ", address);
+}
+
+bool same_shape(const TensorView& a, const TensorView& b) noexcept {
+  return a.dims == b.dims &&
+         std::equal(a.shape.begin(), a.shape.begin() + a.dims, b.shape.begin());
+}
+
+void add_params(Call& call, std::span<const Scalar> params) {
+  const OperatorRecord& op = *call.op;
+  if (params.size() != op.params.size())
+    refuse(op, "expected ", op.params.size(), " scalars, got ", params.size());
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    // A built-in's scalar has the dtype of its buffers.
+    const DType dtype = op.is_builtin ? call.dtype : op.params[i].dtype;
+    call.args[call.buffers + i] = params[i].bits_as(dtype);
+  }
+  call.arg_count = call.buffers + static_cast<std::uint32_t>(params.size());
+}
+
+void add_buffer(Call& call, std::size_t index, const TensorView& view,
+                std::int64_t size) {
+  const auto address = reinterpret_cast<std::uint64_t>(view.data);
+  const std::size_t elem_bytes = size_of(view.dtype);
+  check_address(*call.op, index, address, elem_bytes);
+  call.args[index] = address;
+  call.accesses[call.access_count++] = {
+      address, address + static_cast<std::uint64_t>(size) * elem_bytes,
+      index == 0};
+}
+
+void check_overlap(const Call& call) {
+  const Access& out = call.accesses[0];
+  for (std::uint32_t i = 1; i < call.access_count; ++i) {
+    const Access& in = call.accesses[i];
+    if (in.low < out.high && out.low < in.high &&
+        (in.low != out.low || in.high != out.high))
+      refuse(*call.op, "out overlaps ", label(i),
+             " without being the same buffer");
+  }
+}
+
+}  // namespace
+
+Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
+               const TensorView& out, std::span<const Scalar> params) {
+  Call call;
+  const OperatorRecord& op = named.resolved();
+  call.op = &op;
+  call.dtype = out.dtype;
+  check_inputs(op, inputs.size());
+  call.slot = slot_for(op, out.dtype);
+  call.buffers = 1 + static_cast<std::uint32_t>(inputs.size());
+  if (out.read_only) refuse(op, "out is read-only");
+  const std::int64_t size = out.size();
+  if (size < 0) refuse(op, "expected sizes of at least 0, got out ", to_string(out));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorView& in = inputs[i];
+    if (in.dtype != out.dtype)
+      refuse(op, "expected one dtype, got ", label(i + 1), " ", to_string(in),
+             " and out ", to_string(out));
+    if (op.elementwise && !same_shape(in, out))
+      refuse(op, "expected one shape, got ", label(i + 1), " ", to_string(in),
+             " and out ", to_string(out));
+    if (in.size() < 0)
+      refuse(op, "expected sizes of at least 0, got ", label(i + 1), " ",
+             to_string(in));
+  }
+  add_params(call, params);
+  call.count = static_cast<std::uint64_t>(size);
+  if (size == 0) return call;
+  add_buffer(call, 0, out, size);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::int64_t elems = inputs[i].size();
+    if (elems == 0) continue;  // reads nothing, may be null
+    add_buffer(call, i + 1, inputs[i], elems);
+  }
+  if (op.elementwise) check_overlap(call);
+  if (!op.elementwise && call.count > std::numeric_limits<std::uint32_t>::max())
+    refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
+           " elements in one piece, got ", call.count);
+  return call;
+}
+
+Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {
+  Call call;
+  const OperatorRecord& op = named.resolved();
+  call.op = &op;
+  call.dtype = many.dtype;
+  check_inputs(op, many.inputs.size());
+  call.slot = slot_for(op, many.dtype);
+  call.buffers = 1 + static_cast<std::uint32_t>(many.inputs.size());
+  add_params(call, many.params);
+  std::int64_t largest = many.size;
+  if (many.sizes != nullptr) {
+    const auto [low, high] =
+        std::minmax_element(many.sizes, many.sizes + many.tasks);
+    largest = many.tasks == 0 ? 0 : *high;
+    if (many.tasks != 0 && *low < 0)
+      refuse(op, "expected sizes of at least 0, got ", *low);
+  }
+  if (largest < 0) refuse(op, "expected a size of at least 0, got ", largest);
+  if (largest > std::numeric_limits<std::uint32_t>::max())
+    refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
+           " elements a task, got ", largest);
+  call.count = static_cast<std::uint64_t>(largest);
+  if (many.tasks == 0 || largest == 0) return call;
+
+  const std::size_t elem_bytes = size_of(many.dtype);
+  for (std::size_t k = 0; k < call.buffers; ++k) {
+    const Column& column = k == 0 ? many.out : many.inputs[k - 1];
+    std::uint64_t low = column.at(0);
+    std::uint64_t high = low;
+    std::uint64_t bits = low;
+    if (column.addresses != nullptr) {
+      for (std::size_t i = 0; i < many.tasks; ++i) {
+        const std::uint64_t address = column.addresses[i];
+        low = std::min(low, address);
+        high = std::max(high, address);
+        bits |= address;
+      }
+    } else {
+      const std::uint64_t last = column.at(many.tasks - 1);
+      low = std::min(low, last);
+      high = std::max(high, last);
+      bits |= static_cast<std::uint64_t>(column.step_bytes);
+    }
+    check_address(op, k, low, 1);
+    check_address(op, k, bits, elem_bytes);
+    call.accesses[call.access_count++] = {
+        low, high + call.count * elem_bytes, k == 0};
+  }
+  return call;
+}
+
+}  // namespace gpuos

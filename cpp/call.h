@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "device/task_abi.h"
+#include "gpuos/runtime.h"
+#include "operator_record.h"
+#include "queue/hazards.h"
+
+namespace gpuos {
+
+/// A checked submission of one task.
+struct Call {
+  const OperatorRecord* op = nullptr;  // resolved
+  std::uint32_t slot = 0;
+  DType dtype = DType::Float32;
+  std::uint64_t count = 0;             // elements of the output
+  std::uint32_t buffers = 0;           // output and inputs
+  std::uint32_t arg_count = 0;         // and scalars
+  std::array<std::uint64_t, abi::kMaxArgs> args{};
+  std::array<Access, abi::kMaxArgs> accesses{};
+  std::uint32_t access_count = 0;
+
+  std::span<const Access> access_view() const {
+    return {accesses.data(), access_count};
+  }
+};
+
+/// Checks everything that a caller can get wrong.
+/// Throws: InvalidArgument `operator: what was expected, what came`.
+Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
+               const TensorView& out, std::span<const Scalar> params);
+
+/// The same for many tasks. `count` is that of the largest task, `args` holds
+/// only the scalars, and each access spans all tasks.
+Call make_many_call(const OperatorRecord& named, const ManyTasks& many);
+
+}  // namespace gpuos

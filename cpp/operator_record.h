@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gpuos/operator.h"
+
+namespace gpuos {
+
+/// What a defined name means at this moment. `submit` reads it without a lock.
+struct OperatorRecord {
+  static constexpr std::int32_t kNoSlot = -1;
+
+  std::string name;
+  // Fixed from definition on: replace() must keep them.
+  int inputs = 0;  // -1: any number
+  std::vector<std::string> input_names;  // of an expression
+  std::vector<Parameter> params;
+  bool elementwise = true;
+  bool is_traced = false;   // a whole operator; the watchdog looks after it
+  bool is_builtin = false;
+
+  std::atomic<bool> is_defined{true};
+  std::array<std::atomic<std::int32_t>, kDTypeCount> slots{kNoSlot, kNoSlot,
+                                                           kNoSlot, kNoSlot};
+
+  // An alias only. `history` keeps every target alive, its back is `target`.
+  std::atomic<OperatorRecord*> target{nullptr};
+  std::mutex history_mutex;
+  std::vector<std::shared_ptr<OperatorRecord>> history;
+
+  bool is_alias() const noexcept {
+    return target.load(std::memory_order_acquire) != nullptr;
+  }
+  /// The operator that the name stands for now.
+  const OperatorRecord& resolved() const noexcept {
+    const OperatorRecord* record = this;
+    // Pairs with the release store in Alias::switch_to().
+    while (const OperatorRecord* next =
+               record->target.load(std::memory_order_acquire))
+      record = next;
+    return *record;
+  }
+};
+
+/// Whether `b` can stand where `a` stood.
+bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b);
+
+}  // namespace gpuos

@@ -1,0 +1,309 @@
+#include "operator_registry.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include "concat.h"
+#include "device/task_abi.h"
+#include "gpuos/error.h"
+
+namespace gpuos {
+namespace {
+
+struct Builtin {
+  const char* name;
+  int inputs;
+  bool has_value;
+};
+
+// In the order of GPUOS_BUILTIN_OPERATORS in device/builtin_operators.h.
+constexpr Builtin kBuiltins[] = {{"add", 2, false}, {"sub", 2, false},
+                                 {"mul", 2, false}, {"div", 2, false},
+                                 {"copy", 1, false}, {"fill", 0, true}};
+
+void check_name(std::string_view name) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
+      !std::all_of(name.begin(), name.end(), is_word))
+    throw InvalidArgument(concat(
+        "define: expected a name of letters, digits and '_', got '", name,
+        "'"));
+}
+
+void check_definition(const OperatorDefinition& definition) {
+  check_name(definition.name);
+  if (definition.expression.empty() == definition.source.empty())
+    throw InvalidArgument(
+        concat(definition.name, ": expected either an expression or a source, ",
+               definition.source.empty() ? "got neither" : "got both"));
+  if (definition.dtypes.empty())
+    throw InvalidArgument(
+        concat(definition.name, ": expected at least 1 dtype, got 0"));
+  if (!definition.source.empty() && definition.dtypes.size() != 1)
+    throw InvalidArgument(
+        concat(definition.name, ": a whole operator has 1 dtype, got ",
+               definition.dtypes.size()));
+  const std::size_t args = 1 + definition.params.size() +
+                           static_cast<std::size_t>(std::max(0, definition.inputs));
+  if (args > abi::kMaxArgs)
+    throw InvalidArgument(concat(definition.name, ": expected at most ",
+                                 abi::kMaxArgs, " arguments, got ", args));
+}
+
+std::optional<Expression> parse(const OperatorDefinition& definition) {
+  if (definition.expression.empty()) return std::nullopt;
+  return parse_expression(definition.expression, definition.params);
+}
+
+bool uses_only(const Expression& expression,
+               const std::vector<std::string>& names) {
+  return std::all_of(expression.inputs.begin(), expression.inputs.end(),
+                     [&](const std::string& input) {
+                       return std::find(names.begin(), names.end(), input) !=
+                              names.end();
+                     });
+}
+
+}  // namespace
+
+OperatorRegistry::OperatorRegistry(Backend& backend,
+                                   std::function<Marks()> heads)
+    : backend_(backend), heads_(std::move(heads)) {
+  add_builtins();
+  for (std::uint32_t slot = abi::kSlots; slot-- > std::size(kBuiltins) * kDTypeCount;)
+    free_slots_.push_back(slot);
+}
+
+void OperatorRegistry::add_builtins() {
+  std::int32_t slot = 0;
+  for (const Builtin& builtin : kBuiltins) {
+    auto record = std::make_shared<OperatorRecord>();
+    record->name = builtin.name;
+    record->inputs = builtin.inputs;
+    record->is_builtin = true;
+    // The dtype of a built-in's scalar is that of its buffers; see submit().
+    if (builtin.has_value) record->params.push_back({"value", DType::Float32});
+    for (auto& entry : record->slots) entry = slot++;
+    records_.emplace(builtin.name, std::move(record));
+  }
+}
+
+void OperatorRegistry::check_name_is_free(std::string_view name) const {
+  if (records_.contains(name))
+    throw InvalidArgument(concat("define: expected a new name, but '", name,
+                                 "' is defined; use replace()"));
+}
+
+void OperatorRegistry::insert(const std::shared_ptr<OperatorRecord>& record) {
+  const std::lock_guard lock(mutex_);
+  check_name_is_free(record->name);
+  records_.emplace(record->name, record);
+}
+
+OperatorRegistry::Slots OperatorRegistry::take_slots(std::size_t count) {
+  collect();
+  const std::lock_guard lock(mutex_);
+  if (free_slots_.size() < count)
+    throw Error(concat("define: expected ", count,
+                       " free slots in the operator table, there are ",
+                       free_slots_.size(), " of ", abi::kSlots));
+  Slots slots(free_slots_.end() - static_cast<std::ptrdiff_t>(count),
+              free_slots_.end());
+  free_slots_.resize(free_slots_.size() - count);
+  return slots;
+}
+
+void OperatorRegistry::drop(Slots slots) {
+  if (slots.empty()) return;
+  // Read after the record stopped naming the slots, under the submit lock: no
+  // later task can use them.
+  Marks marks = heads_();
+  {
+    const std::lock_guard lock(mutex_);
+    dropped_.push_back({std::move(slots), std::move(marks)});
+  }
+  collect();
+}
+
+void OperatorRegistry::collect() noexcept {
+  std::vector<Dropped> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto is_used = [&](const Dropped& dropped) {
+      const auto rings = backend_.rings();
+      for (std::size_t i = 0; i < rings.size(); ++i) {
+        if (rings[i]->completed() < dropped.marks[i]) return true;
+      }
+      return false;
+    };
+    const auto first = std::partition(dropped_.begin(), dropped_.end(), is_used);
+    std::move(first, dropped_.end(), std::back_inserter(unused));
+    dropped_.erase(first, dropped_.end());
+  }
+  for (const Dropped& dropped : unused) backend_.unload(dropped.slots);
+  const std::lock_guard lock(mutex_);
+  for (const Dropped& dropped : unused)
+    free_slots_.insert(free_slots_.end(), dropped.slots.begin(),
+                       dropped.slots.end());
+}
+
+void OperatorRegistry::load(const OperatorDefinition& definition,
+                            const Expression* expression, const Slots& slots) {
+  std::vector<OperatorBuild> builds;
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    builds.push_back({definition, expression, definition.dtypes[i], slots[i]});
+  try {
+    backend_.load(builds);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    free_slots_.insert(free_slots_.end(), slots.begin(), slots.end());
+    throw;
+  }
+}
+
+void OperatorRegistry::publish(OperatorRecord& record,
+                               const OperatorDefinition& definition,
+                               const Slots& slots) {
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    record.slots[static_cast<std::size_t>(definition.dtypes[i])].store(
+        static_cast<std::int32_t>(slots[i]));
+}
+
+std::shared_ptr<OperatorRecord> OperatorRegistry::define(
+    const OperatorDefinition& definition) {
+  check_definition(definition);
+  {
+    const std::lock_guard lock(mutex_);
+    check_name_is_free(definition.name);
+  }
+  const std::optional<Expression> expression = parse(definition);
+  auto record = std::make_shared<OperatorRecord>();
+  record->name = definition.name;
+  record->params = definition.params;
+  record->is_traced = !expression;
+  record->elementwise = expression ? true : definition.elementwise;
+  record->inputs = definition.inputs;
+  if (expression) {
+    record->input_names = expression->inputs;
+    record->inputs = static_cast<int>(expression->inputs.size());
+  }
+  const Slots slots = take_slots(definition.dtypes.size());
+  load(definition, expression ? &*expression : nullptr, slots);
+  publish(*record, definition, slots);
+  try {
+    insert(record);
+  } catch (...) {
+    drop(slots);
+    throw;
+  }
+  return record;
+}
+
+void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
+                               OperatorDefinition definition) {
+  if (record->is_builtin || record->is_alias())
+    throw InvalidArgument(concat("replace: expected a defined operator, but ",
+                                 record->name, " is ",
+                                 record->is_alias() ? "an alias" : "built in"));
+  if (!record->is_defined.load())
+    throw InvalidArgument(concat("replace: ", record->name, " was undefined"));
+  definition.name = record->name;
+  if (definition.params.empty()) definition.params = record->params;
+  check_definition(definition);
+  std::optional<Expression> expression = parse(definition);
+  if (expression && uses_only(*expression, record->input_names))
+    // The same names keep their places, whatever the order of first use.
+    expression = parse_expression(definition.expression, definition.params,
+                                  record->input_names);
+  OperatorRecord next;
+  next.name = record->name;
+  next.params = definition.params;
+  next.elementwise = expression ? true : definition.elementwise;
+  next.inputs = expression ? static_cast<int>(expression->inputs.size())
+                           : definition.inputs;
+  if (!takes_the_same(*record, next))
+    throw InvalidArgument(
+        concat("replace: ", record->name, " takes ", record->inputs,
+               " inputs and ", record->params.size(),
+               " scalars, the new one takes ", next.inputs, " and ",
+               next.params.size(), " or others; define a new operator"));
+  const Slots slots = take_slots(definition.dtypes.size());
+  load(definition, expression ? &*expression : nullptr, slots);
+  Slots old;
+  for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype) {
+    std::int32_t slot = OperatorRecord::kNoSlot;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (static_cast<std::size_t>(definition.dtypes[i]) == dtype)
+        slot = static_cast<std::int32_t>(slots[i]);
+    }
+    const std::int32_t before = record->slots[dtype].exchange(slot);
+    if (before != OperatorRecord::kNoSlot)
+      old.push_back(static_cast<std::uint32_t>(before));
+  }
+  drop(std::move(old));
+}
+
+void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
+  if (record->is_builtin)
+    throw InvalidArgument(
+        concat("undefine: ", record->name, " is built in"));
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, other] : records_) {
+      if (other->target.load() == record.get())
+        throw InvalidArgument(concat("undefine: the alias ", name,
+                                     " points at ", record->name));
+    }
+    const auto it = records_.find(record->name);
+    if (it == records_.end() || it->second != record)
+      throw InvalidArgument(
+          concat("undefine: ", record->name, " is not defined"));
+    record->is_defined.store(false);
+    records_.erase(it);
+  }
+  Slots old;
+  for (auto& slot : record->slots) {
+    const std::int32_t before = slot.exchange(OperatorRecord::kNoSlot);
+    if (before != OperatorRecord::kNoSlot)
+      old.push_back(static_cast<std::uint32_t>(before));
+  }
+  drop(std::move(old));
+}
+
+std::shared_ptr<OperatorRecord> OperatorRegistry::alias(
+    std::string_view name, const std::shared_ptr<OperatorRecord>& target) {
+  check_name(name);
+  if (target == nullptr || !target->is_defined.load())
+    throw InvalidArgument(
+        concat("alias: ", name, ": expected a defined operator"));
+  auto record = std::make_shared<OperatorRecord>();
+  record->name = name;
+  record->history.push_back(target);
+  record->target.store(target.get());
+  insert(record);
+  return record;
+}
+
+std::shared_ptr<OperatorRecord> OperatorRegistry::find(
+    std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = records_.find(name);
+  if (it != records_.end()) return it->second;
+  std::string known;
+  for (const auto& [other, record] : records_)
+    known += (known.empty() ? "" : ", ") + other;
+  throw InvalidArgument(
+      concat("unknown operator '", name, "'; there are ", known));
+}
+
+std::vector<std::string> OperatorRegistry::names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, record] : records_) names.push_back(name);
+  return names;
+}
+
+}  // namespace gpuos

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend.h"
+#include "operator_record.h"
+
+namespace gpuos {
+
+/// Names, operators and slots of one runtime.
+///
+/// Threads: any. No lock is held while something compiles or loads.
+class OperatorRegistry {
+ public:
+  using Marks = std::vector<std::uint64_t>;  // one position a ring
+
+  /// `heads` says, under the submit lock, up to where tasks were submitted.
+  OperatorRegistry(Backend& backend, std::function<Marks()> heads);
+
+  std::shared_ptr<OperatorRecord> define(const OperatorDefinition& definition);
+  void replace(const std::shared_ptr<OperatorRecord>& record,
+               OperatorDefinition definition);
+  void undefine(const std::shared_ptr<OperatorRecord>& record);
+  std::shared_ptr<OperatorRecord> alias(
+      std::string_view name, const std::shared_ptr<OperatorRecord>& target);
+  std::shared_ptr<OperatorRecord> find(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+  /// Unload what was dropped and is not used by a pending task any more.
+  void collect() noexcept;
+
+ private:
+  using Slots = std::vector<std::uint32_t>;
+  struct Dropped {
+    Slots slots;
+    Marks marks;
+  };
+
+  void add_builtins();
+  void check_name_is_free(std::string_view name) const;  // mutex_ held
+  void insert(const std::shared_ptr<OperatorRecord>& record);
+  Slots take_slots(std::size_t count);
+  void drop(Slots slots);
+  void load(const OperatorDefinition& definition, const Expression* expression,
+            const Slots& slots);
+  static void publish(OperatorRecord& record,
+                      const OperatorDefinition& definition, const Slots& slots);
+
+  Backend& backend_;
+  std::function<Marks()> heads_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<OperatorRecord>, std::less<>> records_;
+  Slots free_slots_;
+  std::vector<Dropped> dropped_;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,176 @@
+#include "gpuos/runtime.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "call.h"
+#include "concat.h"
+#include "config.h"
+#include "fork_guard.h"
+#include "operator_registry.h"
+#include "runtime_core.h"
+#include "submitter.h"
+
+namespace gpuos {
+
+class Runtime::Impl {
+ public:
+  explicit Impl(RuntimeOptions options)
+      : core(std::make_shared<RuntimeCore>(std::move(options))) {}
+
+  RuntimeCore& open() const {
+    core->check_process();
+    return *core;
+  }
+
+  std::shared_ptr<RuntimeCore> core;
+};
+
+Runtime::Runtime(RuntimeOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+Runtime::~Runtime() {
+  if (impl_->core->is_of_other_process()) {
+    // The threads and the driver's state belong to the parent: leave them.
+    static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
+    return;
+  }
+  try {
+    close();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // close() is where errors are reported.
+  }
+}
+
+Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
+                       const TensorView& out, std::span<const Scalar> params,
+                       Stream stream) {
+  RuntimeCore& core = impl_->open();
+  if (op.record() == nullptr)
+    throw InvalidArgument("submit: expected a defined operator, got an empty handle");
+  return core.submitter.submit(make_call(*op.record(), inputs, out, params),
+                               stream);
+}
+
+Ticket Runtime::submit(std::string_view op,
+                       std::initializer_list<TensorView> inputs,
+                       const TensorView& out,
+                       std::initializer_list<Scalar> params) {
+  return submit(find(op), inputs, out, params);
+}
+
+Ticket Runtime::submit(const Operator& op,
+                       std::initializer_list<TensorView> inputs,
+                       const TensorView& out,
+                       std::initializer_list<Scalar> params) {
+  return submit(op, std::span(inputs.begin(), inputs.size()), out,
+                std::span(params.begin(), params.size()));
+}
+
+Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
+                            Stream stream) {
+  RuntimeCore& core = impl_->open();
+  if (op.record() == nullptr)
+    throw InvalidArgument(
+        "submit_many: expected a defined operator, got an empty handle");
+  return core.submitter.submit_many(make_many_call(*op.record(), many), many,
+                                    stream);
+}
+
+void Runtime::flush() { impl_->open().submitter.flush(nullptr); }
+
+void Runtime::flush(Stream stream) { impl_->open().submitter.flush(&stream); }
+
+bool Runtime::is_done(const Ticket& ticket) {
+  return impl_->open().wait(ticket, std::chrono::steady_clock::now());
+}
+
+bool Runtime::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
+  return impl_->open().wait(ticket, deadline_after(timeout));
+}
+
+bool Runtime::synchronize(std::chrono::nanoseconds timeout) {
+  return impl_->open().synchronize(deadline_after(timeout));
+}
+
+bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
+                              std::chrono::nanoseconds timeout) {
+  return impl_->open().wait_for_memory(data, bytes, deadline_after(timeout));
+}
+
+Operator Runtime::define(const OperatorDefinition& definition) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("define");
+  return Operator(core.registry.define(definition));
+}
+
+void Runtime::replace(const Operator& op,
+                      const OperatorDefinition& definition) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("replace");
+  if (op.record() == nullptr)
+    throw InvalidArgument("replace: expected a defined operator, got an empty handle");
+  core.registry.replace(op.record(), definition);
+}
+
+void Runtime::undefine(const Operator& op) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("undefine");
+  if (op.record() == nullptr)
+    throw InvalidArgument("undefine: expected a defined operator, got an empty handle");
+  core.registry.undefine(op.record());
+}
+
+Alias Runtime::alias(std::string_view name, const Operator& target) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("alias");
+  return Alias(core.registry.alias(name, target.record()));
+}
+
+Operator Runtime::find(std::string_view name) const {
+  return Operator(impl_->open().registry.find(name));
+}
+
+std::vector<std::string> Runtime::operator_names() const {
+  return impl_->open().registry.names();
+}
+
+Buffer Runtime::allocate(std::size_t bytes) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("allocate");
+  core.reclaim();
+  void* data = core.backend->allocate(std::max<std::size_t>(bytes, 1));
+  return {data, [keep = impl_->core](void* pointer) noexcept {
+            keep->deallocate_later(pointer);
+          }};
+}
+
+void Runtime::copy_to_device(void* to, const void* from, std::size_t bytes) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("copy_to_device");
+  core.wait_for_memory(to, bytes, Deadline::max());
+  core.backend->copy_to_device(to, from, bytes);
+}
+
+void Runtime::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("copy_to_host");
+  core.wait_for_memory(from, bytes, Deadline::max());
+  core.backend->copy_to_host(to, from, bytes);
+}
+
+void Runtime::close() { impl_->open().close(); }
+
+bool Runtime::is_closed() const noexcept { return impl_->core->is_closed(); }
+
+const RuntimeOptions& Runtime::options() const noexcept {
+  return impl_->core->options;
+}
+
+std::string_view Runtime::backend() const noexcept {
+  return impl_->core->backend->name();
+}
+
+Stats Runtime::stats() const { return impl_->open().stats(); }
+
+}  // namespace gpuos

@@ -1,0 +1,215 @@
+#include "runtime_core.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "concat.h"
+#include "config.h"
+#include "fork_guard.h"
+#include "gpuos/error.h"
+
+namespace gpuos {
+namespace {
+
+std::uint32_t next_runtime_id() {
+  static std::atomic<std::uint32_t> last{0};
+  return ++last;
+}
+
+template <typename T>
+void check_range(const char* option, T value, T low, T high) {
+  if (value < low || value > high)
+    throw InvalidArgument(concat("Runtime: ", option, ": expected ", low,
+                                 " to ", high, ", got ", value));
+}
+
+}  // namespace
+
+Deadline deadline_after(std::chrono::nanoseconds timeout) {
+  const auto now = std::chrono::steady_clock::now();
+  return timeout > Deadline::max() - now ? Deadline::max() : now + timeout;
+}
+
+RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
+  check_range("queue_capacity", options.queue_capacity, 64u, 32768u);
+  if (!std::has_single_bit(options.queue_capacity))
+    throw InvalidArgument(
+        concat("Runtime: queue_capacity: expected a power of two, got ",
+               options.queue_capacity));
+  check_range("threads_per_worker", options.threads_per_worker, 32u, 256u);
+  if (options.threads_per_worker % 32 != 0)
+    throw InvalidArgument(
+        concat("Runtime: threads_per_worker: expected a multiple of 32, got ",
+               options.threads_per_worker));
+  const auto check_positive = [](const char* option, auto duration) {
+    if (duration.count() <= 0)
+      throw InvalidArgument(concat("Runtime: ", option,
+                                   ": expected more than 0, got ",
+                                   duration.count()));
+  };
+  check_positive("linger", options.linger);
+  check_positive("lease", options.lease);
+  check_positive("watchdog", options.watchdog);
+  check_positive("submit_timeout", options.submit_timeout);
+  check_positive("flush_after", options.flush_after);
+  if (options.backend == "auto" && !config().backend.empty())
+    options.backend = config().backend;
+  if (options.backend != "auto" && options.backend != "host" &&
+      options.backend != "cuda")
+    throw InvalidArgument(
+        concat("Runtime: backend: expected auto, cuda or host, got '",
+               options.backend, "'"));
+  return options;
+}
+
+std::unique_ptr<Backend> RuntimeCore::make_backend(
+    const RuntimeOptions& options, std::mutex& submit_mutex) {
+  if (options.backend == "host") return make_host_backend(options);
+  try {
+    return make_cuda_backend(options, submit_mutex);
+  } catch (const BackendUnavailable&) {
+    if (options.backend == "cuda") throw;
+  }
+  return make_host_backend(options);
+}
+
+RuntimeCore::RuntimeCore(RuntimeOptions wanted)
+    : options(checked(std::move(wanted))),
+      backend(make_backend(options, submit_mutex)),
+      submitter(*backend, submit_mutex, options, next_runtime_id()),
+      registry(*backend, [this] { return submitter.heads(); }),
+      generation_(fork_generation()),
+      id_(submitter.runtime_id()) {}
+
+bool RuntimeCore::is_of_other_process() const noexcept {
+  return generation_ != fork_generation();
+}
+
+void RuntimeCore::check_process() const {
+  if (is_of_other_process())
+    throw Error(
+        "this runtime belongs to the parent process; make a new one after "
+        "fork");
+}
+
+void RuntimeCore::check_open(const char* where) const {
+  if (is_closed())
+    throw QueueClosed(concat(where, ": the runtime is closed"));
+}
+
+bool RuntimeCore::wait(const Ticket& ticket, Deadline deadline) {
+  if (ticket.runtime != id_)
+    throw InvalidArgument(concat("wait: expected a ticket of runtime ", id_,
+                                 ", got one of runtime ", ticket.runtime));
+  const Ring& ring = *backend->rings()[ticket.ring];
+  // A ticket of many batches: all but the last are full.
+  for (std::uint64_t begin = ticket.begin; begin < ticket.end;
+       begin += ring.max_batch()) {
+    const BatchRef batch{ticket.ring, begin, nullptr};
+    if (!ring.is_done(begin)) {
+      submitter.ensure_running(batch);
+      if (!submitter.wait(batch, deadline)) return false;
+    }
+    backend->check(batch);
+  }
+  return true;
+}
+
+bool RuntimeCore::wait_past(const std::vector<std::uint64_t>& marks,
+                            Deadline deadline) {
+  BatchRef oldest;
+  while (!submitter.is_past(marks, &oldest)) {
+    if (!submitter.wait(oldest, deadline)) return false;
+  }
+  return true;
+}
+
+bool RuntimeCore::synchronize(Deadline deadline) {
+  submitter.flush(nullptr);
+  if (!wait_past(submitter.heads(), deadline)) return false;
+  backend->check_all();
+  registry.collect();
+  reclaim();
+  return true;
+}
+
+bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
+                                  Deadline deadline) {
+  if (bytes == 0) return true;
+  const auto low = reinterpret_cast<std::uint64_t>(data);
+  // As a write it meets readers too.
+  const Access access{low, low + bytes, true};
+  for (;;) {
+    const auto pending = submitter.pending(access);
+    for (const BatchRef& batch : pending.view()) {
+      if (!submitter.wait(batch, deadline)) return false;
+    }
+    if (!pending.overflow) break;
+  }
+  backend->check_alive();
+  return true;
+}
+
+void RuntimeCore::close() {
+  if (closed_.exchange(true)) return;
+  submitter.close();
+  // As long as tasks get done there is a reason to wait; the watchdog's time
+  // without any progress is the deadline.
+  const auto marks = submitter.heads();
+  std::exception_ptr failure;
+  try {
+    BatchRef oldest;
+    while (!submitter.is_past(marks, &oldest)) {
+      if (!submitter.wait(oldest, deadline_after(options.watchdog)))
+        throw Timeout(concat("close: no task was finished in ",
+                             options.watchdog.count(), " ms"));
+    }
+    registry.collect();
+    backend->check_all();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  reclaim();
+  backend->stop();
+  if (failure) std::rethrow_exception(failure);
+}
+
+Stats RuntimeCore::stats() const {
+  Stats stats;
+  stats.backend = backend->name();
+  stats.threads_per_worker = options.threads_per_worker;
+  stats.tasks_submitted = submitter.tasks_submitted();
+  stats.batches_submitted = submitter.batches_submitted();
+  stats.tasks_ordered = submitter.tasks_ordered();
+  for (Ring* ring : backend->rings()) stats.tasks_completed += ring->completed();
+  backend->fill_stats(stats);
+  return stats;
+}
+
+void RuntimeCore::deallocate_later(void* data) noexcept {
+  if (is_of_other_process()) return;
+  try {
+    auto marks = submitter.heads();
+    const std::lock_guard lock(freed_mutex_);
+    freed_.push_back({data, std::move(marks)});
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    return;  // out of memory: the buffer stays until the process ends
+  }
+  reclaim();
+}
+
+void RuntimeCore::reclaim() noexcept {
+  std::vector<Freed> ready;
+  {
+    const std::lock_guard lock(freed_mutex_);
+    const auto first = std::partition(
+        freed_.begin(), freed_.end(), [&](const Freed& freed) {
+          return !submitter.is_past(freed.marks, nullptr);
+        });
+    ready.assign(first, freed_.end());
+    freed_.erase(first, freed_.end());
+  }
+  for (const Freed& freed : ready) backend->deallocate(freed.data);
+}
+
+}  // namespace gpuos

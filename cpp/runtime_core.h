@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend.h"
+#include "operator_registry.h"
+#include "submitter.h"
+
+namespace gpuos {
+
+/// The end of a wait of `timeout` from now; a very long one never ends.
+Deadline deadline_after(std::chrono::nanoseconds timeout);
+
+/// What a Runtime and the buffers that it handed out share.
+///
+/// Lifetime: lives until the runtime and its last buffer are gone.
+struct RuntimeCore {
+  explicit RuntimeCore(RuntimeOptions options);
+
+  bool is_of_other_process() const noexcept;
+  /// Throws: Error in a child of the process that made the runtime.
+  void check_process() const;
+  /// Throws: QueueClosed.
+  void check_open(const char* where) const;
+  bool is_closed() const noexcept { return closed_.load(); }
+
+  bool wait(const Ticket& ticket, Deadline deadline);
+  bool synchronize(Deadline deadline);
+  bool wait_for_memory(const void* data, std::size_t bytes, Deadline deadline);
+  void close();
+  Stats stats() const;
+
+  /// Frees `data` when the tasks that were submitted until now are done.
+  void deallocate_later(void* data) noexcept;
+  void reclaim() noexcept;
+
+  const RuntimeOptions options;
+  std::mutex submit_mutex;
+  std::unique_ptr<Backend> backend;
+  Submitter submitter;
+  OperatorRegistry registry;
+
+ private:
+  struct Freed {
+    void* data;
+    std::vector<std::uint64_t> marks;
+  };
+
+  static RuntimeOptions checked(RuntimeOptions options);
+  static std::unique_ptr<Backend> make_backend(const RuntimeOptions& options,
+                                               std::mutex& submit_mutex);
+  bool wait_past(const std::vector<std::uint64_t>& marks, Deadline deadline);
+
+  const std::uint32_t generation_;
+  const std::uint32_t id_;
+  std::atomic<bool> closed_{false};
+  std::mutex freed_mutex_;
+  std::vector<Freed> freed_;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,320 @@
+#include "submitter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos {
+namespace {
+
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Tiles begin where vector loads of any dtype stay aligned.
+constexpr std::uint64_t kTileGranule = 1024;
+
+std::uint64_t tile_of(const Backend& backend, const Call& call,
+                      std::uint32_t max_tiles) {
+  if (!call.op->elementwise) return call.count;
+  std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
+  elems = std::max(elems, ceil_div(call.count, max_tiles));
+  return ceil_div(elems, kTileGranule) * kTileGranule;
+}
+
+abi::Payload payload_of(const Call& call, std::uint32_t count) {
+  abi::Payload payload{};
+  payload.op = static_cast<std::uint16_t>(call.slot);
+  payload.count = count;
+  if (call.op->is_traced) payload.flags |= abi::kTraced;
+  if (call.arg_count <= abi::kInlineArgs) {
+    std::copy_n(call.args.begin(), abi::kInlineArgs, payload.args);
+  } else {
+    payload.flags |= abi::kArgsInBlock;
+    payload.args[0] = call.arg_count;
+  }
+  return payload;
+}
+
+}  // namespace
+
+Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
+                     const RuntimeOptions& options, std::uint32_t runtime_id)
+    : backend_(backend),
+      mutex_(submit_mutex),
+      timeout_(options.submit_timeout),
+      runtime_id_(runtime_id) {
+  for (const Ring* ring : backend.rings()) rings_.push_back(ring);
+}
+
+Ticket Submitter::submit(const Call& call, const Stream& stream) {
+  if (call.count == 0) return {0, 0, 0, runtime_id_};
+  const std::uint64_t tile = tile_of(backend_, call, rings_[0]->max_batch());
+  const auto tiles = static_cast<std::uint32_t>(ceil_div(call.count, tile));
+  const std::uint64_t step = tile * size_of(call.dtype);
+
+  Plan plan;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  const Place place = acquire(lock, call, stream, tiles, plan);
+  Ring& ring = *backend_.rings()[plan.route.ring];
+  auto args = call.args;
+  for (std::uint32_t t = 0; t < tiles; ++t) {
+    const std::uint64_t position = place.first + t;
+    abi::Payload payload = payload_of(
+        call, static_cast<std::uint32_t>(
+                  std::min(tile, call.count - t * tile)));
+    if (payload.flags & abi::kArgsInBlock)
+      std::copy_n(args.begin(), call.arg_count, ring.arg_block(position).args);
+    else
+      std::copy_n(args.begin(), abi::kInlineArgs, payload.args);
+    write(plan, place, position, payload);
+    for (std::uint32_t k = 0; k < call.buffers; ++k) args[k] += step;
+  }
+  if (call.op->is_traced)
+    backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
+  tasks_.fetch_add(tiles, std::memory_order_relaxed);
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  backend_.publish(plan.route, place, tiles);
+  return {place.batch_begin, place.first + tiles, plan.route.ring, runtime_id_};
+}
+
+Ticket Submitter::submit_many(const Call& call, const ManyTasks& many,
+                              const Stream& stream) {
+  if (call.count == 0) return {0, 0, 0, runtime_id_};
+  const std::uint32_t max_batch = rings_[0]->max_batch();
+  const std::uint64_t tile = tile_of(backend_, call, max_batch);
+  const std::uint64_t elem_bytes = size_of(call.dtype);
+  std::uint64_t total = many.tasks * ceil_div(call.count, tile);
+  if (many.sizes != nullptr) {
+    total = 0;
+    for (std::size_t i = 0; i < many.tasks; ++i)
+      total += ceil_div(static_cast<std::uint64_t>(many.sizes[i]), tile);
+  }
+
+  Plan plan;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  const auto first_tasks =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(total, max_batch));
+  Place place = acquire(lock, call, stream, first_tasks, plan);
+  const Ticket ticket{place.batch_begin, place.first + total, plan.route.ring,
+                      runtime_id_};
+  Ring& ring = *backend_.rings()[plan.route.ring];
+  const abi::Payload model = payload_of(call, 0);
+  const std::uint32_t inputs = call.buffers - 1;
+  const bool in_block = (model.flags & abi::kArgsInBlock) != 0;
+  std::uint64_t position = place.first;
+  std::uint64_t end = place.first + first_tasks;
+  std::uint64_t left = total - first_tasks;
+
+  for (std::size_t i = 0; i < many.tasks; ++i) {
+    std::uint64_t elems = static_cast<std::uint64_t>(
+        many.sizes != nullptr ? many.sizes[i] : many.size);
+    for (std::uint64_t offset = 0; elems != 0;) {
+      if (position == end) {
+        // The lock stays: the tasks of one call have positions in a row.
+        backend_.publish(plan.route, place,
+                         static_cast<std::uint32_t>(end - place.first));
+        const auto tasks =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
+        const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
+        std::optional<Place> next;
+        while (!(next = backend_.reserve(plan.route, tasks))) {
+          if (!wait(oldest_of(plan.route.ring), deadline)) time_out(call);
+        }
+        place = *next;
+        while (!hazards_.has_room(call.access_count)) {
+          if (!wait(hazards_.oldest(), deadline)) time_out(call);
+          hazards_.prune(rings_);
+        }
+        hazards_.add(call.access_view(), {plan.route.ring, place.batch_begin,
+                                          plan.route.stream});
+        batches_.fetch_add(1, std::memory_order_relaxed);
+        position = place.first;
+        end = position + tasks;
+        left -= tasks;
+      }
+      abi::Payload payload = model;
+      payload.count = static_cast<std::uint32_t>(std::min(elems, tile));
+      u64* args =
+          in_block ? ring.arg_block(position).args : payload.args;
+      args[0] = many.out.at(i) + offset;
+      for (std::uint32_t k = 0; k < inputs; ++k)
+        args[1 + k] = many.inputs[k].at(i) + offset;
+      if (in_block)
+        std::copy(call.args.begin() + call.buffers,
+                  call.args.begin() + call.arg_count, args + call.buffers);
+      write(plan, place, position++, payload);
+      elems -= payload.count;
+      offset += payload.count * elem_bytes;
+    }
+  }
+  if (call.op->is_traced)
+    backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
+  tasks_.fetch_add(total, std::memory_order_relaxed);
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  backend_.publish(plan.route, place,
+                   static_cast<std::uint32_t>(end - place.first));
+  if (stream.is_named) backend_.flush(&stream);
+  return ticket;
+}
+
+void Submitter::write(const Plan& plan, const Place& place,
+                      std::uint64_t position, abi::Payload payload) {
+  payload.batch_offset =
+      static_cast<std::uint16_t>(position - place.batch_begin);
+  payload.batch_size = static_cast<std::uint16_t>(place.batch_size);
+  Ring& ring = *backend_.rings()[plan.route.ring];
+  // A batch of many chunks may outlive what its first chunk waited for.
+  if (plan.has_after && !ring.is_done(plan.after))
+    payload.wait_distance = static_cast<std::uint16_t>(position - plan.after);
+  ring.write(position, payload);
+}
+
+Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
+                         const Stream& stream, std::uint32_t tasks,
+                         Plan& plan) {
+  std::optional<Deadline> deadline;
+  const auto wait_for = [&](const BatchRef& batch) {
+    if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
+    wait_unlocked(lock, call, batch, *deadline);
+  };
+  for (;;) {
+    lock.lock();
+    if (is_closed_)
+      throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
+    plan = Plan{backend_.route(stream)};
+    hazards_.prune(rings_);
+    const auto conflicts = hazards_.find(call.access_view());
+    if (conflicts.count != 0) {
+      Order order = backend_.order(plan.route, conflicts.view());
+      if (conflicts.overflow && !order.wait_on_host)
+        order.wait_on_host = conflicts.batches[conflicts.count - 1];
+      if (order.wait_on_host) {
+        wait_for(*order.wait_on_host);
+        continue;
+      }
+      if (!join(order, plan)) {
+        wait_for(oldest_of(plan.route.ring));
+        continue;
+      }
+    }
+    if (!hazards_.has_room(call.access_count)) {
+      wait_for(hazards_.oldest());
+      continue;
+    }
+    if (const auto place = backend_.reserve(plan.route, tasks)) {
+      hazards_.add(call.access_view(), {plan.route.ring, place->batch_begin,
+                                        plan.route.stream});
+      if (conflicts.count != 0)
+        ordered_.fetch_add(1, std::memory_order_relaxed);
+      return *place;
+    }
+    wait_for(oldest_of(plan.route.ring));
+  }
+}
+
+bool Submitter::join(const Order& order, Plan& plan) {
+  if (order.count == 0) return true;
+  plan.has_after = true;
+  plan.after = order.begins[0];
+  if (order.count == 1) return true;
+  const auto place = backend_.reserve(plan.route, 1);
+  if (!place) return false;
+  abi::Payload payload{};
+  payload.flags = abi::kJoin;
+  payload.joined = static_cast<std::uint16_t>(order.count);
+  for (std::size_t i = 0; i < order.count; ++i) {
+    const auto distance =
+        static_cast<std::uint16_t>(place->first - order.begins[i]);
+    std::memcpy(reinterpret_cast<char*>(payload.args) + i * sizeof(distance),
+                &distance, sizeof(distance));
+  }
+  Plan alone = plan;
+  alone.has_after = false;
+  write(alone, *place, place->first, payload);
+  backend_.publish(plan.route, *place, 1);
+  plan.after = place->first;
+  return true;
+}
+
+void Submitter::wait_unlocked(std::unique_lock<std::mutex>& lock,
+                              const Call& call, const BatchRef& batch,
+                              Deadline deadline) {
+  backend_.ensure_running(batch);
+  lock.unlock();
+  if (!wait(batch, deadline)) time_out(call);
+}
+
+void Submitter::time_out(const Call& call) const {
+  throw Timeout(concat(call.op->name, ": expected room in a queue of ",
+                       rings_[0]->capacity(), " tasks within ",
+                       timeout_.count(), " ms, there was none"));
+}
+
+bool Submitter::wait(const BatchRef& batch, Deadline deadline) {
+  const Ring& ring = *rings_[batch.ring];
+  for (std::uint64_t turn = 0; !ring.is_done(batch.begin); ++turn) {
+    backend_.check_alive();
+    if (std::chrono::steady_clock::now() >= deadline)
+      return ring.is_done(batch.begin);
+    backend_.pause(batch, turn, deadline);
+  }
+  return true;
+}
+
+BatchRef Submitter::oldest_of(std::uint32_t ring) const {
+  return {ring, rings_[ring]->completed(), nullptr};
+}
+
+void Submitter::flush(const Stream* only) {
+  const std::lock_guard lock(mutex_);
+  backend_.flush(only);
+}
+
+std::vector<std::uint64_t> Submitter::heads() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint64_t> heads;
+  for (const Ring* ring : rings_) heads.push_back(ring->head());
+  return heads;
+}
+
+bool Submitter::is_past(std::span<const std::uint64_t> marks,
+                        BatchRef* oldest) {
+  const std::lock_guard lock(mutex_);
+  const auto rings = backend_.rings();
+  for (std::uint32_t i = 0; i < rings.size(); ++i) {
+    rings[i]->advance();
+    if (rings[i]->completed() < marks[i]) {
+      if (oldest != nullptr) {
+        *oldest = oldest_of(i);
+        backend_.ensure_running(*oldest);
+      }
+      return false;
+    }
+  }
+  return true;
+}
+
+HazardTable::Conflicts Submitter::pending(const Access& access) {
+  const std::lock_guard lock(mutex_);
+  hazards_.prune(rings_);
+  const auto found = hazards_.find({&access, 1});
+  for (const BatchRef& batch : found.view()) backend_.ensure_running(batch);
+  return found;
+}
+
+void Submitter::ensure_running(const BatchRef& batch) {
+  const std::lock_guard lock(mutex_);
+  backend_.ensure_running(batch);
+}
+
+void Submitter::close() {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
+  backend_.flush(nullptr);
+}
+
+}  // namespace gpuos

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backend.h"
+#include "call.h"
+
+namespace gpuos {
+
+/// Puts checked calls in order and writes them to a ring.
+///
+/// Threads: any. The submit lock is shared by producers and by the backend's
+/// control thread, never by a worker.
+class Submitter {
+ public:
+  Submitter(Backend& backend, std::mutex& submit_mutex,
+            const RuntimeOptions& options, std::uint32_t runtime_id);
+
+  Ticket submit(const Call& call, const Stream& stream);
+  Ticket submit_many(const Call& call, const ManyTasks& many,
+                     const Stream& stream);
+
+  void flush(const Stream* only);
+  /// The newest position of each ring.
+  std::vector<std::uint64_t> heads();
+  /// Lets each ring forget what is done; returns whether `marks` are passed.
+  bool is_past(std::span<const std::uint64_t> marks, BatchRef* oldest);
+  /// Pending batches that meet `access`, at most kMaxConflicts of them.
+  HazardTable::Conflicts pending(const Access& access);
+  void ensure_running(const BatchRef& batch);
+
+  /// Later submissions throw QueueClosed.
+  void close();
+
+  /// Waits for one batch, without a lock. False: the deadline passed first.
+  /// Throws: TaskError if the backend is dead, not if the batch failed.
+  bool wait(const BatchRef& batch, Deadline deadline);
+
+  std::uint32_t runtime_id() const noexcept { return runtime_id_; }
+  std::uint64_t tasks_submitted() const noexcept { return tasks_; }
+  std::uint64_t batches_submitted() const noexcept { return batches_; }
+  std::uint64_t tasks_ordered() const noexcept { return ordered_; }
+
+ private:
+  /// What the tasks of one submission have in common.
+  struct Plan {
+    Route route;
+    std::uint64_t after = 0;  // first position of the batch to wait for
+    bool has_after = false;
+  };
+
+  /// Order and room for `tasks` tasks of `call`. Takes the lock and keeps it,
+  /// but not while it waits. Throws: Timeout, QueueClosed, TaskError.
+  Place acquire(std::unique_lock<std::mutex>& lock, const Call& call,
+                const Stream& stream, std::uint32_t tasks, Plan& plan);
+  /// The batch that a task ordered so must name. False: no room for a join.
+  bool join(const Order& order, Plan& plan);
+  void wait_unlocked(std::unique_lock<std::mutex>& lock, const Call& call,
+                     const BatchRef& batch, Deadline deadline);
+  [[noreturn]] void time_out(const Call& call) const;
+  BatchRef oldest_of(std::uint32_t ring) const;
+  void write(const Plan& plan, const Place& place, std::uint64_t position,
+             abi::Payload payload);
+
+  Backend& backend_;
+  std::mutex& mutex_;
+  std::chrono::milliseconds timeout_;
+  std::uint32_t runtime_id_;
+  std::vector<const Ring*> rings_;
+  HazardTable hazards_;
+  bool is_closed_ = false;
+  std::atomic<std::uint64_t> tasks_{0};
+  std::atomic<std::uint64_t> batches_{0};
+  std::atomic<std::uint64_t> ordered_{0};
+};
+
+}  // namespace gpuos
