@@ -15,8 +15,7 @@ constexpr double kTwoTo63 = 9223372036854775808.0;
 
 std::int64_t whole_number(double value, DType dtype) {
   // The comparison is false for NaN.
-  if (!(value >= -kTwoTo63 && value < kTwoTo63) ||
-      value != std::trunc(value)) {
+  if (!(value >= -kTwoTo63 && value < kTwoTo63) || value != std::trunc(value)) {
     throw InvalidArgument(concat("scalar: expected a whole number for ",
                                  name_of(dtype), ", got ", value));
   }
@@ -39,9 +38,9 @@ std::uint64_t Scalar::bits_as(DType dtype) const {
   const double real = is_integer_ ? static_cast<double>(integer_) : real_;
   switch (dtype) {
     case DType::Float32:
-      return std::bit_cast<std::uint32_t>(
-          is_integer_ ? static_cast<float>(integer_)
-                      : static_cast<float>(real_));
+      return std::bit_cast<std::uint32_t>(is_integer_
+                                              ? static_cast<float>(integer_)
+                                              : static_cast<float>(real_));
     case DType::Float64:
       return std::bit_cast<std::uint64_t>(real);
     case DType::Int32:

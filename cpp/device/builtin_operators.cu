@@ -1,12 +1,12 @@
 // The built-in operators as their own translation unit, and their table.
 #include "builtin_operators.h"
 
-#define GPUOS_DEFINE_DTYPE(suffix, type, name, inputs, expression)      \
-  GPUOS_OPERATOR(name##_##suffix) {                                     \
-    gpuos::run_builtin<type, inputs>(                                   \
-        task, lane,                                                     \
-        [=]([[maybe_unused]] const type* x, [[maybe_unused]] type value) \
-            -> type { return expression; });                            \
+#define GPUOS_DEFINE_DTYPE(suffix, type, name, inputs, expression)        \
+  GPUOS_OPERATOR(name##_##suffix) {                                       \
+    gpuos::run_builtin<type, inputs>(                                     \
+        task, lane,                                                       \
+        [=]([[maybe_unused]] const type* x,                               \
+            [[maybe_unused]] type value) -> type { return expression; }); \
   }
 #define GPUOS_DEFINE(name, inputs, scalars, ...) \
   GPUOS_BUILTIN_DTYPES(GPUOS_DEFINE_DTYPE, name, inputs, (__VA_ARGS__))

@@ -37,8 +37,7 @@ TEST(Scalar, IntegerThatDoesNotFitInt32Throws) {
 TEST(Scalar, NumberThatIsNotWholeThrowsForAnInteger) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const double value : {0.5, std::nan(""), inf, -inf, 9.3e18}) {
-    EXPECT_THROW(Scalar(value).bits_as(DType::Int64), InvalidArgument)
-        << value;
+    EXPECT_THROW(Scalar(value).bits_as(DType::Int64), InvalidArgument) << value;
   }
 }
 
