@@ -105,6 +105,31 @@ def test_library_never_prints_or_ends_the_process() -> None:
     assert not wrong, "prints or exits:\n" + "\n".join(wrong)
 
 
+def test_every_source_is_in_its_build_list() -> None:
+    # Folder of sources: the list that must name each of them.
+    lists = {
+        "cpp": "cpp/CMakeLists.txt",
+        "examples/cpp": "examples/cpp/CMakeLists.txt",
+        "python/bindings": "python/CMakeLists.txt",
+        "tests/cpp": "tests/CMakeLists.txt",
+    }
+    wrong = []
+    for folder, build_list in lists.items():
+        words = set(re.split(r"[\s()\"]+", (ROOT / build_list).read_text()))
+        for path in sources(".cpp", ".cu", ".h"):
+            name = name_of(path)
+            is_listed_kind = path.suffix != ".h" or "/device/" in name
+            if name.startswith(folder + "/") and is_listed_kind:
+                names = {
+                    path.name,
+                    path.stem,
+                    path.parent.name + "/" + path.name,
+                }
+                if not names & words:
+                    wrong.append(f"{name}: not in {build_list}")
+    assert not wrong, "\n".join(wrong)
+
+
 def main() -> int:
     failed = 0
     for name, check in list(globals().items()):
