@@ -4,16 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "gpuos/dtype.h"
-
 namespace gpuos::jit {
 
-/// What one loaded function needs from the kernel that calls it.
+/// What a function needs from the kernel that calls it, its callees included.
 struct Resources {
+  /// A stack that recursion or calls through pointers leave without a bound.
+  static constexpr std::uint32_t kUnbounded = 0xffffffffu;
+
   std::uint32_t registers = 0;       // per thread
-  std::uint32_t stack_bytes = 0;     // per thread, its callees included
+  std::uint32_t stack_bytes = 0;     // per thread
   std::uint32_t shared_bytes = 0;    // static, per block
-  std::uint32_t constant_bytes = 0;  // user constant banks
+  std::uint32_t constant_bytes = 0;  // banks that belong to the image
+  std::uint32_t barriers = 0;        // __syncthreads() is one
+  bool uses_shared = false;          // static or dynamic
 };
 
 /// What the loaded worker kernel grants an operator.

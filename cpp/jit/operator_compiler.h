@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "jit/image.h"
@@ -21,17 +21,27 @@ struct CompileRequest {
 /// Compile, link and check. The result is in the process's memory cache, so a
 /// second request with the same text costs microseconds.
 ///
-/// Threads: any; no lock is held while NVRTC runs.
+/// Threads: any; no lock is held while NVRTC runs; a request that is being
+/// compiled already is waited for.
 /// Throws: CompileError (with the log; a misfit names both numbers),
 /// BackendUnavailable (NVRTC or a linker is missing: what to install).
 Image compile_operators(const CompileRequest& request);
 
+/// Open the compiler and do what the first compile_operators() would have to
+/// do, so that it takes no longer than the others. Takes up to 0.3 s.
+/// Throws: like compile_operators().
+void prepare_compiler(int compute_capability);
+
 /// The worker kernel and the built-in operators, compiled now by NVRTC from
 /// the embedded sources and linked.
+/// Throws: like compile_operators().
 std::string compile_worker(int compute_capability);
 
-/// Registers, stack and memory of `function` in a linked CUBIN, read from its
-/// ELF sections. Throws: CompileError if there is no such function.
-Resources read_resources(std::string_view cubin, std::string_view function);
+/// Of this process, for tests and statistics.
+struct CompilerStats {
+  std::uint64_t compiled = 0;  // requests that NVRTC worked on
+  std::uint64_t cached = 0;    // requests answered from memory
+};
+CompilerStats compiler_stats() noexcept;
 
 }  // namespace gpuos::jit

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace gpuos {
+
+/// Every environment variable that gpuos reads.
+struct Config {
+  std::string backend;     // GPUOS_BACKEND: what "auto" means
+  std::string nvrtc_arch;  // GPUOS_NVRTC_ARCH: "sm_90", "compute_90" or "90"
+  std::string cache_dir;   // GPUOS_CACHE_DIR: where compiled code may be kept
+  std::string log;         // GPUOS_LOG: a file that receives compiler logs
+};
+
+/// The environment as it was at the first call.
+/// Threads: any.
+const Config& config();
+
+/// Announce a folder with CUDA libraries, such as a wheel's. Folders are
+/// searched in the order in which they came.
+/// Threads: any.
+void add_library_dir(std::string path);
+
+/// The folders announced so far.
+std::vector<std::string> library_dirs();
+
+}  // namespace gpuos

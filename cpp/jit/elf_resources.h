@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+
+#include "jit/image.h"
+
+namespace gpuos::jit {
+
+/// Registers, stack and memory of `function` in a linked CUBIN, read from its
+/// ELF sections.
+/// Throws: CompileError if it is no CUBIN or has no such function.
+Resources read_resources(std::string_view cubin, std::string_view function);
+
+/// Whether the CUBIN defines the function or variable `symbol`.
+/// Throws: CompileError if it is no CUBIN.
+bool has_symbol(std::string_view cubin, std::string_view symbol);
+
+}  // namespace gpuos::jit

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace gpuos::jit {
+
+using nvJitLinkHandle = struct nvJitLink*;
+
+enum nvJitLinkResult : int { NVJITLINK_SUCCESS = 0 };
+
+enum nvJitLinkInputType : int {
+  NVJITLINK_INPUT_CUBIN = 1,
+  NVJITLINK_INPUT_PTX = 2
+};
+
+// X(name, parameters...)
+#define GPUOS_NVJITLINK_FUNCTIONS(X)                                         \
+  X(nvJitLinkCreate, nvJitLinkHandle* handle, std::uint32_t option_count,    \
+    const char* const* options)                                              \
+  X(nvJitLinkDestroy, nvJitLinkHandle* handle)                               \
+  X(nvJitLinkAddData, nvJitLinkHandle handle, nvJitLinkInputType type,       \
+    const void* data, std::size_t bytes, const char* name)                   \
+  X(nvJitLinkComplete, nvJitLinkHandle handle)                               \
+  X(nvJitLinkGetLinkedCubinSize, nvJitLinkHandle handle, std::size_t* bytes) \
+  X(nvJitLinkGetLinkedCubin, nvJitLinkHandle handle, void* cubin)            \
+  X(nvJitLinkGetErrorLogSize, nvJitLinkHandle handle, std::size_t* bytes)    \
+  X(nvJitLinkGetErrorLog, nvJitLinkHandle handle, char* log)
+
+/// nvJitLink, loaded at run time.
+struct NvJitLink {
+#define GPUOS_DECLARE(name, ...) nvJitLinkResult (*name)(__VA_ARGS__) = nullptr;
+  GPUOS_NVJITLINK_FUNCTIONS(GPUOS_DECLARE)
+#undef GPUOS_DECLARE
+
+  int major = 0;
+  int minor = 0;
+  std::string path;
+};
+
+/// A linker that reads what NVRTC `major`.`minor` writes: the first one found
+/// that is as new as that within the same major version. Null without one.
+/// The first answer is kept.
+/// Threads: any.
+const NvJitLink* try_nvjitlink(int major, int minor);
+
+}  // namespace gpuos::jit

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace gpuos::jit {
+
+using nvrtcProgram = struct nvrtcProgram_st*;
+
+enum nvrtcResult : int {
+  NVRTC_SUCCESS = 0,
+  NVRTC_ERROR_INVALID_OPTION = 5,
+  NVRTC_ERROR_COMPILATION = 6
+};
+
+// X(name, parameters...)
+#define GPUOS_NVRTC_FUNCTIONS(X)                                      \
+  X(nvrtcVersion, int* major, int* minor)                             \
+  X(nvrtcGetNumSupportedArchs, int* count)                            \
+  X(nvrtcGetSupportedArchs, int* archs)                               \
+  X(nvrtcCreateProgram, nvrtcProgram* program, const char* source,    \
+    const char* name, int header_count, const char* const* headers,   \
+    const char* const* header_names)                                  \
+  X(nvrtcDestroyProgram, nvrtcProgram* program)                       \
+  X(nvrtcCompileProgram, nvrtcProgram program, int option_count,      \
+    const char* const* options)                                       \
+  X(nvrtcGetCUBINSize, nvrtcProgram program, std::size_t* bytes)      \
+  X(nvrtcGetCUBIN, nvrtcProgram program, char* cubin)                 \
+  X(nvrtcGetPTXSize, nvrtcProgram program, std::size_t* bytes)        \
+  X(nvrtcGetPTX, nvrtcProgram program, char* ptx)                     \
+  X(nvrtcGetProgramLogSize, nvrtcProgram program, std::size_t* bytes) \
+  X(nvrtcGetProgramLog, nvrtcProgram program, char* log)
+
+/// NVRTC, loaded at run time.
+struct Nvrtc {
+#define GPUOS_DECLARE(name, ...) nvrtcResult (*name)(__VA_ARGS__) = nullptr;
+  GPUOS_NVRTC_FUNCTIONS(GPUOS_DECLARE)
+#undef GPUOS_DECLARE
+  const char* (*nvrtcGetErrorString)(nvrtcResult) = nullptr;
+
+  int major = 0;
+  int minor = 0;
+  std::string path;
+  std::vector<int> archs;  // compute capabilities, ascending: 75, 80, ...
+};
+
+/// Opened at the first call that finds it and never closed.
+/// Threads: any.
+/// Throws: BackendUnavailable with the places that were looked at.
+const Nvrtc& nvrtc();
+
+}  // namespace gpuos::jit

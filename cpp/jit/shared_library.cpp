@@ -1,0 +1,146 @@
+#include "jit/shared_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "concat.h"
+#include "config.h"
+
+namespace gpuos::jit {
+namespace {
+
+namespace fs = std::filesystem;
+
+void add_unique(std::vector<std::string>& list, std::string text) {
+  if (std::ranges::find(list, text) == list.end())
+    list.push_back(std::move(text));
+}
+
+struct LoadedScan {
+  std::string_view prefix;  // "libnvrtc.so"
+  std::vector<std::string> paths;
+};
+
+int visit_loaded(dl_phdr_info* info, std::size_t, void* data) {
+  auto& scan = *static_cast<LoadedScan*>(data);
+  const std::string_view path = info->dlpi_name;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  if (file.starts_with(scan.prefix)) scan.paths.emplace_back(path);
+  return 0;
+}
+
+// Sub-folders of `dir` in a stable order; none if there is no such folder.
+std::vector<std::string> folders_in(const fs::path& dir) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (fs::directory_iterator it(dir, ignored), end; it != end;
+       it.increment(ignored)) {
+    if (it->is_directory(ignored)) found.push_back(it->path().string());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+const char* variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
+// The wheels of a virtual environment: nvidia/cuda_nvrtc/lib and so on.
+void add_environment_dirs(std::vector<std::string>& dirs) {
+  if (const char* root = variable("VIRTUAL_ENV")) {
+    for (const std::string& python : folders_in(fs::path(root) / "lib")) {
+      const fs::path wheels = fs::path(python) / "site-packages" / "nvidia";
+      for (const std::string& wheel : folders_in(wheels))
+        dirs.push_back(wheel + "/lib");
+    }
+  }
+  if (const char* root = variable("CONDA_PREFIX"))
+    dirs.push_back(std::string(root) + "/lib");
+}
+
+std::vector<std::string> search_dirs() {
+  std::vector<std::string> dirs = library_dirs();
+  add_environment_dirs(dirs);
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const char* root = variable(name)) {
+      dirs.push_back(std::string(root) + "/lib64");
+      dirs.push_back(std::string(root) + "/lib");
+    }
+  }
+  return dirs;
+}
+
+}  // namespace
+
+std::vector<std::string> files_like(const std::string& dir,
+                                    std::string_view prefix) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (fs::directory_iterator it(dir, ignored), end; it != end;
+       it.increment(ignored)) {
+    if (it->path().filename().string().starts_with(prefix))
+      found.push_back(it->path().string());
+  }
+  // Understands numbers: .so.13 comes before .so.9.
+  std::ranges::sort(found, [](const std::string& a, const std::string& b) {
+    return strverscmp(a.c_str(), b.c_str()) > 0;
+  });
+  return found;
+}
+
+LibrarySearch search_library(std::string_view stem) {
+  const std::string file = concat("lib", stem, ".so");
+  LibrarySearch search;
+  LoadedScan loaded{.prefix = file, .paths = {}};
+  dl_iterate_phdr(visit_loaded, &loaded);
+  for (std::string& path : loaded.paths)
+    add_unique(search.candidates, std::move(path));
+  search.places.push_back("the process");
+
+  const auto add_dir = [&](const std::string& dir) {
+    add_unique(search.places, dir);
+    for (std::string& path : files_like(dir, file))
+      add_unique(search.candidates, std::move(path));
+  };
+  for (const std::string& dir : search_dirs()) add_dir(dir);
+  // Names without a folder: the loader looks in LD_LIBRARY_PATH and ld.so's
+  // cache.
+  search.places.push_back("the system's library path");
+  for (const char* version : {".13", ".12", ""})
+    search.candidates.push_back(file + version);
+  add_dir("/usr/local/cuda/lib64");
+  return search;
+}
+
+SharedLibrary open_library(const std::string& candidate) noexcept {
+  SharedLibrary library;
+  library.handle = dlopen(candidate.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (library.handle == nullptr) return library;
+  link_map* map = nullptr;
+  if (dlinfo(library.handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr)
+    library.path = map->l_name;
+  if (library.path.empty()) library.path = candidate;
+  return library;
+}
+
+void* find_symbol(const SharedLibrary& library, const char* name) noexcept {
+  return dlsym(library.handle, name);
+}
+
+std::string join_places(const std::vector<std::string>& places) {
+  std::string text;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (i > 0) text += i + 1 == places.size() ? " and " : ", ";
+    text += places[i];
+  }
+  return text;
+}
+
+}  // namespace gpuos::jit

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuos::jit {
+
+/// A library that is open until the process ends.
+struct SharedLibrary {
+  void* handle = nullptr;
+  std::string path;
+};
+
+/// What a search came across.
+struct LibrarySearch {
+  std::vector<std::string> candidates;  // for dlopen(), best first
+  std::vector<std::string> places;      // looked at, for messages
+};
+
+/// Where lib`stem`.so may be: what the process has loaded, the folders of
+/// add_library_dir(), the active virtual or conda environment, CUDA_HOME and
+/// CUDA_PATH, the system. Opens nothing.
+LibrarySearch search_library(std::string_view stem);
+
+/// A null handle if `candidate` cannot be opened.
+SharedLibrary open_library(const std::string& candidate) noexcept;
+
+/// Null if the library has no such symbol.
+void* find_symbol(const SharedLibrary& library, const char* name) noexcept;
+
+/// "a, b and c", for messages.
+std::string join_places(const std::vector<std::string>& places);
+
+/// Files in `dir` whose name begins with `prefix`, newest version first.
+std::vector<std::string> files_like(const std::string& dir,
+                                    std::string_view prefix);
+
+}  // namespace gpuos::jit
