@@ -23,9 +23,11 @@ struct Expression {
   std::shared_ptr<const expression::Tree> tree;
 };
 
+/// `known_inputs` come first, in their order, also those that are not used.
 /// Throws: InvalidArgument with the column and what was expected.
 Expression parse_expression(std::string_view text,
-                            std::span<const Parameter> params);
+                            std::span<const Parameter> params,
+                            std::span<const std::string> known_inputs = {});
 
 /// Device and host source: one GPUOS_OPERATOR(`entry`) for `dtype` buffers.
 /// Names of the expression do not appear in it: expressions that differ only

@@ -18,9 +18,11 @@ constexpr int kMaxDepth = 200;
 
 class Parser {
  public:
-  Parser(std::string_view text, std::span<const Parameter> params)
+  Parser(std::string_view text, std::span<const Parameter> params,
+         std::span<const std::string> known_inputs)
       : text_(text) {
     result_.params.assign(params.begin(), params.end());
+    result_.inputs.assign(known_inputs.begin(), known_inputs.end());
     tree_.text = text;
     advance();
   }
@@ -288,8 +290,9 @@ class Parser {
 }  // namespace expression
 
 Expression parse_expression(std::string_view text,
-                            std::span<const Parameter> params) {
-  return expression::Parser(text, params).parse();
+                            std::span<const Parameter> params,
+                            std::span<const std::string> inputs) {
+  return expression::Parser(text, params, inputs).parse();
 }
 
 }  // namespace gpuos
