@@ -1,0 +1,84 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "array.h"
+#include "array_view.h"
+#include "native.h"
+
+namespace gpuos::python {
+
+/// The arrays of one call: their views, and what must stay alive.
+///
+/// Threads: the GIL is held when it is made, filled and destroyed.
+class Arguments {
+ public:
+  explicit Arguments(RuntimeObject& runtime) : runtime_(runtime) {}
+  ~Arguments() {
+    for (std::size_t i = 0; i < few_; ++i) own_few_[i]->end_use();
+    for (Array* array : own_) array->end_use();
+  }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  /// Throws: InvalidArgument for what is no array of the runtime's memory.
+  TensorView view(PyObject* object, Role role) {
+    if (Py_TYPE(object) == array_type) {
+      Array& array = *native<Array>(object);
+      if (&array.runtime() == &runtime_) {
+        const TensorView& own = array.view();
+        array.begin_use();
+        note(&array);
+        return own;
+      }
+    }
+    return view_other(object, role);
+  }
+
+  /// Keep `object` until the task is done.
+  void keep(pybind11::object object) { foreign_.push_back(std::move(object)); }
+  bool has_foreign() const noexcept { return !foreign_.empty(); }
+
+  /// Hand what must outlive the call to the runtime.
+  void keep_until(const Ticket& ticket);
+
+ private:
+  static constexpr std::size_t kFew = 16;
+
+  void note(Array* array) {
+    if (few_ < kFew) {
+      own_few_[few_++] = array;
+    } else {
+      own_.push_back(array);
+    }
+  }
+  TensorView view_other(PyObject* object, Role role);
+
+  RuntimeObject& runtime_;
+  std::size_t few_ = 0;
+  std::array<Array*, kFew> own_few_;  // the way of submit() allocates nothing
+  std::vector<Array*> own_;
+  std::vector<pybind11::object> foreign_;
+};
+
+/// Lets other threads run Python while one call waits for the queue.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Throws: TypeError if __init__ never ran.
+RuntimeObject& runtime_of(PyObject* self);
+
+}  // namespace gpuos::python

@@ -1,0 +1,139 @@
+#include "array.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "gpuos/error.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+TensorView make_view(const std::vector<std::int64_t>& shape, DType dtype) {
+  if (shape.size() > kMaxDims) {
+    throw InvalidArgument("array: expected at most " +
+                          std::to_string(kMaxDims) + " dimensions, came " +
+                          std::to_string(shape.size()));
+  }
+  TensorView view;
+  view.dtype = dtype;
+  view.dims = static_cast<std::uint8_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), view.shape.begin());
+  const auto itemsize = static_cast<std::int64_t>(size_of(dtype));
+  std::int64_t bytes = itemsize;
+  bool fits = true;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) {
+      throw InvalidArgument("array: expected a shape of 0 or more, came " +
+                            shape_text(view));
+    }
+    fits = fits && !__builtin_mul_overflow(bytes, extent, &bytes);
+  }
+  if (!fits) {
+    throw InvalidArgument("array: shape " + shape_text(view) +
+                          " has more bytes than an address can count");
+  }
+  return view;
+}
+
+}  // namespace
+
+Array::Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
+             const TensorView& view)
+    : runtime_(std::move(runtime)), buffer_(std::move(buffer)), view_(view) {}
+
+Array::~Array() {
+  if (buffer_ == nullptr) return;
+  py::gil_scoped_release no_gil;
+  buffer_.reset();
+}
+
+std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
+                                       const std::vector<std::int64_t>& shape,
+                                       DType dtype) {
+  TensorView view = make_view(shape, dtype);
+  const std::size_t bytes =
+      static_cast<std::size_t>(view.size()) * size_of(dtype);
+  runtime.drain();
+  Buffer buffer;
+  {
+    py::gil_scoped_release no_gil;
+    // An empty array has an address too: a null one means a mistake.
+    buffer = runtime.core().allocate(std::max<std::size_t>(bytes, 1));
+  }
+  view.data = buffer.get();
+  return std::make_unique<Array>(runtime.shared_from_this(), std::move(buffer),
+                                 view);
+}
+
+const TensorView& Array::view() const {
+  if (is_freed_) {
+    throw InvalidArgument("array: expected a live gpuos.Array, this one of " +
+                          to_string(view_) + " was freed");
+  }
+  return view_;
+}
+
+std::size_t Array::bytes() const {
+  return static_cast<std::size_t>(view_.size()) * size_of(view_.dtype);
+}
+
+std::unique_ptr<Array> Array::rows(std::int64_t begin, std::int64_t end) const {
+  TensorView part = view();
+  part.shape[0] = 1;
+  const std::int64_t row_bytes =
+      part.size() * static_cast<std::int64_t>(size_of(part.dtype));
+  part.shape[0] = std::max<std::int64_t>(end - begin, 0);
+  part.data = static_cast<char*>(part.data) + begin * row_bytes;
+  return std::make_unique<Array>(runtime_, buffer_, part);
+}
+
+std::unique_ptr<Array> Array::row(std::int64_t index) const {
+  std::unique_ptr<Array> one = rows(index, index + 1);
+  TensorView& part = one->view_;
+  std::copy(part.shape.begin() + 1, part.shape.end(), part.shape.begin());
+  part.shape.back() = 0;
+  --part.dims;
+  return one;
+}
+
+void Array::copy_to_host(void* to) const {
+  const TensorView& from = view();
+  if (bytes() == 0) return;
+  wait();
+  py::gil_scoped_release no_gil;
+  runtime_->core().copy_to_host(to, from.data, bytes());
+}
+
+void Array::copy_from_host(const void* from) {
+  const TensorView& to = view();
+  if (bytes() == 0) return;
+  if (!runtime_->core().is_closed()) wait();
+  py::gil_scoped_release no_gil;
+  runtime_->core().copy_to_device(to.data, from, bytes());
+}
+
+void Array::wait() const { runtime_->wait_for_memory(view().data, bytes()); }
+
+void Array::free() {
+  if (is_freed_) return;
+  is_freed_ = true;
+  if (is_exported_ || users_ > 0) return;
+  Buffer last = std::move(buffer_);
+  py::gil_scoped_release no_gil;
+  last.reset();
+}
+
+std::string shape_text(const TensorView& view) {
+  std::string text = "(";
+  for (int i = 0; i < view.dims; ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(view.shape[static_cast<std::size_t>(i)]);
+  }
+  if (view.dims == 1) text += ",";
+  return text + ")";
+}
+
+}  // namespace gpuos::python

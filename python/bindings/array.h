@@ -1,0 +1,76 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpuos/runtime.h"
+#include "runtime_object.h"
+
+namespace gpuos::python {
+
+/// What Python calls gpuos.Array: memory of a runtime with a shape and a
+/// dtype, or a row or slice of one.
+class Array {
+ public:
+  Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
+        const TensorView& view);
+  ~Array();
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  /// Throws: InvalidArgument for a negative or too large shape.
+  static std::unique_ptr<Array> allocate(RuntimeObject& runtime,
+                                         const std::vector<std::int64_t>& shape,
+                                         DType dtype);
+
+  /// Throws: InvalidArgument after free().
+  const TensorView& view() const;
+  const TensorView& view_unchecked() const noexcept { return view_; }
+  bool is_freed() const noexcept { return is_freed_; }
+  std::size_t bytes() const;
+  RuntimeObject& runtime() const noexcept { return *runtime_; }
+  const Buffer& buffer() const noexcept { return buffer_; }
+
+  /// Rows `begin` to `end` of the first axis.
+  std::unique_ptr<Array> rows(std::int64_t begin, std::int64_t end) const;
+  /// Row `index`, one dimension less.
+  std::unique_ptr<Array> row(std::int64_t index) const;
+
+  void copy_to_host(void* to) const;
+  void copy_from_host(const void* from);
+  /// Wait for the pending tasks that use this memory.
+  void wait() const;
+
+  /// Give the memory back now; if somebody else has its address, when this
+  /// object goes.
+  void free();
+  /// The address leaves gpuos' sight.
+  void mark_exported() noexcept { is_exported_ = true; }
+
+  /// A submit that runs without the GIL uses the address.
+  void begin_use() noexcept { ++users_; }
+  void end_use() noexcept { --users_; }
+
+ private:
+  std::shared_ptr<RuntimeObject> runtime_;
+  Buffer buffer_;
+  TensorView view_;
+  int users_ = 0;
+  bool is_exported_ = false;
+  bool is_freed_ = false;
+};
+
+/// Copy an array_like of the same shape and dtype. Throws: InvalidArgument.
+void copy_from(Array& array, const pybind11::object& source);
+
+/// "(2, 3)"
+std::string shape_text(const TensorView& view);
+
+extern PyTypeObject* array_type;
+
+}  // namespace gpuos::python

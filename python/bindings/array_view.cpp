@@ -1,0 +1,293 @@
+#include "array_view.h"
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "dlpack.h"
+#include "gpuos/error.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+using NumPy = py::detail::npy_api;
+
+[[noreturn]] void refuse(Role role, const std::string& expected,
+                         const std::string& came) {
+  throw InvalidArgument(role.text() + ": expected " + expected + ", came " +
+                        came);
+}
+
+std::string type_text(PyObject* object) {
+  const auto type = py::type::of(object);
+  return py::cast<std::string>(type.attr("__module__")) + "." +
+         py::cast<std::string>(type.attr("__qualname__"));
+}
+
+std::string dtype_text(py::handle dtype) {
+  return py::cast<std::string>(py::str(dtype));
+}
+
+std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
+  const auto* d = py::detail::array_descriptor_proxy(descriptor);
+  if (d->byteorder != '=' && d->byteorder != '|') return std::nullopt;
+  switch (d->type_num) {
+    case NumPy::NPY_FLOAT_:
+      return DType::Float32;
+    case NumPy::NPY_DOUBLE_:
+      return DType::Float64;
+    case NumPy::NPY_INT_:
+      return DType::Int32;
+    case NumPy::NPY_LONG_:
+      return sizeof(long) == 8 ? DType::Int64 : DType::Int32;
+    case NumPy::NPY_LONGLONG_:
+      return DType::Int64;
+    default:
+      return std::nullopt;
+  }
+}
+
+constexpr char kKnownDtypes[] =
+    "dtype float32, float64, int32 or int64 in native byte order";
+
+void set_shape(TensorView& view, Role role, std::int64_t dims,
+               const auto* shape) {
+  if (dims > kMaxDims) {
+    refuse(role, "at most " + std::to_string(kMaxDims) + " dimensions",
+           std::to_string(dims));
+  }
+  view.dims = static_cast<std::uint8_t>(dims);
+  std::copy(shape, shape + dims, view.shape.begin());
+}
+
+// Strides of an axis of one element say nothing.
+bool is_c_ordered(const TensorView& view, const std::int64_t* strides,
+                  std::int64_t unit) {
+  std::int64_t expected = unit;
+  for (std::size_t i = view.dims; i-- > 0;) {
+    if (view.shape[i] == 0) return true;
+    if (view.shape[i] > 1 && strides[i] != expected) return false;
+    expected *= view.shape[i];
+  }
+  return true;
+}
+
+constexpr char kContiguous[] =
+    "a contiguous array in C order (numpy.ascontiguousarray copies)";
+
+TensorView view_ndarray(PyObject* object, Role role) {
+  const auto* array = py::detail::array_proxy(object);
+  const auto dtype = dtype_from_numpy(array->descr);
+  if (!dtype) refuse(role, kKnownDtypes, dtype_text(array->descr));
+  TensorView view;
+  view.dtype = *dtype;
+  set_shape(view, role, array->nd, array->dimensions);
+  if ((array->flags & NumPy::NPY_ARRAY_C_CONTIGUOUS_) == 0)
+    refuse(role, kContiguous, "one with gaps or another order");
+  view.data = array->data;
+  view.read_only = (array->flags & NumPy::NPY_ARRAY_WRITEABLE_) == 0;
+  return view;
+}
+
+// Objects that hand out host memory, as an ndarray over the same memory.
+py::object as_ndarray(PyObject* object) {
+  if (PyObject_CheckBuffer(object) == 0 &&
+      !py::hasattr(object, "__array_interface__"))
+    return {};
+  return py::module_::import("numpy").attr("asarray")(py::handle(object));
+}
+
+DType dtype_from_dlpack(dlpack::DataType type, Role role) {
+  const bool is_known_size = type.bits == 32 || type.bits == 64;
+  if (type.lanes == 1 && is_known_size && type.code == dlpack::kFloat)
+    return type.bits == 32 ? DType::Float32 : DType::Float64;
+  if (type.lanes == 1 && is_known_size && type.code == dlpack::kInt)
+    return type.bits == 32 ? DType::Int32 : DType::Int64;
+  refuse(role, kKnownDtypes,
+         "DLPack type code " + std::to_string(type.code) + " of " +
+             std::to_string(type.bits) + " bits");
+}
+
+py::object dlpack_capsule(PyObject* object, bool is_cuda) {
+  const py::object method =
+      py::reinterpret_borrow<py::object>(object).attr("__dlpack__");
+  py::dict options;
+  // -1: no synchronisation; the caller orders streams.
+  if (is_cuda) options["stream"] = -1;
+  try {
+    return method(py::arg("max_version") = py::make_tuple(
+                      dlpack::kMajorVersion, dlpack::kMinorVersion),
+                  **options);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+  }
+  return method(**options);  // a producer from before version 1
+}
+
+TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
+  TensorView view;
+  view.dtype = dtype_from_dlpack(tensor.dtype, role);
+  set_shape(view, role, tensor.ndim, tensor.shape);
+  if (tensor.strides != nullptr && !is_c_ordered(view, tensor.strides, 1))
+    refuse(role, kContiguous, "one with gaps or another order");
+  view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  return view;
+}
+
+ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role) {
+  ForeignView foreign;
+  // Nobody takes the capsule, so letting it go gives the memory back.
+  foreign.keep = dlpack_capsule(object, is_cuda);
+  PyObject* capsule = foreign.keep.ptr();
+  if (PyCapsule_IsValid(capsule, dlpack::kVersionedCapsule) != 0) {
+    const auto* managed = static_cast<dlpack::ManagedVersioned*>(
+        PyCapsule_GetPointer(capsule, dlpack::kVersionedCapsule));
+    foreign.view = view_tensor(managed->tensor, role);
+    foreign.view.read_only = (managed->flags & dlpack::kReadOnlyFlag) != 0;
+    return foreign;
+  }
+  const auto* managed = static_cast<dlpack::Managed*>(
+      PyCapsule_GetPointer(capsule, dlpack::kCapsule));
+  if (managed == nullptr) throw py::error_already_set();
+  foreign.view = view_tensor(managed->tensor, role);
+  return foreign;
+}
+
+ForeignView view_cuda_interface(PyObject* object, Role role) {
+  ForeignView foreign;
+  foreign.keep = py::reinterpret_borrow<py::object>(object);
+  const py::dict interface = foreign.keep.attr("__cuda_array_interface__");
+  const py::object descriptor =
+      py::dtype::from_args(py::object(interface["typestr"]));
+  const auto dtype = dtype_from_numpy(descriptor.ptr());
+  if (!dtype) refuse(role, kKnownDtypes, dtype_text(descriptor));
+  TensorView& view = foreign.view;
+  view.dtype = *dtype;
+  const auto shape = interface["shape"].cast<std::vector<std::int64_t>>();
+  set_shape(view, role, static_cast<std::int64_t>(shape.size()), shape.data());
+  if (interface.contains("strides") && !interface["strides"].is_none()) {
+    const auto strides = interface["strides"].cast<std::vector<std::int64_t>>();
+    if (strides.size() != shape.size() ||
+        !is_c_ordered(view, strides.data(),
+                      static_cast<std::int64_t>(size_of(*dtype))))
+      refuse(role, kContiguous, "one with gaps or another order");
+  }
+  if (interface.contains("mask") && !interface["mask"].is_none())
+    refuse(role, "an array without a mask", "one with a mask");
+  const py::tuple data = interface["data"];
+  view.data = reinterpret_cast<void*>(data[0].cast<std::uintptr_t>());
+  view.read_only = data[1].cast<bool>();
+  return foreign;
+}
+
+struct Memory {
+  bool is_known = false;
+  bool is_cuda = false;
+  int device = 0;
+};
+
+// Where a DLPack producer says that its data lies.
+Memory memory_of(PyObject* object) {
+  if (!py::hasattr(object, "__dlpack_device__")) return {};
+  const py::tuple place =
+      py::reinterpret_borrow<py::object>(object).attr("__dlpack_device__")();
+  const int type = place[0].cast<int>();
+  const bool is_cuda = type == dlpack::kCuda || type == dlpack::kCudaManaged;
+  const bool is_host = type == dlpack::kCpu || type == dlpack::kCudaHost;
+  return {is_cuda || is_host, is_cuda, place[1].cast<int>()};
+}
+
+ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
+                         Role role) {
+  const std::string expected =
+      "device memory (Runtime.array() copies host memory there)";
+  if (is_ndarray(object))
+    refuse(role, expected, "host memory: " + type_text(object));
+  const Memory memory = memory_of(object);
+  const int device = runtime.core().options().device;
+  if (memory.is_known && !memory.is_cuda)
+    refuse(role, expected, "host memory: " + type_text(object));
+  if (memory.is_known && memory.device != device) {
+    refuse(role, "memory of device " + std::to_string(device),
+           "memory of device " + std::to_string(memory.device));
+  }
+  if (memory.is_cuda) return view_dlpack(object, true, role);
+  if (py::hasattr(object, "__cuda_array_interface__"))
+    return view_cuda_interface(object, role);
+  refuse(role, "a gpuos.Array or an array on the device", type_text(object));
+}
+
+ForeignView view_on_host(PyObject* object, Role role) {
+  if (is_ndarray(object)) {
+    return {view_ndarray(object, role),
+            py::reinterpret_borrow<py::object>(object)};
+  }
+  const Memory memory = memory_of(object);
+  if (memory.is_cuda)
+    refuse(role, "host memory", "device memory: " + type_text(object));
+  if (memory.is_known) return view_dlpack(object, false, role);
+  py::object array = as_ndarray(object);
+  if (array)
+    return {view_ndarray(array.ptr(), role), std::move(array)};
+  refuse(role, "a gpuos.Array or an array in host memory", type_text(object));
+}
+
+}  // namespace
+
+std::string Role::text() const {
+  const std::string where = call;
+  if (input < 0) return where + ": out";
+  return where + ": input " + std::to_string(input);
+}
+
+ForeignView view_foreign(PyObject* object, const RuntimeObject& runtime,
+                         Role role) {
+  if (runtime.is_cuda()) return view_on_cuda(object, runtime, role);
+  return view_on_host(object, role);
+}
+
+bool is_ndarray(PyObject* object) {
+  return NumPy::get().PyArray_Check_(object);
+}
+
+Integers integers_of(PyObject* object, const char* what) {
+  const auto* array = py::detail::array_proxy(object);
+  if (is_ndarray(object) && array->nd == 1 &&
+      (array->flags & NumPy::NPY_ARRAY_C_CONTIGUOUS_) != 0) {
+    const auto* d = py::detail::array_descriptor_proxy(array->descr);
+    const bool is_native = d->byteorder == '=' || d->byteorder == '|';
+    const bool is_integer = d->kind == 'i' || d->kind == 'u';
+    const bool is_wide =
+        py::reinterpret_borrow<py::dtype>(array->descr).itemsize() == 8;
+    if (is_native && is_integer && is_wide)
+      return {array->data, static_cast<std::size_t>(array->dimensions[0])};
+  }
+  throw InvalidArgument(
+      std::string("submit_many: expected ") + what +
+      " as a contiguous one-dimensional ndarray of int64 or uint64, came " +
+      type_text(object));
+}
+
+DType dtype_of(py::handle dtype) {
+  std::optional<DType> known;
+  if (py::isinstance<py::str>(dtype))
+    known = dtype_from_name(py::cast<std::string>(dtype));
+  if (!known) {
+    const py::object descriptor = py::dtype::from_args(
+        py::reinterpret_borrow<py::object>(dtype));
+    known = dtype_from_numpy(descriptor.ptr());
+    if (!known) {
+      throw InvalidArgument(std::string("dtype: expected ") + kKnownDtypes +
+                            ", came " + dtype_text(descriptor));
+    }
+  }
+  return *known;
+}
+
+}  // namespace gpuos::python

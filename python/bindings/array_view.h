@@ -1,0 +1,49 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "gpuos/tensor_view.h"
+#include "runtime_object.h"
+
+namespace gpuos::python {
+
+/// Which argument of which call a message is about.
+struct Role {
+  const char* call;
+  int input;  // -1: the output
+  std::string text() const;
+};
+
+/// A foreign array as a view, and what keeps its memory alive.
+struct ForeignView {
+  TensorView view;
+  pybind11::object keep;
+};
+
+/// Any object but a gpuos.Array: a NumPy array, or whatever speaks DLPack, an
+/// array interface or the buffer protocol. Never copies.
+///
+/// Throws: InvalidArgument for what is no array, lies in the wrong memory, is
+/// not contiguous or has a dtype that gpuos does not know.
+ForeignView view_foreign(PyObject* object, const RuntimeObject& runtime,
+                         Role role);
+
+bool is_ndarray(PyObject* object);
+
+/// A contiguous, native, one-dimensional ndarray of 64-bit integers.
+struct Integers {
+  const void* data = nullptr;
+  std::size_t count = 0;
+};
+
+/// Throws: InvalidArgument naming `what`.
+Integers integers_of(PyObject* object, const char* what);
+
+/// "float32", numpy.float32, numpy.dtype("f4"), ... Throws: InvalidArgument.
+DType dtype_of(pybind11::handle dtype);
+
+}  // namespace gpuos::python

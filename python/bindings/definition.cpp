@@ -1,0 +1,61 @@
+#include "definition.h"
+
+#include <string>
+#include <vector>
+
+#include "array_view.h"
+#include "gpuos/error.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+std::vector<Parameter> params_from(const py::dict& given) {
+  std::vector<Parameter> params;
+  for (const auto& [key, dtype] : given) {
+    const auto name = py::cast<std::string>(key);
+    for (const char* taken : {"out", "stream", "sizes", "dtype"}) {
+      if (name == taken) {
+        throw InvalidArgument("define: expected a parameter's name other than "
+                              "those of submit(), came '" +
+                              name + "'");
+      }
+    }
+    params.push_back({name, dtype_of(dtype)});
+  }
+  return params;
+}
+
+std::vector<DType> dtypes_from(const py::object& given) {
+  if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
+    return {dtype_of(given)};
+  std::vector<DType> dtypes;
+  for (const py::handle dtype : given) dtypes.push_back(dtype_of(dtype));
+  return dtypes;
+}
+
+}  // namespace
+
+OperatorDefinition definition_from(OperatorDefinition base,
+                                   const py::object& expression,
+                                   const py::object& source,
+                                   const py::object& params,
+                                   const py::object& dtype,
+                                   const py::object& inputs,
+                                   const py::object& elementwise) {
+  OperatorDefinition definition = std::move(base);
+  definition.expression.clear();
+  definition.source.clear();
+  if (!expression.is_none())
+    definition.expression = py::cast<std::string>(expression);
+  if (!source.is_none()) definition.source = py::cast<std::string>(source);
+  if (!params.is_none()) definition.params = params_from(params);
+  if (!dtype.is_none()) definition.dtypes = dtypes_from(dtype);
+  if (!inputs.is_none()) definition.inputs = py::cast<int>(inputs);
+  if (!elementwise.is_none())
+    definition.elementwise = py::cast<bool>(elementwise);
+  return definition;
+}
+
+}  // namespace gpuos::python

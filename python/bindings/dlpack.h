@@ -1,0 +1,62 @@
+// The memory layout of DLPack 1.0, https://dmlc.github.io/dlpack/latest
+#pragma once
+
+#include <cstdint>
+
+namespace gpuos::python::dlpack {
+
+inline constexpr std::uint32_t kMajorVersion = 1;
+inline constexpr std::uint32_t kMinorVersion = 0;
+inline constexpr std::uint64_t kReadOnlyFlag = 1;
+
+inline constexpr char kCapsule[] = "dltensor";
+inline constexpr char kUsedCapsule[] = "used_dltensor";
+inline constexpr char kVersionedCapsule[] = "dltensor_versioned";
+inline constexpr char kUsedVersionedCapsule[] = "used_dltensor_versioned";
+
+enum DeviceType : std::int32_t {
+  kCpu = 1,
+  kCuda = 2,
+  kCudaHost = 3,
+  kCudaManaged = 13,
+};
+
+enum TypeCode : std::uint8_t { kInt = 0, kFloat = 2 };
+
+struct Device {
+  std::int32_t type;
+  std::int32_t id;
+};
+
+struct DataType {
+  std::uint8_t code;
+  std::uint8_t bits;
+  std::uint16_t lanes;
+};
+
+struct Tensor {
+  void* data;
+  Device device;
+  std::int32_t ndim;
+  DataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;  // in elements; null: C order
+  std::uint64_t byte_offset;
+};
+
+struct Managed {
+  Tensor tensor;
+  void* context;
+  void (*deleter)(Managed* self);
+};
+
+struct ManagedVersioned {
+  std::uint32_t major;
+  std::uint32_t minor;
+  void* context;
+  void (*deleter)(ManagedVersioned* self);
+  std::uint64_t flags;
+  Tensor tensor;
+};
+
+}  // namespace gpuos::python::dlpack

@@ -1,0 +1,105 @@
+#include "dlpack_export.h"
+
+#include <array>
+#include <memory>
+
+#include "dlpack.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+dlpack::Device device_of(const Array& array) {
+  RuntimeObject& runtime = array.runtime();
+  if (!runtime.is_cuda()) return {dlpack::kCpu, 0};
+  return {dlpack::kCuda, runtime.core().options().device};
+}
+
+dlpack::DataType type_of(DType dtype) {
+  const bool is_float = dtype == DType::Float32 || dtype == DType::Float64;
+  return {static_cast<std::uint8_t>(is_float ? dlpack::kFloat : dlpack::kInt),
+          static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
+}
+
+// What a capsule owns. The runtime goes last: the buffer is its memory.
+template <typename ManagedTensor>
+struct Owner {
+  std::shared_ptr<RuntimeObject> runtime;
+  Buffer buffer;
+  std::array<std::int64_t, kMaxDims> shape{};
+  std::array<std::int64_t, kMaxDims> strides{};
+  ManagedTensor managed{};
+};
+
+template <typename ManagedTensor>
+void delete_owner(ManagedTensor* managed) {
+  delete static_cast<Owner<ManagedTensor>*>(managed->context);
+}
+
+// Runs when a capsule goes that nobody took.
+template <typename ManagedTensor>
+void delete_capsule(PyObject* capsule, const char* name) {
+  if (PyCapsule_IsValid(capsule, name) == 0) return;
+  auto* managed =
+      static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+template <typename ManagedTensor>
+ManagedTensor* make_owner(const Array& array) {
+  const TensorView& view = array.view();
+  auto owner = std::make_unique<Owner<ManagedTensor>>();
+  owner->runtime = array.runtime().shared_from_this();
+  owner->buffer = array.buffer();
+  owner->shape = view.shape;
+  std::int64_t stride = 1;
+  for (std::size_t i = view.dims; i-- > 0;) {
+    owner->strides[i] = stride;
+    stride *= view.shape[i];
+  }
+  owner->managed.tensor = {view.data,
+                           device_of(array),
+                           view.dims,
+                           type_of(view.dtype),
+                           owner->shape.data(),
+                           owner->strides.data(),
+                           0};
+  owner->managed.context = owner.get();
+  owner->managed.deleter = delete_owner<ManagedTensor>;
+  return &owner.release()->managed;
+}
+
+py::object make_capsule(void* pointer, const char* name,
+                        PyCapsule_Destructor destructor) {
+  PyObject* capsule = PyCapsule_New(pointer, name, destructor);
+  if (capsule == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(capsule);
+}
+
+}  // namespace
+
+py::object to_dlpack(const Array& array, bool is_versioned) {
+  if (!is_versioned) {
+    return make_capsule(make_owner<dlpack::Managed>(array), dlpack::kCapsule,
+                        [](PyObject* capsule) {
+                          delete_capsule<dlpack::Managed>(capsule,
+                                                          dlpack::kCapsule);
+                        });
+  }
+  auto* managed = make_owner<dlpack::ManagedVersioned>(array);
+  managed->major = dlpack::kMajorVersion;
+  managed->minor = dlpack::kMinorVersion;
+  return make_capsule(managed, dlpack::kVersionedCapsule,
+                      [](PyObject* capsule) {
+                        delete_capsule<dlpack::ManagedVersioned>(
+                            capsule, dlpack::kVersionedCapsule);
+                      });
+}
+
+py::tuple dlpack_device(const Array& array) {
+  const dlpack::Device device = device_of(array);
+  return py::make_tuple(device.type, device.id);
+}
+
+}  // namespace gpuos::python

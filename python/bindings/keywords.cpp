@@ -1,0 +1,114 @@
+#include "keywords.h"
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "gpuos/error.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+
+static_assert(std::is_trivially_destructible_v<Scalar>);
+
+namespace {
+
+// Interned once: most callers' names are the same objects.
+struct Names {
+  PyObject* out = PyUnicode_InternFromString("out");
+  PyObject* stream = PyUnicode_InternFromString("stream");
+  PyObject* sizes = PyUnicode_InternFromString("sizes");
+  PyObject* dtype = PyUnicode_InternFromString("dtype");
+};
+
+const Names& names_of_submit() {
+  static const Names names;
+  return names;
+}
+
+bool is_same(PyObject* a, PyObject* b) noexcept {
+  return a == b || PyUnicode_Compare(a, b) == 0;
+}
+
+std::string known_params(const OperatorObject& op) {
+  if (op.param_names.empty()) return "it has none";
+  std::string text = "it has";
+  for (const py::str& name : op.param_names)
+    text += " " + py::cast<std::string>(name);
+  return text;
+}
+
+}  // namespace
+
+Scalar scalar_of(PyObject* number) {
+  if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number);
+  if (PyIndex_Check(number) != 0) {
+    const auto whole = py::reinterpret_steal<py::object>(PyNumber_Index(number));
+    if (!whole) throw py::error_already_set();
+    int overflow = 0;
+    const long long value =
+        PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
+    if (value == -1 && PyErr_Occurred() != nullptr)
+      throw py::error_already_set();
+    if (overflow == 0) return value;
+  }
+  const double value = PyFloat_AsDouble(number);
+  if (value == -1.0 && PyErr_Occurred() != nullptr)
+    throw py::error_already_set();
+  return value;
+}
+
+Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
+                   PyObject* names, bool is_many) {
+  const std::size_t wanted = op.param_names.size();
+  auto* slots = reinterpret_cast<Scalar*>(storage_.data());
+  std::uint32_t given = 0;
+  const Py_ssize_t count = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    if (take_own(name, values[i], is_many)) continue;
+    const std::size_t index = index_of_param(op, name);
+    std::construct_at(slots + index, scalar_of(values[i]));
+    given |= 1u << index;
+  }
+  if (given != (1u << wanted) - 1) {
+    std::size_t missing = 0;
+    while ((given >> missing & 1u) != 0) ++missing;
+    throw InvalidArgument(op.op.name() + ": expected the parameter " +
+                          py::cast<std::string>(op.param_names[missing]) +
+                          ", it did not come");
+  }
+  count_ = wanted;
+}
+
+bool Keywords::take_own(PyObject* name, PyObject* value,
+                        bool is_many) noexcept {
+  const Names& known = names_of_submit();
+  if (is_same(name, known.out)) {
+    out = value;
+  } else if (is_same(name, known.stream)) {
+    stream = value;
+  } else if (is_many && is_same(name, known.sizes)) {
+    sizes = value;
+  } else if (is_many && is_same(name, known.dtype)) {
+    dtype = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::size_t Keywords::index_of_param(const OperatorObject& op,
+                                     PyObject* name) const {
+  for (std::size_t i = 0; i < op.param_names.size(); ++i) {
+    if (is_same(name, op.param_names[i].ptr())) return i;
+  }
+  throw InvalidArgument(op.op.name() + ": there is no parameter '" +
+                        py::cast<std::string>(py::handle(name)) + "'; " +
+                        known_params(op));
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,14 @@
+#include <pybind11/pybind11.h>
+
+#include "registrations.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The compiled part of gpuos.";
+  gpuos::python::register_errors(module);
+  gpuos::python::register_diagnose(module);
+  gpuos::python::register_ticket(module);
+  gpuos::python::register_array(module);
+  gpuos::python::register_operator(module);
+  gpuos::python::register_runtime(module);
+  gpuos::python::register_submit(module);
+}

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "gpuos/options.h"
+
+namespace gpuos::python {
+
+/// RuntimeOptions from keyword arguments; None or absent means the default.
+/// Throws: InvalidArgument for an unknown name or a value out of range.
+RuntimeOptions options_from(const pybind11::kwargs& given);
+
+/// The same the other way.
+pybind11::dict options_to_dict(const RuntimeOptions& options);
+
+}  // namespace gpuos::python

@@ -1,0 +1,141 @@
+#include <pybind11/pybind11.h>
+
+#include <new>
+#include <string>
+
+#include "errors.h"
+#include "gpuos/error.h"
+#include "registrations.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+// Made once and never freed: an error may be raised while the interpreter
+// goes down.
+struct Classes {
+  PyObject* error;
+  PyObject* invalid_argument;
+  PyObject* backend_unavailable;
+  PyObject* cuda_error;
+  PyObject* compile_error;
+  PyObject* task_error;
+  PyObject* queue_closed;
+  PyObject* timeout;
+} classes;
+
+PyObject* add_class(py::module_& module, const char* name, const char* doc,
+                    const py::object& bases) {
+  const std::string qualified = std::string("gpuos.") + name;
+  PyObject* made = PyErr_NewExceptionWithDoc(qualified.c_str(), doc,
+                                             bases.ptr(), nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  module.add_object(name, py::handle(made));
+  return made;
+}
+
+py::object make(PyObject* type, const std::exception& error) {
+  return py::reinterpret_borrow<py::object>(type)(
+      py::str(py::bytes(error.what()).attr("decode")("utf-8", "replace")));
+}
+
+void raise(const py::object& value) {
+  PyErr_SetObject(py::type::of(value).ptr(), value.ptr());
+}
+
+void raise(PyObject* type, const std::exception& error) {
+  raise(make(type, error));
+}
+
+// Most derived first.
+void rethrow_into_python(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (py::error_already_set& e) {
+    e.restore();
+  } catch (const py::builtin_exception& e) {
+    e.set_error();
+  } catch (const InvalidArgument& e) {
+    raise(classes.invalid_argument, e);
+  } catch (const BackendUnavailable& e) {
+    raise(classes.backend_unavailable, e);
+  } catch (const CudaError& e) {
+    const py::object value = make(classes.cuda_error, e);
+    value.attr("code") = e.code();
+    value.attr("call") = e.call();
+    raise(value);
+  } catch (const CompileError& e) {
+    const py::object value = make(classes.compile_error, e);
+    value.attr("log") = py::bytes(e.log()).attr("decode")("utf-8", "replace");
+    raise(value);
+  } catch (const TaskError& e) {
+    const py::object value = make(classes.task_error, e);
+    value.attr("operator") = e.operator_name();
+    raise(value);
+  } catch (const QueueClosed& e) {
+    raise(classes.queue_closed, e);
+  } catch (const Timeout& e) {
+    raise(classes.timeout, e);
+  } catch (const Error& e) {
+    raise(classes.error, e);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    raise(PyExc_RuntimeError, e);
+  }
+}
+
+}  // namespace
+
+void set_python_error(const std::exception_ptr& error) noexcept {
+  try {
+    rethrow_into_python(error);
+  } catch (py::error_already_set& e) {
+    e.restore();
+  } catch (...) {
+    PyErr_SetString(PyExc_SystemError, "gpuos: an error could not be reported");
+  }
+}
+
+void register_errors(py::module_& module) {
+  const auto base = [](PyObject* type) {
+    return py::reinterpret_borrow<py::object>(type);
+  };
+  classes.error =
+      add_class(module, "Error",
+                "Base of everything that is not the caller's fault.",
+                base(PyExc_RuntimeError));
+  const py::object error = base(classes.error);
+  classes.invalid_argument = add_class(
+      module, "InvalidArgument",
+      "The caller broke a documented rule. Nothing was queued.",
+      base(PyExc_ValueError));
+  classes.backend_unavailable =
+      add_class(module, "BackendUnavailable",
+                "The backend, or something that it needs, is not on this "
+                "machine. The message says what to install.",
+                error);
+  classes.cuda_error = add_class(
+      module, "CudaError",
+      "A driver call failed: `code` is the driver's number, `call` the call.",
+      error);
+  classes.compile_error = add_class(
+      module, "CompileError",
+      "Operator source did not compile, link or fit; `log` is the compiler's.",
+      error);
+  classes.task_error = add_class(
+      module, "TaskError",
+      "A task failed while it ran; `operator` names the operator.", error);
+  classes.queue_closed =
+      add_class(module, "QueueClosed", "The runtime was closed.", error);
+  classes.timeout =
+      add_class(module, "Timeout",
+                "A deadline passed before the thing that was waited for.",
+                py::make_tuple(error, base(PyExc_TimeoutError)));
+  py::register_local_exception_translator([](std::exception_ptr thrown) {
+    if (thrown) set_python_error(thrown);
+  });
+}
+
+}  // namespace gpuos::python

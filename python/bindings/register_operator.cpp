@@ -1,0 +1,110 @@
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <utility>
+
+#include "operator_object.h"
+#include "registrations.h"
+#include "runtime_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+
+PyTypeObject* operator_type = nullptr;
+PyTypeObject* alias_type = nullptr;
+
+OperatorObject::OperatorObject(Operator op_, OperatorDefinition definition_)
+    : op(std::move(op_)), definition(std::move(definition_)) {
+  definition.expression.clear();
+  definition.source.clear();
+  for (const Parameter& param : definition.params) {
+    PyObject* name = PyUnicode_InternFromString(param.name.c_str());
+    if (name == nullptr) throw py::error_already_set();
+    param_names.push_back(py::reinterpret_steal<py::str>(name));
+  }
+}
+
+namespace {
+
+py::dict params_of(const OperatorObject& self) {
+  py::dict params;
+  for (const Parameter& param : self.definition.params)
+    params[py::str(param.name)] = py::str(std::string(name_of(param.dtype)));
+  return params;
+}
+
+std::string operator_repr(const OperatorObject& self) {
+  return "gpuos.Operator('" + self.op.name() +
+         (self.op.is_defined() ? "')" : "', undefined)");
+}
+
+std::string target_name(const AliasObject& self) {
+  py::gil_scoped_release no_gil;
+  return self.alias.target().name();
+}
+
+void switch_to(AliasObject& self, const py::object& target) {
+  const Operator next = self.runtime->resolve(target.ptr()).op;
+  py::gil_scoped_release no_gil;
+  self.alias.switch_to(next);
+}
+
+void rollback(AliasObject& self) {
+  py::gil_scoped_release no_gil;
+  self.alias.rollback();
+}
+
+void register_alias(py::module_& module) {
+  py::class_<AliasObject, std::shared_ptr<AliasObject>> type(
+      module, "Alias",
+      "A name that points at an operator.\n\n"
+      "A switch is one store: tasks submitted before it run the operator that\n"
+      "they were submitted with.",
+      py::is_final());
+  alias_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  type.attr("__module__") = "gpuos";
+  type.def_property_readonly(
+          "name", [](const AliasObject& self) { return self.alias.name(); },
+          "The name that submit() takes.")
+      .def_property_readonly(
+          "target",
+          [](const AliasObject& self) {
+            return self.runtime->find(target_name(self));
+          },
+          "The operator that the name means now.")
+      .def("switch", &switch_to, py::arg("target"),
+           "Point at another operator that takes the same arguments.\n\n"
+           "Raises\n------\n"
+           "InvalidArgument\n    If it takes others, or is not defined.")
+      .def("rollback", &rollback,
+           "Back to the target before the last switch.\n\n"
+           "Raises\n------\nInvalidArgument\n    If there is none.")
+      .def("__repr__", [](const AliasObject& self) {
+        return "gpuos.Alias('" + self.alias.name() + "' -> '" +
+               target_name(self) + "')";
+      });
+}
+
+}  // namespace
+
+void register_operator(py::module_& module) {
+  py::class_<OperatorObject, OperatorPtr> type(
+      module, "Operator",
+      "A defined operator, from Runtime.define() or find().", py::is_final());
+  operator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  type.attr("__module__") = "gpuos";
+  type.def_property_readonly(
+          "name", [](const OperatorObject& self) { return self.op.name(); },
+          "The name that submit() takes.")
+      .def_property_readonly(
+          "is_defined",
+          [](const OperatorObject& self) { return self.op.is_defined(); },
+          "False after undefine().")
+      .def_property_readonly("params", &params_of,
+                             "Scalar parameters: name to dtype, in order.")
+      .def("__repr__", &operator_repr);
+  register_alias(module);
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,238 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "array.h"
+#include "array_view.h"
+#include "definition.h"
+#include "options.h"
+#include "registrations.h"
+#include "runtime_docs.h"
+#include "runtime_object.h"
+#include "stats_dict.h"
+#include "stream.h"
+#include "ticket_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+
+PyTypeObject* runtime_type = nullptr;
+
+namespace {
+
+using RuntimePtr = std::shared_ptr<RuntimeObject>;
+
+std::vector<std::int64_t> shape_from(const py::object& shape) {
+  if (PyIndex_Check(shape.ptr()) != 0) return {shape.cast<std::int64_t>()};
+  return shape.cast<std::vector<std::int64_t>>();
+}
+
+std::unique_ptr<Array> empty(RuntimeObject& self, const py::object& shape,
+                             const py::object& dtype) {
+  return Array::allocate(self, shape_from(shape), dtype_of(dtype));
+}
+
+std::unique_ptr<Array> zeros(RuntimeObject& self, const py::object& shape,
+                             const py::object& dtype) {
+  auto made = empty(self, shape, dtype);
+  const Operator fill = self.find("fill")->op;
+  const Scalar zero = 0;
+  py::gil_scoped_release no_gil;
+  self.core().submit(fill, {}, made->view(), {&zero, 1});
+  return made;
+}
+
+std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
+                             const py::object& dtype) {
+  const py::object from = py::module_::import("numpy").attr("asarray")(
+      source, py::arg("dtype") = dtype);
+  auto made = empty(self, from.attr("shape"), from.attr("dtype"));
+  copy_from(*made, from);
+  return made;
+}
+
+OperatorPtr define(RuntimeObject& self, const std::string& name,
+                   const py::object& expression, const py::object& source,
+                   const py::object& params, const py::object& dtype,
+                   const py::object& inputs, const py::object& elementwise) {
+  OperatorDefinition base;
+  base.name = name;
+  const OperatorDefinition definition = definition_from(
+      std::move(base), expression, source, params, dtype, inputs, elementwise);
+  Operator op;
+  {
+    py::gil_scoped_release no_gil;
+    op = self.core().define(definition);
+  }
+  auto made = std::make_shared<OperatorObject>(op, definition);
+  self.remember(made);
+  return made;
+}
+
+void replace(RuntimeObject& self, const py::object& op,
+             const py::object& expression, const py::object& source,
+             const py::object& params, const py::object& dtype,
+             const py::object& inputs, const py::object& elementwise) {
+  const OperatorObject& known = self.resolve(op.ptr());
+  const Operator target = known.op;
+  const OperatorDefinition definition = definition_from(
+      known.definition, expression, source, params, dtype, inputs, elementwise);
+  py::gil_scoped_release no_gil;
+  self.core().replace(target, definition);
+}
+
+void undefine(RuntimeObject& self, const py::object& op) {
+  const Operator target = self.resolve(op.ptr()).op;
+  {
+    py::gil_scoped_release no_gil;
+    self.core().undefine(target);
+  }
+  self.forget(target.name());
+}
+
+std::shared_ptr<AliasObject> alias(const RuntimePtr& self,
+                                   const std::string& name,
+                                   const py::object& op) {
+  const OperatorObject& known = self->resolve(op.ptr());
+  const Operator target = known.op;
+  OperatorDefinition definition = known.definition;
+  definition.name = name;
+  auto made = std::make_shared<AliasObject>();
+  {
+    py::gil_scoped_release no_gil;
+    made->alias = self->core().alias(name, target);
+  }
+  made->runtime = self;
+  made->as_operator = std::make_shared<OperatorObject>(
+      made->alias.as_operator(), std::move(definition));
+  self->remember(made->as_operator);
+  return made;
+}
+
+void flush(RuntimeObject& self, const py::object& stream) {
+  const Stream named = stream_from(stream.ptr());
+  py::gil_scoped_release no_gil;
+  if (named.is_named) {
+    self.core().flush(named);
+  } else {
+    self.core().flush();
+  }
+}
+
+void wait(RuntimeObject& self, const py::object& ticket,
+          const py::object& timeout) {
+  self.wait(ticket_of(ticket.ptr()), Deadline::from_timeout(timeout, "wait"));
+}
+
+void synchronize(RuntimeObject& self, const py::object& timeout) {
+  self.synchronize(Deadline::from_timeout(timeout, "synchronize"));
+}
+
+py::dict stats(RuntimeObject& self) {
+  Stats now;
+  {
+    py::gil_scoped_release no_gil;
+    now = self.core().stats();
+  }
+  return stats_to_dict(now);
+}
+
+std::string repr(const RuntimeObject& self) {
+  return "gpuos.Runtime(backend='" + std::string(self.core().backend()) +
+         (self.core().is_closed() ? "', closed)" : "')");
+}
+
+template <typename Class>
+void add_operators(Class& type) {
+  const auto none = py::none();
+  type.def("define", &define, py::arg("name"), py::arg("expression") = none,
+           py::kw_only(), py::arg("source") = none, py::arg("params") = none,
+           py::arg("dtype") = "float32", py::arg("inputs") = none,
+           py::arg("elementwise") = true, docs::kDefine)
+      .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
+           py::kw_only(), py::arg("source") = none, py::arg("params") = none,
+           py::arg("dtype") = none, py::arg("inputs") = none,
+           py::arg("elementwise") = none, docs::kReplace)
+      .def("undefine", &undefine, py::arg("op"), docs::kUndefine)
+      .def("alias", &alias, py::arg("name"), py::arg("op"), docs::kAlias)
+      .def("find", &RuntimeObject::find, py::arg("name"), docs::kFind)
+      .def(
+          "operators",
+          [](const RuntimeObject& self) {
+            py::gil_scoped_release no_gil;
+            return self.core().operator_names();
+          },
+          docs::kOperators);
+}
+
+template <typename Class>
+void add_memory(Class& type) {
+  type.def("array", &array, py::arg("source"), py::arg("dtype") = py::none(),
+           docs::kArray)
+      .def("empty", &empty, py::arg("shape"), py::arg("dtype") = "float32",
+           docs::kEmpty)
+      .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32",
+           docs::kZeros);
+}
+
+template <typename Class>
+void add_life(Class& type) {
+  type.def(py::init([](const std::string& backend, int device,
+                       const std::string& residency, const py::kwargs& more) {
+             py::kwargs all = more;
+             all["backend"] = backend;
+             all["device"] = device;
+             all["residency"] = residency;
+             return std::make_shared<RuntimeObject>(options_from(all));
+           }),
+           py::arg("backend") = "auto", py::arg("device") = 0,
+           py::arg("residency") = "auto", docs::kRuntimeInit)
+      .def("wait", &wait, py::arg("ticket"), py::arg("timeout") = py::none(),
+           docs::kWait)
+      .def("synchronize", &synchronize, py::arg("timeout") = py::none(),
+           docs::kSynchronize)
+      .def("flush", &flush, py::arg("stream") = py::none(), docs::kFlush)
+      .def("stats", &stats, docs::kStats)
+      .def("close", &RuntimeObject::close, docs::kClose)
+      .def("__enter__", [](const py::object& self) { return self; })
+      .def("__exit__",
+           [](RuntimeObject& self, const py::args&) { self.close(); })
+      .def_property_readonly(
+          "backend",
+          [](const RuntimeObject& self) {
+            return std::string(self.core().backend());
+          },
+          "\"host\" or \"cuda\".")
+      .def_property_readonly(
+          "is_closed",
+          [](const RuntimeObject& self) { return self.core().is_closed(); },
+          "Whether close() was called.")
+      .def_property_readonly(
+          "options",
+          [](const RuntimeObject& self) {
+            return options_to_dict(self.core().options());
+          },
+          "What the runtime was set up with, defaults included.")
+      .def("__repr__", &repr);
+}
+
+}  // namespace
+
+void register_runtime(py::module_& module) {
+  py::class_<RuntimeObject, RuntimePtr> type(module, "Runtime", docs::kRuntime);
+  runtime_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  type.attr("__module__") = "gpuos";
+  add_life(type);
+  add_memory(type);
+  add_operators(type);
+  // Workers must be gone before the interpreter is.
+  py::module_::import("atexit").attr("register")(
+      py::cpp_function(&RuntimeObject::close_all));
+}
+
+}  // namespace gpuos::python

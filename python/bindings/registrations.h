@@ -1,0 +1,17 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace gpuos::python {
+
+// Each adds its classes and functions to the module, in the order of
+// module.cpp: a later one may name the types of an earlier one.
+void register_errors(pybind11::module_& module);
+void register_diagnose(pybind11::module_& module);
+void register_ticket(pybind11::module_& module);
+void register_array(pybind11::module_& module);
+void register_operator(pybind11::module_& module);
+void register_runtime(pybind11::module_& module);
+void register_submit(pybind11::module_& module);
+
+}  // namespace gpuos::python

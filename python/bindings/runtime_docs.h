@@ -1,0 +1,325 @@
+// Docstrings of gpuos.Runtime.
+#pragma once
+
+namespace gpuos::python::docs {
+
+inline constexpr char kRuntime[] =
+    R"(Feeds tiny operations to workers that stay, and waits for them.
+
+Tasks behave as if they ran one after the other in the order of submission.
+Every method may be called from any thread; a wait lets other threads run.
+
+Examples
+--------
+>>> with gpuos.Runtime() as rt:
+...     a = rt.array([1.0, 2.0], dtype="float32")
+...     out = rt.empty(2)
+...     rt.wait(rt.submit("add", a, a, out=out))
+...     out.numpy()
+array([2., 4.], dtype=float32)
+)";
+
+inline constexpr char kRuntimeInit[] =
+    R"(Start the workers. None for any option means its default.
+
+Parameters
+----------
+backend : {"auto", "cuda", "host"}
+    "auto": GPUOS_BACKEND, else cuda if it works, else host.
+device : int
+    Number of the CUDA device.
+residency : {"auto", "resident", "burst"}
+    Whether workers stay on the device between submissions.
+queue_capacity : int, keyword only
+    Tasks that the queue holds; a power of two, 64 to 32768.
+workers, threads_per_worker : int, keyword only
+    0 workers: as many as fit the device.
+linger_us, lease_us, flush_after_us : float, keyword only
+    Microseconds. Idle time after which workers leave; longest stay; longest
+    time that a task waits for its launch.
+watchdog_s, submit_timeout_s : float, keyword only
+    Seconds. Longest run of one task; longest wait for room in the queue.
+worker_image : {"auto", "embedded", "ptx", "nvrtc"}, keyword only
+    Which worker the CUDA backend loads.
+
+Raises
+------
+InvalidArgument
+    For a value out of range.
+BackendUnavailable
+    If something is missing; the message says what to install.
+)";
+
+inline constexpr char kSubmit[] =
+    R"(submit($self, op, /, *inputs, out, stream=None, **params)
+--
+
+Queue one task and return its ticket.
+
+Takes gpuos.Array, NumPy arrays (host backend, no copy) and whatever speaks
+DLPack or an array interface; contiguous, one dtype. Memory of other libraries
+is held until the task is done; do not resize it before.
+
+Parameters
+----------
+op : str, Operator or Alias
+    What to run: "add", "sub", "mul", "div", "copy", "fill" or a defined one.
+*inputs : array, shape of `out`
+    In the order in which the operator names them.
+out : array
+    Receives the result. May be one of the inputs.
+stream : None, int or stream object
+    CUDA backend: the stream to run in, such as torch.cuda.current_stream().
+    None: the runtime's own, which other streams are not ordered with.
+**params : number
+    The operator's scalars, such as value=0 for "fill".
+
+Raises
+------
+InvalidArgument
+    Before anything is queued: shapes or dtypes that differ, an array with
+    gaps, in the wrong memory, freed or read-only, an unknown name.
+QueueClosed
+    If the runtime was closed.
+Timeout
+    If the queue stays full.
+
+Examples
+--------
+>>> ticket = rt.submit("add", a, b, out=c)
+>>> rt.wait(ticket)
+)";
+
+inline constexpr char kSubmitMany[] =
+    R"(submit_many($self, op, /, *columns, out=None, sizes=None, dtype=None, stream=None, **params)
+--
+
+Queue many tasks of one operator that are independent of each other.
+
+Each column is one argument of all tasks; the last one receives the results:
+
+- an array of one or more dimensions: a task for each row of its first axis;
+- a list or tuple of arrays: a task for each;
+- with `sizes`: an ndarray of int64 or uint64 addresses. Nothing is checked or
+  held: the memory must stay valid until the ticket is done.
+
+Parameters
+----------
+op : str, Operator or Alias
+    What to run.
+*columns : array, sequence of arrays, or ndarray of addresses, shape (tasks,)
+    Inputs, then the output unless `out` is given.
+out : the same
+    The output, instead of the last column.
+sizes : int or ndarray of int64, shape (tasks,)
+    Elements of each task. Makes every column one of addresses.
+dtype : str or numpy.dtype
+    Of the memory that addresses point at.
+stream, **params
+    As for submit(); the same for all tasks.
+
+Raises
+------
+InvalidArgument, QueueClosed, Timeout
+    As submit().
+
+Examples
+--------
+>>> rt.wait(rt.submit_many("add", A, B, C))      # C[i] = A[i] + B[i]
+)";
+
+inline constexpr char kWait[] = R"(Wait until the ticket's tasks are done.
+
+Parameters
+----------
+ticket : Ticket
+    From submit() or submit_many() of this runtime.
+timeout : float or None
+    Seconds; None waits for ever. Ctrl-C ends the wait.
+
+Raises
+------
+Timeout
+    If they are not done in time.
+TaskError
+    If one of them failed.
+)";
+
+inline constexpr char kSynchronize[] =
+    R"(Wait until everything submitted so far is done.
+
+Parameters
+----------
+timeout : float or None
+    Seconds; None waits for ever.
+
+Raises
+------
+Timeout
+    If it is not done in time.
+TaskError
+    If a task failed.
+)";
+
+inline constexpr char kFlush[] =
+    R"(Launch now what waits for a burst; the host backend never waits.
+
+Parameters
+----------
+stream : None, int or stream object
+    Only that stream's tasks; None: every stream's.
+)";
+
+inline constexpr char kStats[] =
+    R"(Return counters and what the runtime chose, as a dict.
+
+Names end in their unit; the tiles of a large task count as tasks.
+)";
+
+inline constexpr char kClose[] =
+    R"(Run what is pending, stop the workers and raise what went wrong.
+
+A second call does nothing. A with-block calls it.
+)";
+
+inline constexpr char kDefine[] =
+    R"(Compile an operator and load it while tasks flow.
+
+Parameters
+----------
+name : str
+    A new name; letters, digits and "_".
+expression : str
+    Elementwise, such as "o = alpha * x + y". Names that are not parameters or
+    functions are inputs, in order of first use.
+source : str, keyword only
+    Instead: CUDA C++ with GPUOS_OPERATOR(name) { ... }.
+params : dict of str to dtype, keyword only
+    Scalars that submit() takes by keyword, in this order.
+dtype : dtype or sequence of dtypes, keyword only
+    Of the arrays: float32, float64, int32, int64. `source` takes one.
+inputs : int, keyword only
+    `source` only: how many input arrays; None: any number.
+elementwise : bool, keyword only
+    `source` only: element i depends on elements i alone, so that shapes must
+    agree and a large task may be split.
+
+Returns
+-------
+Operator
+
+Raises
+------
+InvalidArgument
+    If the name is taken or the expression is wrong.
+CompileError
+    With the compiler's messages in `log`.
+BackendUnavailable
+    If a compiler is missing.
+
+Examples
+--------
+>>> axpy = rt.define("axpy", "o = alpha * x + y", params={"alpha": "float32"})
+>>> rt.submit(axpy, x, y, out=o, alpha=2.0)
+)";
+
+inline constexpr char kReplace[] =
+    R"(Give an operator a new body that takes the same arguments.
+
+Tasks submitted before run the old one. A failure leaves the old one working.
+
+Parameters
+----------
+op : str or Operator
+    What to replace.
+expression, source, params, dtype, inputs, elementwise
+    As for define(); None keeps what define() was given.
+
+Raises
+------
+InvalidArgument, CompileError, BackendUnavailable
+    As define().
+)";
+
+inline constexpr char kUndefine[] =
+    R"(Forget an operator; its code is unloaded after its last task.
+
+Parameters
+----------
+op : str, Operator or Alias
+    Its name is free afterwards.
+)";
+
+inline constexpr char kAlias[] =
+    R"(Make a name for an operator that can be switched and rolled back.
+
+Parameters
+----------
+name : str
+    A new name, for submit().
+op : str, Operator or Alias
+    What it means at first.
+
+Returns
+-------
+Alias
+
+Raises
+------
+InvalidArgument
+    If the name is taken.
+)";
+
+inline constexpr char kFind[] =
+    R"(Return the operator of that name.
+
+Raises
+------
+InvalidArgument
+    With the names there are.
+)";
+
+inline constexpr char kOperators[] = "Return the names of all operators.";
+
+inline constexpr char kArray[] =
+    R"(Copy an array to the runtime's memory.
+
+Parameters
+----------
+source : array_like, any shape
+    float32, float64, int32 or int64.
+dtype : dtype or None
+    Convert to it first; None keeps the source's.
+
+Returns
+-------
+Array
+)";
+
+inline constexpr char kEmpty[] =
+    R"(Return an array of the runtime's memory; its elements are not set.
+
+Parameters
+----------
+shape : int or sequence of int
+dtype : dtype
+
+Returns
+-------
+Array
+)";
+
+inline constexpr char kZeros[] =
+    R"(Return an array of zeros; the filling is a task like any other.
+
+Parameters
+----------
+shape : int or sequence of int
+dtype : dtype
+
+Returns
+-------
+Array
+)";
+
+}  // namespace gpuos::python::docs

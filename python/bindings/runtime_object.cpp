@@ -1,0 +1,162 @@
+#include "runtime_object.h"
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gpuos/error.h"
+#include "native.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+std::vector<RuntimeObject*>& live_runtimes() {
+  static auto* live = new std::vector<RuntimeObject*>;  // outlives every exit
+  return *live;
+}
+
+std::string type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
+
+}  // namespace
+
+RuntimeObject::RuntimeObject(const RuntimeOptions& options) {
+  {
+    py::gil_scoped_release no_gil;
+    core_ = std::make_unique<Runtime>(options);
+  }
+  is_cuda_ = core_->backend() == "cuda";
+  live_runtimes().push_back(this);
+}
+
+RuntimeObject::~RuntimeObject() {
+  // The last owner may be an array that a foreign thread lets go.
+  py::gil_scoped_acquire gil;
+  std::erase(live_runtimes(), this);
+  {
+    py::gil_scoped_release no_gil;
+    core_.reset();
+  }
+  kept_.clear();
+}
+
+OperatorObject& RuntimeObject::resolve(PyObject* op) {
+  if (Py_TYPE(op) == operator_type) return *native<OperatorObject>(op);
+  if (Py_TYPE(op) == alias_type) return *native<AliasObject>(op)->as_operator;
+  if (!PyUnicode_Check(op)) {
+    throw py::type_error(
+        "submit: expected an operator's name, an Operator or an Alias, came " +
+        type_name(op));
+  }
+  constexpr unsigned kObjectAlignmentBits = 4;
+  CachedName& cached =
+      cached_names_[(reinterpret_cast<std::uintptr_t>(op) >>
+                     kObjectAlignmentBits) %
+                    kCachedNames];
+  if (cached.name.ptr() != op) {
+    OperatorPtr found = find(py::cast<std::string>(op));
+    cached.name = py::reinterpret_borrow<py::object>(op);
+    cached.op = std::move(found);
+  }
+  return *cached.op;
+}
+
+OperatorPtr RuntimeObject::find(const std::string& name) {
+  if (const auto known = operators_.find(name); known != operators_.end())
+    return known->second;
+  Operator op;
+  {
+    py::gil_scoped_release no_gil;
+    op = core_->find(name);
+  }
+  OperatorDefinition definition;
+  definition.name = name;
+  if (name == "fill") definition.params.push_back({"value", DType::Float64});
+  auto found = std::make_shared<OperatorObject>(op, std::move(definition));
+  return operators_.emplace(name, std::move(found)).first->second;
+}
+
+void RuntimeObject::remember(const OperatorPtr& op) {
+  forget(op->op.name());
+  operators_[op->op.name()] = op;
+}
+
+void RuntimeObject::forget(const std::string& name) {
+  operators_.erase(name);
+  cached_names_.fill({});
+}
+
+void RuntimeObject::keep(const Ticket& ticket, py::object object) {
+  kept_.push_back({ticket, std::move(object)});
+}
+
+bool RuntimeObject::is_done_or_failed(const Ticket& ticket) noexcept {
+  try {
+    return core_->is_done(ticket);
+  } catch (...) {
+    return true;  // whoever waits for the ticket hears of it
+  }
+}
+
+void RuntimeObject::drain_some(std::size_t most) {
+  for (; most > 0 && !kept_.empty(); --most) {
+    if (!is_done_or_failed(kept_.front().ticket)) return;
+    // Letting go may run code that comes back here.
+    const Kept done = std::move(kept_.front());
+    kept_.pop_front();
+  }
+}
+
+void RuntimeObject::wait(const Ticket& ticket, const Deadline& deadline) {
+  wait_in_slices("wait", deadline, [&](std::chrono::nanoseconds slice) {
+    return core_->wait(ticket, slice);
+  });
+  drain_some(kept_.size());
+}
+
+void RuntimeObject::synchronize(const Deadline& deadline) {
+  wait_in_slices("synchronize", deadline, [&](std::chrono::nanoseconds slice) {
+    return core_->synchronize(slice);
+  });
+  drain_some(kept_.size());
+}
+
+void RuntimeObject::wait_for_memory(const void* data, std::size_t bytes) {
+  // What was computed before close() can be read after it.
+  if (bytes == 0 || core_->is_closed()) return;
+  wait_in_slices("wait", Deadline::never(),
+                 [&](std::chrono::nanoseconds slice) {
+                   return core_->wait_for_memory(data, bytes, slice);
+                 });
+}
+
+void RuntimeObject::close() {
+  if (core_->is_closed()) return;
+  std::exception_ptr failure;
+  try {
+    synchronize(Deadline::never());  // unlike close(), Ctrl-C ends it
+  } catch (const Error&) {
+    failure = std::current_exception();
+  }
+  {
+    py::gil_scoped_release no_gil;
+    core_->close();
+  }
+  std::exchange(kept_, {}).clear();
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void RuntimeObject::close_all() noexcept {
+  for (RuntimeObject* live : std::vector(live_runtimes())) {
+    try {
+      live->close();
+    } catch (...) {
+      // Nobody is left to be told.
+    }
+  }
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "gpuos/runtime.h"
+#include "operator_object.h"
+#include "waiting.h"
+
+namespace gpuos::python {
+
+/// What Python calls gpuos.Runtime: a runtime, the names of its operators and
+/// the foreign arrays that its pending tasks use.
+///
+/// Threads: every member is called with the GIL held; what may wait or take a
+/// lock of the runtime is done without it.
+class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
+ public:
+  explicit RuntimeObject(const RuntimeOptions& options);
+  ~RuntimeObject();
+  RuntimeObject(const RuntimeObject&) = delete;
+  RuntimeObject& operator=(const RuntimeObject&) = delete;
+
+  Runtime& core() const noexcept { return *core_; }
+  bool is_cuda() const noexcept { return is_cuda_; }
+
+  /// A name, an Operator or an Alias. Valid until the GIL is released.
+  /// Throws: InvalidArgument, TypeError.
+  OperatorObject& resolve(PyObject* op);
+  OperatorPtr find(const std::string& name);
+  /// `op` now has its name; forgets what the name meant.
+  void remember(const OperatorPtr& op);
+  void forget(const std::string& name);
+
+  /// Hold `object` until the ticket is done.
+  void keep(const Ticket& ticket, pybind11::object object);
+  /// Let go of what finished tasks used.
+  void drain() {
+    if (!kept_.empty()) drain_some(kDrainAtOnce);
+  }
+
+  void wait(const Ticket& ticket, const Deadline& deadline);
+  void synchronize(const Deadline& deadline);
+  void wait_for_memory(const void* data, std::size_t bytes);
+  void close();
+
+  /// Closes every live runtime and reports nothing; for interpreter exit.
+  static void close_all() noexcept;
+
+ private:
+  struct Kept {
+    Ticket ticket;
+    pybind11::object object;
+  };
+  struct CachedName {
+    pybind11::object name;
+    OperatorPtr op;
+  };
+  static constexpr std::size_t kDrainAtOnce = 8;
+  static constexpr std::size_t kCachedNames = 64;
+
+  void drain_some(std::size_t most);
+  bool is_done_or_failed(const Ticket& ticket) noexcept;
+
+  std::unique_ptr<Runtime> core_;
+  bool is_cuda_ = false;
+  std::unordered_map<std::string, OperatorPtr> operators_;
+  // Found by the address of the name's object, which an entry keeps alive.
+  std::array<CachedName, kCachedNames> cached_names_;
+  std::deque<Kept> kept_;
+};
+
+extern PyTypeObject* runtime_type;
+
+}  // namespace gpuos::python

@@ -1,0 +1,101 @@
+// Runtime.submit() as a plain C method: a call through pybind11 would cost
+// more than all the rest.
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "arguments.h"
+#include "errors.h"
+#include "gpuos/error.h"
+#include "keywords.h"
+#include "registrations.h"
+#include "runtime_docs.h"
+#include "runtime_object.h"
+#include "stream.h"
+#include "submit_many.h"
+#include "ticket_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
+                  std::size_t count, PyObject* names) {
+  if (count == 0)
+    throw py::type_error("submit: expected an operator, came no argument");
+  runtime.drain();
+  const OperatorObject& known = runtime.resolve(args[0]);
+  const Operator op = known.op;
+  const Keywords keywords(known, args + count, names, false);
+  const char* name = op.name().c_str();
+  if (keywords.out == nullptr) {
+    throw InvalidArgument(std::string(name) +
+                          ": expected out=, an array for the result");
+  }
+  if (count - 1 > kMaxArguments) {
+    throw InvalidArgument(std::string(name) + ": expected at most " +
+                          std::to_string(kMaxArguments) + " inputs, came " +
+                          std::to_string(count - 1));
+  }
+  Arguments arguments(runtime);
+  std::array<TensorView, kMaxArguments> inputs;
+  for (std::size_t i = 1; i < count; ++i) {
+    inputs[i - 1] =
+        arguments.view(args[i], {name, static_cast<int>(i) - 1});
+  }
+  const TensorView out = arguments.view(keywords.out, {name, -1});
+  const Stream stream = stream_from(keywords.stream);
+  Ticket ticket;
+  {
+    const WithoutGil no_gil;
+    ticket = runtime.core().submit(op, std::span(inputs.data(), count - 1), out,
+                                   keywords.params(), stream);
+  }
+  if (arguments.has_foreign()) arguments.keep_until(ticket);
+  return ticket;
+}
+
+template <auto kSubmit>
+PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count,
+               PyObject* names) noexcept {
+  return guarded([&] {
+    return make_ticket(kSubmit(runtime_of(self), args,
+                               static_cast<std::size_t>(count), names),
+                       self);
+  });
+}
+
+PyCFunction as_c_function(PyObject* (*function)(PyObject*, PyObject* const*,
+                                                Py_ssize_t, PyObject*)
+                              noexcept) {
+  return reinterpret_cast<PyCFunction>(
+      reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef submit_method = {"submit", as_c_function(&call<submit_one>),
+                             METH_FASTCALL | METH_KEYWORDS, docs::kSubmit};
+PyMethodDef submit_many_method = {"submit_many",
+                                  as_c_function(&call<submit_many>),
+                                  METH_FASTCALL | METH_KEYWORDS,
+                                  docs::kSubmitMany};
+
+void add_method(PyMethodDef& method) {
+  const auto descriptor = py::reinterpret_steal<py::object>(
+      PyDescr_NewMethod(runtime_type, &method));
+  if (!descriptor) throw py::error_already_set();
+  py::setattr(py::handle(reinterpret_cast<PyObject*>(runtime_type)),
+              method.ml_name, descriptor);
+}
+
+}  // namespace
+
+void register_submit(py::module_& /*module*/) {
+  add_method(submit_method);
+  add_method(submit_many_method);
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+
+#include "gpuos/ticket.h"
+
+namespace gpuos::python {
+
+class RuntimeObject;
+
+/// Runtime.submit_many(): `args` are the operator and the columns, `names`
+/// those of the keyword arguments that follow.
+Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
+                   std::size_t count, PyObject* names);
+
+}  // namespace gpuos::python

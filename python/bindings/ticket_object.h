@@ -1,0 +1,25 @@
+#pragma once
+
+#include <Python.h>
+
+#include "gpuos/ticket.h"
+
+namespace gpuos::python {
+
+/// What Python calls gpuos.Ticket. A plain C object: one is made for every
+/// submit.
+struct TicketObject {
+  PyObject_HEAD
+  Ticket ticket;
+  PyObject* runtime;  // owned
+};
+
+extern PyTypeObject* ticket_type;
+
+/// `runtime` is a gpuos.Runtime. Null with a pending error if memory is out.
+PyObject* make_ticket(const Ticket& ticket, PyObject* runtime) noexcept;
+
+/// Throws: TypeError if `object` is no Ticket.
+const Ticket& ticket_of(PyObject* object);
+
+}  // namespace gpuos::python

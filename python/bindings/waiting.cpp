@@ -1,0 +1,48 @@
+#include "waiting.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+
+using std::chrono::nanoseconds;
+
+inline constexpr std::chrono::milliseconds kSlice{50};
+inline constexpr double kLongestSeconds = 1e9;
+
+Deadline Deadline::from_timeout(py::handle timeout, const char* where) {
+  Deadline deadline;
+  if (timeout.is_none()) return deadline;
+  const double seconds = PyFloat_AsDouble(timeout.ptr());
+  if (seconds == -1.0 && PyErr_Occurred()) throw py::error_already_set();
+  if (!(seconds >= 0)) {
+    std::ostringstream text;
+    text << where << ": expected a timeout of 0 or more seconds, or None, came "
+         << seconds;
+    throw InvalidArgument(text.str());
+  }
+  deadline.is_set_ = true;
+  deadline.seconds_ = seconds;
+  deadline.at_ =
+      Clock::now() + std::chrono::duration_cast<nanoseconds>(
+                         std::chrono::duration<double>(
+                             std::min(seconds, kLongestSeconds)));
+  return deadline;
+}
+
+nanoseconds Deadline::next_slice() const {
+  if (!is_set_) return kSlice;
+  const nanoseconds left = at_ - Clock::now();
+  return std::clamp<nanoseconds>(left, nanoseconds::zero(), kSlice);
+}
+
+void throw_timeout(const char* where, const Deadline& deadline) {
+  std::ostringstream text;
+  text << where << ": not done within " << deadline.seconds() << " s";
+  throw Timeout(text.str());
+}
+
+}  // namespace gpuos::python

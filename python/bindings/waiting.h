@@ -1,0 +1,54 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <chrono>
+#include <string>
+
+#include "gpuos/error.h"
+
+namespace gpuos::python {
+
+/// When a wait must end. Made from a Python timeout: seconds, or None for
+/// ever.
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Throws: InvalidArgument for a negative or not finite number.
+  static Deadline from_timeout(pybind11::handle timeout, const char* where);
+  static Deadline never() { return {}; }
+
+  bool has_passed() const { return is_set_ && Clock::now() >= at_; }
+  /// Time left, at most one slice.
+  std::chrono::nanoseconds next_slice() const;
+  double seconds() const noexcept { return seconds_; }
+
+ private:
+  bool is_set_ = false;
+  double seconds_ = 0;
+  Clock::time_point at_;
+};
+
+/// Throws: Timeout naming the length of the wait.
+[[noreturn]] void throw_timeout(const char* where, const Deadline& deadline);
+
+/// Calls `wait_for(slice)` without the GIL until it returns true. Signals are
+/// looked at between slices, so that Ctrl-C ends a wait.
+/// Throws: Timeout, whatever `wait_for` throws, KeyboardInterrupt.
+template <typename WaitFor>
+void wait_in_slices(const char* where, const Deadline& deadline,
+                    WaitFor wait_for) {
+  while (true) {
+    bool is_done = false;
+    {
+      pybind11::gil_scoped_release no_gil;
+      is_done = wait_for(deadline.next_slice());
+    }
+    if (is_done) return;
+    if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+    if (deadline.has_passed()) throw_timeout(where, deadline);
+  }
+}
+
+}  // namespace gpuos::python
