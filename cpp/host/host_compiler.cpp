@@ -78,7 +78,8 @@ std::vector<std::string> command_for(const HostCompiler& compiler,
   command.emplace_back("-march=native");
 #endif
   command.push_back("-I" + folder.path());
-  command.push_back("-I" + headers);
+  // Not -I: <math.h> must stay the system's.
+  command.insert(command.end(), {"-iquote", headers});
   command.insert(command.end(), {"-include", headers + "/host_names.h"});
   command.insert(command.end(), {folder.file("operator.cpp"), "-o",
                                  folder.file("operator.so")});
