@@ -17,4 +17,9 @@ struct Finding {
 /// What was found where, and what to install. Never throws for a missing part.
 std::vector<Finding> diagnose();
 
+/// Announce a folder with CUDA libraries, such as a wheel's. Folders are
+/// searched in the order in which they came.
+/// Threads: any.
+void add_library_dir(std::string path);
+
 }  // namespace gpuos

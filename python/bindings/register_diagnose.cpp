@@ -12,10 +12,11 @@ namespace gpuos::python {
 void register_diagnose(py::module_& module) {
   module.attr("__version__") = version();
 
-  py::class_<Finding>(module, "Finding",
-                      "One thing that gpuos looked for on this machine.",
-                      py::is_final())
-      .def_readonly("what", &Finding::what, "Such as \"driver\" or \"nvrtc\".")
+  py::class_<Finding> type(module, "Finding",
+                           "One thing that gpuos looked for on this machine.",
+                           py::is_final());
+  type.attr("__module__") = "gpuos";
+  type.def_readonly("what", &Finding::what, "Such as \"driver\" or \"nvrtc\".")
       .def_readonly("found", &Finding::found, "Whether it is usable.")
       .def_readonly("version", &Finding::version, "Empty if unknown.")
       .def_readonly("where", &Finding::where, "A path, or empty.")
@@ -26,6 +27,8 @@ void register_diagnose(py::module_& module) {
                finding.version + "', where='" + finding.where + "')";
       });
 
+  module.def("_add_library_dir", &add_library_dir, py::arg("path"),
+             "Announce a folder with CUDA libraries.");
   module.def("_diagnose", &diagnose, py::call_guard<py::gil_scoped_release>(),
              "Return what was looked for, as a list of Finding.");
 }
