@@ -73,6 +73,13 @@ GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
 
 template <typename T, typename F, typename... In>
 inline void map(T* out, u32 count, Lane, F f, const In*... in) {
+  // Without a hint the compiler tests for overlap and then takes the slow loop
+  // for `out` that is also an input.
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#elif defined(__GNUC__)
+#pragma GCC ivdep
+#endif
   for (u32 i = 0; i < count; ++i) {
     const T x[sizeof...(In) == 0 ? 1 : sizeof...(In)] = {in[i]...};
     out[i] = f(x);

@@ -1,0 +1,223 @@
+#include "host/host_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "host/builtin_table.h"
+#include "host/cpu_relax.h"
+#include "host/operator_loader.h"
+
+namespace gpuos::host {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kTileElems = 32768;
+constexpr std::uint64_t kMaxTiles = 1024;
+constexpr std::uint64_t kTileStep = 64;  // elements; tiles start on cache lines
+constexpr std::uint64_t kPauseTurns = 128;  // before a waiter sleeps
+constexpr int kPausesPerTurn = 8;
+constexpr std::align_val_t kAlignment{64};
+// A worker that is not stuck leaves within this.
+constexpr std::chrono::milliseconds kGrace{1000};
+
+std::uint32_t worker_count(const RuntimeOptions& options) {
+  if (options.workers != 0) return options.workers;
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t value = line.find(": ");
+    if (line.starts_with("model name") && value != std::string::npos)
+      return line.substr(value + 2);
+  }
+  return "processor";
+}
+
+std::shared_ptr<Shared> make_shared_state(const RuntimeOptions& options,
+                                          std::uint64_t first_position) {
+  auto shared =
+      std::make_shared<Shared>(options.queue_capacity, worker_count(options),
+                               options.linger, first_position);
+  std::uint32_t slot = 0;
+  for (const Builtin& builtin : builtin_table())
+    shared->table.set(slot++, {builtin.function, nullptr, nullptr,
+                               std::string(builtin.name)});
+  return shared;
+}
+
+constexpr std::uint64_t rounded_up(std::uint64_t value, std::uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+}  // namespace
+
+HostBackend::HostBackend(const RuntimeOptions& options,
+                         std::uint64_t first_position)
+    : options_(options),
+      shared_(make_shared_state(options, first_position)),
+      ring_(&shared_->ring),
+      threads_(shared_) {}
+
+HostBackend::~HostBackend() { stop_threads(); }
+
+Route HostBackend::route(const Stream& stream) {
+  if (stream.is_named)
+    throw InvalidArgument(
+        concat("submit: expected no stream on the host backend, got stream ",
+               stream.handle));
+  return {};
+}
+
+Order HostBackend::order(const Route&, std::span<const BatchRef> earlier) {
+  Order order;
+  for (const BatchRef& batch : earlier) {
+    if (!ring_->is_done(batch.begin)) order.begins[order.count++] = batch.begin;
+  }
+  return order;
+}
+
+std::optional<Place> HostBackend::reserve(const Route&, std::uint32_t tasks) {
+  const std::optional<std::uint64_t> begin = ring_->open_batch(tasks);
+  if (!begin) return std::nullopt;
+  return Place{*begin, *begin, tasks};
+}
+
+void HostBackend::publish(const Route&, const Place& place,
+                          std::uint32_t tasks) {
+  shared_->publish(place.first + tasks);
+}
+
+std::uint64_t HostBackend::tile_elems(std::uint64_t elems,
+                                      std::size_t) const noexcept {
+  const std::uint64_t tiles =
+      std::clamp<std::uint64_t>(elems / kTileElems, 1, kMaxTiles);
+  return rounded_up((elems + tiles - 1) / tiles, kTileStep);
+}
+
+void HostBackend::pause(const BatchRef& batch, std::uint64_t turn,
+                        Deadline deadline) {
+  if (turn < kPauseTurns) {
+    for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
+    return;
+  }
+  look_for_overrun();
+  // Waiters are the only ones who care about a stuck task, so they look.
+  const Deadline next_look =
+      Clock::now() + std::clamp<std::chrono::milliseconds>(
+                         options_.watchdog / 4, std::chrono::milliseconds(1),
+                         std::chrono::milliseconds(250));
+  shared_->doorbells.wait(batch.begin, std::min(deadline, next_look), [&] {
+    return is_dead() || shared_->is_done_ordered(batch.begin);
+  });
+}
+
+void HostBackend::look_for_overrun() {
+  const auto slot = shared_->find_overrun(options_.watchdog);
+  if (!slot) return;
+  const std::lock_guard lock(death_mutex_);
+  if (is_dead()) return;
+  culprit_ = shared_->table.name(*slot);
+  is_dead_.store(true, std::memory_order_release);
+  shared_->stop();
+}
+
+void HostBackend::throw_dead() {
+  const std::lock_guard lock(death_mutex_);
+  is_death_told_ = true;
+  throw TaskError(culprit_, concat(culprit_, ": expected to run for at most ",
+                                   options_.watchdog.count(),
+                                   " ms, still runs; the runtime is dead"));
+}
+
+void HostBackend::check_alive() {
+  look_for_overrun();
+  if (is_dead()) throw_dead();
+}
+
+void HostBackend::check(const BatchRef& batch) {
+  check_alive();
+  shared_->failures.check(batch.begin);
+}
+
+void HostBackend::check_all() {
+  check_alive();
+  shared_->failures.check_untold();
+}
+
+void HostBackend::load(std::span<const OperatorBuild> builds) {
+  std::vector<LoadedOperator> loaded;
+  loaded.reserve(builds.size());
+  for (const OperatorBuild& build : builds)
+    loaded.push_back(load_operator(build));
+  for (std::size_t i = 0; i < builds.size(); ++i)
+    shared_->table.set(builds[i].slot, std::move(loaded[i]));
+  injections_.fetch_add(builds.size(), std::memory_order_relaxed);
+}
+
+void HostBackend::unload(std::span<const std::uint32_t> slots) noexcept {
+  for (const std::uint32_t slot : slots) shared_->table.clear(slot);
+  unloads_.fetch_add(slots.size(), std::memory_order_relaxed);
+}
+
+void* HostBackend::allocate(std::size_t bytes) {
+  return ::operator new(std::max<std::size_t>(bytes, 1), kAlignment);
+}
+
+void HostBackend::deallocate(void* data) noexcept {
+  ::operator delete(data, kAlignment);
+}
+
+void HostBackend::copy_to_device(void* to, const void* from,
+                                 std::size_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+void HostBackend::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+void HostBackend::fill_stats(Stats& stats) const {
+  const auto workers = static_cast<std::uint32_t>(shared_->states.size());
+  stats.device = processor_name();
+  stats.residency = "resident";
+  stats.residency_reason =
+      "worker threads stay; they sleep after linger without a task";
+  stats.worker_image = "host";
+  stats.is_resident = !shared_->idle.all_sleep(workers);
+  stats.is_dead = is_dead();
+  stats.workers = workers;
+  stats.threads_per_worker = 1;
+  stats.injections = injections_.load(std::memory_order_relaxed);
+  stats.unloads = unloads_.load(std::memory_order_relaxed);
+}
+
+void HostBackend::stop() {
+  stop_threads();
+  if (is_dead() && !is_death_told_) throw_dead();
+  shared_->failures.check_untold();
+}
+
+void HostBackend::stop_threads() {
+  if (is_stopped_) return;
+  is_stopped_ = true;
+  threads_.stop(kGrace);
+}
+
+}  // namespace gpuos::host
+
+namespace gpuos {
+
+std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options) {
+  return std::make_unique<host::HostBackend>(options);
+}
+
+}  // namespace gpuos

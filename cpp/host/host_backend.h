@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "backend.h"
+#include "host/worker.h"
+#include "host/worker_threads.h"
+
+namespace gpuos::host {
+
+/// Runs tasks on threads of this process.
+class HostBackend final : public Backend {
+ public:
+  explicit HostBackend(const RuntimeOptions& options,
+                       std::uint64_t first_position = 0);
+  ~HostBackend() override;
+  HostBackend(const HostBackend&) = delete;
+  HostBackend& operator=(const HostBackend&) = delete;
+
+  std::string_view name() const noexcept override { return "host"; }
+  std::span<Ring* const> rings() noexcept override { return {&ring_, 1}; }
+
+  Route route(const Stream& stream) override;
+  Order order(const Route& route, std::span<const BatchRef> earlier) override;
+  std::optional<Place> reserve(const Route& route,
+                               std::uint32_t tasks) override;
+  void publish(const Route& route, const Place& place,
+               std::uint32_t tasks) override;
+  // Workers note what they run themselves.
+  void watch(const Route&, std::uint64_t, std::uint64_t,
+             const std::string&) override {}
+  void flush(const Stream*) override {}
+  void ensure_running(const BatchRef&) override {}
+  std::uint64_t tile_elems(std::uint64_t elems,
+                           std::size_t elem_bytes) const noexcept override;
+
+  void pause(const BatchRef& batch, std::uint64_t turn,
+             Deadline deadline) override;
+  void check_alive() override;
+  void check(const BatchRef& batch) override;
+  void check_all() override;
+
+  void load(std::span<const OperatorBuild> builds) override;
+  void unload(std::span<const std::uint32_t> slots) noexcept override;
+
+  void* allocate(std::size_t bytes) override;
+  void deallocate(void* data) noexcept override;
+  void copy_to_device(void* to, const void* from, std::size_t bytes) override;
+  void copy_to_host(void* to, const void* from, std::size_t bytes) override;
+
+  void fill_stats(Stats& stats) const override;
+  void stop() override;
+
+ private:
+  bool is_dead() const noexcept {
+    return is_dead_.load(std::memory_order_acquire);
+  }
+  /// Declares the backend dead if a task runs for longer than the watchdog
+  /// allows.
+  void look_for_overrun();
+  [[noreturn]] void throw_dead();
+  void stop_threads();
+
+  const RuntimeOptions options_;
+  std::shared_ptr<Shared> shared_;
+  Ring* ring_;
+  WorkerThreads threads_;
+  std::atomic<std::uint64_t> injections_{0};
+  std::atomic<std::uint64_t> unloads_{0};
+
+  std::atomic<bool> is_dead_{false};
+  std::mutex death_mutex_;
+  std::string culprit_;  // the operator that made the backend dead
+  bool is_death_told_ = false;
+  bool is_stopped_ = false;
+};
+
+}  // namespace gpuos::host

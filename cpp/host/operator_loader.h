@@ -1,0 +1,12 @@
+#pragma once
+
+#include "backend.h"
+#include "host/operator_table.h"
+
+namespace gpuos::host {
+
+/// Interprets an expression, compiles a whole operator.
+/// Throws: InvalidArgument, CompileError, BackendUnavailable.
+LoadedOperator load_operator(const OperatorBuild& build);
+
+}  // namespace gpuos::host

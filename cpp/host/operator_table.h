@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "device/operator.h"
+
+namespace gpuos::host {
+
+/// A function that fills a slot.
+struct LoadedOperator {
+  OpFn function = nullptr;
+  const void* state = nullptr;        // for the interpreter
+  std::shared_ptr<const void> owner;  // of `function` and `state`
+  std::string name;
+};
+
+/// Slot -> operator.
+///
+/// Threads: a slot is set or cleared while no published task uses it, so that
+/// workers read it with no lock; the publication orders the two.
+class OperatorTable {
+ public:
+  struct Entry {
+    OpFn function = nullptr;
+    const void* state = nullptr;
+  };
+
+  const Entry& entry(std::uint32_t slot) const noexcept {
+    return entries_[slot];
+  }
+  void set(std::uint32_t slot, LoadedOperator loaded) {
+    entries_[slot] = {loaded.function, loaded.state};
+    const std::lock_guard lock(mutex_);
+    names_[slot] = std::move(loaded.name);
+    std::swap(owners_[slot], loaded.owner);
+  }
+  void clear(std::uint32_t slot) { set(slot, {}); }
+
+  std::string name(std::uint32_t slot) const {
+    const std::lock_guard lock(mutex_);
+    return names_[slot];
+  }
+
+ private:
+  std::array<Entry, abi::kSlots> entries_{};
+  mutable std::mutex mutex_;  // names are also read for a stuck operator
+  std::array<std::string, abi::kSlots> names_;
+  std::array<std::shared_ptr<const void>, abi::kSlots> owners_;
+};
+
+}  // namespace gpuos::host

@@ -1,0 +1,295 @@
+#include "host/worker.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "concat.h"
+#include "host/cpu_relax.h"
+
+namespace gpuos::host {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kMaxClaim = 16;  // tasks claimed at a time
+constexpr int kPauses = 64;              // before a poller yields
+constexpr int kYields = 64;              // before it sleeps
+constexpr int kSlotBits = 16;
+constexpr auto kNap = std::chrono::milliseconds(10);
+
+std::uint64_t now_ms() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(
+          Clock::now().time_since_epoch())
+          .count());
+}
+
+abi::Payload read_payload(const abi::Descriptor& descriptor) {
+  // Whole words: a copy of the chunks would be read back before it is stored.
+  const std::uint32_t* words = descriptor.words;
+  const auto word = [=](int i) { return words[i + i / 3]; };
+  const auto low = [=](int i) { return static_cast<u16>(word(i)); };
+  const auto high = [=](int i) { return static_cast<u16>(word(i) >> 16); };
+  const auto arg = [=](int i) {
+    return word(2 + 2 * i) | static_cast<u64>(word(3 + 2 * i)) << 32;
+  };
+  return {.op = low(0),
+          .flags = high(0),
+          .count = word(1),
+          .args = {arg(0), arg(1), arg(2), arg(3)},
+          .batch_offset = low(10),
+          .batch_size = high(10),
+          .wait_distance = low(11),
+          .joined = high(11)};
+}
+
+struct Claim {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+class Worker {
+ public:
+  Worker(Shared& shared, std::uint32_t index)
+      : shared_(shared), state_(shared.states[index]) {}
+
+  void run() {
+    while (!shared_.stopping.load(std::memory_order_relaxed)) {
+      const Claim claim = claim_tasks();
+      if (claim.begin == claim.end) {
+        look_around();
+      } else {
+        found_tasks();
+        run_claimed(claim);
+      }
+    }
+  }
+
+ private:
+  // Tasks that are claimed together run one after the other, so a claim is a
+  // small share of what is there.
+  Claim claim_tasks() {
+    const std::uint64_t shares = 4 * shared_.states.size();
+    std::uint64_t begin = shared_.ticket.load(std::memory_order_relaxed);
+    for (;;) {
+      // Pairs with the store in Shared::publish().
+      const std::uint64_t end =
+          shared_.published.load(std::memory_order_acquire);
+      if (begin >= end) return {};
+      const std::uint64_t count =
+          std::clamp<std::uint64_t>((end - begin) / shares, 1, kMaxClaim);
+      // The ticket carries no data; the descriptors came with `published`.
+      if (shared_.ticket.compare_exchange_weak(begin, begin + count,
+                                               std::memory_order_relaxed))
+        return {begin, begin + count};
+    }
+  }
+
+  void found_tasks() {
+    if (!is_searching_) return;
+    is_searching_ = false;
+    shared_.idle.end_search();
+    if (shared_.has_work()) shared_.idle.announce();
+  }
+
+  void look_around() {
+    if (!is_searching_) {
+      is_searching_ = true;
+      turns_ = 0;
+      idle_since_ = Clock::now();
+      crowd_ = shared_.idle.begin_search();
+    }
+    // More pollers than processors only take time from each other.
+    const bool is_crowded = crowd_ > std::thread::hardware_concurrency();
+    if (++turns_ < kPauses && !is_crowded) {
+      cpu_relax();
+    } else if (!is_crowded && Clock::now() - idle_since_ < shared_.linger) {
+      sched_yield();
+    } else {
+      shared_.idle.sleep([this] {
+        return shared_.has_work() ||
+               shared_.stopping.load(std::memory_order_relaxed);
+      });
+      turns_ = 0;
+      crowd_ = 0;
+      idle_since_ = Clock::now();
+    }
+  }
+
+  void run_claimed(const Claim& claim) {
+    for (std::uint64_t position = claim.begin; position != claim.end;
+         ++position) {
+      const abi::Payload payload =
+          read_payload(shared_.ring.descriptor(position));
+      const std::uint64_t begin = position - payload.batch_offset;
+      if (begin != batch_begin_) finish_batch();
+      batch_begin_ = begin;
+      batch_size_ = payload.batch_size;
+      if (!await_batches(payload, position)) return;
+      if (!(payload.flags & abi::kJoin)) run_task(payload, position);
+      ++finished_;
+    }
+    finish_batch();
+  }
+
+  // What this worker did for one batch is counted at once.
+  void finish_batch() {
+    const std::uint32_t finished = finished_;
+    if (finished == 0) return;
+    finished_ = 0;
+    const std::uint32_t place = shared_.ring.place_of(batch_begin_);
+    if (finished != batch_size_) {
+      // Acquires what the batch's other workers wrote and releases it again.
+      std::atomic<std::uint32_t>& count = shared_.counts[place];
+      const std::uint32_t before =
+          count.fetch_add(finished, std::memory_order_acq_rel);
+      if (before + finished != batch_size_) return;
+      // Nobody counts here before the batch is seen done.
+      count.store(0, std::memory_order_relaxed);
+    }
+    // Pairs with the acquire load in Ring::is_done() and, for sleepers, with
+    // the one in Doorbells::wait().
+    std::atomic_ref(shared_.storage.memory().done[place])
+        .store(shared_.ring.tag_of(batch_begin_), std::memory_order_seq_cst);
+    shared_.doorbells.ring(batch_begin_);
+  }
+
+  bool await_batches(const abi::Payload& payload, std::uint64_t position) {
+    if (payload.flags & abi::kJoin) {
+      u16 distances[abi::kMaxJoined];
+      std::memcpy(distances, payload.args, sizeof(distances));
+      for (u32 i = 0; i < payload.joined; ++i) {
+        if (!await_batch(position - distances[i])) return false;
+      }
+      return true;
+    }
+    return payload.wait_distance == 0 ||
+           await_batch(position - payload.wait_distance);
+  }
+
+  // Claims are in order and only earlier batches are waited for, so some
+  // worker can always go on. False: leave.
+  bool await_batch(std::uint64_t begin) {
+    for (int turn = 0; !shared_.ring.is_done(begin); ++turn) {
+      if (shared_.stopping.load(std::memory_order_relaxed)) return false;
+      if (turn < kPauses) {
+        cpu_relax();
+      } else if (turn < kPauses + kYields) {
+        sched_yield();
+      } else {
+        shared_.doorbells.wait(begin, Clock::now() + kNap,
+                               [&] { return shared_.is_done_ordered(begin); });
+      }
+    }
+    return true;
+  }
+
+  void run_task(const abi::Payload& payload, std::uint64_t position) {
+    const bool is_traced = payload.flags & abi::kTraced;
+    if (is_traced) begin_traced(payload.op, position);
+    const auto& entry = shared_.table.entry(payload.op);
+    const u64* args = payload.flags & abi::kArgsInBlock
+                          ? shared_.ring.arg_block(position).args
+                          : payload.args;
+    try {
+      entry.function(Task{args, entry.state, payload.count}, Lane{});
+    } catch (const std::exception& error) {
+      fail(payload.op, position, error.what());
+    } catch (...) {
+      fail(payload.op, position, "an exception of unknown type");
+    }
+    if (is_traced) end_traced();
+  }
+
+  void begin_traced(std::uint32_t slot, std::uint64_t position) {
+    const RingMemory memory = shared_.storage.memory();
+    std::atomic_ref(memory.started[shared_.ring.place_of(position)])
+        .store(shared_.ring.tag_of(position), std::memory_order_relaxed);
+    state_.traced.store((now_ms() + 1) << kSlotBits | slot,
+                        std::memory_order_relaxed);
+    shared_.traced_running.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void end_traced() {
+    state_.traced.store(0, std::memory_order_relaxed);
+    shared_.traced_running.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  void fail(std::uint32_t slot, std::uint64_t position, const char* what) {
+    const std::string name = shared_.table.name(slot);
+    shared_.failures.add(
+        batch_begin_, name,
+        concat(name, ": the task at position ", position, " threw: ", what));
+  }
+
+  Shared& shared_;
+  WorkerState& state_;
+  bool is_searching_ = false;
+  int turns_ = 0;
+  std::uint32_t crowd_ = 0;
+  Clock::time_point idle_since_;
+  std::uint64_t batch_begin_ = 0;  // of the tasks that are not counted yet
+  std::uint32_t batch_size_ = 0;
+  std::uint32_t finished_ = 0;
+};
+
+}  // namespace
+
+Shared::Shared(std::uint32_t capacity, std::uint32_t workers,
+               std::chrono::nanoseconds linger_time,
+               std::uint64_t first_position)
+    : storage(capacity),
+      ring(storage.memory(), capacity, first_position),
+      linger(linger_time),
+      states(workers),
+      counts(new std::atomic<std::uint32_t>[capacity]()),
+      published(first_position),
+      ticket(first_position) {}
+
+void Shared::publish(std::uint64_t end) {
+  // Pairs with the loads in Worker::claim_tasks() and in has_work().
+  published.store(end, std::memory_order_seq_cst);
+  idle.announce();
+}
+
+bool Shared::has_work() const noexcept {
+  return ticket.load(std::memory_order_seq_cst) <
+         published.load(std::memory_order_seq_cst);
+}
+
+bool Shared::is_done_ordered(std::uint64_t begin) const noexcept {
+  const std::uint32_t done =
+      std::atomic_ref(storage.memory().done[ring.place_of(begin)])
+          .load(std::memory_order_seq_cst);
+  return static_cast<std::int32_t>(done - ring.tag_of(begin)) >= 0;
+}
+
+void Shared::stop() {
+  stopping.store(true, std::memory_order_seq_cst);
+  idle.close();
+  doorbells.ring_all();
+}
+
+std::optional<std::uint32_t> Shared::find_overrun(
+    std::chrono::milliseconds limit) {
+  if (traced_running.load(std::memory_order_relaxed) == 0) return std::nullopt;
+  const std::uint64_t now = now_ms();
+  for (const WorkerState& state : states) {
+    const std::uint64_t traced = state.traced.load(std::memory_order_relaxed);
+    if (traced == 0) continue;
+    const std::uint64_t since = (traced >> kSlotBits) - 1;
+    if (now > since + static_cast<std::uint64_t>(limit.count()))
+      return static_cast<std::uint32_t>(traced & ((1u << kSlotBits) - 1));
+  }
+  return std::nullopt;
+}
+
+void run_worker(Shared& shared, std::uint32_t index) {
+  Worker(shared, index).run();
+}
+
+}  // namespace gpuos::host

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/doorbells.h"
+#include "host/failure_log.h"
+#include "host/idle_workers.h"
+#include "host/operator_table.h"
+#include "host/ring_storage.h"
+#include "queue/ring.h"
+
+namespace gpuos::host {
+
+/// What one worker does at this moment, for those who watch it.
+struct alignas(64) WorkerState {
+  // A traced task: its slot, and 1 + when it began; 0: none runs.
+  std::atomic<std::uint64_t> traced{0};
+};
+
+/// Everything that worker threads touch. They own it together with the
+/// backend, because the thread of a stuck operator cannot be ended and may
+/// outlive the backend.
+struct Shared {
+  Shared(std::uint32_t capacity, std::uint32_t workers,
+         std::chrono::nanoseconds linger, std::uint64_t first_position = 0);
+
+  /// Batches that began before `end` are written. Threads: the submit lock.
+  void publish(std::uint64_t end);
+  bool has_work() const noexcept;
+  /// Ring::is_done() for Doorbells::wait(): sequentially consistent.
+  bool is_done_ordered(std::uint64_t begin) const noexcept;
+  /// Every worker leaves at its next task boundary.
+  void stop();
+  /// The slot of a traced task that runs for longer than `limit`.
+  std::optional<std::uint32_t> find_overrun(std::chrono::milliseconds limit);
+
+  RingStorage storage;
+  Ring ring;
+  OperatorTable table;
+  FailureLog failures;
+  Doorbells doorbells;
+  IdleWorkers idle;
+  const std::chrono::nanoseconds linger;
+  std::vector<WorkerState> states;                       // one a worker
+  std::unique_ptr<std::atomic<std::uint32_t>[]> counts;  // finished tasks of
+                                                         // the batch there
+  std::atomic<std::uint32_t> traced_running{0};
+  std::atomic<bool> stopping{false};
+  alignas(64) std::atomic<std::uint64_t> published;  // positions before it
+  alignas(64) std::atomic<std::uint64_t> ticket;     // next to claim
+};
+
+/// The loop of one worker thread; returns after Shared::stop().
+void run_worker(Shared& shared, std::uint32_t index);
+
+}  // namespace gpuos::host

@@ -1,0 +1,84 @@
+#include "host/worker_threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <system_error>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::host {
+namespace {
+
+// Threads that are started meanwhile take no signals: those are for the
+// program's own threads.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+WorkerThreads::WorkerThreads(const std::shared_ptr<Shared>& shared)
+    : shared_(shared), exits_(std::make_shared<Exits>()) {
+  const auto count = static_cast<std::uint32_t>(shared->states.size());
+  exits_->has_left.resize(count);
+  threads_.reserve(count);
+  const SignalsBlocked blocked;
+  try {
+    for (std::uint32_t i = 0; i < count; ++i) start(i);
+  } catch (const std::system_error& error) {
+    const std::size_t started = threads_.size();
+    stop(std::chrono::seconds(10));
+    throw BackendUnavailable(concat("host: expected to start ", count,
+                                    " worker threads, the system gave ",
+                                    started, ": ", error.what()));
+  }
+}
+
+void WorkerThreads::start(std::uint32_t index) {
+  threads_.emplace_back([shared = shared_, exits = exits_, index] {
+    pthread_setname_np(pthread_self(), concat("gpuos-", index).c_str());
+    run_worker(*shared, index);
+    {
+      const std::lock_guard lock(exits->mutex);
+      exits->has_left[index] = true;
+      ++exits->count;
+    }
+    exits->changed.notify_all();
+  });
+}
+
+void WorkerThreads::stop(std::chrono::milliseconds grace) {
+  shared_->stop();
+  std::vector<bool> has_left;
+  {
+    std::unique_lock lock(exits_->mutex);
+    exits_->changed.wait_for(
+        lock, grace, [this] { return exits_->count == threads_.size(); });
+    has_left = exits_->has_left;
+  }
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    if (has_left[i]) {
+      threads_[i].join();
+    } else {
+      // It runs an operator that does not end. A thread cannot be killed
+      // safely; it keeps its reference to what it touches.
+      threads_[i].detach();
+    }
+  }
+  threads_.clear();
+}
+
+}  // namespace gpuos::host
