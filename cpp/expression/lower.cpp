@@ -3,6 +3,7 @@
 #include <bit>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "concat.h"
 #include "expression/tree.h"
@@ -50,8 +51,8 @@ class Lowering {
         for (std::size_t k = 0; k < info_of(node.opcode).operands; ++k) {
           value.operands[k] = value_of[node.operands[k]];
         }
-        if (is_square(node)) {
-          value.opcode = Opcode::Square;
+        if (const auto simple = simple_power(node)) {
+          value.opcode = *simple;
           value.operands[1] = 0;
         }
         break;
@@ -59,12 +60,17 @@ class Lowering {
     return value;
   }
 
-  // NumPy does the same; a general power costs many times as much.
-  bool is_square(const Node& node) const {
-    if (node.opcode != Opcode::Pow) return false;
+  // NumPy does the same; a general power costs many times as much, and host
+  // compilers make a root of it, which differs for -inf.
+  std::optional<Opcode> simple_power(const Node& node) const {
+    if (node.opcode != Opcode::Pow) return std::nullopt;
     const Node& exponent = tree_.nodes[node.operands[1]];
-    return exponent.kind == Node::Kind::Literal && exponent.literal.is_whole &&
-           !exponent.literal.is_negative && exponent.literal.magnitude == 2;
+    if (exponent.kind != Node::Kind::Literal || exponent.literal.is_negative) {
+      return std::nullopt;
+    }
+    if (exponent.literal.real == 2) return Opcode::Square;
+    if (exponent.literal.real == 0.5) return Opcode::Sqrt;
+    return std::nullopt;
   }
 
   void check_function(const Node& node) const {

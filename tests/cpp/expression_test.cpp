@@ -93,7 +93,9 @@ TEST(Expression, EqualPartsAreComputedOnce) {
             "const T v3 = gpuos::exp(v2); return gpuos::add(v3, v3);");
 }
 
-TEST(Expression, SecondPowerIsASquare) {
+TEST(Expression, SecondPowerIsASquareAndHalfAPowerIsARoot) {
+  EXPECT_EQ(body("o = a ** 0.5"), "return gpuos::sqrt(x[0]);");
+  EXPECT_EQ(body("o = a ** -0.5"), "return gpuos::pow(x[0], T(-0.5f));");
   EXPECT_EQ(body("o = a ** 2"), "return gpuos::square(x[0]);");
   EXPECT_EQ(body("o = pow(a, 2.0)"), "return gpuos::square(x[0]);");
   EXPECT_EQ(body("o = a ** -2"), "return gpuos::pow(x[0], T(-2.0f));");
