@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
@@ -31,6 +32,14 @@ const Config& config() {
                  .cache_dir = variable("GPUOS_CACHE_DIR"),
                  .log = variable("GPUOS_LOG")};
   return *instance;
+}
+
+void append_log(std::string_view text) noexcept {
+  if (config().log.empty()) return;
+  if (std::FILE* file = std::fopen(config().log.c_str(), "a")) {
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fclose(file);
+  }
 }
 
 void add_library_dir(std::string path) {

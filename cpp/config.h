@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpuos {
@@ -16,6 +17,11 @@ struct Config {
 /// The environment as it was at the first call.
 /// Threads: any.
 const Config& config();
+
+/// Add `text` to the file that GPUOS_LOG names; without one do nothing. A file
+/// that cannot be written is not reported.
+/// Threads: any.
+void append_log(std::string_view text) noexcept;
 
 /// Announce a folder with CUDA libraries, such as a wheel's. Folders are
 /// searched in the order in which they came.

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace gpuos::jit {
+
+/// Results by key, in memory. A value is made once: who asks for one that is
+/// being made waits for it. A failure is told to those who waited and then
+/// forgotten.
+///
+/// Threads: any; no lock is held while a value is made.
+template <typename Value>
+class CompileCache {
+ public:
+  using Result = std::shared_ptr<const Value>;
+
+  /// `make()` returns a Value.
+  template <typename Make>
+  Result get(const std::string& key, Make make) {
+    std::promise<Result> promise;
+    {
+      std::unique_lock lock(mutex_);
+      const auto found = results_.find(key);
+      if (found != results_.end()) {
+        const std::shared_future<Result> result = found->second;
+        lock.unlock();
+        hits_.fetch_add(1, std::memory_order_relaxed);
+        return result.get();
+      }
+      // Bounded without any order of age: making them again is cheap.
+      if (results_.size() >= kMost) results_.clear();
+      results_.emplace(key, promise.get_future().share());
+    }
+    misses_.fetch_add(1, std::memory_order_relaxed);
+    try {
+      Result result = std::make_shared<const Value>(make());
+      promise.set_value(result);
+      return result;
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        results_.erase(key);
+      }
+      promise.set_exception(std::current_exception());
+      throw;
+    }
+  }
+
+  std::uint64_t hits() const noexcept { return hits_; }
+  std::uint64_t misses() const noexcept { return misses_; }
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_future<Result>> results_;
+  std::atomic<std::uint64_t> hits_ = 0;
+  std::atomic<std::uint64_t> misses_ = 0;
+};
+
+/// The text that names a set of inputs: each field with its length, so that no
+/// two sets read the same.
+class CacheKey {
+ public:
+  template <typename T>
+  CacheKey& add(const T& field) {
+    const std::string text = to_text(field);
+    text_ += std::to_string(text.size());
+    text_ += ':';
+    text_ += text;
+    return *this;
+  }
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  static std::string to_text(const std::string& field) { return field; }
+  template <typename T>
+  static std::string to_text(const T& field) {
+    return std::to_string(field);
+  }
+
+  std::string text_;
+};
+
+}  // namespace gpuos::jit

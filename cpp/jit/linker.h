@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "jit/unit_compiler.h"
+
+namespace gpuos::jit {
+
+/// Link relocatable objects into one CUBIN: by nvJitLink, or by the driver if
+/// there is no nvJitLink that fits `api` or it does not know the device.
+///
+/// The objects need a kernel from which everything is reached. Without one the
+/// linker drops the functions that operators call and leaves calls of address
+/// 0, with no error.
+/// Throws: CompileError with the log, BackendUnavailable without any linker.
+std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
+                         const Target& target, std::uint32_t max_registers);
+
+/// The driver as a linker. Empty if there is no driver or no device for
+/// `target`. Implemented in cpp/cuda.
+/// Throws: CompileError with the log.
+std::optional<std::string> link_by_driver(std::span<const Object> objects,
+                                          const Target& target,
+                                          std::uint32_t max_registers);
+
+}  // namespace gpuos::jit

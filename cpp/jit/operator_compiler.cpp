@@ -1,0 +1,198 @@
+#include "jit/operator_compiler.h"
+
+#include <array>
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+#include "concat.h"
+#include "config.h"
+#include "embedded.h"
+#include "gpuos/error.h"
+#include "jit/compile_cache.h"
+#include "jit/elf_resources.h"
+#include "jit/linker.h"
+#include "jit/nvrtc_api.h"
+#include "jit/target.h"
+#include "jit/unit_compiler.h"
+
+namespace gpuos::jit {
+namespace {
+
+// The kernel from which the linker reaches an operator and all that it calls.
+// It calls through a pointer of the operators' type, so what the linker finds
+// that it needs is what the worker kernel needs for the neediest operator.
+constexpr std::string_view kRootName = "gpuos_link_root";
+constexpr std::string_view kRootSource = R"(#include "gpuos/operator.h"
+extern "C" __global__ void gpuos_link_root(gpuos::OpFn op, gpuos::Task task) {
+  op(task, gpuos::Lane{});
+}
+)";
+
+// As in cmake/GpuosWorker.cmake: what four workers of 256 threads leave each
+// thread of a multiprocessor.
+constexpr std::uint32_t kWorkerRegisters = 64;
+
+CompileCache<Image>& images() {
+  static auto* const cache = new CompileCache<Image>;
+  return *cache;
+}
+
+CompileCache<Object>& roots() {
+  static auto* const cache = new CompileCache<Object>;
+  return *cache;
+}
+
+std::shared_ptr<const Object> link_root(const Nvrtc& api,
+                                        const Target& target) {
+  return roots().get(target.arch, [&] {
+    return compile_unit(
+        api, {.source = kRootSource, .file_name = "link_root.cu"}, target);
+  });
+}
+
+std::string bytes_text(std::uint32_t bytes) {
+  return bytes == Resources::kUnbounded
+             ? "a stack without a known bound (recursion?)"
+             : concat(bytes, " bytes of stack");
+}
+
+// What is wrong with `needs`; empty if it fits.
+std::string misfit(const Resources& needs, const Budget& budget) {
+  if (needs.registers > budget.registers)
+    return concat("needs ", needs.registers, " registers, the worker has ",
+                  budget.registers);
+  if (needs.stack_bytes > budget.stack_bytes)
+    return concat("needs ", bytes_text(needs.stack_bytes), " with ",
+                  budget.registers, " registers, the worker has ",
+                  budget.stack_bytes, " bytes");
+  if (needs.shared_bytes > 0)
+    return concat("uses ", needs.shared_bytes,
+                  " bytes of __shared__ memory, the worker has 0 for "
+                  "operators");
+  if (needs.uses_shared)
+    return "uses dynamic __shared__ memory, the worker has 0 bytes for "
+           "operators";
+  if (needs.constant_bytes > 0)
+    return concat("uses ", needs.constant_bytes,
+                  " bytes of __constant__ memory, an operator can have 0; "
+                  "use 'static const' or '__device__ const' data");
+  if (needs.barriers > 1)
+    return concat("uses ", needs.barriers,
+                  " barriers, an operator can have 1, lane.barrier()");
+  return "";
+}
+
+void check_entries(const CompileRequest& request, std::string_view cubin) {
+  for (const std::string& entry : request.entries) {
+    if (!has_symbol(cubin, concat("gpuos_entry_", entry)))
+      throw CompileError(concat(request.file_name, ": expected GPUOS_OPERATOR(",
+                                entry, ") { ... }, found none"),
+                         "");
+  }
+}
+
+void check_budget(const CompileRequest& request, std::string_view cubin) {
+  const Resources all = read_resources(cubin, kRootName);
+  const std::string problem = misfit(all, request.budget);
+  if (problem.empty()) return;
+  // Name the operator that it is, when it can be told.
+  for (const std::string& entry : request.entries) {
+    Resources own = read_resources(cubin, concat("gpuos_op_", entry));
+    own.constant_bytes = all.constant_bytes;
+    own.shared_bytes = all.shared_bytes;
+    own.uses_shared = all.uses_shared;
+    const std::string own_problem = misfit(own, request.budget);
+    if (!own_problem.empty())
+      throw CompileError(concat(entry, ": ", own_problem), "");
+  }
+  throw CompileError(concat(request.file_name, ": ", problem), "");
+}
+
+Image compile_now(const Nvrtc& api, const CompileRequest& request,
+                  const Target& target) {
+  const std::uint32_t registers = request.budget.registers;
+  const std::array objects{*link_root(api, target),
+                           compile_unit(api,
+                                        {.source = request.source,
+                                         .file_name = request.file_name,
+                                         .max_registers = registers},
+                                        target)};
+  Image image;
+  image.binary = link_objects(api, objects, target, registers);
+  check_entries(request, image.binary);
+  check_budget(request, image.binary);
+  for (const std::string& entry : request.entries)
+    image.entries.push_back(concat("gpuos_entry_", entry));
+  return image;
+}
+
+Image compile_and_log(const Nvrtc& api, const CompileRequest& request,
+                      const Target& target) {
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    Image image = compile_now(api, request, target);
+    const std::chrono::duration<double, std::milli> spent =
+        std::chrono::steady_clock::now() - start;
+    append_log(concat(request.file_name, ": compiled for ", target.arch, " in ",
+                      spent.count(), " ms\n"));
+    return image;
+  } catch (const CompileError& error) {
+    append_log(concat(error.what(), "\n", error.log()));
+    throw;
+  }
+}
+
+// Everything that can differ within one process; the embedded headers cannot.
+std::string key_of(const CompileRequest& request, const Target& target) {
+  CacheKey key;
+  key.add(target.arch)
+      .add(target.link_arch)
+      .add(request.budget.registers)
+      .add(request.budget.stack_bytes)
+      .add(request.file_name)
+      .add(request.source);
+  for (const std::string& entry : request.entries) key.add(entry);
+  return key.text();
+}
+
+Target target_of(const Nvrtc& api, int compute_capability) {
+  return choose_target(api, compute_capability, config().nvrtc_arch);
+}
+
+}  // namespace
+
+Image compile_operators(const CompileRequest& request) {
+  const Nvrtc& api = nvrtc();
+  const Target target = target_of(api, request.compute_capability);
+  return *images().get(key_of(request, target),
+                       [&] { return compile_and_log(api, request, target); });
+}
+
+void prepare_compiler(int compute_capability) {
+  const Nvrtc& api = nvrtc();
+  const Target target = target_of(api, compute_capability);
+  const std::array objects{*link_root(api, target)};
+  link_objects(api, objects, target, 0);
+}
+
+std::string compile_worker(int compute_capability) {
+  const Nvrtc& api = nvrtc();
+  const Target target = target_of(api, compute_capability);
+  std::vector<Object> objects;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.name.ends_with(".cu")) continue;
+    objects.push_back(compile_unit(api,
+                                   {.source = file.text,
+                                    .file_name = std::string(file.name),
+                                    .max_registers = kWorkerRegisters},
+                                   target));
+  }
+  return link_objects(api, objects, target, kWorkerRegisters);
+}
+
+CompilerStats compiler_stats() noexcept {
+  return {.compiled = images().misses(), .cached = images().hits()};
+}
+
+}  // namespace gpuos::jit

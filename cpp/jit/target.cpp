@@ -1,0 +1,61 @@
+#include "jit/target.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::jit {
+namespace {
+
+constexpr std::string_view kReal = "sm_";
+constexpr std::string_view kVirtual = "compute_";
+
+Target from_override(const std::string& text, int compute_capability) {
+  std::string_view number = text;
+  const bool is_ptx = number.starts_with(kVirtual);
+  if (is_ptx) number.remove_prefix(kVirtual.size());
+  if (number.starts_with(kReal)) number.remove_prefix(kReal.size());
+  const auto digits = number.find_first_not_of("0123456789");
+  const std::string_view suffix =
+      digits == std::string_view::npos ? "" : number.substr(digits);
+  if (number.empty() || digits == 0 ||
+      !(suffix.empty() || suffix == "a" || suffix == "f")) {
+    throw InvalidArgument(
+        concat("GPUOS_NVRTC_ARCH: expected sm_NN, compute_NN "
+               "or NN, such as sm_90, got '",
+               text, "'"));
+  }
+  const std::string real = concat(kReal, number);
+  if (is_ptx)
+    return {concat(kVirtual, number), true, concat(kReal, compute_capability)};
+  return {real, false, real};
+}
+
+}  // namespace
+
+Target choose_target(const Nvrtc& api, int compute_capability,
+                     const std::string& override_arch) {
+  if (!override_arch.empty())
+    return from_override(override_arch, compute_capability);
+  int best = 0;
+  for (const int arch : api.archs) {
+    if (arch <= compute_capability) best = std::max(best, arch);
+  }
+  if (best == 0) {
+    throw BackendUnavailable(
+        concat("nvrtc: the device is sm_", compute_capability, ", but NVRTC ",
+               api.major, ".", api.minor, " (", api.path, ") begins at sm_",
+               api.archs.front(),
+               "; install an older one: pip install "
+               "nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12"));
+  }
+  // A device runs what was compiled for a lower minor version of its own major
+  // version (CUDA Programming Guide, "Binary Compatibility").
+  if (best / 10 == compute_capability / 10)
+    return {concat(kReal, best), false, concat(kReal, best)};
+  return {concat(kVirtual, best), true, concat(kReal, compute_capability)};
+}
+
+}  // namespace gpuos::jit
