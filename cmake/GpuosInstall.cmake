@@ -14,8 +14,9 @@ install(
 configure_package_config_file(
   cmake/gpuosConfig.cmake.in "${PROJECT_BINARY_DIR}/gpuosConfig.cmake"
   INSTALL_DESTINATION "${folder}")
-write_basic_package_version_file("${PROJECT_BINARY_DIR}/gpuosConfigVersion.cmake"
-                                 COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/gpuosConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
 install(
   FILES "${PROJECT_BINARY_DIR}/gpuosConfig.cmake"
         "${PROJECT_BINARY_DIR}/gpuosConfigVersion.cmake"

@@ -20,7 +20,7 @@ function(gpuos_target name)
   gpuos_sanitize(${name})
 endfunction()
 
-# gpuos_library(part SOURCES...): the static library gpuos_<part>, gpuos::<part>.
+# gpuos_library(part SOURCES...): the static library gpuos::<part>.
 function(gpuos_library part)
   gpuos_present_files(sources ${ARGN})
   if(NOT sources)

@@ -5,9 +5,11 @@ cmake_minimum_required(VERSION 3.26)
 # a C string too.
 function(append_array name file)
   file(READ "${file}" hex HEX)
-  string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
+  string(REPEAT "." 32 row)
+  string(REGEX REPLACE "(${row})" "\\1\n" hex "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
-  string(APPEND code "alignas(64) const unsigned char ${name}[] = {\n${bytes}0};\n")
+  string(APPEND code
+         "alignas(64) const unsigned char ${name}[] = {\n${bytes}0};\n")
   set(code "${code}" PARENT_SCOPE)
 endfunction()
 
