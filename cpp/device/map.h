@@ -49,14 +49,16 @@ GPUOS_DEVICE inline void map_packs(T* out, u32 packs, u32& i, Lane lane, F f,
 }
 
 // out[i] = f(x) with x[k] = in_k[i]. Buffers may be the same or disjoint.
-template <typename T, typename F, typename... In>
+// kMaxUnroll: 1 for a costly `f`, whose copies would cost registers and the
+// time to compile them and hide no more latency.
+template <typename T, u32 kMaxUnroll = 4, typename F, typename... In>
 GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
                              const In*... in) {
   const u64 bits = (reinterpret_cast<u64>(out) | ... |
                     reinterpret_cast<u64>(in));
   u32 done = 0;
   if (bits % 16 == 0) {
-    constexpr u32 kUnroll = sizeof...(In) <= 2 ? 4 : 1;
+    constexpr u32 kUnroll = sizeof...(In) <= 2 ? kMaxUnroll : 1;
     const u32 packs = count / Pack<T>::kWidth;
     u32 i = lane.index();
     if constexpr (kUnroll > 1) map_packs<T, kUnroll>(out, packs, i, lane, f, in...);
@@ -71,7 +73,7 @@ GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
 
 #else
 
-template <typename T, typename F, typename... In>
+template <typename T, u32 kMaxUnroll = 4, typename F, typename... In>
 inline void map(T* out, u32 count, Lane, F f, const In*... in) {
   // Without a hint the compiler tests for overlap and then takes the slow loop
   // for `out` that is also an input.

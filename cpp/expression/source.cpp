@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <limits>
@@ -97,6 +98,23 @@ std::string spell_body(const Lowered& lowered) {
   return text + concat("        return ", value, ";\n");
 }
 
+// A function that the device computes in many instructions.
+bool is_costly(const Value& value) {
+  if (value.kind != Value::Kind::Operation) return false;
+  return info_of(value.opcode).is_floating_only ||
+         value.opcode == Opcode::FloorDiv ||
+         value.opcode == Opcode::FloorMod || value.opcode == Opcode::Pow ||
+         value.opcode == Opcode::Div;
+}
+
+std::string_view spell_unroll(const Lowered& lowered) {
+  constexpr std::size_t kManyValues = 24;
+  return lowered.values.size() > kManyValues ||
+                 std::ranges::any_of(lowered.values, is_costly)
+             ? ", 1"
+             : "";
+}
+
 }  // namespace
 }  // namespace expression
 
@@ -114,7 +132,7 @@ std::string expression_source(const Expression& expression, DType dtype,
       "GPUOS_OPERATOR(", entry, ") {\n"
       "  using T = ", cpp_name_of(dtype), ";\n",
       spell_params(expression, lowered),
-      "  gpuos::map<T>(\n"
+      "  gpuos::map<T", spell_unroll(lowered), ">(\n"
       "      task.pointer<T>(0), task.count, lane,\n"
       "      [=]([[maybe_unused]] const T* x) -> T {\n",
       spell_body(lowered),
