@@ -196,7 +196,7 @@ __device__ void stay(const Launch& launch, Work& work) {
   // Pairs with the same fence of the worker that leaves last.
   fence_gpu();
   if (atomicAdd(&launch.state->left, 1ull) + 1 == launch.residency * gridDim.x) {
-    // Pairs with the acquire load in Residency::has_left().
+    // Pairs with the acquire load in ResidentWorkers::has_left().
     fence_sys();
     store_relaxed_sys(launch.left, launch.residency);
   }

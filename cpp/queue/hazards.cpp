@@ -68,14 +68,12 @@ HazardTable::Conflicts HazardTable::find(
   return found;
 }
 
-bool HazardTable::add(std::span<const Access> accesses,
+void HazardTable::add(std::span<const Access> accesses,
                       const BatchRef& batch) {
-  if (last_ - first_ + accesses.size() > entries_.size()) return false;
   for (const Access& access : accesses) {
     entries_[last_++ & mask_] = {access, batch};
     count_pages(access, 1);
   }
-  return true;
 }
 
 void HazardTable::prune(std::span<const Ring* const> rings) {

@@ -47,8 +47,11 @@ class HazardTable {
   /// when a batch that is named already waits for them.
   Conflicts find(std::span<const Access> accesses) const;
 
-  /// False: no room; prune() first.
-  bool add(std::span<const Access> accesses, const BatchRef& batch);
+  bool has_room(std::size_t accesses) const noexcept {
+    return last_ - first_ + accesses <= entries_.size();
+  }
+  /// There must be room.
+  void add(std::span<const Access> accesses, const BatchRef& batch);
 
   /// Drops entries of batches that are done, oldest first.
   void prune(std::span<const Ring* const> rings);

@@ -88,6 +88,12 @@ class Ring {
                .load(std::memory_order_relaxed) == tag_of(position);
   }
 
+  /// Finishes a batch that no worker will ever report.
+  void mark_done(std::uint64_t begin) noexcept {
+    std::atomic_ref(memory_.done[place_of(begin)])
+        .store(tag_of(begin), std::memory_order_release);
+  }
+
   /// Moves completed() over every batch that is done.
   void advance() noexcept;
 

@@ -1,0 +1,159 @@
+#include "cuda/bursts.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gpuos::cu {
+namespace {
+
+/// Tasks that a flush collects before it is launched without being asked: a
+/// launch costs 3 us and a task 6 ns, so waiting for more gains little.
+constexpr std::uint32_t kLongFlush = 256;
+/// An argument block takes two places of the parameters.
+constexpr std::uint32_t kBlockPlaces =
+    sizeof(abi::ArgBlock) / sizeof(abi::Descriptor);
+
+abi::Payload payload_of(const abi::Descriptor& descriptor) {
+  std::uint32_t words[12];
+  for (int chunk = 0; chunk < 4; ++chunk)
+    std::copy_n(descriptor.words + 4 * chunk, 3, words + 3 * chunk);
+  abi::Payload payload;
+  std::memcpy(&payload, words, sizeof(payload));
+  return payload;
+}
+
+abi::Descriptor descriptor_of(const abi::Payload& payload) {
+  std::uint32_t words[12];
+  std::memcpy(words, &payload, sizeof(payload));
+  abi::Descriptor descriptor{};
+  for (int chunk = 0; chunk < 4; ++chunk)
+    std::copy_n(words + 3 * chunk, 3, descriptor.words + 4 * chunk);
+  return descriptor;
+}
+
+}  // namespace
+
+Bursts::Bursts(const Context& context, const WorkerKernel& kernel,
+               const abi::Queue& queue, Ring& ring,
+               const RuntimeOptions& options, std::uint32_t workers)
+    : context_(context),
+      kernel_(kernel),
+      ring_(ring),
+      workers_(workers),
+      threads_(options.threads_per_worker),
+      stream_(make_stream()),
+      event_(make_event()) {
+  launch_.queue = queue;
+  launch_.table = kernel.table();
+}
+
+std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
+  if (is_open() && (open_.stream != stream ||
+                    open_.tasks + tasks > ring_.max_batch()))
+    launch();
+  Place place;
+  if (is_open()) {
+    place.first = open_.begin + open_.tasks;
+    if (!ring_.extend_batch(open_.begin, tasks)) return std::nullopt;
+  } else {
+    const auto begin = ring_.open_batch(tasks);
+    if (!begin) return std::nullopt;
+    open_ = {stream, *begin, 0, std::chrono::steady_clock::now()};
+    place.first = *begin;
+  }
+  open_.tasks += tasks;
+  place.batch_begin = open_.begin;
+  return place;
+}
+
+void Bursts::launch_if_long() {
+  if (open_.tasks >= kLongFlush) launch();
+}
+
+void Bursts::launch() {
+  if (!is_open()) return;
+  const Flush flush = open_;
+  open_.tasks = 0;
+  const ContextScope scope(context_);
+  if (is_capturing(flush.stream)) {
+    // The ring's places are used again, so a graph carries its descriptors
+    // with it; and it may run at any time, so nothing waits for it here.
+    for (std::uint32_t first = 0; first < flush.tasks;)
+      first += launch_inline(flush, first, false);
+    ring_.mark_done(flush.begin);
+  } else if (fits_inline(flush)) {
+    launch_inline(flush, 0, true);
+  } else {
+    launch_from_ring(flush);
+  }
+}
+
+bool Bursts::fits_inline(const Flush& flush) const {
+  if (flush.tasks > abi::kLaunchDescriptors) return false;
+  std::uint32_t places = flush.tasks;
+  for (std::uint32_t i = 0; i < flush.tasks; ++i) {
+    const abi::Payload payload =
+        payload_of(ring_.descriptor(flush.begin + i));
+    if (payload.flags & abi::kArgsInBlock) places += kBlockPlaces;
+  }
+  return places <= abi::kLaunchDescriptors;
+}
+
+std::uint32_t Bursts::launch_inline(const Flush& flush, std::uint32_t first,
+                                    bool signal) {
+  // Tasks from the front, argument blocks from the back.
+  std::uint32_t tasks = 0;
+  std::uint32_t blocks_begin = abi::kLaunchDescriptors;
+  for (; first + tasks < flush.tasks; ++tasks) {
+    const std::uint64_t position = flush.begin + first + tasks;
+    abi::Payload payload = payload_of(ring_.descriptor(position));
+    const bool in_block = (payload.flags & abi::kArgsInBlock) != 0;
+    if (tasks + 1 + (in_block ? kBlockPlaces : 0) > blocks_begin) break;
+    if (in_block) {
+      blocks_begin -= kBlockPlaces;
+      std::memcpy(static_cast<void*>(launch_.descriptors + blocks_begin),
+                  &ring_.arg_block(position), sizeof(abi::ArgBlock));
+      payload.args[1] = blocks_begin;
+    }
+    launch_.descriptors[tasks] = descriptor_of(payload);
+  }
+  launch_.mode = abi::kInlineBurst;
+  launch_.inline_count = tasks;
+  launch_.begin = flush.begin;
+  launch_.signal = signal ? 1 : 0;
+  kernel_.launch(launch_, std::min(tasks, workers_), threads_, flush.stream);
+  count_.fetch_add(1, std::memory_order_relaxed);
+  return tasks;
+}
+
+void Bursts::launch_from_ring(const Flush& flush) {
+  launch_.mode = abi::kRingBurst;
+  launch_.begin = flush.begin;
+  launch_.end = flush.begin + flush.tasks;
+  launch_.signal = 1;
+  kernel_.launch(launch_, std::min(flush.tasks, workers_), threads_,
+                 flush.stream);
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Bursts::put_in_order(CUstream earlier, CUstream later) {
+  const ContextScope scope(context_);
+  GPUOS_CUDA_CHECK(driver().cuEventRecord(event_.get(), earlier));
+  GPUOS_CUDA_CHECK(driver().cuStreamWaitEvent(later, event_.get(), 0));
+}
+
+bool Bursts::is_capturing(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // Asking about the legacy stream while another one is captured is an error
+  // of its own; the launch that follows would report it.
+  if (driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS)
+    return false;
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+void Bursts::abandon() noexcept {
+  static_cast<void>(new Stream(std::move(stream_)));
+  static_cast<void>(new Event(std::move(event_)));
+}
+
+}  // namespace gpuos::cu

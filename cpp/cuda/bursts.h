@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "backend.h"
+#include "cuda/owned.h"
+#include "cuda/worker_kernel.h"
+#include "queue/ring.h"
+
+namespace gpuos::cu {
+
+/// Collects tasks of one stream and launches them together.
+///
+/// Threads: the submit lock, except count().
+class Bursts {
+ public:
+  Bursts(const Context& context, const WorkerKernel& kernel,
+         const abi::Queue& queue, Ring& ring, const RuntimeOptions& options,
+         std::uint32_t workers);
+
+  /// The runtime's own stream.
+  CUstream stream() const noexcept { return stream_.get(); }
+
+  /// Takes places in the open flush of `stream`; a flush of another stream is
+  /// launched first.
+  std::optional<Place> reserve(CUstream stream, std::uint32_t tasks);
+  /// Launches the open flush when it is long enough to pay for a launch.
+  void launch_if_long();
+  /// Launches the open flush, if there is one.
+  void launch();
+
+  bool is_open() const noexcept { return open_.tasks != 0; }
+  bool is_open_in(CUstream stream) const noexcept {
+    return is_open() && open_.stream == stream;
+  }
+  /// Whether the batch that began at `begin` waits for its launch.
+  bool is_open_at(std::uint64_t begin) const noexcept {
+    return is_open() && open_.begin == begin;
+  }
+  std::uint32_t open_tasks() const noexcept { return open_.tasks; }
+  std::chrono::steady_clock::time_point opened_at() const noexcept {
+    return open_.since;
+  }
+
+  /// What `later` runs from now on comes after what `earlier` was given.
+  void put_in_order(CUstream earlier, CUstream later);
+  static bool is_capturing(CUstream stream);
+
+  std::uint64_t count() const noexcept { return count_.load(); }
+  void abandon() noexcept;
+
+ private:
+  struct Flush {
+    CUstream stream = nullptr;
+    std::uint64_t begin = 0;
+    std::uint32_t tasks = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+
+  void launch_from_ring(const Flush& flush);
+  /// Launches tasks [first, ...) whose descriptors fit the parameters and
+  /// returns how many they were.
+  std::uint32_t launch_inline(const Flush& flush, std::uint32_t first,
+                              bool signal);
+  bool fits_inline(const Flush& flush) const;
+
+  const Context& context_;
+  const WorkerKernel& kernel_;
+  Ring& ring_;
+  std::uint32_t workers_;
+  std::uint32_t threads_;
+  Stream stream_;
+  Event event_;
+  Flush open_;
+  abi::Launch launch_{};
+  std::atomic<std::uint64_t> count_{0};
+};
+
+}  // namespace gpuos::cu

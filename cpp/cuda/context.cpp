@@ -1,0 +1,61 @@
+#include "cuda/context.h"
+
+#include <array>
+
+#include "concat.h"
+#include "cuda/check.h"
+#include "gpuos/error.h"
+
+namespace gpuos::cu {
+
+Context::Context(int ordinal) : ordinal_(ordinal) {
+  const CUresult status = driver().cuInit(0);
+  if (status == CUDA_ERROR_NO_DEVICE)
+    throw BackendUnavailable(
+        "cuda: expected a GPU, the driver found none; use backend='host'");
+  check_cuda(status, "cuInit(0)");
+  int count = 0;
+  GPUOS_CUDA_CHECK(driver().cuDeviceGetCount(&count));
+  if (count == 0)
+    throw BackendUnavailable(
+        "cuda: expected a GPU, the driver found none; use backend='host'");
+  if (ordinal < 0 || ordinal >= count)
+    throw InvalidArgument(concat("Runtime: device: expected 0 to ", count - 1,
+                                 ", got ", ordinal));
+  GPUOS_CUDA_CHECK(driver().cuDeviceGet(&device_, ordinal));
+  GPUOS_CUDA_CHECK(driver().cuDevicePrimaryCtxRetain(&context_, device_));
+}
+
+int Context::attribute(CUdevice_attribute which) const {
+  int value = 0;
+  GPUOS_CUDA_CHECK(driver().cuDeviceGetAttribute(&value, which, device_));
+  return value;
+}
+
+std::string Context::name() const {
+  std::array<char, 256> text{};
+  GPUOS_CUDA_CHECK(driver().cuDeviceGetName(
+      text.data(), static_cast<int>(text.size()), device_));
+  return text.data();
+}
+
+int Context::compute_capability() const {
+  return attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+         attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+std::uint32_t Context::multiprocessors() const {
+  return static_cast<std::uint32_t>(
+      attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+}
+
+ContextScope::ContextScope(const Context& context) {
+  GPUOS_CUDA_CHECK(driver().cuCtxPushCurrent(context.get()));
+}
+
+ContextScope::~ContextScope() {
+  CUcontext popped = nullptr;
+  driver().cuCtxPopCurrent(&popped);
+}
+
+}  // namespace gpuos::cu

@@ -1,0 +1,168 @@
+// What the control thread does for the CUDA backend.
+#include <thread>
+
+#include "concat.h"
+#include "cuda/cuda_backend.h"
+#include "gpuos/error.h"
+
+namespace gpuos::cu {
+namespace {
+
+using std::chrono::microseconds;
+
+/// How soon the end of a residency or the age of a flush is seen.
+constexpr microseconds kActiveTick{50};
+/// How soon a fault is seen while tasks are pending.
+constexpr microseconds kPendingTick{1000};
+
+double us_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(
+             std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+bool is_pending(const Ring& ring) { return ring.completed() != ring.head(); }
+
+/// The submit lock, if it is to be had soon: who holds it may be waiting for
+/// tasks that will never end.
+std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
+  std::unique_lock lock(mutex, std::defer_lock);
+  for (int turn = 0; turn < 100 && !lock.try_lock(); ++turn)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return lock;
+}
+
+}  // namespace
+
+std::optional<microseconds> CudaBackend::tick() {
+  if (health_.is_dead()) return std::nullopt;
+  try {
+    look_after_residency();
+    look_after_flush();
+    look_after_faults();
+  } catch (const Error& error) {
+    health_.die(suspects(), error.what());
+    return std::nullopt;
+  }
+  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
+  if (!lock || is_resident_.load() || device_->bursts.is_open())
+    return kActiveTick;
+  for (Ring* ring : rings_) ring->advance();
+  if (is_pending(*rings_[0]) || is_pending(*rings_[1])) return kPendingTick;
+  return std::nullopt;
+}
+
+void CudaBackend::look_after_residency() {
+  if (is_resident_.load() && !device_->residency.has_left()) {
+    head_at_tick_ = rings_[kResidentRing]->head();
+    return;
+  }
+  is_resident_.store(false, std::memory_order_relaxed);
+  // With the fence in publish().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (device_->modules.has_dropped()) device_->modules.unload_dropped();
+  if (has_resident_work()) launch_residency();
+}
+
+bool CudaBackend::has_resident_work() {
+  Ring& ring = *rings_[kResidentRing];
+  const std::uint64_t head = ring.head();
+  const bool is_fed = head != head_at_tick_;
+  head_at_tick_ = head;
+  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
+  // Who holds the lock may be waiting for these very tasks.
+  if (!lock) return is_pending(ring);
+  ring.advance();
+  // A lease that ends under a host that keeps submitting is renewed.
+  if (is_pending(ring) || is_fed) return true;
+  if (options_.residency == Residency::Auto && stays_.load()) {
+    // The first launch after the policy's word, or else the linger ended it.
+    const bool begins = !stay_was_served_;
+    stay_was_served_ = begins;
+    if (!begins) {
+      stays_.store(false);
+      policy_.reset();
+    }
+    return begins;
+  }
+  return false;
+}
+
+void CudaBackend::launch_residency() {
+  device_->residency.launch();
+  is_resident_.store(true);
+}
+
+void CudaBackend::look_after_flush() {
+  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
+  if (!lock || !device_->bursts.is_open()) return;
+  if (Clock::now() - device_->bursts.opened_at() >= options_.flush_after)
+    device_->bursts.launch();
+}
+
+void CudaBackend::look_after_faults() {
+  const auto now = Clock::now();
+  if (now < next_fault_check_) return;
+  next_fault_check_ = now + kPendingTick;
+  const CUresult status =
+      driver().cuStreamQuery(device_->probe_stream.get());
+  if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) {
+    const std::string names = suspects();
+    const char* text = "";
+    driver().cuGetErrorName(status, &text);
+    health_.die(names, concat(names.empty() ? "no whole operator was running"
+                                            : names,
+                              ": the device failed with ", text,
+                              "; the runtime is dead"));
+    return;
+  }
+  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
+  if (!lock || watchdog_.is_empty()) return;
+  if (const auto name = watchdog_.find_stuck())
+    health_.die(*name, concat(*name, ": expected a task to end within ",
+                              options_.watchdog.count(),
+                              " ms, it still runs; the runtime is dead"));
+}
+
+std::string CudaBackend::suspects() {
+  const auto lock = lock_soon(submit_mutex_);
+  return lock ? watchdog_.suspects() : "an operator";
+}
+
+void CudaBackend::park() {
+  if (!is_resident_.load()) return;
+  ResidentWorkers& residency = device_->residency;
+  residency.request_park();
+  const auto start = Clock::now();
+  while (!residency.has_left()) {
+    if (Clock::now() - start < options_.watchdog) continue;
+    const std::string names = suspects();
+    health_.die(names, concat(names, ": the workers did not leave within ",
+                              options_.watchdog.count(),
+                              " ms; the runtime is dead"));
+    health_.check();
+  }
+  is_resident_.store(false);
+  parks_.fetch_add(1);
+}
+
+void CudaBackend::inject(const jit::Image& image,
+                         std::span<const std::uint32_t> slots) {
+  health_.check();
+  const auto start = Clock::now();
+  const bool was_resident = is_resident_.load();
+  park();
+  std::exception_ptr failure;
+  try {
+    device_->modules.load(image, slots);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (was_resident) {
+    launch_residency();
+    last_pause_us_.store(us_since(start));
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace gpuos::cu

@@ -1,0 +1,364 @@
+#include "cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <thread>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::cu {
+namespace {
+
+/// Elements from which a task is cut into tiles: one worker reads and writes
+/// 64 KiB of float32 in about 2 us.
+constexpr std::uint64_t kTileElems = 16384;
+/// Tiles of a large task for each worker: enough that all end together.
+constexpr std::uint64_t kTilesPerWorker = 4;
+/// Turns of a wait that poll before it begins to sleep: about 100 us.
+constexpr std::uint64_t kPollTurns = 2000;
+constexpr std::uint64_t kPoolBytesKept = std::uint64_t{256} << 20;
+
+void relax() noexcept {
+#if defined(__SSE2__)
+  _mm_pause();
+#endif
+}
+
+std::uint32_t worker_count(const WorkerKernel& kernel,
+                           const RuntimeOptions& options) {
+  const std::uint32_t most = kernel.max_workers(options.threads_per_worker);
+  if (options.workers > most)
+    throw InvalidArgument(concat("Runtime: workers: expected at most ", most,
+                                 " of ", options.threads_per_worker,
+                                 " threads on this device, got ",
+                                 options.workers));
+  return options.workers != 0 ? options.workers : most;
+}
+
+}  // namespace
+
+DeviceSide::DeviceSide(const Context& context, const RuntimeOptions& options)
+    : kernel(context, options.worker_image),
+      workers(worker_count(kernel, options)),
+      resident_storage(options.queue_capacity),
+      burst_storage(options.queue_capacity),
+      resident_ring(resident_storage.host(), options.queue_capacity),
+      burst_ring(burst_storage.host(), options.queue_capacity),
+      residency(kernel, resident_storage.device(), options, workers),
+      bursts(context, kernel, burst_storage.device(), burst_ring, options,
+             workers),
+      modules(kernel),
+      memory_stream(make_stream()),
+      probe_stream(make_stream()) {}
+
+void DeviceSide::abandon() noexcept {
+  kernel.abandon();
+  resident_storage.abandon();
+  burst_storage.abandon();
+  residency.abandon();
+  bursts.abandon();
+  modules.abandon();
+  static_cast<void>(new Stream(std::move(memory_stream)));
+  static_cast<void>(new Stream(std::move(probe_stream)));
+}
+
+CudaBackend::CudaBackend(const RuntimeOptions& options,
+                         std::mutex& submit_mutex)
+    : options_(options),
+      submit_mutex_(submit_mutex),
+      context_(options.device),
+      device_([&] {
+        const ContextScope scope(context_);
+        return std::make_unique<DeviceSide>(context_, options);
+      }()),
+      rings_{&device_->resident_ring, &device_->burst_ring},
+      policy_(options.linger),
+      watchdog_(rings_, options.watchdog) {
+  const ContextScope scope(context_);
+  CUmemoryPool pool = nullptr;
+  GPUOS_CUDA_CHECK(
+      driver().cuDeviceGetDefaultMemPool(&pool, context_.device()));
+  std::uint64_t kept = kPoolBytesKept;
+  GPUOS_CUDA_CHECK(driver().cuMemPoolSetAttribute(
+      pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
+  control_ = std::make_unique<ControlThread>(
+      [this] {
+        GPUOS_CUDA_CHECK(driver().cuCtxSetCurrent(context_.get()));
+        // Or our queries and loads would spoil a graph that another thread
+        // captures.
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        GPUOS_CUDA_CHECK(driver().cuThreadExchangeStreamCaptureMode(&mode));
+      },
+      [this] { return tick(); });
+}
+
+CudaBackend::~CudaBackend() {
+  try {
+    stop();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // stop() reports to those who call it.
+  }
+  CUcontext popped = nullptr;
+  if (health_.is_dead() ||
+      driver().cuCtxPushCurrent(context_.get()) != CUDA_SUCCESS) {
+    device_->abandon();
+    return;
+  }
+  device_.reset();
+  driver().cuCtxPopCurrent(&popped);
+}
+
+CUstream CudaBackend::handle_of(const gpuos::Stream& stream) const noexcept {
+  return stream.is_named ? static_cast<CUstream>(stream.handle)
+                         : device_->bursts.stream();
+}
+
+template <typename F>
+auto CudaBackend::guarded(F f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const CudaError& error) {
+    health_.die(watchdog_.suspects(), error.what());
+    throw;
+  }
+}
+
+Route CudaBackend::route(const gpuos::Stream& stream) {
+  health_.check();
+  const bool bursts = stream.is_named ||
+                      options_.residency == Residency::Burst ||
+                      (options_.residency == Residency::Auto && !stays_.load());
+  if (bursts) return {kBurstRing, handle_of(stream)};
+  return {kResidentRing, nullptr};
+}
+
+Order CudaBackend::order(const Route& route,
+                         std::span<const BatchRef> earlier) {
+  Order order;
+  Bursts& bursts = device_->bursts;
+  const auto stream = static_cast<CUstream>(route.stream);
+  for (const BatchRef& batch : earlier) {
+    if (batch.ring != route.ring) {
+      order.wait_on_host = batch;
+    } else if (route.ring == kResidentRing) {
+      order.begins[order.count++] = batch.begin;
+    } else {
+      // Launches of one stream follow each other.
+      if (bursts.is_open_at(batch.begin)) guarded([&] { bursts.launch(); });
+      if (batch.stream == route.stream) continue;
+      if (Bursts::is_capturing(stream))
+        order.wait_on_host = batch;
+      else
+        guarded([&] {
+          bursts.put_in_order(static_cast<CUstream>(batch.stream), stream);
+        });
+    }
+  }
+  return order;
+}
+
+std::optional<Place> CudaBackend::reserve(const Route& route,
+                                          std::uint32_t tasks) {
+  if (route.ring == kBurstRing)
+    return guarded([&] {
+      return device_->bursts.reserve(static_cast<CUstream>(route.stream),
+                                     tasks);
+    });
+  const auto begin = device_->resident_ring.open_batch(tasks);
+  if (!begin) return std::nullopt;
+  return Place{*begin, *begin, tasks};
+}
+
+void CudaBackend::publish(const Route& route, const Place&, std::uint32_t) {
+  if (route.ring == kBurstRing) {
+    const bool was_open = device_->bursts.is_open();
+    guarded([&] { device_->bursts.launch_if_long(); });
+    if (was_open && device_->bursts.is_open()) control_->notify();
+    return;
+  }
+  // With the fence in look_after_residency(): either we see that the workers
+  // have left or the control thread sees what we published.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!is_resident_.load(std::memory_order_relaxed)) control_->notify();
+}
+
+void CudaBackend::watch(const Route& route, std::uint64_t position,
+                        std::uint64_t batch_begin,
+                        const std::string& operator_name) {
+  watchdog_.add(route.ring, position, batch_begin, operator_name);
+  control_->notify();
+}
+
+void CudaBackend::flush(const gpuos::Stream* only) {
+  if (only == nullptr || device_->bursts.is_open_in(handle_of(*only)))
+    guarded([&] { device_->bursts.launch(); });
+}
+
+void CudaBackend::ensure_running(const BatchRef& batch) {
+  Bursts& bursts = device_->bursts;
+  if (batch.ring == kResidentRing) {
+    if (!is_resident_.load()) control_->notify();
+    return;
+  }
+  if (!bursts.is_open_at(batch.begin)) return;
+  const bool is_ours = bursts.is_open_in(bursts.stream());
+  const std::uint32_t tasks = bursts.open_tasks();
+  guarded([&] { bursts.launch(); });
+  if (is_ours && options_.residency == Residency::Auto &&
+      policy_.note_wait(tasks)) {
+    stays_.store(true);
+    control_->notify();
+  }
+}
+
+std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,
+                                      std::size_t) const noexcept {
+  return std::max(kTileElems, elems / (device_->workers * kTilesPerWorker));
+}
+
+void CudaBackend::pause(const BatchRef& batch, std::uint64_t turn,
+                        Deadline deadline) {
+  if (turn < kPollTurns) {
+    relax();
+    return;
+  }
+  // The lease may have ended, or the flush may be a new one.
+  if (batch.ring == kResidentRing && device_->residency.has_left())
+    control_->notify();
+  const auto step = std::chrono::microseconds(turn < 2 * kPollTurns ? 20 : 200);
+  std::this_thread::sleep_until(std::min(Clock::now() + step, deadline));
+}
+
+void CudaBackend::check(const BatchRef& batch) {
+  if (!rings_[batch.ring]->is_done(batch.begin)) health_.check();
+}
+
+void CudaBackend::load(std::span<const OperatorBuild> builds) {
+  health_.check();
+  const auto start = Clock::now();
+  const jit::Image image = build_image(builds, context_.compute_capability(),
+                                       device_->kernel.budget());
+  last_compile_ms_.store(
+      std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  std::vector<std::uint32_t> slots;
+  for (const OperatorBuild& build : builds) slots.push_back(build.slot);
+  control_->run([&] { inject(image, slots); });
+}
+
+void CudaBackend::unload(std::span<const std::uint32_t> slots) noexcept {
+  device_->modules.drop(slots);
+  if (control_ != nullptr) control_->notify();
+}
+
+void* CudaBackend::allocate(std::size_t bytes) {
+  const ContextScope scope(context_);
+  CUstream stream = device_->memory_stream.get();
+  CUdeviceptr data = 0;
+  const CUresult status = driver().cuMemAllocAsync(&data, bytes, stream);
+  if (status == CUDA_ERROR_OUT_OF_MEMORY) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    driver().cuMemGetInfo(&free, &total);
+    throw CudaError(status, "cuMemAllocAsync",
+                    concat("allocate: expected ", bytes,
+                           " bytes of device memory, ", free, " of ", total,
+                           " are free"));
+  }
+  check_cuda(status, "cuMemAllocAsync(&data, bytes, stream)");
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
+  return reinterpret_cast<void*>(data);
+}
+
+void CudaBackend::deallocate(void* data) noexcept {
+  if (health_.is_dead()) return;
+  CUcontext popped = nullptr;
+  if (driver().cuCtxPushCurrent(context_.get()) != CUDA_SUCCESS) return;
+  driver().cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(data),
+                          device_->memory_stream.get());
+  driver().cuCtxPopCurrent(&popped);
+}
+
+void CudaBackend::copy_to_device(void* to, const void* from,
+                                 std::size_t bytes) {
+  const ContextScope scope(context_);
+  CUstream stream = device_->memory_stream.get();
+  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoDAsync(
+      reinterpret_cast<CUdeviceptr>(to), from, bytes, stream));
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
+}
+
+void CudaBackend::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  const ContextScope scope(context_);
+  CUstream stream = device_->memory_stream.get();
+  GPUOS_CUDA_CHECK(driver().cuMemcpyDtoHAsync(
+      to, reinterpret_cast<CUdeviceptr>(from), bytes, stream));
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
+}
+
+void CudaBackend::fill_stats(Stats& stats) const {
+  const WorkerKernel& kernel = device_->kernel;
+  stats.device = context_.name();
+  stats.worker_image = kernel.image_kind();
+  stats.is_dead = health_.is_dead();
+  stats.is_resident = is_resident_.load();
+  stats.workers = device_->workers;
+  stats.registers_per_thread = kernel.budget().registers;
+  stats.stack_bytes_per_thread = kernel.budget().stack_bytes;
+  stats.bursts = device_->bursts.count();
+  stats.residencies = device_->residency.count();
+  stats.parks = parks_.load();
+  stats.injections = device_->modules.loads();
+  stats.unloads = device_->modules.unloads();
+  stats.last_pause_us = last_pause_us_.load();
+  stats.last_compile_ms = last_compile_ms_.load();
+  switch (options_.residency) {
+    case Residency::Resident:
+      stats.residency = "resident";
+      stats.residency_reason = "asked for: workers stay until they are idle";
+      break;
+    case Residency::Burst:
+      stats.residency = "burst";
+      stats.residency_reason = "asked for: one launch for each flush";
+      break;
+    case Residency::Auto:
+      stats.residency = "auto";
+      stats.residency_reason =
+          stays_.load()
+              ? "workers stay: the host submits few tasks and waits for them"
+              : "bursts: the host does not wait for few tasks in turns";
+      break;
+  }
+}
+
+void CudaBackend::stop() {
+  if (is_stopped_) return;
+  is_stopped_ = true;
+  std::exception_ptr failure;
+  if (!health_.is_dead()) {
+    try {
+      control_->run([this] {
+        park();
+        device_->modules.unload_dropped();
+      });
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+  control_->stop();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace gpuos::cu
+
+namespace gpuos {
+
+std::unique_ptr<Backend> make_cuda_backend(const RuntimeOptions& options,
+                                           std::mutex& submit_mutex) {
+  return std::make_unique<cu::CudaBackend>(options, submit_mutex);
+}
+
+}  // namespace gpuos

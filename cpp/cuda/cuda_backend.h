@@ -1,0 +1,123 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "backend.h"
+#include "cuda/bursts.h"
+#include "cuda/context.h"
+#include "cuda/control_thread.h"
+#include "cuda/operator_modules.h"
+#include "cuda/resident_workers.h"
+#include "cuda/ring_memory.h"
+#include "cuda/stay_policy.h"
+#include "cuda/watchdog.h"
+#include "cuda/worker_kernel.h"
+
+namespace gpuos::cu {
+
+inline constexpr std::uint32_t kResidentRing = 0;
+inline constexpr std::uint32_t kBurstRing = 1;
+
+/// Everything that lives on the device.
+struct DeviceSide {
+  DeviceSide(const Context& context, const RuntimeOptions& options);
+  /// The device may still use all of it: never free it.
+  void abandon() noexcept;
+
+  WorkerKernel kernel;
+  std::uint32_t workers;
+  RingStorage resident_storage;
+  RingStorage burst_storage;
+  Ring resident_ring;
+  Ring burst_ring;
+  ResidentWorkers residency;
+  Bursts bursts;
+  OperatorModules modules;
+  Stream memory_stream;
+  Stream probe_stream;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const RuntimeOptions& options, std::mutex& submit_mutex);
+  ~CudaBackend() override;
+
+  std::string_view name() const noexcept override { return "cuda"; }
+  std::span<Ring* const> rings() noexcept override { return rings_; }
+
+  Route route(const gpuos::Stream& stream) override;
+  Order order(const Route& route, std::span<const BatchRef> earlier) override;
+  std::optional<Place> reserve(const Route& route,
+                               std::uint32_t tasks) override;
+  void publish(const Route& route, const Place& place,
+               std::uint32_t tasks) override;
+  void watch(const Route& route, std::uint64_t position,
+             std::uint64_t batch_begin,
+             const std::string& operator_name) override;
+  void flush(const gpuos::Stream* only) override;
+  void ensure_running(const BatchRef& batch) override;
+  std::uint64_t tile_elems(std::uint64_t elems,
+                           std::size_t elem_bytes) const noexcept override;
+
+  void pause(const BatchRef& batch, std::uint64_t turn,
+             Deadline deadline) override;
+  void check_alive() override { health_.check(); }
+  void check(const BatchRef& batch) override;
+  void check_all() override { health_.check(); }
+
+  void load(std::span<const OperatorBuild> builds) override;
+  void unload(std::span<const std::uint32_t> slots) noexcept override;
+
+  void* allocate(std::size_t bytes) override;
+  void deallocate(void* data) noexcept override;
+  void copy_to_device(void* to, const void* from, std::size_t bytes) override;
+  void copy_to_host(void* to, const void* from, std::size_t bytes) override;
+
+  void fill_stats(Stats& stats) const override;
+  void stop() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  CUstream handle_of(const gpuos::Stream& stream) const noexcept;
+  /// A driver failure in a launch may have lost tasks: the backend is dead.
+  template <typename F>
+  auto guarded(F f) -> decltype(f());
+
+  // The control thread.
+  std::optional<std::chrono::microseconds> tick();
+  void look_after_residency();
+  bool has_resident_work();
+  void look_after_flush();
+  void look_after_faults();
+  void launch_residency();
+  void park();
+  std::string suspects();
+  void inject(const jit::Image& image, std::span<const std::uint32_t> slots);
+
+  const RuntimeOptions options_;
+  std::mutex& submit_mutex_;
+  Context context_;
+  std::unique_ptr<DeviceSide> device_;
+  std::array<Ring*, 2> rings_;
+  StayPolicy policy_;
+  Watchdog watchdog_;
+  Health health_;
+
+  std::atomic<bool> is_resident_{false};  // written by the control thread
+  std::atomic<bool> stays_{false};        // auto: the policy wants workers
+  std::uint64_t head_at_tick_ = 0;        // control thread
+  bool stay_was_served_ = false;          // control thread
+  Clock::time_point next_fault_check_{};  // control thread
+  std::atomic<std::uint64_t> parks_{0};
+  std::atomic<double> last_pause_us_{0};
+  std::atomic<double> last_compile_ms_{0};
+  bool is_stopped_ = false;
+  std::unique_ptr<ControlThread> control_;
+};
+
+}  // namespace gpuos::cu

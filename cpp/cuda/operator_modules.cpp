@@ -1,0 +1,101 @@
+#include "cuda/operator_modules.h"
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "jit/operator_compiler.h"
+
+namespace gpuos::cu {
+
+jit::Image build_image(std::span<const OperatorBuild> builds,
+                       int compute_capability, const jit::Budget& budget) {
+  const OperatorDefinition& definition = builds.front().definition;
+  jit::CompileRequest request;
+  request.file_name = concat(definition.name, ".cu");
+  request.compute_capability = compute_capability;
+  request.budget = budget;
+  for (const OperatorBuild& build : builds) {
+    if (build.expression == nullptr) {
+      request.source = concat("#include \"gpuos/operator.h\"\n#line 1 \"",
+                              request.file_name, "\"\n", definition.source);
+      request.entries.push_back(definition.name);
+    } else {
+      const std::string entry = concat("expression_", name_of(build.dtype));
+      request.source +=
+          expression_source(*build.expression, build.dtype, entry);
+      request.entries.push_back(entry);
+    }
+  }
+  return jit::compile_operators(request);
+}
+
+OperatorModules::OperatorModules(const WorkerKernel& kernel)
+    : kernel_(kernel), stream_(make_stream()) {}
+
+OperatorModules::~OperatorModules() {
+  drop([&] {
+    std::vector<std::uint32_t> slots;
+    for (const auto& [slot, module] : modules_) slots.push_back(slot);
+    return slots;
+  }());
+  for (CUmodule module : dropped_) driver().cuModuleUnload(module);
+}
+
+void OperatorModules::load(const jit::Image& image,
+                           std::span<const std::uint32_t> slots) {
+  CUmodule raw = nullptr;
+  GPUOS_CUDA_CHECK(driver().cuModuleLoadData(&raw, image.binary.data()));
+  auto module = std::make_shared<CUmodule>(raw);
+  try {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      CUdeviceptr pointer = 0;
+      std::size_t bytes = 0;
+      GPUOS_CUDA_CHECK(driver().cuModuleGetGlobal(&pointer, &bytes, raw,
+                                                  image.entries[i].c_str()));
+      GPUOS_CUDA_CHECK(driver().cuMemcpyDtoDAsync(
+          kernel_.entry(slots[i]), pointer, sizeof(OpFn), stream_.get()));
+    }
+    GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream_.get()));
+  } catch (...) {
+    driver().cuModuleUnload(raw);
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  for (const std::uint32_t slot : slots) modules_[slot] = module;
+  loads_.fetch_add(1);
+}
+
+void OperatorModules::drop(std::span<const std::uint32_t> slots) {
+  const std::lock_guard lock(mutex_);
+  for (const std::uint32_t slot : slots) {
+    const auto it = modules_.find(slot);
+    if (it == modules_.end()) continue;
+    if (it->second.use_count() == 1) dropped_.push_back(*it->second);
+    modules_.erase(it);
+  }
+}
+
+bool OperatorModules::has_dropped() const {
+  const std::lock_guard lock(mutex_);
+  return !dropped_.empty();
+}
+
+void OperatorModules::unload_dropped() {
+  std::vector<CUmodule> modules;
+  {
+    const std::lock_guard lock(mutex_);
+    modules.swap(dropped_);
+  }
+  for (CUmodule module : modules) {
+    GPUOS_CUDA_CHECK(driver().cuModuleUnload(module));
+    unloads_.fetch_add(1);
+  }
+}
+
+void OperatorModules::abandon() noexcept {
+  const std::lock_guard lock(mutex_);
+  modules_.clear();
+  dropped_.clear();
+  static_cast<void>(new Stream(std::move(stream_)));
+}
+
+}  // namespace gpuos::cu

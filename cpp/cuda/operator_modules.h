@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backend.h"
+#include "cuda/owned.h"
+#include "cuda/worker_kernel.h"
+#include "jit/image.h"
+
+namespace gpuos::cu {
+
+/// Operators of one definition as one linked image.
+jit::Image build_image(std::span<const OperatorBuild> builds,
+                       int compute_capability, const jit::Budget& budget);
+
+/// Which loaded module stands behind which slot of the operator table.
+///
+/// Threads: load() and unload_dropped() belong to the control thread and must
+/// not run beside a residency, because the driver would wait for its end.
+class OperatorModules {
+ public:
+  explicit OperatorModules(const WorkerKernel& kernel);
+  ~OperatorModules();
+
+  /// Load `image` and write its pointers into the table; all or nothing.
+  void load(const jit::Image& image, std::span<const std::uint32_t> slots);
+  /// Any thread: the module goes when its last slot was dropped.
+  void drop(std::span<const std::uint32_t> slots);
+  bool has_dropped() const;
+  void unload_dropped();
+
+  std::uint64_t loads() const noexcept { return loads_.load(); }
+  std::uint64_t unloads() const noexcept { return unloads_.load(); }
+  void abandon() noexcept;
+
+ private:
+  const WorkerKernel& kernel_;
+  Stream stream_;
+  mutable std::mutex mutex_;
+  std::map<std::uint32_t, std::shared_ptr<CUmodule>> modules_;
+  std::vector<CUmodule> dropped_;
+  std::atomic<std::uint64_t> loads_{0};
+  std::atomic<std::uint64_t> unloads_{0};
+};
+
+}  // namespace gpuos::cu

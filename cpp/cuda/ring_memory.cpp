@@ -1,0 +1,62 @@
+#include "cuda/ring_memory.h"
+
+#include <cstring>
+
+#include "cuda/check.h"
+
+namespace gpuos::cu {
+
+PinnedBuffer::PinnedBuffer(std::size_t bytes) {
+  GPUOS_CUDA_CHECK(driver().cuMemHostAlloc(
+      &data_, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+  std::memset(data_, 0, bytes);
+}
+
+PinnedBuffer::~PinnedBuffer() {
+  if (data_ != nullptr) driver().cuMemFreeHost(data_);
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) {
+  GPUOS_CUDA_CHECK(driver().cuMemAlloc(&address_, bytes));
+  GPUOS_CUDA_CHECK(driver().cuMemsetD8(address_, 0, bytes));
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (address_ != 0) driver().cuMemFree(address_);
+}
+
+RingStorage::RingStorage(std::uint32_t capacity)
+    : capacity_(capacity),
+      descriptors_(capacity * sizeof(abi::Descriptor)),
+      arg_blocks_(capacity * sizeof(abi::ArgBlock)),
+      done_(capacity * sizeof(u32)),
+      started_(capacity * sizeof(u32)),
+      counts_(capacity * sizeof(u32)),
+      flags_(capacity * sizeof(u32)) {}
+
+RingMemory RingStorage::host() const noexcept {
+  return {descriptors_.as<abi::Descriptor>(), arg_blocks_.as<abi::ArgBlock>(),
+          done_.as<std::uint32_t>(), started_.as<std::uint32_t>()};
+}
+
+abi::Queue RingStorage::device() const noexcept {
+  return {descriptors_.as<abi::Descriptor>(),
+          arg_blocks_.as<abi::ArgBlock>(),
+          done_.as<u32>(),
+          started_.as<u32>(),
+          counts_.as<u32>(),
+          flags_.as<u32>(),
+          capacity_,
+          0};
+}
+
+void RingStorage::abandon() noexcept {
+  descriptors_.abandon();
+  arg_blocks_.abandon();
+  done_.abandon();
+  started_.abandon();
+  counts_.abandon();
+  flags_.abandon();
+}
+
+}  // namespace gpuos::cu

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace gpuos::cu {
+
+/// When residency="auto" lets workers stay. Staying makes a round trip half as
+/// long but keeps everybody's matmuls waiting for a linger, so it must be
+/// earned: the host submits a few tasks and waits for them, again and again,
+/// faster than the linger.
+///
+/// Threads: the submit lock.
+class StayPolicy {
+ public:
+  /// Tasks of one submission that still count as few.
+  static constexpr std::uint32_t kFewTasks = 8;
+  /// Submissions waited for in turns until the workers stay.
+  static constexpr std::uint32_t kStreak = 8;
+
+  explicit StayPolicy(std::chrono::microseconds linger) : linger_(linger) {}
+
+  /// The host began to wait for a burst of `tasks`. True: stay from now on.
+  bool note_wait(std::uint32_t tasks) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool goes_on = tasks <= kFewTasks && now - last_ < linger_;
+    streak_ = goes_on ? streak_ + 1 : 0;
+    last_ = now;
+    return streak_ >= kStreak;
+  }
+  void reset() { streak_ = 0; }
+
+ private:
+  std::chrono::microseconds linger_;
+  std::chrono::steady_clock::time_point last_{};
+  std::uint32_t streak_ = 0;
+};
+
+}  // namespace gpuos::cu

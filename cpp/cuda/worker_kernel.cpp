@@ -1,0 +1,97 @@
+#include "cuda/worker_kernel.h"
+
+#include <vector>
+
+#include "concat.h"
+#include "cuda/check.h"
+#include "cuda/worker_image.h"
+#include "gpuos/error.h"
+
+namespace gpuos::cu {
+namespace {
+
+// What the worker's own frames may take of the stack that each thread has.
+constexpr std::uint32_t kWorkerStackBytes = 256;
+
+std::vector<WorkerImage> candidates(WorkerImage wanted) {
+  if (wanted != WorkerImage::Auto) return {wanted};
+  return {WorkerImage::Embedded, WorkerImage::Ptx, WorkerImage::Nvrtc};
+}
+
+int attribute_of(CUfunction function, CUfunction_attribute which) {
+  int value = 0;
+  GPUOS_CUDA_CHECK(driver().cuFuncGetAttribute(&value, which, function));
+  return value;
+}
+
+}  // namespace
+
+WorkerKernel::WorkerKernel(const Context& context, WorkerImage wanted)
+    : multiprocessors_(context.multiprocessors()),
+      table_(abi::kSlots * sizeof(OpFn)) {
+  load(context, wanted);
+  GPUOS_CUDA_CHECK(
+      driver().cuModuleGetFunction(&function_, module_, "gpuos_worker"));
+  // A worker that stays on a multiprocessor fixes its split between L1 and
+  // shared memory; all of it as shared memory lets other kernels run beside.
+  GPUOS_CUDA_CHECK(driver().cuFuncSetAttribute(
+      function_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100));
+
+  CUdeviceptr builtins = 0;
+  std::size_t bytes = 0;
+  GPUOS_CUDA_CHECK(driver().cuModuleGetGlobal(&builtins, &bytes, module_,
+                                              "gpuos_builtin_table"));
+  std::vector<char> pointers(bytes);
+  GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(pointers.data(), builtins, bytes));
+  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoD(entry(0), pointers.data(), bytes));
+
+  std::size_t stack = 0;
+  GPUOS_CUDA_CHECK(driver().cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE));
+  budget_.registers = static_cast<std::uint32_t>(
+      attribute_of(function_, CU_FUNC_ATTRIBUTE_NUM_REGS));
+  budget_.stack_bytes = static_cast<std::uint32_t>(stack) - kWorkerStackBytes;
+}
+
+void WorkerKernel::load(const Context& context, WorkerImage wanted) {
+  std::string tried;
+  for (const WorkerImage kind : candidates(wanted)) {
+    try {
+      const LoadableWorker image =
+          make_worker_image(kind, context.compute_capability());
+      GPUOS_CUDA_CHECK(
+          driver().cuModuleLoadData(&module_, image.binary.data()));
+      image_kind_ = image.kind;
+      return;
+    } catch (const Error& error) {
+      tried += concat(tried.empty() ? "" : "; ", error.what());
+    }
+  }
+  throw BackendUnavailable(
+      concat("cuda: no worker image for ", context.name(), ": ", tried));
+}
+
+WorkerKernel::~WorkerKernel() {
+  if (module_ != nullptr) driver().cuModuleUnload(module_);
+}
+
+std::uint32_t WorkerKernel::max_workers(std::uint32_t threads) const {
+  int blocks = 0;
+  GPUOS_CUDA_CHECK(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, function_, static_cast<int>(threads), 0));
+  return static_cast<std::uint32_t>(blocks) * multiprocessors_;
+}
+
+void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
+                          std::uint32_t threads, CUstream stream) const {
+  // The driver copies the parameters before it returns.
+  void* parameters[] = {const_cast<abi::Launch*>(&launch)};
+  GPUOS_CUDA_CHECK(driver().cuLaunchKernel(function_, workers, 1, 1, threads, 1,
+                                           1, 0, stream, parameters, nullptr));
+}
+
+void WorkerKernel::abandon() noexcept {
+  module_ = nullptr;
+  table_.abandon();
+}
+
+}  // namespace gpuos::cu

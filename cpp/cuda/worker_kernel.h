@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cuda/context.h"
+#include "cuda/ring_memory.h"
+#include "device/launch.h"
+#include "gpuos/options.h"
+#include "jit/image.h"
+
+namespace gpuos::cu {
+
+/// The loaded worker kernel and the operator table that it calls through.
+class WorkerKernel {
+ public:
+  /// Throws: BackendUnavailable, CompileError, CudaError.
+  WorkerKernel(const Context& context, WorkerImage wanted);
+  ~WorkerKernel();
+  WorkerKernel(const WorkerKernel&) = delete;
+  WorkerKernel& operator=(const WorkerKernel&) = delete;
+
+  /// "embedded", "ptx" or "nvrtc".
+  const std::string& image_kind() const noexcept { return image_kind_; }
+  /// What an operator may use, read from the loaded kernel.
+  const jit::Budget& budget() const noexcept { return budget_; }
+  /// Workers of `threads` threads that fit on the device together.
+  std::uint32_t max_workers(std::uint32_t threads) const;
+
+  const OpFn* table() const noexcept { return table_.as<OpFn>(); }
+  /// Address of the table entry of `slot`.
+  CUdeviceptr entry(std::uint32_t slot) const noexcept {
+    return table_.address() + slot * sizeof(OpFn);
+  }
+
+  /// Throws: CudaError.
+  void launch(const abi::Launch& launch, std::uint32_t workers,
+              std::uint32_t threads, CUstream stream) const;
+  void abandon() noexcept;
+
+ private:
+  void load(const Context& context, WorkerImage wanted);
+
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+  std::string image_kind_;
+  jit::Budget budget_;
+  std::uint32_t multiprocessors_;
+  DeviceBuffer table_;
+};
+
+}  // namespace gpuos::cu
