@@ -137,7 +137,9 @@ void RuntimeObject::close() {
   if (core_->is_closed()) return;
   std::exception_ptr failure;
   try {
-    synchronize(Deadline::never());  // unlike close(), Ctrl-C ends it
+    // Unlike close(), Ctrl-C ends this; close() decides how long is too long.
+    synchronize(Deadline::after(core_->options().watchdog));
+  } catch (const Timeout&) {  // NOLINT(bugprone-empty-catch)
   } catch (const Error&) {
     failure = std::current_exception();
   }
@@ -150,9 +152,15 @@ void RuntimeObject::close() {
 }
 
 void RuntimeObject::close_all() noexcept {
-  for (RuntimeObject* live : std::vector(live_runtimes())) {
+  std::vector<std::weak_ptr<RuntimeObject>> all;
+  for (RuntimeObject* live : live_runtimes())
+    all.push_back(live->weak_from_this());
+  for (const auto& weak : all) {
+    const auto live = weak.lock();
+    if (live == nullptr) continue;
     try {
-      live->close();
+      py::gil_scoped_release no_gil;
+      live->core_->close();
     } catch (...) {
       // Nobody is left to be told.
     }

@@ -39,9 +39,10 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   /// Hold `object` until the ticket is done.
   void keep(const Ticket& ticket, pybind11::object object);
-  /// Let go of what finished tasks used.
+  /// Let go of some of what finished tasks used, if it is much: to ask for a
+  /// task is to have it launched, so the newest are left alone.
   void drain() {
-    if (!kept_.empty()) drain_some(kDrainAtOnce);
+    if (kept_.size() > kKeptAtEase) drain_some(kDrainAtOnce);
   }
 
   void wait(const Ticket& ticket, const Deadline& deadline);
@@ -61,7 +62,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
     pybind11::object name;
     OperatorPtr op;
   };
-  static constexpr std::size_t kDrainAtOnce = 8;
+  static constexpr std::size_t kDrainAtOnce = 4;
+  static constexpr std::size_t kKeptAtEase = 128;
   static constexpr std::size_t kCachedNames = 64;
 
   void drain_some(std::size_t most);

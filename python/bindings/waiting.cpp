@@ -24,12 +24,17 @@ Deadline Deadline::from_timeout(py::handle timeout, const char* where) {
          << seconds;
     throw InvalidArgument(text.str());
   }
-  deadline.is_set_ = true;
+  deadline = after(std::chrono::duration_cast<nanoseconds>(
+      std::chrono::duration<double>(std::min(seconds, kLongestSeconds))));
   deadline.seconds_ = seconds;
-  deadline.at_ =
-      Clock::now() + std::chrono::duration_cast<nanoseconds>(
-                         std::chrono::duration<double>(
-                             std::min(seconds, kLongestSeconds)));
+  return deadline;
+}
+
+Deadline Deadline::after(nanoseconds time) {
+  Deadline deadline;
+  deadline.is_set_ = true;
+  deadline.seconds_ = std::chrono::duration<double>(time).count();
+  deadline.at_ = Clock::now() + time;
   return deadline;
 }
 

@@ -18,6 +18,7 @@ class Deadline {
   /// Throws: InvalidArgument for a negative or not finite number.
   static Deadline from_timeout(pybind11::handle timeout, const char* where);
   static Deadline never() { return {}; }
+  static Deadline after(std::chrono::nanoseconds time);
 
   bool has_passed() const { return is_set_ && Clock::now() >= at_; }
   /// Time left, at most one slice.

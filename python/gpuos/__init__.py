@@ -1,0 +1,54 @@
+"""Workers that stay on a GPU and run tiny operations from a queue.
+
+>>> import gpuos
+>>> with gpuos.Runtime() as rt:
+...     a = rt.array([1.0, 2.0], dtype="float32")
+...     out = rt.empty(2)
+...     rt.wait(rt.submit("add", a, a, out=out))
+...     out.numpy()
+array([2., 4.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from gpuos import _libraries
+from gpuos._core import (
+    Alias,
+    Array,
+    BackendUnavailable,
+    CompileError,
+    CudaError,
+    Error,
+    Finding,
+    InvalidArgument,
+    Operator,
+    QueueClosed,
+    Runtime,
+    TaskError,
+    Ticket,
+    Timeout,
+    __version__,
+)
+from gpuos.diagnosis import Diagnosis, diagnose
+
+__all__ = [
+    "Alias",
+    "Array",
+    "BackendUnavailable",
+    "CompileError",
+    "CudaError",
+    "Diagnosis",
+    "Error",
+    "Finding",
+    "InvalidArgument",
+    "Operator",
+    "QueueClosed",
+    "Runtime",
+    "TaskError",
+    "Ticket",
+    "Timeout",
+    "__version__",
+    "diagnose",
+]
+
+_libraries.announce()

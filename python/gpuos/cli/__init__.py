@@ -1,0 +1,69 @@
+"""The command line: `python -m gpuos demo | info | run | bench`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+import gpuos
+from gpuos.cli import demo, info, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BAD_INPUT = 2
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of every subcommand but `bench`, which has its own."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpuos",
+        description="Workers that stay on a GPU and run tiny operations.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"gpuos {gpuos.__version__}"
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo.add_parser(commands)
+    info.add_parser(commands)
+    run.add_parser(commands)
+    commands.add_parser(
+        "bench",
+        help="measure this machine",
+        description="Measure this machine; see `bench --help`.",
+        add_help=False,
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code.
+
+    Returns
+    -------
+    int
+        0; 1 if something went wrong; 2 for bad input.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["bench"]:
+        from gpuos.bench import main as bench  # noqa: PLC0415 (it is large)
+
+        return int(bench(arguments[1:]) or 0)
+    parsed = make_parser().parse_args(arguments)
+    try:
+        return int(parsed.function(parsed))
+    except gpuos.InvalidArgument as error:
+        code = BAD_INPUT
+        text = str(error)
+    except gpuos.CompileError as error:
+        code = BAD_INPUT
+        text = f"{error}\n{error.log}".rstrip()
+    except (gpuos.Error, OSError) as error:
+        code = 1
+        text = str(error)
+    except KeyboardInterrupt:
+        code = 130  # what a shell gives for Ctrl-C
+        text = "interrupted"
+    print(f"gpuos {parsed.command}: {text}", file=sys.stderr)
+    return code

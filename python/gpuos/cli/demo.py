@@ -1,0 +1,183 @@
+"""`python -m gpuos demo`: operators injected while tasks flow."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import gpuos
+from gpuos.cli.flow import ELEMENTS, Flow
+from gpuos.cli.options import add_backend
+from gpuos.cli.progress import ProgressLine
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from typing import Any
+
+    from gpuos.cli.flow import Floats
+
+PHASES = 4
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to the parser of all."""
+    parser = commands.add_parser(
+        "demo",
+        help="inject and switch operators while tasks flow, check everything",
+        description="Keep tasks flowing, compile and inject an operator, "
+        "switch it in place, switch and roll back an alias; check every "
+        "element of every result.",
+    )
+    add_backend(parser)
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=6.0,
+        metavar="N",
+        help="about how long to run (default: %(default)s)",
+    )
+    parser.set_defaults(function=main)
+
+
+class Demo:
+    """The phases, one method each."""
+
+    def __init__(self, rt: gpuos.Runtime, seconds: float) -> None:
+        self.rt = rt
+        self.flow = Flow(rt)
+        self.pauses_us: list[float] = []
+        self._phase_s = seconds / PHASES
+        self._line = ProgressLine()
+        self._start = time.monotonic()
+        self._sum = self.flow.a + self.flow.b
+        self._product = self.flow.a * self.flow.b
+        self._difference = self.flow.a - self.flow.b
+
+    def run(self) -> None:
+        """Run every phase to its end."""
+        self._say("add runs")
+        self._keep("add", self._sum)
+        self._inject()
+        self._switch_in_place()
+        self._switch_alias()
+        self._line.clear()
+
+    def _inject(self) -> None:
+        self._during(
+            "mul is compiled and injected while add runs",
+            lambda: self.rt.define("demo_mul", "o = a * b"),
+            "add",
+            self._sum,
+        )
+        self._say("C = A * B by the injected operator")
+        self._keep("demo_mul", self._product)
+
+    def _switch_in_place(self) -> None:
+        op = self.rt.define("demo_op", "o = a + b")
+        self._keep(op, self._sum, share=0.5)
+        # Tasks submitted meanwhile may run either, each of them wholly.
+        self._during(
+            "online switch: + becomes - under load",
+            lambda: self.rt.replace(op, "o = a - b"),
+            op,
+            self._sum,
+            self._difference,
+        )
+        self._keep(op, self._difference, share=0.5)
+
+    def _switch_alias(self) -> None:
+        alias = self.rt.alias("demo_alias", "add")
+        self._say("dual-slot switch and rollback")
+        end = time.monotonic() + self._phase_s
+        while time.monotonic() < end:
+            # No wait in between: tasks of both are in flight at a switch.
+            self.flow.submit("demo_alias", self._sum)
+            alias.switch("demo_mul")
+            self.flow.submit("demo_alias", self._product)
+            alias.rollback()
+            self._say("dual-slot switch and rollback")
+        self.flow.submit("demo_alias", self._sum)
+        self.flow.finish()
+
+    def _keep(
+        self, op: str | gpuos.Operator, right: Floats, share: float = 1.0
+    ) -> None:
+        end = time.monotonic() + self._phase_s * share
+        name = op if isinstance(op, str) else op.name
+        while True:
+            self.flow.submit(op, right)
+            self._say(name)
+            if time.monotonic() >= end:
+                break
+        self.flow.finish()
+
+    def _during(
+        self,
+        text: str,
+        change: Callable[[], object],
+        op: str | gpuos.Operator,
+        *allowed: Floats,
+    ) -> None:
+        errors: list[Exception] = []
+
+        def work() -> None:
+            try:
+                change()
+            except Exception as error:  # noqa: BLE001 (raised again below)
+                errors.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while thread.is_alive():
+            self.flow.submit(op, *allowed)
+            self._say(text)
+        thread.join()
+        if errors:
+            raise errors[0]
+        self.pauses_us.append(self.rt.stats()["last_pause_us"])
+        self.flow.finish()
+
+    def _say(self, text: str) -> None:
+        seconds = time.monotonic() - self._start
+        self._line.show(f"{seconds:5.1f} s  {self.flow.tasks:>10,} tasks  {text}")
+
+
+def print_table(demo: Demo, seconds: float) -> None:
+    """Print what was run and checked."""
+    stats = demo.rt.stats()
+    flow = demo.flow
+    rows = [
+        ("backend", f"{stats['backend']}, {stats['device']}"),
+        ("workers", f"{stats['workers']}, residency {stats['residency']}"),
+        ("tasks run", f"{flow.tasks:,} of {ELEMENTS} elements"),
+        ("rate", f"{flow.tasks / seconds:,.0f} tasks/s, checking included"),
+        ("operators injected", f"{stats['injections']:,}"),
+        ("queue's longest pause", f"{max(demo.pauses_us):.0f} us"),
+        ("elements checked", f"{flow.checked:,}"),
+        ("tasks wrong", f"{flow.wrong:,}"),
+        ("tasks lost", f"{flow.lost:,}"),
+    ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the demo; 1 if any element was wrong or any task lost."""
+    if not arguments.seconds > 0:
+        message = f"--seconds: expected more than 0, came {arguments.seconds}"
+        raise gpuos.InvalidArgument(message)
+    with gpuos.Runtime(arguments.backend, arguments.device) as rt:
+        demo = Demo(rt, arguments.seconds)
+        start = time.monotonic()
+        demo.run()
+        rt.synchronize(timeout=60.0)
+        print_table(demo, time.monotonic() - start)
+        failed = demo.flow.wrong + demo.flow.lost
+        if failed:
+            print(f"WRONG: {failed:,} tasks gave other results than NumPy")
+            return 1
+    print("right: every element is what NumPy gives, nothing was lost")
+    return 0
