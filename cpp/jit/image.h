@@ -25,6 +25,10 @@ struct Budget {
   std::uint32_t stack_bytes = 0;
 };
 
+/// What the worker kernel is compiled for, here and in
+/// cmake/GpuosWorker.cmake: what four workers of 256 threads leave each thread.
+inline constexpr std::uint32_t kWorkerRegisters = 64;
+
 /// A linked image that is ready to be loaded.
 struct Image {
   std::string binary;                // CUBIN

@@ -29,10 +29,6 @@ extern "C" __global__ void gpuos_link_root(gpuos::OpFn op, gpuos::Task task) {
 }
 )";
 
-// As in cmake/GpuosWorker.cmake: what four workers of 256 threads leave each
-// thread of a multiprocessor.
-constexpr std::uint32_t kWorkerRegisters = 64;
-
 CompileCache<Image>& images() {
   static auto* const cache = new CompileCache<Image>;
   return *cache;
@@ -92,21 +88,29 @@ void check_entries(const CompileRequest& request, std::string_view cubin) {
   }
 }
 
+// "axpy", or "axpy (expression_float32)" for one of several operators.
+std::string name_of(const CompileRequest& request, const std::string& entry) {
+  const std::string stem =
+      request.file_name.substr(0, request.file_name.rfind('.'));
+  return entry == stem ? entry : concat(stem, " (", entry, ")");
+}
+
 void check_budget(const CompileRequest& request, std::string_view cubin) {
   const Resources all = read_resources(cubin, kRootName);
   const std::string problem = misfit(all, request.budget);
   if (problem.empty()) return;
   // Name the operator that it is, when it can be told.
+  std::string name = request.file_name;
   for (const std::string& entry : request.entries) {
-    Resources own = read_resources(cubin, concat("gpuos_op_", entry));
-    own.constant_bytes = all.constant_bytes;
-    own.shared_bytes = all.shared_bytes;
-    own.uses_shared = all.uses_shared;
-    const std::string own_problem = misfit(own, request.budget);
-    if (!own_problem.empty())
-      throw CompileError(concat(entry, ": ", own_problem), "");
+    const Resources own = read_resources(cubin, concat("gpuos_op_", entry));
+    const bool is_alone = request.entries.size() == 1;
+    if (is_alone || own.registers > request.budget.registers ||
+        own.stack_bytes > request.budget.stack_bytes || own.barriers > 1) {
+      name = name_of(request, entry);
+      break;
+    }
   }
-  throw CompileError(concat(request.file_name, ": ", problem), "");
+  throw CompileError(concat(name, ": ", problem), "");
 }
 
 Image compile_now(const Nvrtc& api, const CompileRequest& request,

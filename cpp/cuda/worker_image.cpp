@@ -1,0 +1,106 @@
+#include "cuda/worker_image.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "concat.h"
+#include "embedded.h"
+#include "gpuos/error.h"
+#include "jit/linker.h"
+#include "jit/operator_compiler.h"
+
+namespace gpuos::cu {
+namespace {
+
+LoadableWorker embedded_image() {
+  const std::string_view image = embedded_worker_image();
+  if (image.empty())
+    throw BackendUnavailable(
+        "worker image: none is embedded, this library was built without nvcc");
+  return {std::string(image), "embedded"};
+}
+
+LoadableWorker ptx_image(int compute_capability) {
+  std::vector<jit::Object> objects;
+  for (const std::string_view ptx : embedded_worker_ptx()) {
+    objects.push_back({.name = concat("worker_", objects.size(), ".ptx"),
+                       .binary = std::string(ptx),
+                       .is_ptx = true});
+  }
+  if (objects.empty())
+    throw BackendUnavailable(
+        "worker image: no PTX is embedded, this library was built without "
+        "nvcc");
+  const jit::Target target{.arch = concat("compute_", compute_capability),
+                           .is_ptx = true,
+                           .link_arch = concat("sm_", compute_capability)};
+  auto image = jit::link_by_driver(objects, target, jit::kWorkerRegisters);
+  if (!image)
+    throw BackendUnavailable(concat("worker image: no driver and sm_",
+                                    compute_capability,
+                                    " device to link the embedded PTX"));
+  return {*std::move(image), "ptx"};
+}
+
+// Layout of a fat image, as fatbinary of CUDA 12 and 13 writes it: a header of
+// magic number, version, own size and payload size; then entries.
+struct FatHeader {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t header_bytes;
+  std::uint64_t payload_bytes;
+};
+
+struct FatEntry {
+  std::uint16_t kind;  // 1: PTX, 2: CUBIN
+  std::uint16_t version;
+  std::uint32_t header_bytes;
+  std::uint64_t payload_bytes;
+  std::uint32_t compressed_bytes;
+  std::uint32_t options;
+  std::uint16_t minor;
+  std::uint16_t major;
+  std::uint32_t architecture;
+};
+
+constexpr std::uint32_t kFatMagic = 0xba55ed50u;
+
+template <typename T>
+bool read(std::string_view bytes, std::uint64_t at, T& value) {
+  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return false;
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return true;
+}
+
+}  // namespace
+
+LoadableWorker make_worker_image(WorkerImage kind, int compute_capability) {
+  switch (kind) {
+    case WorkerImage::Embedded:
+      return embedded_image();
+    case WorkerImage::Ptx:
+      return ptx_image(compute_capability);
+    case WorkerImage::Nvrtc:
+      return {jit::compile_worker(compute_capability), "nvrtc"};
+    case WorkerImage::Auto:
+      break;
+  }
+  throw InvalidArgument(
+      "worker image: expected Embedded, Ptx or Nvrtc, got Auto");
+}
+
+std::vector<std::string> architectures_of(std::string_view fat_image) {
+  std::vector<std::string> found;
+  FatHeader header{};
+  if (!read(fat_image, 0, header) || header.magic != kFatMagic) return found;
+  std::uint64_t at = header.header_bytes;
+  FatEntry entry{};
+  while (read(fat_image, at, entry) && entry.header_bytes >= sizeof(entry)) {
+    found.push_back(
+        concat(entry.kind == 1 ? "compute_" : "sm_", entry.architecture));
+    at += entry.header_bytes + entry.payload_bytes;
+  }
+  return found;
+}
+
+}  // namespace gpuos::cu

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/options.h"
+
+namespace gpuos::cu {
+
+/// What cuModuleLoadData() takes.
+struct LoadableWorker {
+  std::string binary;
+  std::string kind;  // "embedded", "ptx" or "nvrtc"
+};
+
+/// The worker of one kind, not Auto. An embedded image may still be refused by
+/// the driver, with CUDA_ERROR_NO_BINARY_FOR_GPU, when it has no code for the
+/// device.
+/// Throws: BackendUnavailable if this library or machine has no such image,
+/// CompileError if making it failed.
+LoadableWorker make_worker_image(WorkerImage kind, int compute_capability);
+
+/// "sm_80", "sm_90": what a fat image has code for; empty if it is none.
+std::vector<std::string> architectures_of(std::string_view fat_image);
+
+}  // namespace gpuos::cu

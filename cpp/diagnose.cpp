@@ -1,0 +1,149 @@
+#include "gpuos/diagnose.h"
+
+#include <string_view>
+
+#include "concat.h"
+#include "cuda/check.h"
+#include "cuda/driver_api.h"
+#include "cuda/worker_image.h"
+#include "embedded.h"
+#include "gpuos/error.h"
+#include "host/host_compiler.h"
+#include "jit/nvjitlink_api.h"
+#include "jit/nvrtc_api.h"
+
+namespace gpuos {
+namespace {
+
+constexpr std::string_view kInstallCompiler = "pip install gpuos[cuda]";
+
+Finding missing(std::string what, std::string hint) {
+  return {.what = std::move(what),
+          .found = false,
+          .version = {},
+          .where = {},
+          .hint = std::move(hint)};
+}
+
+// CUDA's own way: 13020 is 13.2.
+std::string version_text(int version) {
+  return concat(version / 1000, ".", version % 1000 / 10);
+}
+
+Finding find_device(const cu::DriverApi& api, int ordinal) {
+  const std::string what = concat("device ", ordinal);
+  try {
+    cu::CUdevice device = 0;
+    GPUOS_CUDA_CHECK(api.cuDeviceGet(&device, ordinal));
+    char name[256] = {};
+    GPUOS_CUDA_CHECK(api.cuDeviceGetName(name, sizeof(name) - 1, device));
+    int major = 0;
+    int minor = 0;
+    GPUOS_CUDA_CHECK(api.cuDeviceGetAttribute(
+        &major, cu::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+    GPUOS_CUDA_CHECK(api.cuDeviceGetAttribute(
+        &minor, cu::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+    std::size_t bytes = 0;
+    GPUOS_CUDA_CHECK(api.cuDeviceTotalMem(&bytes, device));
+    return {.what = what,
+            .found = true,
+            .version = concat("sm_", major, minor),
+            .where = concat(name, ", ", bytes >> 20, " MiB"),
+            .hint = {}};
+  } catch (const Error& error) {
+    return missing(what, error.what());
+  }
+}
+
+void add_driver(std::vector<Finding>& findings) {
+  try {
+    const cu::DriverApi& api = cu::driver();
+    GPUOS_CUDA_CHECK(api.cuInit(0));
+    int version = 0;
+    GPUOS_CUDA_CHECK(api.cuDriverGetVersion(&version));
+    findings.push_back({.what = "driver",
+                        .found = true,
+                        .version = version_text(version),
+                        .where = cu::driver_path(),
+                        .hint = {}});
+    int count = 0;
+    GPUOS_CUDA_CHECK(api.cuDeviceGetCount(&count));
+    for (int ordinal = 0; ordinal < count; ++ordinal)
+      findings.push_back(find_device(api, ordinal));
+  } catch (const Error& error) {
+    findings.push_back(missing("driver", error.what()));
+  }
+}
+
+void add_jit(std::vector<Finding>& findings) {
+  int major = 13;
+  int minor = 0;
+  try {
+    const jit::Nvrtc& api = jit::nvrtc();
+    major = api.major;
+    minor = api.minor;
+    findings.push_back({.what = "nvrtc",
+                        .found = true,
+                        .version = concat(major, ".", minor),
+                        .where = api.path,
+                        .hint = {}});
+  } catch (const Error& error) {
+    findings.push_back(missing("nvrtc", error.what()));
+  }
+  if (const jit::NvJitLink* api = jit::try_nvjitlink(major, minor)) {
+    findings.push_back({.what = "nvjitlink",
+                        .found = true,
+                        .version = concat(api->major, ".", api->minor),
+                        .where = api->path,
+                        .hint = {}});
+  } else {
+    findings.push_back(missing(
+        "nvjitlink",
+        concat("the driver links instead, if there is "
+               "one; install nvJitLink ",
+               major, ".", minor, " or newer with: ", kInstallCompiler)));
+  }
+}
+
+Finding find_compiler() {
+  try {
+    const host::HostCompiler compiler = host::find_host_compiler();
+    return {.what = "compiler",
+            .found = true,
+            .version = host::version_of(compiler),
+            .where = compiler.path,
+            .hint = {}};
+  } catch (const Error& error) {
+    return missing("compiler", error.what());
+  }
+}
+
+Finding find_worker_image() {
+  const std::string_view image = embedded_worker_image();
+  if (image.empty())
+    return missing("worker image",
+                   concat("this library was built without nvcc; NVRTC compiles "
+                          "the worker at first use: ",
+                          kInstallCompiler));
+  std::string architectures;
+  for (const std::string& name : cu::architectures_of(image))
+    architectures += concat(architectures.empty() ? "" : ", ", name);
+  return {.what = "worker image",
+          .found = true,
+          .version = architectures,
+          .where = "embedded",
+          .hint = {}};
+}
+
+}  // namespace
+
+std::vector<Finding> diagnose() {
+  std::vector<Finding> findings;
+  add_driver(findings);
+  add_jit(findings);
+  findings.push_back(find_compiler());
+  findings.push_back(find_worker_image());
+  return findings;
+}
+
+}  // namespace gpuos
