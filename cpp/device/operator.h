@@ -20,7 +20,11 @@ struct Task {
   template <typename T>
   GPUOS_DEVICE T scalar(u32 index) const {
     T value;
+#if defined(__CUDACC__)  // NVRTC has no __builtin_memcpy
+    memcpy(&value, &args[index], sizeof(T));
+#else
     __builtin_memcpy(&value, &args[index], sizeof(T));
+#endif
     return value;
   }
 };
