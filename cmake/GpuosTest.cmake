@@ -13,8 +13,9 @@ function(gpuos_add_test name)
   target_compile_definitions(
     ${name} PRIVATE GPUOS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gpuos_target(${name})
-  # gtest's macros convert signs.
-  target_compile_options(${name} PRIVATE -Wno-conversion -Wno-sign-compare)
+  # What gtest's macros expand to.
+  target_compile_options(${name} PRIVATE -Wno-conversion -Wno-sign-compare
+                                         -Wno-shadow)
   add_test(NAME ${name} COMMAND ${name})
   gpuos_test_properties(${name} ${arg_CUDA})
 endfunction()
