@@ -192,7 +192,7 @@ void HostBackend::fill_stats(Stats& stats) const {
   stats.residency_reason =
       "worker threads stay; they sleep after linger without a task";
   stats.worker_image = "host";
-  stats.is_resident = !shared_->idle.all_sleep(workers);
+  stats.is_resident = shared_->idle.sleeping() < workers;
   stats.is_dead = is_dead();
   stats.workers = workers;
   stats.threads_per_worker = 1;

@@ -7,32 +7,50 @@
 
 namespace gpuos::host {
 
-/// Who of the workers looks for tasks and who sleeps. While one looks,
-/// publishing wakes nobody: the one that finds a task wakes the next if there
-/// are more.
+/// Who of the workers will look for tasks soon, and who sleeps. Waking costs
+/// microseconds, so nobody is woken for what an attentive worker will find:
+/// one that polls, or one that runs a short task.
 class IdleWorkers {
  public:
+  explicit IdleWorkers(std::uint32_t workers) : attentive_(workers) {}
+
   /// Call after a sequentially consistent store that publishes tasks: either
-  /// this sees that nobody looks, or the one that stops looking sees the tasks.
+  /// this sees that nobody is attentive, or the last one that was sees them.
   void announce() {
-    if (searching_.load(std::memory_order_seq_cst) != 0) return;
-    if (sleeping_.load(std::memory_order_seq_cst) != 0) wake_one();
+    if (attentive_.load(std::memory_order_seq_cst) == 0) wake_one();
   }
 
-  /// Returns how many look now.
-  std::uint32_t begin_search() {
-    return searching_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  /// For an attentive worker that found more than it can do.
+  void wake_one() {
+    if (sleeping_.load(std::memory_order_seq_cst) == 0) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (sleeping_.load(std::memory_order_relaxed) == 0) return;
+      ++wakeups_;
+      attentive_.fetch_add(1, std::memory_order_seq_cst);
+      sleeping_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+    woken_.notify_one();
   }
-  /// The caller found a task; it looks for more afterwards, and announces.
-  void end_search() { searching_.fetch_sub(1, std::memory_order_seq_cst); }
 
-  /// Stops looking until woken; looks again on return.
+  /// The caller will not look for tasks for a while; if there are some it
+  /// calls announce() after this.
+  void turn_away() { attentive_.fetch_sub(1, std::memory_order_seq_cst); }
+  void turn_back() { attentive_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Returns how many poll now.
+  std::uint32_t begin_polling() {
+    return polling_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  void end_polling() { polling_.fetch_sub(1, std::memory_order_relaxed); }
+
+  /// Returns when there is work or after close().
   template <typename HasWork>
   void sleep(HasWork has_work) {
     std::unique_lock lock(mutex_);
     // In this order, so that announce() never finds neither.
     sleeping_.fetch_add(1, std::memory_order_seq_cst);
-    searching_.fetch_sub(1, std::memory_order_seq_cst);
+    attentive_.fetch_sub(1, std::memory_order_seq_cst);
     if (!has_work()) {
       woken_.wait(lock, [this] { return wakeups_ != 0 || is_closed_; });
     }
@@ -40,7 +58,7 @@ class IdleWorkers {
       --wakeups_;  // wake_one() has changed the counts
       return;
     }
-    searching_.fetch_add(1, std::memory_order_seq_cst);
+    attentive_.fetch_add(1, std::memory_order_seq_cst);
     sleeping_.fetch_sub(1, std::memory_order_seq_cst);
   }
 
@@ -53,24 +71,14 @@ class IdleWorkers {
     woken_.notify_all();
   }
 
-  bool all_sleep(std::uint32_t workers) const noexcept {
-    return sleeping_.load(std::memory_order_relaxed) == workers;
+  std::uint32_t sleeping() const noexcept {
+    return sleeping_.load(std::memory_order_relaxed);
   }
 
  private:
-  void wake_one() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (sleeping_.load(std::memory_order_relaxed) == 0) return;
-      ++wakeups_;
-      searching_.fetch_add(1, std::memory_order_seq_cst);
-      sleeping_.fetch_sub(1, std::memory_order_seq_cst);
-    }
-    woken_.notify_one();
-  }
-
-  alignas(64) std::atomic<std::uint32_t> searching_{0};
+  alignas(64) std::atomic<std::uint32_t> attentive_;
   std::atomic<std::uint32_t> sleeping_{0};
+  std::atomic<std::uint32_t> polling_{0};
   alignas(64) std::mutex mutex_;
   std::condition_variable woken_;
   std::uint32_t wakeups_ = 0;

@@ -1,7 +1,5 @@
 #include "host/worker.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -16,8 +14,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMaxClaim = 16;  // tasks claimed at a time
-constexpr int kPauses = 64;              // before a poller yields
-constexpr int kYields = 64;              // before it sleeps
+// A short task is over before a sleeping worker could have been woken.
+constexpr std::uint32_t kShortElems = 8192;
+// So many tasks, however short, are worth another worker.
+constexpr std::uint64_t kManyTasks = 128;
+constexpr int kPausesPerLook = 4;
+constexpr int kLooksPerClock = 16;
+constexpr int kDependencyLooks = 256;  // before the wait is a long one
 constexpr int kSlotBits = 16;
 constexpr auto kNap = std::chrono::milliseconds(10);
 
@@ -50,6 +53,7 @@ abi::Payload read_payload(const abi::Descriptor& descriptor) {
 struct Claim {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  std::uint64_t left = 0;  // published tasks behind it
 };
 
 class Worker {
@@ -61,9 +65,9 @@ class Worker {
     while (!shared_.stopping.load(std::memory_order_relaxed)) {
       const Claim claim = claim_tasks();
       if (claim.begin == claim.end) {
-        look_around();
+        idle();
       } else {
-        found_tasks();
+        if (is_polling_) stop_polling();
         run_claimed(claim);
       }
     }
@@ -85,42 +89,36 @@ class Worker {
       // The ticket carries no data; the descriptors came with `published`.
       if (shared_.ticket.compare_exchange_weak(begin, begin + count,
                                                std::memory_order_relaxed))
-        return {begin, begin + count};
+        return {begin, begin + count, end - begin - count};
     }
   }
 
-  void found_tasks() {
-    if (!is_searching_) return;
-    is_searching_ = false;
-    shared_.idle.end_search();
-    if (shared_.has_work()) shared_.idle.announce();
-  }
-
-  void look_around() {
-    if (!is_searching_) {
-      is_searching_ = true;
-      turns_ = 0;
+  void idle() {
+    if (!is_polling_) {
+      is_polling_ = true;
+      looks_ = 0;
       idle_since_ = Clock::now();
-      crowd_ = shared_.idle.begin_search();
+      is_crowded_ = shared_.idle.begin_polling() > shared_.max_polling;
     }
-    // More pollers than processors only take time from each other.
-    const bool is_crowded = crowd_ > std::thread::hardware_concurrency();
-    if (++turns_ < kPauses && !is_crowded) {
-      cpu_relax();
-    } else if (!is_crowded && Clock::now() - idle_since_ < shared_.linger) {
-      sched_yield();
-    } else {
+    if (is_crowded_ || (++looks_ % kLooksPerClock == 0 &&
+                        Clock::now() - idle_since_ > shared_.linger)) {
+      stop_polling();
       shared_.idle.sleep([this] {
         return shared_.has_work() ||
                shared_.stopping.load(std::memory_order_relaxed);
       });
-      turns_ = 0;
-      crowd_ = 0;
-      idle_since_ = Clock::now();
+      return;
     }
+    for (int i = 0; i < kPausesPerLook; ++i) cpu_relax();
+  }
+
+  void stop_polling() {
+    is_polling_ = false;
+    shared_.idle.end_polling();
   }
 
   void run_claimed(const Claim& claim) {
+    if (claim.left >= kManyTasks) shared_.idle.wake_one();
     for (std::uint64_t position = claim.begin; position != claim.end;
          ++position) {
       const abi::Payload payload =
@@ -174,22 +172,29 @@ class Worker {
   // Claims are in order and only earlier batches are waited for, so some
   // worker can always go on. False: leave.
   bool await_batch(std::uint64_t begin) {
-    for (int turn = 0; !shared_.ring.is_done(begin); ++turn) {
-      if (shared_.stopping.load(std::memory_order_relaxed)) return false;
-      if (turn < kPauses) {
-        cpu_relax();
-      } else if (turn < kPauses + kYields) {
-        sched_yield();
-      } else {
-        shared_.doorbells.wait(begin, Clock::now() + kNap,
-                               [&] { return shared_.is_done_ordered(begin); });
-      }
+    for (int look = 0; look < kDependencyLooks; ++look) {
+      if (shared_.ring.is_done(begin)) return true;
+      cpu_relax();
     }
-    return true;
+    turn_away();
+    while (!shared_.ring.is_done(begin) &&
+           !shared_.stopping.load(std::memory_order_relaxed)) {
+      shared_.doorbells.wait(begin, Clock::now() + kNap,
+                             [&] { return shared_.is_done_ordered(begin); });
+    }
+    shared_.idle.turn_back();
+    return !shared_.stopping.load(std::memory_order_relaxed);
+  }
+
+  void turn_away() {
+    shared_.idle.turn_away();
+    if (shared_.has_work()) shared_.idle.announce();
   }
 
   void run_task(const abi::Payload& payload, std::uint64_t position) {
     const bool is_traced = payload.flags & abi::kTraced;
+    const bool may_be_long = is_traced || payload.count > kShortElems;
+    if (may_be_long) turn_away();
     if (is_traced) begin_traced(payload.op, position);
     const auto& entry = shared_.table.entry(payload.op);
     const u64* args = payload.flags & abi::kArgsInBlock
@@ -203,6 +208,7 @@ class Worker {
       fail(payload.op, position, "an exception of unknown type");
     }
     if (is_traced) end_traced();
+    if (may_be_long) shared_.idle.turn_back();
   }
 
   void begin_traced(std::uint32_t slot, std::uint64_t position) {
@@ -228,9 +234,9 @@ class Worker {
 
   Shared& shared_;
   WorkerState& state_;
-  bool is_searching_ = false;
-  int turns_ = 0;
-  std::uint32_t crowd_ = 0;
+  bool is_polling_ = false;
+  bool is_crowded_ = false;
+  int looks_ = 0;
   Clock::time_point idle_since_;
   std::uint64_t batch_begin_ = 0;  // of the tasks that are not counted yet
   std::uint32_t batch_size_ = 0;
@@ -244,7 +250,10 @@ Shared::Shared(std::uint32_t capacity, std::uint32_t workers,
                std::uint64_t first_position)
     : storage(capacity),
       ring(storage.memory(), capacity, first_position),
+      idle(workers),
       linger(linger_time),
+      // One processor is left to those who submit.
+      max_polling(std::max(2u, std::thread::hardware_concurrency()) - 1),
       states(workers),
       counts(new std::atomic<std::uint32_t>[capacity]()),
       published(first_position),

@@ -47,7 +47,8 @@ struct Shared {
   Doorbells doorbells;
   IdleWorkers idle;
   const std::chrono::nanoseconds linger;
-  std::vector<WorkerState> states;                       // one a worker
+  const std::uint32_t max_polling;  // workers that poll at the same time
+  std::vector<WorkerState> states;  // one a worker
   std::unique_ptr<std::atomic<std::uint32_t>[]> counts;  // finished tasks of
                                                          // the batch there
   std::atomic<std::uint32_t> traced_running{0};
