@@ -34,6 +34,7 @@
 namespace gpuos::jit {
 namespace {
 
+constexpr std::uint32_t kNoBits = 8;  // a section without content
 constexpr std::uint16_t kMachineCuda = 190;
 constexpr std::uint8_t kFrameSize = 0x11;
 constexpr std::uint8_t kMinStackSize = 0x12;
@@ -172,6 +173,13 @@ class Cubin {
                                   .size = read<std::uint64_t>(at + 32),
                                   .link = read<std::uint32_t>(at + 40),
                                   .info = read<std::uint32_t>(at + 44)});
+    }
+    for (const Section& section : sections_) {
+      const bool fits = section.offset <= bytes_.size() &&
+                        section.size <= bytes_.size() - section.offset;
+      if (section.type != kNoBits && !fits)
+        fail(concat("truncated: a section ends at ",
+                    section.offset + section.size, " of ", bytes_.size()));
     }
     if (names >= count) fail("no section names");
     for (std::uint16_t i = 0; i < count; ++i)

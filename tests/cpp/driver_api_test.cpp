@@ -1,0 +1,100 @@
+#include "cuda/driver_api.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuda/check.h"
+#include "cuda/owned.h"
+#include "gpuos/diagnose.h"
+#include "gpuos/error.h"
+
+namespace gpuos::cu {
+namespace {
+
+TEST(Driver, ThrowsWithAHintOrIsComplete) {
+  if (try_driver() != nullptr) {
+    EXPECT_EQ(&driver(), try_driver());
+    EXPECT_NE(driver().cuInit, nullptr);
+    EXPECT_NE(std::string(driver_path()), "");
+    return;
+  }
+  try {
+    driver();
+    FAIL() << "no exception";
+  } catch (const BackendUnavailable& error) {
+    EXPECT_NE(std::string(error.what()).find("install"), std::string::npos);
+  }
+}
+
+TEST(Driver, OpensOnceFromManyThreads) {
+  std::vector<const DriverApi*> seen(8);
+  {
+    std::vector<std::jthread> threads;
+    for (const DriverApi*& api : seen)
+      threads.emplace_back([&api] { api = try_driver(); });
+  }
+  for (const DriverApi* api : seen) EXPECT_EQ(api, seen[0]);
+}
+
+TEST(CheckCuda, SuccessIsQuiet) {
+  EXPECT_NO_THROW(check_cuda(CUDA_SUCCESS, "cuInit(0)"));
+}
+
+TEST(CheckCuda, FailureNamesTheFunctionAndTheCode) {
+  try {
+    check_cuda(CUDA_ERROR_OUT_OF_MEMORY, "driver().cuMemAlloc(&pointer, 8)");
+    FAIL() << "no exception";
+  } catch (const CudaError& error) {
+    EXPECT_EQ(error.code(), 2);
+    EXPECT_EQ(error.call(), "cuMemAlloc");
+    EXPECT_TRUE(std::string(error.what()).starts_with("cuMemAlloc: "));
+  }
+}
+
+TEST(CheckCuda, NotReadyIsAnAnswerOfAQuery) {
+  EXPECT_TRUE(check_ready(CUDA_SUCCESS, "cuStreamQuery(s)"));
+  EXPECT_FALSE(check_ready(CUDA_ERROR_NOT_READY, "cuStreamQuery(s)"));
+  EXPECT_THROW(check_ready(CUDA_ERROR_ILLEGAL_ADDRESS, "cuStreamQuery(s)"),
+               CudaError);
+}
+
+TEST(CheckCuda, KnowsAProcessThatEnds) {
+  EXPECT_TRUE(is_shutting_down(CUDA_ERROR_DEINITIALIZED));
+  EXPECT_FALSE(is_shutting_down(CUDA_ERROR_ILLEGAL_ADDRESS));
+}
+
+int destroyed = 0;
+void count_destroyed(int) noexcept { ++destroyed; }
+
+TEST(Owned, DestroysOnceAfterMoves) {
+  destroyed = 0;
+  {
+    Owned<int, count_destroyed> first(7);
+    Owned<int, count_destroyed> second(std::move(first));
+    Owned<int, count_destroyed> third;
+    third = std::move(second);
+    EXPECT_EQ(third.get(), 7);
+    EXPECT_FALSE(first);
+  }
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST(Diagnose, NamesEveryPartAndWhatToInstall) {
+  const std::vector<Finding> findings = diagnose();
+  for (const std::string what :
+       {"driver", "nvrtc", "nvjitlink", "compiler", "worker image"}) {
+    bool seen = false;
+    for (const Finding& finding : findings) {
+      if (finding.what != what) continue;
+      seen = true;
+      EXPECT_TRUE(finding.found || !finding.hint.empty()) << what;
+    }
+    EXPECT_TRUE(seen) << what;
+  }
+}
+
+}  // namespace
+}  // namespace gpuos::cu

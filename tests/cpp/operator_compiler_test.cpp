@@ -1,0 +1,346 @@
+#include "jit/operator_compiler.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "concat.h"
+#include "embedded.h"
+#include "gpuos/error.h"
+#include "jit/elf_resources.h"
+#include "jit/nvrtc_api.h"
+#include "jit/target.h"
+
+namespace gpuos::jit {
+namespace {
+
+CompileRequest request_for(const std::string& name, const std::string& body) {
+  return {.source = concat("#include \"gpuos/operator.h\"\n", body),
+          .file_name = concat(name, ".cu"),
+          .entries = {name},
+          .compute_capability = 90,
+          .budget = {.registers = 64, .stack_bytes = 1024}};
+}
+
+std::string axpy(int variant) {
+  return concat(
+      "GPUOS_OPERATOR(axpy) {\n"
+      "  float* o = task.pointer<float>(0);\n"
+      "  const float* x = task.pointer<const float>(1);\n"
+      "  for (gpuos::u32 i = lane.index(); i < task.count; i += "
+      "lane.count())\n"
+      "    o[i] = x[i] * ",
+      variant, ";\n}\n");
+}
+
+class OperatorCompiler : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      nvrtc();
+    } catch (const BackendUnavailable& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  // The message of the CompileError that `request` must end with.
+  static std::string message_of(const CompileRequest& request) {
+    try {
+      compile_operators(request);
+    } catch (const CompileError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+TEST_F(OperatorCompiler, ExportsThePointerOfEachOperator) {
+  const Image image = compile_operators(request_for("axpy", axpy(2)));
+  ASSERT_EQ(image.entries, std::vector<std::string>{"gpuos_entry_axpy"});
+  EXPECT_TRUE(has_symbol(image.binary, "gpuos_entry_axpy"));
+  EXPECT_TRUE(has_symbol(image.binary, "gpuos_op_axpy"));
+}
+
+TEST_F(OperatorCompiler, KeepsTheFunctionsThatAnOperatorCalls) {
+  const Image image = compile_operators(request_for(
+      "quotient",
+      "__device__ __noinline__ long long half(long long x) { return x / 3; }\n"
+      "GPUOS_OPERATOR(quotient) {\n"
+      "  auto* o = task.pointer<long long>(0);\n"
+      "  o[0] = half(o[1]) / o[2];\n"
+      "}\n"));
+  EXPECT_TRUE(has_symbol(image.binary, "_Z4halfx"));
+}
+
+TEST_F(OperatorCompiler, CompilesEveryEmbeddedHeaderUnderBothNames) {
+  std::string source;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.name.ends_with(".h")) continue;
+    source += concat("#include \"", file.name, "\"\n#include \"gpuos/",
+                     file.name, "\"\n");
+  }
+  EXPECT_NO_THROW(compile_operators(request_for("axpy", source + axpy(3))));
+}
+
+TEST_F(OperatorCompiler, ErrorNamesFileLineAndCause) {
+  const std::string message =
+      message_of(request_for("axpy", "\nGPUOS_OPERATOR(axpy) { wrong(); }\n"));
+  EXPECT_NE(message.find("axpy.cu:3: error: identifier \"wrong\""),
+            std::string::npos)
+      << message;
+}
+
+TEST_F(OperatorCompiler, ErrorKeepsTheWholeLog) {
+  try {
+    compile_operators(
+        request_for("axpy", "GPUOS_OPERATOR(axpy) { one(); two(); }"));
+    FAIL() << "compiled";
+  } catch (const CompileError& error) {
+    EXPECT_NE(error.log().find("one"), std::string::npos);
+    EXPECT_NE(error.log().find("two"), std::string::npos);
+  }
+}
+
+TEST_F(OperatorCompiler, OpensNoFileBesideTheSource) {
+  const auto file = std::filesystem::current_path() / "gpuos_on_disk.h";
+  std::ofstream(file) << "\n";
+  const std::string message =
+      message_of(request_for("axpy", "#include \"gpuos_on_disk.h\"\n"));
+  std::filesystem::remove(file);
+  EXPECT_NE(message.find("axpy.cu:2"), std::string::npos) << message;
+  EXPECT_NE(message.find("gpuos_on_disk.h"), std::string::npos) << message;
+}
+
+TEST_F(OperatorCompiler, MissingOperatorIsNamed) {
+  CompileRequest request = request_for("axpy", axpy(4));
+  request.entries = {"other"};
+  EXPECT_EQ(message_of(request),
+            "axpy.cu: expected GPUOS_OPERATOR(other) { ... }, found none");
+}
+
+TEST_F(OperatorCompiler, UnresolvedFunctionIsNamed) {
+  const std::string message =
+      message_of(request_for("axpy",
+                             "extern \"C\" __device__ void missing();\n"
+                             "GPUOS_OPERATOR(axpy) { missing(); }\n"));
+  EXPECT_NE(message.find("missing"), std::string::npos) << message;
+}
+
+TEST_F(OperatorCompiler, SpillsThatExceedTheStackAreRefusedWithBothNumbers) {
+  CompileRequest request =
+      request_for("wide",
+                  "GPUOS_OPERATOR(wide) {\n"
+                  "  volatile float* p = task.pointer<volatile float>(0);\n"
+                  "  float v[128];\n"
+                  "#pragma unroll\n"
+                  "  for (int i = 0; i < 128; ++i) v[i] = p[i];\n"
+                  "#pragma unroll\n"
+                  "  for (int i = 0; i < 128; ++i) p[128 - i] = v[i];\n"
+                  "}\n");
+  request.budget = {.registers = 32, .stack_bytes = 16};
+  const std::string message = message_of(request);
+  EXPECT_TRUE(message.starts_with("wide: needs ")) << message;
+  EXPECT_NE(message.find("bytes of stack with 32 registers, the worker has 16"),
+            std::string::npos)
+      << message;
+  request.budget.stack_bytes = 4096;
+  EXPECT_NO_THROW(compile_operators(request));
+}
+
+TEST_F(OperatorCompiler, StackOfCalleesCounts) {
+  CompileRequest request =
+      request_for("deep",
+                  "__device__ __noinline__ float pick(float x, int n) {\n"
+                  "  volatile float v[64];\n"
+                  "  for (int i = 0; i < 64; ++i) v[i] = x * i;\n"
+                  "  return v[n % 64];\n"
+                  "}\n"
+                  "GPUOS_OPERATOR(deep) {\n"
+                  "  auto* o = task.pointer<float>(0);\n"
+                  "  o[0] = pick(o[1], task.count);\n"
+                  "}\n");
+  request.budget.stack_bytes = 128;
+  EXPECT_TRUE(message_of(request).starts_with("deep: needs "));
+}
+
+TEST_F(OperatorCompiler, RecursionIsRefused) {
+  const std::string message =
+      message_of(request_for("fib",
+                             "__device__ __noinline__ int fib(int n) {\n"
+                             "  return n < 2 ? n : fib(n - 1) + fib(n - 2);\n"
+                             "}\n"
+                             "GPUOS_OPERATOR(fib) {\n"
+                             "  auto* o = task.pointer<int>(0);\n"
+                             "  o[0] = fib(o[1]);\n"
+                             "}\n"));
+  EXPECT_NE(message.find("fib: needs a stack without a known bound"),
+            std::string::npos)
+      << message;
+}
+
+TEST_F(OperatorCompiler, StaticSharedMemoryIsRefused) {
+  const std::string message =
+      message_of(request_for("tile",
+                             "GPUOS_OPERATOR(tile) {\n"
+                             "  __shared__ float s[64];\n"
+                             "  auto* o = task.pointer<float>(0);\n"
+                             "  s[lane.index() % 64] = o[0];\n"
+                             "  lane.barrier();\n"
+                             "  o[0] = s[1];\n"
+                             "}\n"));
+  EXPECT_TRUE(message.starts_with("tile: uses 256 bytes of __shared__"))
+      << message;
+}
+
+TEST_F(OperatorCompiler, DynamicSharedMemoryIsRefused) {
+  const std::string message =
+      message_of(request_for("tile",
+                             "GPUOS_OPERATOR(tile) {\n"
+                             "  extern __shared__ float s[];\n"
+                             "  task.pointer<float>(0)[0] = s[lane.index()];\n"
+                             "}\n"));
+  EXPECT_TRUE(message.starts_with("tile: uses dynamic __shared__")) << message;
+}
+
+TEST_F(OperatorCompiler, ConstantVariablesAreRefused) {
+  const std::string message = message_of(
+      request_for("look",
+                  "__constant__ float table[16];\n"
+                  "GPUOS_OPERATOR(look) {\n"
+                  "  task.pointer<float>(0)[0] = table[task.count % 16];\n"
+                  "}\n"));
+  EXPECT_TRUE(message.starts_with("look: uses 64 bytes of __constant__"))
+      << message;
+}
+
+TEST_F(OperatorCompiler, NamedBarriersAreRefused) {
+  const std::string message = message_of(request_for(
+      "wait", "GPUOS_OPERATOR(wait) { asm volatile(\"bar.sync 5;\"); }\n"));
+  EXPECT_TRUE(message.starts_with("wait: uses 6 barriers")) << message;
+}
+
+// Both lie in constant banks of the kernel that runs, unless ptxas is told
+// otherwise: jump tables everywhere, double constants before sm_90.
+TEST_F(OperatorCompiler, SwitchesAndDoubleConstantsNeedNoConstantBank) {
+  for (const int compute_capability : {80, 90, 120}) {
+    CompileRequest request =
+        request_for("cases",
+                    "GPUOS_OPERATOR(cases) {\n"
+                    "  auto* o = task.pointer<double>(0);\n"
+                    "  switch (task.count) {\n"
+                    "    case 0: o[0] = sin(o[0]); break;\n"
+                    "    case 1: o[0] = exp(o[0]) * 3.14159; break;\n"
+                    "    case 2: o[0] = cbrt(o[0]); break;\n"
+                    "    case 3: o[0] = tanh(o[0]); break;\n"
+                    "    case 4: o[0] = o[0] * 1.7; break;\n"
+                    "    case 5: o[0] = lgamma(o[0]); break;\n"
+                    "  }\n"
+                    "}\n");
+    request.compute_capability = compute_capability;
+    EXPECT_NO_THROW(compile_operators(request)) << compute_capability;
+  }
+}
+
+TEST_F(OperatorCompiler, SecondRequestIsAnsweredFromMemory) {
+  const CompileRequest request = request_for("axpy", axpy(5));
+  const std::string first = compile_operators(request).binary;
+  const CompilerStats before = compiler_stats();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(compile_operators(request).binary, first);
+  EXPECT_LT(std::chrono::steady_clock::now() - start,
+            std::chrono::milliseconds(5));
+  EXPECT_EQ(compiler_stats().compiled, before.compiled);
+  EXPECT_EQ(compiler_stats().cached, before.cached + 1);
+}
+
+TEST_F(OperatorCompiler, OtherSourceUnderTheSameNameIsOtherCode) {
+  EXPECT_NE(compile_operators(request_for("axpy", axpy(6))).binary,
+            compile_operators(request_for("axpy", axpy(7))).binary);
+}
+
+TEST_F(OperatorCompiler, EightThreadsWithOneKeyCompileOnce) {
+  const CompileRequest request = request_for("axpy", axpy(8));
+  const CompilerStats before = compiler_stats();
+  std::vector<std::string> binaries(8);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& binary : binaries) {
+      threads.emplace_back([&] { binary = compile_operators(request).binary; });
+    }
+  }
+  for (const std::string& binary : binaries) EXPECT_EQ(binary, binaries[0]);
+  EXPECT_EQ(compiler_stats().compiled, before.compiled + 1);
+}
+
+TEST_F(OperatorCompiler, FailureIsNotRemembered) {
+  const CompileRequest request =
+      request_for("axpy", "GPUOS_OPERATOR(axpy) { wrong(); }");
+  const CompilerStats before = compiler_stats();
+  message_of(request);
+  message_of(request);
+  EXPECT_EQ(compiler_stats().compiled, before.compiled + 2);
+}
+
+TEST_F(OperatorCompiler, WorkerIsCompiledFromTheEmbeddedSources) {
+  const std::string worker = compile_worker(90);
+  EXPECT_TRUE(has_symbol(worker, "gpuos_worker"));
+  EXPECT_TRUE(has_symbol(worker, "gpuos_builtin_table"));
+  const Resources needs = read_resources(worker, "gpuos_worker");
+  EXPECT_GT(needs.registers, 16u);
+  EXPECT_LE(needs.registers, 64u);
+}
+
+TEST_F(OperatorCompiler, SmallOperatorTakesMilliseconds) {
+  prepare_compiler(90);
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int kCount = 5;
+  for (int i = 0; i < kCount; ++i)
+    compile_operators(request_for("axpy", axpy(100 + i)));
+  const std::chrono::duration<double, std::milli> spent =
+      std::chrono::steady_clock::now() - start;
+  RecordProperty("milliseconds_each", std::to_string(spent.count() / kCount));
+  // Generous: the machine may be busy or slowed by a sanitizer.
+  EXPECT_LT(spent.count() / kCount, 2000);
+}
+
+Nvrtc with_archs(std::vector<int> archs) {
+  Nvrtc api;
+  api.archs = std::move(archs);
+  return api;
+}
+
+TEST(Target, IsTheDeviceIfNvrtcKnowsIt) {
+  const Target target = choose_target(with_archs({75, 80, 90}), 90, "");
+  EXPECT_EQ(target.arch, "sm_90");
+  EXPECT_FALSE(target.is_ptx);
+}
+
+TEST(Target, FallsBackToTheSameGeneration) {
+  EXPECT_EQ(choose_target(with_archs({80, 86, 90}), 89, "").arch, "sm_86");
+}
+
+TEST(Target, FallsBackToPtxForANewerGeneration) {
+  const Target target = choose_target(with_archs({80, 90}), 120, "");
+  EXPECT_EQ(target.arch, "compute_90");
+  EXPECT_TRUE(target.is_ptx);
+  EXPECT_EQ(target.link_arch, "sm_120");
+}
+
+TEST(Target, NamesTheOldestDeviceThatNvrtcKnows) {
+  EXPECT_THROW(choose_target(with_archs({75, 80}), 60, ""), BackendUnavailable);
+}
+
+TEST(Target, TakesTheOverride) {
+  const Nvrtc api = with_archs({75, 90});
+  EXPECT_EQ(choose_target(api, 90, "75").arch, "sm_75");
+  EXPECT_EQ(choose_target(api, 90, "sm_90a").arch, "sm_90a");
+  EXPECT_TRUE(choose_target(api, 90, "compute_75").is_ptx);
+  EXPECT_THROW(choose_target(api, 90, "hopper"), InvalidArgument);
+  EXPECT_THROW(choose_target(api, 90, "sm_"), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gpuos::jit

@@ -1,0 +1,64 @@
+#include "cuda/worker_image.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "embedded.h"
+#include "gpuos/error.h"
+#include "jit/elf_resources.h"
+#include "jit/image.h"
+#include "jit/nvrtc_api.h"
+
+namespace gpuos::cu {
+namespace {
+
+TEST(WorkerImages, EmbeddedOneIsThereOrSaysWhyNot) {
+  if (!embedded_worker_image().empty()) {
+    const LoadableWorker worker = make_worker_image(WorkerImage::Embedded, 90);
+    EXPECT_EQ(worker.kind, "embedded");
+    EXPECT_EQ(worker.binary, embedded_worker_image());
+    return;
+  }
+  try {
+    make_worker_image(WorkerImage::Embedded, 90);
+    FAIL() << "no exception";
+  } catch (const BackendUnavailable& error) {
+    EXPECT_NE(std::string(error.what()).find("without nvcc"),
+              std::string::npos);
+  }
+}
+
+TEST(WorkerImages, EmbeddedArchitecturesAreListed) {
+  const auto names = architectures_of(embedded_worker_image());
+  if (embedded_worker_image().empty()) {
+    EXPECT_TRUE(names.empty());
+  } else {
+    EXPECT_NE(std::ranges::find(names, "sm_90"), names.end());
+  }
+  EXPECT_TRUE(architectures_of("not a fat image at all").empty());
+}
+
+TEST(WorkerImages, NvrtcBuildsTheKernelForOldAndNewDevices) {
+  try {
+    jit::nvrtc();
+  } catch (const BackendUnavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (const int compute_capability : {80, 90, 120}) {
+    const LoadableWorker worker =
+        make_worker_image(WorkerImage::Nvrtc, compute_capability);
+    EXPECT_EQ(worker.kind, "nvrtc");
+    const jit::Resources needs =
+        jit::read_resources(worker.binary, "gpuos_worker");
+    EXPECT_EQ(needs.registers, jit::kWorkerRegisters) << compute_capability;
+    EXPECT_NE(needs.stack_bytes, jit::Resources::kUnbounded);
+  }
+}
+
+TEST(WorkerImages, AutoIsNotAKind) {
+  EXPECT_THROW(make_worker_image(WorkerImage::Auto, 90), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gpuos::cu
