@@ -1,0 +1,177 @@
+#include "load.h"
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "device.h"
+#include "loops.h"
+#include "timing.h"
+
+namespace gpuos::bench {
+namespace {
+
+/// Calls `submit` on a thread of its own until it is stopped, has failed or
+/// kDeadline is over.
+class Producer {
+ public:
+  template <typename F>
+  explicit Producer(F submit)
+      : thread_([this, submit = std::move(submit)]() mutable {
+          const auto end = Clock::now() + kDeadline;
+          try {
+            while (!stops_.load(std::memory_order_relaxed) &&
+                   Clock::now() < end)
+              submit();
+          } catch (...) {
+            failure_ = std::current_exception();
+          }
+        }) {}
+  ~Producer() {
+    stops_.store(true);
+    if (thread_.joinable()) thread_.join();
+  }
+  Producer(const Producer&) = delete;
+  Producer& operator=(const Producer&) = delete;
+
+  /// Throws what `submit` threw.
+  void stop() {
+    stops_.store(true);
+    thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::atomic<bool> stops_{false};
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+// Groups follow each other so that a batch seldom waits for the one that wrote
+// the same buffers before.
+constexpr std::size_t kGroups = 16;
+constexpr std::size_t kTasks = 1024;
+constexpr std::int64_t kElems = 256;
+constexpr std::size_t kGroupElems = kTasks * kElems;
+
+class CountingTasks {
+ public:
+  explicit CountingTasks(Rig& rig) : rig_(rig) {
+    const std::size_t bytes = kGroups * kGroupElems * sizeof(std::int32_t);
+    buffer_ = rig.runtime().allocate(bytes);
+    const std::vector<std::int32_t> zeros(kGroups * kGroupElems);
+    rig.runtime().copy_to_device(buffer_.get(), zeros.data(), bytes);
+    op_ = rig.runtime().define(definition(0));
+  }
+  ~CountingTasks() {
+    try {
+      rig_.runtime().undefine(op_);
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
+      // The runtime is dead: the measurement has said so.
+    }
+  }
+  CountingTasks(const CountingTasks&) = delete;
+  CountingTasks& operator=(const CountingTasks&) = delete;
+
+  /// Adds 1, in another text for each number: counts are never negative.
+  OperatorDefinition definition(int number) const {
+    OperatorDefinition definition;
+    definition.name = "bench_count";
+    definition.expression =
+        "o = where(x < " + std::to_string(-1 - number) + ", x, x + 1)";
+    definition.dtypes = {DType::Int32};
+    return definition;
+  }
+  void submit_next() {
+    const std::size_t group = rounds_ % kGroups;
+    ManyTasks many;
+    many.tasks = kTasks;
+    many.dtype = DType::Int32;
+    many.size = kElems;
+    many.out.base = reinterpret_cast<std::uint64_t>(buffer_.get()) +
+                    group * kGroupElems * sizeof(std::int32_t);
+    many.out.step_bytes = kElems * sizeof(std::int32_t);
+    many.inputs = {many.out};
+    rig_.runtime().submit_many(op_, many);
+    ++rounds_;
+    tasks_.store(rounds_ * kTasks, std::memory_order_relaxed);
+  }
+  const Operator& op() const noexcept { return op_; }
+  std::uint64_t tasks() const noexcept { return tasks_.load(); }
+
+  void count(SwapReport& report) {
+    std::vector<std::int32_t> got(kGroups * kGroupElems);
+    rig_.runtime().copy_to_host(got.data(), buffer_.get(),
+                                got.size() * sizeof(std::int32_t));
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      const auto expected = static_cast<std::int32_t>(
+          rounds_ / kGroups + (group < rounds_ % kGroups ? 1 : 0));
+      for (std::size_t i = 0; i < kGroupElems; ++i) {
+        const std::int32_t value = got[group * kGroupElems + i];
+        report.wrong += value != expected ? 1 : 0;
+        if (i % kElems == 0 && value < expected)
+          report.lost += static_cast<std::uint64_t>(expected - value);
+      }
+    }
+  }
+
+ private:
+  Rig& rig_;
+  Buffer buffer_;
+  Operator op_;
+  std::uint64_t rounds_ = 0;  // the producer's until it has stopped
+  std::atomic<std::uint64_t> tasks_{0};
+};
+
+}  // namespace
+
+SwapReport swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
+  CountingTasks tasks(rig);
+  SwapReport report;
+  const auto start = Clock::now();
+  const auto end = start + kDeadline;
+  Producer producer([&] { tasks.submit_next(); });
+  for (int i = 0; i < swaps && Clock::now() < end; ++i) {
+    const auto swap_start = Clock::now();
+    rig.runtime().replace(tasks.op(), tasks.definition(i + 1));
+    report.swap_ms.push_back(us_since(swap_start) / 1e3);
+    report.pause_us.push_back(rig.runtime().stats().last_pause_us);
+  }
+  while (tasks.tasks() < min_tasks && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  producer.stop();
+  rig.synchronize();
+  report.seconds = us_since(start) / 1e6;
+  report.tasks = tasks.tasks();
+  tasks.count(report);
+  return report;
+}
+
+SyncTimes synchronize_beside(Rig& rig, int idle_reps, int saturated_reps) {
+  constexpr std::int64_t kAddElems = 1024;
+  Device device(rig.runtime().options().device);
+  const auto sync_us = [&] {
+    const auto start = Clock::now();
+    device.synchronize();
+    return us_since(start);
+  };
+  SyncTimes times;
+  for (int i = 0; i < idle_reps; ++i) {
+    round_trip_us(rig, kAddElems, 1, 0);
+    times.idle_us.push_back(sync_us());
+  }
+  const ManyTasks many = rig.many(4096, kAddElems);
+  Producer producer([&] { rig.runtime().submit_many(rig.add(), many); });
+  for (int i = 0; i < saturated_reps; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    times.saturated_us.push_back(sync_us());
+  }
+  producer.stop();
+  rig.synchronize();
+  return times;
+}
+
+}  // namespace gpuos::bench

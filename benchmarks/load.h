@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rig.h"
+
+namespace gpuos::bench {
+
+struct SwapReport {
+  std::vector<double> pause_us;  // how long the queue stood still
+  std::vector<double> swap_ms;   // replace(), compiling included
+  std::uint64_t tasks = 0;
+  std::uint64_t lost = 0;   // tasks whose work is missing
+  std::uint64_t wrong = 0;  // elements with another count than expected
+  double seconds = 0;
+};
+/// Replaces an operator `swaps` times while another thread submits it without
+/// a pause, at least `min_tasks` times. Every body adds 1 to each element of
+/// the task's own buffer, so a buffer counts its tasks.
+SwapReport swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks);
+
+struct SyncTimes {
+  std::vector<double> idle_us;
+  std::vector<double> saturated_us;
+};
+/// cuCtxSynchronize(), which is cudaDeviceSynchronize(): right after one task
+/// was awaited, and beside a thread that keeps the queue full.
+SyncTimes synchronize_beside(Rig& rig, int idle_reps, int saturated_reps);
+
+}  // namespace gpuos::bench

@@ -1,0 +1,152 @@
+#include "loops.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "device.h"
+#include "timing.h"
+
+namespace gpuos::bench {
+namespace {
+
+TensorView view(std::uint64_t address, std::int64_t elems) {
+  return {reinterpret_cast<float*>(address), elems};
+}
+
+Ticket submit_one(Rig& rig, std::size_t task, std::int64_t elems) {
+  return rig.runtime().submit(
+      rig.add(),
+      {view(rig.a_address(task), elems), view(rig.b_address(task), elems)},
+      view(rig.out_address(task), elems));
+}
+
+}  // namespace
+
+std::vector<double> bulk_ns(Rig& rig, std::size_t tasks, std::int64_t elems,
+                            int calls, int reps) {
+  const ManyTasks many = rig.many(tasks, elems);
+  const double all = static_cast<double>(tasks) * calls;
+  return repeat(reps, [&] {
+    const auto start = Clock::now();
+    Ticket last;
+    // Later batches write what earlier ones wrote: the last is done last.
+    for (int i = 0; i < calls; ++i)
+      last = rig.runtime().submit_many(rig.add(), many);
+    rig.wait(last);
+    return 1e3 * us_since(start) / all;
+  });
+}
+
+std::vector<double> round_trip_us(Rig& rig, std::int64_t elems, int reps,
+                                  int warm_up) {
+  std::vector<double> times;
+  times.reserve(static_cast<std::size_t>(reps));
+  for (int i = -warm_up; i < reps; ++i) {
+    const auto task = static_cast<std::size_t>(i + warm_up);
+    const auto start = Clock::now();
+    rig.wait(submit_one(rig, task, elems));
+    const double us = us_since(start);
+    if (i >= 0) times.push_back(us);
+  }
+  return times;
+}
+
+std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
+                             int count, int reps) {
+  Device device(rig.runtime().options().device);
+  const Stream stream(device.stream());
+  std::vector<ManyTasks> flushes;
+  rig.many(rig.sets() + tasks, elems);  // so that none of them moves
+  for (std::size_t first = 0; first < rig.sets(); first += tasks)
+    flushes.push_back(rig.many(tasks, elems, first));
+  auto times = repeat(reps, [&] {
+    const auto start = Clock::now();
+    Ticket last;
+    for (int i = 0; i < count; ++i)
+      last = rig.runtime().submit_many(
+          rig.add(), flushes[static_cast<std::size_t>(i) % flushes.size()],
+          stream);
+    rig.wait(last);
+    return us_since(start) / count;
+  });
+  rig.synchronize();  // before the stream goes
+  return times;
+}
+
+LargeAdd large_add(Rig& rig, std::size_t elems, int reps) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  Runtime& runtime = rig.runtime();
+  const std::size_t bytes = elems * sizeof(float);
+  const Buffer out = runtime.allocate(bytes);
+  const Buffer a = runtime.allocate(bytes);
+  const Buffer b = runtime.allocate(bytes);
+  const auto host_a = random_floats(kPiece, 5);
+  const auto host_b = random_floats(kPiece, 6);
+  const auto each_piece = [&](auto f) {
+    for (std::size_t at = 0; at < elems; at += kPiece)
+      f(at, std::min(kPiece, elems - at));
+  };
+  const auto part = [](const Buffer& buffer, std::size_t at) {
+    return static_cast<float*>(buffer.get()) + at;
+  };
+  const std::vector<float> poison(kPiece, -1.0F);
+  each_piece([&](std::size_t at, std::size_t count) {
+    const std::size_t piece_bytes = count * sizeof(float);
+    runtime.copy_to_device(part(a, at), host_a.data(), piece_bytes);
+    runtime.copy_to_device(part(b, at), host_b.data(), piece_bytes);
+    runtime.copy_to_device(part(out, at), poison.data(), piece_bytes);
+  });
+  const auto size = static_cast<std::int64_t>(elems);
+  LargeAdd result;
+  result.us = repeat(reps, [&] {
+    const auto start = Clock::now();
+    rig.wait(runtime.submit(rig.add(), {{part(a, 0), size}, {part(b, 0), size}},
+                            {part(out, 0), size}));
+    return us_since(start);
+  });
+  std::vector<float> got(kPiece);
+  each_piece([&](std::size_t at, std::size_t count) {
+    runtime.copy_to_host(got.data(), part(out, at), count * sizeof(float));
+    for (std::size_t i = 0; i < count; ++i)
+      result.wrong += got[i] != host_a[i] + host_b[i] ? 1 : 0;
+  });
+  return result;
+}
+
+DefineTimes define_ms(Rig& rig, int reps) {
+  // Not even a cache on the disk has seen a text of this moment.
+  const auto moment = Clock::now().time_since_epoch().count() % 1'000'000;
+  Runtime& runtime = rig.runtime();
+  constexpr int kWarmUp = 2;
+  DefineTimes times;
+  const auto define_and_run = [&](const OperatorDefinition& definition) {
+    const auto start = Clock::now();
+    const Operator op = runtime.define(definition);
+    rig.wait(runtime.submit(
+        op, {view(rig.a_address(0), 64), view(rig.b_address(0), 64)},
+        view(rig.out_address(0), 64)));
+    return std::pair(op, us_since(start) / 1e3);
+  };
+  for (int i = -kWarmUp; i < reps; ++i) {
+    OperatorDefinition definition;
+    definition.name = "bench_" + std::to_string(i + kWarmUp);
+    // The constant is too small to change x + y.
+    definition.expression = "o = x + y + " + std::to_string(i + kWarmUp + 1) +
+                            "." + std::to_string(moment) + "e-30";
+    rig.poison();
+    const auto [cold, cold_ms] = define_and_run(definition);
+    times.wrong += rig.count_wrong(1, 64);
+    runtime.undefine(cold);
+    rig.synchronize();
+    const auto [again, again_ms] = define_and_run(definition);
+    runtime.undefine(again);
+    rig.synchronize();
+    if (i < 0) continue;
+    times.cold_ms.push_back(cold_ms);
+    times.again_ms.push_back(again_ms);
+  }
+  return times;
+}
+
+}  // namespace gpuos::bench

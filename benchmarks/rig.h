@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpuos/runtime.h"
+
+namespace gpuos::bench {
+
+/// A runtime and many triples of float32 buffers for it: out = a + b.
+///
+/// Threads: one.
+class Rig {
+ public:
+  /// `elems` is the room of each buffer.
+  Rig(const RuntimeOptions& options, std::size_t sets, std::int64_t elems);
+
+  Runtime& runtime() noexcept { return runtime_; }
+  const Operator& add() const noexcept { return add_; }
+  std::size_t sets() const noexcept { return sets_; }
+
+  /// `tasks` adds of `elems` elements, round the sets from `first` on. Valid
+  /// until the next call.
+  ManyTasks many(std::size_t tasks, std::int64_t elems, std::size_t first = 0);
+  std::uint64_t out_address(std::size_t task) const;
+  std::uint64_t a_address(std::size_t task) const;
+  std::uint64_t b_address(std::size_t task) const;
+
+  /// Overwrites every output.
+  void poison();
+  /// Elements that are not a + b in the first `elems` of the first `sets`
+  /// outputs, or that were written behind them.
+  std::uint64_t count_wrong(std::size_t sets, std::int64_t elems);
+
+  /// Throws: Timeout.
+  void wait(const Ticket& ticket);
+  void synchronize();
+  void close() { runtime_.close(); }
+
+ private:
+  std::uint64_t address(const Buffer& base, std::size_t task) const;
+  void check_elems(std::int64_t elems) const;
+
+  Runtime runtime_;
+  Operator add_;
+  std::size_t sets_;
+  std::size_t stride_;  // elements
+  Buffer out_;
+  Buffer a_;
+  Buffer b_;
+  std::vector<float> host_a_;
+  std::vector<float> host_b_;
+  std::vector<std::uint64_t> out_addresses_;
+  std::vector<std::uint64_t> a_addresses_;
+  std::vector<std::uint64_t> b_addresses_;
+};
+
+/// Numbers in [0.5, 1.5), the same for the same seed.
+std::vector<float> random_floats(std::size_t count, std::uint32_t seed);
+
+}  // namespace gpuos::bench

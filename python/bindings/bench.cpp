@@ -1,0 +1,138 @@
+// gpuos._bench: the loops of benchmarks/ for `python -m gpuos bench`. It links
+// its own copy of the library and shares nothing with gpuos._core.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+
+#include "device.h"
+#include "load.h"
+#include "loops.h"
+#include "options.h"
+#include "rig.h"
+#include "stats_dict.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+using bench::Device;
+using bench::Rig;
+using NoGil = py::call_guard<py::gil_scoped_release>;
+
+std::unique_ptr<Rig> make_rig(std::size_t sets, std::int64_t elems,
+                              const py::kwargs& options) {
+  const RuntimeOptions wanted = options_from(options);
+  const py::gil_scoped_release no_gil;
+  return std::make_unique<Rig>(wanted, sets, elems);
+}
+
+py::dict large_add(Rig& rig, std::size_t elems, int reps) {
+  bench::LargeAdd result;
+  {
+    const py::gil_scoped_release no_gil;
+    result = bench::large_add(rig, elems, reps);
+  }
+  py::dict dict;
+  dict["us"] = result.us;
+  dict["wrong"] = result.wrong;
+  return dict;
+}
+
+py::dict define_ms(Rig& rig, int reps) {
+  bench::DefineTimes result;
+  {
+    const py::gil_scoped_release no_gil;
+    result = bench::define_ms(rig, reps);
+  }
+  py::dict dict;
+  dict["cold_ms"] = result.cold_ms;
+  dict["again_ms"] = result.again_ms;
+  dict["wrong"] = result.wrong;
+  return dict;
+}
+
+py::dict swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
+  bench::SwapReport report;
+  {
+    const py::gil_scoped_release no_gil;
+    report = bench::swap_under_load(rig, swaps, min_tasks);
+  }
+  py::dict dict;
+  dict["pause_us"] = report.pause_us;
+  dict["swap_ms"] = report.swap_ms;
+  dict["tasks"] = report.tasks;
+  dict["lost"] = report.lost;
+  dict["wrong"] = report.wrong;
+  dict["seconds"] = report.seconds;
+  return dict;
+}
+
+py::dict synchronize_beside(Rig& rig, int idle_reps, int saturated_reps) {
+  bench::SyncTimes times;
+  {
+    const py::gil_scoped_release no_gil;
+    times = bench::synchronize_beside(rig, idle_reps, saturated_reps);
+  }
+  py::dict dict;
+  dict["idle_us"] = times.idle_us;
+  dict["saturated_us"] = times.saturated_us;
+  return dict;
+}
+
+py::dict stats(Rig& rig) {
+  Stats now;
+  {
+    const py::gil_scoped_release no_gil;
+    now = rig.runtime().stats();
+  }
+  return stats_to_dict(now);
+}
+
+void add_rig(py::module_& module) {
+  py::class_<Rig>(module, "Rig", "A runtime and `sets` triples of buffers.")
+      .def(py::init(&make_rig), py::arg("sets"), py::arg("elems"))
+      .def("bulk_ns", &bench::bulk_ns, py::arg("tasks"), py::arg("elems"),
+           py::arg("calls"), py::arg("reps"), NoGil())
+      .def("round_trip_us", &bench::round_trip_us, py::arg("elems"),
+           py::arg("reps"), py::arg("warm_up") = 200, NoGil())
+      .def("flush_us", &bench::flush_us, py::arg("tasks"), py::arg("elems"),
+           py::arg("count"), py::arg("reps"), NoGil())
+      .def("large_add", &large_add, py::arg("elems"), py::arg("reps"))
+      .def("define_ms", &define_ms, py::arg("reps"))
+      .def("swap_under_load", &swap_under_load, py::arg("swaps"),
+           py::arg("min_tasks"))
+      .def("synchronize_beside", &synchronize_beside, py::arg("idle_reps"),
+           py::arg("saturated_reps"))
+      .def("poison", &Rig::poison, NoGil())
+      .def("count_wrong", &Rig::count_wrong, py::arg("sets"), py::arg("elems"),
+           NoGil())
+      .def("stats", &stats)
+      .def("options",
+           [](Rig& rig) { return options_to_dict(rig.runtime().options()); })
+      .def("close", &Rig::close, NoGil());
+}
+
+void add_device(py::module_& module) {
+  py::class_<Device>(module, "Device", "Launches and graphs without gpuos.")
+      .def(py::init<int>(), py::arg("device") = 0, NoGil())
+      .def("launch_ns", &Device::launch_ns, py::arg("rig"), py::arg("tasks"),
+           py::arg("elems"), py::arg("reps"), NoGil())
+      .def("round_trip_us", &Device::round_trip_us, py::arg("rig"),
+           py::arg("elems"), py::arg("reps"), NoGil())
+      .def("graph_ns", &Device::graph_ns, py::arg("rig"), py::arg("tasks"),
+           py::arg("elems"), py::arg("is_parallel"), py::arg("replays"),
+           py::arg("reps"), NoGil())
+      .def("copy_us", &Device::copy_us, py::arg("bytes"), py::arg("reps"),
+           NoGil());
+}
+
+}  // namespace
+}  // namespace gpuos::python
+
+PYBIND11_MODULE(_bench, module) {
+  module.doc() = "Loops for `python -m gpuos bench`.";
+  gpuos::python::add_rig(module);
+  gpuos::python::add_device(module);
+}
