@@ -124,8 +124,11 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   add_buffer(call, 0, out, size);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::int64_t elems = inputs[i].size();
-    if (elems == 0) continue;  // reads nothing, may be null
-    add_buffer(call, i + 1, inputs[i], elems);
+    // Nothing is read from an empty input, so it may be null.
+    if (elems == 0)
+      call.args[i + 1] = 0;
+    else
+      add_buffer(call, i + 1, inputs[i], elems);
   }
   if (op.elementwise) check_overlap(call);
   if (!op.elementwise && call.count > std::numeric_limits<std::uint32_t>::max())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -13,14 +14,17 @@ namespace gpuos {
 
 /// A checked submission of one task.
 struct Call {
+  Call() { std::fill_n(args.begin(), abi::kInlineArgs, 0); }
+
   const OperatorRecord* op = nullptr;  // resolved
   std::uint32_t slot = 0;
   DType dtype = DType::Float32;
   std::uint64_t count = 0;             // elements of the output
   std::uint32_t buffers = 0;           // output and inputs
   std::uint32_t arg_count = 0;         // and scalars
-  std::array<std::uint64_t, abi::kMaxArgs> args{};
-  std::array<Access, abi::kMaxArgs> accesses{};
+  // Filled up to their counts; the rest is left as it is.
+  std::array<std::uint64_t, abi::kMaxArgs> args;
+  std::array<Access, abi::kMaxArgs> accesses;
   std::uint32_t access_count = 0;
 
   std::span<const Access> access_view() const {

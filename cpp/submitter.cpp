@@ -39,6 +39,17 @@ abi::Payload payload_of(const Call& call, std::uint32_t count) {
   return payload;
 }
 
+/// Completes `payload` for its place and writes it.
+inline void write(Ring& ring, const Place& place, std::uint64_t position,
+                  std::optional<std::uint64_t> after, abi::Payload& payload) {
+  payload.batch_offset =
+      static_cast<std::uint16_t>(position - place.batch_begin);
+  payload.batch_size = static_cast<std::uint16_t>(place.batch_size);
+  payload.wait_distance =
+      after ? static_cast<std::uint16_t>(position - *after) : 0;
+  ring.write(position, payload);
+}
+
 }  // namespace
 
 Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
@@ -70,7 +81,7 @@ Ticket Submitter::submit(const Call& call, const Stream& stream) {
       std::copy_n(args.begin(), call.arg_count, ring.arg_block(position).args);
     else
       std::copy_n(args.begin(), abi::kInlineArgs, payload.args);
-    write(plan, place, position, payload);
+    write(ring, place, position, plan.after, payload);
     for (std::uint32_t k = 0; k < call.buffers; ++k) args[k] += step;
   }
   if (call.op->is_traced)
@@ -132,6 +143,8 @@ Ticket Submitter::submit_many(const Call& call, const ManyTasks& many,
         hazards_.add(call.access_view(), {plan.route.ring, place.batch_begin,
                                           plan.route.stream});
         batches_.fetch_add(1, std::memory_order_relaxed);
+        // What the first chunk waited for may be out of a later one's reach.
+        if (plan.after && ring.is_done(*plan.after)) plan.after.reset();
         position = place.first;
         end = position + tasks;
         left -= tasks;
@@ -146,7 +159,7 @@ Ticket Submitter::submit_many(const Call& call, const ManyTasks& many,
       if (in_block)
         std::copy(call.args.begin() + call.buffers,
                   call.args.begin() + call.arg_count, args + call.buffers);
-      write(plan, place, position++, payload);
+      write(ring, place, position++, plan.after, payload);
       elems -= payload.count;
       offset += payload.count * elem_bytes;
     }
@@ -161,18 +174,6 @@ Ticket Submitter::submit_many(const Call& call, const ManyTasks& many,
   return ticket;
 }
 
-void Submitter::write(const Plan& plan, const Place& place,
-                      std::uint64_t position, abi::Payload payload) {
-  payload.batch_offset =
-      static_cast<std::uint16_t>(position - place.batch_begin);
-  payload.batch_size = static_cast<std::uint16_t>(place.batch_size);
-  Ring& ring = *backend_.rings()[plan.route.ring];
-  // A batch of many chunks may outlive what its first chunk waited for.
-  if (plan.has_after && !ring.is_done(plan.after))
-    payload.wait_distance = static_cast<std::uint16_t>(position - plan.after);
-  ring.write(position, payload);
-}
-
 Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
                          const Stream& stream, std::uint32_t tasks,
                          Plan& plan) {
@@ -185,7 +186,7 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
     lock.lock();
     if (is_closed_)
       throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
-    plan = Plan{backend_.route(stream)};
+    plan = Plan{backend_.route(stream), std::nullopt};
     hazards_.prune(rings_);
     const auto conflicts = hazards_.find(call.access_view());
     if (conflicts.count != 0) {
@@ -218,7 +219,6 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
 
 bool Submitter::join(const Order& order, Plan& plan) {
   if (order.count == 0) return true;
-  plan.has_after = true;
   plan.after = order.begins[0];
   if (order.count == 1) return true;
   const auto place = backend_.reserve(plan.route, 1);
@@ -232,9 +232,8 @@ bool Submitter::join(const Order& order, Plan& plan) {
     std::memcpy(reinterpret_cast<char*>(payload.args) + i * sizeof(distance),
                 &distance, sizeof(distance));
   }
-  Plan alone = plan;
-  alone.has_after = false;
-  write(alone, *place, place->first, payload);
+  Ring& ring = *backend_.rings()[plan.route.ring];
+  write(ring, *place, place->first, std::nullopt, payload);
   backend_.publish(plan.route, *place, 1);
   plan.after = place->first;
   return true;

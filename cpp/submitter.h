@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -49,8 +50,7 @@ class Submitter {
   /// What the tasks of one submission have in common.
   struct Plan {
     Route route;
-    std::uint64_t after = 0;  // first position of the batch to wait for
-    bool has_after = false;
+    std::optional<std::uint64_t> after;  // where the batch to wait for begins
   };
 
   /// Order and room for `tasks` tasks of `call`. Takes the lock and keeps it,
@@ -63,8 +63,6 @@ class Submitter {
                      const BatchRef& batch, Deadline deadline);
   [[noreturn]] void time_out(const Call& call) const;
   BatchRef oldest_of(std::uint32_t ring) const;
-  void write(const Plan& plan, const Place& place, std::uint64_t position,
-             abi::Payload payload);
 
   Backend& backend_;
   std::mutex& mutex_;

@@ -1,5 +1,6 @@
 #include "cuda/ring_memory.h"
 
+#include <bit>
 #include <cstring>
 
 #include "cuda/check.h"
@@ -47,7 +48,7 @@ abi::Queue RingStorage::device() const noexcept {
           counts_.as<u32>(),
           flags_.as<u32>(),
           capacity_,
-          0};
+          static_cast<u32>(std::countr_zero(capacity_))};
 }
 
 void RingStorage::abandon() noexcept {

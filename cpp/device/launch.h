@@ -16,7 +16,7 @@ struct Queue {
   u32* counts;   // device memory: finished tasks of the batch that began here
   u32* flags;    // device memory: like `done`, for workers that wait
   u32 capacity;  // a power of two
-  u32 reserved;
+  u32 capacity_bits;
 };
 
 // Survives residencies; device memory. The lines are apart because all

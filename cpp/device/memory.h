@@ -10,8 +10,8 @@ struct Chunk {
   u32 words[4];
 };
 
-// 16 bytes of host memory that the host writes while we poll.
-__device__ inline Chunk load_chunk_sys(const void* from) {
+// 16 bytes that the host or another worker may be writing.
+__device__ inline Chunk load_chunk(const void* from) {
   Chunk c;
   asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(c.words[0]), "=r"(c.words[1]), "=r"(c.words[2]),
@@ -24,15 +24,6 @@ __device__ inline Chunk load_chunk_sys(const void* from) {
 __device__ inline u64 load_relaxed_sys(const u64* from) {
   u64 value;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"
-               : "=l"(value)
-               : "l"(from)
-               : "memory");
-  return value;
-}
-
-__device__ inline u64 load_relaxed(const u64* from) {
-  u64 value;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
                : "=l"(value)
                : "l"(from)
                : "memory");

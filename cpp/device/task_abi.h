@@ -57,8 +57,9 @@ struct alignas(64) Descriptor {
 static_assert(sizeof(Descriptor) == 64, "one cache line");
 
 // Lap tag of a position; never 0, so zeroed memory is an empty ring.
-GPUOS_DEVICE inline u32 lap_tag(u64 position, u32 capacity) {
-  return static_cast<u32>(position / capacity) + 1;
+// `capacity_bits` is the logarithm of the ring's capacity.
+GPUOS_DEVICE inline u32 lap_tag(u64 position, u32 capacity_bits) {
+  return static_cast<u32>(position >> capacity_bits) + 1;
 }
 
 struct alignas(128) ArgBlock {

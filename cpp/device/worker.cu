@@ -11,8 +11,13 @@ using abi::Payload;
 using abi::Queue;
 
 constexpr u32 kAllLanes = 0xffffffffu;
-// The lane of warp 0 that watches for a reason to leave.
-constexpr u32 kWatchLane = 4;
+// Lanes of warp 0 while it polls: 0 to 3 load the descriptor's chunks, in the
+// same instruction kParkLane loads the park word and kTicketLane the ticket.
+constexpr u32 kChunkLanes = 4;
+constexpr u32 kParkLane = 4;
+constexpr u32 kTicketLane = 5;
+// Polls between two looks at the clock.
+constexpr u32 kClockPolls = 8;
 
 // Shared memory of a worker.
 struct Work {
@@ -56,42 +61,52 @@ __device__ void run_task(const Launch& launch, const Work& work) {
 __device__ void finish_tasks(const Queue& queue, u64 begin, u32 finished,
                              u32 size) {
   const u32 place = place_of(queue, begin);
-  // Releases what the block wrote; pairs with the same fence of the worker
-  // that finds itself last.
-  fence_gpu();
   if (finished < size) {
+    // Releases what the block wrote; pairs with the same fence of the worker
+    // that finds itself last.
+    fence_gpu();
     if (atomicAdd(queue.counts + place, finished) + finished != size) return;
     // Nobody counts here again before the host has seen `done`.
     queue.counts[place] = 0;
   }
-  const u32 tag = abi::lap_tag(begin, queue.capacity);
+  const u32 tag = abi::lap_tag(begin, queue.capacity_bits);
   // Pairs with the acquire load in Ring::is_done() and in is_finished().
   fence_sys();
-  store_relaxed(queue.flags + place, tag);
   store_relaxed_sys(queue.done + place, tag);
+  store_relaxed(queue.flags + place, tag);
 }
 
 // Pairs with the store in finish_tasks().
 __device__ bool is_finished(const Queue& queue, u64 begin) {
   const u32 flag = load_acquire(queue.flags + place_of(queue, begin));
-  return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity)) >= 0;
+  return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity_bits)) >= 0;
 }
 
-// Why a resident worker leaves; only the watch lane's copy is alive.
+// Why a resident worker leaves; a lane of warp 0 each.
 class Watch {
  public:
   __device__ explicit Watch(const Launch& launch)
-      : launch_(launch), start_(now_ns()), idle_since_(start_) {}
+      : launch_(launch), start_(now_ns()), idle_since_(start_) {
+    if (threadIdx.x == kParkLane) word_ = &launch.state->park;
+    if (threadIdx.x == kTicketLane) word_ = &launch.state->ticket;
+  }
 
-  __device__ bool must_leave() {
-    if (load_relaxed(&launch_.state->park) >= launch_.residency) return true;
-    const u64 now = now_ns();
+  // What this lane loads beside the descriptor, or null.
+  __device__ const u64* word() const { return word_; }
+
+  // `value` is what the lane found there.
+  __device__ bool must_leave(u64 value) {
+    if (threadIdx.x == kParkLane) return value >= launch_.residency;
+    if (threadIdx.x != kTicketLane) return false;
     // Every task that any worker takes moves the ticket.
-    const u64 ticket = load_relaxed(&launch_.state->ticket);
-    if (ticket != ticket_) {
-      ticket_ = ticket;
-      idle_since_ = now;
+    if (value != ticket_) {
+      ticket_ = value;
+      is_idle_ = false;
     }
+    if (++polls_ % kClockPolls != 0) return false;
+    const u64 now = now_ns();
+    if (!is_idle_) idle_since_ = now;
+    is_idle_ = true;
     if (now - start_ < launch_.lease_ns &&
         now - idle_since_ < launch_.linger_ns)
       return false;
@@ -102,9 +117,12 @@ class Watch {
 
  private:
   const Launch& launch_;
+  const u64* word_ = nullptr;
   u64 start_;
   u64 idle_since_;
   u64 ticket_ = 0;
+  u32 polls_ = 0;
+  bool is_idle_ = false;
 };
 
 // Warp 0: wait until the descriptor of `position` is there. False: leave.
@@ -112,18 +130,23 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
                            u64 position) {
   const Queue& queue = launch.queue;
   const u32 lane = threadIdx.x;
-  const u32 tag = abi::lap_tag(position, queue.capacity);
-  const char* descriptor = reinterpret_cast<const char*>(
-      queue.descriptors + place_of(queue, position));
+  const u32 tag = abi::lap_tag(position, queue.capacity_bits);
+  const void* from = watch.word();
+  if (lane < kChunkLanes)
+    from = reinterpret_cast<const char*>(queue.descriptors +
+                                         place_of(queue, position)) +
+           16 * lane;
   for (;;) {
-    Chunk chunk{{0, 0, 0, tag}};
-    // Pairs with the 16-byte stores in Ring::write().
-    if (lane < 4) chunk = load_chunk_sys(descriptor + 16 * lane);
-    const bool leave = lane == kWatchLane && watch.must_leave();
-    const bool there = __all_sync(kAllLanes, chunk.words[3] == tag);
+    Chunk chunk{};
+    // The chunks pair with the 16-byte stores in Ring::write().
+    if (from != nullptr) chunk = load_chunk(from);
+    const u64 value = chunk.words[0] | u64{chunk.words[1]} << 32;
+    const bool leave = watch.must_leave(value);
+    const bool there =
+        __all_sync(kAllLanes, lane >= kChunkLanes || chunk.words[3] == tag);
     if (__any_sync(kAllLanes, leave)) return false;
     if (!there) continue;
-    if (lane < 4) store_chunk(work, lane, chunk);
+    if (lane < kChunkLanes) store_chunk(work, lane, chunk);
     // What the task reads may have been written by the host, a copy or another
     // kernel since this multiprocessor last cached it.
     fence_gpu();
@@ -147,8 +170,9 @@ __device__ bool await_batches(const Launch& launch, Watch& watch,
   while (!__all_sync(kAllLanes, distance == 0)) {
     if (distance != 0 && is_finished(launch.queue, position - distance))
       distance = 0;
-    const bool leave = lane == kWatchLane && watch.must_leave();
-    if (__any_sync(kAllLanes, leave)) return false;
+    u64 value = 0;
+    if (watch.word() != nullptr) value = load_relaxed_sys(watch.word());
+    if (__any_sync(kAllLanes, watch.must_leave(value))) return false;
   }
   return true;
 }
@@ -176,7 +200,7 @@ __device__ void stay(const Launch& launch, Work& work) {
           next = atomicAdd(&launch.state->ticket, 1ull);
           if (work.payload.flags & abi::kTraced)
             store_relaxed_sys(launch.queue.started + place,
-                              abi::lap_tag(position, launch.queue.capacity));
+                              abi::lap_tag(position, launch.queue.capacity_bits));
         }
       }
       if (threadIdx.x == 0) work.leave = !stays;
@@ -206,7 +230,7 @@ __device__ void stay(const Launch& launch, Work& work) {
 __device__ Chunk load_burst_chunk(const Launch& launch, u64 position) {
   Chunk chunk{};
   if (threadIdx.x < 4 && position < launch.end)
-    chunk = load_chunk_sys(
+    chunk = load_chunk(
         reinterpret_cast<const char*>(launch.queue.descriptors +
                                       place_of(launch.queue, position)) +
         16 * threadIdx.x);
@@ -233,7 +257,7 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
       load_arg_block(work, launch.queue.arg_blocks + place);
       if (threadIdx.x == 0 && (work.payload.flags & abi::kTraced))
         store_relaxed_sys(launch.queue.started + place,
-                          abi::lap_tag(position, launch.queue.capacity));
+                          abi::lap_tag(position, launch.queue.capacity_bits));
       // Arrives while the task runs.
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
@@ -265,7 +289,7 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
       const u64 position = launch.begin + i;
       store_relaxed_sys(
           launch.queue.started + place_of(launch.queue, position),
-          abi::lap_tag(position, launch.queue.capacity));
+          abi::lap_tag(position, launch.queue.capacity_bits));
     }
     run_task(launch, work);
     __syncthreads();

@@ -19,20 +19,25 @@ std::size_t HazardTable::bucket_of(std::uint64_t page) noexcept {
 void HazardTable::count_pages(const Access& access, int by) noexcept {
   if (is_large(access)) {
     large_ += static_cast<std::size_t>(by);
+    if (access.writes) large_writes_ += static_cast<std::size_t>(by);
     return;
   }
   const std::uint64_t last = (access.high - 1) >> kPageBits;
   for (std::uint64_t page = access.low >> kPageBits; page <= last; ++page) {
-    std::uint16_t& count = pages_[bucket_of(page)];
-    count = static_cast<std::uint16_t>(count + by);
+    PageCount& count = pages_[bucket_of(page)];
+    count.all = static_cast<std::uint16_t>(count.all + by);
+    if (access.writes)
+      count.writes = static_cast<std::uint16_t>(count.writes + by);
   }
 }
 
 bool HazardTable::may_conflict(const Access& access) const noexcept {
-  if (large_ != 0 || is_large(access)) return true;
+  if ((access.writes ? large_ : large_writes_) != 0) return true;
+  if (is_large(access)) return true;
   const std::uint64_t last = (access.high - 1) >> kPageBits;
   for (std::uint64_t page = access.low >> kPageBits; page <= last; ++page) {
-    if (pages_[bucket_of(page)] != 0) return true;
+    const PageCount& count = pages_[bucket_of(page)];
+    if ((access.writes ? count.all : count.writes) != 0) return true;
   }
   return false;
 }

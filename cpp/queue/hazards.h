@@ -11,9 +11,9 @@ namespace gpuos {
 
 /// Bytes [low, high) that a task reads or writes.
 struct Access {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-  bool writes = false;
+  std::uint64_t low;
+  std::uint64_t high;
+  bool writes;
 };
 
 /// A batch that is pending somewhere.
@@ -82,8 +82,14 @@ class HazardTable {
   std::uint64_t mask_;
   std::uint64_t first_ = 0;
   std::uint64_t last_ = 0;
-  std::vector<std::uint16_t> pages_;
+  // How many pending accesses touch a page, and how many of them write.
+  struct PageCount {
+    std::uint16_t all = 0;
+    std::uint16_t writes = 0;
+  };
+  std::vector<PageCount> pages_;
   std::size_t large_ = 0;
+  std::size_t large_writes_ = 0;
 };
 
 }  // namespace gpuos

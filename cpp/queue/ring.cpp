@@ -1,11 +1,14 @@
 #include "queue/ring.h"
 
+#include <bit>
+
 namespace gpuos {
 
 Ring::Ring(RingMemory memory, std::uint32_t capacity,
            std::uint64_t first_position)
     : memory_(memory),
       capacity_(capacity),
+      capacity_bits_(static_cast<std::uint32_t>(std::countr_zero(capacity))),
       head_(first_position),
       completed_(first_position),
       sizes_(capacity) {}

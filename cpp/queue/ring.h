@@ -41,7 +41,7 @@ class Ring {
     return static_cast<std::uint32_t>(position) & (capacity_ - 1);
   }
   std::uint32_t tag_of(std::uint64_t position) const noexcept {
-    return abi::lap_tag(position, capacity_);
+    return abi::lap_tag(position, capacity_bits_);
   }
 
   /// One past the last position that was given out.
@@ -98,8 +98,31 @@ class Ring {
   void advance() noexcept;
 
  private:
+  // Whole, so that a reader of 16 bytes sees all of it or nothing.
+  static void write_chunk(std::uint32_t* to, std::uint32_t a, std::uint32_t b,
+                          std::uint32_t c, std::uint32_t tag) noexcept {
+#if defined(__SSE2__)
+    _mm_store_si128(reinterpret_cast<__m128i*>(to),
+                    _mm_set_epi32(static_cast<int>(tag), static_cast<int>(c),
+                                  static_cast<int>(b), static_cast<int>(a)));
+#else
+    write_last_chunk(to, a, b, c, tag);
+#endif
+  }
+  static void write_last_chunk(std::uint32_t* to, std::uint32_t a,
+                               std::uint32_t b, std::uint32_t c,
+                               std::uint32_t tag) noexcept {
+    to[0] = a;
+    to[1] = b;
+    to[2] = c;
+    // A release for readers that load word by word, as the host's workers do;
+    // pairs with their acquire load and with await_task() in worker.cu.
+    std::atomic_ref(to[3]).store(tag, std::memory_order_release);
+  }
+
   RingMemory memory_;
   std::uint32_t capacity_;
+  std::uint32_t capacity_bits_;
   std::atomic<std::uint64_t> head_;
   std::atomic<std::uint64_t> completed_;
   std::vector<std::uint32_t> sizes_;  // of the batch that begins at a place
@@ -107,33 +130,25 @@ class Ring {
 
 inline void Ring::write(std::uint64_t position,
                         const abi::Payload& payload) noexcept {
-  const std::uint32_t place = place_of(position);
   const std::uint32_t tag = tag_of(position);
-  std::uint32_t words[12];
-  std::memcpy(words, &payload, sizeof(words));
-  std::uint32_t* to = memory_.descriptors[place].words;
-  // Tags 0 to 2 are for readers that load 16 bytes at a time; the last one is
-  // a release for those that cannot.
-#if defined(__SSE2__)
-  auto* chunks = reinterpret_cast<__m128i*>(to);
-  const auto chunk = [&](int i) {
-    return _mm_set_epi32(static_cast<int>(tag), static_cast<int>(words[3 * i + 2]),
-                         static_cast<int>(words[3 * i + 1]),
-                         static_cast<int>(words[3 * i]));
+  std::uint32_t* to = memory_.descriptors[place_of(position)].words;
+  // Put together in registers: reading back 32-bit words from the payload's
+  // 16-bit fields would wait for the stores to leave the store buffer.
+  const auto pair = [](std::uint32_t low, std::uint32_t high) {
+    return low | high << 16;
   };
-  _mm_store_si128(chunks, chunk(0));
-  _mm_store_si128(chunks + 1, chunk(1));
-  _mm_store_si128(chunks + 2, chunk(2));
-#else
-  for (int i = 0; i < 3; ++i) {
-    std::memcpy(to + 4 * i, words + 3 * i, 12);
-    std::atomic_ref(to[4 * i + 3]).store(tag, std::memory_order_release);
-  }
-#endif
-  std::memcpy(to + 12, words + 9, 12);
-  // Pairs with the acquire load of the tag in HostBackend's workers and with
-  // the chunk loads in await_task() of worker.cu.
-  std::atomic_ref(to[15]).store(tag, std::memory_order_release);
+  const auto low = [](u64 word) { return static_cast<std::uint32_t>(word); };
+  const auto high = [](u64 word) {
+    return static_cast<std::uint32_t>(word >> 32);
+  };
+  const u64* args = payload.args;
+  write_chunk(to, pair(payload.op, payload.flags), payload.count, low(args[0]),
+              tag);
+  write_chunk(to + 4, high(args[0]), low(args[1]), high(args[1]), tag);
+  write_chunk(to + 8, low(args[2]), high(args[2]), low(args[3]), tag);
+  const std::uint32_t batch = pair(payload.batch_offset, payload.batch_size);
+  const std::uint32_t wait = pair(payload.wait_distance, payload.joined);
+  write_last_chunk(to + 12, high(args[3]), batch, wait, tag);
 }
 
 }  // namespace gpuos

@@ -27,9 +27,9 @@ TEST(TaskAbi, DescriptorIsAPayloadAndFourTags) {
 }
 
 TEST(TaskAbi, LapTagIsNeverZeroAndChangesEachLap) {
-  EXPECT_EQ(lap_tag(0, 64), 1u);
-  EXPECT_EQ(lap_tag(63, 64), 1u);
-  EXPECT_EQ(lap_tag(64, 64), 2u);
+  EXPECT_EQ(lap_tag(0, 6), 1u);
+  EXPECT_EQ(lap_tag(63, 6), 1u);
+  EXPECT_EQ(lap_tag(64, 6), 2u);
 }
 
 }  // namespace
