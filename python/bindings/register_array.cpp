@@ -199,7 +199,7 @@ void register_array(py::module_& module) {
       "first axis shares its memory. NumPy, CuPy, PyTorch and JAX take it\n"
       "without a copy through DLPack or the array interfaces: that waits for\n"
       "the tasks that use it now, not for those submitted later.",
-      py::is_final());
+      py::is_final(), plain_metaclass());
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   type.def_property_readonly(

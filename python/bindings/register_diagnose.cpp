@@ -14,7 +14,7 @@ void register_diagnose(py::module_& module) {
 
   py::class_<Finding> type(module, "Finding",
                            "One thing that gpuos looked for on this machine.",
-                           py::is_final());
+                           py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";
   type.def_readonly("what", &Finding::what, "Such as \"driver\" or \"nvrtc\".")
       .def_readonly("found", &Finding::found, "Whether it is usable.")

@@ -61,7 +61,7 @@ void register_alias(py::module_& module) {
       "A name that points at an operator.\n\n"
       "A switch is one store: tasks submitted before it run the operator that\n"
       "they were submitted with.",
-      py::is_final());
+      py::is_final(), plain_metaclass());
   alias_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   type.def_property_readonly(
@@ -91,7 +91,8 @@ void register_alias(py::module_& module) {
 void register_operator(py::module_& module) {
   py::class_<OperatorObject, OperatorPtr> type(
       module, "Operator",
-      "A defined operator, from Runtime.define() or find().", py::is_final());
+      "A defined operator, from Runtime.define() or find().", py::is_final(),
+      plain_metaclass());
   operator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   type.def_property_readonly(

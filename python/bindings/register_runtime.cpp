@@ -224,7 +224,8 @@ void add_life(Class& type) {
 }  // namespace
 
 void register_runtime(py::module_& module) {
-  py::class_<RuntimeObject, RuntimePtr> type(module, "Runtime", docs::kRuntime);
+  py::class_<RuntimeObject, RuntimePtr> type(module, "Runtime", docs::kRuntime,
+                                              plain_metaclass());
   runtime_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   add_life(type);

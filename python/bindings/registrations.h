@@ -4,6 +4,11 @@
 
 namespace gpuos::python {
 
+/// Classes are instances of `type`, as their stubs say.
+inline pybind11::metaclass plain_metaclass() {
+  return pybind11::metaclass(reinterpret_cast<PyObject*>(&PyType_Type));
+}
+
 // Each adds its classes and functions to the module, in the order of
 // module.cpp: a later one may name the types of an earlier one.
 void register_errors(pybind11::module_& module);

@@ -141,7 +141,9 @@ class Demo:
 
     def _say(self, text: str) -> None:
         seconds = time.monotonic() - self._start
-        self._line.show(f"{seconds:5.1f} s  {self.flow.tasks:>10,} tasks  {text}")
+        self._line.show(
+            f"{seconds:5.1f} s  {self.flow.tasks:>10,} tasks  {text}"
+        )
 
 
 def print_table(demo: Demo, seconds: float) -> None:

@@ -100,18 +100,7 @@ def parse_params(texts: Sequence[str]) -> dict[str, float]:
 
 def open_input(path: Path) -> npt.NDArray[Any]:
     """Memory-map one file and check what it holds."""
-    import numpy as np  # noqa: PLC0415 (--help needs none)
-
-    try:
-        array = np.lib.format.open_memmap(path, mode="r")
-    except FileNotFoundError:
-        message = f"{path}: there is no such file"
-        raise bad_input(message) from None
-    except (OSError, ValueError) as error:
-        array = _open_empty(path)
-        if array is None:
-            message = f"{path}: expected a .npy file, came: {error}"
-            raise bad_input(message) from None
+    array = _load(path)
     if array.dtype.name not in DTYPES or not array.dtype.isnative:
         message = f"{path}: expected {', '.join(DTYPES)}, came {array.dtype}"
         raise bad_input(message)
@@ -121,15 +110,25 @@ def open_input(path: Path) -> npt.NDArray[Any]:
     return array
 
 
-def _open_empty(path: Path) -> npt.NDArray[Any] | None:
-    """Return an array without elements, which cannot be mapped, or None."""
-    import numpy as np  # noqa: PLC0415
+def _load(path: Path) -> npt.NDArray[Any]:
+    """Memory-map one file; an empty array cannot be, and is read."""
+    import numpy as np  # noqa: PLC0415 (--help needs none)
 
     try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return array if isinstance(array, np.ndarray) else None
+        array: npt.NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
+    except FileNotFoundError:
+        message = f"{path}: there is no such file"
+        raise bad_input(message) from None
+    except (OSError, ValueError) as error:
+        try:
+            array = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            message = f"{path}: expected a .npy file, came: {error}"
+            raise bad_input(message) from None
+    if not isinstance(array, np.ndarray):
+        message = f"{path}: expected a .npy file, came an archive"
+        raise bad_input(message)
+    return array
 
 
 def open_inputs(paths: Sequence[Path]) -> list[npt.NDArray[Any]]:
@@ -192,7 +191,9 @@ def compute(
 def main(arguments: argparse.Namespace) -> int:
     """Evaluate, then move the result to its name."""
     if not arguments.chunk_mib > 0:
-        message = f"--chunk-mib: expected more than 0, came {arguments.chunk_mib}"
+        message = (
+            f"--chunk-mib: expected more than 0, came {arguments.chunk_mib}"
+        )
         raise bad_input(message)
     inputs = open_inputs(arguments.inputs)
     output: Path = arguments.output
