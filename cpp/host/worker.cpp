@@ -257,7 +257,10 @@ Shared::Shared(std::uint32_t capacity, std::uint32_t workers,
       states(workers),
       counts(new std::atomic<std::uint32_t>[capacity]()),
       published(first_position),
-      ticket(first_position) {}
+      ticket(first_position) {
+  // As if the lap before had been finished.
+  std::fill_n(storage.memory().done, capacity, ring.tag_of(first_position) - 1);
+}
 
 void Shared::publish(std::uint64_t end) {
   // Pairs with the loads in Worker::claim_tasks() and in has_work().

@@ -11,20 +11,20 @@ namespace gpuos {
 
 /// A scalar that an operator takes by value.
 struct Parameter {
-  std::string name;
+  std::string name{};
   DType dtype = DType::Float32;
 };
 
 /// What Runtime::define() and Runtime::replace() take: an expression or a
 /// whole operator, never both.
 struct OperatorDefinition {
-  std::string name;
+  std::string name{};
   /// "o = alpha * x + y": elementwise; names that are neither `params` nor
   /// functions are inputs, in order of first use.
-  std::string expression;
+  std::string expression{};
   /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
-  std::string source;
-  std::vector<Parameter> params;
+  std::string source{};
+  std::vector<Parameter> params{};
   /// Element types of the buffers. An expression is instantiated once for
   /// each; a whole operator has exactly one.
   std::vector<DType> dtypes{DType::Float32};
