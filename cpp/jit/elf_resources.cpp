@@ -13,16 +13,16 @@
 #include "gpuos/error.h"
 
 // A CUBIN is a 64-bit little-endian ELF file for EM_CUDA. What is read here is
-// written down nowhere; it was checked against cuobjdump -res-usage for CUDA
-// 12.9, 13.0 and 13.5 (tests/cpp/elf_resources_test.cpp compares with ptxas).
+// written down nowhere; it was compared with cuobjdump -res-usage of CUDA 13.5
+// on what NVRTC 12.4, 12.9, 13.0 and 13.5 make for sm_80, sm_90 and sm_120.
 //
 // .nv.info             records {format, attribute, size or value}; format 4 is
 //                      followed by `size` bytes: symbol index, number
 // .nv.info.<function>  the same for one function
 // .nv.callgraph        pairs of symbol indices, in groups
 // .nv.constant<bank>   of the image, or with .<kernel> of one kernel
-// .nv.shared.<kernel>  static shared memory; its size counts what the system
-//                      reserves, the value of .nv.reservedSmem.cap
+// .nv.shared.<kernel>  static shared memory, and from sm_90 on the 1024 bytes
+//                      that the system keeps for itself
 //
 // Constant banks: a kernel runs with the banks of its own image, so a function
 // of another image reads something else there. Bank 0 is the exception: launch
@@ -55,7 +55,6 @@ struct Section {
 struct Symbol {
   std::string_view name;
   std::uint16_t section = 0;
-  std::uint64_t value = 0;
 };
 
 struct Call {
@@ -83,6 +82,12 @@ class Cubin {
     }
     read_sections();
     read_symbols();
+  }
+
+  // 90 for sm_90. In e_flags; where depends on the version of the ABI.
+  std::uint32_t architecture() const {
+    const auto flags = read<std::uint32_t>(0x30);
+    return (read<std::uint8_t>(8) >= 8 ? flags >> 8 : flags) & 0xff;
   }
 
   const std::vector<Section>& sections() const { return sections_; }
@@ -193,8 +198,7 @@ class Cubin {
       const std::uint64_t at = table->offset + i;
       symbols_.push_back(
           Symbol{.name = text(sections_[table->link], read<std::uint32_t>(at)),
-                 .section = read<std::uint16_t>(at + 6),
-                 .value = read<std::uint64_t>(at + 8)});
+                 .section = read<std::uint16_t>(at + 6)});
     }
   }
 
@@ -288,10 +292,7 @@ void add_shared(const Cubin& cubin, std::string_view function,
   const Section* section = cubin.find_section(concat(".nv.shared.", function));
   if (section == nullptr) return;
   resources.uses_shared = true;
-  std::uint64_t reserved = 0;
-  for (const Symbol& symbol : cubin.symbols()) {
-    if (symbol.name == ".nv.reservedSmem.cap") reserved = symbol.value;
-  }
+  const std::uint64_t reserved = cubin.architecture() >= 90 ? 1024 : 0;
   resources.shared_bytes = static_cast<std::uint32_t>(
       section->size - std::min(section->size, reserved));
 }

@@ -89,12 +89,16 @@ std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
   if (const NvJitLink* linker = try_nvjitlink(api.major, api.minor)) {
     try {
       return link_by_nvjitlink(*linker, objects, target, max_registers);
-    } catch (const CompileError&) {
+    } catch (const CompileError& error) {
       // A device that is newer than nvJitLink too: only the driver knows it.
       if (!target.is_ptx) throw;
       if (auto cubin = link_by_driver(objects, target, max_registers))
         return *std::move(cubin);
-      throw;
+      throw CompileError(
+          concat(error.what(), " (NVRTC ", api.major, ".", api.minor,
+                 " gave PTX because it is older than ", target.link_arch,
+                 "; a newer one: pip install -U gpuos[cuda])"),
+          error.log());
     }
   }
   if (auto cubin = link_by_driver(objects, target, max_registers))

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <future>
 #include <string_view>
 #include <vector>
 
@@ -183,15 +184,19 @@ void prepare_compiler(int compute_capability) {
 std::string compile_worker(int compute_capability) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, compute_capability);
-  std::vector<Object> objects;
+  std::vector<std::future<Object>> units;
   for (const EmbeddedFile& file : embedded_files()) {
     if (!file.name.ends_with(".cu")) continue;
-    objects.push_back(compile_unit(api,
-                                   {.source = file.text,
-                                    .file_name = std::string(file.name),
-                                    .max_registers = kWorkerRegisters},
-                                   target));
+    units.push_back(std::async(std::launch::async, [&api, &target, &file] {
+      return compile_unit(api,
+                          {.source = file.text,
+                           .file_name = std::string(file.name),
+                           .max_registers = kWorkerRegisters},
+                          target);
+    }));
   }
+  std::vector<Object> objects;
+  for (std::future<Object>& unit : units) objects.push_back(unit.get());
   return link_objects(api, objects, target, kWorkerRegisters);
 }
 

@@ -126,7 +126,11 @@ TEST_F(OperatorCompiler, UnresolvedFunctionIsNamed) {
       message_of(request_for("axpy",
                              "extern \"C\" __device__ void missing();\n"
                              "GPUOS_OPERATOR(axpy) { missing(); }\n"));
-  EXPECT_NE(message.find("missing"), std::string::npos) << message;
+  EXPECT_TRUE(message.starts_with("link: ")) << message;
+  // nvJitLink 12.4 writes the name to stderr, not to its log.
+  if (nvrtc().major > 12 || nvrtc().minor >= 9) {
+    EXPECT_NE(message.find("missing"), std::string::npos) << message;
+  }
 }
 
 TEST_F(OperatorCompiler, SpillsThatExceedTheStackAreRefusedWithBothNumbers) {
@@ -226,6 +230,7 @@ TEST_F(OperatorCompiler, NamedBarriersAreRefused) {
 // otherwise: jump tables everywhere, double constants before sm_90.
 TEST_F(OperatorCompiler, SwitchesAndDoubleConstantsNeedNoConstantBank) {
   for (const int compute_capability : {80, 90, 120}) {
+    if (compute_capability > nvrtc().archs.back()) continue;
     CompileRequest request =
         request_for("cases",
                     "GPUOS_OPERATOR(cases) {\n"
