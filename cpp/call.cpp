@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "bounds.h"
 #include "concat.h"
 #include "gpuos/error.h"
 
@@ -79,6 +80,15 @@ void add_buffer(Call& call, std::size_t index, const TensorView& view,
   call.accesses[call.access_count++] = {
       address, address + static_cast<std::uint64_t>(size) * elem_bytes,
       index == 0};
+}
+
+Bounds bounds_of(const Column& column, std::size_t tasks) {
+  if (column.addresses != nullptr)
+    return gpuos::bounds_of(column.addresses, tasks);
+  const std::uint64_t first = column.at(0);
+  const std::uint64_t last = column.at(tasks - 1);
+  return {std::min(first, last), std::max(first, last),
+          first | static_cast<std::uint64_t>(column.step_bytes)};
 }
 
 void check_overlap(const Call& call) {
@@ -164,26 +174,11 @@ Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {
   const std::size_t elem_bytes = size_of(many.dtype);
   for (std::size_t k = 0; k < call.buffers; ++k) {
     const Column& column = k == 0 ? many.out : many.inputs[k - 1];
-    std::uint64_t low = column.at(0);
-    std::uint64_t high = low;
-    std::uint64_t bits = low;
-    if (column.addresses != nullptr) {
-      for (std::size_t i = 0; i < many.tasks; ++i) {
-        const std::uint64_t address = column.addresses[i];
-        low = std::min(low, address);
-        high = std::max(high, address);
-        bits |= address;
-      }
-    } else {
-      const std::uint64_t last = column.at(many.tasks - 1);
-      low = std::min(low, last);
-      high = std::max(high, last);
-      bits |= static_cast<std::uint64_t>(column.step_bytes);
-    }
-    check_address(op, k, low, 1);
-    check_address(op, k, bits, elem_bytes);
+    const Bounds bounds = bounds_of(column, many.tasks);
+    check_address(op, k, bounds.low, 1);
+    check_address(op, k, bounds.bits, elem_bytes);
     call.accesses[call.access_count++] = {
-        low, high + call.count * elem_bytes, k == 0};
+        bounds.low, bounds.high + call.count * elem_bytes, k == 0};
   }
   return call;
 }

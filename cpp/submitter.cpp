@@ -6,6 +6,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "task_writer.h"
 
 namespace gpuos {
 namespace {
@@ -23,31 +24,6 @@ std::uint64_t tile_of(const Backend& backend, const Call& call,
   std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
   elems = std::max(elems, ceil_div(call.count, max_tiles));
   return ceil_div(elems, kTileGranule) * kTileGranule;
-}
-
-abi::Payload payload_of(const Call& call, std::uint32_t count) {
-  abi::Payload payload{};
-  payload.op = static_cast<std::uint16_t>(call.slot);
-  payload.count = count;
-  if (call.op->is_traced) payload.flags |= abi::kTraced;
-  if (call.arg_count <= abi::kInlineArgs) {
-    std::copy_n(call.args.begin(), abi::kInlineArgs, payload.args);
-  } else {
-    payload.flags |= abi::kArgsInBlock;
-    payload.args[0] = call.arg_count;
-  }
-  return payload;
-}
-
-/// Completes `payload` for its place and writes it.
-inline void write(Ring& ring, const Place& place, std::uint64_t position,
-                  std::optional<std::uint64_t> after, abi::Payload& payload) {
-  payload.batch_offset =
-      static_cast<std::uint16_t>(position - place.batch_begin);
-  payload.batch_size = static_cast<std::uint16_t>(place.batch_size);
-  payload.wait_distance =
-      after ? static_cast<std::uint16_t>(position - *after) : 0;
-  ring.write(position, payload);
 }
 
 }  // namespace
@@ -81,7 +57,7 @@ Ticket Submitter::submit(const Call& call, const Stream& stream) {
       std::copy_n(args.begin(), call.arg_count, ring.arg_block(position).args);
     else
       std::copy_n(args.begin(), abi::kInlineArgs, payload.args);
-    write(ring, place, position, plan.after, payload);
+    write_task(ring, place, position, plan.after, payload);
     for (std::uint32_t k = 0; k < call.buffers; ++k) args[k] += step;
   }
   if (call.op->is_traced)
@@ -96,82 +72,50 @@ Ticket Submitter::submit_many(const Call& call, const ManyTasks& many,
                               const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
   const std::uint32_t max_batch = rings_[0]->max_batch();
-  const std::uint64_t tile = tile_of(backend_, call, max_batch);
-  const std::uint64_t elem_bytes = size_of(call.dtype);
-  std::uint64_t total = many.tasks * ceil_div(call.count, tile);
-  if (many.sizes != nullptr) {
-    total = 0;
-    for (std::size_t i = 0; i < many.tasks; ++i)
-      total += ceil_div(static_cast<std::uint64_t>(many.sizes[i]), tile);
-  }
+  TaskWriter writer(call, many, tile_of(backend_, call, max_batch));
+  std::uint64_t left = writer.descriptors();
 
   Plan plan;
   std::unique_lock lock(mutex_, std::defer_lock);
-  const auto first_tasks =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(total, max_batch));
-  Place place = acquire(lock, call, stream, first_tasks, plan);
-  const Ticket ticket{place.batch_begin, place.first + total, plan.route.ring,
+  auto tasks =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
+  Place place = acquire(lock, call, stream, tasks, plan);
+  const Ticket ticket{place.batch_begin, place.first + left, plan.route.ring,
                       runtime_id_};
   Ring& ring = *backend_.rings()[plan.route.ring];
-  const abi::Payload model = payload_of(call, 0);
-  const std::uint32_t inputs = call.buffers - 1;
-  const bool in_block = (model.flags & abi::kArgsInBlock) != 0;
-  std::uint64_t position = place.first;
-  std::uint64_t end = place.first + first_tasks;
-  std::uint64_t left = total - first_tasks;
-
-  for (std::size_t i = 0; i < many.tasks; ++i) {
-    std::uint64_t elems = static_cast<std::uint64_t>(
-        many.sizes != nullptr ? many.sizes[i] : many.size);
-    for (std::uint64_t offset = 0; elems != 0;) {
-      if (position == end) {
-        // The lock stays: the tasks of one call have positions in a row.
-        backend_.publish(plan.route, place,
-                         static_cast<std::uint32_t>(end - place.first));
-        const auto tasks =
-            static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
-        const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
-        std::optional<Place> next;
-        while (!(next = backend_.reserve(plan.route, tasks))) {
-          if (!wait(oldest_of(plan.route.ring), deadline)) time_out(call);
-        }
-        place = *next;
-        while (!hazards_.has_room(call.access_count)) {
-          if (!wait(hazards_.oldest(), deadline)) time_out(call);
-          hazards_.prune(rings_);
-        }
-        hazards_.add(call.access_view(), {plan.route.ring, place.batch_begin,
-                                          plan.route.stream});
-        batches_.fetch_add(1, std::memory_order_relaxed);
-        // What the first chunk waited for may be out of a later one's reach.
-        if (plan.after && ring.is_done(*plan.after)) plan.after.reset();
-        position = place.first;
-        end = position + tasks;
-        left -= tasks;
-      }
-      abi::Payload payload = model;
-      payload.count = static_cast<std::uint32_t>(std::min(elems, tile));
-      u64* args =
-          in_block ? ring.arg_block(position).args : payload.args;
-      args[0] = many.out.at(i) + offset;
-      for (std::uint32_t k = 0; k < inputs; ++k)
-        args[1 + k] = many.inputs[k].at(i) + offset;
-      if (in_block)
-        std::copy(call.args.begin() + call.buffers,
-                  call.args.begin() + call.arg_count, args + call.buffers);
-      write(ring, place, position++, plan.after, payload);
-      elems -= payload.count;
-      offset += payload.count * elem_bytes;
-    }
+  for (;;) {
+    writer.write(ring, place, tasks, plan.after);
+    if (call.op->is_traced)
+      backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
+    tasks_.fetch_add(tasks, std::memory_order_relaxed);
+    batches_.fetch_add(1, std::memory_order_relaxed);
+    backend_.publish(plan.route, place, tasks);
+    left -= tasks;
+    if (left == 0) break;
+    tasks = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
+    place = acquire_next(call, tasks, plan);
+    // What the first chunk waited for may be out of this one's reach.
+    if (plan.after && ring.is_done(*plan.after)) plan.after.reset();
   }
-  if (call.op->is_traced)
-    backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
-  tasks_.fetch_add(total, std::memory_order_relaxed);
-  batches_.fetch_add(1, std::memory_order_relaxed);
-  backend_.publish(plan.route, place,
-                   static_cast<std::uint32_t>(end - place.first));
   if (stream.is_named) backend_.flush(&stream);
   return ticket;
+}
+
+Place Submitter::acquire_next(const Call& call, std::uint32_t tasks,
+                              const Plan& plan) {
+  const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
+  const auto wait_for = [&](const BatchRef& batch) {
+    backend_.ensure_running(batch);
+    if (!wait(batch, deadline)) time_out(call);
+    hazards_.prune(rings_);
+  };
+  while (!hazards_.has_room(call.access_count)) wait_for(hazards_.oldest());
+  std::optional<Place> place;
+  while (!(place = backend_.reserve(plan.route, tasks)))
+    wait_for(oldest_of(plan.route.ring));
+  hazards_.add(call.access_view(),
+               {plan.route.ring, place->batch_begin, plan.route.stream});
+  return *place;
 }
 
 Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
@@ -233,7 +177,7 @@ bool Submitter::join(const Order& order, Plan& plan) {
                 &distance, sizeof(distance));
   }
   Ring& ring = *backend_.rings()[plan.route.ring];
-  write(ring, *place, place->first, std::nullopt, payload);
+  write_task(ring, *place, place->first, std::nullopt, payload);
   backend_.publish(plan.route, *place, 1);
   plan.after = place->first;
   return true;

@@ -57,6 +57,9 @@ class Submitter {
   /// but not while it waits. Throws: Timeout, QueueClosed, TaskError.
   Place acquire(std::unique_lock<std::mutex>& lock, const Call& call,
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
+  /// Room for the next tasks of the same submission. The lock stays, also while
+  /// it waits: the tasks of one submission have positions in a row.
+  Place acquire_next(const Call& call, std::uint32_t tasks, const Plan& plan);
   /// The batch that a task ordered so must name. False: no room for a join.
   bool join(const Order& order, Plan& plan);
   void wait_unlocked(std::unique_lock<std::mutex>& lock, const Call& call,

@@ -30,6 +30,7 @@ enum Flags : u16 {
                      // argument block of the same ring slot
   kTraced = 2,       // the worker marks `started` before it runs the task
   kJoin = 4,         // no operator: wait for the batches listed in `args`
+  kWaits = 8         // `wait_distance` is not 0
 };
 
 // What a descriptor says; 48 bytes.

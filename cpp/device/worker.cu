@@ -23,6 +23,7 @@ constexpr u32 kClockPolls = 8;
 struct Work {
   Payload payload;
   u64 args[abi::kMaxArgs];
+  OpFn operator_fn;
   u32 leave;
 };
 
@@ -46,14 +47,20 @@ __device__ void load_arg_block(Work& work, const abi::ArgBlock* block) {
     work.args[threadIdx.x] = load_relaxed_sys(block->args + threadIdx.x);
 }
 
+// Called by the lane that loads chunk 0, as early as possible: the table lies in
+// device memory.
+__device__ void load_operator(const Launch& launch, Work& work, u32 word) {
+  work.operator_fn = launch.table[word & 0xffff];
+}
+
 // All threads of the worker.
-__device__ void run_task(const Launch& launch, const Work& work) {
+__device__ void run_task(const Work& work) {
   const Payload& payload = work.payload;
   if (payload.flags & abi::kJoin) return;
   const Task task{
       payload.flags & abi::kArgsInBlock ? work.args : payload.args, nullptr,
       payload.count};
-  launch.table[payload.op](task, Lane{});
+  work.operator_fn(task, Lane{});
 }
 
 // Thread 0, after a barrier that follows the last task: tell the host and
@@ -125,9 +132,14 @@ class Watch {
   bool is_idle_ = false;
 };
 
+__device__ u64 claim(const Launch& launch) {
+  return atomicAdd(&launch.state->ticket, 1ull);
+}
+
 // Warp 0: wait until the descriptor of `position` is there. False: leave.
+// Lane 0 claims the position after it, unless the task may still be given back.
 __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
-                           u64 position) {
+                           u64 position, u64& next) {
   const Queue& queue = launch.queue;
   const u32 lane = threadIdx.x;
   const u32 tag = abi::lap_tag(position, queue.capacity_bits);
@@ -147,6 +159,11 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
     if (__any_sync(kAllLanes, leave)) return false;
     if (!there) continue;
     if (lane < kChunkLanes) store_chunk(work, lane, chunk);
+    if (lane == 0) {
+      const u32 flags = chunk.words[0] >> 16;
+      if (!(flags & (abi::kWaits | abi::kJoin))) next = claim(launch);
+      load_operator(launch, work, chunk.words[0]);
+    }
     // What the task reads may have been written by the host, a copy or another
     // kernel since this multiprocessor last cached it.
     fence_gpu();
@@ -157,8 +174,9 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
 
 // Warp 0: wait for the batches that the task comes after. False: leave.
 __device__ bool await_batches(const Launch& launch, Watch& watch,
-                              const Work& work, u64 position) {
+                              const Work& work, u64 position, u64& next) {
   const Payload& payload = work.payload;
+  if (!(payload.flags & (abi::kWaits | abi::kJoin))) return true;
   const u32 lane = threadIdx.x;
   u32 distance = 0;
   if (payload.flags & abi::kJoin) {
@@ -174,6 +192,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch,
     if (watch.word() != nullptr) value = load_relaxed_sys(watch.word());
     if (__any_sync(kAllLanes, watch.must_leave(value))) return false;
   }
+  if (lane == 0) next = claim(launch);
   return true;
 }
 
@@ -182,26 +201,23 @@ __device__ void stay(const Launch& launch, Work& work) {
   Watch watch(launch);
   u64 position = 0;
   if (threadIdx.x == 0) {
-    const u64 claim = launch.claims[blockIdx.x];
+    const u64 saved = launch.claims[blockIdx.x];
     launch.claims[blockIdx.x] = 0;
-    position = claim != 0 ? claim - 1 : atomicAdd(&launch.state->ticket, 1ull);
+    position = saved != 0 ? saved - 1 : claim(launch);
   }
   if (is_first_warp) position = __shfl_sync(kAllLanes, position, 0);
   for (;;) {
     u64 next = 0;
     if (is_first_warp) {
-      const bool stays = await_task(launch, watch, work, position) &&
-                         await_batches(launch, watch, work, position);
+      const bool stays =
+          await_task(launch, watch, work, position, next) &&
+          await_batches(launch, watch, work, position, next);
       if (stays) {
         const u32 place = place_of(launch.queue, position);
         load_arg_block(work, launch.queue.arg_blocks + place);
-        if (threadIdx.x == 0) {
-          // The answer is needed only after the task.
-          next = atomicAdd(&launch.state->ticket, 1ull);
-          if (work.payload.flags & abi::kTraced)
-            store_relaxed_sys(launch.queue.started + place,
-                              abi::lap_tag(position, launch.queue.capacity_bits));
-        }
+        if (threadIdx.x == 0 && (work.payload.flags & abi::kTraced))
+          store_relaxed_sys(launch.queue.started + place,
+                            abi::lap_tag(position, launch.queue.capacity_bits));
       }
       if (threadIdx.x == 0) work.leave = !stays;
     }
@@ -209,7 +225,7 @@ __device__ void stay(const Launch& launch, Work& work) {
     if (work.leave) break;
     const u32 batch_offset = work.payload.batch_offset;
     const u32 batch_size = work.payload.batch_size;
-    run_task(launch, work);
+    run_task(work);
     __syncthreads();
     if (threadIdx.x == 0)
       finish_tasks(launch.queue, position - batch_offset, 1, batch_size);
@@ -252,6 +268,7 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
   for (; position < launch.end; position += gridDim.x, ++finished) {
     if (is_first_warp) {
       if (threadIdx.x < 4) store_chunk(work, threadIdx.x, chunk);
+      if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
       __syncwarp();
       const u32 place = place_of(launch.queue, position);
       load_arg_block(work, launch.queue.arg_blocks + place);
@@ -262,7 +279,7 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
     __syncthreads();
-    run_task(launch, work);
+    run_task(work);
     __syncthreads();
   }
   finish_burst(launch, finished, static_cast<u32>(launch.end - launch.begin));
@@ -275,6 +292,7 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
     if (threadIdx.x < 4) {
       const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
       store_chunk(work, threadIdx.x, Chunk{{words[0], words[1], words[2], 0}});
+      if (threadIdx.x == 0) load_operator(launch, work, words[0]);
     }
     __syncthreads();
     if (work.payload.flags & abi::kArgsInBlock) {
@@ -291,7 +309,7 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
           launch.queue.started + place_of(launch.queue, position),
           abi::lap_tag(position, launch.queue.capacity_bits));
     }
-    run_task(launch, work);
+    run_task(work);
     __syncthreads();
   }
   finish_burst(launch, finished, launch.inline_count);

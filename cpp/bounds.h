@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpuos {
+
+/// Of a column of addresses.
+struct Bounds {
+  std::uint64_t low;
+  std::uint64_t high;
+  std::uint64_t bits;  // every bit that some address has
+};
+
+/// `count` must be at least 1. Addresses are below 2^63, as those of a user's
+/// memory are.
+Bounds bounds_of(const std::uint64_t* addresses, std::size_t count) noexcept;
+
+}  // namespace gpuos

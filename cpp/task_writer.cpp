@@ -1,0 +1,98 @@
+#include "task_writer.h"
+
+#include <algorithm>
+
+namespace gpuos {
+
+abi::Payload payload_of(const Call& call, std::uint32_t count) {
+  abi::Payload payload{};
+  payload.op = static_cast<std::uint16_t>(call.slot);
+  payload.count = count;
+  if (call.op->is_traced) payload.flags |= abi::kTraced;
+  if (call.arg_count > abi::kInlineArgs) {
+    payload.flags |= abi::kArgsInBlock;
+    payload.args[0] = call.arg_count;
+  }
+  return payload;
+}
+
+TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,
+                       std::uint64_t tile)
+    : many_(many),
+      tile_(tile),
+      elem_bytes_(gpuos::size_of(call.dtype)),
+      buffers_(call.buffers),
+      arg_count_(call.arg_count),
+      model_(payload_of(call, static_cast<std::uint32_t>(call.count))) {
+  columns_[0] = many.out;
+  for (std::uint32_t k = 1; k < buffers_; ++k) columns_[k] = many.inputs[k - 1];
+  for (std::uint32_t k = buffers_; k < arg_count_; ++k)
+    columns_[k] = {nullptr, call.args[k], 0};
+  is_plain_ = many.sizes == nullptr && call.count <= tile &&
+              arg_count_ <= abi::kInlineArgs;
+  descriptors_ = 0;
+  if (is_plain_) {
+    descriptors_ = many.tasks;
+  } else {
+    for (std::size_t i = 0; i < many.tasks; ++i)
+      descriptors_ += (size_of_task(i) + tile_ - 1) / tile_;
+  }
+}
+
+std::uint64_t TaskWriter::size_of_task(std::size_t task) const noexcept {
+  return static_cast<std::uint64_t>(many_.sizes != nullptr ? many_.sizes[task]
+                                                           : many_.size);
+}
+
+void TaskWriter::write(Ring& ring, const Place& place, std::uint32_t count,
+                       std::optional<std::uint64_t> after) {
+  if (is_plain_)
+    write_plain(ring, place, count, after);
+  else
+    write_tiles(ring, place, count, after);
+}
+
+void TaskWriter::write_plain(Ring& ring, const Place& place,
+                             std::uint32_t count,
+                             std::optional<std::uint64_t> after) {
+  // Copies, because the compiler must assume that a store to the ring changes
+  // everything else.
+  const Column out = columns_[0];
+  const Column a = columns_[1];
+  const Column b = columns_[2];
+  const Column c = columns_[3];
+  abi::Payload payload = model_;
+  const std::size_t first = task_;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    payload.args[0] = out.at(first + i);
+    payload.args[1] = a.at(first + i);
+    payload.args[2] = b.at(first + i);
+    payload.args[3] = c.at(first + i);
+    write_task(ring, place, place.first + i, after, payload);
+  }
+  task_ += count;
+}
+
+void TaskWriter::write_tiles(Ring& ring, const Place& place,
+                             std::uint32_t count,
+                             std::optional<std::uint64_t> after) {
+  const bool in_block = (model_.flags & abi::kArgsInBlock) != 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    while (offset_ == size_of_task(task_)) {
+      ++task_;
+      offset_ = 0;
+    }
+    const std::uint64_t position = place.first + i;
+    abi::Payload payload = model_;
+    u64* args = in_block ? ring.arg_block(position).args : payload.args;
+    for (std::uint32_t k = 0; k < arg_count_; ++k)
+      args[k] = columns_[k].at(task_) +
+                (k < buffers_ ? offset_ * elem_bytes_ : 0);
+    payload.count = static_cast<std::uint32_t>(
+        std::min(tile_, size_of_task(task_) - offset_));
+    write_task(ring, place, position, after, payload);
+    offset_ += payload.count;
+  }
+}
+
+}  // namespace gpuos

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "backend.h"
+#include "call.h"
+
+namespace gpuos {
+
+/// What the descriptors of a call have in common. The rest is up to the tile.
+abi::Payload payload_of(const Call& call, std::uint32_t count);
+
+/// Completes `payload` for its place and writes it.
+inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
+                       std::optional<std::uint64_t> after,
+                       abi::Payload& payload) {
+  payload.batch_offset =
+      static_cast<std::uint16_t>(position - place.batch_begin);
+  payload.batch_size = static_cast<std::uint16_t>(place.batch_size);
+  if (after) {
+    payload.flags |= abi::kWaits;
+    payload.wait_distance = static_cast<std::uint16_t>(position - *after);
+  }
+  ring.write(position, payload);
+}
+
+/// Writes the descriptors of many tasks, some at a time.
+class TaskWriter {
+ public:
+  /// Tasks of more than `tile` elements become several descriptors.
+  TaskWriter(const Call& call, const ManyTasks& many, std::uint64_t tile);
+
+  /// How many descriptors all tasks need.
+  std::uint64_t descriptors() const noexcept { return descriptors_; }
+  /// Writes the next `count` of them.
+  void write(Ring& ring, const Place& place, std::uint32_t count,
+             std::optional<std::uint64_t> after);
+
+ private:
+  void write_plain(Ring& ring, const Place& place, std::uint32_t count,
+                   std::optional<std::uint64_t> after);
+  void write_tiles(Ring& ring, const Place& place, std::uint32_t count,
+                   std::optional<std::uint64_t> after);
+  std::uint64_t size_of_task(std::size_t task) const noexcept;
+
+  const ManyTasks& many_;
+  std::uint64_t tile_;
+  std::uint64_t elem_bytes_;
+  std::uint32_t buffers_;
+  std::uint32_t arg_count_;
+  abi::Payload model_;
+  // Every argument, scalars as columns that do not move.
+  std::array<Column, abi::kMaxArgs> columns_;
+  bool is_plain_;  // one descriptor a task, all of one size, arguments inline
+  std::uint64_t descriptors_;
+  std::size_t task_ = 0;      // next task
+  std::uint64_t offset_ = 0;  // elements of it that are written
+};
+
+}  // namespace gpuos
