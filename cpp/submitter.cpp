@@ -201,7 +201,8 @@ bool Submitter::wait(const BatchRef& batch, Deadline deadline) {
   const Ring& ring = *rings_[batch.ring];
   for (std::uint64_t turn = 0; !ring.is_done(batch.begin); ++turn) {
     backend_.check_alive();
-    if (std::chrono::steady_clock::now() >= deadline)
+    // A look at the clock costs as much as several at the ring.
+    if (turn % 16 == 0 && std::chrono::steady_clock::now() >= deadline)
       return ring.is_done(batch.begin);
     backend_.pause(batch, turn, deadline);
   }

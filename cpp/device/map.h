@@ -51,7 +51,7 @@ GPUOS_DEVICE inline void map_packs(T* out, u32 packs, u32& i, Lane lane, F f,
 // out[i] = f(x) with x[k] = in_k[i]. Buffers may be the same or disjoint.
 // kMaxUnroll: 1 for a costly `f`, whose copies would cost registers and the
 // time to compile them and hide no more latency.
-template <typename T, u32 kMaxUnroll = 4, typename F, typename... In>
+template <typename T, u32 kMaxUnroll = 2, typename F, typename... In>
 GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
                              const In*... in) {
   const u64 bits = (reinterpret_cast<u64>(out) | ... |

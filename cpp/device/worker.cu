@@ -18,6 +18,9 @@ constexpr u32 kParkLane = 4;
 constexpr u32 kTicketLane = 5;
 // Polls between two looks at the clock.
 constexpr u32 kClockPolls = 8;
+// How many workers poll as fast as they can, and the others' pause.
+constexpr u32 kNearTurns = 64;
+constexpr u32 kFarPollNs = 500;
 
 // Shared memory of a worker.
 struct Work {
@@ -157,7 +160,13 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
     const bool there =
         __all_sync(kAllLanes, lane >= kChunkLanes || chunk.words[3] == tag);
     if (__any_sync(kAllLanes, leave)) return false;
-    if (!there) continue;
+    if (!there) {
+      // Positions are filled in order. A worker whose turn is far off polls
+      // less often, so that the polls of the next ones find the bus free.
+      const u64 ticket = __shfl_sync(kAllLanes, value, kTicketLane);
+      if (position + gridDim.x >= ticket + kNearTurns) __nanosleep(kFarPollNs);
+      continue;
+    }
     if (lane < kChunkLanes) store_chunk(work, lane, chunk);
     if (lane == 0) {
       const u32 flags = chunk.words[0] >> 16;
