@@ -1,0 +1,166 @@
+"""What the measurements of one run share."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import gpuos
+from gpuos import _bench
+from gpuos.bench.row import Series, Unavailable, check_right, median
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SETS = 256
+WAIT_S = 20.0
+
+
+@dataclass
+class Sizes:
+    """How much is measured."""
+
+    bulk_tasks: int = 262_144
+    burst_tasks: int = 16_384
+    reps: int = 7
+    round_trips: int = 4000
+    launches: int = 4096
+    graph_nodes: int = 1024
+    swaps: int = 200
+    swapped_tasks: int = 10_000_000
+    defines: int = 20
+    flushes: int = 500
+    idle_s: float = 3.0
+    large_elems: int = 64 << 20
+    submits: int = 4096
+    pairs: int = 200
+    pauses: int = 60
+    idle_syncs: int = 50
+    saturated_syncs: int = 15
+    scaling_elems: tuple[int, ...] = (64, 256, 1024, 4096, 16384, 65536)
+    scaling_tasks: tuple[int, ...] = (
+        1,
+        4,
+        16,
+        64,
+        256,
+        1024,
+        4096,
+        16384,
+        65536,
+    )
+
+    def quick(self) -> Sizes:
+        """Return sizes for a run of half a minute."""
+        return Sizes(
+            bulk_tasks=min(self.bulk_tasks, 65_536),
+            burst_tasks=self.burst_tasks,
+            reps=3,
+            round_trips=min(self.round_trips, 1000),
+            launches=1024,
+            graph_nodes=256,
+            swaps=min(self.swaps, 40),
+            swapped_tasks=min(self.swapped_tasks, 2_000_000),
+            defines=5,
+            flushes=100,
+            idle_s=0.5,
+            large_elems=self.large_elems,
+            submits=1024,
+            pairs=50,
+            pauses=20,
+            idle_syncs=10,
+            saturated_syncs=3,
+            scaling_elems=self.scaling_elems[::2],
+            scaling_tasks=self.scaling_tasks[::2],
+        )
+
+
+def host_sizes() -> Sizes:
+    """Return sizes for processors."""
+    return Sizes(
+        bulk_tasks=16_384,
+        reps=5,
+        round_trips=2000,
+        swaps=20,
+        swapped_tasks=1_000_000,
+        defines=10,
+        large_elems=16 << 20,
+        scaling_elems=(64, 256, 1024, 4096),
+        scaling_tasks=(1, 4, 16, 64, 256, 1024, 4096),
+    )
+
+
+@dataclass
+class Context:
+    """Where and how much to measure, and what rows leave for the plot."""
+
+    backend: str
+    device: int
+    sizes: Sizes
+    why_no_cuda: str = ""
+    series: dict[str, Series] = field(default_factory=dict)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the runtimes of this run use a GPU."""
+        return self.backend == "cuda"
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The residencies worth comparing; processors have one."""
+        return ("resident", "burst", "auto") if self.is_cuda else ("resident",)
+
+    def need_cuda(self) -> None:
+        """Raise unless there is a GPU."""
+        if not self.is_cuda:
+            raise Unavailable(self.why_no_cuda or "needs the cuda backend")
+
+    @contextlib.contextmanager
+    def rig(
+        self, residency: str, elems: int = 4096, sets: int = SETS
+    ) -> Iterator[_bench.Rig]:
+        """Make a runtime with buffers; closed at the end of the block."""
+        made = _bench.Rig(
+            sets,
+            elems,
+            backend=self.backend,
+            device=self.device,
+            residency=residency,
+        )
+        try:
+            yield made
+        finally:
+            made.close()
+
+    @contextlib.contextmanager
+    def runtime(self, residency: str) -> Iterator[gpuos.Runtime]:
+        """Make a runtime of the public kind; closed at the end."""
+        with gpuos.Runtime(self.backend, self.device, residency) as rt:
+            yield rt
+
+    def peers(self) -> _bench.Device:
+        """Return launches and graphs on the same device."""
+        self.need_cuda()
+        return _bench.Device(self.device)
+
+    def checked_bulk(
+        self, rig: _bench.Rig, tasks: int, elems: int, calls: int = 1
+    ) -> float:
+        """Return nanoseconds an add, after the results were checked."""
+        rig.poison()
+        rig.bulk_ns(tasks, elems, 1, 0)
+        check_right(rig.count_wrong(tasks, elems), f"add of {elems}")
+        return median(rig.bulk_ns(tasks, elems, calls, self.sizes.reps))
+
+
+def seconds_of(once: Callable[[], object], reps: int) -> float:
+    """Return the median time of `once`, which waits for its work."""
+    once()
+    times = []
+    for _ in range(reps):
+        start = time.perf_counter()
+        once()
+        times.append(time.perf_counter() - start)
+    return median(times)

@@ -1,0 +1,111 @@
+"""What a task costs when Python submits it."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import gpuos
+from gpuos.bench.context import SETS, WAIT_S, seconds_of
+from gpuos.bench.peers import MICRO, add_python_peers
+from gpuos.bench.row import check_right, median
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from gpuos.bench.context import Context
+    from gpuos.bench.row import Row
+
+ELEMS = 1024
+NANO = 1e9
+
+
+def run_submit(context: Context, row: Row) -> None:
+    """Fill the row of submit() with three arrays."""
+    count = context.sizes.submits
+    rng = np.random.default_rng(3)
+    for mode in context.modes:
+        with context.runtime(mode) as rt:
+            source = rng.random((2, ELEMS), dtype=np.float32)
+            a, b = (rt.array(part) for part in source)
+            outs = [rt.zeros(ELEMS) for _ in range(SETS)]
+            triples = [(a, b, outs[i % SETS]) for i in range(count)]
+            rt.synchronize(WAIT_S)
+            times = []
+            returned = []
+            for _ in range(context.sizes.reps + 1):
+                submit = rt.submit
+                start = time.perf_counter()
+                for x, y, out in triples:
+                    submit("add", x, y, out=out)
+                returned.append(time.perf_counter() - start)
+                rt.synchronize(WAIT_S)
+                times.append(time.perf_counter() - start)
+            expected = source[0] + source[1]
+            wrong = sum(
+                int((out.numpy() != expected).sum()) for out in outs[:count]
+            )
+        check_right(wrong, f"submit, {mode}")
+        row.also[mode] = row.value = MICRO * median(times[1:]) / count
+        row.also[f"{mode}, until it returns"] = (
+            MICRO * median(returned[1:]) / count
+        )
+    row.note = f"{context.modes[-1]}, the last result awaited"
+    add_python_peers(context, row, ELEMS, 1.0)
+
+
+def run_submit_many(context: Context, row: Row) -> None:
+    """Fill the row of submit_many() with arrays of addresses."""
+    tasks = min(context.sizes.bulk_tasks, 65_536)
+    rng = np.random.default_rng(4)
+    step = np.uint64(4 * ELEMS)
+    for mode in context.modes:
+        with context.runtime(mode) as rt:
+            source = rng.random((2, SETS, ELEMS), dtype=np.float32)
+            arrays = [rt.array(part) for part in source]
+            arrays.append(rt.zeros((SETS, ELEMS)))
+            places = np.arange(tasks, dtype=np.uint64) % np.uint64(SETS) * step
+            columns = [places + np.uint64(a.ptr) for a in arrays]
+
+            once = partial(_submit_and_wait, rt, columns)
+            value = NANO * seconds_of(once, context.sizes.reps) / tasks
+            wrong = int((arrays[2].numpy() != source[0] + source[1]).sum())
+        check_right(wrong, f"submit_many, {mode}")
+        row.also[mode] = row.value = value
+    row.note = f"{context.modes[-1]}, {tasks} tasks, awaited"
+
+
+def _submit_and_wait(
+    rt: gpuos.Runtime, columns: list[npt.NDArray[np.uint64]]
+) -> None:
+    ticket = rt.submit_many("add", *columns, sizes=ELEMS, dtype="float32")
+    rt.wait(ticket, WAIT_S)
+
+
+def run_host(context: Context, row: Row) -> None:
+    """Fill the row of the host backend against a loop of numpy.add()."""
+    tasks, elems = context.sizes.burst_tasks, 64
+    rng = np.random.default_rng(5)
+    a, b = rng.random((2, tasks, elems), dtype=np.float32)
+    c = np.full((tasks, elems), np.nan, np.float32)
+    with gpuos.Runtime("host") as rt:
+        ours = seconds_of(
+            lambda: rt.wait(rt.submit_many("add", a, b, c), WAIT_S),
+            context.sizes.reps,
+        )
+        workers = rt.stats()["workers"]
+    check_right(int((c != a + b).sum()), "submit_many on the host")
+    rows = list(zip(a, b, c, strict=True))
+
+    def loop() -> None:
+        for x, y, out in rows:
+            np.add(x, y, out=out)
+
+    theirs = seconds_of(loop, context.sizes.reps)
+    row.value = theirs / ours
+    row.also["submit_many ns"] = NANO * ours / tasks
+    row.peers["numpy.add ns"] = NANO * theirs / tasks
+    row.note = f"{workers} workers"

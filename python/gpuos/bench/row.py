@@ -1,0 +1,147 @@
+"""What a benchmark measures: rows of a table and lines of a plot."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from gpuos.bench.context import Context
+
+
+class Unavailable(Exception):
+    """Something that a row needs is not on this machine."""
+
+
+@dataclass
+class Row:
+    """One figure.
+
+    Parameters
+    ----------
+    name, unit : str
+        What is measured, and in what.
+    asked : float or None
+        What it should be at most, or at least if `more_is_better`.
+    peers, also : dict
+        The same measured otherwise, or why it was not; in `unit` unless the
+        name says another.
+    """
+
+    name: str
+    unit: str
+    asked: float | None = None
+    more_is_better: bool = False
+    on_host: bool = False
+    value: float | None = None
+    peers: dict[str, float | str] = field(default_factory=dict)
+    also: dict[str, float | str] = field(default_factory=dict)
+    note: str = ""
+    error: str = ""
+    is_unavailable: bool = False
+    is_judged: bool = True
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether the figure is as asked; None if that cannot be said."""
+        if self.value is None or self.asked is None or not self.is_judged:
+            return None
+        if self.more_is_better:
+            return self.value >= self.asked
+        return self.value <= self.asked
+
+    def peer(self, name: str, measure: Callable[[], float]) -> None:
+        """Measure a peer, or say why it could not be measured."""
+        self.peers[name] = attempt(measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the JSON file holds."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "unit": self.unit,
+            "asked": self.asked,
+            "more_is_better": self.more_is_better,
+            "ok": self.ok,
+            "peers": self.peers,
+            "also": self.also,
+            "note": self.note,
+            "error": self.error,
+        }
+
+
+@dataclass
+class Measure:
+    """Rows that are measured together by `run(context, *rows)`."""
+
+    name: str
+    rows: list[Row]
+    run: Callable[..., None]
+
+
+@dataclass
+class Series:
+    """Lines of a plot over the same x."""
+
+    x_name: str
+    y_name: str
+    x: list[int]
+    lines: dict[str, list[float | None]] = field(default_factory=dict)
+
+
+def attempt(measure: Callable[[], float]) -> float | str:
+    """Return what `measure` returns, or the text of its error."""
+    try:
+        return measure()
+    except Exception as error:  # noqa: BLE001 (a peer must not end the run)
+        return reason_of(error)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return one line that says what went wrong."""
+    if isinstance(error, Unavailable):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed"
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}"
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the middle one."""
+    return statistics.median(values)
+
+
+def quantile(values: Sequence[float], part: float) -> float:
+    """Return the value that `part` of all are at most."""
+    ordered = sorted(values)
+    return ordered[round(part * (len(ordered) - 1))]
+
+
+def check_right(wrong: int, what: str) -> None:
+    """Raise unless every element was right."""
+    if wrong:
+        message = f"{what}: expected 0 wrong elements, came {wrong}"
+        raise ValueError(message)
+
+
+def fail_rows(rows: Sequence[Row], error: BaseException) -> None:
+    """Write down why the rows without a value have none."""
+    for row in rows:
+        if row.value is None and not row.error:
+            row.error = reason_of(error)
+            row.is_unavailable = isinstance(
+                error, (Unavailable, ModuleNotFoundError)
+            )
+
+
+def run_measure(context: Context, measure: Measure) -> None:
+    """Fill the rows of one measurement; never raises but for Ctrl-C."""
+    try:
+        measure.run(context, *measure.rows)
+    except Exception as error:  # noqa: BLE001 (the next row goes on)
+        fail_rows(measure.rows, error)

@@ -1,0 +1,49 @@
+"""Operators that are defined and replaced while tasks flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpuos.bench.row import check_right, median
+
+if TYPE_CHECKING:
+    from gpuos.bench.context import Context
+    from gpuos.bench.row import Row
+
+MILLION = 1e6
+
+
+def run_swaps(context: Context, middle: Row, worst: Row, lost: Row) -> None:
+    """Fill the rows of 200 swaps under load."""
+    sizes = context.sizes
+    with context.rig("resident") as rig:
+        report = rig.swap_under_load(sizes.swaps, sizes.swapped_tasks)
+        stats = rig.stats()
+    lost.note = (
+        f"of {report['tasks'] / MILLION:.1f} million tasks, "
+        f"{len(report['pause_us'])} swaps, {report['seconds']:.1f} s"
+    )
+    lost.also["wrong elements"] = report["wrong"]
+    done = len(report["pause_us"]), report["tasks"]
+    if done < (sizes.swaps, sizes.swapped_tasks):
+        message = (
+            f"expected {sizes.swaps} swaps and {sizes.swapped_tasks} tasks, "
+            f"came {done[0]} and {done[1]}"
+        )
+        raise ValueError(message)
+    lost.value = report["lost"]
+    check_right(report["wrong"], "counts of the tasks")
+    middle.value = median(report["pause_us"])
+    worst.value = max(report["pause_us"])
+    middle.also["replace, ms"] = median(report["swap_ms"])
+    middle.also["parks"] = stats["parks"]
+
+
+def run_define(context: Context, cold: Row, again: Row) -> None:
+    """Fill the rows of a new operator and its first result."""
+    with context.rig("auto") as rig:
+        times = rig.define_ms(context.sizes.defines)
+    check_right(times["wrong"], "defined operators")
+    for row, name in ((cold, "cold_ms"), (again, "again_ms")):
+        row.value = median(times[name])
+        row.also["worst"] = max(times[name])
