@@ -70,6 +70,8 @@ class Backend {
   /// Which ring a submission goes to. Throws: InvalidArgument for a stream
   /// that the backend cannot serve.
   virtual Route route(const Stream& stream) = 0;
+  /// Whether workers can read and write at this address.
+  virtual bool can_reach(std::uint64_t) { return true; }
   /// How tasks of `route` come after `earlier`; launches or records events
   /// where that is needed.
   virtual Order order(const Route& route,

@@ -15,8 +15,8 @@ std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Tiles begin where vector loads of any dtype stay aligned.
-constexpr std::uint64_t kTileGranule = 1024;
+/// Tiles begin at full cache lines of every dtype.
+constexpr std::uint64_t kTileGranule = 128;
 
 std::uint64_t tile_of(const Backend& backend, const Call& call,
                       std::uint32_t max_tiles) {
@@ -24,6 +24,12 @@ std::uint64_t tile_of(const Backend& backend, const Call& call,
   std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
   elems = std::max(elems, ceil_div(call.count, max_tiles));
   return ceil_div(elems, kTileGranule) * kTileGranule;
+}
+
+/// Written under the submit lock, read without it.
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + by,
+                std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -37,7 +43,7 @@ Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
   for (const Ring* ring : backend.rings()) rings_.push_back(ring);
 }
 
-Ticket Submitter::submit(const Call& call, const Stream& stream) {
+Ticket Submitter::submit(Call call, const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
   const std::uint64_t tile = tile_of(backend_, call, rings_[0]->max_batch());
   const auto tiles = static_cast<std::uint32_t>(ceil_div(call.count, tile));
@@ -62,13 +68,13 @@ Ticket Submitter::submit(const Call& call, const Stream& stream) {
   }
   if (call.op->is_traced)
     backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
-  tasks_.fetch_add(tiles, std::memory_order_relaxed);
-  batches_.fetch_add(1, std::memory_order_relaxed);
+  count(tasks_, tiles);
+  count(batches_, 1);
   backend_.publish(plan.route, place, tiles);
   return {place.batch_begin, place.first + tiles, plan.route.ring, runtime_id_};
 }
 
-Ticket Submitter::submit_many(const Call& call, const ManyTasks& many,
+Ticket Submitter::submit_many(Call call, const ManyTasks& many,
                               const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
   const std::uint32_t max_batch = rings_[0]->max_batch();
@@ -82,13 +88,14 @@ Ticket Submitter::submit_many(const Call& call, const ManyTasks& many,
   Place place = acquire(lock, call, stream, tasks, plan);
   const Ticket ticket{place.batch_begin, place.first + left, plan.route.ring,
                       runtime_id_};
+  writer.use_slot(call.slot);
   Ring& ring = *backend_.rings()[plan.route.ring];
   for (;;) {
     writer.write(ring, place, tasks, plan.after);
     if (call.op->is_traced)
       backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
-    tasks_.fetch_add(tasks, std::memory_order_relaxed);
-    batches_.fetch_add(1, std::memory_order_relaxed);
+    count(tasks_, tasks);
+    count(batches_, 1);
     backend_.publish(plan.route, place, tasks);
     left -= tasks;
     if (left == 0) break;
@@ -118,7 +125,7 @@ Place Submitter::acquire_next(const Call& call, std::uint32_t tasks,
   return *place;
 }
 
-Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
+Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
                          const Stream& stream, std::uint32_t tasks,
                          Plan& plan) {
   std::optional<Deadline> deadline;
@@ -130,7 +137,10 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
     lock.lock();
     if (is_closed_)
       throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
+    // A slot that was read before the lock may be dropped by now.
+    call.slot = slot_for(*call.op, call.dtype);
     plan = Plan{backend_.route(stream), std::nullopt};
+    check_memory(call);
     hazards_.prune(rings_);
     const auto conflicts = hazards_.find(call.access_view());
     if (conflicts.count != 0) {
@@ -154,10 +164,19 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, const Call& call,
       hazards_.add(call.access_view(), {plan.route.ring, place->batch_begin,
                                         plan.route.stream});
       if (conflicts.count != 0)
-        ordered_.fetch_add(1, std::memory_order_relaxed);
+        count(ordered_, 1);
       return *place;
     }
     wait_for(oldest_of(plan.route.ring));
+  }
+}
+
+void Submitter::check_memory(const Call& call) {
+  for (const Access& access : call.access_view()) {
+    if (backend_.can_reach(access.low)) continue;
+    throw InvalidArgument(concat(
+        call.op->name, ": expected memory of the device, got the address ",
+        access.low, "; copy it there with allocate() and copy_to_device()"));
   }
 }
 

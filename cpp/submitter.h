@@ -21,9 +21,8 @@ class Submitter {
   Submitter(Backend& backend, std::mutex& submit_mutex,
             const RuntimeOptions& options, std::uint32_t runtime_id);
 
-  Ticket submit(const Call& call, const Stream& stream);
-  Ticket submit_many(const Call& call, const ManyTasks& many,
-                     const Stream& stream);
+  Ticket submit(Call call, const Stream& stream);
+  Ticket submit_many(Call call, const ManyTasks& many, const Stream& stream);
 
   void flush(const Stream* only);
   /// The newest position of each ring.
@@ -55,11 +54,13 @@ class Submitter {
 
   /// Order and room for `tasks` tasks of `call`. Takes the lock and keeps it,
   /// but not while it waits. Throws: Timeout, QueueClosed, TaskError.
-  Place acquire(std::unique_lock<std::mutex>& lock, const Call& call,
+  Place acquire(std::unique_lock<std::mutex>& lock, Call& call,
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
   /// Room for the next tasks of the same submission. The lock stays, also while
   /// it waits: the tasks of one submission have positions in a row.
   Place acquire_next(const Call& call, std::uint32_t tasks, const Plan& plan);
+  /// Throws: InvalidArgument.
+  void check_memory(const Call& call);
   /// The batch that a task ordered so must name. False: no room for a join.
   bool join(const Order& order, Plan& plan);
   void wait_unlocked(std::unique_lock<std::mutex>& lock, const Call& call,

@@ -15,6 +15,11 @@ constexpr microseconds kActiveTick{50};
 /// How soon a fault is seen while tasks are pending.
 constexpr microseconds kPendingTick{1000};
 
+/// A producer that published while the workers left may not have seen it, nor we
+/// what it published. Both stores arrive within microseconds; this is how long
+/// we go on looking before we sleep.
+constexpr microseconds kAwakeAfter{1000};
+
 double us_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(
              std::chrono::steady_clock::now() - start)
@@ -48,6 +53,7 @@ std::optional<microseconds> CudaBackend::tick() {
   if (!lock || is_resident_.load() || device_->bursts.is_open())
     return kActiveTick;
   for (Ring* ring : rings_) ring->advance();
+  if (Clock::now() < awake_until_) return kActiveTick;
   if (is_pending(*rings_[0]) || is_pending(*rings_[1])) return kPendingTick;
   return std::nullopt;
 }
@@ -57,9 +63,10 @@ void CudaBackend::look_after_residency() {
     head_at_tick_ = rings_[kResidentRing]->head();
     return;
   }
-  is_resident_.store(false, std::memory_order_relaxed);
-  // With the fence in publish().
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (is_resident_.load()) {
+    is_resident_.store(false);
+    awake_until_ = Clock::now() + kAwakeAfter;
+  }
   if (device_->modules.has_dropped()) device_->modules.unload_dropped();
   if (has_resident_work()) launch_residency();
 }
@@ -143,6 +150,7 @@ void CudaBackend::park() {
     health_.check();
   }
   is_resident_.store(false);
+  awake_until_ = Clock::now() + kAwakeAfter;
   parks_.fetch_add(1);
 }
 

@@ -9,6 +9,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "jit/operator_compiler.h"
 
 namespace gpuos::cu {
 namespace {
@@ -76,6 +77,7 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
         return std::make_unique<DeviceSide>(context_, options);
       }()),
       rings_{&device_->resident_ring, &device_->burst_ring},
+      addresses_(context_),
       policy_(options.linger),
       watchdog_(rings_, options.watchdog) {
   const ContextScope scope(context_);
@@ -94,6 +96,15 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
         GPUOS_CUDA_CHECK(driver().cuThreadExchangeStreamCaptureMode(&mode));
       },
       [this] { return tick(); });
+  // Opening NVRTC and its first compile take 0.1 to 0.3 s that the first
+  // define() need not wait for.
+  warm_up_ = std::thread([arch = context_.compute_capability()] {
+    try {
+      jit::prepare_compiler(arch);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+      // define() will say what is missing.
+    }
+  });
 }
 
 CudaBackend::~CudaBackend() {
@@ -180,9 +191,8 @@ void CudaBackend::publish(const Route& route, const Place&, std::uint32_t) {
     if (was_open && device_->bursts.is_open()) control_->notify();
     return;
   }
-  // With the fence in look_after_residency(): either we see that the workers
-  // have left or the control thread sees what we published.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // No fence: should we still read `true` after the workers left, the control
+  // thread looks once more before it sleeps. See kAwakeAfter.
   if (!is_resident_.load(std::memory_order_relaxed)) control_->notify();
 }
 
@@ -349,6 +359,7 @@ void CudaBackend::stop() {
     }
   }
   control_->stop();
+  warm_up_.join();
   if (failure) std::rethrow_exception(failure);
 }
 

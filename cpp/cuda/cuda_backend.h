@@ -5,8 +5,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "backend.h"
+#include "cuda/address_cache.h"
 #include "cuda/bursts.h"
 #include "cuda/context.h"
 #include "cuda/control_thread.h"
@@ -50,6 +52,9 @@ class CudaBackend final : public Backend {
   std::span<Ring* const> rings() noexcept override { return rings_; }
 
   Route route(const gpuos::Stream& stream) override;
+  bool can_reach(std::uint64_t address) override {
+    return addresses_.is_device_memory(address);
+  }
   Order order(const Route& route, std::span<const BatchRef> earlier) override;
   std::optional<Place> reserve(const Route& route,
                                std::uint32_t tasks) override;
@@ -104,6 +109,7 @@ class CudaBackend final : public Backend {
   Context context_;
   std::unique_ptr<DeviceSide> device_;
   std::array<Ring*, 2> rings_;
+  AddressCache addresses_;
   StayPolicy policy_;
   Watchdog watchdog_;
   Health health_;
@@ -112,10 +118,12 @@ class CudaBackend final : public Backend {
   std::atomic<bool> stays_{false};        // auto: the policy wants workers
   std::uint64_t head_at_tick_ = 0;        // control thread
   bool stay_was_served_ = false;          // control thread
+  Clock::time_point awake_until_{};       // control thread
   Clock::time_point next_fault_check_{};  // control thread
   std::atomic<std::uint64_t> parks_{0};
   std::atomic<double> last_pause_us_{0};
   std::atomic<double> last_compile_ms_{0};
+  std::thread warm_up_;
   bool is_stopped_ = false;
   std::unique_ptr<ControlThread> control_;
 };

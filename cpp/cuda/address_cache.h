@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cuda/context.h"
+
+namespace gpuos::cu {
+
+/// Remembers which addresses are device memory: a task with a host pointer
+/// would kill the context, and asking the driver each time costs more than a
+/// task does.
+///
+/// Threads: the submit lock.
+class AddressCache {
+ public:
+  explicit AddressCache(const Context& context) : context_(context) {}
+
+  bool is_device_memory(std::uint64_t address) {
+    const std::uint64_t page = address >> kPageBits;
+    if (pages_[page % kEntries] == page) return true;
+    if (!ask(address)) return false;
+    pages_[page % kEntries] = page;
+    return true;
+  }
+
+ private:
+  // Device memory is mapped in pieces of 2 MiB.
+  static constexpr unsigned kPageBits = 21;
+  static constexpr std::size_t kEntries = 4096;
+
+  bool ask(std::uint64_t address) const;
+
+  const Context& context_;
+  std::array<std::uint64_t, kEntries> pages_{};
+};
+
+}  // namespace gpuos::cu
