@@ -70,19 +70,19 @@ def make_context(
     backend: str, device: int, *, quick: bool
 ) -> tuple[Context, dict[str, Any]]:
     """Return the context of a run and the statistics of its runtime."""
-    why = ""
-    if backend == "auto":
-        # "auto" alone would not say why there is no GPU.
-        try:
-            with gpuos.Runtime("cuda", device) as rt:
-                return _context_of(rt, device, "", quick=quick)
-        except gpuos.Error as error:
-            why = f"no GPU: {error}"
-            backend = "host"
-    elif backend == "host":
-        why = "needs the cuda backend"
     with gpuos.Runtime(backend, device) as rt:
+        why = "needs the cuda backend"
+        if backend == "auto" and rt.backend == "host":
+            why = _why_no_cuda(device)
         return _context_of(rt, device, why, quick=quick)
+
+
+def _why_no_cuda(device: int) -> str:
+    try:
+        gpuos.Runtime("cuda", device).close()
+    except gpuos.Error as error:
+        return f"no GPU: {error}"
+    return "GPUOS_BACKEND asks for the host"
 
 
 def _context_of(

@@ -28,14 +28,14 @@ def add_launch_peers(
         return
     sizes = context.sizes
     device = context.peers()
-    rig.poison()
-    row.peer(
-        "launch",
-        lambda: median(
-            device.launch_ns(rig, sizes.launches, elems, sizes.reps)
-        ),
-    )
-    check_right(rig.count_wrong(sizes.launches, elems), "launch")
+
+    def launch() -> float:
+        rig.poison()
+        times = device.launch_ns(rig, sizes.launches, elems, sizes.reps)
+        check_right(rig.count_wrong(sizes.launches, elems), "launch")
+        return median(times)
+
+    row.peer("launch", launch)
     for name, is_parallel in (("graph chain", False), ("graph parallel", True)):
         row.peer(
             name,
@@ -147,9 +147,8 @@ def run_scaling(context: Context, row: Row) -> None:
     largest = max(1024, *elems.x)
     many = min(sizes.bulk_tasks, 65_536)
 
-    def add(series: Series, name: str, value: float | str) -> None:
-        number = None if isinstance(value, str) else value
-        series.lines.setdefault(name, []).append(number)
+    def add(series: Series, name: str, value: float) -> None:
+        series.lines.setdefault(name, []).append(value)
 
     for mode in context.modes:
         if mode == "auto":
@@ -160,24 +159,38 @@ def run_scaling(context: Context, row: Row) -> None:
             for k in tasks.x:
                 calls = rig.bulk_ns(k, 1024, 1, max(sizes.reps, 2048 // k))
                 add(tasks, mode, median(calls))
-    row.value = float(len(elems.x) + len(tasks.x))
-    if not context.is_cuda:
-        return
+    if context.is_cuda:
+        with context.rig("burst", largest) as rig:
+            _add_peer_lines(context, rig, elems, tasks)
+    row.value = sum(
+        value is not None
+        for series in (elems, tasks)
+        for values in series.lines.values()
+        for value in values
+    )
+
+
+def _add_peer_lines(
+    context: Context, rig: _bench.Rig, elems: Series, tasks: Series
+) -> None:
+    sizes = context.sizes
     device = context.peers()
-    nodes = sizes.graph_nodes
-    reps = sizes.reps
-    with context.rig("burst", largest) as rig:
-        for n in elems.x:
-            launched = device.launch_ns(rig, sizes.launches, n, reps)
-            add(elems, "launch", median(launched))
-            graph = device.graph_ns(rig, nodes, n, True, 4, reps)
-            add(elems, "graph", median(graph))
-        for k in tasks.x:
-            count = max(reps, 256 // k)
-            if k > sizes.launches:
-                add(tasks, "launch", "too many")
-                add(tasks, "graph", "too many")
-                continue
-            add(tasks, "launch", median(device.launch_ns(rig, k, 1024, count)))
-            graph = device.graph_ns(rig, k, 1024, True, 1, count)
-            add(tasks, "graph", median(graph))
+
+    def add(series: Series, count: int, nodes: int, n: int, reps: int) -> None:
+        def launch() -> float:
+            return median(device.launch_ns(rig, count, n, reps))
+
+        def graph() -> float:
+            return median(device.graph_ns(rig, nodes, n, True, 1, reps))
+
+        for name, measure in (("launch", launch), ("graph", graph)):
+            value = attempt(measure)
+            number = value if isinstance(value, float) else None
+            series.lines.setdefault(name, []).append(number)
+
+    for n in elems.x:
+        add(elems, sizes.launches, sizes.graph_nodes, n, sizes.reps)
+    for k in tasks.x:
+        # The lines end where one more point would take seconds.
+        if k <= sizes.launches:
+            add(tasks, k, k, 1024, max(sizes.reps, 256 // k))
