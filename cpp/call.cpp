@@ -21,23 +21,6 @@ std::string label(std::size_t index) {
   return index == 0 ? "out" : concat("input ", index - 1);
 }
 
-std::uint32_t slot_for(const OperatorRecord& op, DType dtype) {
-  // Pairs with the stores in OperatorRegistry; a slot is dropped only after
-  // the submit lock was taken behind them.
-  const std::int32_t slot =
-      op.slots[static_cast<std::size_t>(dtype)].load(std::memory_order_acquire);
-  if (slot >= 0) return static_cast<std::uint32_t>(slot);
-  if (!op.is_defined.load())
-    refuse(op, "expected a defined operator, but it was undefined");
-  std::string known;
-  for (std::size_t i = 0; i < kDTypeCount; ++i) {
-    if (op.slots[i].load() >= 0)
-      known += concat(known.empty() ? "" : " or ",
-                      name_of(static_cast<DType>(i)));
-  }
-  refuse(op, "expected buffers of ", known, ", got ", name_of(dtype));
-}
-
 void check_inputs(const OperatorRecord& op, std::size_t count) {
   if (op.inputs >= 0 && count != static_cast<std::size_t>(op.inputs))
     refuse(op, "expected ", op.inputs, " inputs, got ", count);
@@ -103,6 +86,22 @@ void check_overlap(const Call& call) {
 }
 
 }  // namespace
+
+std::uint32_t slot_for(const OperatorRecord& op, DType dtype) {
+  // Pairs with the stores in OperatorRegistry.
+  const std::int32_t slot =
+      op.slots[static_cast<std::size_t>(dtype)].load(std::memory_order_acquire);
+  if (slot >= 0) return static_cast<std::uint32_t>(slot);
+  if (!op.is_defined.load())
+    refuse(op, "expected a defined operator, but it was undefined");
+  std::string known;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (op.slots[i].load() >= 0)
+      known += concat(known.empty() ? "" : " or ",
+                      name_of(static_cast<DType>(i)));
+  }
+  refuse(op, "expected buffers of ", known, ", got ", name_of(dtype));
+}
 
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
                const TensorView& out, std::span<const Scalar> params) {

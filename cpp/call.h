@@ -32,6 +32,11 @@ struct Call {
   }
 };
 
+/// Where `op` is loaded for `dtype`. Only under the submit lock does it stay so
+/// until the caller's tasks are queued: see OperatorRegistry::drop().
+/// Throws: InvalidArgument.
+std::uint32_t slot_for(const OperatorRecord& op, DType dtype);
+
 /// Checks everything that a caller can get wrong.
 /// Throws: InvalidArgument `operator: what was expected, what came`.
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,

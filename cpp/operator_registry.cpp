@@ -70,8 +70,11 @@ bool uses_only(const Expression& expression,
 }  // namespace
 
 OperatorRegistry::OperatorRegistry(Backend& backend,
-                                   std::function<Marks()> heads)
-    : backend_(backend), heads_(std::move(heads)) {
+                                   std::function<Marks()> heads,
+                                   std::function<bool(const Marks&)> wait_past)
+    : backend_(backend),
+      heads_(std::move(heads)),
+      wait_past_(std::move(wait_past)) {
   add_builtins();
   for (std::uint32_t slot = abi::kSlots; slot-- > std::size(kBuiltins) * kDTypeCount;)
     free_slots_.push_back(slot);
@@ -105,15 +108,32 @@ void OperatorRegistry::insert(const std::shared_ptr<OperatorRecord>& record) {
 
 OperatorRegistry::Slots OperatorRegistry::take_slots(std::size_t count) {
   collect();
-  const std::lock_guard lock(mutex_);
-  if (free_slots_.size() < count)
-    throw Error(concat("define: expected ", count,
-                       " free slots in the operator table, there are ",
-                       free_slots_.size(), " of ", abi::kSlots));
+  std::unique_lock lock(mutex_);
+  while (free_slots_.size() < count) {
+    lock.unlock();
+    const bool may_have_more = wait_for_slots();
+    lock.lock();
+    if (!may_have_more && free_slots_.size() < count)
+      throw Error(concat("define: expected ", count,
+                         " free slots in the operator table, there are ",
+                         free_slots_.size(), " of ", abi::kSlots));
+  }
   Slots slots(free_slots_.end() - static_cast<std::ptrdiff_t>(count),
               free_slots_.end());
   free_slots_.resize(free_slots_.size() - count);
   return slots;
+}
+
+bool OperatorRegistry::wait_for_slots() {
+  Marks marks;
+  {
+    const std::lock_guard lock(mutex_);
+    if (dropped_.empty()) return false;
+    marks = dropped_.front().marks;
+  }
+  const bool has_more = wait_past_(marks);
+  collect();
+  return has_more;
 }
 
 void OperatorRegistry::drop(Slots slots) {

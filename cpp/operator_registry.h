@@ -21,8 +21,10 @@ class OperatorRegistry {
  public:
   using Marks = std::vector<std::uint64_t>;  // one position a ring
 
-  /// `heads` says, under the submit lock, up to where tasks were submitted.
-  OperatorRegistry(Backend& backend, std::function<Marks()> heads);
+  /// `heads` says, under the submit lock, up to where tasks were submitted;
+  /// `wait_past` waits until the tasks before some marks are done.
+  OperatorRegistry(Backend& backend, std::function<Marks()> heads,
+                   std::function<bool(const Marks&)> wait_past);
 
   std::shared_ptr<OperatorRecord> define(const OperatorDefinition& definition);
   void replace(const std::shared_ptr<OperatorRecord>& record,
@@ -47,6 +49,8 @@ class OperatorRegistry {
   void check_name_is_free(std::string_view name) const;  // mutex_ held
   void insert(const std::shared_ptr<OperatorRecord>& record);
   Slots take_slots(std::size_t count);
+  /// Waits for the slots that were dropped first; false if there are none.
+  bool wait_for_slots();
   void drop(Slots slots);
   void load(const OperatorDefinition& definition, const Expression* expression,
             const Slots& slots);
@@ -55,6 +59,7 @@ class OperatorRegistry {
 
   Backend& backend_;
   std::function<Marks()> heads_;
+  std::function<bool(const Marks&)> wait_past_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<OperatorRecord>, std::less<>> records_;
   Slots free_slots_;

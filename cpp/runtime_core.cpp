@@ -77,7 +77,11 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
     : options(checked(std::move(wanted))),
       backend(make_backend(options, submit_mutex)),
       submitter(*backend, submit_mutex, options, next_runtime_id()),
-      registry(*backend, [this] { return submitter.heads(); }),
+      registry(
+          *backend, [this] { return submitter.heads(); },
+          [this](const OperatorRegistry::Marks& marks) {
+            return wait_past(marks, deadline_after(options.submit_timeout));
+          }),
       generation_(fork_generation()),
       id_(submitter.runtime_id()) {}
 

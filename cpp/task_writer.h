@@ -32,6 +32,10 @@ class TaskWriter {
   /// Tasks of more than `tile` elements become several descriptors.
   TaskWriter(const Call& call, const ManyTasks& many, std::uint64_t tile);
 
+  /// Before the first write: the slot may have changed since the call was made.
+  void use_slot(std::uint32_t slot) noexcept {
+    model_.op = static_cast<std::uint16_t>(slot);
+  }
   /// How many descriptors all tasks need.
   std::uint64_t descriptors() const noexcept { return descriptors_; }
   /// Writes the next `count` of them.

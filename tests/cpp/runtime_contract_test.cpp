@@ -1,0 +1,259 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "contract.h"
+
+namespace gpuos {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RuntimeContract : public Contract {
+ protected:
+  // Values whose results are exact in every dtype.
+  template <typename T>
+  static std::vector<T> numbers(std::size_t count, int seed) {
+    std::vector<T> values(count);
+    for (std::size_t i = 0; i < count; ++i)
+      values[i] = static_cast<T>(1 + (i * 7 + seed) % 13);
+    return values;
+  }
+
+  template <typename T>
+  void check_builtins(std::size_t n, std::size_t offset) {
+    const auto a = numbers<T>(n + offset + 1, 1);
+    const auto b = numbers<T>(n + offset + 1, 5);
+    DeviceArray<T> x(runtime(), a), y(runtime(), b);
+    const auto run = [&](const char* name, int inputs, auto expected) {
+      DeviceArray<T> out(runtime(), n + offset + 1, T{77});
+      std::vector<TensorView> in;
+      if (inputs > 0) in.push_back(x.view(offset, n));
+      if (inputs > 1) in.push_back(y.view(offset, n));
+      std::vector<Scalar> params;
+      if (inputs == 0) params.emplace_back(9);
+      runtime().submit(runtime().find(name), in, out.view(offset, n), params);
+      const auto result = out.read();
+      for (std::size_t i = 0; i < result.size(); ++i) {
+        const bool is_inside = i >= offset && i < offset + n;
+        ASSERT_EQ(result[i], is_inside ? expected(a[i], b[i]) : T{77})
+            << name << " n=" << n << " offset=" << offset << " i=" << i;
+      }
+    };
+    run("add", 2, [](T p, T q) { return p + q; });
+    run("sub", 2, [](T p, T q) { return p - q; });
+    run("mul", 2, [](T p, T q) { return p * q; });
+    run("div", 2, [](T p, T q) { return p / q; });
+    run("copy", 1, [](T p, T) { return p; });
+    run("fill", 0, [](T, T) { return T{9}; });
+  }
+
+  template <typename T>
+  void check_builtins() {
+    for (const std::size_t n : {1, 2, 3, 5, 31, 64, 1000, 4097, 100003}) {
+      for (const std::size_t offset : {0, 1, 3}) check_builtins<T>(n, offset);
+    }
+  }
+};
+
+TEST_P(RuntimeContract, BuiltinsOfFloat32) { check_builtins<float>(); }
+TEST_P(RuntimeContract, BuiltinsOfFloat64) { check_builtins<double>(); }
+TEST_P(RuntimeContract, BuiltinsOfInt32) { check_builtins<std::int32_t>(); }
+TEST_P(RuntimeContract, BuiltinsOfInt64) { check_builtins<std::int64_t>(); }
+
+TEST_P(RuntimeContract, IntegersWrapAndDivideAsNumPyDoes) {
+  constexpr std::int32_t kLow = std::numeric_limits<std::int32_t>::min();
+  DeviceArray<std::int32_t> x(runtime(), {-7, 7, 7, kLow, kLow});
+  DeviceArray<std::int32_t> y(runtime(), {2, -2, 0, -1, 1});
+  DeviceArray<std::int32_t> out(runtime(), 5);
+  runtime().submit("div", {x.view(), y.view()}, out.view());
+  EXPECT_EQ(out.read(), (std::vector<std::int32_t>{-4, -4, 0, kLow, kLow}));
+  runtime().submit("sub", {x.view(), y.view()}, out.view());
+  EXPECT_EQ(out.read()[4], std::numeric_limits<std::int32_t>::max());
+}
+
+TEST_P(RuntimeContract, SizeZeroIsDoneAtOnce) {
+  const TensorView nothing(static_cast<float*>(nullptr), 0);
+  const Ticket ticket = runtime().submit("add", {nothing, nothing}, nothing);
+  EXPECT_TRUE(runtime().is_done(ticket));
+  EXPECT_TRUE(runtime().wait(ticket, 0ns));
+}
+
+TEST_P(RuntimeContract, AnOutputMayBeAnInput) {
+  DeviceArray<float> x(runtime(), 1001, 3);
+  runtime().submit("mul", {x.view(), x.view()}, x.view());
+  EXPECT_EQ(x.read(), std::vector<float>(1001, 9));
+}
+
+TEST_P(RuntimeContract, ALargeTaskIsSharedAndWhole) {
+  constexpr std::size_t kSize = 5'000'001;
+  std::vector<float> a(kSize);
+  std::iota(a.begin(), a.end(), 0.0f);
+  DeviceArray<float> x(runtime(), a), out(runtime(), kSize);
+  const auto before = runtime().stats().tasks_submitted;
+  const Ticket ticket =
+      runtime().submit("add", {x.view(), x.view()}, out.view());
+  ASSERT_TRUE(runtime().wait(ticket, kDeadline));
+  EXPECT_GT(runtime().stats().tasks_submitted - before, 1u);
+  const auto result = out.read();
+  for (std::size_t i = 0; i < kSize; ++i) ASSERT_EQ(result[i], a[i] + a[i]);
+}
+
+TEST_P(RuntimeContract, ShapesOfManyDimensionsAreContiguous) {
+  DeviceArray<float> x(runtime(), 24, 2), out(runtime(), 24);
+  TensorView in = x.view(), to = out.view();
+  in.dims = to.dims = 3;
+  in.shape = to.shape = {2, 3, 4};
+  runtime().submit("add", {in, in}, to);
+  EXPECT_EQ(out.read(), std::vector<float>(24, 4));
+}
+
+TEST_P(RuntimeContract, ManyThreadsSubmit) {
+  constexpr int kThreads = 4, kEach = 3000;
+  DeviceArray<std::int32_t> one(runtime(), 1, 1);
+  DeviceArray<std::int32_t> cells(runtime(), kThreads);
+  const Operator add = runtime().find("add");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Ticket last;
+      for (int i = 0; i < kEach; ++i)
+        last = runtime().submit(add, {cells.view(t, 1), one.view()},
+                                cells.view(t, 1));
+      EXPECT_TRUE(runtime().wait(last, kDeadline));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cells.read(), std::vector<std::int32_t>(kThreads, kEach));
+}
+
+TEST_P(RuntimeContract, ASmallQueueSlowsTheCallerAndLosesNothing) {
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;
+  restart(small);
+  DeviceArray<std::int32_t> cells(runtime(), 5000), one(runtime(), 1, 1);
+  const Operator add = runtime().find("add");
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      runtime().submit(add, {cells.view(i, 1), one.view()}, cells.view(i, 1));
+  }
+  EXPECT_EQ(cells.read(), std::vector<std::int32_t>(5000, 2));
+}
+
+TEST_P(RuntimeContract, AQueueThatStaysFullIsATimeout) {
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;
+  small.workers = 1;
+  small.submit_timeout = 20ms;
+  restart(small);
+  const Operator busy = define_busy(), add = runtime().find("add");
+  DeviceArray<float> out(runtime(), 1);
+  DeviceArray<std::int32_t> cells(runtime(), 200), one(runtime(), 1, 1);
+  runtime().submit(busy, {}, out.view(), {busy_rounds()});
+  std::size_t queued = 0;
+  try {
+    for (; queued < cells.size(); ++queued)
+      runtime().submit(add, {cells.view(queued, 1), one.view()},
+                       cells.view(queued, 1));
+    FAIL() << "expected Timeout";
+  } catch (const Timeout&) {
+    EXPECT_GE(queued, 32u);
+    EXPECT_LE(queued, 64u);
+  }
+  const auto result = cells.read();
+  EXPECT_EQ(std::accumulate(result.begin(), result.end(), 0u), queued);
+}
+
+TEST_P(RuntimeContract, ATicketIsPolledAndWaitedOnByMany) {
+  const Operator busy = define_busy();
+  DeviceArray<float> out(runtime(), 1);
+  const Ticket ticket = runtime().submit(busy, {}, out.view(), {busy_rounds()});
+  EXPECT_FALSE(runtime().wait(ticket, 1ms));
+  std::vector<std::thread> waiters;
+  std::atomic<int> woken{0};
+  for (int i = 0; i < 4; ++i)
+    waiters.emplace_back([&] { woken += runtime().wait(ticket, kDeadline); });
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_EQ(woken, 4);
+  EXPECT_TRUE(runtime().is_done(ticket));
+}
+
+TEST_P(RuntimeContract, PollingAloneComesToAnEnd) {
+  DeviceArray<float> x(runtime(), 64, 1);
+  const Ticket ticket = runtime().submit("add", {x.view(), x.view()}, x.view());
+  const auto end = std::chrono::steady_clock::now() + kDeadline;
+  while (!runtime().is_done(ticket))
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+}
+
+TEST_P(RuntimeContract, AnOldTicketStaysDoneWhenTheQueueWraps) {
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;
+  restart(small);
+  DeviceArray<float> x(runtime(), 64, 1), out(runtime(), 64);
+  std::vector<Ticket> tickets;
+  for (int i = 0; i < 1000; ++i) {
+    tickets.push_back(runtime().submit("copy", {x.view()}, out.view()));
+    if (i % 97 == 0) {
+      EXPECT_TRUE(runtime().wait(tickets.back(), kDeadline));
+    }
+  }
+  synchronize();
+  for (const Ticket& ticket : tickets) EXPECT_TRUE(runtime().is_done(ticket));
+}
+
+TEST_P(RuntimeContract, ATicketBelongsToOneRuntime) {
+  Runtime other(options());
+  DeviceArray<float> x(runtime(), 4, 1);
+  const Ticket ticket = runtime().submit("add", {x.view(), x.view()}, x.view());
+  EXPECT_THROW(other.wait(ticket, 1s), InvalidArgument);
+  EXPECT_TRUE(runtime().wait(ticket, kDeadline));
+}
+
+TEST_P(RuntimeContract, ABufferOutlivesItsTasks) {
+  DeviceArray<float> out(runtime(), 100);
+  for (int i = 0; i < 200; ++i) {
+    DeviceArray<float> x(runtime(), 100, static_cast<float>(i));
+    runtime().submit("copy", {x.view()}, out.view());
+  }
+  EXPECT_EQ(out.read(), std::vector<float>(100, 199));
+}
+
+TEST_P(RuntimeContract, CountsItsTasks) {
+  DeviceArray<float> x(runtime(), 4, 1);
+  for (int i = 0; i < 10; ++i)
+    runtime().submit("add", {x.view(), x.view()}, x.view());
+  synchronize();
+  const Stats stats = runtime().stats();
+  EXPECT_EQ(stats.backend, GetParam());
+  EXPECT_EQ(stats.tasks_submitted, 10u);
+  EXPECT_EQ(stats.batches_submitted, 10u);
+  EXPECT_FALSE(stats.is_dead);
+  EXPECT_GT(stats.workers, 0u);
+  EXPECT_FALSE(stats.device.empty());
+}
+
+TEST_P(RuntimeContract, CloseRunsWhatIsPending) {
+  DeviceArray<std::int32_t> x(runtime(), 1), one(runtime(), 1, 1);
+  for (int i = 0; i < 500; ++i)
+    runtime().submit("add", {x.view(), one.view()}, x.view());
+  EXPECT_FALSE(runtime().is_closed());
+  runtime().close();
+  EXPECT_TRUE(runtime().is_closed());
+  EXPECT_EQ(runtime().stats().tasks_completed, 500u);
+  if (is_host()) {
+    EXPECT_EQ(*x.data(), 500);
+  }
+  EXPECT_NO_THROW(runtime().close());
+}
+
+GPUOS_INSTANTIATE_CONTRACT(RuntimeContract);
+
+}  // namespace
+}  // namespace gpuos

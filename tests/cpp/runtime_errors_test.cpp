@@ -1,0 +1,266 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "contract.h"
+
+namespace gpuos {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RuntimeErrors : public Contract {
+ protected:
+  void SetUp() override {
+    Contract::SetUp();
+    if (!runtime_) return;
+    x_.emplace(runtime(), 16, 1.0f);
+    out_.emplace(runtime(), 16, 0.0f);
+  }
+  void TearDown() override {
+    x_.reset();
+    out_.reset();
+  }
+
+  TensorView x() const { return x_->view(); }
+  TensorView out() const { return out_->view(); }
+
+  /// Runs `wrong`, which must be refused with all of `words` in the message,
+  /// before anything is queued.
+  void expect_refused(const std::function<void()>& wrong,
+                      const std::vector<std::string>& words) {
+    const auto before = runtime().stats().tasks_submitted;
+    try {
+      wrong();
+      ADD_FAILURE() << "expected InvalidArgument with " << words.front();
+    } catch (const InvalidArgument& error) {
+      for (const std::string& word : words)
+        EXPECT_NE(std::string(error.what()).find(word), std::string::npos)
+            << "'" << error.what() << "' does not say " << word;
+    }
+    EXPECT_EQ(runtime().stats().tasks_submitted, before);
+  }
+
+  std::optional<DeviceArray<float>> x_, out_;
+};
+
+TEST_P(RuntimeErrors, UnknownOperatorNamesThoseThereAre) {
+  expect_refused([&] { runtime().submit("ad", {x(), x()}, out()); },
+                 {"ad", "add", "mul"});
+  expect_refused([&] { runtime().submit(Operator(), {x(), x()}, out()); },
+                 {"defined operator"});
+}
+
+TEST_P(RuntimeErrors, NullBuffer) {
+  const TensorView null(static_cast<float*>(nullptr), 16);
+  expect_refused([&] { runtime().submit("add", {null, x()}, out()); },
+                 {"add", "input 0", "null"});
+  expect_refused([&] { runtime().submit("add", {x(), x()}, null); },
+                 {"out", "null"});
+}
+
+TEST_P(RuntimeErrors, MisalignedBuffer) {
+  TensorView odd = x_->view(0, 8);
+  odd.data = static_cast<char*>(odd.data) + 2;
+  expect_refused(
+      [&] { runtime().submit("add", {x_->view(0, 8), odd}, out_->view(0, 8)); },
+      {"input 1", "multiple of 4"});
+  TensorView wide(reinterpret_cast<double*>(x_->data() + 1), 4);
+  expect_refused([&] { runtime().submit("fill", {}, wide, {1}); },
+                 {"out", "multiple of 8"});
+}
+
+TEST_P(RuntimeErrors, ShapeMismatchGivesBothShapes) {
+  expect_refused(
+      [&] { runtime().submit("add", {x(), x_->view(0, 15)}, out()); },
+      {"input 1", "(15", "(16"});
+  TensorView square = x();
+  square.dims = 2;
+  square.shape = {4, 4};
+  expect_refused([&] { runtime().submit("copy", {square}, out()); },
+                 {"(4, 4)", "(16"});
+}
+
+TEST_P(RuntimeErrors, DtypeMismatchGivesBothDtypes) {
+  const TensorView ints(reinterpret_cast<std::int32_t*>(x_->data()), 16);
+  expect_refused([&] { runtime().submit("add", {x(), ints}, out()); },
+                 {"int32", "float32"});
+  const Operator op =
+      runtime().define({.name = "floats", .expression = "o = x + 1"});
+  expect_refused([&] { runtime().submit(op, {ints}, ints); },
+                 {"float32", "int32"});
+}
+
+TEST_P(RuntimeErrors, ReadOnlyOutput) {
+  TensorView fixed = out();
+  fixed.read_only = true;
+  expect_refused([&] { runtime().submit("add", {x(), x()}, fixed); },
+                 {"read-only"});
+  TensorView input = x();
+  input.read_only = true;
+  EXPECT_NO_THROW(runtime().submit("add", {input, input}, out()));
+}
+
+TEST_P(RuntimeErrors, NegativeSize) {
+  TensorView negative = out();
+  negative.shape[0] = -3;
+  expect_refused(
+      [&] { runtime().submit("add", {negative, negative}, negative); }, {"-3"});
+}
+
+TEST_P(RuntimeErrors, OutputThatOverlapsAnInputInPart) {
+  expect_refused(
+      [&] { runtime().submit("copy", {x_->view(0, 8)}, x_->view(4, 8)); },
+      {"overlaps", "input 0"});
+}
+
+TEST_P(RuntimeErrors, WrongNumberOfArguments) {
+  expect_refused([&] { runtime().submit("add", {x()}, out()); },
+                 {"2 inputs", "got 1"});
+  expect_refused([&] { runtime().submit("fill", {}, out()); },
+                 {"1 scalars", "got 0"});
+  expect_refused([&] { runtime().submit("add", {x(), x()}, out(), {1}); },
+                 {"0 scalars", "got 1"});
+}
+
+TEST_P(RuntimeErrors, ScalarThatDoesNotFit) {
+  const TensorView ints(reinterpret_cast<std::int32_t*>(out_->data()), 16);
+  expect_refused([&] { runtime().submit("fill", {}, ints, {1.5}); },
+                 {"whole number", "1.5"});
+}
+
+TEST_P(RuntimeErrors, ManyTasksAreCheckedToo) {
+  const Operator add = runtime().find("add");
+  const auto refused = [&](auto change, const std::vector<std::string>& words) {
+    ManyTasks many;
+    many.tasks = 2;
+    many.size = 8;
+    many.out = out_->column(8);
+    many.inputs = {x_->column(8), x_->column(8)};
+    change(many);
+    expect_refused([&] { runtime().submit_many(add, many); }, words);
+  };
+  refused([](ManyTasks& many) { many.inputs.pop_back(); }, {"2 inputs"});
+  refused([](ManyTasks& many) { many.size = -1; }, {"-1"});
+  refused([](ManyTasks& many) { many.inputs[1].base = 0; }, {"null"});
+  refused([](ManyTasks& many) { many.inputs[0].base += 2; }, {"multiple of 4"});
+  refused([](ManyTasks& many) { many.out.step_bytes = 30; }, {"multiple of 4"});
+  static constexpr std::int64_t kSizes[] = {4, -7};
+  refused([](ManyTasks& many) { many.sizes = kSizes; }, {"-7"});
+  static constexpr std::uint64_t kAddresses[] = {4096, 0};
+  refused([](ManyTasks& many) { many.inputs[0].addresses = kAddresses; },
+          {"null"});
+}
+
+TEST_P(RuntimeErrors, BadDefinitions) {
+  const auto define = [&](const OperatorDefinition& definition) {
+    runtime().define(definition);
+  };
+  expect_refused([&] { define({.name = "9", .expression = "o = x"}); }, {"9"});
+  expect_refused([&] { define({.name = "", .expression = "o = x"}); },
+                 {"name"});
+  expect_refused([&] { define({.name = "n"}); }, {"neither"});
+  expect_refused(
+      [&] { define({.name = "n", .expression = "o = x", .source = "y"}); },
+      {"both"});
+  expect_refused([&] { define({.name = "n", .expression = "o = x +* y"}); },
+                 {"n"});
+}
+
+TEST_P(RuntimeErrors, AClosedRuntimeTakesNothing) {
+  const Ticket ticket = runtime().submit("add", {x(), x()}, out());
+  const Operator add = runtime().find("add");
+  runtime().close();
+  EXPECT_THROW(runtime().submit(add, {x(), x()}, out()), QueueClosed);
+  ManyTasks many;
+  many.tasks = 1;
+  many.size = 8;
+  many.out = out_->column(8);
+  many.inputs = {x_->column(8), x_->column(8)};
+  EXPECT_THROW(runtime().submit_many(add, many), QueueClosed);
+  EXPECT_THROW(runtime().define({.name = "n", .expression = "o = x"}),
+               QueueClosed);
+  EXPECT_THROW(runtime().allocate(4), QueueClosed);
+  EXPECT_TRUE(runtime().is_done(ticket));
+}
+
+TEST(RuntimeOptionsTest, EveryRuleIsChecked) {
+  const auto refused = [](auto change) {
+    RuntimeOptions options;
+    options.backend = "host";
+    change(options);
+    EXPECT_THROW(Runtime{options}, InvalidArgument);
+  };
+  refused([](RuntimeOptions& o) { o.backend = "gpu"; });
+  refused([](RuntimeOptions& o) { o.queue_capacity = 100; });
+  refused([](RuntimeOptions& o) { o.queue_capacity = 32; });
+  refused([](RuntimeOptions& o) { o.queue_capacity = 65536; });
+  refused([](RuntimeOptions& o) { o.threads_per_worker = 100; });
+  refused([](RuntimeOptions& o) { o.watchdog = 0ms; });
+  refused([](RuntimeOptions& o) { o.linger = -1us; });
+}
+
+TEST(HostFaults, AnExceptionFailsItsTicketAndTheRestGoesOn) {
+  RuntimeOptions options;
+  options.backend = "host";
+  Runtime runtime(options);
+  const Operator picky =
+      runtime.define({.name = "picky",
+                      .source = "#include <stdexcept>\n"
+                                "GPUOS_OPERATOR(picky) {\n"
+                                "  if (*task.pointer<const float>(1) < 0)\n"
+                                "    throw std::domain_error(\"negative\");\n"
+                                "  *task.pointer<float>(0) = 1;\n"
+                                "}",
+                      .inputs = 1});
+  std::vector<float> in(100), out(100);
+  std::vector<Ticket> tickets;
+  for (int i = 0; i < 100; ++i) {
+    in[i] = i % 10 == 3 ? -1.0f : 1.0f;
+    tickets.push_back(
+        runtime.submit(picky, {TensorView(&in[i], 1)}, TensorView(&out[i], 1)));
+  }
+  for (int i = 0; i < 100; ++i) {
+    if (i % 10 != 3) {
+      EXPECT_TRUE(runtime.wait(tickets[i], kDeadline));
+      EXPECT_EQ(out[i], 1.0f);
+      continue;
+    }
+    try {
+      runtime.wait(tickets[i], kDeadline);
+      ADD_FAILURE() << "expected TaskError";
+    } catch (const TaskError& error) {
+      EXPECT_EQ(error.operator_name(), "picky");
+      EXPECT_NE(std::string(error.what()).find("negative"), std::string::npos);
+    }
+  }
+  EXPECT_FALSE(runtime.stats().is_dead);
+  EXPECT_NO_THROW(runtime.close());
+}
+
+TEST(HostFaults, SynchronizeAndCloseTellWhatNobodyAskedFor) {
+  for (const bool closes : {false, true}) {
+    RuntimeOptions options;
+    options.backend = "host";
+    Runtime runtime(options);
+    const Operator bad =
+        runtime.define({.name = "bad",
+                        .source = "GPUOS_OPERATOR(bad) { throw 1; }",
+                        .inputs = 0});
+    float out = 0;
+    runtime.submit(bad, {}, TensorView(&out, 1));
+    if (closes) {
+      EXPECT_THROW(runtime.close(), TaskError);
+    } else {
+      EXPECT_THROW(runtime.synchronize(kDeadline), TaskError);
+      EXPECT_TRUE(runtime.synchronize(kDeadline));
+      EXPECT_NO_THROW(runtime.close());
+    }
+  }
+}
+
+GPUOS_INSTANTIATE_CONTRACT(RuntimeErrors);
+
+}  // namespace
+}  // namespace gpuos

@@ -1,0 +1,287 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "contract.h"
+
+namespace gpuos {
+namespace {
+
+using Floats = std::vector<float>;
+
+class RuntimeOperators : public Contract {
+ protected:
+  Operator define(const std::string& name, const std::string& expression) {
+    return runtime().define({.name = name, .expression = expression});
+  }
+  static OperatorDefinition body(const std::string& expression) {
+    return {.expression = expression};
+  }
+  static OperatorDefinition twice() {
+    return {.name = "twice",
+            .source =
+                "GPUOS_OPERATOR(twice) {\n"
+                "  float* out = task.pointer<float>(0);\n"
+                "  const float* x = task.pointer<const float>(1);\n"
+                "  for (gpuos::u32 i = lane.index(); i < task.count;\n"
+                "       i += lane.count())\n"
+                "    out[i] = 2 * x[i];\n"
+                "}",
+            .inputs = 1};
+  }
+};
+
+TEST_P(RuntimeOperators, AnExpressionTakesItsScalarsByValue) {
+  const Operator axpy =
+      runtime().define({.name = "axpy",
+                        .expression = "o = alpha * x + y",
+                        .params = {{"alpha", DType::Float32}}});
+  DeviceArray<float> x(runtime(), 1000, 3), y(runtime(), 1000, 1);
+  DeviceArray<float> out(runtime(), 1000 * 20);
+  for (int i = 0; i < 20; ++i)
+    runtime().submit(axpy, {x.view(), y.view()}, out.view(i * 1000, 1000), {i});
+  const Floats result = out.read();
+  for (int i = 0; i < 20000; ++i)
+    ASSERT_EQ(result[i], static_cast<float>(i / 1000 * 3 + 1));
+}
+
+TEST_P(RuntimeOperators, AnExpressionOfEveryDtype) {
+  const Operator op = runtime().define(
+      {.name = "poly",
+       .expression = "o = x * x + y",
+       .dtypes = {DType::Float32, DType::Float64, DType::Int32, DType::Int64}});
+  const auto check = [&](auto zero) {
+    using T = decltype(zero);
+    DeviceArray<T> x(runtime(), 101, T{7}), y(runtime(), 101, T{2});
+    DeviceArray<T> out(runtime(), 101);
+    runtime().submit(op, {x.view(), y.view()}, out.view());
+    EXPECT_EQ(out.read(), std::vector<T>(101, T{51}));
+  };
+  check(0.0f);
+  check(0.0);
+  check(std::int32_t{0});
+  check(std::int64_t{0});
+}
+
+TEST_P(RuntimeOperators, MoreArgumentsThanADescriptorHolds) {
+  const Operator sum =
+      runtime().define({.name = "sum8",
+                        .expression = "o = a + b + c + d + e + f + g + s * h",
+                        .params = {{"s", DType::Float32}}});
+  DeviceArray<float> x(runtime(), {1, 2, 3, 4, 5, 6, 7, 8});
+  DeviceArray<float> out(runtime(), 100'000), ones(runtime(), 100'000, 1);
+  runtime().submit(sum,
+                   {x.view(0, 1), x.view(1, 1), x.view(2, 1), x.view(3, 1),
+                    x.view(4, 1), x.view(5, 1), x.view(6, 1), x.view(7, 1)},
+                   out.view(0, 1), {10});
+  EXPECT_EQ(out.read()[0], 108.0f);
+  const TensorView one = ones.view();
+  runtime().submit(sum, {one, one, one, one, one, one, one, one}, out.view(),
+                   {2});
+  EXPECT_EQ(out.read(), Floats(100'000, 9));
+}
+
+TEST_P(RuntimeOperators, AWholeOperator) {
+  const Operator op = runtime().define(twice());
+  DeviceArray<float> x(runtime(), 200'001, 4), out(runtime(), 200'001);
+  runtime().submit(op, {x.view()}, out.view());
+  EXPECT_EQ(out.read(), Floats(200'001, 8));
+}
+
+TEST_P(RuntimeOperators, AWholeOperatorOfAnyShape) {
+  const Operator sum = runtime().define(
+      {.name = "total",
+       .source = "GPUOS_OPERATOR(total) {\n"
+                 "  const float* x = task.pointer<const float>(1);\n"
+                 "  const long long n = task.scalar<long long>(2);\n"
+                 "  if (lane.index() != 0) return;\n"
+                 "  float sum = 0;\n"
+                 "  for (long long i = 0; i < n; ++i) sum += x[i];\n"
+                 "  *task.pointer<float>(0) = sum;\n"
+                 "}",
+       .params = {{"n", DType::Int64}},
+       .inputs = 1,
+       .elementwise = false});
+  DeviceArray<float> x(runtime(), 1000, 2), out(runtime(), 1);
+  runtime().submit(sum, {x.view()}, out.view(), {1000});
+  EXPECT_EQ(out.read(), Floats(1, 2000));
+}
+
+TEST_P(RuntimeOperators, ATaskRunsWhatItsOperatorWasWhenItWasSubmitted) {
+  constexpr int kRounds = 60, kSize = 256;
+  const Operator op = define("step", "o = x + 0");
+  DeviceArray<float> x(runtime(), kSize, 1), out(runtime(), kRounds * kSize);
+  for (int i = 0; i < kRounds; ++i) {
+    runtime().replace(op, body("o = x + " + std::to_string(i)));
+    runtime().submit(op, {x.view()}, out.view(i * kSize, kSize));
+  }
+  const Floats result = out.read();
+  for (int i = 0; i < kRounds * kSize; ++i)
+    ASSERT_EQ(result[i], static_cast<float>(1 + i / kSize));
+}
+
+// Each version gives another result everywhere, so a task that ran half of
+// one and half of the other, twice or never would show.
+TEST_P(RuntimeOperators, SwapsUnderLoadLoseNothingAndMixNothing) {
+  constexpr std::size_t kTasks = 20'000, kSize = 32, kThreads = 2;
+  const std::array<std::string, 2> versions{"o = x + 10", "o = x * 3 + 100"};
+  const Operator op = define("hot", versions[0]);
+  DeviceArray<float> x(runtime(), kSize, 1);
+  DeviceArray<float> out(runtime(), kThreads * kTasks * kSize, -1);
+  std::atomic<std::size_t> running{kThreads};
+  std::vector<std::jthread> submitters;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    submitters.emplace_back([&, t] {
+      for (std::size_t i = 0; i < kTasks; ++i)
+        runtime().submit(op, {x.view()},
+                         out.view((t * kTasks + i) * kSize, kSize));
+      --running;
+    });
+  }
+  int swaps = 0;
+  while (running != 0) runtime().replace(op, body(versions[++swaps % 2]));
+  for (std::jthread& submitter : submitters) submitter.join();
+  const Floats result = out.read();
+  std::array<std::size_t, 2> ran{};
+  for (std::size_t task = 0; task < kThreads * kTasks; ++task) {
+    const float first = result[task * kSize];
+    ASSERT_TRUE(first == 11.0f || first == 103.0f) << first;
+    for (std::size_t i = 1; i < kSize; ++i)
+      ASSERT_EQ(result[task * kSize + i], first) << "task " << task;
+    ++ran[first == 103.0f];
+  }
+  EXPECT_EQ(ran[0] + ran[1], kThreads * kTasks);
+  EXPECT_GT(swaps, 1);
+}
+
+TEST_P(RuntimeOperators, AnAliasSwitchesAndRollsBack) {
+  const Operator plus = define("plus", "o = x + y");
+  const Operator minus = define("minus", "o = x - y");
+  Alias alias = runtime().alias("logical", plus);
+  DeviceArray<float> x(runtime(), 64, 5), y(runtime(), 64, 3);
+  DeviceArray<float> out(runtime(), 64 * 3000);
+  for (int i = 0; i < 3000; ++i) {
+    if (i % 3 == 1) alias.switch_to(minus);
+    if (i % 3 == 2) alias.rollback();
+    runtime().submit("logical", {x.view(), y.view()}, out.view(i * 64, 64));
+  }
+  EXPECT_EQ(alias.target().name(), "plus");
+  const Floats result = out.read();
+  for (int i = 0; i < 3000 * 64; ++i)
+    ASSERT_EQ(result[i], i / 64 % 3 == 1 ? 2.0f : 8.0f);
+}
+
+TEST_P(RuntimeOperators, AnAliasTakesOnlyWhatFits) {
+  const Operator plus = define("plus", "o = x + y");
+  const Operator negate = define("negate", "o = 0 - x");
+  Alias alias = runtime().alias("logical", plus);
+  EXPECT_THROW(alias.switch_to(negate), InvalidArgument);
+  EXPECT_THROW(alias.switch_to(Operator()), InvalidArgument);
+  EXPECT_THROW(alias.switch_to(alias.as_operator()), InvalidArgument);
+  EXPECT_THROW(alias.rollback(), InvalidArgument);
+  EXPECT_THROW(runtime().alias("logical", plus), InvalidArgument);
+  EXPECT_EQ(alias.target().name(), "plus");
+}
+
+TEST_P(RuntimeOperators, AFailedReplaceLeavesTheOldOneWorking) {
+  const Operator op = define("keep", "o = x + 1");
+  DeviceArray<float> x(runtime(), 10, 1), out(runtime(), 10);
+  const auto works = [&] {
+    runtime().submit(op, {x.view()}, out.view());
+    return out.read() == Floats(10, 2);
+  };
+  EXPECT_THROW(runtime().replace(op, body("o = x +")), InvalidArgument);
+  EXPECT_TRUE(works());
+  EXPECT_THROW(runtime().replace(op, body("o = x + y")), InvalidArgument);
+  EXPECT_TRUE(works());
+  OperatorDefinition source;
+  source.source = "this is not C++";
+  source.inputs = 1;
+  EXPECT_THROW(runtime().replace(op, source), CompileError);
+  EXPECT_TRUE(works());
+  EXPECT_THROW(runtime().replace(runtime().find("add"), body("o = x + y")),
+               InvalidArgument);
+}
+
+TEST_P(RuntimeOperators, ACompileErrorCarriesTheLog) {
+  try {
+    runtime().define({.name = "broken",
+                      .source = "GPUOS_OPERATOR(broken) { undeclared(); }"});
+    FAIL() << "expected CompileError";
+  } catch (const CompileError& error) {
+    EXPECT_NE(error.log().find("undeclared"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("broken"), std::string::npos);
+  }
+  EXPECT_THROW(runtime().find("broken"), InvalidArgument);
+}
+
+TEST_P(RuntimeOperators, UndefineLetsPendingTasksRun) {
+  DeviceArray<float> x(runtime(), 16, 1), out(runtime(), 16 * 2000);
+  const Operator op = define("gone", "o = x + 6");
+  for (int i = 0; i < 2000; ++i)
+    runtime().submit(op, {x.view()}, out.view(i * 16, 16));
+  runtime().undefine(op);
+  EXPECT_FALSE(op.is_defined());
+  EXPECT_THROW(runtime().submit(op, {x.view()}, out.view(0, 16)),
+               InvalidArgument);
+  EXPECT_THROW(runtime().find("gone"), InvalidArgument);
+  EXPECT_THROW(runtime().undefine(op), InvalidArgument);
+  EXPECT_EQ(out.read(), Floats(16 * 2000, 7));
+  const Operator again = define("gone", "o = x + 8");
+  runtime().submit(again, {x.view()}, out.view(0, 16));
+  EXPECT_EQ(out.read()[0], 9.0f);
+}
+
+TEST_P(RuntimeOperators, UnusedCodeIsUnloaded) {
+  DeviceArray<float> x(runtime(), 16, 1);
+  for (int i = 0; i < 1200; ++i) {  // more than the table has slots
+    const Operator op = define("op" + std::to_string(i), "o = x + 1");
+    runtime().submit(op, {x.view()}, x.view());
+    runtime().undefine(op);
+  }
+  EXPECT_EQ(x.read(), Floats(16, 1201));
+  synchronize();
+  const Stats stats = runtime().stats();
+  EXPECT_EQ(stats.injections, 1200u);
+  EXPECT_EQ(stats.unloads, 1200u);
+}
+
+TEST_P(RuntimeOperators, DefineWhileOthersSubmit) {
+  DeviceArray<std::int32_t> cell(runtime(), 1), one(runtime(), 1, 1);
+  const Operator add = runtime().find("add");
+  std::atomic<bool> stop{false};
+  int submitted = 0;
+  std::jthread submitter([&] {
+    for (; !stop; ++submitted)
+      runtime().submit(add, {cell.view(), one.view()}, cell.view());
+  });
+  DeviceArray<float> x(runtime(), 16, 1), out(runtime(), 16);
+  for (int i = 0; i < 40; ++i) {
+    const Operator op =
+        define("fresh" + std::to_string(i), "o = x + " + std::to_string(i));
+    runtime().submit(op, {x.view()}, out.view());
+    EXPECT_EQ(out.read(), Floats(16, static_cast<float>(1 + i)));
+    runtime().undefine(op);
+  }
+  stop = true;
+  submitter.join();
+  EXPECT_EQ(cell.read()[0], submitted);
+}
+
+TEST_P(RuntimeOperators, NamesAreListedAndTaken) {
+  define("mine", "o = x + 1");
+  const auto names = runtime().operator_names();
+  for (const char* name : {"add", "sub", "mul", "div", "copy", "fill", "mine"})
+    EXPECT_TRUE(std::count(names.begin(), names.end(), name)) << name;
+  EXPECT_THROW(define("mine", "o = x + 2"), InvalidArgument);
+  EXPECT_THROW(define("add", "o = x + 2"), InvalidArgument);
+}
+
+GPUOS_INSTANTIATE_CONTRACT(RuntimeOperators);
+
+}  // namespace
+}  // namespace gpuos
