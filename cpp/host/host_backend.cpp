@@ -154,6 +154,7 @@ void HostBackend::check_all() {
 }
 
 void HostBackend::load(std::span<const OperatorBuild> builds) {
+  const auto begin = Clock::now();
   std::vector<LoadedOperator> loaded;
   loaded.reserve(builds.size());
   for (const OperatorBuild& build : builds)
@@ -161,6 +162,9 @@ void HostBackend::load(std::span<const OperatorBuild> builds) {
   for (std::size_t i = 0; i < builds.size(); ++i)
     shared_->table.set(builds[i].slot, std::move(loaded[i]));
   injections_.fetch_add(builds.size(), std::memory_order_relaxed);
+  last_compile_ms_.store(
+      std::chrono::duration<double, std::milli>(Clock::now() - begin).count(),
+      std::memory_order_relaxed);
 }
 
 void HostBackend::unload(std::span<const std::uint32_t> slots) noexcept {
@@ -198,6 +202,7 @@ void HostBackend::fill_stats(Stats& stats) const {
   stats.threads_per_worker = 1;
   stats.injections = injections_.load(std::memory_order_relaxed);
   stats.unloads = unloads_.load(std::memory_order_relaxed);
+  stats.last_compile_ms = last_compile_ms_.load(std::memory_order_relaxed);
 }
 
 void HostBackend::stop() {

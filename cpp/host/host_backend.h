@@ -72,6 +72,7 @@ class HostBackend final : public Backend {
   WorkerThreads threads_;
   std::atomic<std::uint64_t> injections_{0};
   std::atomic<std::uint64_t> unloads_{0};
+  std::atomic<double> last_compile_ms_{0};
 
   std::atomic<bool> is_dead_{false};
   std::mutex death_mutex_;
