@@ -17,7 +17,7 @@ TensorView Arguments::view_other(PyObject* object, Role role) {
   if (owner.is_cuda() != runtime_.is_cuda()) {
     throw InvalidArgument(role.text() + ": expected an array of this " +
                           std::string(runtime_.core().backend()) +
-                          " runtime, came one of a " +
+                          " runtime, got one of a " +
                           std::string(owner.core().backend()) + " runtime");
   }
   const TensorView& view = array.view();

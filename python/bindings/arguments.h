@@ -10,6 +10,7 @@
 #include "array.h"
 #include "array_view.h"
 #include "native.h"
+#include "without_gil.h"
 
 namespace gpuos::python {
 
@@ -64,18 +65,6 @@ class Arguments {
   std::array<Array*, kFew> own_few_;  // the way of submit() allocates nothing
   std::vector<Array*> own_;
   std::vector<pybind11::object> foreign_;
-};
-
-/// Lets other threads run Python while one call waits for the queue.
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* state_;
 };
 
 /// Throws: TypeError if __init__ never ran.

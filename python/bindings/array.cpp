@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpuos/error.h"
+#include "without_gil.h"
 
 namespace py = pybind11;
 
@@ -15,7 +16,7 @@ namespace {
 TensorView make_view(const std::vector<std::int64_t>& shape, DType dtype) {
   if (shape.size() > kMaxDims) {
     throw InvalidArgument("array: expected at most " +
-                          std::to_string(kMaxDims) + " dimensions, came " +
+                          std::to_string(kMaxDims) + " dimensions, got " +
                           std::to_string(shape.size()));
   }
   TensorView view;
@@ -27,7 +28,7 @@ TensorView make_view(const std::vector<std::int64_t>& shape, DType dtype) {
   bool fits = true;
   for (const std::int64_t extent : shape) {
     if (extent < 0) {
-      throw InvalidArgument("array: expected a shape of 0 or more, came " +
+      throw InvalidArgument("array: expected a shape of 0 or more, got " +
                             shape_text(view));
     }
     fits = fits && !__builtin_mul_overflow(bytes, extent, &bytes);
@@ -47,7 +48,7 @@ Array::Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
 
 Array::~Array() {
   if (buffer_ == nullptr) return;
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   buffer_.reset();
 }
 
@@ -60,7 +61,7 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
   runtime.drain();
   Buffer buffer;
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     // An empty array has an address too: a null one means a mistake.
     buffer = runtime.core().allocate(std::max<std::size_t>(bytes, 1));
   }
@@ -108,7 +109,7 @@ void Array::copy_to_host(void* to) const {
     return;
   }
   wait();
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   runtime_->core().copy_to_host(to, from.data, bytes());
 }
 
@@ -116,7 +117,7 @@ void Array::copy_from_host(const void* from) {
   const TensorView& to = view();
   if (bytes() == 0) return;
   wait();
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   runtime_->core().copy_to_device(to.data, from, bytes());
 }
 
@@ -127,7 +128,7 @@ void Array::free() {
   is_freed_ = true;
   if (is_exported_ || users_ > 0) return;
   Buffer last = std::move(buffer_);
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   last.reset();
 }
 

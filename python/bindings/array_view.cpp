@@ -19,9 +19,9 @@ namespace {
 using NumPy = py::detail::npy_api;
 
 [[noreturn]] void refuse(Role role, const std::string& expected,
-                         const std::string& came) {
-  throw InvalidArgument(role.text() + ": expected " + expected + ", came " +
-                        came);
+                         const std::string& got) {
+  throw InvalidArgument(role.text() + ": expected " + expected + ", got " +
+                        got);
 }
 
 std::string type_text(PyObject* object) {
@@ -270,7 +270,7 @@ Integers integers_of(PyObject* object, const char* what) {
   }
   throw InvalidArgument(
       std::string("submit_many: expected ") + what +
-      " as a contiguous one-dimensional ndarray of int64 or uint64, came " +
+      " as a contiguous one-dimensional ndarray of int64 or uint64, got " +
       type_text(object));
 }
 
@@ -284,7 +284,7 @@ DType dtype_of(py::handle dtype) {
     known = dtype_from_numpy(descriptor.ptr());
     if (!known) {
       throw InvalidArgument(std::string("dtype: expected ") + kKnownDtypes +
-                            ", came " + dtype_text(descriptor));
+                            ", got " + dtype_text(descriptor));
     }
   }
   return *known;

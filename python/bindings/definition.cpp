@@ -18,7 +18,7 @@ std::vector<Parameter> params_from(const py::dict& given) {
     for (const char* taken : {"out", "stream", "sizes", "dtype"}) {
       if (name == taken) {
         throw InvalidArgument("define: expected a parameter's name other than "
-                              "those of submit(), came '" +
+                              "those of submit(), got '" +
                               name + "'");
       }
     }

@@ -79,7 +79,7 @@ Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
     while ((given >> missing & 1u) != 0) ++missing;
     throw InvalidArgument(op.op.name() + ": expected the parameter " +
                           py::cast<std::string>(op.param_names[missing]) +
-                          ", it did not come");
+                          ", got none");
   }
   count_ = wanted;
 }

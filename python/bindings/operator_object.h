@@ -14,9 +14,11 @@ class RuntimeObject;
 
 /// What Python calls gpuos.Operator.
 struct OperatorObject {
-  /// Keeps all of `definition` but its texts.
-  OperatorObject(Operator op, OperatorDefinition definition);
+  /// Keeps all of `definition` but its texts. `owner` is only compared.
+  OperatorObject(const RuntimeObject* owner, Operator op,
+                 OperatorDefinition definition);
 
+  const RuntimeObject* owner;
   Operator op;
   OperatorDefinition definition;           // its texts are empty
   std::vector<pybind11::str> param_names;  // interned, in order

@@ -35,9 +35,10 @@ Value choose(const std::string& name, py::handle given,
   const auto text = py::cast<std::string>(py::str(given));
   for (const auto& [word, value] : choices) {
     if (text == word) return value;
-    known += (known.empty() ? "" : ", ") + std::string(word);
+    if (!known.empty()) known += ", ";
+    known += word;
   }
-  throw InvalidArgument(name + ": expected one of " + known + ", came " + text);
+  throw InvalidArgument(name + ": expected one of " + known + ", got " + text);
 }
 
 template <typename Value>
@@ -51,7 +52,7 @@ const char* word_of(Value value, Choices<Value> choices) {
 std::uint32_t count_from(const std::string& name, py::handle given) {
   const auto value = py::cast<long long>(given);
   if (value < 0 || value > std::numeric_limits<std::uint32_t>::max()) {
-    throw InvalidArgument(name + ": expected 0 or more, came " +
+    throw InvalidArgument(name + ": expected 0 or more, got " +
                           std::to_string(value));
   }
   return static_cast<std::uint32_t>(value);
@@ -63,7 +64,7 @@ Duration time_from(const std::string& name, py::handle given,
   constexpr double kLongest = 1e9;  // seconds
   const double seconds = py::cast<double>(given) / units_in_second;
   if (!(seconds >= 0 && seconds <= kLongest)) {
-    throw InvalidArgument(name + ": expected 0 or more, came " +
+    throw InvalidArgument(name + ": expected 0 or more, got " +
                           py::cast<std::string>(py::str(given)));
   }
   return std::chrono::ceil<Duration>(duration<double>(seconds));

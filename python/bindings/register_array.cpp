@@ -60,7 +60,7 @@ py::array view_out(py::handle self) {
   const TensorView& view = array.view();
   if (array.runtime().is_cuda()) {
     throw InvalidArgument(
-        "numpy: expected copy=True for an array on the device, came "
+        "numpy: expected copy=True for an array on the device, got "
         "copy=False");
   }
   array.wait();
@@ -101,14 +101,14 @@ std::unique_ptr<Array> get_item(const Array& array, const py::object& index) {
     if (!py::slice(index).compute(rows, &begin, &end, &step, &count))
       throw py::error_already_set();
     if (step != 1) {
-      throw InvalidArgument("array: expected a slice of step 1, came step " +
+      throw InvalidArgument("array: expected a slice of step 1, got step " +
                             std::to_string(step));
     }
     return array.rows(begin, begin + count);
   }
   if (PyIndex_Check(index.ptr()) == 0) {
     throw py::type_error(
-        std::string("array: expected a row number or a slice, came ") +
+        std::string("array: expected a row number or a slice, got ") +
         Py_TYPE(index.ptr())->tp_name);
   }
   const py::ssize_t number =
@@ -117,7 +117,7 @@ std::unique_ptr<Array> get_item(const Array& array, const py::object& index) {
     throw py::error_already_set();
   if (number < -rows || number >= rows) {
     throw py::index_error("array: expected a row under " +
-                          std::to_string(rows) + ", came " +
+                          std::to_string(rows) + ", got " +
                           std::to_string(number));
   }
   return array.row(number < 0 ? number + rows : number);
@@ -159,10 +159,10 @@ py::object export_dlpack(const Array& array, const py::object& /*stream*/,
                   const std::optional<bool>& copy) {
   if (!dl_device.is_none() && !dl_device.equal(dlpack_device(array))) {
     throw py::buffer_error(
-        "dlpack: expected the array's own device, came another");
+        "dlpack: expected the array's own device, got another");
   }
   if (copy.value_or(false))
-    throw py::buffer_error("dlpack: expected copy=False or None, came True");
+    throw py::buffer_error("dlpack: expected copy=False or None, got True");
   array.view();
   array.wait();
   return to_dlpack(array, max_version && max_version->first >=
@@ -178,7 +178,7 @@ void copy_from(Array& array, const py::object& source) {
           py::array>();
   if (!from.dtype().is(numpy_dtype(to.dtype))) {
     throw InvalidArgument("copy_from: expected dtype " +
-                          std::string(name_of(to.dtype)) + ", came " +
+                          std::string(name_of(to.dtype)) + ", got " +
                           py::cast<std::string>(py::str(from.dtype())));
   }
   // ascontiguousarray() gives a number one axis.
@@ -186,7 +186,7 @@ void copy_from(Array& array, const py::object& source) {
   const py::object shape = from.attr("shape");
   if (!is_number && !shape.equal(shape_of(to))) {
     throw InvalidArgument("copy_from: expected shape " + shape_text(to) +
-                          ", came " + py::cast<std::string>(py::str(shape)));
+                          ", got " + py::cast<std::string>(py::str(shape)));
   }
   array.copy_from_host(from.data());
 }

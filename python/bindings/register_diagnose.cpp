@@ -4,6 +4,7 @@
 #include "gpuos/diagnose.h"
 #include "gpuos/version.h"
 #include "registrations.h"
+#include "without_gil.h"
 
 namespace py = pybind11;
 
@@ -29,7 +30,11 @@ void register_diagnose(py::module_& module) {
 
   module.def("_add_library_dir", &add_library_dir, py::arg("path"),
              "Announce a folder with CUDA libraries.");
-  module.def("_diagnose", &diagnose, py::call_guard<py::gil_scoped_release>(),
+  module.def("_diagnose",
+             [] {
+               const WithoutGil no_gil;
+               return diagnose();
+             },
              "Return what was looked for, as a list of Finding.");
 }
 

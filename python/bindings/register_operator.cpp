@@ -6,6 +6,7 @@
 #include "operator_object.h"
 #include "registrations.h"
 #include "runtime_object.h"
+#include "without_gil.h"
 
 namespace py = pybind11;
 
@@ -14,8 +15,9 @@ namespace gpuos::python {
 PyTypeObject* operator_type = nullptr;
 PyTypeObject* alias_type = nullptr;
 
-OperatorObject::OperatorObject(Operator op_, OperatorDefinition definition_)
-    : op(std::move(op_)), definition(std::move(definition_)) {
+OperatorObject::OperatorObject(const RuntimeObject* owner_, Operator op_,
+                               OperatorDefinition definition_)
+    : owner(owner_), op(std::move(op_)), definition(std::move(definition_)) {
   definition.expression.clear();
   definition.source.clear();
   for (const Parameter& param : definition.params) {
@@ -40,18 +42,18 @@ std::string operator_repr(const OperatorObject& self) {
 }
 
 std::string target_name(const AliasObject& self) {
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   return self.alias.target().name();
 }
 
 void switch_to(AliasObject& self, const py::object& target) {
   const Operator next = self.runtime->resolve(target.ptr()).op;
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   self.alias.switch_to(next);
 }
 
 void rollback(AliasObject& self) {
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   self.alias.rollback();
 }
 

@@ -16,6 +16,7 @@
 #include "stats_dict.h"
 #include "stream.h"
 #include "ticket_object.h"
+#include "without_gil.h"
 
 namespace py = pybind11;
 
@@ -42,7 +43,7 @@ std::unique_ptr<Array> zeros(RuntimeObject& self, const py::object& shape,
   auto made = empty(self, shape, dtype);
   const Operator fill = self.find("fill")->op;
   const Scalar zero = 0;
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   self.core().submit(fill, {}, made->view(), {&zero, 1});
   return made;
 }
@@ -66,10 +67,10 @@ OperatorPtr define(RuntimeObject& self, const std::string& name,
       std::move(base), expression, source, params, dtype, inputs, elementwise);
   Operator op;
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     op = self.core().define(definition);
   }
-  auto made = std::make_shared<OperatorObject>(op, definition);
+  auto made = std::make_shared<OperatorObject>(&self, op, definition);
   self.remember(made);
   return made;
 }
@@ -82,14 +83,14 @@ void replace(RuntimeObject& self, const py::object& op,
   const Operator target = known.op;
   const OperatorDefinition definition = definition_from(
       known.definition, expression, source, params, dtype, inputs, elementwise);
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   self.core().replace(target, definition);
 }
 
 void undefine(RuntimeObject& self, const py::object& op) {
   const Operator target = self.resolve(op.ptr()).op;
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     self.core().undefine(target);
   }
   self.forget(target.name());
@@ -104,19 +105,19 @@ std::shared_ptr<AliasObject> alias(const RuntimePtr& self,
   definition.name = name;
   auto made = std::make_shared<AliasObject>();
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     made->alias = self->core().alias(name, target);
   }
   made->runtime = self;
   made->as_operator = std::make_shared<OperatorObject>(
-      made->alias.as_operator(), std::move(definition));
+      self.get(), made->alias.as_operator(), std::move(definition));
   self->remember(made->as_operator);
   return made;
 }
 
 void flush(RuntimeObject& self, const py::object& stream) {
   const Stream named = stream_from(stream.ptr());
-  py::gil_scoped_release no_gil;
+  const WithoutGil no_gil;
   if (named.is_named) {
     self.core().flush(named);
   } else {
@@ -136,7 +137,7 @@ void synchronize(RuntimeObject& self, const py::object& timeout) {
 py::dict stats(RuntimeObject& self) {
   Stats now;
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     now = self.core().stats();
   }
   return stats_to_dict(now);
@@ -164,7 +165,7 @@ void add_operators(Class& type) {
       .def(
           "operators",
           [](const RuntimeObject& self) {
-            py::gil_scoped_release no_gil;
+            const WithoutGil no_gil;
             return self.core().operator_names();
           },
           docs::kOperators);

@@ -8,6 +8,7 @@
 
 #include "gpuos/error.h"
 #include "native.h"
+#include "without_gil.h"
 
 namespace py = pybind11;
 
@@ -25,7 +26,7 @@ std::string type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
 
 RuntimeObject::RuntimeObject(const RuntimeOptions& options) {
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     core_ = std::make_unique<Runtime>(options);
   }
   is_cuda_ = core_->backend() == "cuda";
@@ -37,18 +38,19 @@ RuntimeObject::~RuntimeObject() {
   py::gil_scoped_acquire gil;
   std::erase(live_runtimes(), this);
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     core_.reset();
   }
   kept_.clear();
 }
 
 OperatorObject& RuntimeObject::resolve(PyObject* op) {
-  if (Py_TYPE(op) == operator_type) return *native<OperatorObject>(op);
-  if (Py_TYPE(op) == alias_type) return *native<AliasObject>(op)->as_operator;
+  if (Py_TYPE(op) == operator_type) return own(*native<OperatorObject>(op));
+  if (Py_TYPE(op) == alias_type)
+    return own(*native<AliasObject>(op)->as_operator);
   if (!PyUnicode_Check(op)) {
     throw py::type_error(
-        "submit: expected an operator's name, an Operator or an Alias, came " +
+        "submit: expected an operator's name, an Operator or an Alias, got " +
         type_name(op));
   }
   constexpr unsigned kObjectAlignmentBits = 4;
@@ -64,18 +66,25 @@ OperatorObject& RuntimeObject::resolve(PyObject* op) {
   return *cached.op;
 }
 
+OperatorObject& RuntimeObject::own(OperatorObject& op) const {
+  if (op.owner == this) return op;
+  throw InvalidArgument(op.op.name() +
+                        ": expected an operator of this runtime, got one of "
+                        "another");
+}
+
 OperatorPtr RuntimeObject::find(const std::string& name) {
   if (const auto known = operators_.find(name); known != operators_.end())
     return known->second;
   Operator op;
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     op = core_->find(name);
   }
   OperatorDefinition definition;
   definition.name = name;
   if (name == "fill") definition.params.push_back({"value", DType::Float64});
-  auto found = std::make_shared<OperatorObject>(op, std::move(definition));
+  auto found = std::make_shared<OperatorObject>(this, op, std::move(definition));
   return operators_.emplace(name, std::move(found)).first->second;
 }
 
@@ -144,7 +153,7 @@ void RuntimeObject::close() {
     failure = std::current_exception();
   }
   {
-    py::gil_scoped_release no_gil;
+    const WithoutGil no_gil;
     core_->close();
   }
   std::exchange(kept_, {}).clear();
@@ -159,7 +168,7 @@ void RuntimeObject::close_all() noexcept {
     const auto live = weak.lock();
     if (live == nullptr) continue;
     try {
-      py::gil_scoped_release no_gil;
+      const WithoutGil no_gil;
       live->core_->close();
     } catch (...) {
       // Nobody is left to be told.

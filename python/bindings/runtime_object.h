@@ -66,6 +66,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   static constexpr std::size_t kKeptAtEase = 128;
   static constexpr std::size_t kCachedNames = 64;
 
+  /// Throws: InvalidArgument if `op` belongs to another runtime.
+  OperatorObject& own(OperatorObject& op) const;
   void drain_some(std::size_t most);
   bool is_done_or_failed(const Ticket& ticket) noexcept;
 

@@ -28,7 +28,7 @@ Stream stream_from(PyObject* stream) {
   }
   throw py::type_error(
       std::string("stream: expected None, an integer or a stream object, "
-                  "came ") +
+                  "got ") +
       Py_TYPE(stream)->tp_name);
 }
 

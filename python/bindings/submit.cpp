@@ -26,7 +26,7 @@ namespace {
 Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
                   std::size_t count, PyObject* names) {
   if (count == 0)
-    throw py::type_error("submit: expected an operator, came no argument");
+    throw py::type_error("submit: expected an operator, got no argument");
   runtime.drain();
   const OperatorObject& known = runtime.resolve(args[0]);
   const Operator op = known.op;
@@ -38,7 +38,7 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
   }
   if (count - 1 > kMaxArguments) {
     throw InvalidArgument(std::string(name) + ": expected at most " +
-                          std::to_string(kMaxArguments) + " inputs, came " +
+                          std::to_string(kMaxArguments) + " inputs, got " +
                           std::to_string(count - 1));
   }
   Arguments arguments(runtime);

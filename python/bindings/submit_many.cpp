@@ -52,7 +52,7 @@ ReadColumn read_sequence(Arguments& arguments, PyObject* object, Role role) {
     if (view.dtype != read.dtype) {
       throw InvalidArgument(role.text() + ": expected " +
                             std::string(name_of(read.dtype)) +
-                            " for all tasks, came " +
+                            " for all tasks, got " +
                             std::string(name_of(view.dtype)) + " for task " +
                             std::to_string(i));
     }
@@ -69,7 +69,7 @@ ReadColumn read_rows(Arguments& arguments, PyObject* object, Role role) {
   const TensorView view = arguments.view(object, role);
   if (view.dims == 0) {
     throw InvalidArgument(role.text() +
-                          ": expected rows along the first axis, came an "
+                          ": expected rows along the first axis, got an "
                           "array of shape ()");
   }
   ReadColumn read;
@@ -93,7 +93,7 @@ class Columns {
   void add(ReadColumn read, Role role) {
     if (role.input < 0 && read.read_only) {
       throw InvalidArgument(role.text() +
-                            ": expected writable memory, came read-only");
+                            ": expected writable memory, got read-only");
     }
     if (columns_.empty()) {
       many_.tasks = read.tasks;
@@ -127,12 +127,12 @@ class Columns {
     const ReadColumn& first = columns_.front();
     if (read.tasks != first.tasks) {
       throw InvalidArgument(role.text() + ": expected " +
-                            std::to_string(first.tasks) + " tasks, came " +
+                            std::to_string(first.tasks) + " tasks, got " +
                             std::to_string(read.tasks));
     }
     if (read.dtype != first.dtype) {
       throw InvalidArgument(role.text() + ": expected " +
-                            std::string(name_of(first.dtype)) + ", came " +
+                            std::string(name_of(first.dtype)) + ", got " +
                             std::string(name_of(read.dtype)));
     }
     if (!is_elementwise_) return;
@@ -145,7 +145,7 @@ class Columns {
       throw InvalidArgument(role.text() + ": expected " +
                             std::to_string(size_at(first, i)) +
                             " elements in task " + std::to_string(i) +
-                            ", came " + std::to_string(size_at(read, i)));
+                            ", got " + std::to_string(size_at(read, i)));
     }
   }
 
@@ -171,13 +171,13 @@ void read_addresses(ManyTasks& many, std::span<PyObject* const> objects,
                     const Keywords& keywords, const char* name) {
   if (keywords.dtype == nullptr) {
     throw InvalidArgument(std::string(name) +
-                          ": expected dtype= beside sizes=, it did not come");
+                          ": expected dtype= beside sizes=, got none");
   }
   many.dtype = dtype_of(keywords.dtype);
   const auto check = [&](const char* what, std::size_t count) {
     if (count == many.tasks) return;
     throw InvalidArgument(std::string(name) + ": expected " +
-                          std::to_string(many.tasks) + " " + what + ", came " +
+                          std::to_string(many.tasks) + " " + what + ", got " +
                           std::to_string(count));
   };
   for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -206,7 +206,7 @@ void read_addresses(ManyTasks& many, std::span<PyObject* const> objects,
 Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
                    std::size_t count, PyObject* names) {
   if (count == 0)
-    throw py::type_error("submit_many: expected an operator, came no argument");
+    throw py::type_error("submit_many: expected an operator, got no argument");
   runtime.drain();
   const OperatorObject& known = runtime.resolve(args[0]);
   const Operator op = known.op;
@@ -217,7 +217,7 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
   if (objects.empty() || objects.size() > kMaxArguments) {
     throw InvalidArgument(std::string(name) + ": expected 1 to " +
                           std::to_string(kMaxArguments) +
-                          " columns, the last one for the results, came " +
+                          " columns, the last one for the results, got " +
                           std::to_string(objects.size()));
   }
   Arguments arguments(runtime);

@@ -8,6 +8,7 @@
 #include "native.h"
 #include "registrations.h"
 #include "runtime_object.h"
+#include "without_gil.h"
 
 namespace py = pybind11;
 
@@ -61,7 +62,7 @@ PyObject* get_done(PyObject* self, void* /*unused*/) {
     Runtime& core = runtime_of(self).core();
     bool is_done = false;
     {
-      py::gil_scoped_release no_gil;
+      const WithoutGil no_gil;
       is_done = core.is_done(as_ticket(self)->ticket);
     }
     return PyBool_FromLong(is_done);
@@ -128,7 +129,7 @@ PyObject* make_ticket(const Ticket& ticket, PyObject* runtime) noexcept {
 
 const Ticket& ticket_of(PyObject* object) {
   if (Py_TYPE(object) != ticket_type) {
-    throw py::type_error(std::string("wait: expected a Ticket, came ") +
+    throw py::type_error(std::string("wait: expected a Ticket, got ") +
                          Py_TYPE(object)->tp_name);
   }
   return as_ticket(object)->ticket;

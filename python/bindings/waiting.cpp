@@ -20,7 +20,7 @@ Deadline Deadline::from_timeout(py::handle timeout, const char* where) {
   if (seconds == -1.0 && PyErr_Occurred()) throw py::error_already_set();
   if (!(seconds >= 0)) {
     std::ostringstream text;
-    text << where << ": expected a timeout of 0 or more seconds, or None, came "
+    text << where << ": expected a timeout of 0 or more seconds, or None, got "
          << seconds;
     throw InvalidArgument(text.str());
   }

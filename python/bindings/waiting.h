@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpuos/error.h"
+#include "without_gil.h"
 
 namespace gpuos::python {
 
@@ -43,7 +44,7 @@ void wait_in_slices(const char* where, const Deadline& deadline,
   while (true) {
     bool is_done = false;
     {
-      pybind11::gil_scoped_release no_gil;
+      const WithoutGil no_gil;
       is_done = wait_for(deadline.next_slice());
     }
     if (is_done) return;

@@ -169,7 +169,7 @@ def print_table(demo: Demo, seconds: float) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run the demo; 1 if any element was wrong or any task lost."""
     if not arguments.seconds > 0:
-        message = f"--seconds: expected more than 0, came {arguments.seconds}"
+        message = f"--seconds: expected more than 0, got {arguments.seconds}"
         raise gpuos.InvalidArgument(message)
     with gpuos.Runtime(arguments.backend, arguments.device) as rt:
         demo = Demo(rt, arguments.seconds)

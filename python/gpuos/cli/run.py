@@ -85,7 +85,7 @@ def parse_params(texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, _, value = text.partition("=")
         if not name.isidentifier():
-            message = f"--param: expected NAME=VALUE, came {text!r}"
+            message = f"--param: expected NAME=VALUE, got {text!r}"
             raise bad_input(message)
         try:
             params[name] = int(value)
@@ -93,7 +93,7 @@ def parse_params(texts: Sequence[str]) -> dict[str, float]:
             try:
                 params[name] = float(value)
             except ValueError:
-                message = f"--param {name}: expected a number, came {value!r}"
+                message = f"--param {name}: expected a number, got {value!r}"
                 raise bad_input(message) from None
     return params
 
@@ -102,10 +102,10 @@ def open_input(path: Path) -> npt.NDArray[Any]:
     """Memory-map one file and check what it holds."""
     array = _load(path)
     if array.dtype.name not in DTYPES or not array.dtype.isnative:
-        message = f"{path}: expected {', '.join(DTYPES)}, came {array.dtype}"
+        message = f"{path}: expected {', '.join(DTYPES)}, got {array.dtype}"
         raise bad_input(message)
     if not array.flags.c_contiguous:
-        message = f"{path}: expected C order, came Fortran order"
+        message = f"{path}: expected C order, got Fortran order"
         raise bad_input(message)
     return array
 
@@ -123,10 +123,10 @@ def _load(path: Path) -> npt.NDArray[Any]:
         try:
             array = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError):
-            message = f"{path}: expected a .npy file, came: {error}"
+            message = f"{path}: expected a .npy file, got: {error}"
             raise bad_input(message) from None
     if not isinstance(array, np.ndarray):
-        message = f"{path}: expected a .npy file, came an archive"
+        message = f"{path}: expected a .npy file, got an archive"
         raise bad_input(message)
     return array
 
@@ -139,13 +139,13 @@ def open_inputs(paths: Sequence[Path]) -> list[npt.NDArray[Any]]:
         if array.shape != first.shape:
             message = (
                 f"{path}: expected shape {first.shape} as in {paths[0]}, "
-                f"came {array.shape}"
+                f"got {array.shape}"
             )
             raise bad_input(message)
         if array.dtype != first.dtype:
             message = (
                 f"{path}: expected {first.dtype} as in {paths[0]}, "
-                f"came {array.dtype}"
+                f"got {array.dtype}"
             )
             raise bad_input(message)
     return arrays
@@ -192,7 +192,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Evaluate, then move the result to its name."""
     if not arguments.chunk_mib > 0:
         message = (
-            f"--chunk-mib: expected more than 0, came {arguments.chunk_mib}"
+            f"--chunk-mib: expected more than 0, got {arguments.chunk_mib}"
         )
         raise bad_input(message)
     inputs = open_inputs(arguments.inputs)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gpuos
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+WAIT_S = 60.0
+
+# Runs for `ns` nanoseconds, then sets its one element to 1.
+NAP = """
+#if defined(__CUDACC__)
+static __device__ long long now_ns() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+  return static_cast<long long>(t);
+}
+#else
+#include <time.h>
+static long long now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+#endif
+GPUOS_OPERATOR(nap) {
+  const long long end = now_ns() + task.scalar<long long>(1);
+  while (now_ns() < end) {
+  }
+  if (lane.index() == 0) task.pointer<float>(0)[0] = 1;
+}
+"""
+
+
+def has_cuda() -> bool:
+    if os.environ.get("GPUOS_TEST_CUDA"):
+        return True  # a GPU that is not found is a failure then
+    return any(
+        finding.found and finding.what.startswith("device")
+        for finding in gpuos.diagnose()
+    )
+
+
+@pytest.fixture(
+    scope="session",
+    params=["host", pytest.param("cuda", marks=pytest.mark.gpu)],
+)
+def backend(request: pytest.FixtureRequest) -> str:
+    if request.param == "cuda" and not has_cuda():
+        pytest.skip("no CUDA device")
+    return str(request.param)
+
+
+@pytest.fixture
+def rt(backend: str) -> Iterator[gpuos.Runtime]:
+    with gpuos.Runtime(backend=backend) as runtime:
+        yield runtime
+
+
+@pytest.fixture
+def host() -> Iterator[gpuos.Runtime]:
+    with gpuos.Runtime(backend="host") as runtime:
+        yield runtime
+
+
+@pytest.fixture
+def nap_source() -> str:
+    return NAP
+
+
+@pytest.fixture
+def nap(rt: gpuos.Runtime) -> gpuos.Operator:
+    """An operator that takes `ns` nanoseconds."""
+    try:
+        return rt.define(
+            "nap",
+            source=NAP,
+            params={"ns": "int64"},
+            inputs=0,
+            elementwise=False,
+        )
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a program text in another interpreter."""
+
+    def run(
+        text: str, *, timeout: float = WAIT_S
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-c", text],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gpuos
+from gpuos.cli.progress import ProgressLine, bar
+
+
+def gpuos_command(*arguments, timeout=120.0):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "gpuos", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def assert_bad_input(done, *words):
+    assert done.returncode == 2
+    assert done.stderr.startswith("gpuos ")
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.fixture
+def save(tmp_path):
+    def save_array(name, array):
+        path = tmp_path / name
+        np.save(path, array)
+        return path
+
+    return save_array
+
+
+def files_of(save, dtype, shape):
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(1, 50, shape).astype(dtype) for _ in range(3)]
+    return arrays, [
+        save(f"{n}.npy", x) for n, x in zip("abc", arrays, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_run_gives_what_numpy_gives(backend, save, tmp_path, dtype):
+    (a, b, c), files = files_of(save, dtype, (101, 1003))
+    out = tmp_path / "out.npy"
+    done = gpuos_command(
+        "run",
+        "--expr",
+        "o = a * b + c",
+        *files,
+        "-o",
+        out,
+        "--backend",
+        backend,
+        "--chunk-mib",
+        "0.05",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "(101, 1003)" in done.stdout
+    result = np.load(out)
+    assert result.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(result, a * b + c)
+    assert not list(tmp_path.glob("*partial*"))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_run_takes_parameters(save, tmp_path):
+    (a, b, _), files = files_of(save, "float64", (1000,))
+    out = tmp_path / "out.npy"
+    done = gpuos_command(
+        "run",
+        "--expr",
+        "o = alpha * x + y - beta",
+        *files[:2],
+        "-o",
+        out,
+        "--backend",
+        "host",
+        "--param",
+        "alpha=2.5",
+        "--param",
+        "beta=3",
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(out), 2.5 * a + b - 3)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (), (1,)])
+def test_run_takes_small_files(save, tmp_path, shape):
+    (a, b, c), files = files_of(save, "float32", shape)
+    out = tmp_path / "out.npy"
+    done = gpuos_command(
+        "run", "--expr", "o = a * b + c", *files, "-o", out, "--backend", "host"
+    )
+    assert done.returncode == 0, done.stderr
+    assert np.load(out).shape == shape
+    np.testing.assert_array_equal(np.load(out), a * b + c)
+
+
+def test_run_may_write_over_an_input(save):
+    (a, *_), files = files_of(save, "float32", (1000,))
+    done = gpuos_command(
+        "run",
+        "--expr",
+        "o = 2 * a",
+        files[0],
+        "-o",
+        files[0],
+        "--backend",
+        "host",
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(files[0]), 2 * a)
+
+
+def test_run_refuses_what_is_wrong(save, tmp_path):
+    a = save("a.npy", np.ones((4, 3), dtype="f4"))
+    shape = save("shape.npy", np.ones((3, 4), dtype="f4"))
+    dtype = save("dtype.npy", np.ones((4, 3)))
+    half = save("half.npy", np.ones((4, 3), dtype="f2"))
+    swapped = save("swapped.npy", np.ones((4, 3), dtype=">f4"))
+    fortran = save("fortran.npy", np.asfortranarray(np.ones((4, 3), "f4")))
+    text = tmp_path / "text.npy"
+    text.write_text("no array")
+    archive = tmp_path / "archive.npz"
+    np.savez(archive, x=np.ones(3))
+    out = tmp_path / "out.npy"
+
+    def run(expr, *files, more=(), to=out):
+        return gpuos_command(
+            "run", "--expr", expr, *files, "-o", to, "--backend", "host", *more
+        )
+
+    assert_bad_input(run("o = a + b", a, shape), "(4, 3)", "(3, 4)")
+    assert_bad_input(run("o = a + b", a, dtype), "float32", "float64")
+    assert_bad_input(run("o = 2 * a", half), "float16")
+    assert_bad_input(run("o = 2 * a", swapped), ">f4")
+    assert_bad_input(run("o = 2 * a", fortran), "Fortran")
+    assert_bad_input(run("o = 2 * a", text), ".npy")
+    assert_bad_input(run("o = 2 * a", archive), ".npy")
+    assert_bad_input(run("o = 2 * a", tmp_path / "none.npy"), "no such file")
+    assert_bad_input(run("o = a + b", a), "2 inputs", "1")
+    assert_bad_input(run("o = a +", a), "column")
+    assert_bad_input(run("o = k * a", a, more=("--param", "k")), "NAME=VALUE")
+    assert_bad_input(run("o = k * a", a, more=("--param", "k=x")), "number")
+    assert_bad_input(run("o = a", a, more=("--chunk-mib", "0")), "--chunk-mib")
+    assert_bad_input(run("o = a", a, to=tmp_path / "no" / "o.npy"), "folder")
+    assert not out.exists()
+    assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == []
+
+
+def test_a_failed_run_leaves_the_old_output(save, tmp_path):
+    a = save("a.npy", np.ones(5, dtype="f4"))
+    out = save("out.npy", np.zeros(2))
+    assert_bad_input(
+        gpuos_command("run", "--expr", "o = a * b", a, "-o", out), "inputs"
+    )
+    assert np.load(out).shape == (2,)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.npy", "out.npy"]
+
+
+def test_demo_checks_everything(backend):
+    done = gpuos_command("demo", "--backend", backend, "--seconds", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    table = dict(
+        line.split("  ", 1) for line in done.stdout.splitlines() if "  " in line
+    )
+    assert table["tasks lost"].strip() == "0"
+    assert table["tasks wrong"].strip() == "0"
+    assert int(table["elements checked"].replace(",", "")) > 100_000
+    assert done.stdout.splitlines()[-1].startswith("right:")
+
+
+def test_demo_refuses_no_time():
+    assert_bad_input(gpuos_command("demo", "--seconds", "0"), "--seconds")
+
+
+def test_info_is_a_table():
+    done = gpuos_command("info")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"gpuos {gpuos.__version__}\n")
+    for word in ("driver", "nvrtc", "compiler", "backend 'auto' is"):
+        assert word in done.stdout
+
+
+def test_help_and_version():
+    for command in ([], ["demo"], ["info"], ["run"]):
+        done = gpuos_command(*command, "--help")
+        assert done.returncode == 0
+        assert "usage: python -m gpuos" in done.stdout
+    assert gpuos_command("--version").stdout == f"gpuos {gpuos.__version__}\n"
+    assert gpuos_command().returncode == 2
+    assert gpuos_command("dance").returncode == 2
+
+
+def test_progress_is_shown_on_a_terminal_only(tmp_path):
+    class Terminal:
+        def __init__(self):
+            self.text = ""
+
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            self.text += text
+
+        def flush(self):
+            pass
+
+    terminal = Terminal()
+    line = ProgressLine(terminal)
+    line.show(bar(0.5))
+    line.show("too soon")
+    line.clear()
+    assert terminal.text.startswith("\r[###############---")
+    assert " 50 %" in terminal.text
+    assert terminal.text.endswith("\r")
+    with (tmp_path / "file").open("w") as file:
+        ProgressLine(file).show("x")
+    assert (tmp_path / "file").read_text() == ""

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import gpuos
+
+WAIT_S = 60.0
+
+
+def test_an_expression_is_defined_and_run(rt):
+    op = rt.define("axpy", "o = alpha * x + y", params={"alpha": "float32"})
+    assert (op.name, op.params) == ("axpy", {"alpha": "float32"})
+    assert "axpy" in repr(op)
+    x, y = rt.array(np.arange(9, dtype="f4")), rt.array(np.ones(9, dtype="f4"))
+    out = rt.empty(9)
+    for name in (op, "axpy"):
+        rt.wait(rt.submit(name, x, y, out=out, alpha=2), timeout=WAIT_S)
+        np.testing.assert_array_equal(out.numpy(), 2 * np.arange(9) + 1)
+
+
+def test_parameters_come_by_name_in_any_order(rt):
+    op = rt.define(
+        "line",
+        "o = m * x + b",
+        params={"m": np.float64, "b": np.dtype("f8")},
+        dtype="float64",
+    )
+    x, out = rt.array([1.0, 2.0]), rt.empty(2, "float64")
+    rt.submit(op, x, out=out, b=10, m=3)
+    assert out.numpy().tolist() == [13, 16]
+    with pytest.raises(gpuos.InvalidArgument, match="parameter b"):
+        rt.submit(op, x, out=out, m=3)
+    with pytest.raises(gpuos.InvalidArgument, match="'c'; it has m b"):
+        rt.submit(op, x, out=out, m=3, b=1, c=2)
+
+
+def test_many_dtypes_are_defined_at_once(rt):
+    rt.define("twice", "o = 2 * x", dtype=["float32", "int64"])
+    for dtype in ("float32", "int64"):
+        x, out = rt.array(np.arange(5, dtype=dtype)), rt.empty(5, dtype)
+        rt.submit("twice", x, out=out)
+        np.testing.assert_array_equal(out.numpy(), 2 * np.arange(5))
+    with pytest.raises(gpuos.InvalidArgument, match="float64"):
+        rt.submit("twice", rt.zeros(1, "float64"), out=rt.zeros(1, "float64"))
+
+
+def test_a_whole_operator_is_compiled(rt):
+    source = """
+    GPUOS_OPERATOR(last) {
+      if (lane.index() == 0)
+        task.pointer<float>(0)[0] = task.pointer<const float>(1)[2];
+    }"""
+    try:
+        op = rt.define("last", source=source, inputs=1, elementwise=False)
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    out = rt.empty(1)
+    rt.wait(rt.submit(op, rt.array(np.arange(3, dtype="f4")), out=out))
+    assert out.numpy().tolist() == [2]
+
+
+def test_wrong_definitions_leave_nothing(rt):
+    names = rt.operators()
+    cases = [
+        {"name": "a", "expression": "o = "},
+        {"name": "add", "expression": "o = x"},
+        {"name": "a"},
+        {"name": "a", "expression": "o = x", "source": "x"},
+        {"name": "a b", "expression": "o = x"},
+        {"name": "a", "expression": "o = x", "dtype": "float16"},
+        {
+            "name": "a",
+            "expression": "o = out * x",
+            "params": {"out": "float32"},
+        },
+    ]
+    for case in cases:
+        with pytest.raises(gpuos.InvalidArgument):
+            rt.define(**case)
+    assert rt.operators() == names
+
+
+def test_a_compile_error_has_the_log(rt):
+    try:
+        with pytest.raises(gpuos.CompileError) as caught:
+            rt.define("bad", source="GPUOS_OPERATOR(bad) { nonsense; }")
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    assert "nonsense" in caught.value.log
+    assert "bad" not in rt.operators()
+
+
+def test_replace_keeps_the_parameters(rt):
+    op = rt.define("f", "o = alpha * x + y", params={"alpha": "float32"})
+    x, y = rt.array(np.full(4, 3, dtype="f4")), rt.array(np.ones(4, dtype="f4"))
+    old, new = rt.empty(4), rt.empty(4)
+    rt.submit(op, x, y, out=old, alpha=2)
+    rt.replace(op, "o = alpha * x - y")
+    rt.submit("f", x, y, out=new, alpha=2)
+    assert old.numpy().tolist() == [7] * 4
+    assert new.numpy().tolist() == [5] * 4
+    with pytest.raises(gpuos.InvalidArgument):
+        rt.replace(op, "o = ")
+    rt.submit("f", x, y, out=new, alpha=1)
+    assert new.numpy().tolist() == [2] * 4
+
+
+def test_an_undefined_name_is_free_and_means_the_new_operator(rt):
+    x, out = rt.array(np.full(4, 3, dtype="f4")), rt.empty(4)
+    op = rt.define("f", "o = x + 1")
+    rt.submit("f", x, out=out)
+    rt.undefine(op)
+    assert not op.is_defined
+    assert "undefined" in repr(op)
+    for use in (op, "f"):
+        with pytest.raises(gpuos.InvalidArgument, match="f"):
+            rt.submit(use, x, out=out)
+    rt.define("f", "o = k * x", params={"k": "float32"})
+    rt.submit("f", x, out=out, k=5)
+    assert out.numpy().tolist() == [15] * 4
+
+
+def test_an_alias_switches_and_rolls_back(rt):
+    x = rt.array(np.full(4, 3, dtype="f4"))
+    out = [rt.empty(4) for _ in range(3)]
+    alias = rt.alias("combine", "add")
+    assert (alias.name, alias.target.name) == ("combine", "add")
+    rt.submit("combine", x, x, out=out[0])
+    alias.switch("mul")
+    assert "mul" in repr(alias)
+    rt.submit(alias, x, x, out=out[1])
+    alias.rollback()
+    assert alias.target.name == "add"
+    rt.submit("combine", x, x, out=out[2])
+    assert [array.numpy()[0] for array in out] == [6, 9, 6]
+    with pytest.raises(gpuos.InvalidArgument):
+        alias.rollback()
+    with pytest.raises(gpuos.InvalidArgument):
+        alias.switch("copy")
+    with pytest.raises(gpuos.InvalidArgument):
+        rt.alias("combine", "add")
+
+
+def test_an_alias_takes_the_parameters_of_its_target(rt):
+    f = rt.define("f", "o = k * x", params={"k": "float32"})
+    g = rt.define("g", "o = x / k", params={"k": "float32"})
+    alias = rt.alias("h", f)
+    x, out = rt.array(np.full(4, 6, dtype="f4")), rt.empty(4)
+    rt.submit("h", x, out=out, k=2)
+    assert (out.numpy() == 12).all()
+    alias.switch(g)
+    rt.submit("h", x, out=out, k=2)
+    assert (out.numpy() == 3).all()
+
+
+def test_operators_are_found(rt):
+    assert {"add", "sub", "mul", "div", "copy", "fill"} <= set(rt.operators())
+    assert rt.find("fill").params.keys() == {"value"}
+    with pytest.raises(gpuos.InvalidArgument, match="add"):
+        rt.find("nope")
+
+
+def test_an_operator_of_another_runtime_is_refused(host):
+    with gpuos.Runtime(backend="host") as other:
+        op = other.define("f", "o = x + 1")
+        out = host.zeros(3)
+        with pytest.raises(gpuos.InvalidArgument):
+            host.submit(op, out, out=out)
+
+
+def test_operators_are_injected_while_tasks_flow(rt):
+    x = np.arange(1024, dtype="f4")
+    a, out = rt.array(x), rt.empty(1024)
+    op = rt.define("f", "o = x + 1")
+    bodies = ["o = x * 3", "o = x + 1"]
+    errors = []
+
+    def swap():
+        try:
+            for i in range(6):
+                rt.replace(op, bodies[i % 2])
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    while thread.is_alive():
+        rt.submit(op, a, out=out)
+        result = out.numpy()
+        assert (result == x + 1).all() or (result == x * 3).all()
+    thread.join()
+    assert not errors
+    assert rt.stats()["injections"] >= 7

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+START = """
+import gpuos, numpy as np, os, sys, time, threading, signal
+rt = gpuos.Runtime(backend={backend!r})
+out = rt.zeros(1000)
+one = rt.array(np.ones(1000, dtype='f4'))
+"""
+
+
+def check(done):
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_exit_with_a_live_runtime(backend, run_python):
+    text = START.format(backend=backend) + (
+        "for _ in range(1000): t = rt.submit('add', out, one, out=out)\n"
+        "print('end')"
+    )
+    assert check(run_python(text)) == "end\n"
+
+
+def test_exit_with_runtimes_in_a_cycle_and_threads(backend, run_python):
+    text = START.format(backend=backend) + (
+        "class Holder: pass\n"
+        "h = Holder(); h.self = h; h.rt = rt; h.out = out\n"
+        "def work():\n"
+        "  try:\n"
+        "    while True: rt.submit('add', out, one, out=out)\n"
+        "  except gpuos.QueueClosed: pass\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.1); print('end')"
+    )
+    assert check(run_python(text)) == "end\n"
+
+
+def test_exit_with_a_numpy_view(run_python):
+    text = START.format(backend="host") + (
+        "view = out.numpy(copy=False); other = np.from_dlpack(one)\n"
+        "del rt, out, one; view[0] = other[0]; print(view[0])"
+    )
+    assert check(run_python(text)) == "1.0\n"
+
+
+def test_import_is_quick_and_takes_no_numpy(run_python):
+    text = "import sys, gpuos; print('numpy' in sys.modules)"
+    assert check(run_python(text)) == "False\n"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
+    backend, run_python
+):
+    text = START.format(backend=backend) + (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "rt.wait(rt.submit('add', out, one, out=out))\n"
+        "sys.stdout.flush()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "  try: rt.submit('add', out, one, out=out)\n"
+        "  except gpuos.Error as error: print('child:', error)\n"
+        "  sys.exit(0)\n"
+        "_, status = os.waitpid(child, 0)\n"
+        "rt.wait(rt.submit('add', out, one, out=out), timeout=30)\n"
+        "print(status, out.numpy()[0])"
+    )
+    first, second = check(run_python(text)).splitlines()
+    assert first.startswith("child: ")
+    assert "fork" in first
+    assert second == "0 2.0"
+
+
+@pytest.mark.parametrize("wait", ["rt.wait(t)", "rt.synchronize()", "t.wait()"])
+def test_ctrl_c_ends_a_wait(backend, rt, nap, nap_source, wait):
+    del rt, nap  # only to skip where it cannot be compiled
+    text = START.format(backend=backend) + (
+        f"NAP = {nap_source!r}\n"
+        "op = rt.define('nap', source=NAP, params={'ns': 'int64'},\n"
+        "               inputs=0, elementwise=False)\n"
+        "t = rt.submit(op, out=rt.zeros(1), ns=4_000_000_000)\n"
+        "print('go', flush=True)\n"
+        "start = time.monotonic()\n"
+        "try:\n"
+        f"  {wait}\n"
+        "except KeyboardInterrupt:\n"
+        "  print('ended', time.monotonic() - start, flush=True)\n"
+        "  os._exit(0)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (0, "")
+    word, seconds = out.split()
+    assert word == "ended"
+    assert float(seconds) < 2.0
+
+
+def test_no_threads_are_left(run_python):
+    text = (
+        "import gpuos, numpy, os\n"
+        "count = lambda: len(os.listdir('/proc/self/task'))\n"
+        "before = count()\n"
+        "rt = gpuos.Runtime(backend='host'); during = count(); rt.close()\n"
+        "print(during > before, count() - before)"
+    )
+    assert check(run_python(text)) == "True 0\n"

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+BLOCK = re.compile(
+    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blocks():
+    if not README.exists():
+        return []
+    return BLOCK.findall(README.read_text(encoding="utf-8"))
+
+
+def test_the_readme_has_python():
+    assert README.exists()
+    assert blocks()
+
+
+@pytest.mark.parametrize("number", range(len(blocks())))
+def test_the_readmes_python_prints_what_it_says(number, run_python):
+    text, output = blocks()[number]
+    done = run_python(text)
+    assert (done.returncode, done.stderr) == (0, "")
+    if output:
+        assert done.stdout == output

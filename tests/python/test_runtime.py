@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import gpuos
+
+WAIT_S = 60.0
+
+
+def test_options_are_what_was_given(backend):
+    with gpuos.Runtime(
+        backend=backend,
+        residency="burst",
+        queue_capacity=256,
+        workers=2,
+        threads_per_worker=64,
+        linger_us=50,
+        lease_us=1500.5,
+        watchdog_s=2.5,
+        submit_timeout_s=1,
+        flush_after_us=10,
+        worker_image=None,
+    ) as rt:
+        options = rt.options
+        assert options["queue_capacity"] == 256
+        assert options["workers"] == 2
+        assert options["linger_us"] == 50
+        assert options["lease_us"] == 1501
+        assert options["watchdog_s"] == 2.5
+        assert options["residency"] == "burst"
+        assert options["worker_image"] == "auto"
+        assert rt.backend == backend
+
+
+def test_wrong_options_are_refused():
+    cases = [
+        {"backend": "gpu"},
+        {"backend": "host", "residency": "often"},
+        {"backend": "host", "queue_capacity": 100},
+        {"backend": "host", "queue_capacity": -1},
+        {"backend": "host", "watchdog_s": -1},
+        {"backend": "host", "linger_us": float("nan")},
+        {"backend": "host", "worker_image": "best"},
+    ]
+    for case in cases:
+        with pytest.raises(gpuos.InvalidArgument):
+            gpuos.Runtime(**case)
+    with pytest.raises(TypeError, match="bakend"):
+        gpuos.Runtime(bakend="host")
+    with pytest.raises(TypeError):
+        gpuos.Runtime("host", 0, "auto", 64)
+
+
+def test_the_environment_names_the_backend(run_python):
+    done = run_python(
+        "import os; os.environ['GPUOS_BACKEND'] = 'host'\n"
+        "import gpuos; print(gpuos.Runtime().backend)"
+    )
+    assert (done.stdout, done.stderr) == ("host\n", "")
+
+
+def test_close_runs_what_is_pending(backend):
+    rt = gpuos.Runtime(backend=backend)
+    x, out = np.ones(1 << 20, dtype="f4"), rt.zeros(1 << 20)
+    one = rt.array(x)
+    for _ in range(50):
+        ticket = rt.submit("add", out, one, out=out)
+    rt.close()
+    rt.close()
+    assert rt.is_closed
+    assert "closed" in repr(rt)
+    assert ticket.done
+    for use in (
+        lambda: rt.submit("add", out, one, out=out),
+        lambda: rt.define("f", "o = x"),
+        lambda: rt.empty(3),
+    ):
+        with pytest.raises(gpuos.QueueClosed):
+            use()
+    assert rt.stats()["tasks_completed"] == rt.stats()["tasks_submitted"]
+
+
+def test_a_with_block_closes(backend):
+    with gpuos.Runtime(backend=backend) as rt:
+        assert not rt.is_closed
+    assert rt.is_closed
+
+
+def test_waits_end_at_their_deadline(rt, nap):
+    out = rt.zeros(1)
+    rt.synchronize(WAIT_S)
+    ticket = rt.submit(nap, out=out, ns=600_000_000)
+    rt.flush()
+    start = time.monotonic()
+    assert not ticket.done
+    with pytest.raises(gpuos.Timeout, match=r"0\.05 s"):
+        rt.wait(ticket, timeout=0.05)
+    with pytest.raises(TimeoutError):
+        rt.synchronize(timeout=0)
+    assert time.monotonic() - start < 0.5
+    rt.wait(ticket, timeout=WAIT_S)
+    assert out.numpy()[0] == 1
+    assert issubclass(gpuos.Timeout, gpuos.Error)
+
+
+def test_wrong_timeouts_are_refused(rt):
+    ticket = rt.submit("fill", out=rt.zeros(1), value=1)
+    for wrong in (-1, float("nan")):
+        with pytest.raises(gpuos.InvalidArgument, match="seconds"):
+            rt.wait(ticket, timeout=wrong)
+    with pytest.raises(TypeError):
+        rt.wait(ticket, timeout="1")
+    with pytest.raises(TypeError, match="Ticket"):
+        rt.wait(3)
+
+
+def test_a_ticket_of_another_runtime_is_refused(host):
+    with gpuos.Runtime(backend="host") as other:
+        ticket = other.submit("fill", out=other.zeros(1), value=1)
+        with pytest.raises(gpuos.InvalidArgument):
+            host.wait(ticket)
+
+
+def test_stats_count(rt):
+    out = rt.zeros(3)
+    rt.synchronize()
+    before = rt.stats()
+    for _ in range(10):
+        rt.submit("fill", out=out, value=1)
+    rt.synchronize()
+    after = rt.stats()
+    assert after["tasks_submitted"] - before["tasks_submitted"] == 10
+    assert after["tasks_completed"] == after["tasks_submitted"]
+    assert after["backend"] == rt.backend
+    assert after["workers"] > 0
+    assert after["residency_reason"]
+
+
+def test_an_exception_in_an_operator_fails_its_ticket_only(host):
+    source = """
+    #include <stdexcept>
+    GPUOS_OPERATOR(fails) { throw std::runtime_error("no luck"); }"""
+    try:
+        op = host.define("fails", source=source, inputs=0)
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    out, good = host.zeros(3), host.zeros(3)
+    bad = host.submit(op, out=out)
+    ticket = host.submit("fill", out=good, value=4)
+    with pytest.raises(gpuos.TaskError, match="no luck") as caught:
+        host.wait(bad, timeout=WAIT_S)
+    assert caught.value.operator == "fails"
+    host.wait(ticket, timeout=WAIT_S)
+    assert good.numpy().tolist() == [4] * 3
+
+
+def test_an_exception_nobody_waited_for_comes_out_of_close(backend):
+    if backend != "host":
+        pytest.skip("a device operator cannot throw")
+    rt = gpuos.Runtime(backend="host")
+    source = """
+    #include <stdexcept>
+    GPUOS_OPERATOR(fails) { throw std::runtime_error("no luck"); }"""
+    try:
+        rt.define("fails", source=source, inputs=0)
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    rt.submit("fails", out=rt.zeros(3))
+    with pytest.raises(gpuos.TaskError, match="fails"):
+        rt.close()
+    assert rt.is_closed
+
+
+def test_an_idle_runtime_costs_nothing(host):
+    out = host.zeros(3)
+    host.synchronize()
+    seconds = 10.0
+    before = time.process_time()
+    time.sleep(seconds)
+    used = time.process_time() - before
+    print(
+        f"\nprocessor time in {seconds:.0f} idle seconds: {used * 1e3:.1f} ms"
+    )
+    assert used < 0.5
+    host.wait(host.submit("fill", out=out, value=1), timeout=WAIT_S)
+
+
+def test_the_classes_are_gpuos_own():
+    assert gpuos.Runtime.__module__ == "gpuos"
+    assert gpuos.InvalidArgument.__module__ == "gpuos"
+    assert issubclass(gpuos.InvalidArgument, ValueError)
+    for name in ("CudaError", "CompileError", "TaskError", "QueueClosed"):
+        assert issubclass(getattr(gpuos, name), gpuos.Error)
+    for name in gpuos.__all__:
+        assert hasattr(gpuos, name)
+
+
+def test_diagnose_is_a_table():
+    findings = gpuos.diagnose()
+    names = {finding.what for finding in findings}
+    assert {"driver", "nvrtc", "nvjitlink", "compiler"} <= names
+    assert len(str(findings).splitlines()) == len(findings)
+    for finding in findings:
+        assert finding.found or finding.hint

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import array as std_array
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import gpuos
+
+WAIT_S = 60.0
+
+DTYPES = ["float32", "float64", "int32", "int64"]
+
+
+def operands(dtype, shape=(5, 7)):
+    rng = np.random.default_rng(0)
+    return tuple(rng.integers(1, 100, shape).astype(dtype) for _ in range(2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_builtins_do_what_numpy_does(rt, dtype):
+    x, y = operands(dtype)
+    a, b, out = rt.array(x), rt.array(y), rt.empty(x.shape, dtype)
+    is_float = np.dtype(dtype).kind == "f"
+    expected = {
+        "add": x + y,
+        "sub": x - y,
+        "mul": x * y,
+        "div": x / y if is_float else x // y,
+    }
+    for name, right in expected.items():
+        rt.wait(rt.submit(name, a, b, out=out), timeout=WAIT_S)
+        np.testing.assert_array_equal(out.numpy(), right)
+    rt.wait(rt.submit("copy", a, out=out))
+    np.testing.assert_array_equal(out.numpy(), x)
+    rt.wait(rt.submit("fill", out=out, value=3))
+    assert (out.numpy() == 3).all()
+
+
+def test_tasks_run_in_order(rt):
+    out = rt.zeros(1000)
+    one = rt.array(np.ones(1000, dtype="f4"))
+    for _ in range(500):
+        rt.submit("add", out, one, out=out)
+    assert (out.numpy() == 500).all()
+
+
+def test_a_ticket_is_a_value(rt):
+    out = rt.zeros(4)
+    ticket = rt.submit("fill", out=out, value=1)
+    other = rt.submit("fill", out=out, value=2)
+    assert ticket != other
+    assert ticket == ticket  # noqa: PLR0124
+    assert len({ticket, other, ticket}) == 2
+    assert (ticket == 3) is False
+    ticket.wait(WAIT_S)
+    ticket.wait(timeout=None)
+    rt.wait(other)
+    assert ticket.done
+    assert other.done
+    with pytest.raises(TypeError):
+        gpuos.Ticket()
+
+
+def test_no_elements_are_done_at_once(rt):
+    empty = rt.empty(0)
+    assert rt.submit("add", empty, empty, out=empty).done
+
+
+def test_numpy_arrays_are_used_in_place(host):
+    x, y = operands("float32")
+    out = np.zeros_like(x)
+    host.wait(host.submit("add", x, y, out=out))
+    np.testing.assert_array_equal(out, x + y)
+
+
+def test_numpy_arrays_are_held_until_done_and_let_go(host):
+    refs = []
+    for _ in range(300):
+        x = np.ones(1000, dtype="f4")
+        refs.append(weakref.ref(x))
+        ticket = host.submit("add", x, x, out=host.empty(1000))
+    del x
+    host.wait(ticket)
+    host.synchronize()
+    gc.collect()
+    assert not any(ref() is not None for ref in refs)
+
+
+def test_buffers_of_the_standard_library_are_taken(host):
+    x = std_array.array("f", [1, 2, 3])
+    out = np.zeros(3, dtype="f4")
+    host.wait(host.submit("add", x, memoryview(x), out=out))
+    assert out.tolist() == [2, 4, 6]
+
+
+class DlpackOnly:
+    """An array that speaks nothing but DLPack."""
+
+    def __init__(self, array, *, knows_versions=True):
+        self.array = array
+        self.knows_versions = knows_versions
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        if max_version is None:
+            return self.array.__dlpack__()
+        if not self.knows_versions:
+            message = "max_version"
+            raise TypeError(message)
+        return self.array.__dlpack__(max_version=max_version)
+
+
+@pytest.mark.parametrize("knows_versions", [True, False])
+def test_dlpack_objects_are_taken(rt, knows_versions):
+    a, out = rt.array([1.0, 2.0]), rt.zeros(2, "float64")
+    x = DlpackOnly(a, knows_versions=knows_versions)
+    y = DlpackOnly(out, knows_versions=knows_versions)
+    rt.wait(rt.submit("add", x, x, out=y))
+    assert out.numpy().tolist() == [2, 4]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("backend", ["cuda"], indirect=True)
+def test_cuda_array_interface_is_taken(rt):
+    class Foreign:
+        def __init__(self, array):
+            self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+    a, out = rt.array([1.0, 2.0]), rt.zeros(2, "float64")
+    rt.wait(rt.submit("add", Foreign(a), Foreign(a), out=Foreign(out)))
+    assert out.numpy().tolist() == [2, 4]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("backend", ["cuda"], indirect=True)
+def test_host_memory_is_refused_on_the_device(rt, host):
+    device = rt.zeros(2)
+    with pytest.raises(gpuos.InvalidArgument, match=r"rt.array|Runtime.array"):
+        rt.submit("copy", np.zeros(2, dtype="f4"), out=device)
+    with pytest.raises(gpuos.InvalidArgument, match="host runtime"):
+        rt.submit("copy", host.zeros(2), out=device)
+    with pytest.raises(gpuos.InvalidArgument, match="cuda runtime"):
+        host.submit("copy", device, out=host.zeros(2))
+
+
+def test_arrays_of_another_host_runtime_are_taken(host):
+    with gpuos.Runtime(backend="host") as other:
+        a = other.array([1.0, 2.0])
+        out = host.zeros(2, "float64")
+        ticket = host.submit("add", a, a, out=out)
+        a.free()
+        host.wait(ticket)
+        assert out.numpy().tolist() == [2, 4]
+
+
+def test_wrong_numpy_arrays_are_refused(host):
+    x = np.zeros((4, 4), dtype="f4")
+    out = np.zeros((4, 4), dtype="f4")
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    cases = [
+        (x.T[:2], "contiguous"),
+        (x[:, ::2], "contiguous"),
+        (x.astype(">f4"), "native"),
+        (x.astype("f2"), "float16"),
+        (np.zeros((1,) * 9, dtype="f4"), "8 dimensions"),
+        ([1.0, 2.0], "list"),
+        (2.0, "float"),
+        (None, "NoneType"),
+    ]
+    for wrong, match in cases:
+        with pytest.raises(gpuos.InvalidArgument, match=match):
+            host.submit("copy", wrong, out=out)
+        with pytest.raises(gpuos.InvalidArgument, match="out"):
+            host.submit("copy", x, out=wrong)
+    with pytest.raises(gpuos.InvalidArgument, match="read-only"):
+        host.submit("copy", x, out=read_only)
+    host.wait(host.submit("copy", read_only, out=out))
+
+
+def test_wrong_arguments_queue_nothing(rt):
+    a, out = rt.zeros((2, 3)), rt.zeros((2, 3))
+    before = rt.stats()["tasks_submitted"]
+    cases = [
+        (lambda: rt.submit("nope", a, out=out), "nope"),
+        (lambda: rt.submit("add", a, out=out), "2 inputs"),
+        (lambda: rt.submit("copy", rt.empty((3, 2)), out=out), r"\(3, 2\)"),
+        (lambda: rt.submit("copy", rt.empty(6, "int64"), out=out), "int64"),
+        (lambda: rt.submit("copy", a), "out="),
+        (lambda: rt.submit("fill", out=out), "value"),
+        (lambda: rt.submit("fill", out=out, value=1, beta=2), "beta"),
+        (lambda: rt.submit("add", *[a] * 20, out=out), "16"),
+        (lambda: rt.submit("fill", out=rt.empty(2, "int32"), value=1.5), "1.5"),
+    ]
+    for use, match in cases:
+        with pytest.raises(gpuos.InvalidArgument, match=match):
+            use()
+    assert rt.stats()["tasks_submitted"] == before
+    with pytest.raises(TypeError, match="operator"):
+        rt.submit()
+    with pytest.raises(TypeError, match="int"):
+        rt.submit(3, a, out=out)
+    with pytest.raises(TypeError):
+        rt.submit("fill", out=out, value="x")
+
+
+def test_a_misaligned_buffer_is_refused(host):
+    raw = np.zeros(33, dtype="u1")
+    odd = raw[1:].view("f4")
+    with pytest.raises(gpuos.InvalidArgument, match="multiple of 4"):
+        host.submit("copy", odd, out=np.zeros(8, dtype="f4"))
+
+
+def test_null_is_refused(host):
+    zeros = np.zeros(1, dtype="u8")
+    with pytest.raises(gpuos.InvalidArgument, match="null"):
+        host.submit_many("copy", zeros, zeros, sizes=4, dtype="float32")
+
+
+def test_parameters_are_converted(rt):
+    out = rt.zeros(4, "float64")
+    for value in (3, 2.5, np.float32(1.5), np.int64(7), True, 10**20):
+        rt.submit("fill", out=out, value=value)
+        assert (out.numpy() == float(value)).all()
+
+
+def test_names_need_not_be_interned(rt):
+    out = rt.zeros(4)
+    name, value, target = (
+        bytes(word).decode() for word in (b"fill", b"value", b"out")
+    )
+    options = {value: 4.0, target: out}
+    rt.wait(rt.submit(name, **options))
+    assert (out.numpy() == 4).all()
+
+
+def test_streams_of_other_libraries_are_understood(rt):
+    class Torch:
+        cuda_stream = 0
+
+    class Cupy:
+        ptr = 0
+
+    class Protocol:
+        def __cuda_stream__(self):
+            return (0, 0)
+
+    out = rt.zeros(4)
+    rt.submit("fill", out=out, value=1, stream=None)
+    rt.flush(None)
+    for stream in (0, Torch(), Cupy(), Protocol()):
+        if rt.backend == "host":
+            with pytest.raises(gpuos.InvalidArgument, match="stream 0"):
+                rt.submit("fill", out=out, value=1, stream=stream)
+        else:
+            rt.submit("fill", out=out, value=1, stream=stream)
+            rt.flush(stream)
+    rt.synchronize(WAIT_S)
+    assert (out.numpy() == 1).all()
+    with pytest.raises(TypeError, match="stream"):
+        rt.submit("fill", out=out, value=1, stream="x")
+
+
+def test_the_signature_can_be_read():
+    assert "out" in (gpuos.Runtime.submit.__text_signature__ or "")
+    assert "sizes" in (gpuos.Runtime.submit_many.__text_signature__ or "")

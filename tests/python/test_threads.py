@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+import numpy as np
+import pytest
+
+import gpuos
+
+WAIT_S = 60.0
+
+
+def run_all(works):
+    errors = []
+
+    def guard(work):
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=guard, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+    if errors:
+        raise errors[0]
+
+
+def test_threads_submit_at_once(rt):
+    one = rt.array(np.ones(100, dtype="f4"))
+    sums = [rt.zeros(100) for _ in range(8)]
+
+    def work(out):
+        def body():
+            for i in range(300):
+                ticket = rt.submit("add", out, one, out=out)
+                if i % 50 == 0:
+                    rt.wait(ticket, timeout=WAIT_S)
+
+        return body
+
+    run_all([work(out) for out in sums])
+    for out in sums:
+        assert (out.numpy() == 300).all()
+
+
+def test_numpy_arrays_of_many_threads_are_held(host):
+    def body():
+        for _ in range(300):
+            x = np.full(256, 2, dtype="f4")
+            out = np.zeros(256, dtype="f4")
+            host.wait(host.submit("mul", x, x, out=out), timeout=WAIT_S)
+            assert (out == 4).all()
+
+    run_all([body] * 4)
+
+
+def test_a_wait_lets_other_threads_run(rt, nap):
+    out = rt.zeros(1)
+    rt.synchronize()
+    ticket = rt.submit(nap, out=out, ns=500_000_000)
+    counts = []
+
+    def count():
+        end = time.monotonic() + 0.3
+        n = 0
+        while time.monotonic() < end:
+            n += 1
+        counts.append(n)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    rt.wait(ticket, timeout=WAIT_S)
+    thread.join(WAIT_S)
+    assert counts[0] > 100
+
+
+def test_a_submit_that_waits_for_room_lets_other_threads_run(rt, nap):
+    out = rt.zeros(1)
+    room = rt.options["queue_capacity"]
+    done = threading.Event()
+    beats = []
+
+    def fill():
+        rt.submit(nap, out=out, ns=400_000_000)
+        for _ in range(room + 10):
+            rt.submit("fill", out=out, value=1)
+        done.set()
+
+    def beat():
+        while not done.is_set():
+            beats.append(time.monotonic())
+            time.sleep(0.005)
+
+    run_all([fill, beat])
+    gaps = np.diff(beats)
+    assert gaps.size == 0 or gaps.max() < 0.3
+    rt.synchronize(WAIT_S)
+
+
+def test_two_threads_wait_for_one_ticket(rt, nap):
+    ticket = rt.submit(nap, out=rt.zeros(1), ns=100_000_000)
+    run_all([lambda: rt.wait(ticket, timeout=WAIT_S)] * 4)
+
+
+def test_close_while_others_submit(backend):
+    rt = gpuos.Runtime(backend=backend)
+    arrays = [rt.zeros(64) for _ in range(3)]
+    started = threading.Event()
+
+    def submit():
+        rt.submit("fill", out=arrays[0], value=1)
+        started.set()
+
+    def submit_for_ever():
+        with pytest.raises(gpuos.QueueClosed):
+            deque(iter(submit, "never"), maxlen=0)
+
+    def close():
+        assert started.wait(WAIT_S)
+        rt.close()
+
+    run_all([submit_for_ever, submit_for_ever, close])
+    assert rt.is_closed
+
+
+def test_free_while_others_submit(host):
+    for _ in range(50):
+        x, out = host.zeros(1024), host.zeros(1024)
+
+        def submit(x=x, out=out):
+            try:
+                for _ in range(20):
+                    host.submit("copy", x, out=out)
+            except gpuos.InvalidArgument as error:
+                assert "freed" in str(error)  # noqa: PT017
+
+        run_all([submit, x.free])
+    host.synchronize(WAIT_S)
