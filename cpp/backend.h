@@ -92,6 +92,9 @@ class Backend {
   /// Makes sure that the batch will run without another call.
   virtual void ensure_running(const BatchRef& batch) = 0;
 
+  /// Whether tiles take turns element by element, as the lanes of many workers
+  /// do, or lie one behind the other.
+  virtual bool interleaves_tiles() const noexcept { return false; }
   /// Elements of one tile of a task with `elems` elements of `elem_bytes`.
   virtual std::uint64_t tile_elems(std::uint64_t elems,
                                    std::size_t elem_bytes) const noexcept = 0;

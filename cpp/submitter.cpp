@@ -18,10 +18,14 @@ std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
 /// Tiles begin at full cache lines of every dtype.
 constexpr std::uint64_t kTileGranule = 128;
 
+constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
+
 std::uint64_t tile_of(const Backend& backend, const Call& call,
                       std::uint32_t max_tiles) {
   if (!call.op->elementwise) return call.count;
   std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
+  // One tile for the pieces' rounding.
+  max_tiles = std::min(max_tiles, abi::kMaxTiles) - 1;
   elems = std::max(elems, ceil_div(call.count, max_tiles));
   return ceil_div(elems, kTileGranule) * kTileGranule;
 }
@@ -45,40 +49,52 @@ Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
 
 Ticket Submitter::submit(Call call, const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
+  const bool interleaves = backend_.interleaves_tiles();
+  const std::uint64_t elem_bytes = size_of(call.dtype);
   const std::uint64_t tile = tile_of(backend_, call, rings_[0]->max_batch());
-  const auto tiles = static_cast<std::uint32_t>(ceil_div(call.count, tile));
-  const std::uint64_t step = tile * size_of(call.dtype);
+  // A descriptor counts in 32 bits, so a very large task is several pieces.
+  const std::uint64_t piece = std::min(call.count, kMaxPieceElems);
+  const auto tiles_of = [&](std::uint64_t elems) {
+    return static_cast<std::uint32_t>(ceil_div(elems, tile));
+  };
+  const std::uint64_t rest = call.count % piece;
+  const auto total = static_cast<std::uint32_t>(
+      call.count / piece * tiles_of(piece) + tiles_of(rest));
 
   Plan plan;
   std::unique_lock lock(mutex_, std::defer_lock);
-  const Place place = acquire(lock, call, stream, tiles, plan);
+  const Place place = acquire(lock, call, stream, total, plan);
   Ring& ring = *backend_.rings()[plan.route.ring];
-  auto args = call.args;
-  for (std::uint32_t t = 0; t < tiles; ++t) {
-    const std::uint64_t position = place.first + t;
-    abi::Payload payload = payload_of(
-        call, static_cast<std::uint32_t>(
-                  std::min(tile, call.count - t * tile)));
-    if (payload.flags & abi::kArgsInBlock)
-      std::copy_n(args.begin(), call.arg_count, ring.arg_block(position).args);
-    else
-      std::copy_n(args.begin(), abi::kInlineArgs, payload.args);
-    write_task(ring, place, position, plan.after, payload);
-    for (std::uint32_t k = 0; k < call.buffers; ++k) args[k] += step;
+  std::uint64_t position = place.first;
+  for (std::uint64_t done = 0; done < call.count; done += piece) {
+    const std::uint64_t elems = std::min(piece, call.count - done);
+    for (std::uint32_t t = 0; t < tiles_of(elems); ++t, ++position) {
+      abi::Payload payload = payload_of(call, 0);
+      u64* args = payload.flags & abi::kArgsInBlock
+                      ? ring.arg_block(position).args
+                      : payload.args;
+      std::copy_n(call.args.begin(), call.arg_count, args);
+      for (std::uint32_t k = 0; k < call.buffers; ++k)
+        args[k] += done * elem_bytes;
+      set_tile(payload, args, call.buffers, elem_bytes, elems, tile, t,
+               tiles_of(elems), interleaves);
+      write_task(ring, place, position, plan.after, payload);
+    }
   }
   if (call.op->is_traced)
     backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
-  count(tasks_, tiles);
+  count(tasks_, total);
   count(batches_, 1);
-  backend_.publish(plan.route, place, tiles);
-  return {place.batch_begin, place.first + tiles, plan.route.ring, runtime_id_};
+  backend_.publish(plan.route, place, total);
+  return {place.batch_begin, place.first + total, plan.route.ring, runtime_id_};
 }
 
 Ticket Submitter::submit_many(Call call, const ManyTasks& many,
                               const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
   const std::uint32_t max_batch = rings_[0]->max_batch();
-  TaskWriter writer(call, many, tile_of(backend_, call, max_batch));
+  TaskWriter writer(call, many, tile_of(backend_, call, max_batch),
+                    backend_.interleaves_tiles());
   std::uint64_t left = writer.descriptors();
 
   Plan plan;
@@ -188,7 +204,7 @@ bool Submitter::join(const Order& order, Plan& plan) {
   if (!place) return false;
   abi::Payload payload{};
   payload.flags = abi::kJoin;
-  payload.joined = static_cast<std::uint16_t>(order.count);
+  payload.parts = static_cast<std::uint16_t>(order.count);
   for (std::size_t i = 0; i < order.count; ++i) {
     const auto distance =
         static_cast<std::uint16_t>(place->first - order.begins[i]);

@@ -17,9 +17,10 @@ abi::Payload payload_of(const Call& call, std::uint32_t count) {
 }
 
 TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,
-                       std::uint64_t tile)
+                       std::uint64_t tile, bool interleaves)
     : many_(many),
       tile_(tile),
+      interleaves_(interleaves),
       elem_bytes_(gpuos::size_of(call.dtype)),
       buffers_(call.buffers),
       arg_count_(call.arg_count),
@@ -78,20 +79,21 @@ void TaskWriter::write_tiles(Ring& ring, const Place& place,
                              std::optional<std::uint64_t> after) {
   const bool in_block = (model_.flags & abi::kArgsInBlock) != 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    while (offset_ == size_of_task(task_)) {
-      ++task_;
-      offset_ = 0;
-    }
+    std::uint64_t elems = size_of_task(task_);
+    while (elems == 0) elems = size_of_task(++task_);
+    const auto tiles = static_cast<std::uint32_t>((elems + tile_ - 1) / tile_);
     const std::uint64_t position = place.first + i;
     abi::Payload payload = model_;
     u64* args = in_block ? ring.arg_block(position).args : payload.args;
     for (std::uint32_t k = 0; k < arg_count_; ++k)
-      args[k] = columns_[k].at(task_) +
-                (k < buffers_ ? offset_ * elem_bytes_ : 0);
-    payload.count = static_cast<std::uint32_t>(
-        std::min(tile_, size_of_task(task_) - offset_));
+      args[k] = columns_[k].at(task_);
+    set_tile(payload, args, buffers_, elem_bytes_, elems, tile_, part_, tiles,
+             interleaves_);
     write_task(ring, place, position, after, payload);
-    offset_ += payload.count;
+    if (++part_ == tiles) {
+      ++task_;
+      part_ = 0;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -26,11 +27,30 @@ inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
   ring.write(position, payload);
 }
 
+/// Makes `payload` and `args` those of one of `tiles` tiles of a task with
+/// `elems` elements.
+inline void set_tile(abi::Payload& payload, u64* args, std::uint32_t buffers,
+                     std::uint64_t elem_bytes, std::uint64_t elems,
+                     std::uint64_t tile_elems, std::uint32_t tile,
+                     std::uint32_t tiles, bool interleaves) {
+  if (interleaves) {
+    payload.count = static_cast<std::uint32_t>(elems);
+    payload.flags |= static_cast<std::uint16_t>(tile << abi::kTileShift);
+    payload.parts = static_cast<std::uint16_t>(tiles);
+    return;
+  }
+  const std::uint64_t offset = tile * tile_elems;
+  payload.count =
+      static_cast<std::uint32_t>(std::min(tile_elems, elems - offset));
+  for (std::uint32_t k = 0; k < buffers; ++k) args[k] += offset * elem_bytes;
+}
+
 /// Writes the descriptors of many tasks, some at a time.
 class TaskWriter {
  public:
   /// Tasks of more than `tile` elements become several descriptors.
-  TaskWriter(const Call& call, const ManyTasks& many, std::uint64_t tile);
+  TaskWriter(const Call& call, const ManyTasks& many, std::uint64_t tile,
+             bool interleaves);
 
   /// Before the first write: the slot may have changed since the call was made.
   void use_slot(std::uint32_t slot) noexcept {
@@ -51,6 +71,7 @@ class TaskWriter {
 
   const ManyTasks& many_;
   std::uint64_t tile_;
+  bool interleaves_;
   std::uint64_t elem_bytes_;
   std::uint32_t buffers_;
   std::uint32_t arg_count_;
@@ -60,7 +81,7 @@ class TaskWriter {
   bool is_plain_;  // one descriptor a task, all of one size, arguments inline
   std::uint64_t descriptors_;
   std::size_t task_ = 0;      // next task
-  std::uint64_t offset_ = 0;  // elements of it that are written
+  std::uint32_t part_ = 0;    // tiles of it that are written
 };
 
 }  // namespace gpuos

@@ -65,6 +65,8 @@ class CudaBackend final : public Backend {
              const std::string& operator_name) override;
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;
+  // All workers then move through memory side by side, which its pages like.
+  bool interleaves_tiles() const noexcept override { return true; }
   std::uint64_t tile_elems(std::uint64_t elems,
                            std::size_t elem_bytes) const noexcept override;
 

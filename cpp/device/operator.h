@@ -29,12 +29,21 @@ struct Task {
   }
 };
 
-// Where this lane stands among the lanes that run the task together. On the
-// host one thread runs a task alone.
+// Where this lane stands among the lanes that run the task together: the
+// threads of one worker, or of all workers that share a large elementwise task.
+// barrier() is among those of one worker. On the host one thread runs a task
+// alone.
 struct Lane {
 #if defined(__CUDACC__)
-  GPUOS_DEVICE u32 index() const { return threadIdx.x; }
-  GPUOS_DEVICE u32 count() const { return blockDim.x; }
+  u32 first;  // index of the worker's first lane
+  u32 total;
+
+  // One worker of `workers`.
+  static GPUOS_DEVICE Lane of(u32 worker, u32 workers) {
+    return {worker * blockDim.x, workers * blockDim.x};
+  }
+  GPUOS_DEVICE u32 index() const { return first + threadIdx.x; }
+  GPUOS_DEVICE u32 count() const { return total; }
   GPUOS_DEVICE void barrier() const { __syncthreads(); }
 #else
   static constexpr u32 index() { return 0; }

@@ -22,9 +22,10 @@ constexpr u32 kAbiVersion = 1;
 constexpr u32 kInlineArgs = 4;       // arguments that fit a descriptor
 constexpr u32 kMaxArgs = 16;         // output, inputs and scalars together
 constexpr u32 kSlots = 1024;         // operators loaded at the same time
-constexpr u32 kMaxTileElems = 1u << 31;
+constexpr u32 kMaxTiles = 4096;      // of one task
 constexpr u32 kLaunchDescriptors = 56;  // that fit a launch's parameters
 
+// The low bits of Payload::flags; the tile's number lies above them.
 enum Flags : u16 {
   kArgsInBlock = 1,  // args[0] is the number of arguments; they lie in the
                      // argument block of the same ring slot
@@ -32,18 +33,21 @@ enum Flags : u16 {
   kJoin = 4,         // no operator: wait for the batches listed in `args`
   kWaits = 8         // `wait_distance` is not 0
 };
+constexpr u32 kTileShift = 4;
 
 // What a descriptor says; 48 bytes.
 struct Payload {
   u16 op;             // slot in the operator table
-  u16 flags;          // Flags
-  u32 count;          // elements of this tile
+  u16 flags;          // Flags | tile << kTileShift
+  u32 count;          // elements of the task
   u64 args[kInlineArgs];
   u16 batch_offset;   // this position minus the batch's first
   u16 batch_size;     // tasks in the batch
   u16 wait_distance;  // this position minus the first of the batch to wait
                       // for; 0: nothing to wait for
-  u16 joined;         // kJoin: how many u16 distances lie in `args`
+  u16 parts;          // tiles of the task, 0 as 1; kJoin: how many u16
+                      // distances lie in `args`
+                      // distances lie in `args`
 };
 static_assert(sizeof(Payload) == 48, "a descriptor carries 12 words");
 

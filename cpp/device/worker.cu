@@ -63,7 +63,8 @@ __device__ void run_task(const Work& work) {
   const Task task{
       payload.flags & abi::kArgsInBlock ? work.args : payload.args, nullptr,
       payload.count};
-  work.operator_fn(task, Lane{});
+  const u32 tiles = payload.parts == 0 ? 1 : payload.parts;
+  work.operator_fn(task, Lane::of(payload.flags >> abi::kTileShift, tiles));
 }
 
 // Thread 0, after a barrier that follows the last task: tell the host and
@@ -191,7 +192,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch,
   const u32 lane = threadIdx.x;
   u32 distance = 0;
   if (payload.flags & abi::kJoin) {
-    if (lane < payload.joined)
+    if (lane < payload.parts)
       distance = reinterpret_cast<const u16*>(payload.args)[lane];
   } else if (lane == 0) {
     distance = payload.wait_distance;

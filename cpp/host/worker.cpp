@@ -47,7 +47,7 @@ abi::Payload read_payload(const abi::Descriptor& descriptor) {
           .batch_offset = low(10),
           .batch_size = high(10),
           .wait_distance = low(11),
-          .joined = high(11)};
+          .parts = high(11)};
 }
 
 struct Claim {
@@ -160,7 +160,7 @@ class Worker {
     if (payload.flags & abi::kJoin) {
       u16 distances[abi::kMaxJoined];
       std::memcpy(distances, payload.args, sizeof(distances));
-      for (u32 i = 0; i < payload.joined; ++i) {
+      for (u32 i = 0; i < payload.parts; ++i) {
         if (!await_batch(position - distances[i])) return false;
       }
       return true;

@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kRootName = "gpuos_link_root";
 constexpr std::string_view kRootSource = R"(#include "gpuos/operator.h"
 extern "C" __global__ void gpuos_link_root(gpuos::OpFn op, gpuos::Task task) {
-  op(task, gpuos::Lane{});
+  op(task, gpuos::Lane::of(0, 1));
 }
 )";
 

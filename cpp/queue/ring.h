@@ -147,7 +147,7 @@ inline void Ring::write(std::uint64_t position,
   write_chunk(to + 4, high(args[0]), low(args[1]), high(args[1]), tag);
   write_chunk(to + 8, low(args[2]), high(args[2]), low(args[3]), tag);
   const std::uint32_t batch = pair(payload.batch_offset, payload.batch_size);
-  const std::uint32_t wait = pair(payload.wait_distance, payload.joined);
+  const std::uint32_t wait = pair(payload.wait_distance, payload.parts);
   write_last_chunk(to + 12, high(args[3]), batch, wait, tag);
 }
 

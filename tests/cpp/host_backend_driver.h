@@ -75,7 +75,7 @@ class Driver {
     const Place place = reserve(1);
     abi::Payload payload = payload_of(place, place.first);
     payload.flags = abi::kJoin;
-    payload.joined = static_cast<u16>(begins.size());
+    payload.parts = static_cast<u16>(begins.size());
     u16 distances[abi::kMaxJoined] = {};
     for (std::size_t i = 0; i < begins.size(); ++i)
       distances[i] = static_cast<u16>(place.first - begins[i]);

@@ -24,7 +24,7 @@ constexpr std::string_view kCaller = R"(#include "gpuos/operator.h"
 extern "C" __global__ void call_operator(gpuos::OpFn op,
                                          const gpuos::u64* args,
                                          gpuos::u32 count) {
-  op(gpuos::Task{args, nullptr, count}, gpuos::Lane{});
+  op(gpuos::Task{args, nullptr, count}, gpuos::Lane::of(0, 1));
 }
 extern "C" __device__ void take_registers(gpuos::Task task, gpuos::Lane) {
   volatile float* p = task.pointer<volatile float>(0);

@@ -105,7 +105,7 @@ TEST_F(RingTest, WritesThePayloadBetweenFourTags) {
   payload.count = 0x12345678;
   for (u32 i = 0; i < abi::kInlineArgs; ++i)
     payload.args[i] = 0x1111111100000000u + i;
-  payload.joined = 9;
+  payload.parts = 9;
   ring.write(0, payload);
   std::uint32_t words[12];
   std::memcpy(words, &payload, sizeof(words));

@@ -17,7 +17,7 @@ TEST(TaskAbi, PayloadHasNoHoles) {
   EXPECT_EQ(offsetof(Payload, batch_offset), 40u);
   EXPECT_EQ(offsetof(Payload, batch_size), 42u);
   EXPECT_EQ(offsetof(Payload, wait_distance), 44u);
-  EXPECT_EQ(offsetof(Payload, joined), 46u);
+  EXPECT_EQ(offsetof(Payload, parts), 46u);
 }
 
 TEST(TaskAbi, DescriptorIsAPayloadAndFourTags) {
