@@ -158,16 +158,24 @@ TEST_F(HazardTableTest, HasRoomForItsCapacity) {
   EXPECT_FALSE(table.has_room(3));
 }
 
-// A counter that underflows, or is not given back, makes a conflict either
-// invisible or eternal; the second costs only time, so it needs its own look.
-TEST_F(HazardTableTest, ManyLapsLeaveNoTrace) {
+// Wide enough for a 16-bit counter to come round if it is not given back.
+TEST_F(HazardTableTest, ManyLapsOfOnePageLeaveNoTrace) {
+  for (int round = 0; round < 140000; ++round) {
+    const auto batch = add({writes(4096, 4100)});
+    ASSERT_EQ(find({reads(4096, 4100)}), Begins{batch}) << round;
+    finish(batch);
+    prune();
+  }
+}
+
+TEST_F(HazardTableTest, ManyRandomRangesLeaveNoTrace) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20000; ++round) {
     const std::uint64_t low = random() % (1 << 20);
     const std::uint64_t bytes =
         1 + random() % (round % 50 == 0 ? 1 << 18 : 512);
     const auto batch = add({writes(low, low + bytes), reads(low, low + 1)});
-    EXPECT_EQ(find({reads(low + bytes - 1, low + bytes)}), Begins{batch});
+    ASSERT_EQ(find({reads(low + bytes - 1, low + bytes)}), Begins{batch});
     finish(batch);
     prune();
     ASSERT_TRUE(table_.is_empty());
