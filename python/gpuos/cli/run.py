@@ -83,8 +83,8 @@ def parse_params(texts: Sequence[str]) -> dict[str, float]:
     """Return {"alpha": 2.0} for ["alpha=2.0"]; whole numbers stay int."""
     params: dict[str, float] = {}
     for text in texts:
-        name, _, value = text.partition("=")
-        if not name.isidentifier():
+        name, separator, value = text.partition("=")
+        if not name.isidentifier() or not separator:
             message = f"--param: expected NAME=VALUE, got {text!r}"
             raise bad_input(message)
         try:
