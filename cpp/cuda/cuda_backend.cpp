@@ -17,8 +17,10 @@ namespace {
 /// Elements from which a task is cut into tiles: one worker reads and writes
 /// 64 KiB of float32 in about 2 us.
 constexpr std::uint64_t kTileElems = 16384;
-/// Tiles of a large task for each worker: enough that all end together.
-constexpr std::uint64_t kTilesPerWorker = 4;
+/// Tiles of a large task for each worker. Resident workers take what is there,
+/// so with several the last ones end together; a burst's are dealt out.
+constexpr std::uint64_t kResidentTiles = 4;
+constexpr std::uint64_t kBurstTiles = 1;
 /// Turns of a wait that poll before it begins to sleep: about 1 ms. A sleep
 /// of 20 us takes up to 80, which shows in every wait shorter than that.
 constexpr std::uint64_t kPollTurns = 20'000;
@@ -228,7 +230,10 @@ void CudaBackend::ensure_running(const BatchRef& batch) {
 
 std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,
                                       std::size_t) const noexcept {
-  return std::max(kTileElems, elems / (device_->workers * kTilesPerWorker));
+  const std::uint64_t tiles = options_.residency == Residency::Resident
+                                  ? kResidentTiles
+                                  : kBurstTiles;
+  return std::max(kTileElems, elems / (device_->workers * tiles));
 }
 
 void CudaBackend::pause(const BatchRef& batch, std::uint64_t turn,
