@@ -3,11 +3,7 @@
 # alone.
 function(gpuos_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CUDA" "" "SOURCES")
-  gpuos_present_files(sources cpp/${name}.cpp ${arg_SOURCES})
-  if(NOT sources)
-    return()
-  endif()
-  add_executable(${name} ${sources})
+  add_executable(${name} cpp/${name}.cpp ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE gpuos::core GTest::gtest_main)
   target_include_directories(${name} PRIVATE cpp)
   target_compile_definitions(
