@@ -233,8 +233,7 @@ ForeignView view_on_host(PyObject* object, Role role) {
     refuse(role, "host memory", "device memory: " + type_text(object));
   if (memory.is_known) return view_dlpack(object, false, role);
   py::object array = as_ndarray(object);
-  if (array)
-    return {view_ndarray(array.ptr(), role), std::move(array)};
+  if (array) return {view_ndarray(array.ptr(), role), std::move(array)};
   refuse(role, "a gpuos.Array or an array in host memory", type_text(object));
 }
 
@@ -279,8 +278,8 @@ DType dtype_of(py::handle dtype) {
   if (py::isinstance<py::str>(dtype))
     known = dtype_from_name(py::cast<std::string>(dtype));
   if (!known) {
-    const py::object descriptor = py::dtype::from_args(
-        py::reinterpret_borrow<py::object>(dtype));
+    const py::object descriptor =
+        py::dtype::from_args(py::reinterpret_borrow<py::object>(dtype));
     known = dtype_from_numpy(descriptor.ptr());
     if (!known) {
       throw InvalidArgument(std::string("dtype: expected ") + kKnownDtypes +

@@ -17,9 +17,10 @@ std::vector<Parameter> params_from(const py::dict& given) {
     const auto name = py::cast<std::string>(key);
     for (const char* taken : {"out", "stream", "sizes", "dtype"}) {
       if (name == taken) {
-        throw InvalidArgument("define: expected a parameter's name other than "
-                              "those of submit(), got '" +
-                              name + "'");
+        throw InvalidArgument(
+            "define: expected a parameter's name other than "
+            "those of submit(), got '" +
+            name + "'");
       }
     }
     params.push_back({name, dtype_of(dtype)});
@@ -37,13 +38,10 @@ std::vector<DType> dtypes_from(const py::object& given) {
 
 }  // namespace
 
-OperatorDefinition definition_from(OperatorDefinition base,
-                                   const py::object& expression,
-                                   const py::object& source,
-                                   const py::object& params,
-                                   const py::object& dtype,
-                                   const py::object& inputs,
-                                   const py::object& elementwise) {
+OperatorDefinition definition_from(
+    OperatorDefinition base, const py::object& expression,
+    const py::object& source, const py::object& params, const py::object& dtype,
+    const py::object& inputs, const py::object& elementwise) {
   OperatorDefinition definition = std::move(base);
   definition.expression.clear();
   definition.source.clear();

@@ -46,7 +46,8 @@ std::string known_params(const OperatorObject& op) {
 Scalar scalar_of(PyObject* number) {
   if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number);
   if (PyIndex_Check(number) != 0) {
-    const auto whole = py::reinterpret_steal<py::object>(PyNumber_Index(number));
+    const auto whole =
+        py::reinterpret_steal<py::object>(PyNumber_Index(number));
     if (!whole) throw py::error_already_set();
     int overflow = 0;
     const long long value =

@@ -40,8 +40,8 @@ class Keywords {
   std::size_t index_of_param(const OperatorObject& op, PyObject* name) const;
 
   std::size_t count_ = 0;
-  alignas(Scalar) std::array<std::byte, kMaxArguments * sizeof(Scalar)>
-      storage_;
+  alignas(
+      Scalar) std::array<std::byte, kMaxArguments * sizeof(Scalar)> storage_;
 };
 
 }  // namespace gpuos::python

@@ -43,8 +43,9 @@ std::string device_text(const Array& array) {
 
 std::string repr(const Array& array) {
   const TensorView& view = array.view_unchecked();
-  return "gpuos.Array(shape=" + shape_text(view) + ", dtype=" +
-         std::string(name_of(view.dtype)) + ", device=" + device_text(array) +
+  return "gpuos.Array(shape=" + shape_text(view) +
+         ", dtype=" + std::string(name_of(view.dtype)) +
+         ", device=" + device_text(array) +
          (array.is_freed() ? ", freed)" : ")");
 }
 
@@ -111,8 +112,7 @@ std::unique_ptr<Array> get_item(const Array& array, const py::object& index) {
         std::string("array: expected a row number or a slice, got ") +
         Py_TYPE(index.ptr())->tp_name);
   }
-  const py::ssize_t number =
-      PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
+  const py::ssize_t number = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
   if (number == -1 && PyErr_Occurred() != nullptr)
     throw py::error_already_set();
   if (number < -rows || number >= rows) {
@@ -154,9 +154,9 @@ py::dict cuda_interface(Array& array) {
 }
 
 py::object export_dlpack(const Array& array, const py::object& /*stream*/,
-                  const std::optional<std::pair<int, int>>& max_version,
-                  const py::object& dl_device,
-                  const std::optional<bool>& copy) {
+                         const std::optional<std::pair<int, int>>& max_version,
+                         const py::object& dl_device,
+                         const std::optional<bool>& copy) {
   if (!dl_device.is_none() && !dl_device.equal(dlpack_device(array))) {
     throw py::buffer_error(
         "dlpack: expected the array's own device, got another");
@@ -165,17 +165,17 @@ py::object export_dlpack(const Array& array, const py::object& /*stream*/,
     throw py::buffer_error("dlpack: expected copy=False or None, got True");
   array.view();
   array.wait();
-  return to_dlpack(array, max_version && max_version->first >=
-                                             int{dlpack::kMajorVersion});
+  return to_dlpack(
+      array, max_version && max_version->first >= int{dlpack::kMajorVersion});
 }
 
 }  // namespace
 
 void copy_from(Array& array, const py::object& source) {
   const TensorView& to = array.view();
-  const auto from =
-      py::module_::import("numpy").attr("ascontiguousarray")(source).cast<
-          py::array>();
+  const auto from = py::module_::import("numpy")
+                        .attr("ascontiguousarray")(source)
+                        .cast<py::array>();
   if (!from.dtype().is(numpy_dtype(to.dtype))) {
     throw InvalidArgument("copy_from: expected dtype " +
                           std::string(name_of(to.dtype)) + ", got " +
@@ -202,6 +202,7 @@ void register_array(py::module_& module) {
       py::is_final(), plain_metaclass());
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
+  forbid_new(type);
   type.def_property_readonly(
           "shape", [](const Array& a) { return shape_of(a.view_unchecked()); },
           "Elements along each axis.")
@@ -219,7 +220,8 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "ptr",
           [](Array& a) {
-            const auto address = reinterpret_cast<std::uintptr_t>(a.view().data);
+            const auto address =
+                reinterpret_cast<std::uintptr_t>(a.view().data);
             a.mark_exported();
             return address;
           },
@@ -251,10 +253,10 @@ void register_array(py::module_& module) {
       .def("__getitem__", &get_item, py::arg("index"),
            "Row `index` or rows `begin:end`, sharing memory.")
       .def("__repr__", &repr)
-      .def("__array__", &to_array, py::arg("dtype") = py::none(),
-           py::kw_only(), py::arg("copy") = py::none())
-      .def("__dlpack__", &export_dlpack, py::kw_only(), py::arg("stream") = py::none(),
-           py::arg("max_version") = py::none(),
+      .def("__array__", &to_array, py::arg("dtype") = py::none(), py::kw_only(),
+           py::arg("copy") = py::none())
+      .def("__dlpack__", &export_dlpack, py::kw_only(),
+           py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none())
       .def("__dlpack_device__", &dlpack_device)
       .def_property_readonly("__array_interface__", &host_interface)

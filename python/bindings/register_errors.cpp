@@ -28,8 +28,8 @@ struct Classes {
 PyObject* add_class(py::module_& module, const char* name, const char* doc,
                     const py::object& bases) {
   const std::string qualified = std::string("gpuos.") + name;
-  PyObject* made = PyErr_NewExceptionWithDoc(qualified.c_str(), doc,
-                                             bases.ptr(), nullptr);
+  PyObject* made =
+      PyErr_NewExceptionWithDoc(qualified.c_str(), doc, bases.ptr(), nullptr);
   if (made == nullptr) throw py::error_already_set();
   module.add_object(name, py::handle(made));
   return made;
@@ -102,15 +102,14 @@ void register_errors(py::module_& module) {
   const auto base = [](PyObject* type) {
     return py::reinterpret_borrow<py::object>(type);
   };
-  classes.error =
-      add_class(module, "Error",
-                "Base of everything that is not the caller's fault.",
-                base(PyExc_RuntimeError));
+  classes.error = add_class(
+      module, "Error", "Base of everything that is not the caller's fault.",
+      base(PyExc_RuntimeError));
   const py::object error = base(classes.error);
-  classes.invalid_argument = add_class(
-      module, "InvalidArgument",
-      "The caller broke a documented rule. Nothing was queued.",
-      base(PyExc_ValueError));
+  classes.invalid_argument =
+      add_class(module, "InvalidArgument",
+                "The caller broke a documented rule. Nothing was queued.",
+                base(PyExc_ValueError));
   classes.backend_unavailable =
       add_class(module, "BackendUnavailable",
                 "The backend, or something that it needs, is not on this "

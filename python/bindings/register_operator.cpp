@@ -66,6 +66,7 @@ void register_alias(py::module_& module) {
       py::is_final(), plain_metaclass());
   alias_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
+  forbid_new(type);
   type.def_property_readonly(
           "name", [](const AliasObject& self) { return self.alias.name(); },
           "The name that submit() takes.")
@@ -97,6 +98,7 @@ void register_operator(py::module_& module) {
       plain_metaclass());
   operator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
+  forbid_new(type);
   type.def_property_readonly(
           "name", [](const OperatorObject& self) { return self.op.name(); },
           "The name that submit() takes.")

@@ -225,8 +225,7 @@ void add_life(Class& type) {
 }  // namespace
 
 void register_runtime(py::module_& module) {
-  py::class_<RuntimeObject, RuntimePtr> type(module, "Runtime", docs::kRuntime,
-                                              plain_metaclass());
+  py::class_<RuntimeObject, RuntimePtr> type(module, "Runtime", docs::kRuntime);
   runtime_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   add_life(type);

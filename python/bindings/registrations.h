@@ -9,6 +9,16 @@ inline pybind11::metaclass plain_metaclass() {
   return pybind11::metaclass(reinterpret_cast<PyObject*>(&PyType_Type));
 }
 
+/// Only gpuos makes instances; one made by Python would be empty.
+inline void forbid_new(const pybind11::handle& type) {
+  reinterpret_cast<PyTypeObject*>(type.ptr())->tp_new =
+      [](PyTypeObject* made, PyObject*, PyObject*) -> PyObject* {
+    PyErr_Format(PyExc_TypeError, "%s: only gpuos makes instances",
+                 made->tp_name);
+    return nullptr;
+  };
+}
+
 // Each adds its classes and functions to the module, in the order of
 // module.cpp: a later one may name the types of an earlier one.
 void register_errors(pybind11::module_& module);

@@ -54,10 +54,9 @@ OperatorObject& RuntimeObject::resolve(PyObject* op) {
         type_name(op));
   }
   constexpr unsigned kObjectAlignmentBits = 4;
-  CachedName& cached =
-      cached_names_[(reinterpret_cast<std::uintptr_t>(op) >>
-                     kObjectAlignmentBits) %
-                    kCachedNames];
+  CachedName& cached = cached_names_[(reinterpret_cast<std::uintptr_t>(op) >>
+                                      kObjectAlignmentBits) %
+                                     kCachedNames];
   if (cached.name.ptr() != op) {
     OperatorPtr found = find(py::cast<std::string>(op));
     cached.name = py::reinterpret_borrow<py::object>(op);
@@ -84,7 +83,8 @@ OperatorPtr RuntimeObject::find(const std::string& name) {
   OperatorDefinition definition;
   definition.name = name;
   if (name == "fill") definition.params.push_back({"value", DType::Float64});
-  auto found = std::make_shared<OperatorObject>(this, op, std::move(definition));
+  auto found =
+      std::make_shared<OperatorObject>(this, op, std::move(definition));
   return operators_.emplace(name, std::move(found)).first->second;
 }
 

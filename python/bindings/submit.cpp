@@ -44,8 +44,7 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
   Arguments arguments(runtime);
   std::array<TensorView, kMaxArguments> inputs;
   for (std::size_t i = 1; i < count; ++i) {
-    inputs[i - 1] =
-        arguments.view(args[i], {name, static_cast<int>(i) - 1});
+    inputs[i - 1] = arguments.view(args[i], {name, static_cast<int>(i) - 1});
   }
   const TensorView out = arguments.view(keywords.out, {name, -1});
   const Stream stream = stream_from(keywords.stream);
@@ -63,25 +62,23 @@ template <auto kSubmit>
 PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count,
                PyObject* names) noexcept {
   return guarded([&] {
-    return make_ticket(kSubmit(runtime_of(self), args,
-                               static_cast<std::size_t>(count), names),
-                       self);
+    return make_ticket(
+        kSubmit(runtime_of(self), args, static_cast<std::size_t>(count), names),
+        self);
   });
 }
 
 PyCFunction as_c_function(PyObject* (*function)(PyObject*, PyObject* const*,
-                                                Py_ssize_t, PyObject*)
-                              noexcept) {
-  return reinterpret_cast<PyCFunction>(
-      reinterpret_cast<void (*)()>(function));
+                                                Py_ssize_t,
+                                                PyObject*) noexcept) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyMethodDef submit_method = {"submit", as_c_function(&call<submit_one>),
                              METH_FASTCALL | METH_KEYWORDS, docs::kSubmit};
-PyMethodDef submit_many_method = {"submit_many",
-                                  as_c_function(&call<submit_many>),
-                                  METH_FASTCALL | METH_KEYWORDS,
-                                  docs::kSubmitMany};
+PyMethodDef submit_many_method = {
+    "submit_many", as_c_function(&call<submit_many>),
+    METH_FASTCALL | METH_KEYWORDS, docs::kSubmitMany};
 
 void add_method(PyMethodDef& method) {
   const auto descriptor = py::reinterpret_steal<py::object>(

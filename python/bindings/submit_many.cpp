@@ -45,16 +45,14 @@ ReadColumn read_sequence(Arguments& arguments, PyObject* object, Role role) {
   read.addresses.reserve(read.tasks);
   read.sizes.reserve(read.tasks);
   for (std::size_t i = 0; i < read.tasks; ++i) {
-    PyObject* item =
-        PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
+    PyObject* item = PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
     const TensorView view = arguments.view(item, role);
     if (i == 0) read.dtype = view.dtype;
     if (view.dtype != read.dtype) {
-      throw InvalidArgument(role.text() + ": expected " +
-                            std::string(name_of(read.dtype)) +
-                            " for all tasks, got " +
-                            std::string(name_of(view.dtype)) + " for task " +
-                            std::to_string(i));
+      throw InvalidArgument(
+          role.text() + ": expected " + std::string(name_of(read.dtype)) +
+          " for all tasks, got " + std::string(name_of(view.dtype)) +
+          " for task " + std::to_string(i));
     }
     read.read_only = read.read_only || view.read_only;
     read.addresses.push_back(reinterpret_cast<std::uint64_t>(view.data));
@@ -136,10 +134,9 @@ class Columns {
                             std::string(name_of(read.dtype)));
     }
     if (!is_elementwise_) return;
-    const std::size_t compared =
-        read.sizes.empty() && first.sizes.empty() ? std::min<std::size_t>(
-                                                        read.tasks, 1)
-                                                  : read.tasks;
+    const std::size_t compared = read.sizes.empty() && first.sizes.empty()
+                                     ? std::min<std::size_t>(read.tasks, 1)
+                                     : read.tasks;
     for (std::size_t i = 0; i < compared; ++i) {
       if (size_at(read, i) == size_at(first, i)) continue;
       throw InvalidArgument(role.text() + ": expected " +

@@ -100,9 +100,9 @@ PyGetSetDef properties[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot slots[] = {
-    {Py_tp_doc,
-     const_cast<char*>("What submit() returns: wait for it, or ask if it is "
-                       "done.\n\nHashable; equal tickets mean the same tasks.")},
+    {Py_tp_doc, const_cast<char*>(
+                    "What submit() returns: wait for it, or ask if it is "
+                    "done.\n\nHashable; equal tickets mean the same tasks.")},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},

@@ -9,8 +9,7 @@ namespace gpuos::python {
 /// What Python calls gpuos.Ticket. A plain C object: one is made for every
 /// submit.
 struct TicketObject {
-  PyObject_HEAD
-  Ticket ticket;
+  PyObject_HEAD Ticket ticket;
   PyObject* runtime;  // owned
 };
 

@@ -1,6 +1,6 @@
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn, SupportsIndex, final
+from typing import Any, NoReturn, SupportsIndex, final, type_check_only
 
 import numpy as np
 import numpy.typing as npt
@@ -110,7 +110,10 @@ class Alias:
     def switch(self, target: str | Operator | Alias) -> None: ...
     def rollback(self) -> None: ...
 
-class Runtime:
+@type_check_only
+class _RuntimeType(type): ...
+
+class Runtime(metaclass=_RuntimeType):
     def __init__(
         self,
         backend: str = "auto",
