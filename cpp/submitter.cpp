@@ -116,7 +116,7 @@ Ticket Submitter::submit_many(Call call, const ManyTasks& many,
     left -= tasks;
     if (left == 0) break;
     tasks = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
-    place = acquire_next(call, tasks, plan);
+    place = acquire_next(call, tasks, plan, ticket.begin);
     // What the first chunk waited for may be out of this one's reach.
     if (plan.after && ring.is_done(*plan.after)) plan.after.reset();
   }
@@ -125,9 +125,9 @@ Ticket Submitter::submit_many(Call call, const ManyTasks& many,
 }
 
 Place Submitter::acquire_next(const Call& call, std::uint32_t tasks,
-                              const Plan& plan) {
+                              const Plan& plan, std::uint64_t group) {
   const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
-  const auto wait_for = [&](const BatchRef& batch) {
+  const auto wait_for = [&](BatchRef batch) {
     backend_.ensure_running(batch);
     if (!wait(batch, deadline)) time_out(call);
     hazards_.prune(rings_);
@@ -137,7 +137,7 @@ Place Submitter::acquire_next(const Call& call, std::uint32_t tasks,
   while (!(place = backend_.reserve(plan.route, tasks)))
     wait_for(oldest_of(plan.route.ring));
   hazards_.add(call.access_view(),
-               {plan.route.ring, place->batch_begin, plan.route.stream});
+               {plan.route.ring, place->batch_begin, plan.route.stream}, group);
   return *place;
 }
 
@@ -145,7 +145,8 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
                          const Stream& stream, std::uint32_t tasks,
                          Plan& plan) {
   std::optional<Deadline> deadline;
-  const auto wait_for = [&](const BatchRef& batch) {
+  // A copy: the table's entry may be another one when the lock is open.
+  const auto wait_for = [&](BatchRef batch) {
     if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
     wait_unlocked(lock, call, batch, *deadline);
   };

@@ -58,7 +58,8 @@ class Submitter {
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
   /// Room for the next tasks of the same submission. The lock stays, also while
   /// it waits: the tasks of one submission have positions in a row.
-  Place acquire_next(const Call& call, std::uint32_t tasks, const Plan& plan);
+  Place acquire_next(const Call& call, std::uint32_t tasks, const Plan& plan,
+                     std::uint64_t group);
   /// Throws: InvalidArgument.
   void check_memory(const Call& call);
   /// The batch that a task ordered so must name. False: no room for a join.

@@ -43,8 +43,13 @@ bool HazardTable::may_conflict(const Access& access) const noexcept {
 }
 
 void HazardTable::search(const Access& access, Conflicts& found) const {
+  const Entry* cover = nullptr;
   for (std::uint64_t i = last_; i != first_; --i) {
     const Entry& entry = entries_[(i - 1) & mask_];
+    // It waits for everything older that we meet, except for its own group.
+    if (cover != nullptr && (entry.group != cover->group ||
+                             entry.batch.ring != cover->batch.ring))
+      return;
     const bool meets = entry.access.low < access.high &&
                        access.low < entry.access.high;
     if (!meets || !(access.writes || entry.access.writes)) continue;
@@ -59,7 +64,7 @@ void HazardTable::search(const Access& access, Conflicts& found) const {
     const bool covers = entry.access.writes &&
                         entry.access.low <= access.low &&
                         access.high <= entry.access.high;
-    if (covers) return;  // it waits for everything older that we meet
+    if (covers) cover = &entry;
   }
 }
 
@@ -73,10 +78,10 @@ HazardTable::Conflicts HazardTable::find(
   return found;
 }
 
-void HazardTable::add(std::span<const Access> accesses,
-                      const BatchRef& batch) {
+void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
+                      std::uint64_t group) {
   for (const Access& access : accesses) {
-    entries_[last_++ & mask_] = {access, batch};
+    entries_[last_++ & mask_] = {access, batch, group};
     count_pages(access, 1);
   }
 }

@@ -51,7 +51,13 @@ class HazardTable {
     return last_ - first_ + accesses <= entries_.size();
   }
   /// There must be room.
-  void add(std::span<const Access> accesses, const BatchRef& batch);
+  void add(std::span<const Access> accesses, const BatchRef& batch) {
+    add(accesses, batch, batch.begin);
+  }
+  /// The same for one of several batches that were submitted in one piece and
+  /// do not wait for each other; `group` is where the first of them begins.
+  void add(std::span<const Access> accesses, const BatchRef& batch,
+           std::uint64_t group);
 
   /// Drops entries of batches that are done, oldest first.
   void prune(std::span<const Ring* const> rings);
@@ -64,6 +70,7 @@ class HazardTable {
   struct Entry {
     Access access;
     BatchRef batch;
+    std::uint64_t group = 0;
   };
 
   // Pages that pending accesses touch, counted by hash: a task whose pages are

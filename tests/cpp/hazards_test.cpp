@@ -97,6 +97,17 @@ TEST_F(HazardTableTest, AWriterOfAPartHidesNothing) {
   EXPECT_EQ(find({reads(1000, 2000)}), (Begins{old, part}));
 }
 
+TEST_F(HazardTableTest, AWriterHidesNothingOfItsOwnGroup) {
+  add({writes(1000, 2000)});
+  const Access whole[] = {writes(1000, 2000)};
+  const auto first = *ring_.open_batch(1), second = *ring_.open_batch(1);
+  table_.add(whole, {0, first, nullptr}, first);
+  table_.add(whole, {0, second, nullptr}, first);
+  EXPECT_EQ(find({reads(1200, 1300)}), (Begins{first, second}));
+  const auto newest = add({writes(1000, 2000)});
+  EXPECT_EQ(find({reads(1200, 1300)}), Begins{newest});
+}
+
 TEST_F(HazardTableTest, ReadersAfterTheWriterAreAllNamed) {
   add({writes(1000, 2000)});
   const auto first = add({reads(1000, 2000)});
@@ -259,8 +270,15 @@ TEST_P(RandomHazards, EveryConflictingPairIsOrdered) {
     }
     for (const BatchRef& batch : found.view())
       EXPECT_TRUE(conflict(tasks_[batch.begin], task)) << "a wait for nothing";
-    ASSERT_EQ(add(task.accesses), tasks_.size());
-    tasks_.push_back(std::move(task));
+    // Sometimes several batches of one group, which do not wait for each other.
+    const std::uint64_t group = tasks_.size();
+    for (auto left = random_() % 4 == 0 ? 1 + random_() % 3 : 1; left > 0;
+         --left) {
+      const std::uint64_t begin = *ring_.open_batch(1);
+      ASSERT_EQ(begin, tasks_.size());
+      table_.add(task.accesses, {0, begin, nullptr}, group);
+      tasks_.push_back(task);
+    }
   }
 }
 

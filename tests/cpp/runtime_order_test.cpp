@@ -201,6 +201,31 @@ TEST_P(RuntimeOrder, ManyTasksStandInOrderAsAWhole) {
   EXPECT_EQ(x.read(), Ints(x.size(), 20));
 }
 
+TEST_P(RuntimeOrder, WhatFollowsManyTasksWaitsForTheSlowestOfThem) {
+  constexpr std::size_t kLarge = 1'000'000, kSmall = 200;
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;  // the small tasks are batches of their own
+  restart(small);
+  DeviceArray<std::int32_t> x(runtime(), kLarge + kSmall);
+  DeviceArray<std::int32_t> last(runtime(), 1);
+  std::vector<std::int64_t> sizes(1 + kSmall, 1);
+  sizes[0] = kLarge;
+  std::vector<std::uint64_t> to{reinterpret_cast<std::uint64_t>(x.data())};
+  for (std::size_t i = 0; i < kSmall; ++i)
+    to.push_back(reinterpret_cast<std::uint64_t>(x.data() + kLarge + i));
+  ManyTasks many;
+  many.tasks = sizes.size();
+  many.dtype = DType::Int32;
+  many.out = addresses(to);
+  many.sizes = sizes.data();
+  for (int round = 1; round <= 20; ++round) {
+    many.params = {round};
+    runtime().submit_many(runtime().find("fill"), many);
+    runtime().submit("copy", {x.view(kLarge - 1, 1)}, last.view());
+    ASSERT_EQ(last.read(), Ints(1, round));
+  }
+}
+
 TEST_P(RuntimeOrder, NoTasksAreDoneAtOnce) {
   ManyTasks none;
   none.inputs.resize(2);
