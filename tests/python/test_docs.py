@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(
+    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL
+)
+LINK = re.compile(r"\]\(([^)#]+)")
+END = "---\n"
+
+
+def blocks(page):
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
+    texts = [text for text, _ in blocks(page)]
+    done = run_python(f"print({END[:-1]!r})\n".join([*texts, ""]))
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = done.stdout.split(END)
+    assert printed == [output for _, output in blocks(page)] + [""]
+
+
+@pytest.mark.parametrize("page", [*DOCS.glob("*.md"), DOCS.parent / "README.md"])
+def test_links_lead_to_files(page):
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" not in link:
+            assert (page.parent / link).exists(), link
