@@ -202,7 +202,7 @@ TEST_P(RuntimeOrder, ManyTasksStandInOrderAsAWhole) {
 }
 
 TEST_P(RuntimeOrder, WhatFollowsManyTasksWaitsForTheSlowestOfThem) {
-  constexpr std::size_t kLarge = 1 << 20, kSmall = 40;
+  constexpr std::size_t kLarge = 1 << 23, kSmall = 40;
   RuntimeOptions small = options();
   small.queue_capacity = 64;  // the small tasks are batches of their own
   restart(small);
