@@ -24,7 +24,7 @@ class ProcessExit : public Contract {
     alarm(60);
     auto runtime = std::make_unique<Runtime>(options());
     // Its memory must live as long as its tasks.
-    auto* x = new DeviceArray<float>(*runtime, 100'000, 1.0f);
+    static auto* x = new DeviceArray<float>(*runtime, 100'000, 1.0f);
     for (int i = 0; i < 500; ++i)
       runtime->submit("add", {x->view(), x->view()}, x->view());
     return runtime;
