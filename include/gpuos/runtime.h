@@ -103,7 +103,9 @@ class Runtime {
   bool wait(const Ticket& ticket, std::chrono::nanoseconds timeout);
   /// Wait for everything submitted so far. Throws: TaskError.
   bool synchronize(std::chrono::nanoseconds timeout);
-  /// Wait for the pending tasks that read or write these bytes.
+  /// Wait for the pending tasks that read or write these bytes; return whether
+  /// they were done in time. What failed is told by tickets, not here.
+  /// Throws: TaskError if the runtime is dead.
   bool wait_for_memory(const void* data, std::size_t bytes,
                        std::chrono::nanoseconds timeout);
 
@@ -111,10 +113,12 @@ class Runtime {
   /// Throws: InvalidArgument (name taken, bad expression), CompileError,
   /// BackendUnavailable.
   Operator define(const OperatorDefinition& definition);
-  /// Give `op` a new body. Tasks submitted before run the old one; a failure
-  /// leaves the old one working.
+  /// Give `op` a new body that takes the same arguments. Tasks submitted before
+  /// run the old one; a failure leaves the old one working.
+  /// Throws: as define().
   void replace(const Operator& op, const OperatorDefinition& definition);
   /// Forget `op`; its code is unloaded when its last task is done.
+  /// Throws: InvalidArgument if it is built in or an alias points at it.
   void undefine(const Operator& op);
   /// A name for `target` that can be switched. Throws: InvalidArgument.
   Alias alias(std::string_view name, const Operator& target);
@@ -124,11 +128,15 @@ class Runtime {
 
   /// Throws: CudaError, std::bad_alloc.
   Buffer allocate(std::size_t bytes);
-  /// Copies wait for the pending tasks that they would race with.
+  /// Copies wait for the pending tasks that they would race with, and return
+  /// when they are done. Throws: QueueClosed, CudaError, TaskError if the
+  /// runtime is dead.
   void copy_to_device(void* to, const void* from, std::size_t bytes);
   void copy_to_host(void* to, const void* from, std::size_t bytes);
 
   /// Run what is pending, stop the workers and report what went wrong.
+  /// Throws: TaskError that no wait has told of, CudaError, Timeout if no task
+  /// was finished for `watchdog`.
   void close();
   bool is_closed() const noexcept;
 

@@ -19,7 +19,7 @@ struct Stats {
   std::uint32_t registers_per_thread = 0;  // the operators' budget
   std::uint32_t stack_bytes_per_thread = 0;
   std::uint64_t tasks_submitted = 0;       // tiles of large tasks count
-  std::uint64_t tasks_completed = 0;
+  std::uint64_t tasks_completed = 0;       // as of the last look at the queue
   std::uint64_t batches_submitted = 0;
   std::uint64_t tasks_ordered = 0;         // had to wait for an earlier task
   std::uint64_t bursts = 0;
