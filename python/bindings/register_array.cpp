@@ -236,8 +236,8 @@ void register_array(py::module_& module) {
            "    submitted later change it.\n\n"
            "Raises\n------\n"
            "InvalidArgument\n    If it was freed, or cannot be a view.\n"
-           "TaskError\n    If the runtime is dead. A task that failed is told by its\n"
-           "    ticket, synchronize() and close().")
+           "TaskError\n    If the runtime is dead. A task that failed is told\n"
+           "    by its ticket, synchronize() and close().")
       .def("copy_from", &copy_from, py::arg("source"),
            "Copy `source` here, after the tasks that use this memory.\n\n"
            "Parameters\n----------\n"

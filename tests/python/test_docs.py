@@ -7,7 +7,8 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(
-    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL
+    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?",
+    re.MULTILINE | re.DOTALL,
 )
 LINK = re.compile(r"\]\(([^)#]+)")
 END = "---\n"
@@ -29,7 +30,11 @@ def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     assert printed == [output for _, output in blocks(page)] + [""]
 
 
-@pytest.mark.parametrize("page", [*DOCS.glob("*.md"), DOCS.parent / "README.md"])
+@pytest.mark.parametrize(
+    "page",
+    [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md"],
+    ids=lambda page: page.stem,
+)
 def test_links_lead_to_files(page):
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         if "://" not in link:
