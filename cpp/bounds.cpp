@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-// submit_many() reads every address once before the first is queued; wider
-// registers make that a third of a nanosecond an address. The sanitizers'
+// submit_many() reads every address once before the first is queued, and
+// submit() compares its ranges with all pending ones; wider registers make that
+// a third of a nanosecond each. The sanitizers'
 // run-time support is not ready when the choice is made at load time.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -28,6 +29,17 @@ GPUOS_WIDE Bounds bounds_of(const std::uint64_t* addresses,
   }
   return {static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high),
           bits};
+}
+
+GPUOS_WIDE bool any_overlaps(const std::int64_t* lows,
+                             const std::int64_t* highs, std::size_t count,
+                             std::int64_t low, std::int64_t high) noexcept {
+  // No early end: the loop then compares several at a time.
+  std::int64_t found = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    found |= static_cast<std::int64_t>(lows[i] < high) &
+             static_cast<std::int64_t>(low < highs[i]);
+  return found != 0;
 }
 
 }  // namespace gpuos

@@ -61,6 +61,9 @@ void Alias::switch_to(const Operator& target) {
     throw InvalidArgument(
         concat(alias.name, ": expected a defined operator, but ", next.name,
                " was undefined"));
+  if (next.owner != alias.owner)
+    throw InvalidArgument(
+        concat(alias.name, ": ", next.name, " is of another runtime"));
   const std::lock_guard lock(alias.history_mutex);
   if (reaches(&next, &alias))
     throw InvalidArgument(

@@ -17,6 +17,7 @@ struct OperatorRecord {
   static constexpr std::int32_t kNoSlot = -1;
 
   std::string name;
+  const void* owner = nullptr;  // the registry that it belongs to
   // Fixed from definition on: replace() must keep them.
   int inputs = 0;  // -1: any number
   std::vector<std::string> input_names;  // of an expression

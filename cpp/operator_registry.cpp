@@ -84,6 +84,7 @@ void OperatorRegistry::add_builtins() {
   std::int32_t slot = 0;
   for (const Builtin& builtin : kBuiltins) {
     auto record = std::make_shared<OperatorRecord>();
+    record->owner = this;
     record->name = builtin.name;
     record->inputs = builtin.inputs;
     record->is_builtin = true;
@@ -201,6 +202,7 @@ std::shared_ptr<OperatorRecord> OperatorRegistry::define(
   }
   const std::optional<Expression> expression = parse(definition);
   auto record = std::make_shared<OperatorRecord>();
+  record->owner = this;
   record->name = definition.name;
   record->params = definition.params;
   record->is_traced = !expression;
@@ -300,6 +302,7 @@ std::shared_ptr<OperatorRecord> OperatorRegistry::alias(
     throw InvalidArgument(
         concat("alias: ", name, ": expected a defined operator"));
   auto record = std::make_shared<OperatorRecord>();
+  record->owner = this;
   record->name = name;
   record->history.push_back(target);
   record->target.store(target.get());

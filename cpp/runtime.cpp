@@ -13,6 +13,23 @@
 
 namespace gpuos {
 
+namespace {
+
+const std::shared_ptr<OperatorRecord>& own_record(const RuntimeCore& core,
+                                                  const Operator& op,
+                                                  const char* where) {
+  if (op.record() == nullptr)
+    throw InvalidArgument(
+        concat(where, ": expected a defined operator, got an empty handle"));
+  // Its slots would mean other operators here.
+  if (op.record()->owner != &core.registry)
+    throw InvalidArgument(concat(where, ": expected an operator of this runtime, ",
+                                 op.record()->name, " is of another"));
+  return op.record();
+}
+
+}  // namespace
+
 class Runtime::Impl {
  public:
   explicit Impl(RuntimeOptions options)
@@ -46,9 +63,7 @@ Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
                        const TensorView& out, std::span<const Scalar> params,
                        Stream stream) {
   RuntimeCore& core = impl_->open();
-  if (op.record() == nullptr)
-    throw InvalidArgument("submit: expected a defined operator, got an empty handle");
-  return core.submitter.submit(make_call(*op.record(), inputs, out, params),
+  return core.submitter.submit(make_call(*own_record(core, op, "submit"), inputs, out, params),
                                stream);
 }
 
@@ -70,10 +85,7 @@ Ticket Runtime::submit(const Operator& op,
 Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
                             Stream stream) {
   RuntimeCore& core = impl_->open();
-  if (op.record() == nullptr)
-    throw InvalidArgument(
-        "submit_many: expected a defined operator, got an empty handle");
-  return core.submitter.submit_many(make_many_call(*op.record(), many), many,
+  return core.submitter.submit_many(make_many_call(*own_record(core, op, "submit_many"), many), many,
                                     stream);
 }
 
@@ -108,23 +120,19 @@ void Runtime::replace(const Operator& op,
                       const OperatorDefinition& definition) {
   RuntimeCore& core = impl_->open();
   core.check_open("replace");
-  if (op.record() == nullptr)
-    throw InvalidArgument("replace: expected a defined operator, got an empty handle");
-  core.registry.replace(op.record(), definition);
+  core.registry.replace(own_record(core, op, "replace"), definition);
 }
 
 void Runtime::undefine(const Operator& op) {
   RuntimeCore& core = impl_->open();
   core.check_open("undefine");
-  if (op.record() == nullptr)
-    throw InvalidArgument("undefine: expected a defined operator, got an empty handle");
-  core.registry.undefine(op.record());
+  core.registry.undefine(own_record(core, op, "undefine"));
 }
 
 Alias Runtime::alias(std::string_view name, const Operator& target) {
   RuntimeCore& core = impl_->open();
   core.check_open("alias");
-  return Alias(core.registry.alias(name, target.record()));
+  return Alias(core.registry.alias(name, own_record(core, target, "alias")));
 }
 
 Operator Runtime::find(std::string_view name) const {

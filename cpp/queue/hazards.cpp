@@ -2,10 +2,17 @@
 
 #include <algorithm>
 
+#include "bounds.h"
+
 namespace gpuos {
 
 HazardTable::HazardTable(std::size_t capacity)
-    : entries_(capacity), mask_(capacity - 1), pages_(kBuckets) {}
+    : entries_(capacity),
+      lows_(capacity),
+      highs_(capacity),
+      written_highs_(capacity),
+      mask_(capacity - 1),
+      pages_(kBuckets) {}
 
 bool HazardTable::is_large(const Access& access) noexcept {
   return ((access.high - 1) >> kPageBits) - (access.low >> kPageBits) >=
@@ -42,6 +49,19 @@ bool HazardTable::may_conflict(const Access& access) const noexcept {
   return false;
 }
 
+bool HazardTable::meets_any(const Access& access) const noexcept {
+  const auto& highs = access.writes ? highs_ : written_highs_;
+  const std::uint64_t first = first_ & mask_;
+  const std::uint64_t count = last_ - first_;
+  const std::uint64_t before_wrap = std::min(count, mask_ + 1 - first);
+  const auto low = static_cast<std::int64_t>(access.low);
+  const auto high = static_cast<std::int64_t>(access.high);
+  return any_overlaps(lows_.data() + first, highs.data() + first, before_wrap,
+                      low, high) ||
+         any_overlaps(lows_.data(), highs.data(), count - before_wrap, low,
+                      high);
+}
+
 void HazardTable::search(const Access& access, Conflicts& found) const {
   const Entry* cover = nullptr;
   for (std::uint64_t i = last_; i != first_; --i) {
@@ -73,7 +93,7 @@ HazardTable::Conflicts HazardTable::find(
   Conflicts found;
   if (is_empty()) return found;
   for (const Access& access : accesses) {
-    if (may_conflict(access)) search(access, found);
+    if (may_conflict(access) && meets_any(access)) search(access, found);
   }
   return found;
 }
@@ -81,7 +101,11 @@ HazardTable::Conflicts HazardTable::find(
 void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
                       std::uint64_t group) {
   for (const Access& access : accesses) {
-    entries_[last_++ & mask_] = {access, batch, group};
+    const std::uint64_t i = last_++ & mask_;
+    entries_[i] = {access, batch, group};
+    lows_[i] = static_cast<std::int64_t>(access.low);
+    highs_[i] = static_cast<std::int64_t>(access.high);
+    written_highs_[i] = access.writes ? highs_[i] : 0;
     count_pages(access, 1);
   }
 }

@@ -83,9 +83,14 @@ class HazardTable {
   static std::size_t bucket_of(std::uint64_t page) noexcept;
   void count_pages(const Access& access, int by) noexcept;
   bool may_conflict(const Access& access) const noexcept;
+  bool meets_any(const Access& access) const noexcept;
   void search(const Access& access, Conflicts& found) const;
 
   std::vector<Entry> entries_;
+  // The same bounds in arrays that a few instructions compare many of.
+  std::vector<std::int64_t> lows_;
+  std::vector<std::int64_t> highs_;
+  std::vector<std::int64_t> written_highs_;  // 0 for an access that reads
   std::uint64_t mask_;
   std::uint64_t first_ = 0;
   std::uint64_t last_ = 0;
