@@ -68,7 +68,7 @@ class Backend {
   // ---- The way of a task. The submit lock is held; nothing blocks.
 
   /// Which ring a submission goes to. Throws: InvalidArgument for a stream
-  /// that the backend cannot serve.
+  /// that the backend cannot serve, TaskError if the backend is dead.
   virtual Route route(const Stream& stream) = 0;
   /// Whether workers can read and write at this address.
   virtual bool can_reach(std::uint64_t) { return true; }

@@ -47,7 +47,6 @@ struct Payload {
                       // for; 0: nothing to wait for
   u16 parts;          // tiles of the task, 0 as 1; kJoin: how many u16
                       // distances lie in `args`
-                      // distances lie in `args`
 };
 static_assert(sizeof(Payload) == 48, "a descriptor carries 12 words");
 

@@ -70,6 +70,7 @@ HostBackend::HostBackend(const RuntimeOptions& options,
 HostBackend::~HostBackend() { stop_threads(); }
 
 Route HostBackend::route(const Stream& stream) {
+  if (is_dead()) throw_dead();
   if (stream.is_named)
     throw InvalidArgument(
         concat("submit: expected no stream on the host backend, got stream ",
