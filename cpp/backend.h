@@ -117,6 +117,8 @@ class Backend {
 
   /// Build and load; all or nothing. Throws: CompileError, BackendUnavailable.
   virtual void load(std::span<const OperatorBuild> builds) = 0;
+  /// Whether a graph that was captured holds tasks of this slot.
+  virtual bool is_captured(std::uint32_t) const noexcept { return false; }
   /// The slots are not used by any pending task any more.
   virtual void unload(std::span<const std::uint32_t> slots) noexcept = 0;
 

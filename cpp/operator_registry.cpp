@@ -164,6 +164,13 @@ void OperatorRegistry::collect() noexcept {
     std::move(first, dropped_.end(), std::back_inserter(unused));
     dropped_.erase(first, dropped_.end());
   }
+  // A captured launch may run again at any time: its slots are never given to
+  // others, nor is their code unloaded.
+  std::erase_if(unused, [&](const Dropped& dropped) {
+    return std::any_of(
+        dropped.slots.begin(), dropped.slots.end(),
+        [&](std::uint32_t slot) { return backend_.is_captured(slot); });
+  });
   for (const Dropped& dropped : unused) backend_.unload(dropped.slots);
   const std::lock_guard lock(mutex_);
   for (const Dropped& dropped : unused)

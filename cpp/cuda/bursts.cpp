@@ -116,6 +116,7 @@ std::uint32_t Bursts::launch_inline(const Flush& flush, std::uint32_t first,
       payload.args[1] = blocks_begin;
     }
     launch_.descriptors[tasks] = descriptor_of(payload);
+    if (!signal) captured_[payload.op].store(true);
   }
   launch_.mode = abi::kInlineBurst;
   launch_.inline_count = tasks;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace gpuos::cu {
 
 /// Collects tasks of one stream and launches them together.
 ///
-/// Threads: the submit lock, except count().
+/// Threads: the submit lock, except count() and is_captured().
 class Bursts {
  public:
   Bursts(const Context& context, const WorkerKernel& kernel,
@@ -50,6 +51,10 @@ class Bursts {
   static bool is_capturing(CUstream stream);
 
   std::uint64_t count() const noexcept { return count_.load(); }
+  /// Any thread.
+  bool is_captured(std::uint32_t slot) const noexcept {
+    return captured_[slot].load();
+  }
   void abandon() noexcept;
 
  private:
@@ -77,6 +82,7 @@ class Bursts {
   Flush open_;
   abi::Launch launch_{};
   std::atomic<std::uint64_t> count_{0};
+  std::array<std::atomic<bool>, abi::kSlots> captured_{};
 };
 
 }  // namespace gpuos::cu

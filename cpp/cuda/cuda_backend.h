@@ -77,6 +77,9 @@ class CudaBackend final : public Backend {
   void check_all() override { health_.check(); }
 
   void load(std::span<const OperatorBuild> builds) override;
+  bool is_captured(std::uint32_t slot) const noexcept override {
+    return device_->bursts.is_captured(slot);
+  }
   void unload(std::span<const std::uint32_t> slots) noexcept override;
 
   void* allocate(std::size_t bytes) override;
