@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kTileElems = 32768;
 constexpr std::uint64_t kMaxTiles = 1024;
 constexpr std::uint64_t kTileStep = 64;  // elements; tiles start on cache lines
-constexpr std::uint64_t kPauseTurns = 128;  // before a waiter sleeps
+constexpr std::uint64_t kPauseTurns = 32;  // before a waiter sleeps
 constexpr int kPausesPerTurn = 8;
 constexpr std::align_val_t kAlignment{64};
 // A worker that is not stuck leaves within this.

@@ -1,5 +1,7 @@
 #include "host/worker.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -19,7 +21,7 @@ constexpr std::uint32_t kShortElems = 8192;
 // So many tasks, however short, are worth another worker.
 constexpr std::uint64_t kManyTasks = 128;
 constexpr int kPausesPerLook = 4;
-constexpr int kLooksPerClock = 16;
+constexpr int kLooksBeforeYield = 64;
 constexpr int kDependencyLooks = 256;  // before the wait is a long one
 constexpr int kSlotBits = 16;
 constexpr auto kNap = std::chrono::milliseconds(10);
@@ -100,16 +102,18 @@ class Worker {
       idle_since_ = Clock::now();
       is_crowded_ = shared_.idle.begin_polling() > shared_.max_polling;
     }
-    if (is_crowded_ || (++looks_ % kLooksPerClock == 0 &&
-                        Clock::now() - idle_since_ > shared_.linger)) {
+    if (!is_crowded_ && ++looks_ < kLooksBeforeYield) {
+      for (int i = 0; i < kPausesPerLook; ++i) cpu_relax();
+    } else if (!is_crowded_ && Clock::now() - idle_since_ < shared_.linger) {
+      // The one who submits, or waits, may have been put on this processor.
+      sched_yield();
+    } else {
       stop_polling();
       shared_.idle.sleep([this] {
         return shared_.has_work() ||
                shared_.stopping.load(std::memory_order_relaxed);
       });
-      return;
     }
-    for (int i = 0; i < kPausesPerLook; ++i) cpu_relax();
   }
 
   void stop_polling() {
