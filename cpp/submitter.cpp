@@ -192,7 +192,7 @@ void Submitter::check_memory(const Call& call) {
   for (const Access& access : call.access_view()) {
     if (backend_.can_reach(access.low)) continue;
     throw InvalidArgument(concat(
-        call.op->name, ": expected memory of the device, got the address ",
+        call.op->name, ": expected plain memory of the device, got the address ",
         access.low, "; copy it there with allocate() and copy_to_device()"));
   }
 }

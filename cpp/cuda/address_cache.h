@@ -7,7 +7,7 @@
 
 namespace gpuos::cu {
 
-/// Remembers which addresses are device memory: a task with a host pointer
+/// Remembers which addresses are plain memory of the device: a task with a host pointer
 /// would kill the context, and asking the driver each time costs more than a
 /// task does.
 ///
