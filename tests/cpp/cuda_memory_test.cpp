@@ -1,0 +1,81 @@
+#include <thread>
+
+#include "cuda_support.h"
+
+namespace gpuos::cu {
+namespace {
+
+class CudaMemory : public CudaResidencyTest {};
+
+TEST_P(CudaMemory, ADroppedBufferIsFreedAfterItsTasks) {
+  start(GetParam());
+  constexpr std::size_t kSize = 1 << 20;
+  const Stream stream = make_stream();
+  DeviceArray<std::int32_t> out(runtime(), kSize);
+  for (int round = 1; round <= 20; ++round) {
+    auto in =
+        std::make_unique<DeviceArray<std::int32_t>>(runtime(), kSize, round);
+    Gate gate(kernels(), stream.get());
+    const Ticket ticket = copy(in->view(), out.view(), named(stream));
+    runtime().flush();
+    in.reset();
+    // Whoever gets the memory too early spoils it.
+    const DeviceArray<std::int32_t> a(runtime(), kSize, -1);
+    const DeviceArray<std::int32_t> b(runtime(), kSize, -1);
+    EXPECT_FALSE(runtime().is_done(ticket));
+    gate.open();
+    ASSERT_TRUE(runtime().wait(ticket, kDeadline));
+    ASSERT_EQ(out.read(), Ints(kSize, round));
+  }
+}
+
+TEST_P(CudaMemory, AllocationsComeAndGo) {
+  start(GetParam());
+  constexpr std::size_t kSize = 1000;
+  const auto cycle = [&](int round) {
+    DeviceArray<std::int32_t> x(runtime(), kSize);
+    fill(x.view(), round);
+  };
+  for (int round = 0; round < 1000; ++round) cycle(round);
+  ASSERT_TRUE(runtime().synchronize(kDeadline));
+  const std::size_t before = free_bytes();
+  for (int round = 0; round < 10'000; ++round) cycle(round);
+  ASSERT_TRUE(runtime().synchronize(kDeadline));
+  const std::size_t after = free_bytes();
+  EXPECT_LT(before, after + (std::size_t{32} << 20));
+}
+
+TEST_P(CudaMemory, ARuntimeGivesBackWhatItTook) {
+  start(GetParam());
+  runtime_.reset();
+  const std::size_t before = free_bytes();
+  for (int round = 0; round < 5; ++round) {
+    start(GetParam());
+    DeviceArray<std::int32_t> x(runtime(), 1000);
+    ASSERT_TRUE(runtime().wait(fill(x.view(), round), kDeadline));
+  }
+  runtime_.reset();
+  EXPECT_LT(before, free_bytes() + (std::size_t{32} << 20));
+}
+
+TEST_P(CudaMemory, TooMuchIsRefusedWithBothNumbers) {
+  start(GetParam());
+  try {
+    runtime().allocate(std::size_t{1} << 50);
+    FAIL() << "no exception";
+  } catch (const CudaError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find(std::to_string(std::size_t{1} << 50)),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("are free"), std::string::npos) << text;
+  }
+  DeviceArray<std::int32_t> x(runtime(), 100);
+  ASSERT_TRUE(runtime().wait(fill(x.view(), 3), kDeadline));
+  EXPECT_EQ(x.read(), Ints(100, 3));
+}
+
+GPUOS_FOR_EACH_RESIDENCY(CudaMemory);
+
+}  // namespace
+}  // namespace gpuos::cu

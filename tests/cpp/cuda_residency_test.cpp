@@ -1,0 +1,228 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <thread>
+
+#include "cuda_support.h"
+
+namespace gpuos::cu {
+namespace {
+
+class CudaResidency : public CudaTest {
+ protected:
+  bool has_left() {
+    return becomes_true([&] { return !runtime().stats().is_resident; });
+  }
+
+  static double synchronize_context() {
+    const auto begin = Clock::now();
+    GPUOS_CUDA_CHECK(driver().cuCtxSynchronize());
+    return seconds_since(begin);
+  }
+
+  static double processor_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) +
+             static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  }
+
+  /// Submits from a thread of its own as long as it lives.
+  class Producer {
+   public:
+    explicit Producer(Runtime& runtime)
+        : counters_(runtime, kTasks * kStep),
+          ones_(runtime, kStep, 1),
+          thread_([this, &runtime](const std::stop_token& stop) {
+            const Operator add = runtime.find("add");
+            ManyTasks many = many_of(kTasks, 32);
+            many.out = counters_.column(kStep);
+            many.inputs = {counters_.column(kStep), ones_.column(0)};
+            for (; !stop.stop_requested(); ++rounds_)
+              runtime.submit_many(add, many);
+          }) {}
+
+    /// Whether every task ran once.
+    bool is_right() {
+      thread_ = {};
+      const auto values = counters_.read();
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i] != (i % kStep < 32 ? rounds_ : 0)) return false;
+      return rounds_ > 0;
+    }
+
+   private:
+    static constexpr std::size_t kTasks = 256;
+    static constexpr std::size_t kStep = 64;
+
+    DeviceArray<std::int32_t> counters_;
+    DeviceArray<std::int32_t> ones_;
+    std::int32_t rounds_ = 0;
+    std::jthread thread_;
+  };
+};
+
+TEST_F(CudaResidency, IdleWorkersLeave) {
+  start(Residency::Resident);
+  DeviceArray<std::int32_t> x(runtime(), 64);
+  for (int round = 1; round <= 20; ++round) {
+    ASSERT_TRUE(runtime().wait(fill(x.view(), round), kDeadline));
+    ASSERT_TRUE(has_left());
+    const double seconds = synchronize_context();
+    if (round == 20)
+      std::printf("cuCtxSynchronize beside idle workers: %.0f us\n",
+                  seconds * 1e6);
+    EXPECT_LT(seconds, 2);
+    EXPECT_EQ(x.read(), Ints(64, round));
+  }
+  EXPECT_GE(runtime().stats().residencies, 20u);
+}
+
+TEST_F(CudaResidency, ALingerIsAllThatOthersWait) {
+  RuntimeOptions options = cuda_options(Residency::Resident);
+  options.linger = 1s;
+  options.lease = 60s;
+  start(options);
+  DeviceArray<std::int32_t> x(runtime(), 64);
+  ASSERT_TRUE(runtime().wait(fill(x.view(), 1), kDeadline));
+  EXPECT_TRUE(runtime().stats().is_resident);
+  EXPECT_LT(synchronize_context(), 5);
+}
+
+TEST_F(CudaResidency, ABusyRuntimeLetsOthersIn) {
+  start(Residency::Resident);
+  Producer producer(runtime());
+  double synchronize = 0;
+  double allocate = 0;
+  for (int i = 0; i < 20; ++i) {
+    synchronize = std::max(synchronize, synchronize_context());
+    const auto begin = Clock::now();
+    CUdeviceptr memory = 0;
+    GPUOS_CUDA_CHECK(driver().cuMemAlloc(&memory, 1 << 20));
+    GPUOS_CUDA_CHECK(driver().cuMemFree(memory));
+    allocate = std::max(allocate, seconds_since(begin));
+  }
+  std::printf(
+      "beside busy workers, lease %.0f ms, worst of 20: "
+      "cuCtxSynchronize %.2f ms, cuMemAlloc and cuMemFree %.2f ms\n",
+      std::chrono::duration<double, std::milli>(runtime().options().lease)
+          .count(),
+      synchronize * 1e3, allocate * 1e3);
+  EXPECT_LT(synchronize, 2);
+  EXPECT_LT(allocate, 2);
+  EXPECT_TRUE(producer.is_right());
+}
+
+TEST_F(CudaResidency, EveryModeGivesTheSame) {
+  constexpr std::size_t kSize = 4096;
+  std::vector<Ints> results;
+  for (const Residency mode :
+       {Residency::Auto, Residency::Resident, Residency::Burst}) {
+    start(mode);
+    DeviceArray<std::int32_t> memory(runtime(), kSize, 1);
+    std::mt19937 random(7);
+    // Inputs and outputs lie in thirds of their own, so no two overlap in part.
+    const auto pick = [&](std::size_t third, std::size_t n) {
+      return memory.view(third * (kSize / 3) + random() % (kSize / 3 - n), n);
+    };
+    for (int step = 0; step < 5000; ++step) {
+      const std::size_t n = 1 + random() % 200;
+      const TensorView a = pick(0, n), b = pick(1, n), c = pick(2, n);
+      const Ticket ticket = step % 3 == 0 ? copy(c, a) : add(a, b, c);
+      if (step % 50 == 0) {
+        ASSERT_TRUE(runtime().wait(ticket, kDeadline));
+      }
+    }
+    results.push_back(memory.read());
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+TEST_F(CudaResidency, AwaitedSinglesMakeWorkersStayAndAPauseEndsIt) {
+  RuntimeOptions options = cuda_options(Residency::Auto);
+  options.linger = 20ms;  // a slow machine's round trips are singles too
+  start(options);
+  DeviceArray<std::int32_t> x(runtime(), 64), one(runtime(), 64, 1);
+  EXPECT_EQ(runtime().stats().residencies, 0u);
+  int rounds = 0;
+  bool has_stayed = false;
+  while (!has_stayed && rounds < 100'000) {
+    ASSERT_TRUE(runtime().wait(add(x.view(), one.view(), x.view()), kDeadline));
+    if (++rounds % 100 == 0) has_stayed = runtime().stats().is_resident;
+  }
+  EXPECT_TRUE(has_stayed) << runtime().stats().residency_reason;
+  std::printf("%s, after %d awaited tasks\n",
+              runtime().stats().residency_reason.c_str(), rounds);
+  EXPECT_TRUE(has_left());
+  EXPECT_TRUE(becomes_true([&] {
+    return runtime().stats().residency_reason.starts_with("bursts");
+  }));
+  const auto bursts = runtime().stats().bursts;
+  ASSERT_TRUE(runtime().wait(add(x.view(), one.view(), x.view()), kDeadline));
+  EXPECT_EQ(runtime().stats().bursts, bursts + 1);
+  EXPECT_EQ(x.read(), Ints(64, rounds + 1));
+}
+
+TEST_F(CudaResidency, ManyTasksDoNotMakeWorkersStay) {
+  start(Residency::Auto);
+  DeviceArray<std::int32_t> x(runtime(), 64 * 64);
+  for (int round = 0; round < 200; ++round) {
+    for (std::size_t i = 0; i < 64; ++i) fill(x.view(64 * i, 64), round);
+    ASSERT_TRUE(runtime().synchronize(kDeadline));
+  }
+  EXPECT_EQ(runtime().stats().residencies, 0u);
+}
+
+TEST_F(CudaResidency, AnIdleRuntimeTakesNoProcessorTime) {
+  for (const Residency mode : {Residency::Resident, Residency::Burst}) {
+    start(mode);
+    // The compiler's warm-up is over when the first operator is there.
+    runtime().define({.name = "warm", .expression = "o = x + 1"});
+    DeviceArray<float> x(runtime(), 64);
+    runtime().submit("warm", {x.view()}, x.view());
+    ASSERT_TRUE(runtime().synchronize(kDeadline));
+    std::this_thread::sleep_for(500ms);
+    const double before = processor_seconds();
+    std::this_thread::sleep_for(2s);
+    const double spent = processor_seconds() - before;
+    std::printf("%s, 2 idle seconds: %.1f ms of processor time\n",
+                runtime().stats().residency.c_str(), spent * 1e3);
+    EXPECT_LT(spent, 1);
+  }
+}
+
+// A kernel of somebody else keeps a multiprocessor's registers, so one of the
+// workers is not there until the others have left.
+TEST_F(CudaResidency, WorkersThatDoNotAllFitRunEveryTask) {
+  start(Residency::Resident);
+  const Stream theirs = make_stream();
+  const std::size_t tasks = 4 * runtime().stats().workers;
+  DeviceArray<std::int32_t> x(runtime(), 16 * tasks);
+  Gate gate(kernels(), theirs.get());
+  std::this_thread::sleep_for(10ms);
+  for (std::size_t i = 0; i < tasks; ++i) fill(x.view(16 * i, 16), 1);
+  EXPECT_TRUE(runtime().synchronize(10s))
+      << "tasks wait for a worker that never gets its turn";
+  gate.open();
+  ASSERT_TRUE(runtime().synchronize(kDeadline));
+  EXPECT_EQ(x.read(), Ints(16 * tasks, 1));
+}
+
+TEST_F(CudaResidency, TwoRuntimesShareADevice) {
+  start(Residency::Resident);
+  Runtime other(cuda_options(Residency::Resident));
+  Producer a(runtime());
+  Producer b(other);
+  std::this_thread::sleep_for(1s);
+  EXPECT_TRUE(a.is_right());
+  EXPECT_TRUE(b.is_right());
+}
+
+}  // namespace
+}  // namespace gpuos::cu
