@@ -18,7 +18,8 @@ class AddressCache {
 
   bool is_device_memory(std::uint64_t address) {
     const std::uint64_t page = address >> kPageBits;
-    if (pages_[page % kEntries] == page) return true;
+    // Page 0 is what an empty entry holds; no device memory lies there.
+    if (page != 0 && pages_[page % kEntries] == page) return true;
     if (!ask(address)) return false;
     pages_[page % kEntries] = page;
     return true;

@@ -136,7 +136,11 @@ auto CudaBackend::guarded(F f) -> decltype(f()) {
   try {
     return f();
   } catch (const CudaError& error) {
-    health_.die(watchdog_.suspects(), error.what());
+    const std::string names = watchdog_.suspects();
+    health_.die(names, names.empty() ? error.what()
+                                     : concat(names, ": ", error.what()));
+    // The operator is what the caller must know, as from then on.
+    if (!names.empty()) health_.check();
     throw;
   }
 }
@@ -189,9 +193,9 @@ std::optional<Place> CudaBackend::reserve(const Route& route,
 
 void CudaBackend::publish(const Route& route, const Place&, std::uint32_t) {
   if (route.ring == kBurstRing) {
-    const bool was_open = device_->bursts.is_open();
     guarded([&] { device_->bursts.launch_if_long(); });
-    if (was_open && device_->bursts.is_open()) control_->notify();
+    // It looks after the age of a flush, and for faults once it is launched.
+    control_->notify();
     return;
   }
   // No fence: should we still read `true` after the workers left, the control
