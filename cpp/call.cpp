@@ -87,11 +87,10 @@ void check_overlap(const Call& call) {
 
 }  // namespace
 
-std::uint32_t slot_for(const OperatorRecord& op, DType dtype) {
-  // Pairs with the stores in OperatorRegistry.
-  const std::int32_t slot =
-      op.slots[static_cast<std::size_t>(dtype)].load(std::memory_order_acquire);
-  if (slot >= 0) return static_cast<std::uint32_t>(slot);
+namespace {
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_dtype(
+    const OperatorRecord& op, DType dtype) {
   if (!op.is_defined.load())
     refuse(op, "expected a defined operator, but it was undefined");
   std::string known;
@@ -103,14 +102,31 @@ std::uint32_t slot_for(const OperatorRecord& op, DType dtype) {
   refuse(op, "expected buffers of ", known, ", got ", name_of(dtype));
 }
 
+}  // namespace
+
+void resolve(Call& call) {
+  for (;;) {
+    call.op = &call.named->resolved();
+    // Pairs with the stores in OperatorRegistry.
+    const std::int32_t slot = call.op->slots[static_cast<std::size_t>(
+        call.dtype)].load(std::memory_order_acquire);
+    if (slot >= 0) {
+      call.slot = static_cast<std::uint32_t>(slot);
+      return;
+    }
+    // An alias may have left a target that was undefined then.
+    if (call.op == &call.named->resolved()) refuse_dtype(*call.op, call.dtype);
+  }
+}
+
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
                const TensorView& out, std::span<const Scalar> params) {
   Call call;
-  const OperatorRecord& op = named.resolved();
-  call.op = &op;
+  call.named = &named;
   call.dtype = out.dtype;
+  resolve(call);
+  const OperatorRecord& op = *call.op;
   check_inputs(op, inputs.size());
-  call.slot = slot_for(op, out.dtype);
   call.buffers = 1 + static_cast<std::uint32_t>(inputs.size());
   if (out.read_only) refuse(op, "out is read-only");
   const std::int64_t size = out.size();
@@ -148,11 +164,11 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
 
 Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {
   Call call;
-  const OperatorRecord& op = named.resolved();
-  call.op = &op;
+  call.named = &named;
   call.dtype = many.dtype;
+  resolve(call);
+  const OperatorRecord& op = *call.op;
   check_inputs(op, many.inputs.size());
-  call.slot = slot_for(op, many.dtype);
   call.buffers = 1 + static_cast<std::uint32_t>(many.inputs.size());
   add_params(call, many.params);
   std::int64_t largest = many.size;

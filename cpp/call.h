@@ -16,7 +16,8 @@ namespace gpuos {
 struct Call {
   Call() { std::fill_n(args.begin(), abi::kInlineArgs, 0); }
 
-  const OperatorRecord* op = nullptr;  // resolved
+  const OperatorRecord* named = nullptr;  // may be an alias
+  const OperatorRecord* op = nullptr;     // resolved
   std::uint32_t slot = 0;
   DType dtype = DType::Float32;
   std::uint64_t count = 0;             // elements of the output
@@ -32,10 +33,10 @@ struct Call {
   }
 };
 
-/// Where `op` is loaded for `dtype`. Only under the submit lock does it stay so
-/// until the caller's tasks are queued: see OperatorRegistry::drop().
+/// Sets `op` and `slot` to what `named` means now. Only under the submit lock do
+/// they stay so until the tasks are queued: see OperatorRegistry::drop().
 /// Throws: InvalidArgument.
-std::uint32_t slot_for(const OperatorRecord& op, DType dtype);
+void resolve(Call& call);
 
 /// Checks everything that a caller can get wrong.
 /// Throws: InvalidArgument `operator: what was expected, what came`.

@@ -1,5 +1,7 @@
 #include "gpuos/operator.h"
 
+#include <algorithm>
+
 #include "concat.h"
 #include "gpuos/error.h"
 #include "operator_record.h"
@@ -87,10 +89,12 @@ void Alias::rollback() {
   if (!previous.is_defined.load())
     throw InvalidArgument(concat(alias.name, ": the earlier target ",
                                  previous.name, " was undefined"));
-  const auto current = alias.history.back();
+  const auto& current = alias.history.back();
+  if (std::find(alias.left.begin(), alias.left.end(), current) ==
+      alias.left.end())
+    alias.left.push_back(current);
   alias.history.pop_back();
-  // Pairs with the acquire load in OperatorRecord::resolved(). The operator
-  // that is left stays alive in the registry until it is undefined.
+  // Pairs with the acquire load in OperatorRecord::resolved().
   alias.target.store(&previous, std::memory_order_release);
 }
 

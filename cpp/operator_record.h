@@ -34,6 +34,8 @@ struct OperatorRecord {
   std::atomic<OperatorRecord*> target{nullptr};
   std::mutex history_mutex;
   std::vector<std::shared_ptr<OperatorRecord>> history;
+  // Targets that were left, each once: a submission may still read them.
+  std::vector<std::shared_ptr<OperatorRecord>> left;
 
   bool is_alias() const noexcept {
     return target.load(std::memory_order_acquire) != nullptr;

@@ -104,7 +104,7 @@ Ticket Submitter::submit_many(Call call, const ManyTasks& many,
   Place place = acquire(lock, call, stream, tasks, plan);
   const Ticket ticket{place.batch_begin, place.first + left, plan.route.ring,
                       runtime_id_};
-  writer.use_slot(call.slot);
+  writer.use_operator_of(call);
   Ring& ring = *backend_.rings()[plan.route.ring];
   for (;;) {
     writer.write(ring, place, tasks, plan.after);
@@ -154,8 +154,8 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
     lock.lock();
     if (is_closed_)
       throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
-    // A slot that was read before the lock may be dropped by now.
-    call.slot = slot_for(*call.op, call.dtype);
+    // What was read before the lock may be dropped by now.
+    resolve(call);
     plan = Plan{backend_.route(stream), std::nullopt};
     check_memory(call);
     hazards_.prune(rings_);

@@ -52,9 +52,9 @@ class TaskWriter {
   TaskWriter(const Call& call, const ManyTasks& many, std::uint64_t tile,
              bool interleaves);
 
-  /// Before the first write: the slot may have changed since the call was made.
-  void use_slot(std::uint32_t slot) noexcept {
-    model_.op = static_cast<std::uint16_t>(slot);
+  /// Before the first write, if the call was resolved again.
+  void use_operator_of(const Call& call) {
+    model_ = payload_of(call, model_.count);
   }
   /// How many descriptors all tasks need.
   std::uint64_t descriptors() const noexcept { return descriptors_; }

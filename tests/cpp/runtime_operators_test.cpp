@@ -175,6 +175,32 @@ TEST_P(RuntimeOperators, AnAliasSwitchesAndRollsBack) {
     ASSERT_EQ(result[i], i / 64 % 3 == 1 ? 2.0f : 8.0f);
 }
 
+TEST_P(RuntimeOperators, AnAliasMaySwitchWhileOthersSubmit) {
+  constexpr std::size_t kTasks = 20'000, kSize = 16;
+  Alias alias = runtime().alias("logical", define("plus", "o = x + 10"));
+  const Operator op = alias.as_operator();
+  DeviceArray<float> x(runtime(), kSize, 1);
+  DeviceArray<float> out(runtime(), kTasks * kSize, -1);
+  std::atomic<bool> is_running{true};
+  std::jthread submitter([&] {
+    for (std::size_t i = 0; i < kTasks; ++i)
+      runtime().submit(op, {x.view()}, out.view(i * kSize, kSize));
+    is_running = false;
+  });
+  while (is_running) {
+    const Operator other = define("other", "o = x * 3 + 100");
+    alias.switch_to(other);
+    alias.rollback();
+    runtime().undefine(other);
+  }
+  submitter.join();
+  const Floats result = out.read();
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    ASSERT_TRUE(result[i] == 11.0f || result[i] == 103.0f) << result[i];
+    ASSERT_EQ(result[i], result[i / kSize * kSize]);
+  }
+}
+
 TEST_P(RuntimeOperators, AnAliasTakesOnlyWhatFits) {
   const Operator plus = define("plus", "o = x + y");
   const Operator negate = define("negate", "o = 0 - x");
