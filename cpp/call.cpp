@@ -96,8 +96,8 @@ namespace {
   std::string known;
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (op.slots[i].load() >= 0)
-      known += concat(known.empty() ? "" : " or ",
-                      name_of(static_cast<DType>(i)));
+      known +=
+          concat(known.empty() ? "" : " or ", name_of(static_cast<DType>(i)));
   }
   refuse(op, "expected buffers of ", known, ", got ", name_of(dtype));
 }
@@ -108,8 +108,9 @@ void resolve(Call& call) {
   for (;;) {
     call.op = &call.named->resolved();
     // Pairs with the stores in OperatorRegistry.
-    const std::int32_t slot = call.op->slots[static_cast<std::size_t>(
-        call.dtype)].load(std::memory_order_acquire);
+    const std::int32_t slot =
+        call.op->slots[static_cast<std::size_t>(call.dtype)].load(
+            std::memory_order_acquire);
     if (slot >= 0) {
       call.slot = static_cast<std::uint32_t>(slot);
       return;
@@ -130,7 +131,8 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   call.buffers = 1 + static_cast<std::uint32_t>(inputs.size());
   if (out.read_only) refuse(op, "out is read-only");
   const std::int64_t size = out.size();
-  if (size < 0) refuse(op, "expected sizes of at least 0, got out ", to_string(out));
+  if (size < 0)
+    refuse(op, "expected sizes of at least 0, got out ", to_string(out));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorView& in = inputs[i];
     if (in.dtype != out.dtype)

@@ -20,9 +20,9 @@ struct Call {
   const OperatorRecord* op = nullptr;     // resolved
   std::uint32_t slot = 0;
   DType dtype = DType::Float32;
-  std::uint64_t count = 0;             // elements of the output
-  std::uint32_t buffers = 0;           // output and inputs
-  std::uint32_t arg_count = 0;         // and scalars
+  std::uint64_t count = 0;      // elements of the output
+  std::uint32_t buffers = 0;    // output and inputs
+  std::uint32_t arg_count = 0;  // and scalars
   // Filled up to their counts; the rest is left as it is.
   std::array<std::uint64_t, abi::kMaxArgs> args;
   std::array<Access, abi::kMaxArgs> accesses;
@@ -33,8 +33,8 @@ struct Call {
   }
 };
 
-/// Sets `op` and `slot` to what `named` means now. Only under the submit lock do
-/// they stay so until the tasks are queued: see OperatorRegistry::drop().
+/// Sets `op` and `slot` to what `named` means now. Only under the submit lock
+/// do they stay so until the tasks are queued: see OperatorRegistry::drop().
 /// Throws: InvalidArgument.
 void resolve(Call& call);
 

@@ -60,9 +60,9 @@ void Alias::switch_to(const Operator& target) {
   OperatorRecord& alias = checked(record_, "Alias");
   OperatorRecord& next = checked(target.record(), "Alias::switch_to");
   if (!next.is_defined.load())
-    throw InvalidArgument(
-        concat(alias.name, ": expected a defined operator, but ", next.name,
-               " was undefined"));
+    throw InvalidArgument(concat(alias.name,
+                                 ": expected a defined operator, but ",
+                                 next.name, " was undefined"));
   if (next.owner != alias.owner)
     throw InvalidArgument(
         concat(alias.name, ": ", next.name, " is of another runtime"));

@@ -19,11 +19,11 @@ struct OperatorRecord {
   std::string name;
   const void* owner = nullptr;  // the registry that it belongs to
   // Fixed from definition on: replace() must keep them.
-  int inputs = 0;  // -1: any number
+  int inputs = 0;                        // -1: any number
   std::vector<std::string> input_names;  // of an expression
   std::vector<Parameter> params;
   bool elementwise = true;
-  bool is_traced = false;   // a whole operator; the watchdog looks after it
+  bool is_traced = false;  // a whole operator; the watchdog looks after it
   bool is_builtin = false;
 
   std::atomic<bool> is_defined{true};

@@ -18,8 +18,8 @@ struct Builtin {
 };
 
 // In the order of GPUOS_BUILTIN_OPERATORS in device/builtin_operators.h.
-constexpr Builtin kBuiltins[] = {{"add", 2, false}, {"sub", 2, false},
-                                 {"mul", 2, false}, {"div", 2, false},
+constexpr Builtin kBuiltins[] = {{"add", 2, false},  {"sub", 2, false},
+                                 {"mul", 2, false},  {"div", 2, false},
                                  {"copy", 1, false}, {"fill", 0, true}};
 
 void check_name(std::string_view name) {
@@ -28,9 +28,9 @@ void check_name(std::string_view name) {
   };
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
       !std::all_of(name.begin(), name.end(), is_word))
-    throw InvalidArgument(concat(
-        "define: expected a name of letters, digits and '_', got '", name,
-        "'"));
+    throw InvalidArgument(
+        concat("define: expected a name of letters, digits and '_', got '",
+               name, "'"));
 }
 
 void check_definition(const OperatorDefinition& definition) {
@@ -43,11 +43,12 @@ void check_definition(const OperatorDefinition& definition) {
     throw InvalidArgument(
         concat(definition.name, ": expected at least 1 dtype, got 0"));
   if (!definition.source.empty() && definition.dtypes.size() != 1)
-    throw InvalidArgument(
-        concat(definition.name, ": a whole operator has 1 dtype, got ",
-               definition.dtypes.size()));
-  const std::size_t args = 1 + definition.params.size() +
-                           static_cast<std::size_t>(std::max(0, definition.inputs));
+    throw InvalidArgument(concat(definition.name,
+                                 ": a whole operator has 1 dtype, got ",
+                                 definition.dtypes.size()));
+  const std::size_t args =
+      1 + definition.params.size() +
+      static_cast<std::size_t>(std::max(0, definition.inputs));
   if (args > abi::kMaxArgs)
     throw InvalidArgument(concat(definition.name, ": expected at most ",
                                  abi::kMaxArgs, " arguments, got ", args));
@@ -76,7 +77,8 @@ OperatorRegistry::OperatorRegistry(Backend& backend,
       heads_(std::move(heads)),
       wait_past_(std::move(wait_past)) {
   add_builtins();
-  for (std::uint32_t slot = abi::kSlots; slot-- > std::size(kBuiltins) * kDTypeCount;)
+  for (std::uint32_t slot = abi::kSlots;
+       slot-- > std::size(kBuiltins) * kDTypeCount;)
     free_slots_.push_back(slot);
 }
 
@@ -160,7 +162,8 @@ void OperatorRegistry::collect() noexcept {
       }
       return false;
     };
-    const auto first = std::partition(dropped_.begin(), dropped_.end(), is_used);
+    const auto first =
+        std::partition(dropped_.begin(), dropped_.end(), is_used);
     std::move(first, dropped_.end(), std::back_inserter(unused));
     dropped_.erase(first, dropped_.end());
   }
@@ -254,11 +257,10 @@ void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
   next.inputs = expression ? static_cast<int>(expression->inputs.size())
                            : definition.inputs;
   if (!takes_the_same(*record, next))
-    throw InvalidArgument(
-        concat("replace: ", record->name, " takes ", record->inputs,
-               " inputs and ", record->params.size(),
-               " scalars, the new one takes ", next.inputs, " and ",
-               next.params.size(), " or others; define a new operator"));
+    throw InvalidArgument(concat(
+        "replace: ", record->name, " takes ", record->inputs, " inputs and ",
+        record->params.size(), " scalars, the new one takes ", next.inputs,
+        " and ", next.params.size(), " or others; define a new operator"));
   const Slots slots = take_slots(definition.dtypes.size());
   load(definition, expression ? &*expression : nullptr, slots);
   Slots old;
@@ -277,14 +279,13 @@ void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
 
 void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
   if (record->is_builtin)
-    throw InvalidArgument(
-        concat("undefine: ", record->name, " is built in"));
+    throw InvalidArgument(concat("undefine: ", record->name, " is built in"));
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, other] : records_) {
       if (other->target.load() == record.get())
-        throw InvalidArgument(concat("undefine: the alias ", name,
-                                     " points at ", record->name));
+        throw InvalidArgument(
+            concat("undefine: the alias ", name, " points at ", record->name));
     }
     const auto it = records_.find(record->name);
     if (it == records_.end() || it->second != record)

@@ -23,7 +23,8 @@ const std::shared_ptr<OperatorRecord>& own_record(const RuntimeCore& core,
         concat(where, ": expected a defined operator, got an empty handle"));
   // Its slots would mean other operators here.
   if (op.record()->owner != &core.registry)
-    throw InvalidArgument(concat(where, ": expected an operator of this runtime, ",
+    throw InvalidArgument(concat(where,
+                                 ": expected an operator of this runtime, ",
                                  op.record()->name, " is of another"));
   return op.record();
 }
@@ -63,8 +64,8 @@ Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
                        const TensorView& out, std::span<const Scalar> params,
                        Stream stream) {
   RuntimeCore& core = impl_->open();
-  return core.submitter.submit(make_call(*own_record(core, op, "submit"), inputs, out, params),
-                               stream);
+  return core.submitter.submit(
+      make_call(*own_record(core, op, "submit"), inputs, out, params), stream);
 }
 
 Ticket Runtime::submit(std::string_view op,
@@ -85,8 +86,8 @@ Ticket Runtime::submit(const Operator& op,
 Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
                             Stream stream) {
   RuntimeCore& core = impl_->open();
-  return core.submitter.submit_many(make_many_call(*own_record(core, op, "submit_many"), many), many,
-                                    stream);
+  return core.submitter.submit_many(
+      make_many_call(*own_record(core, op, "submit_many"), many), many, stream);
 }
 
 void Runtime::flush() { impl_->open().submitter.flush(nullptr); }

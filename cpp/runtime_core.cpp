@@ -97,8 +97,7 @@ void RuntimeCore::check_process() const {
 }
 
 void RuntimeCore::check_open(const char* where) const {
-  if (is_closed())
-    throw QueueClosed(concat(where, ": the runtime is closed"));
+  if (is_closed()) throw QueueClosed(concat(where, ": the runtime is closed"));
 }
 
 bool RuntimeCore::wait(const Ticket& ticket, Deadline deadline) {
@@ -185,7 +184,8 @@ Stats RuntimeCore::stats() const {
   stats.tasks_submitted = submitter.tasks_submitted();
   stats.batches_submitted = submitter.batches_submitted();
   stats.tasks_ordered = submitter.tasks_ordered();
-  for (Ring* ring : backend->rings()) stats.tasks_completed += ring->completed();
+  for (Ring* ring : backend->rings())
+    stats.tasks_completed += ring->completed();
   backend->fill_stats(stats);
   return stats;
 }
@@ -197,7 +197,7 @@ void RuntimeCore::deallocate_later(void* data) noexcept {
     const std::lock_guard lock(freed_mutex_);
     freed_.push_back({data, std::move(marks)});
   } catch (...) {  // NOLINT(bugprone-empty-catch)
-    return;  // out of memory: the buffer stays until the process ends
+    return;        // out of memory: the buffer stays until the process ends
   }
   reclaim();
 }
@@ -206,8 +206,8 @@ void RuntimeCore::reclaim() noexcept {
   std::vector<Freed> ready;
   {
     const std::lock_guard lock(freed_mutex_);
-    const auto first = std::partition(
-        freed_.begin(), freed_.end(), [&](const Freed& freed) {
+    const auto first =
+        std::partition(freed_.begin(), freed_.end(), [&](const Freed& freed) {
           return !submitter.is_past(freed.marks, nullptr);
         });
     ready.assign(first, freed_.end());

@@ -115,7 +115,8 @@ Ticket Submitter::submit_many(Call call, const ManyTasks& many,
     backend_.publish(plan.route, place, tasks);
     left -= tasks;
     if (left == 0) break;
-    tasks = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
+    tasks =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
     place = acquire_next(call, tasks, plan, ticket.begin);
     // What the first chunk waited for may be out of this one's reach.
     if (plan.after && ring.is_done(*plan.after)) plan.after.reset();
@@ -178,10 +179,9 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
       continue;
     }
     if (const auto place = backend_.reserve(plan.route, tasks)) {
-      hazards_.add(call.access_view(), {plan.route.ring, place->batch_begin,
-                                        plan.route.stream});
-      if (conflicts.count != 0)
-        count(ordered_, 1);
+      hazards_.add(call.access_view(),
+                   {plan.route.ring, place->batch_begin, plan.route.stream});
+      if (conflicts.count != 0) count(ordered_, 1);
       return *place;
     }
     wait_for(oldest_of(plan.route.ring));
@@ -192,8 +192,9 @@ void Submitter::check_memory(const Call& call) {
   for (const Access& access : call.access_view()) {
     if (backend_.can_reach(access.low)) continue;
     throw InvalidArgument(concat(
-        call.op->name, ": expected plain memory of the device, got the address ",
-        access.low, "; copy it there with allocate() and copy_to_device()"));
+        call.op->name,
+        ": expected plain memory of the device, got the address ", access.low,
+        "; copy it there with allocate() and copy_to_device()"));
   }
 }
 

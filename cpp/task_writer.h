@@ -80,8 +80,8 @@ class TaskWriter {
   std::array<Column, abi::kMaxArgs> columns_;
   bool is_plain_;  // one descriptor a task, all of one size, arguments inline
   std::uint64_t descriptors_;
-  std::size_t task_ = 0;      // next task
-  std::uint32_t part_ = 0;    // tiles of it that are written
+  std::size_t task_ = 0;    // next task
+  std::uint32_t part_ = 0;  // tiles of it that are written
 };
 
 }  // namespace gpuos

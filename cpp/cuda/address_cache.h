@@ -7,9 +7,9 @@
 
 namespace gpuos::cu {
 
-/// Remembers which addresses are plain memory of the device: a task with a host pointer
-/// would kill the context, and asking the driver each time costs more than a
-/// task does.
+/// Remembers which addresses are plain memory of the device: a task with a host
+/// pointer would kill the context, and asking the driver each time costs more
+/// than a task does.
 ///
 /// Threads: the submit lock.
 class AddressCache {

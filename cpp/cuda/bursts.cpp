@@ -48,8 +48,8 @@ Bursts::Bursts(const Context& context, const WorkerKernel& kernel,
 }
 
 std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
-  if (is_open() && (open_.stream != stream ||
-                    open_.tasks + tasks > ring_.max_batch()))
+  if (is_open() &&
+      (open_.stream != stream || open_.tasks + tasks > ring_.max_batch()))
     launch();
   Place place;
   if (is_open()) {
@@ -92,8 +92,7 @@ bool Bursts::fits_inline(const Flush& flush) const {
   if (flush.tasks > abi::kLaunchDescriptors) return false;
   std::uint32_t places = flush.tasks;
   for (std::uint32_t i = 0; i < flush.tasks; ++i) {
-    const abi::Payload payload =
-        payload_of(ring_.descriptor(flush.begin + i));
+    const abi::Payload payload = payload_of(ring_.descriptor(flush.begin + i));
     if (payload.flags & abi::kArgsInBlock) places += kBlockPlaces;
   }
   return places <= abi::kLaunchDescriptors;

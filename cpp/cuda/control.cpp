@@ -15,9 +15,9 @@ constexpr microseconds kActiveTick{50};
 /// How soon a fault is seen while tasks are pending.
 constexpr microseconds kPendingTick{1000};
 
-/// A producer that published while the workers left may not have seen it, nor we
-/// what it published. Both stores arrive within microseconds; this is how long
-/// we go on looking before we sleep.
+/// A producer that published while the workers left may not have seen it, nor
+/// we what it published. Both stores arrive within microseconds; this is how
+/// long we go on looking before we sleep.
 constexpr microseconds kAwakeAfter{1000};
 
 double us_since(std::chrono::steady_clock::time_point start) {
@@ -111,16 +111,15 @@ void CudaBackend::look_after_faults() {
   const auto now = Clock::now();
   if (now < next_fault_check_) return;
   next_fault_check_ = now + kPendingTick;
-  const CUresult status =
-      driver().cuStreamQuery(device_->probe_stream.get());
+  const CUresult status = driver().cuStreamQuery(device_->probe_stream.get());
   if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) {
     const std::string names = suspects();
     const char* text = "";
     driver().cuGetErrorName(status, &text);
-    health_.die(names, concat(names.empty() ? "no whole operator was running"
-                                            : names,
-                              ": the device failed with ", text,
-                              "; the runtime is dead"));
+    health_.die(
+        names,
+        concat(names.empty() ? "no whole operator was running" : names,
+               ": the device failed with ", text, "; the runtime is dead"));
     return;
   }
   const std::unique_lock lock(submit_mutex_, std::try_to_lock);
@@ -144,9 +143,9 @@ void CudaBackend::park() {
   while (!residency.has_left()) {
     if (Clock::now() - start < options_.watchdog) continue;
     const std::string names = suspects();
-    health_.die(names, concat(names, ": the workers did not leave within ",
-                              options_.watchdog.count(),
-                              " ms; the runtime is dead"));
+    health_.die(names,
+                concat(names, ": the workers did not leave within ",
+                       options_.watchdog.count(), " ms; the runtime is dead"));
     health_.check();
   }
   is_resident_.store(false);

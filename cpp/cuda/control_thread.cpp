@@ -75,9 +75,8 @@ void ControlThread::sleep(std::optional<std::chrono::microseconds> time) {
     wake_.wait_for(lock, *time, [&] { return stops_ || !jobs_.empty(); });
   } else {
     is_asleep_.store(true);
-    wake_.wait(lock, [&] {
-      return stops_ || !jobs_.empty() || is_notified_.load();
-    });
+    wake_.wait(lock,
+               [&] { return stops_ || !jobs_.empty() || is_notified_.load(); });
     is_asleep_.store(false);
   }
   is_notified_.store(false);

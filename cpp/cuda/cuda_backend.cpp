@@ -234,9 +234,8 @@ void CudaBackend::ensure_running(const BatchRef& batch) {
 
 std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,
                                       std::size_t) const noexcept {
-  const std::uint64_t tiles = options_.residency == Residency::Resident
-                                  ? kResidentTiles
-                                  : kBurstTiles;
+  const std::uint64_t tiles =
+      options_.residency == Residency::Resident ? kResidentTiles : kBurstTiles;
   return std::max(kTileElems, elems / (device_->workers * tiles));
 }
 
@@ -286,10 +285,10 @@ void* CudaBackend::allocate(std::size_t bytes) {
     std::size_t free = 0;
     std::size_t total = 0;
     driver().cuMemGetInfo(&free, &total);
-    throw CudaError(status, "cuMemAllocAsync",
-                    concat("allocate: expected ", bytes,
-                           " bytes of device memory, ", free, " of ", total,
-                           " are free"));
+    throw CudaError(
+        status, "cuMemAllocAsync",
+        concat("allocate: expected ", bytes, " bytes of device memory, ", free,
+               " of ", total, " are free"));
   }
   check_cuda(status, "cuMemAllocAsync(&data, bytes, stream)");
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
@@ -309,8 +308,8 @@ void CudaBackend::copy_to_device(void* to, const void* from,
                                  std::size_t bytes) {
   const ContextScope scope(context_);
   CUstream stream = device_->memory_stream.get();
-  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoDAsync(
-      reinterpret_cast<CUdeviceptr>(to), from, bytes, stream));
+  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(to),
+                                              from, bytes, stream));
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
 }
 

@@ -4,8 +4,10 @@
 
 namespace gpuos::cu {
 
-ResidentWorkers::ResidentWorkers(const WorkerKernel& kernel, const abi::Queue& queue,
-                     const RuntimeOptions& options, std::uint32_t workers)
+ResidentWorkers::ResidentWorkers(const WorkerKernel& kernel,
+                                 const abi::Queue& queue,
+                                 const RuntimeOptions& options,
+                                 std::uint32_t workers)
     : kernel_(kernel),
       workers_(workers),
       threads_(options.threads_per_worker),
@@ -40,8 +42,7 @@ void ResidentWorkers::request_park() {
     throw BackendUnavailable(
         "cuda: expected a driver with stream memory operations (CUDA 11.7)");
   GPUOS_CUDA_CHECK(driver().cuStreamWriteValue64(
-      park_stream_.get(), park, number_.load(),
-      CU_STREAM_WRITE_VALUE_DEFAULT));
+      park_stream_.get(), park, number_.load(), CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
 void ResidentWorkers::abandon() noexcept {

@@ -18,7 +18,7 @@ namespace gpuos::cu {
 class ResidentWorkers {
  public:
   ResidentWorkers(const WorkerKernel& kernel, const abi::Queue& queue,
-            const RuntimeOptions& options, std::uint32_t workers);
+                  const RuntimeOptions& options, std::uint32_t workers);
 
   void launch();
   /// Ask the workers to leave at their next task boundary.

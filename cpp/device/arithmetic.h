@@ -7,9 +7,18 @@
 
 namespace gpuos {
 
-template <typename T> struct Unsigned { using type = T; };
-template <> struct Unsigned<int> { using type = unsigned int; };
-template <> struct Unsigned<long long> { using type = unsigned long long; };
+template <typename T>
+struct Unsigned {
+  using type = T;
+};
+template <>
+struct Unsigned<int> {
+  using type = unsigned int;
+};
+template <>
+struct Unsigned<long long> {
+  using type = unsigned long long;
+};
 
 template <typename T>
 GPUOS_DEVICE inline T add(T a, T b) {

@@ -54,14 +54,15 @@ GPUOS_DEVICE inline void map_packs(T* out, u32 packs, u32& i, Lane lane, F f,
 template <typename T, u32 kMaxUnroll = 2, typename F, typename... In>
 GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
                              const In*... in) {
-  const u64 bits = (reinterpret_cast<u64>(out) | ... |
-                    reinterpret_cast<u64>(in));
+  const u64 bits =
+      (reinterpret_cast<u64>(out) | ... | reinterpret_cast<u64>(in));
   u32 done = 0;
   if (bits % 16 == 0) {
     constexpr u32 kUnroll = sizeof...(In) <= 2 ? kMaxUnroll : 1;
     const u32 packs = count / Pack<T>::kWidth;
     u32 i = lane.index();
-    if constexpr (kUnroll > 1) map_packs<T, kUnroll>(out, packs, i, lane, f, in...);
+    if constexpr (kUnroll > 1)
+      map_packs<T, kUnroll>(out, packs, i, lane, f, in...);
     map_packs<T, 1>(out, packs, i, lane, f, in...);
     done = packs * Pack<T>::kWidth;
   }

@@ -30,13 +30,9 @@
 
 namespace gpuos {
 
-#define GPUOS_DEFINE_LIBM(name, c_name)        \
-  GPUOS_DEVICE inline float name(float x) {    \
-    return GPUOS_LIBM(c_name##f)(x);           \
-  }                                            \
-  GPUOS_DEVICE inline double name(double x) {  \
-    return GPUOS_LIBM(c_name)(x);              \
-  }
+#define GPUOS_DEFINE_LIBM(name, c_name)                                        \
+  GPUOS_DEVICE inline float name(float x) { return GPUOS_LIBM(c_name##f)(x); } \
+  GPUOS_DEVICE inline double name(double x) { return GPUOS_LIBM(c_name)(x); }
 GPUOS_LIBM_FUNCTIONS(GPUOS_DEFINE_LIBM)
 #undef GPUOS_DEFINE_LIBM
 

@@ -61,13 +61,13 @@ using OpFn = void (*)(Task task, Lane lane);
 //     for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
 //       out[i] = 2 * in[i];
 //   }
-#define GPUOS_OPERATOR(name)                                             \
-  extern "C" GPUOS_DEVICE void gpuos_op_##name(gpuos::Task task,         \
-                                               gpuos::Lane lane);        \
-  extern "C" {                                                           \
-  GPUOS_ENTRY gpuos::OpFn gpuos_entry_##name = gpuos_op_##name;          \
-  }                                                                      \
-  extern "C" GPUOS_DEVICE void gpuos_op_##name(                          \
+#define GPUOS_OPERATOR(name)                                      \
+  extern "C" GPUOS_DEVICE void gpuos_op_##name(gpuos::Task task,  \
+                                               gpuos::Lane lane); \
+  extern "C" {                                                    \
+  GPUOS_ENTRY gpuos::OpFn gpuos_entry_##name = gpuos_op_##name;   \
+  }                                                               \
+  extern "C" GPUOS_DEVICE void gpuos_op_##name(                   \
       [[maybe_unused]] gpuos::Task task, [[maybe_unused]] gpuos::Lane lane)
 
 #if defined(__CUDACC__)

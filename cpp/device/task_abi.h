@@ -19,10 +19,10 @@ using u64 = unsigned long long;
 namespace abi {
 
 constexpr u32 kAbiVersion = 1;
-constexpr u32 kInlineArgs = 4;       // arguments that fit a descriptor
-constexpr u32 kMaxArgs = 16;         // output, inputs and scalars together
-constexpr u32 kSlots = 1024;         // operators loaded at the same time
-constexpr u32 kMaxTiles = 4096;      // of one task
+constexpr u32 kInlineArgs = 4;          // arguments that fit a descriptor
+constexpr u32 kMaxArgs = 16;            // output, inputs and scalars together
+constexpr u32 kSlots = 1024;            // operators loaded at the same time
+constexpr u32 kMaxTiles = 4096;         // of one task
 constexpr u32 kLaunchDescriptors = 56;  // that fit a launch's parameters
 
 // The low bits of Payload::flags; the tile's number lies above them.
@@ -37,9 +37,9 @@ constexpr u32 kTileShift = 4;
 
 // What a descriptor says; 48 bytes.
 struct Payload {
-  u16 op;             // slot in the operator table
-  u16 flags;          // Flags | tile << kTileShift
-  u32 count;          // elements of the task
+  u16 op;     // slot in the operator table
+  u16 flags;  // Flags | tile << kTileShift
+  u32 count;  // elements of the task
   u64 args[kInlineArgs];
   u16 batch_offset;   // this position minus the batch's first
   u16 batch_size;     // tasks in the batch

@@ -50,8 +50,8 @@ __device__ void load_arg_block(Work& work, const abi::ArgBlock* block) {
     work.args[threadIdx.x] = load_relaxed_sys(block->args + threadIdx.x);
 }
 
-// Called by the lane that loads chunk 0, as early as possible: the table lies in
-// device memory.
+// Called by the lane that loads chunk 0, as early as possible: the table lies
+// in device memory.
 __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
   work.operator_fn = launch.table[word & 0xffff];
 }
@@ -60,9 +60,8 @@ __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
 __device__ void run_task(const Work& work) {
   const Payload& payload = work.payload;
   if (payload.flags & abi::kJoin) return;
-  const Task task{
-      payload.flags & abi::kArgsInBlock ? work.args : payload.args, nullptr,
-      payload.count};
+  const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
+                  nullptr, payload.count};
   const u32 tiles = payload.parts == 0 ? 1 : payload.parts;
   work.operator_fn(task, Lane::of(payload.flags >> abi::kTileShift, tiles));
 }
@@ -74,9 +73,9 @@ __device__ void finish_tasks(const Queue& queue, u64 begin, u32 finished,
   const u32 place = place_of(queue, begin);
   // Releases what the block wrote; pairs with the same fence of the worker that
   // finds itself last, and with the acquire loads in Ring::is_done() and in
-  // is_finished(). Outputs lie in device memory, which everybody reaches through
-  // the L2, so the device's scope is enough; a fence of the system would wait
-  // 1.3 us for the bus.
+  // is_finished(). Outputs lie in device memory, which everybody reaches
+  // through the L2, so the device's scope is enough; a fence of the system
+  // would wait 1.3 us for the bus.
   fence_gpu();
   if (finished < size) {
     if (atomicAdd(queue.counts + place, finished) + finished != size) return;
@@ -221,9 +220,8 @@ __device__ void stay(const Launch& launch, Work& work) {
   for (;;) {
     u64 next = 0;
     if (is_first_warp) {
-      const bool stays =
-          await_task(launch, watch, work, position, next) &&
-          await_batches(launch, watch, work, position, next);
+      const bool stays = await_task(launch, watch, work, position, next) &&
+                         await_batches(launch, watch, work, position, next);
       if (stays) {
         const u32 place = place_of(launch.queue, position);
         load_arg_block(work, launch.queue.arg_blocks + place);
@@ -247,7 +245,8 @@ __device__ void stay(const Launch& launch, Work& work) {
   launch.claims[blockIdx.x] = position + 1;
   // Pairs with the same fence of the worker that leaves last.
   fence_gpu();
-  if (atomicAdd(&launch.state->left, 1ull) + 1 == launch.residency * gridDim.x) {
+  if (atomicAdd(&launch.state->left, 1ull) + 1 ==
+      launch.residency * gridDim.x) {
     // Pairs with the acquire load in ResidentWorkers::has_left().
     fence_sys();
     store_relaxed_sys(launch.left, launch.residency);
@@ -311,15 +310,15 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
       // They follow the tasks, two places each; args[1] says where.
       const u64* args = reinterpret_cast<const u64*>(
           launch.descriptors + static_cast<u32>(work.payload.args[1]));
-      if (threadIdx.x < abi::kMaxArgs) work.args[threadIdx.x] = args[threadIdx.x];
+      if (threadIdx.x < abi::kMaxArgs)
+        work.args[threadIdx.x] = args[threadIdx.x];
       __syncthreads();
     }
     if (threadIdx.x == 0 && launch.signal != 0 &&
         (work.payload.flags & abi::kTraced)) {
       const u64 position = launch.begin + i;
-      store_relaxed_sys(
-          launch.queue.started + place_of(launch.queue, position),
-          abi::lap_tag(position, launch.queue.capacity_bits));
+      store_relaxed_sys(launch.queue.started + place_of(launch.queue, position),
+                        abi::lap_tag(position, launch.queue.capacity_bits));
     }
     run_task(work);
     __syncthreads();

@@ -217,8 +217,7 @@ class Builder {
   void set_chunk() {
     if (registers_ == 0) return;
     const std::size_t room = kScratchBytes / sizeof(T) / registers_;
-    program_.chunk =
-        std::min(kMaxChunk, room >= 16 ? room / 16 * 16 : room);
+    program_.chunk = std::min(kMaxChunk, room >= 16 ? room / 16 * 16 : room);
   }
 
   const Expression& expression_;

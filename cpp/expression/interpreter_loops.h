@@ -34,8 +34,8 @@ inline void loop2(T* out, const T* a, const T* b, std::size_t count, F f) {
 }
 
 template <typename T, typename F>
-inline void loop3(T* out, const T* a, const T* b, const T* c,
-                  std::size_t count, F f) {
+inline void loop3(T* out, const T* a, const T* b, const T* c, std::size_t count,
+                  F f) {
   GPUOS_INDEPENDENT_LOOP
   for (std::size_t i = 0; i < count; ++i) out[i] = f(a[i], b[i], c[i]);
 }
@@ -63,12 +63,12 @@ StepFn<T> make_step(F) {
 template <typename T>
 StepFn<T> find_step(Opcode opcode) {
   switch (opcode) {
-#define GPUOS_STEP(name, function, operands, floating)                \
-  case Opcode::name:                                                  \
-    if constexpr (!(floating) || std::is_floating_point_v<T>) {       \
-      return make_step<T, operands>(                                  \
-          [](auto... x) -> T { return gpuos::function(x...); });      \
-    }                                                                 \
+#define GPUOS_STEP(name, function, operands, floating)           \
+  case Opcode::name:                                             \
+    if constexpr (!(floating) || std::is_floating_point_v<T>) {  \
+      return make_step<T, operands>(                             \
+          [](auto... x) -> T { return gpuos::function(x...); }); \
+    }                                                            \
     break;
     GPUOS_OPCODES(GPUOS_STEP)
 #undef GPUOS_STEP

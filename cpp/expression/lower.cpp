@@ -82,8 +82,7 @@ class Lowering {
   }
 
   bool is_floating() const {
-    return lowered_.dtype == DType::Float32 ||
-           lowered_.dtype == DType::Float64;
+    return lowered_.dtype == DType::Float32 || lowered_.dtype == DType::Float64;
   }
 
   std::uint64_t bits_of(const Node& node) const {
@@ -115,8 +114,8 @@ class Lowering {
 
   [[noreturn]] void fail_fit(const Node& node) const {
     const Literal& literal = node.literal;
-    const std::string number = literal.is_whole ? concat(literal.magnitude)
-                                                : concat(literal.real);
+    const std::string number =
+        literal.is_whole ? concat(literal.magnitude) : concat(literal.real);
     fail_at(tree_.text, node.column,
             concat("expected a number that fits ", name_of(lowered_.dtype),
                    ", got ", literal.is_negative ? "-" : "", number));

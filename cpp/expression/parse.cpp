@@ -82,9 +82,9 @@ class Parser {
     const auto& params = result_.params;
     for (auto it = params.begin(); it != params.end(); ++it) {
       if (!is_identifier(it->name)) {
-        throw InvalidArgument(concat(
-            "expression: expected a name for a parameter, got '", it->name,
-            "'"));
+        throw InvalidArgument(
+            concat("expression: expected a name for a parameter, got '",
+                   it->name, "'"));
       }
       if (find_function(it->name)) {
         throw InvalidArgument(concat("expression: parameter '", it->name,
@@ -93,8 +93,8 @@ class Parser {
       if (std::find_if(params.begin(), it, [&](const Parameter& other) {
             return other.name == it->name;
           }) != it) {
-        throw InvalidArgument(concat("expression: parameter '", it->name,
-                                     "' is declared twice"));
+        throw InvalidArgument(
+            concat("expression: parameter '", it->name, "' is declared twice"));
       }
     }
   }
@@ -126,9 +126,11 @@ class Parser {
     const std::size_t params = result_.params.size();
     const std::size_t total = 1 + inputs + params;
     if (total > abi::kMaxArgs) {
-      throw InvalidArgument(concat(
-          "expression: expected at most ", abi::kMaxArgs, " arguments, got 1 "
-          "output + ", inputs, " inputs + ", params, " parameters = ", total));
+      throw InvalidArgument(
+          concat("expression: expected at most ", abi::kMaxArgs,
+                 " arguments, got 1 "
+                 "output + ",
+                 inputs, " inputs + ", params, " parameters = ", total));
     }
   }
 
@@ -231,8 +233,9 @@ class Parser {
     }
     advance();
     if (at("(")) {
-      fail_at(text_, name.column, concat("expected one of ", function_names(),
-                                         ", got '", name.text, "'"));
+      fail_at(text_, name.column,
+              concat("expected one of ", function_names(), ", got '", name.text,
+                     "'"));
     }
     if (const auto param = find_param(name.text)) {
       Node node{.kind = Node::Kind::Param};

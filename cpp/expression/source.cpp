@@ -73,8 +73,8 @@ std::string spell_params(const Expression& expression, const Lowered& lowered) {
   for (std::size_t i = 0; i < lowered.values.size(); ++i) {
     const Value& value = lowered.values[i];
     if (value.kind != Value::Kind::Param) continue;
-    const std::string_view type = cpp_name_of(
-        expression.params[value.index].dtype);
+    const std::string_view type =
+        cpp_name_of(expression.params[value.index].dtype);
     text += concat("  const T p", value.index, " = gpuos::convert<T>(",
                    "task.scalar<", type, ">(",
                    1 + expression.inputs.size() + value.index, "));\n");
@@ -102,9 +102,8 @@ std::string spell_body(const Lowered& lowered) {
 bool is_costly(const Value& value) {
   if (value.kind != Value::Kind::Operation) return false;
   return info_of(value.opcode).is_floating_only ||
-         value.opcode == Opcode::FloorDiv ||
-         value.opcode == Opcode::FloorMod || value.opcode == Opcode::Pow ||
-         value.opcode == Opcode::Div;
+         value.opcode == Opcode::FloorDiv || value.opcode == Opcode::FloorMod ||
+         value.opcode == Opcode::Pow || value.opcode == Opcode::Div;
 }
 
 std::string_view spell_unroll(const Lowered& lowered) {
@@ -129,14 +128,17 @@ std::string expression_source(const Expression& expression, DType dtype,
   return concat(
       "#include \"gpuos/map.h\"\n"
       "#include \"gpuos/math.h\"\n\n"
-      "GPUOS_OPERATOR(", entry, ") {\n"
-      "  using T = ", cpp_name_of(dtype), ";\n",
-      spell_params(expression, lowered),
-      "  gpuos::map<T", spell_unroll(lowered), ">(\n"
+      "GPUOS_OPERATOR(",
+      entry,
+      ") {\n"
+      "  using T = ",
+      cpp_name_of(dtype), ";\n", spell_params(expression, lowered),
+      "  gpuos::map<T", spell_unroll(lowered),
+      ">(\n"
       "      task.pointer<T>(0), task.count, lane,\n"
       "      [=]([[maybe_unused]] const T* x) -> T {\n",
-      spell_body(lowered),
-      "      }", inputs, ");\n"
+      spell_body(lowered), "      }", inputs,
+      ");\n"
       "}\n");
 }
 

@@ -14,20 +14,20 @@ inline constexpr std::size_t kMaxNodes = 2048;
 
 /// A number as it was written.
 struct Literal {
-  bool is_whole = false;        // `magnitude` is exact
+  bool is_whole = false;  // `magnitude` is exact
   bool is_negative = false;
   std::uint64_t magnitude = 0;
-  double real = 0;              // without the sign
+  double real = 0;  // without the sign
 };
 
 struct Node {
   enum class Kind : std::uint8_t { Input, Param, Literal, Operation };
   Kind kind;
-  Opcode opcode{};                        // Operation
+  Opcode opcode{};                          // Operation
   std::array<std::uint32_t, 3> operands{};  // Operation: earlier nodes
-  std::uint32_t index = 0;                // Input, Param: which
+  std::uint32_t index = 0;                  // Input, Param: which
   Literal literal{};
-  std::uint32_t column = 0;               // zero-based
+  std::uint32_t column = 0;  // zero-based
 };
 
 /// Nodes in an order in which operands come first; the last is the result.

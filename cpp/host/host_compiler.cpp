@@ -68,10 +68,9 @@ std::vector<std::string> command_for(const HostCompiler& compiler,
   // Without -ffp-contract=off the result of a * b + c would depend on the
   // processor; the other two let loops with comparisons and roots vectorise
   // and change no result.
-  for (const char* option :
-       {"-std=c++20", "-O3", "-fPIC", "-shared", "-pipe", "-w",
-        "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
-        "-fno-trapping-math"}) {
+  for (const char* option : {"-std=c++20", "-O3", "-fPIC", "-shared", "-pipe",
+                             "-w", "-fvisibility=hidden", "-ffp-contract=off",
+                             "-fno-math-errno", "-fno-trapping-math"}) {
     command.emplace_back(option);
   }
 #if defined(__x86_64__)
@@ -98,8 +97,8 @@ std::string first_error(const std::string& log) {
 
 std::string_view hint_for(const std::string& log) {
   static constexpr std::array<std::string_view, 6> kDeviceOnly{
-      "threadIdx", "blockIdx", "blockDim", "gridDim", "__syncthreads",
-      "__shared__"};
+      "threadIdx", "blockIdx",      "blockDim",
+      "gridDim",   "__syncthreads", "__shared__"};
   for (const std::string_view name : kDeviceOnly) {
     if (log.find(name) != std::string::npos) {
       return "; an operator runs on both backends when it uses lane.index(), "
@@ -113,13 +112,12 @@ std::string compile(const HostCompiler& compiler,
                     const HostCompileRequest& request) {
   const TempFolder folder;
   write_headers(folder);
-  write_file(folder.file("operator.cpp"),
-             concat("#line 1 \"", request.entry, ".cpp\"\n", request.source,
-                    "\n"));
+  write_file(
+      folder.file("operator.cpp"),
+      concat("#line 1 \"", request.entry, ".cpp\"\n", request.source, "\n"));
   const std::string log_file = folder.file("log");
-  const ProcessResult result =
-      run_process(command_for(compiler, folder), log_file, folder.path(),
-                  request.timeout);
+  const ProcessResult result = run_process(
+      command_for(compiler, folder), log_file, folder.path(), request.timeout);
   const std::string log = read_file(log_file, kMaxLogBytes);
   if (result.is_timeout) {
     throw CompileError(
@@ -148,10 +146,11 @@ std::shared_ptr<void> open_image(const std::string& image,
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const std::string why = ::dlerror();
-    throw CompileError(concat(entry, ": the compiled operator does not load: ",
-                              why, "; if the temporary folder forbids "
-                              "programs, set TMPDIR"),
-                       why);
+    throw CompileError(
+        concat(entry, ": the compiled operator does not load: ", why,
+               "; if the temporary folder forbids "
+               "programs, set TMPDIR"),
+        why);
   }
   return {library, [](void* handle) { ::dlclose(handle); }};
 }
@@ -179,9 +178,9 @@ HostCompiler find_host_compiler() {
   if (!chosen.empty()) {
     const std::string path = find_program(chosen[0]);
     if (path.empty()) {
-      throw BackendUnavailable(concat(
-          "host compiler: expected CXX to name a C++ compiler, got '",
-          chosen[0], "'; correct or unset it"));
+      throw BackendUnavailable(
+          concat("host compiler: expected CXX to name a C++ compiler, got '",
+                 chosen[0], "'; correct or unset it"));
     }
     HostCompiler compiler{path, chosen};
     compiler.command[0] = path;

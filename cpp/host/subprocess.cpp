@@ -111,10 +111,9 @@ ProcessResult run_process(const std::vector<std::string>& command,
   std::vector<std::string> words = command;
   std::vector<std::string> variables = environment_of(temp_folder);
   pid_t child = 0;
-  const int error =
-      ::posix_spawn(&child, command[0].c_str(), setup.actions(),
-                    setup.attributes(), pointers_to(words).data(),
-                    pointers_to(variables).data());
+  const int error = ::posix_spawn(&child, command[0].c_str(), setup.actions(),
+                                  setup.attributes(), pointers_to(words).data(),
+                                  pointers_to(variables).data());
   if (error != 0) {
     throw Error(concat("host compiler: cannot start ", command[0], ": ",
                        std::strerror(error)));

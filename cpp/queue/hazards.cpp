@@ -67,11 +67,11 @@ void HazardTable::search(const Access& access, Conflicts& found) const {
   for (std::uint64_t i = last_; i != first_; --i) {
     const Entry& entry = entries_[(i - 1) & mask_];
     // It waits for everything older that we meet, except for its own group.
-    if (cover != nullptr && (entry.group != cover->group ||
-                             entry.batch.ring != cover->batch.ring))
+    if (cover != nullptr &&
+        (entry.group != cover->group || entry.batch.ring != cover->batch.ring))
       return;
-    const bool meets = entry.access.low < access.high &&
-                       access.low < entry.access.high;
+    const bool meets =
+        entry.access.low < access.high && access.low < entry.access.high;
     if (!meets || !(access.writes || entry.access.writes)) continue;
     const auto end = found.batches.begin() + found.count;
     if (std::find(found.batches.begin(), end, entry.batch) == end) {
@@ -81,8 +81,7 @@ void HazardTable::search(const Access& access, Conflicts& found) const {
       }
       found.batches[found.count++] = entry.batch;
     }
-    const bool covers = entry.access.writes &&
-                        entry.access.low <= access.low &&
+    const bool covers = entry.access.writes && entry.access.low <= access.low &&
                         access.high <= entry.access.high;
     if (covers) cover = &entry;
   }

@@ -76,7 +76,8 @@ class HazardTable {
   // Pages that pending accesses touch, counted by hash: a task whose pages are
   // all free meets nobody, and the table is not searched.
   static constexpr std::size_t kPageBits = 12;
-  static constexpr std::uint64_t kPagesCounted = 16;  // of a larger access: none
+  static constexpr std::uint64_t kPagesCounted =
+      16;  // of a larger access: none
   static constexpr std::size_t kBuckets = 1 << 13;
 
   static bool is_large(const Access& access) noexcept;

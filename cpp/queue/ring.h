@@ -29,7 +29,9 @@ struct RingMemory {
 class Ring {
  public:
   /// Tasks in one batch, at most.
-  static std::uint32_t max_batch(std::uint32_t capacity) { return capacity / 4; }
+  static std::uint32_t max_batch(std::uint32_t capacity) {
+    return capacity / 4;
+  }
 
   /// `first_position` is 0 except in tests of the wrap-around.
   Ring(RingMemory memory, std::uint32_t capacity,
@@ -76,9 +78,8 @@ class Ring {
   bool is_done(std::uint64_t begin) const noexcept {
     // Pairs with the store to `done` in finish_tasks() of worker.cu and in
     // HostBackend.
-    const std::uint32_t done =
-        std::atomic_ref(memory_.done[place_of(begin)])
-            .load(std::memory_order_acquire);
+    const std::uint32_t done = std::atomic_ref(memory_.done[place_of(begin)])
+                                   .load(std::memory_order_acquire);
     return static_cast<std::int32_t>(done - tag_of(begin)) >= 0;
   }
 

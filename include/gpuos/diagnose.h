@@ -7,7 +7,8 @@ namespace gpuos {
 
 /// One thing that gpuos looked for on this machine.
 struct Finding {
-  std::string what;     // "driver", "device 0", "nvrtc", "nvjitlink", "compiler", "worker image"
+  std::string what;  // "driver", "device 0", "nvrtc", "nvjitlink", "compiler",
+                     // "worker image"
   bool found = false;
   std::string version;  // empty if unknown
   std::string where;    // a path, or empty

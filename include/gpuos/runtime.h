@@ -50,9 +50,9 @@ struct ManyTasks {
   DType dtype = DType::Float32;
   Column out;
   std::vector<Column> inputs;
-  std::vector<Scalar> params;             // the same for all tasks
-  const std::int64_t* sizes = nullptr;    // elements of each task, or null
-  std::int64_t size = 0;                  // used when `sizes` is null
+  std::vector<Scalar> params;           // the same for all tasks
+  const std::int64_t* sizes = nullptr;  // elements of each task, or null
+  std::int64_t size = 0;                // used when `sizes` is null
 };
 
 /// Memory of the runtime's backend. Freed when the last copy is gone and the

@@ -8,26 +8,26 @@ namespace gpuos {
 /// A snapshot of one runtime.
 struct Stats {
   std::string backend;
-  std::string device;             // name of the GPU or processor
-  std::string residency;          // "auto", "resident" or "burst"
-  std::string residency_reason;   // why the workers stay or do not, in words
-  std::string worker_image;       // "embedded", "ptx", "nvrtc" or "host"
-  bool is_resident = false;       // workers stay at this moment
+  std::string device;            // name of the GPU or processor
+  std::string residency;         // "auto", "resident" or "burst"
+  std::string residency_reason;  // why the workers stay or do not, in words
+  std::string worker_image;      // "embedded", "ptx", "nvrtc" or "host"
+  bool is_resident = false;      // workers stay at this moment
   bool is_dead = false;
   std::uint32_t workers = 0;
   std::uint32_t threads_per_worker = 0;
   std::uint32_t registers_per_thread = 0;  // the operators' budget
   std::uint32_t stack_bytes_per_thread = 0;
-  std::uint64_t tasks_submitted = 0;       // tiles of large tasks count
-  std::uint64_t tasks_completed = 0;       // as of the last look at the queue
+  std::uint64_t tasks_submitted = 0;  // tiles of large tasks count
+  std::uint64_t tasks_completed = 0;  // as of the last look at the queue
   std::uint64_t batches_submitted = 0;
-  std::uint64_t tasks_ordered = 0;         // had to wait for an earlier task
+  std::uint64_t tasks_ordered = 0;  // had to wait for an earlier task
   std::uint64_t bursts = 0;
-  std::uint64_t residencies = 0;           // launches of workers that stay
+  std::uint64_t residencies = 0;  // launches of workers that stay
   std::uint64_t parks = 0;
-  std::uint64_t injections = 0;            // operators loaded since the start
+  std::uint64_t injections = 0;  // operators loaded since the start
   std::uint64_t unloads = 0;
-  double last_pause_us = 0;                // queue stood still for a load
+  double last_pause_us = 0;  // queue stood still for a load
   double last_compile_ms = 0;
 };
 

@@ -7,10 +7,10 @@ namespace gpuos {
 /// What a caller waits on: a range of one runtime's queue. A plain value; copy
 /// it, share it between threads, drop it.
 struct Ticket {
-  std::uint64_t begin = 0;      // position of the first task
-  std::uint64_t end = 0;        // one past the last; begin == end: done at once
-  std::uint32_t ring = 0;       // which ring of the runtime
-  std::uint32_t runtime = 0;    // which runtime of the process
+  std::uint64_t begin = 0;    // position of the first task
+  std::uint64_t end = 0;      // one past the last; begin == end: done at once
+  std::uint32_t ring = 0;     // which ring of the runtime
+  std::uint32_t runtime = 0;  // which runtime of the process
 
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };

@@ -69,11 +69,14 @@ std::vector<T> random_values(unsigned seed, std::size_t n) {
   std::vector<T> values(n);
   for (std::size_t i = 0; i < n; ++i) {
     if constexpr (std::is_floating_point_v<T>) {
-      static constexpr T kSpecial[] = {
-          T(0), T(-0.0), std::numeric_limits<T>::infinity(),
-          -std::numeric_limits<T>::infinity(),
-          std::numeric_limits<T>::quiet_NaN(),
-          std::numeric_limits<T>::denorm_min(), T(1), T(-2)};
+      static constexpr T kSpecial[] = {T(0),
+                                       T(-0.0),
+                                       std::numeric_limits<T>::infinity(),
+                                       -std::numeric_limits<T>::infinity(),
+                                       std::numeric_limits<T>::quiet_NaN(),
+                                       std::numeric_limits<T>::denorm_min(),
+                                       T(1),
+                                       T(-2)};
       values[i] = i % 7 == 0 ? kSpecial[random() % 8]
                              : std::normal_distribution<T>(0, 20)(random);
     } else {
@@ -107,8 +110,8 @@ TYPED_TEST(ExpressionBackends, InterpreterAndCompilerAgreeBitForBit) {
   for (unsigned k = 0; k < kCount; ++k) {
     texts.push_back("o = " + generator.operand(5));
     expressions.push_back(parse_expression(texts.back(), params, names));
-    source += expression_source(expressions.back(), kDTypeOf<T>,
-                                concat("e", k));
+    source +=
+        expression_source(expressions.back(), kDTypeOf<T>, concat("e", k));
   }
   for (unsigned k = 0; k < kCount; ++k) {
     const host::HostModule module =
@@ -122,8 +125,7 @@ TYPED_TEST(ExpressionBackends, InterpreterAndCompilerAgreeBitForBit) {
       ASSERT_TRUE(is_same(compiled[i], interpreted[i]))
           << texts[k] << " with a = " << inputs[0][i]
           << ", b = " << inputs[1][i] << ", c = " << inputs[2][i]
-          << ": compiled " << compiled[i] << ", interpreted "
-          << interpreted[i];
+          << ": compiled " << compiled[i] << ", interpreted " << interpreted[i];
     }
   }
 }
@@ -136,10 +138,10 @@ TYPED_TEST_SUITE(FloatingBackends, FloatingTypes);
 TYPED_TEST(FloatingBackends, FunctionsAgreeWithinTwoUnits) {
   using T = TypeParam;
   const std::vector<const char*> texts{
-      "o = exp(a)",  "o = exp2(a)",    "o = log(a)",      "o = log2(a)",
-      "o = sqrt(a)", "o = rsqrt(a)",   "o = sin(a)",      "o = cos(a)",
-      "o = tan(a)",  "o = tanh(a)",    "o = sigmoid(a)",  "o = a ** b",
-      "o = a ** -2", "o = pow(2, a)",  "o = fma(a, b, a)", "o = 0.1 ** a",
+      "o = exp(a)",  "o = exp2(a)",   "o = log(a)",       "o = log2(a)",
+      "o = sqrt(a)", "o = rsqrt(a)",  "o = sin(a)",       "o = cos(a)",
+      "o = tan(a)",  "o = tanh(a)",   "o = sigmoid(a)",   "o = a ** b",
+      "o = a ** -2", "o = pow(2, a)", "o = fma(a, b, a)", "o = 0.1 ** a",
       "o = a ** 0.5"};
   std::string source;
   for (std::size_t k = 0; k < texts.size(); ++k) {

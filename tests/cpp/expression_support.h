@@ -53,8 +53,8 @@ std::vector<T> interpret_text(std::string_view text,
                               const std::vector<BoundParam>& params = {}) {
   std::vector<Parameter> declared;
   for (const BoundParam& param : params) declared.push_back(param.param);
-  const auto program = make_interpreter_program(
-      parse_expression(text, declared), kDTypeOf<T>);
+  const auto program =
+      make_interpreter_program(parse_expression(text, declared), kDTypeOf<T>);
   return call<T>(interpret, program.get(), inputs, n, params);
 }
 

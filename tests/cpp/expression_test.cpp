@@ -137,8 +137,8 @@ TEST(Expression, ParamsFollowTheInputsInOrderOfDeclaration) {
 
 TEST(Expression, SourceHasNoNamesOfTheExpression) {
   const Expression one = parse("o = k * x", {{"k", DType::Float32}});
-  const Expression two = parse("r = int_ * return_",
-                               {{"int_", DType::Float32}});
+  const Expression two =
+      parse("r = int_ * return_", {{"int_", DType::Float32}});
   EXPECT_EQ(expression_source(one, DType::Float32, "e"),
             expression_source(two, DType::Float32, "e"));
 }
@@ -167,8 +167,9 @@ TEST(Expression, ErrorsCarryTheColumnAndACaret) {
 
 TEST(Expression, SyntaxErrorsSayWhatWasExpected) {
   const std::vector<std::pair<const char*, const char*>> cases{
-      {"", "column 1: expected the name of the output, as in 'o = a + b', "
-           "got the end"},
+      {"",
+       "column 1: expected the name of the output, as in 'o = a + b', "
+       "got the end"},
       {"a + b", "column 3: expected '=', got '+'"},
       {"o == a", "column 3: expected '=', got '=='"},
       {"o =", "column 4: expected an operand, got the end"},
@@ -176,24 +177,29 @@ TEST(Expression, SyntaxErrorsSayWhatWasExpected) {
       {"o = 2x", "column 6: expected an operator or the end, got 'x'"},
       {"o = a, b", "column 6: expected an operator or the end, got ','"},
       {"o = (a", "column 7: expected ')', got the end"},
-      {"o = a $ b", "column 7: expected a name, a number or an operator, "
-                    "got '$'"},
-      {"o = \xC3\xA9", "column 5: expected a name, a number or an operator, "
-                       "got byte 0xC3"},
+      {"o = a $ b",
+       "column 7: expected a name, a number or an operator, "
+       "got '$'"},
+      {"o = \xC3\xA9",
+       "column 5: expected a name, a number or an operator, "
+       "got byte 0xC3"},
       {"o = 1e", "column 7: expected the digits of an exponent"},
       {"o = 1e999", "column 5: expected a number within float64, got 1e999"},
-      {"o = a < b < c", "column 11: expected parentheses, because comparisons "
-                        "do not chain, got '<'"},
+      {"o = a < b < c",
+       "column 11: expected parentheses, because comparisons "
+       "do not chain, got '<'"},
       {"o = sin + 1", "column 9: expected '(' after function sin, got '+'"},
       {"o = sin(a, b)", "column 5: sin takes 1 argument, got 2"},
       {"o = clip(a)", "column 5: clip takes 3 arguments, got 1"},
       {"o = fma()", "column 5: fma takes 3 arguments, got 0"},
       {"o = sin(a b)", "column 11: expected ',' or ')', got 'b'"},
       {"o = min(a,)", "column 11: expected an operand, got ')'"},
-      {"sin = a", "column 1: expected the name of the output, which is not a "
-                  "function's, got 'sin'"},
-      {"o = a + o", "column 9: expected an input, got the output 'o'; give it "
-                    "another name and pass the same buffer"},
+      {"sin = a",
+       "column 1: expected the name of the output, which is not a "
+       "function's, got 'sin'"},
+      {"o = a + o",
+       "column 9: expected an input, got the output 'o'; give it "
+       "another name and pass the same buffer"},
   };
   for (const auto& [text, message] : cases) {
     EXPECT_EQ(first_line(error_of(text)), concat("expression: ", message))
@@ -254,12 +260,12 @@ TEST(Expression, LiteralsThatDoNotFitAreErrors) {
 }
 
 TEST(Expression, FloatingFunctionsOfIntegersAreErrors) {
-  for (const char* name : {"exp", "exp2", "log", "log2", "sqrt", "rsqrt",
-                           "sin", "cos", "tan", "tanh", "sigmoid"}) {
-    EXPECT_EQ(first_line(error_of(concat("o = 1 + ", name, "(a)"),
-                                  DType::Int64)),
-              concat("expression: column 9: expected floating buffers for ",
-                     name, ", got int64"));
+  for (const char* name : {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin",
+                           "cos", "tan", "tanh", "sigmoid"}) {
+    EXPECT_EQ(
+        first_line(error_of(concat("o = 1 + ", name, "(a)"), DType::Int64)),
+        concat("expression: column 9: expected floating buffers for ", name,
+               ", got int64"));
   }
   EXPECT_EQ(error_of("o = clip(round(abs(-a)), 0, 9)", DType::Int32),
             "no error");
@@ -275,8 +281,7 @@ TEST(Expression, DeepNestingIsAnErrorAndLongChainsAreNot) {
   for (int i = 0; i < 1000; ++i) chain += " + a";
   EXPECT_EQ(error_of(chain), "no error");
   for (int i = 0; i < 1000; ++i) chain += " + a";
-  EXPECT_NE(error_of(chain).find("at most 2048 operations"),
-            std::string::npos);
+  EXPECT_NE(error_of(chain).find("at most 2048 operations"), std::string::npos);
 }
 
 TEST(Expression, LongTextsShowThePlaceOfTheError) {

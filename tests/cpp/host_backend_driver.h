@@ -23,7 +23,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kAddF32 = 0;
 constexpr std::uint32_t kFirstFreeSlot = 24;
 
-inline RuntimeOptions options(std::uint32_t workers, std::uint32_t capacity = 1024) {
+inline RuntimeOptions options(std::uint32_t workers,
+                              std::uint32_t capacity = 1024) {
   RuntimeOptions options;
   options.backend = "host";
   options.workers = workers;

@@ -104,8 +104,8 @@ TEST(HostCompiler, TakesHeadersOfTheLibraryBesideOurs) {
 TEST(HostCompiler, LeavesNoFiles) {
   const TempFolder folder;
   const ScopedVariable temp("TMPDIR", folder.path().c_str());
-  const HostModule module = compile_host_operator(
-      {concat(kTwice, "// leaves no files"), "twice"});
+  const HostModule module =
+      compile_host_operator({concat(kTwice, "// leaves no files"), "twice"});
   error_of({"GPUOS_OPERATOR(e) { nonsense; }", "e"});
   EXPECT_EQ(entries_of(folder.path()), 0u);
   EXPECT_EQ(call<float>(module.entry, nullptr, {{4}}, 1)[0], 8);
@@ -134,8 +134,8 @@ TEST(HostCompiler, MissingEntryIsAnErrorThatNamesIt) {
 }
 
 TEST(HostCompiler, UndefinedSymbolsAreErrorsAndNotCrashes) {
-  const CompileError error = error_of(
-      {"int nowhere();\nGPUOS_OPERATOR(e) { nowhere(); }", "e"});
+  const CompileError error =
+      error_of({"int nowhere();\nGPUOS_OPERATOR(e) { nowhere(); }", "e"});
   EXPECT_TRUE(contains(error.what(), "nowhere")) << error.what();
 }
 
@@ -146,8 +146,8 @@ TEST(HostCompiler, DeadlineEndsTheCompilerAndItsChildren) {
   chmod(script.c_str(), 0700);
   const ScopedVariable compiler("CXX", script.c_str());
   const auto begin = std::chrono::steady_clock::now();
-  const CompileError error = error_of(
-      {concat(kTwice, "// never ready"), "twice", milliseconds(100)});
+  const CompileError error =
+      error_of({concat(kTwice, "// never ready"), "twice", milliseconds(100)});
   EXPECT_TRUE(contains(error.what(), "to end within 100 ms")) << error.what();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(5000));
 }

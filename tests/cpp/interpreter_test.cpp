@@ -23,12 +23,12 @@ TYPED_TEST_SUITE(IntegerInterpreter, IntegerTypes);
 template <typename T>
 std::vector<T> special_values() {
   using L = std::numeric_limits<T>;
-  return {T(0),        T(-0.0),          T(1),         T(-1),
-          T(0.5),      T(-0.5),          T(1.5),       T(2.5),
-          T(-2.5),     T(3.25),          T(-7.75),     T(1e10),
-          T(-1e10),    L::infinity(),    -L::infinity(), L::quiet_NaN(),
-          L::max(),    L::lowest(),      L::min(),     L::denorm_min(),
-          T(1e-5),     T(88.5),          T(-103.9),    T(2147483648.0)};
+  return {T(0),     T(-0.0),       T(1),           T(-1),
+          T(0.5),   T(-0.5),       T(1.5),         T(2.5),
+          T(-2.5),  T(3.25),       T(-7.75),       T(1e10),
+          T(-1e10), L::infinity(), -L::infinity(), L::quiet_NaN(),
+          L::max(), L::lowest(),   L::min(),       L::denorm_min(),
+          T(1e-5),  T(88.5),       T(-103.9),      T(2147483648.0)};
 }
 
 template <typename T>
@@ -88,12 +88,10 @@ TYPED_TEST(FloatingInterpreter, FunctionsOfOneNumberAreThoseOfTheLibrary) {
   expect_unary<T>("o = -a", 0, [](T x) { return -x; });
   expect_unary<T>("o = square(a)", 0, [](T x) { return x * x; });
   expect_unary<T>("o = a ** 2", 0, [](T x) { return x * x; });
-  expect_unary<T>("o = relu(a)", 0, [](T x) {
-    return std::isnan(x) ? x : std::max(T(0), x);
-  });
-  expect_unary<T>("o = sign(a)", 0, [](T x) {
-    return std::isnan(x) ? x : T((x > 0) - (x < 0));
-  });
+  expect_unary<T>("o = relu(a)", 0,
+                  [](T x) { return std::isnan(x) ? x : std::max(T(0), x); });
+  expect_unary<T>("o = sign(a)", 0,
+                  [](T x) { return std::isnan(x) ? x : T((x > 0) - (x < 0)); });
   expect_unary<T>("o = clip(a, -1, 2.5)", 0, [](T x) {
     return std::isnan(x) ? x : std::clamp(x, T(-1), T(2.5));
   });
@@ -158,11 +156,10 @@ std::pair<T, T> python_divmod(T a, T b) {
 
 TYPED_TEST(FloatingInterpreter, FloorDivisionAndRestAreThoseOfPython) {
   using T = TypeParam;
-  EXPECT_EQ(interpret_text<T>("o = a // b", {{7, -7, 7, -7}, {2, 2, -2, -2}},
-                              4),
-            (std::vector<T>{3, -4, -4, 3}));
-  EXPECT_EQ(interpret_text<T>("o = a % b", {{7, -7, 7, -7}, {2, 2, -2, -2}},
-                              4),
+  EXPECT_EQ(
+      interpret_text<T>("o = a // b", {{7, -7, 7, -7}, {2, 2, -2, -2}}, 4),
+      (std::vector<T>{3, -4, -4, 3}));
+  EXPECT_EQ(interpret_text<T>("o = a % b", {{7, -7, 7, -7}, {2, 2, -2, -2}}, 4),
             (std::vector<T>{1, 1, -1, -1}));
   const auto values = special_values<T>();
   expect_binary<T>("o = a // b", values,
@@ -227,8 +224,7 @@ TYPED_TEST(IntegerInterpreter, OtherFunctionsTakeIntegers) {
   EXPECT_EQ(run("o = square(a)"), (std::vector<T>{25, 1, 0, 1, 25}));
   EXPECT_EQ(run("o = clip(a, -1, 3)"), (std::vector<T>{-1, -1, 0, 1, 3}));
   EXPECT_EQ(run("o = fma(a, 2, 1)"), (std::vector<T>{-9, -1, 1, 3, 11}));
-  EXPECT_EQ(run("o = where(a > 0, a, -1)"),
-            (std::vector<T>{-1, -1, -1, 1, 5}));
+  EXPECT_EQ(run("o = where(a > 0, a, -1)"), (std::vector<T>{-1, -1, -1, 1, 5}));
   EXPECT_EQ(run("o = min(max(a, -2), 2)"), (std::vector<T>{-2, -1, 0, 1, 2}));
   EXPECT_EQ(run("o = floor(a) + ceil(a) - round(a)"), a);
   EXPECT_EQ(run("o = (a == 1) + (a != 1) * 2"),
@@ -236,9 +232,9 @@ TYPED_TEST(IntegerInterpreter, OtherFunctionsTakeIntegers) {
 }
 
 TEST(Interpreter, ParamsAreConvertedToTheElementType) {
-  const std::vector<BoundParam> params{
-      BoundParam::make("alpha", 2.5), BoundParam::make("k", 3),
-      BoundParam::make("big", 1LL << 40)};
+  const std::vector<BoundParam> params{BoundParam::make("alpha", 2.5),
+                                       BoundParam::make("k", 3),
+                                       BoundParam::make("big", 1LL << 40)};
   EXPECT_EQ(interpret_text<float>("o = alpha * x + k", {{1, 2}}, 2, params),
             (std::vector<float>{5.5f, 8.0f}));
   EXPECT_EQ(interpret_text<int>("o = alpha * x + k + big", {{1, 2}}, 2, params),
