@@ -160,7 +160,7 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
     plan = Plan{backend_.route(stream), std::nullopt};
     check_memory(call);
     hazards_.prune(rings_);
-    const auto conflicts = hazards_.find(call.access_view());
+    const auto conflicts = hazards_.find(call.access_view(), rings_);
     if (conflicts.count != 0) {
       Order order = backend_.order(plan.route, conflicts.view());
       if (conflicts.overflow && !order.wait_on_host)
@@ -282,7 +282,7 @@ bool Submitter::is_past(std::span<const std::uint64_t> marks,
 HazardTable::Conflicts Submitter::pending(const Access& access) {
   const std::lock_guard lock(mutex_);
   hazards_.prune(rings_);
-  const auto found = hazards_.find({&access, 1});
+  const auto found = hazards_.find({&access, 1}, rings_);
   for (const BatchRef& batch : found.view()) backend_.ensure_running(batch);
   return found;
 }

@@ -51,9 +51,11 @@ std::uint32_t Context::multiprocessors() const {
 
 ContextScope::ContextScope(const Context& context) {
   GPUOS_CUDA_CHECK(driver().cuCtxPushCurrent(context.get()));
+  driver().cuThreadExchangeStreamCaptureMode(&mode_);
 }
 
 ContextScope::~ContextScope() {
+  driver().cuThreadExchangeStreamCaptureMode(&mode_);
   CUcontext popped = nullptr;
   driver().cuCtxPopCurrent(&popped);
 }

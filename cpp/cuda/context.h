@@ -32,13 +32,17 @@ class Context {
   CUcontext context_ = nullptr;
 };
 
-/// Makes a context current for this thread while it lives.
+/// Makes a context current for this thread while it lives. What is called then
+/// does not spoil a graph that anybody captures.
 class ContextScope {
  public:
   explicit ContextScope(const Context& context);
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 }  // namespace gpuos::cu

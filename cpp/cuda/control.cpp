@@ -141,6 +141,8 @@ void CudaBackend::park() {
   residency.request_park();
   const auto start = Clock::now();
   while (!residency.has_left()) {
+    look_after_faults();
+    health_.check();
     if (Clock::now() - start < options_.watchdog) continue;
     const std::string names = suspects();
     health_.die(names,

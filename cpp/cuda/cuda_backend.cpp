@@ -147,6 +147,10 @@ auto CudaBackend::guarded(F f) -> decltype(f()) {
 
 Route CudaBackend::route(const gpuos::Stream& stream) {
   health_.check();
+  if (stream.is_named && stream.handle == CU_STREAM_PER_THREAD)
+    throw InvalidArgument(
+        "submit: expected a stream, got the per-thread default stream, which "
+        "is another one in the thread that launches");
   const bool bursts = stream.is_named ||
                       options_.residency == Residency::Burst ||
                       (options_.residency == Residency::Auto && !stays_.load());
@@ -160,20 +164,25 @@ Order CudaBackend::order(const Route& route,
   Bursts& bursts = device_->bursts;
   const auto stream = static_cast<CUstream>(route.stream);
   for (const BatchRef& batch : earlier) {
+    if (batch.ring == kBurstRing && route.ring == kBurstRing &&
+        bursts.is_open_at(batch.begin))
+      guarded([&] { bursts.launch(); });
+    // A captured one is done with its launch.
+    if (rings_[batch.ring]->is_done(batch.begin)) continue;
     if (batch.ring != route.ring) {
       order.wait_on_host = batch;
     } else if (route.ring == kResidentRing) {
       order.begins[order.count++] = batch.begin;
-    } else {
+    } else if (Bursts::is_capturing(stream) ||
+               Bursts::is_capturing(static_cast<CUstream>(batch.stream))) {
+      // An event would draw one stream into the other's graph, and a graph may
+      // run before what it was captured behind.
+      order.wait_on_host = batch;
+    } else if (batch.stream != route.stream) {
       // Launches of one stream follow each other.
-      if (bursts.is_open_at(batch.begin)) guarded([&] { bursts.launch(); });
-      if (batch.stream == route.stream) continue;
-      if (Bursts::is_capturing(stream))
-        order.wait_on_host = batch;
-      else
-        guarded([&] {
-          bursts.put_in_order(static_cast<CUstream>(batch.stream), stream);
-        });
+      guarded([&] {
+        bursts.put_in_order(static_cast<CUstream>(batch.stream), stream);
+      });
     }
   }
   return order;
@@ -360,6 +369,15 @@ void CudaBackend::stop() {
   if (is_stopped_) return;
   is_stopped_ = true;
   std::exception_ptr failure;
+  {
+    // The driver would wait for them, perhaps forever.
+    const std::lock_guard lock(submit_mutex_);
+    for (Ring* ring : rings_) {
+      ring->advance();
+      if (ring->completed() != ring->head())
+        health_.die(watchdog_.suspects(), "closed while tasks were pending");
+    }
+  }
   if (!health_.is_dead()) {
     try {
       control_->run([this] {

@@ -59,6 +59,10 @@ using CUhostFn = void (*)(void* data);
 inline const CUstream CU_STREAM_LEGACY =
     reinterpret_cast<CUstream>(std::uintptr_t{1});
 
+/// Another stream in each thread that uses it.
+inline const CUstream CU_STREAM_PER_THREAD =
+    reinterpret_cast<CUstream>(std::uintptr_t{2});
+
 enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
   CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,

@@ -84,8 +84,9 @@ __device__ void finish_tasks(const Queue& queue, u64 begin, u32 finished,
     fence_gpu();
   }
   const u32 tag = abi::lap_tag(begin, queue.capacity_bits);
-  store_relaxed_sys(queue.done + place, tag);
+  // In this order: who sees `done` may give the place out again.
   store_relaxed(queue.flags + place, tag);
+  store_relaxed_sys(queue.done + place, tag);
 }
 
 // Pairs with the store in finish_tasks().
@@ -143,8 +144,11 @@ __device__ u64 claim(const Launch& launch) {
 
 // Warp 0: wait until the descriptor of `position` is there. False: leave.
 // Lane 0 claims the position after it, unless the task may still be given back.
+// `owes`: it was claimed by an earlier residency. Where not all workers fit at
+// once, the last ones begin when the others leave, and must not leave with a
+// task that nobody else will run.
 __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
-                           u64 position, u64& next) {
+                           u64 position, u64& next, bool owes) {
   const Queue& queue = launch.queue;
   const u32 lane = threadIdx.x;
   const u32 tag = abi::lap_tag(position, queue.capacity_bits);
@@ -161,7 +165,7 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
     const bool leave = watch.must_leave(value);
     const bool there =
         __all_sync(kAllLanes, lane >= kChunkLanes || chunk.words[3] == tag);
-    if (__any_sync(kAllLanes, leave)) return false;
+    if (__any_sync(kAllLanes, leave) && !(owes && there)) return false;
     if (!there) {
       // Positions are filled in order. A worker whose turn is far off polls
       // less often, so that the polls of the next ones find the bus free.
@@ -199,6 +203,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch,
   while (!__all_sync(kAllLanes, distance == 0)) {
     if (distance != 0 && is_finished(launch.queue, position - distance))
       distance = 0;
+    if (__all_sync(kAllLanes, distance == 0)) break;
     u64 value = 0;
     if (watch.word() != nullptr) value = load_relaxed_sys(watch.word());
     if (__any_sync(kAllLanes, watch.must_leave(value))) return false;
@@ -211,17 +216,23 @@ __device__ void stay(const Launch& launch, Work& work) {
   const bool is_first_warp = threadIdx.x < 32;
   Watch watch(launch);
   u64 position = 0;
+  int owes = 0;
   if (threadIdx.x == 0) {
     const u64 saved = launch.claims[blockIdx.x];
     launch.claims[blockIdx.x] = 0;
-    position = saved != 0 ? saved - 1 : claim(launch);
+    owes = saved != 0;
+    position = owes ? saved - 1 : claim(launch);
   }
-  if (is_first_warp) position = __shfl_sync(kAllLanes, position, 0);
+  if (is_first_warp) {
+    position = __shfl_sync(kAllLanes, position, 0);
+    owes = __shfl_sync(kAllLanes, owes, 0);
+  }
   for (;;) {
     u64 next = 0;
     if (is_first_warp) {
-      const bool stays = await_task(launch, watch, work, position, next) &&
-                         await_batches(launch, watch, work, position, next);
+      const bool stays =
+          await_task(launch, watch, work, position, next, owes) &&
+          await_batches(launch, watch, work, position, next);
       if (stays) {
         const u32 place = place_of(launch.queue, position);
         load_arg_block(work, launch.queue.arg_blocks + place);
@@ -233,6 +244,7 @@ __device__ void stay(const Launch& launch, Work& work) {
     }
     __syncthreads();
     if (work.leave) break;
+    owes = 0;
     const u32 batch_offset = work.payload.batch_offset;
     const u32 batch_size = work.payload.batch_size;
     run_task(work);

@@ -62,7 +62,9 @@ bool HazardTable::meets_any(const Access& access) const noexcept {
                       high);
 }
 
-void HazardTable::search(const Access& access, Conflicts& found) const {
+void HazardTable::search(const Access& access,
+                         std::span<const Ring* const> rings,
+                         Conflicts& found) const {
   const Entry* cover = nullptr;
   for (std::uint64_t i = last_; i != first_; --i) {
     const Entry& entry = entries_[(i - 1) & mask_];
@@ -73,8 +75,11 @@ void HazardTable::search(const Access& access, Conflicts& found) const {
     const bool meets =
         entry.access.low < access.high && access.low < entry.access.high;
     if (!meets || !(access.writes || entry.access.writes)) continue;
+    // What is done cannot be forgotten while something older is pending.
+    const bool is_done =
+        !rings.empty() && rings[entry.batch.ring]->is_done(entry.batch.begin);
     const auto end = found.batches.begin() + found.count;
-    if (std::find(found.batches.begin(), end, entry.batch) == end) {
+    if (!is_done && std::find(found.batches.begin(), end, entry.batch) == end) {
       if (found.count == kMaxConflicts) {
         found.overflow = true;
         return;
@@ -88,11 +93,12 @@ void HazardTable::search(const Access& access, Conflicts& found) const {
 }
 
 HazardTable::Conflicts HazardTable::find(
-    std::span<const Access> accesses) const {
+    std::span<const Access> accesses,
+    std::span<const Ring* const> rings) const {
   Conflicts found;
   if (is_empty()) return found;
   for (const Access& access : accesses) {
-    if (may_conflict(access) && meets_any(access)) search(access, found);
+    if (may_conflict(access) && meets_any(access)) search(access, rings, found);
   }
   return found;
 }

@@ -45,7 +45,9 @@ class HazardTable {
 
   /// The newest batches that `accesses` must wait for. Older ones are left out
   /// when a batch that is named already waits for them.
-  Conflicts find(std::span<const Access> accesses) const;
+  /// With `rings`, those that are done are left out too.
+  Conflicts find(std::span<const Access> accesses,
+                 std::span<const Ring* const> rings = {}) const;
 
   bool has_room(std::size_t accesses) const noexcept {
     return last_ - first_ + accesses <= entries_.size();
@@ -85,7 +87,8 @@ class HazardTable {
   void count_pages(const Access& access, int by) noexcept;
   bool may_conflict(const Access& access) const noexcept;
   bool meets_any(const Access& access) const noexcept;
-  void search(const Access& access, Conflicts& found) const;
+  void search(const Access& access, std::span<const Ring* const> rings,
+              Conflicts& found) const;
 
   std::vector<Entry> entries_;
   // The same bounds in arrays that a few instructions compare many of.
