@@ -75,55 +75,54 @@ void Bursts::launch() {
   const Flush flush = open_;
   open_.tasks = 0;
   const ContextScope scope(context_);
-  if (is_capturing(flush.stream)) {
+  if (flush.stream != stream_.get() && is_capturing(flush.stream)) {
     // The ring's places are used again, so a graph carries its descriptors
     // with it; and it may run at any time, so nothing waits for it here.
-    for (std::uint32_t first = 0; first < flush.tasks;)
-      first += launch_inline(flush, first, false);
+    for (std::uint32_t first = 0; first < flush.tasks;) {
+      const std::uint32_t tasks = pack(flush, first);
+      for (std::uint32_t i = 0; i < tasks; ++i)
+        captured_[launch_.descriptors[i].words[0] & 0xffff].store(true);
+      launch_inline(flush, tasks, false);
+      first += tasks;
+    }
     ring_.mark_done(flush.begin);
-  } else if (fits_inline(flush)) {
-    launch_inline(flush, 0, true);
+  } else if (flush.tasks <= abi::kLaunchDescriptors &&
+             pack(flush, 0) == flush.tasks) {
+    launch_inline(flush, flush.tasks, true);
   } else {
     launch_from_ring(flush);
   }
 }
 
-bool Bursts::fits_inline(const Flush& flush) const {
-  if (flush.tasks > abi::kLaunchDescriptors) return false;
-  std::uint32_t places = flush.tasks;
-  for (std::uint32_t i = 0; i < flush.tasks; ++i) {
-    const abi::Payload payload = payload_of(ring_.descriptor(flush.begin + i));
-    if (payload.flags & abi::kArgsInBlock) places += kBlockPlaces;
-  }
-  return places <= abi::kLaunchDescriptors;
-}
-
-std::uint32_t Bursts::launch_inline(const Flush& flush, std::uint32_t first,
-                                    bool signal) {
+std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first) {
   // Tasks from the front, argument blocks from the back.
   std::uint32_t tasks = 0;
   std::uint32_t blocks_begin = abi::kLaunchDescriptors;
   for (; first + tasks < flush.tasks; ++tasks) {
     const std::uint64_t position = flush.begin + first + tasks;
-    abi::Payload payload = payload_of(ring_.descriptor(position));
-    const bool in_block = (payload.flags & abi::kArgsInBlock) != 0;
+    const abi::Descriptor& descriptor = ring_.descriptor(position);
+    const bool in_block = (descriptor.words[0] >> 16 & abi::kArgsInBlock) != 0;
     if (tasks + 1 + (in_block ? kBlockPlaces : 0) > blocks_begin) break;
-    if (in_block) {
-      blocks_begin -= kBlockPlaces;
-      std::memcpy(static_cast<void*>(launch_.descriptors + blocks_begin),
-                  &ring_.arg_block(position), sizeof(abi::ArgBlock));
-      payload.args[1] = blocks_begin;
-    }
+    launch_.descriptors[tasks] = descriptor;
+    if (!in_block) continue;
+    blocks_begin -= kBlockPlaces;
+    std::memcpy(static_cast<void*>(launch_.descriptors + blocks_begin),
+                &ring_.arg_block(position), sizeof(abi::ArgBlock));
+    abi::Payload payload = payload_of(descriptor);
+    payload.args[1] = blocks_begin;
     launch_.descriptors[tasks] = descriptor_of(payload);
-    if (!signal) captured_[payload.op].store(true);
   }
+  return tasks;
+}
+
+void Bursts::launch_inline(const Flush& flush, std::uint32_t tasks,
+                           bool signal) {
   launch_.mode = abi::kInlineBurst;
   launch_.inline_count = tasks;
   launch_.begin = flush.begin;
   launch_.signal = signal ? 1 : 0;
   kernel_.launch(launch_, std::min(tasks, workers_), threads_, flush.stream);
   count_.fetch_add(1, std::memory_order_relaxed);
-  return tasks;
 }
 
 void Bursts::launch_from_ring(const Flush& flush) {

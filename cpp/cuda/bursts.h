@@ -66,11 +66,10 @@ class Bursts {
   };
 
   void launch_from_ring(const Flush& flush);
-  /// Launches tasks [first, ...) whose descriptors fit the parameters and
+  /// Copies tasks [first, ...) to the launch's parameters, as many as fit, and
   /// returns how many they were.
-  std::uint32_t launch_inline(const Flush& flush, std::uint32_t first,
-                              bool signal);
-  bool fits_inline(const Flush& flush) const;
+  std::uint32_t pack(const Flush& flush, std::uint32_t first);
+  void launch_inline(const Flush& flush, std::uint32_t tasks, bool signal);
 
   const Context& context_;
   const WorkerKernel& kernel_;

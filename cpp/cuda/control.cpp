@@ -81,14 +81,16 @@ bool CudaBackend::has_resident_work() {
   if (!lock) return is_pending(ring);
   ring.advance();
   // A lease that ends under a host that keeps submitting is renewed.
-  if (is_pending(ring) || is_fed) return true;
+  if (is_wanted_.exchange(false) || is_pending(ring) || is_fed) return true;
   if (options_.residency == Residency::Auto && stays_.load()) {
     // The first launch after the policy's word, or else the linger ended it.
     const bool begins = !stay_was_served_;
     stay_was_served_ = begins;
-    if (!begins) {
+    if (begins) {
+      head_at_stay_ = head;
+    } else {
       stays_.store(false);
-      policy_.reset();
+      policy_.end_stay(head - head_at_stay_);
     }
     return begins;
   }
@@ -168,9 +170,11 @@ void CudaBackend::inject(const jit::Image& image,
     failure = std::current_exception();
   }
   if (was_resident) {
+    device_->modules.put_before(device_->residency.stream());
     launch_residency();
     last_pause_us_.store(us_since(start));
   }
+  device_->modules.wait();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -151,11 +151,16 @@ Route CudaBackend::route(const gpuos::Stream& stream) {
     throw InvalidArgument(
         "submit: expected a stream, got the per-thread default stream, which "
         "is another one in the thread that launches");
-  const bool bursts = stream.is_named ||
-                      options_.residency == Residency::Burst ||
-                      (options_.residency == Residency::Auto && !stays_.load());
-  if (bursts) return {kBurstRing, handle_of(stream)};
-  return {kResidentRing, nullptr};
+  const bool wants_workers =
+      options_.residency == Residency::Resident || stays_.load();
+  if (stream.is_named || !wants_workers)
+    return {kBurstRing, handle_of(stream)};
+  if (is_resident_.load()) return {kResidentRing, nullptr};
+  // Launching is the control thread's work, and waking it takes longer than a
+  // burst: until the workers are back, bursts.
+  if (options_.residency == Residency::Resident) is_wanted_.store(true);
+  control_->notify();
+  return {kBurstRing, handle_of(stream)};
 }
 
 Order CudaBackend::order(const Route& route,

@@ -121,8 +121,10 @@ class CudaBackend final : public Backend {
 
   std::atomic<bool> is_resident_{false};  // written by the control thread
   std::atomic<bool> stays_{false};        // auto: the policy wants workers
+  std::atomic<bool> is_wanted_{false};    // a task came and no worker stayed
   std::uint64_t head_at_tick_ = 0;        // control thread
   bool stay_was_served_ = false;          // control thread
+  std::uint64_t head_at_stay_ = 0;        // control thread
   Clock::time_point awake_until_{};       // control thread
   Clock::time_point next_fault_check_{};  // control thread
   std::atomic<std::uint64_t> parks_{0};

@@ -29,7 +29,7 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
 }
 
 OperatorModules::OperatorModules(const WorkerKernel& kernel)
-    : kernel_(kernel), stream_(make_stream()) {}
+    : kernel_(kernel), stream_(make_stream()), written_(make_event()) {}
 
 OperatorModules::~OperatorModules() {
   drop([&] {
@@ -54,7 +54,7 @@ void OperatorModules::load(const jit::Image& image,
       GPUOS_CUDA_CHECK(driver().cuMemcpyDtoDAsync(
           kernel_.entry(slots[i]), pointer, sizeof(OpFn), stream_.get()));
     }
-    GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream_.get()));
+    GPUOS_CUDA_CHECK(driver().cuEventRecord(written_.get(), stream_.get()));
   } catch (...) {
     driver().cuModuleUnload(raw);
     throw;
@@ -62,6 +62,14 @@ void OperatorModules::load(const jit::Image& image,
   const std::lock_guard lock(mutex_);
   for (const std::uint32_t slot : slots) modules_[slot] = module;
   loads_.fetch_add(1);
+}
+
+void OperatorModules::put_before(CUstream stream) {
+  GPUOS_CUDA_CHECK(driver().cuStreamWaitEvent(stream, written_.get(), 0));
+}
+
+void OperatorModules::wait() {
+  GPUOS_CUDA_CHECK(driver().cuEventSynchronize(written_.get()));
 }
 
 void OperatorModules::drop(std::span<const std::uint32_t> slots) {
@@ -96,6 +104,7 @@ void OperatorModules::abandon() noexcept {
   modules_.clear();
   dropped_.clear();
   static_cast<void>(new Stream(std::move(stream_)));
+  static_cast<void>(new Event(std::move(written_)));
 }
 
 }  // namespace gpuos::cu

@@ -27,8 +27,13 @@ class OperatorModules {
   explicit OperatorModules(const WorkerKernel& kernel);
   ~OperatorModules();
 
-  /// Load `image` and write its pointers into the table; all or nothing.
+  /// Load `image` and begin to write its pointers into the table; all or
+  /// nothing.
   void load(const jit::Image& image, std::span<const std::uint32_t> slots);
+  /// What `stream` runs from now on sees the table as load() leaves it.
+  void put_before(CUstream stream);
+  /// Until then, nobody else may use the new slots.
+  void wait();
   /// Any thread: the module goes when its last slot was dropped.
   void drop(std::span<const std::uint32_t> slots);
   bool has_dropped() const;
@@ -41,6 +46,7 @@ class OperatorModules {
  private:
   const WorkerKernel& kernel_;
   Stream stream_;
+  Event written_;
   mutable std::mutex mutex_;
   std::map<std::uint32_t, std::shared_ptr<CUmodule>> modules_;
   std::vector<CUmodule> dropped_;

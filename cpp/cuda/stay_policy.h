@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -19,6 +20,13 @@ class StayPolicy {
   /// Submissions waited for in turns until the workers stay.
   static constexpr std::uint32_t kStreak = 8;
 
+  /// Tasks of a stay that was worth it. One that served fewer kept others
+  /// waiting for nothing, as when a matmul runs between the tasks; the next
+  /// must be earned kPatience times as hard.
+  static constexpr std::uint64_t kWorthwhile = 64;
+  static constexpr std::uint32_t kPatience = 4;
+  static constexpr std::uint32_t kMaxStreak = 1u << 20;
+
   explicit StayPolicy(std::chrono::microseconds linger) : linger_(linger) {}
 
   /// The host began to wait for a burst of `tasks`. True: stay from now on.
@@ -27,14 +35,21 @@ class StayPolicy {
     const bool goes_on = tasks <= kFewTasks && now - last_ < linger_;
     streak_ = goes_on ? streak_ + 1 : 0;
     last_ = now;
-    return streak_ >= kStreak;
+    return streak_ >= needed_;
   }
-  void reset() { streak_ = 0; }
+
+  /// Workers that stayed have left; they had served `tasks`.
+  void end_stay(std::uint64_t tasks) {
+    streak_ = 0;
+    needed_ = tasks >= kWorthwhile ? kStreak
+                                   : std::min(needed_ * kPatience, kMaxStreak);
+  }
 
  private:
   std::chrono::microseconds linger_;
   std::chrono::steady_clock::time_point last_{};
   std::uint32_t streak_ = 0;
+  std::uint32_t needed_ = kStreak;
 };
 
 }  // namespace gpuos::cu
