@@ -90,7 +90,7 @@ TEST_F(CudaResidency, ALingerIsAllThatOthersWait) {
   start(options);
   DeviceArray<std::int32_t> x(runtime(), 64);
   ASSERT_TRUE(runtime().wait(fill(x.view(), 1), kDeadline));
-  EXPECT_TRUE(runtime().stats().is_resident);
+  ASSERT_TRUE(becomes_true([&] { return runtime().stats().is_resident; }));
   EXPECT_LT(synchronize_context(), 5);
 }
 

@@ -1,0 +1,53 @@
+// What the CUDA backend does with memory.
+#include "concat.h"
+#include "cuda/cuda_backend.h"
+#include "gpuos/error.h"
+
+namespace gpuos::cu {
+
+void* CudaBackend::allocate(std::size_t bytes) {
+  const ContextScope scope(context_);
+  CUstream stream = device_->memory_stream.get();
+  CUdeviceptr data = 0;
+  const CUresult status = driver().cuMemAllocAsync(&data, bytes, stream);
+  if (status == CUDA_ERROR_OUT_OF_MEMORY) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    driver().cuMemGetInfo(&free, &total);
+    throw CudaError(
+        status, "cuMemAllocAsync",
+        concat("allocate: expected ", bytes, " bytes of device memory, ", free,
+               " of ", total, " are free"));
+  }
+  check_cuda(status, "cuMemAllocAsync(&data, bytes, stream)");
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
+  return reinterpret_cast<void*>(data);
+}
+
+void CudaBackend::deallocate(void* data) noexcept {
+  if (health_.is_dead()) return;
+  CUcontext popped = nullptr;
+  if (driver().cuCtxPushCurrent(context_.get()) != CUDA_SUCCESS) return;
+  driver().cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(data),
+                          device_->memory_stream.get());
+  driver().cuCtxPopCurrent(&popped);
+}
+
+void CudaBackend::copy_to_device(void* to, const void* from,
+                                 std::size_t bytes) {
+  const ContextScope scope(context_);
+  CUstream stream = device_->memory_stream.get();
+  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(to),
+                                              from, bytes, stream));
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
+}
+
+void CudaBackend::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  const ContextScope scope(context_);
+  CUstream stream = device_->memory_stream.get();
+  GPUOS_CUDA_CHECK(driver().cuMemcpyDtoHAsync(
+      to, reinterpret_cast<CUdeviceptr>(from), bytes, stream));
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
+}
+
+}  // namespace gpuos::cu
