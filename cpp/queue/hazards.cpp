@@ -20,33 +20,58 @@ bool HazardTable::is_large(const Access& access) noexcept {
 }
 
 std::size_t HazardTable::bucket_of(std::uint64_t page) noexcept {
-  return (page ^ (page >> 13)) & (kBuckets - 1);
+  return (page ^ (page >> 12)) & (kBuckets - 1);
 }
 
-void HazardTable::count_pages(const Access& access, int by) noexcept {
-  if (is_large(access)) {
-    large_ += static_cast<std::size_t>(by);
-    if (access.writes) large_writes_ += static_cast<std::size_t>(by);
-    return;
-  }
+template <typename F>
+bool HazardTable::any_page(const Access& access, F f) {
   const std::uint64_t last = (access.high - 1) >> kPageBits;
   for (std::uint64_t page = access.low >> kPageBits; page <= last; ++page) {
-    PageCount& count = pages_[bucket_of(page)];
-    count.all = static_cast<std::uint16_t>(count.all + by);
-    if (access.writes)
-      count.writes = static_cast<std::uint16_t>(count.writes + by);
+    const std::uint64_t start = page << kPageBits;
+    const auto from = static_cast<std::uint16_t>(
+        std::max(access.low, start) - start);
+    const auto to = static_cast<std::uint16_t>(
+        std::min(access.high - start, std::uint64_t{kPageBytes}));
+    if (f(bucket_of(page), from, to)) return true;
   }
+  return false;
+}
+
+void HazardTable::add_pages(const Access& access) noexcept {
+  if (is_large(access)) {
+    ++large_;
+    if (access.writes) ++large_writes_;
+    return;
+  }
+  any_page(access, [&](std::size_t bucket, std::uint16_t from,
+                       std::uint16_t to) {
+    pages_[bucket].all.add(from, to);
+    if (access.writes) pages_[bucket].writes.add(from, to);
+    return false;
+  });
+}
+
+void HazardTable::remove_pages(const Access& access) noexcept {
+  if (is_large(access)) {
+    --large_;
+    if (access.writes) --large_writes_;
+    return;
+  }
+  any_page(access, [&](std::size_t bucket, std::uint16_t, std::uint16_t) {
+    pages_[bucket].all.remove();
+    if (access.writes) pages_[bucket].writes.remove();
+    return false;
+  });
 }
 
 bool HazardTable::may_conflict(const Access& access) const noexcept {
   if ((access.writes ? large_ : large_writes_) != 0) return true;
   if (is_large(access)) return true;
-  const std::uint64_t last = (access.high - 1) >> kPageBits;
-  for (std::uint64_t page = access.low >> kPageBits; page <= last; ++page) {
-    const PageCount& count = pages_[bucket_of(page)];
-    if ((access.writes ? count.all : count.writes) != 0) return true;
-  }
-  return false;
+  return any_page(access, [&](std::size_t bucket, std::uint16_t from,
+                              std::uint16_t to) {
+    const Page& page = pages_[bucket];
+    return (access.writes ? page.all : page.writes).meets(from, to);
+  });
 }
 
 bool HazardTable::meets_any(const Access& access) const noexcept {
@@ -111,7 +136,7 @@ void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
     lows_[i] = static_cast<std::int64_t>(access.low);
     highs_[i] = static_cast<std::int64_t>(access.high);
     written_highs_[i] = access.writes ? highs_[i] : 0;
-    count_pages(access, 1);
+    add_pages(access);
   }
 }
 
@@ -119,7 +144,7 @@ void HazardTable::prune(std::span<const Ring* const> rings) {
   while (first_ != last_) {
     const Entry& entry = entries_[first_ & mask_];
     if (!rings[entry.batch.ring]->is_done(entry.batch.begin)) return;
-    count_pages(entry.access, -1);
+    remove_pages(entry.access);
     ++first_;
   }
 }

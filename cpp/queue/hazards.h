@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -78,13 +79,15 @@ class HazardTable {
   // Pages that pending accesses touch, counted by hash: a task whose pages are
   // all free meets nobody, and the table is not searched.
   static constexpr std::size_t kPageBits = 12;
+  static constexpr std::uint16_t kPageBytes = 1 << kPageBits;
   static constexpr std::uint64_t kPagesCounted =
       16;  // of a larger access: none
-  static constexpr std::size_t kBuckets = 1 << 13;
+  static constexpr std::size_t kBuckets = 1 << 12;
 
   static bool is_large(const Access& access) noexcept;
   static std::size_t bucket_of(std::uint64_t page) noexcept;
-  void count_pages(const Access& access, int by) noexcept;
+  void add_pages(const Access& access) noexcept;
+  void remove_pages(const Access& access) noexcept;
   bool may_conflict(const Access& access) const noexcept;
   bool meets_any(const Access& access) const noexcept;
   void search(const Access& access, std::span<const Ring* const> rings,
@@ -98,12 +101,36 @@ class HazardTable {
   std::uint64_t mask_;
   std::uint64_t first_ = 0;
   std::uint64_t last_ = 0;
-  // How many pending accesses touch a page, and how many of them write.
-  struct PageCount {
-    std::uint16_t all = 0;
-    std::uint16_t writes = 0;
+  // The part of a page that pending accesses touch, and how many they are. It
+  // grows until the last of them is done; buffers that follow each other in
+  // one page do not meet in it.
+  struct Touched {
+    std::uint16_t count = 0;
+    std::uint16_t low = kPageBytes;
+    std::uint16_t high = 0;
+
+    bool meets(std::uint16_t from, std::uint16_t to) const noexcept {
+      return count != 0 && low < to && from < high;
+    }
+    void add(std::uint16_t from, std::uint16_t to) noexcept {
+      ++count;
+      low = std::min(low, from);
+      high = std::max(high, to);
+    }
+    void remove() noexcept {
+      if (--count == 0) *this = Touched{};
+    }
   };
-  std::vector<PageCount> pages_;
+  struct Page {
+    Touched all;
+    Touched writes;
+  };
+  /// Calls `f` for each page of `access` with the offsets in it, until it
+  /// returns true; returns whether it did.
+  template <typename F>
+  static bool any_page(const Access& access, F f);
+
+  std::vector<Page> pages_;
   std::size_t large_ = 0;
   std::size_t large_writes_ = 0;
 };
