@@ -47,13 +47,27 @@ class CudaResidency : public CudaTest {
               runtime.submit_many(add, many);
           }) {}
 
+    /// The thread takes its time to start.
+    bool has_submitted(std::int32_t rounds) {
+      return becomes_true([&] { return rounds_ >= rounds; });
+    }
+
     /// Whether every task ran once.
-    bool is_right() {
+    testing::AssertionResult is_right() {
       thread_ = {};
+      const std::int32_t rounds = rounds_;
       const auto values = counters_.read();
-      for (std::size_t i = 0; i < values.size(); ++i)
-        if (values[i] != (i % kStep < 32 ? rounds_ : 0)) return false;
-      return rounds_ > 0;
+      std::size_t wrong = 0;
+      auto result = testing::AssertionFailure() << rounds << " rounds;";
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::int32_t wanted = i % kStep < 32 ? rounds : 0;
+        if (values[i] == wanted) continue;
+        if (++wrong <= 8)
+          result << " task " << i / kStep << " element " << i % kStep
+                 << ": expected " << wanted << ", got " << values[i] << ";";
+      }
+      if (rounds > 0 && wrong == 0) return testing::AssertionSuccess();
+      return result << " " << wrong << " of " << values.size() << " wrong";
     }
 
    private:
@@ -62,7 +76,7 @@ class CudaResidency : public CudaTest {
 
     DeviceArray<std::int32_t> counters_;
     DeviceArray<std::int32_t> ones_;
-    std::int32_t rounds_ = 0;
+    std::atomic<std::int32_t> rounds_{0};
     std::jthread thread_;
   };
 };
@@ -97,6 +111,7 @@ TEST_F(CudaResidency, ALingerIsAllThatOthersWait) {
 TEST_F(CudaResidency, ABusyRuntimeLetsOthersIn) {
   start(Residency::Resident);
   Producer producer(runtime());
+  ASSERT_TRUE(producer.has_submitted(100));
   double synchronize = 0;
   double allocate = 0;
   for (int i = 0; i < 20; ++i) {
@@ -219,6 +234,8 @@ TEST_F(CudaResidency, TwoRuntimesShareADevice) {
   Runtime other(cuda_options(Residency::Resident));
   Producer a(runtime());
   Producer b(other);
+  ASSERT_TRUE(a.has_submitted(100));
+  ASSERT_TRUE(b.has_submitted(100));
   std::this_thread::sleep_for(1s);
   EXPECT_TRUE(a.is_right());
   EXPECT_TRUE(b.is_right());
