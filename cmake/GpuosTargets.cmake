@@ -8,6 +8,9 @@ function(gpuos_target name)
   target_compile_options(
     ${name} PRIVATE -Wall -Wextra -Wconversion
                     $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
+  # g++ 12 warns of its own operator+ (gcc.gnu.org/PR105651).
+  target_compile_options(${name}
+                         PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
   if(GPUOS_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
   endif()
