@@ -26,11 +26,13 @@ void* CudaBackend::allocate(std::size_t bytes) {
 
 void CudaBackend::deallocate(void* data) noexcept {
   if (health_.is_dead()) return;
-  CUcontext popped = nullptr;
-  if (driver().cuCtxPushCurrent(context_.get()) != CUDA_SUCCESS) return;
-  driver().cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(data),
-                          device_->memory_stream.get());
-  driver().cuCtxPopCurrent(&popped);
+  try {
+    const ContextScope scope(context_);
+    driver().cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(data),
+                            device_->memory_stream.get());
+  } catch (const CudaError&) {  // NOLINT(bugprone-empty-catch)
+    // The driver is gone, and the memory with it.
+  }
 }
 
 void CudaBackend::copy_to_device(void* to, const void* from,

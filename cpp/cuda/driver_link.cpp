@@ -50,7 +50,8 @@ bool find_device(const DriverApi& api, const std::string& arch,
   if (api.cuInit(0) != CUDA_SUCCESS ||
       api.cuDeviceGetCount(&count) != CUDA_SUCCESS)
     return false;
-  const int wanted = std::atoi(arch.c_str() + sizeof("sm_") - 1);
+  const int wanted = static_cast<int>(
+      std::strtol(arch.c_str() + sizeof("sm_") - 1, nullptr, 10));
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     if (api.cuDeviceGet(&device, ordinal) != CUDA_SUCCESS) continue;
     const int major =

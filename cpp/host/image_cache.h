@@ -22,9 +22,9 @@ class ImageCache {
     return found == images_.end() ? nullptr : found->second;
   }
 
-  void add(const std::string& source, Image image) {
+  void add(const std::string& source, const Image& image) {
     const std::lock_guard lock(mutex_);
-    if (!images_.try_emplace(source, std::move(image)).second) return;
+    if (!images_.try_emplace(source, image).second) return;
     order_.push_back(source);
     if (order_.size() <= kMaxImages) return;
     images_.erase(order_.front());

@@ -28,8 +28,8 @@ bool HazardTable::any_page(const Access& access, F f) {
   const std::uint64_t last = (access.high - 1) >> kPageBits;
   for (std::uint64_t page = access.low >> kPageBits; page <= last; ++page) {
     const std::uint64_t start = page << kPageBits;
-    const auto from = static_cast<std::uint16_t>(
-        std::max(access.low, start) - start);
+    const auto from =
+        static_cast<std::uint16_t>(std::max(access.low, start) - start);
     const auto to = static_cast<std::uint16_t>(
         std::min(access.high - start, std::uint64_t{kPageBytes}));
     if (f(bucket_of(page), from, to)) return true;
@@ -43,12 +43,12 @@ void HazardTable::add_pages(const Access& access) noexcept {
     if (access.writes) ++large_writes_;
     return;
   }
-  any_page(access, [&](std::size_t bucket, std::uint16_t from,
-                       std::uint16_t to) {
-    pages_[bucket].all.add(from, to);
-    if (access.writes) pages_[bucket].writes.add(from, to);
-    return false;
-  });
+  any_page(access,
+           [&](std::size_t bucket, std::uint16_t from, std::uint16_t to) {
+             pages_[bucket].all.add(from, to);
+             if (access.writes) pages_[bucket].writes.add(from, to);
+             return false;
+           });
 }
 
 void HazardTable::remove_pages(const Access& access) noexcept {
@@ -67,11 +67,11 @@ void HazardTable::remove_pages(const Access& access) noexcept {
 bool HazardTable::may_conflict(const Access& access) const noexcept {
   if ((access.writes ? large_ : large_writes_) != 0) return true;
   if (is_large(access)) return true;
-  return any_page(access, [&](std::size_t bucket, std::uint16_t from,
-                              std::uint16_t to) {
-    const Page& page = pages_[bucket];
-    return (access.writes ? page.all : page.writes).meets(from, to);
-  });
+  return any_page(
+      access, [&](std::size_t bucket, std::uint16_t from, std::uint16_t to) {
+        const Page& page = pages_[bucket];
+        return (access.writes ? page.all : page.writes).meets(from, to);
+      });
 }
 
 bool HazardTable::meets_any(const Access& access) const noexcept {
