@@ -83,10 +83,9 @@ class Backend {
   /// The descriptors of `place` are written.
   virtual void publish(const Route& route, const Place& place,
                        std::uint32_t tasks) = 0;
-  /// A whole-source task is at `position`; the watchdog looks after it.
-  virtual void watch(const Route& route, std::uint64_t position,
-                     std::uint64_t batch_begin,
-                     const std::string& operator_name) = 0;
+  /// Whole-source tasks are at `place`; the watchdog looks after them.
+  virtual void watch(const Route& route, const Place& place,
+                     std::uint32_t tasks, const std::string& operator_name) = 0;
   /// Launch what waits for a burst; null: in every stream.
   virtual void flush(const Stream* only) = 0;
   /// Makes sure that the batch will run without another call.
@@ -134,6 +133,9 @@ class Backend {
   /// Stop taking tasks and stop the workers. Everything pending was waited
   /// for, or the backend is dead. Throws what has not been reported.
   virtual void stop() = 0;
+  /// Whether stop() left a thread behind that still uses this object and the
+  /// submit lock: then neither may ever be destroyed.
+  virtual bool is_left_running() const noexcept { return false; }
 };
 
 /// Throws: BackendUnavailable, CudaError.

@@ -58,6 +58,10 @@ Runtime::~Runtime() {
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // close() is where errors are reported.
   }
+  // A thread is in a driver call that may return at any time, or never: what
+  // it uses then must be there.
+  if (impl_->core->backend->is_left_running())
+    static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
 }
 
 Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,

@@ -155,12 +155,17 @@ bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
 
 void RuntimeCore::close() {
   if (closed_.exchange(true)) return;
-  submitter.close();
-  // As long as tasks get done there is a reason to wait; the watchdog's time
-  // without any progress is the deadline.
-  const auto marks = submitter.heads();
   std::exception_ptr failure;
   try {
+    submitter.close();
+  } catch (...) {
+    // The last flush; what was launched before it still runs.
+    failure = std::current_exception();
+  }
+  // As long as tasks get done there is a reason to wait; the watchdog's time
+  // without any progress is the deadline.
+  try {
+    const auto marks = submitter.heads();
     BatchRef oldest;
     while (!submitter.is_past(marks, &oldest)) {
       if (!submitter.wait(oldest, deadline_after(options.watchdog)))
@@ -170,10 +175,14 @@ void RuntimeCore::close() {
     registry.collect();
     backend->check_all();
   } catch (...) {
-    failure = std::current_exception();
+    if (!failure) failure = std::current_exception();
   }
   reclaim();
-  backend->stop();
+  try {
+    backend->stop();
+  } catch (...) {
+    if (!failure) failure = std::current_exception();
+  }
   if (failure) std::rethrow_exception(failure);
 }
 

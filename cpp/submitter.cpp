@@ -82,7 +82,7 @@ Ticket Submitter::submit(Call call, const Stream& stream) {
     }
   }
   if (call.op->is_traced)
-    backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
+    backend_.watch(plan.route, place, total, call.op->name);
   count(tasks_, total);
   count(batches_, 1);
   backend_.publish(plan.route, place, total);
@@ -109,7 +109,7 @@ Ticket Submitter::submit_many(Call call, const ManyTasks& many,
   for (;;) {
     writer.write(ring, place, tasks, plan.after);
     if (call.op->is_traced)
-      backend_.watch(plan.route, place.first, place.batch_begin, call.op->name);
+      backend_.watch(plan.route, place, tasks, call.op->name);
     count(tasks_, tasks);
     count(batches_, 1);
     backend_.publish(plan.route, place, tasks);

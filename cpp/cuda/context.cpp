@@ -7,15 +7,29 @@
 #include "gpuos/error.h"
 
 namespace gpuos::cu {
+namespace {
+
+/// As with no driver at all, backend="auto" then takes the host.
+void check_start(CUresult status, const char* call) {
+  try {
+    check_cuda(status, call);
+  } catch (const CudaError& error) {
+    throw BackendUnavailable(
+        concat("cuda: expected a driver that starts, got ", error.what(),
+               "; check it with nvidia-smi, or use backend='host'"));
+  }
+}
+
+}  // namespace
 
 Context::Context(int ordinal) : ordinal_(ordinal) {
   const CUresult status = driver().cuInit(0);
   if (status == CUDA_ERROR_NO_DEVICE)
     throw BackendUnavailable(
         "cuda: expected a GPU, the driver found none; use backend='host'");
-  check_cuda(status, "cuInit(0)");
+  check_start(status, "cuInit(0)");
   int count = 0;
-  GPUOS_CUDA_CHECK(driver().cuDeviceGetCount(&count));
+  check_start(driver().cuDeviceGetCount(&count), "cuDeviceGetCount(&count)");
   if (count == 0)
     throw BackendUnavailable(
         "cuda: expected a GPU, the driver found none; use backend='host'");
@@ -23,7 +37,8 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
     throw InvalidArgument(concat("Runtime: device: expected 0 to ", count - 1,
                                  ", got ", ordinal));
   GPUOS_CUDA_CHECK(driver().cuDeviceGet(&device_, ordinal));
-  GPUOS_CUDA_CHECK(driver().cuDevicePrimaryCtxRetain(&context_, device_));
+  check_start(driver().cuDevicePrimaryCtxRetain(&context_, device_),
+              "cuDevicePrimaryCtxRetain(&context_, device_)");
 }
 
 int Context::attribute(CUdevice_attribute which) const {

@@ -28,15 +28,6 @@ double us_since(std::chrono::steady_clock::time_point start) {
 
 bool is_pending(const Ring& ring) { return ring.completed() != ring.head(); }
 
-/// The submit lock, if it is to be had soon: who holds it may be waiting for
-/// tasks that will never end.
-std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
-  std::unique_lock lock(mutex, std::defer_lock);
-  for (int turn = 0; turn < 100 && !lock.try_lock(); ++turn)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return lock;
-}
-
 }  // namespace
 
 std::optional<microseconds> CudaBackend::tick() {
@@ -45,8 +36,8 @@ std::optional<microseconds> CudaBackend::tick() {
     look_after_residency();
     look_after_flush();
     look_after_faults();
-  } catch (const Error& error) {
-    health_.die(suspects(), error.what());
+  } catch (const std::exception& error) {
+    fail(error);
     return std::nullopt;
   }
   const std::unique_lock lock(submit_mutex_, std::try_to_lock);
@@ -56,6 +47,24 @@ std::optional<microseconds> CudaBackend::tick() {
   if (Clock::now() < awake_until_) return kActiveTick;
   if (is_pending(*rings_[0]) || is_pending(*rings_[1])) return kPendingTick;
   return std::nullopt;
+}
+
+void CudaBackend::fail(const std::exception& error) noexcept {
+  try {
+    health_.die(watchdog_.suspects(), error.what());
+  } catch (...) {
+    health_.die({}, {});
+  }
+}
+
+bool CudaBackend::look_for_stuck() {
+  if (health_.is_dead()) return false;
+  const auto names = watchdog_.find_stuck();
+  if (!names) return !watchdog_.is_empty();
+  health_.die(*names, concat(*names, ": expected a task to end within ",
+                             options_.watchdog.count(),
+                             " ms, it still runs; the runtime is dead"));
+  return false;
 }
 
 void CudaBackend::look_after_residency() {
@@ -115,26 +124,14 @@ void CudaBackend::look_after_faults() {
   next_fault_check_ = now + kPendingTick;
   const CUresult status = driver().cuStreamQuery(device_->probe_stream.get());
   if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) {
-    const std::string names = suspects();
+    const std::string names = watchdog_.suspects();
     const char* text = "";
     driver().cuGetErrorName(status, &text);
     health_.die(
         names,
         concat(names.empty() ? "no whole operator was running" : names,
                ": the device failed with ", text, "; the runtime is dead"));
-    return;
   }
-  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
-  if (!lock || watchdog_.is_empty()) return;
-  if (const auto name = watchdog_.find_stuck())
-    health_.die(*name, concat(*name, ": expected a task to end within ",
-                              options_.watchdog.count(),
-                              " ms, it still runs; the runtime is dead"));
-}
-
-std::string CudaBackend::suspects() {
-  const auto lock = lock_soon(submit_mutex_);
-  return lock ? watchdog_.suspects() : "an operator";
 }
 
 void CudaBackend::park() {
@@ -146,7 +143,7 @@ void CudaBackend::park() {
     look_after_faults();
     health_.check();
     if (Clock::now() - start < options_.watchdog) continue;
-    const std::string names = suspects();
+    const std::string names = watchdog_.suspects();
     health_.die(names,
                 concat(names, ": the workers did not leave within ",
                        options_.watchdog.count(), " ms; the runtime is dead"));

@@ -6,13 +6,28 @@
 
 namespace gpuos::cu {
 
-ControlThread::ControlThread(Job setup, Tick tick)
-    : tick_(std::move(tick)),
-      thread_([this, setup = std::move(setup)] { loop(setup); }) {}
+namespace {
 
-ControlThread::~ControlThread() { stop(); }
+/// How soon a waiter is told that the backend died.
+constexpr std::chrono::milliseconds kCheckPeriod{10};
 
-void ControlThread::run(Job job) {
+}  // namespace
+
+ControlThread::ControlThread(Job setup, Tick tick) : tick_(std::move(tick)) {
+  // Before the thread begins, so that no tick comes first.
+  std::future<void> is_ready = enqueue(std::move(setup));
+  thread_ = std::thread([this] { loop(); });
+  try {
+    is_ready.get();
+  } catch (...) {
+    stop(std::chrono::milliseconds::max());
+    throw;
+  }
+}
+
+ControlThread::~ControlThread() { stop(std::chrono::milliseconds::max()); }
+
+std::future<void> ControlThread::enqueue(Job job) {
   std::packaged_task<void()> task(std::move(job));
   auto result = task.get_future();
   {
@@ -21,6 +36,12 @@ void ControlThread::run(Job job) {
     jobs_.push_back(std::move(task));
   }
   wake_.notify_one();
+  return result;
+}
+
+void ControlThread::run(Job job, const std::function<void()>& check) {
+  std::future<void> result = enqueue(std::move(job));
+  while (result.wait_for(kCheckPeriod) != std::future_status::ready) check();
   result.get();
 }
 
@@ -33,24 +54,36 @@ void ControlThread::notify() noexcept {
   wake_.notify_one();
 }
 
-void ControlThread::stop() noexcept {
+bool ControlThread::stop(std::chrono::milliseconds grace) noexcept {
+  if (!thread_.joinable()) return true;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     stops_ = true;
+    wake_.notify_one();
+    const auto has_ended = [this] { return has_ended_; };
+    if (grace == std::chrono::milliseconds::max()) {
+      end_.wait(lock, has_ended);
+    } else if (!end_.wait_for(lock, grace, has_ended)) {
+      thread_.detach();
+      return false;
+    }
   }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
+  return true;
 }
 
-void ControlThread::loop(const Job& setup) {
+void ControlThread::loop() {
   pthread_setname_np(pthread_self(), "gpuos-control");
-  setup();
   for (;;) {
     run_jobs();
     const auto time = tick_();
     {
       const std::lock_guard lock(mutex_);
-      if (stops_ && jobs_.empty()) return;
+      if (stops_ && jobs_.empty()) {
+        has_ended_ = true;
+        end_.notify_one();
+        return;
+      }
     }
     sleep(time);
   }

@@ -14,6 +14,9 @@ namespace gpuos::cu {
 
 /// The one thread that loads modules and changes residencies, so that no
 /// caller's thread meets a driver call that may block.
+///
+/// Lifetime: if stop() leaves the thread behind, this object and all that the
+/// jobs and the tick use must live as long as the process.
 class ControlThread {
  public:
   using Job = std::function<void()>;
@@ -21,29 +24,37 @@ class ControlThread {
   /// somebody calls notify().
   using Tick = std::function<std::optional<std::chrono::microseconds>()>;
 
+  /// Throws what `setup` throws.
   ControlThread(Job setup, Tick tick);
   ~ControlThread();
   ControlThread(const ControlThread&) = delete;
   ControlThread& operator=(const ControlThread&) = delete;
 
-  /// Runs `job` on the thread and waits for it. Throws what it throws.
-  void run(Job job);
+  /// Runs `job` on the thread and waits for it. Throws what it throws. Asks
+  /// `check` meanwhile; what that throws ends the wait, and the job may still
+  /// run later: it must own what it uses.
+  void run(Job job, const std::function<void()>& check);
   /// The tick has something to look at. Costs a store unless the thread
   /// sleeps.
   void notify() noexcept;
-  /// Ends the thread after the jobs that wait.
-  void stop() noexcept;
+  /// Ends the thread after the jobs that wait. False: it did not end within
+  /// `grace`, because a driver call waits for work that does not end. A thread
+  /// cannot be killed safely, so it is left behind.
+  bool stop(std::chrono::milliseconds grace) noexcept;
 
  private:
-  void loop(const Job& setup);
+  std::future<void> enqueue(Job job);
+  void loop();
   void run_jobs();
   void sleep(std::optional<std::chrono::microseconds> time);
 
   Tick tick_;
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable end_;
   std::deque<std::packaged_task<void()>> jobs_;  // under mutex_
   bool stops_ = false;                           // under mutex_
+  bool has_ended_ = false;                       // under mutex_
   std::atomic<bool> is_notified_{false};
   std::atomic<bool> is_asleep_{false};
   std::thread thread_;

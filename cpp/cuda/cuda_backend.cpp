@@ -25,6 +25,8 @@ constexpr std::uint64_t kBurstTiles = 1;
 /// of 20 us takes up to 80, which shows in every wait shorter than that.
 constexpr std::uint64_t kPollTurns = 20'000;
 constexpr std::uint64_t kPoolBytesKept = std::uint64_t{256} << 20;
+/// How long the control thread of a dead runtime may take to end.
+constexpr std::chrono::milliseconds kDeadGrace{200};
 
 void relax() noexcept {
 #if defined(__SSE2__)
@@ -87,9 +89,15 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
   CUmemoryPool pool = nullptr;
   GPUOS_CUDA_CHECK(
       driver().cuDeviceGetDefaultMemPool(&pool, context_.device()));
-  std::uint64_t kept = kPoolBytesKept;
-  GPUOS_CUDA_CHECK(driver().cuMemPoolSetAttribute(
+  // Others use this pool too and may have asked for more.
+  std::uint64_t kept = 0;
+  GPUOS_CUDA_CHECK(driver().cuMemPoolGetAttribute(
       pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
+  if (kept < kPoolBytesKept) {
+    kept = kPoolBytesKept;
+    GPUOS_CUDA_CHECK(driver().cuMemPoolSetAttribute(
+        pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept));
+  }
   control_ = std::make_unique<ControlThread>(
       [this] {
         GPUOS_CUDA_CHECK(driver().cuCtxSetCurrent(context_.get()));
@@ -99,6 +107,8 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
         GPUOS_CUDA_CHECK(driver().cuThreadExchangeStreamCaptureMode(&mode));
       },
       [this] { return tick(); });
+  watchdog_thread_ = std::make_unique<WatchdogThread>(
+      options_.watchdog, [this] { return look_for_stuck(); });
   // Opening NVRTC and its first compile take 0.1 to 0.3 s that the first
   // define() need not wait for.
   warm_up_ = std::thread([arch = context_.compute_capability()] {
@@ -153,8 +163,7 @@ Route CudaBackend::route(const gpuos::Stream& stream) {
         "is another one in the thread that launches");
   const bool wants_workers =
       options_.residency == Residency::Resident || stays_.load();
-  if (stream.is_named || !wants_workers)
-    return {kBurstRing, handle_of(stream)};
+  if (stream.is_named || !wants_workers) return {kBurstRing, handle_of(stream)};
   if (is_resident_.load()) return {kResidentRing, nullptr};
   // Launching is the control thread's work, and waking it takes longer than a
   // burst: until the workers are back, bursts.
@@ -174,11 +183,9 @@ Order CudaBackend::order(const Route& route,
       guarded([&] { bursts.launch(); });
     // A captured one is done with its launch.
     if (rings_[batch.ring]->is_done(batch.begin)) continue;
-    if (batch.ring != route.ring) {
-      order.wait_on_host = batch;
-    } else if (route.ring == kResidentRing) {
+    if (batch.ring == kResidentRing && route.ring == kResidentRing) {
       order.begins[order.count++] = batch.begin;
-    } else if (Bursts::is_capturing(stream) ||
+    } else if (batch.ring != route.ring || Bursts::is_capturing(stream) ||
                Bursts::is_capturing(static_cast<CUstream>(batch.stream))) {
       // An event would draw one stream into the other's graph, and a graph may
       // run before what it was captured behind.
@@ -217,10 +224,11 @@ void CudaBackend::publish(const Route& route, const Place&, std::uint32_t) {
   if (!is_resident_.load(std::memory_order_relaxed)) control_->notify();
 }
 
-void CudaBackend::watch(const Route& route, std::uint64_t position,
-                        std::uint64_t batch_begin,
-                        const std::string& operator_name) {
-  watchdog_.add(route.ring, position, batch_begin, operator_name);
+void CudaBackend::watch(const Route& route, const Place& place,
+                        std::uint32_t tasks, const std::string& operator_name) {
+  watchdog_.add(route.ring, place.first, tasks, place.batch_begin,
+                operator_name);
+  watchdog_thread_->notify();
   control_->notify();
 }
 
@@ -276,13 +284,15 @@ void CudaBackend::check(const BatchRef& batch) {
 void CudaBackend::load(std::span<const OperatorBuild> builds) {
   health_.check();
   const auto start = Clock::now();
-  const jit::Image image = build_image(builds, context_.compute_capability(),
-                                       device_->kernel.budget());
+  jit::Image image = build_image(builds, context_.compute_capability(),
+                                 device_->kernel.budget());
   last_compile_ms_.store(
       std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   std::vector<std::uint32_t> slots;
   for (const OperatorBuild& build : builds) slots.push_back(build.slot);
-  control_->run([&] { inject(image, slots); });
+  control_->run([this, image = std::move(image),
+                 slots = std::move(slots)] { inject(image, slots); },
+                [this] { health_.check(); });
 }
 
 void CudaBackend::unload(std::span<const std::uint32_t> slots) noexcept {
@@ -305,15 +315,19 @@ void CudaBackend::stop() {
   }
   if (!health_.is_dead()) {
     try {
-      control_->run([this] {
-        park();
-        device_->modules.unload_dropped();
-      });
+      control_->run(
+          [this] {
+            park();
+            device_->modules.unload_dropped();
+          },
+          [this] { health_.check(); });
     } catch (...) {
       failure = std::current_exception();
     }
   }
-  control_->stop();
+  watchdog_thread_->stop();
+  is_left_running_ =
+      !control_->stop(health_.is_dead() ? kDeadGrace : options_.watchdog);
   warm_up_.join();
   if (failure) std::rethrow_exception(failure);
 }

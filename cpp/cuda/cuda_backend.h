@@ -17,6 +17,7 @@
 #include "cuda/ring_memory.h"
 #include "cuda/stay_policy.h"
 #include "cuda/watchdog.h"
+#include "cuda/watchdog_thread.h"
 #include "cuda/worker_kernel.h"
 
 namespace gpuos::cu {
@@ -60,8 +61,7 @@ class CudaBackend final : public Backend {
                                std::uint32_t tasks) override;
   void publish(const Route& route, const Place& place,
                std::uint32_t tasks) override;
-  void watch(const Route& route, std::uint64_t position,
-             std::uint64_t batch_begin,
+  void watch(const Route& route, const Place& place, std::uint32_t tasks,
              const std::string& operator_name) override;
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;
@@ -89,6 +89,7 @@ class CudaBackend final : public Backend {
 
   void fill_stats(Stats& stats) const override;
   void stop() override;
+  bool is_left_running() const noexcept override { return is_left_running_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -98,15 +99,18 @@ class CudaBackend final : public Backend {
   template <typename F>
   auto guarded(F f) -> decltype(f());
 
+  // The watchdog's thread.
+  bool look_for_stuck();
+
   // The control thread.
   std::optional<std::chrono::microseconds> tick();
+  void fail(const std::exception& error) noexcept;
   void look_after_residency();
   bool has_resident_work();
   void look_after_flush();
   void look_after_faults();
   void launch_residency();
   void park();
-  std::string suspects();
   void inject(const jit::Image& image, std::span<const std::uint32_t> slots);
 
   const RuntimeOptions options_;
@@ -132,7 +136,9 @@ class CudaBackend final : public Backend {
   std::atomic<double> last_compile_ms_{0};
   std::thread warm_up_;
   bool is_stopped_ = false;
+  bool is_left_running_ = false;
   std::unique_ptr<ControlThread> control_;
+  std::unique_ptr<WatchdogThread> watchdog_thread_;
 };
 
 }  // namespace gpuos::cu

@@ -75,6 +75,8 @@ namespace gpuos::cu {
   X(cuMemFreeAsync, cuMemFreeAsync, CUdeviceptr pointer, CUstream stream)      \
   X(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, CUmemoryPool* pool,  \
     CUdevice device)                                                           \
+  X(cuMemPoolGetAttribute, cuMemPoolGetAttribute, CUmemoryPool pool,           \
+    CUmemPool_attribute attribute, void* value)                                \
   X(cuMemPoolSetAttribute, cuMemPoolSetAttribute, CUmemoryPool pool,           \
     CUmemPool_attribute attribute, void* value)                                \
   X(cuMemHostAlloc, cuMemHostAlloc, void** pointer, std::size_t bytes,         \

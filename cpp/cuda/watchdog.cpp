@@ -1,10 +1,21 @@
 #include "cuda/watchdog.h"
 
+#include <algorithm>
 #include <set>
 
 #include "gpuos/error.h"
 
 namespace gpuos::cu {
+namespace {
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    text += (text.empty() ? "" : " or ") + name;
+  return text;
+}
+
+}  // namespace
 
 void Health::die(std::string operator_name, std::string message) {
   const std::lock_guard lock(mutex_);
@@ -21,47 +32,78 @@ void Health::check() const {
 }
 
 void Watchdog::add(std::uint32_t ring, std::uint64_t position,
-                   std::uint64_t batch_begin,
+                   std::uint32_t tasks, std::uint64_t batch_begin,
                    const std::string& operator_name) {
+  const std::lock_guard lock(mutex_);
   forget_done();
-  tasks_.push_back({ring, position, batch_begin, operator_name, std::nullopt});
+  pending_[ring].push_back({position, batch_begin, tasks, operator_name});
 }
 
-bool Watchdog::is_done(const Task& task) const {
-  return rings_[task.ring]->is_done(task.batch_begin);
+bool Watchdog::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return std::all_of(pending_.begin(), pending_.end(),
+                     [](const Pending& tasks) { return tasks.empty(); });
 }
 
 void Watchdog::forget_done() {
-  while (!tasks_.empty() && is_done(tasks_.front())) tasks_.pop_front();
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    Pending& tasks = pending_[i];
+    while (!tasks.empty() && rings_[i]->is_done(tasks.front().batch_begin))
+      tasks.pop_front();
+  }
+}
+
+std::uint32_t Watchdog::started(const Ring& ring, const Tasks& tasks) const {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < tasks.count; ++i)
+    count += ring.is_started(tasks.position + i) ? 1 : 0;
+  return count;
 }
 
 std::optional<std::string> Watchdog::find_stuck() {
+  const std::lock_guard lock(mutex_);
   forget_done();
-  const auto now = std::chrono::steady_clock::now();
-  for (Task& task : tasks_) {
-    if (is_done(task) || !rings_[task.ring]->is_started(task.position))
-      continue;
-    if (!task.seen_running)
-      task.seen_running = now;
-    else if (now - *task.seen_running > limit_)
-      return task.operator_name;
+  const auto now = Clock::now();
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    const Ring& ring = *rings_[i];
+    Pending& pending = pending_[i];
+    for (auto first = pending.begin(); first != pending.end();) {
+      const auto end = std::find_if(first, pending.end(), [&](const Tasks& t) {
+        return t.batch_begin != first->batch_begin;
+      });
+      std::uint32_t count = 0;
+      std::set<std::string> names;
+      for (auto it = first; it != end; ++it) {
+        const std::uint32_t more = started(ring, *it);
+        if (more != 0) names.insert(it->operator_name);
+        count += more;
+      }
+      // A long batch is not stuck as long as its tasks begin one by one.
+      if (count != first->seen_started) {
+        first->seen_started = count;
+        first->changed = now;
+      } else if (count != 0 && now - first->changed > limit_ &&
+                 !ring.is_done(first->batch_begin)) {
+        return joined(names);
+      }
+      first = end;
+    }
   }
   return std::nullopt;
 }
 
-std::string Watchdog::suspects() {
+std::string Watchdog::suspects() const {
+  const std::lock_guard lock(mutex_);
   std::set<std::string> running;
   std::set<std::string> pending;
-  for (const Task& task : tasks_) {
-    if (is_done(task)) continue;
-    pending.insert(task.operator_name);
-    if (rings_[task.ring]->is_started(task.position))
-      running.insert(task.operator_name);
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    for (const Tasks& tasks : pending_[i]) {
+      if (rings_[i]->is_done(tasks.batch_begin)) continue;
+      pending.insert(tasks.operator_name);
+      if (started(*rings_[i], tasks) != 0) running.insert(tasks.operator_name);
+    }
   }
-  std::string names;
-  for (const std::string& name : running.empty() ? pending : running)
-    names += (names.empty() ? "" : " or ") + name;
-  return names;
+  return joined(running.empty() ? pending : running);
 }
 
 }  // namespace gpuos::cu

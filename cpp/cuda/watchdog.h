@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -34,35 +35,46 @@ class Health {
 /// Remembers tasks of whole operators while they are pending: those may fault
 /// or never end.
 ///
-/// Threads: the submit lock.
+/// Threads: any. It has a lock of its own, because who holds the submit lock
+/// may be in a driver call that waits for the very task.
 class Watchdog {
  public:
   Watchdog(std::span<Ring* const> rings, std::chrono::milliseconds limit)
       : rings_(rings), limit_(limit) {}
 
-  void add(std::uint32_t ring, std::uint64_t position,
+  /// In the order of positions.
+  void add(std::uint32_t ring, std::uint64_t position, std::uint32_t tasks,
            std::uint64_t batch_begin, const std::string& operator_name);
-  bool is_empty() const noexcept { return tasks_.empty(); }
-  /// The operator of a task that has run for longer than the limit.
+  bool is_empty() const;
+  /// The operators of a batch that runs and in which no task has begun for
+  /// longer than the limit.
   std::optional<std::string> find_stuck();
   /// The operators that were running, or might have been: for a fault.
-  std::string suspects();
+  std::string suspects() const;
 
  private:
-  struct Task {
-    std::uint32_t ring;
+  using Clock = std::chrono::steady_clock;
+
+  /// The tasks of one submission, all in one batch.
+  struct Tasks {
     std::uint64_t position;
     std::uint64_t batch_begin;
+    std::uint32_t count;
     std::string operator_name;
-    std::optional<std::chrono::steady_clock::time_point> seen_running;
+    // Of the batch; in the first of its entries.
+    std::uint32_t seen_started = 0;
+    Clock::time_point changed{};
   };
+  /// Those of one batch stand in a row.
+  using Pending = std::deque<Tasks>;
 
-  bool is_done(const Task& task) const;
+  std::uint32_t started(const Ring& ring, const Tasks& tasks) const;
   void forget_done();
 
   std::span<Ring* const> rings_;
   std::chrono::milliseconds limit_;
-  std::deque<Task> tasks_;
+  mutable std::mutex mutex_;
+  std::array<Pending, 2> pending_;  // of each ring
 };
 
 }  // namespace gpuos::cu

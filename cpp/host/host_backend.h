@@ -32,7 +32,7 @@ class HostBackend final : public Backend {
   void publish(const Route& route, const Place& place,
                std::uint32_t tasks) override;
   // Workers note what they run themselves.
-  void watch(const Route&, std::uint64_t, std::uint64_t,
+  void watch(const Route&, const Place&, std::uint32_t,
              const std::string&) override {}
   void flush(const Stream*) override {}
   void ensure_running(const BatchRef&) override {}
