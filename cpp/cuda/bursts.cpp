@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "concat.h"
+#include "gpuos/error.h"
+
 namespace gpuos::cu {
 namespace {
 
@@ -58,7 +61,8 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
   } else {
     const auto begin = ring_.open_batch(tasks);
     if (!begin) return std::nullopt;
-    open_ = {stream, *begin, 0, std::chrono::steady_clock::now()};
+    open_ = {stream, *begin, 0, std::chrono::steady_clock::now(),
+             stream != stream_.get() && is_capturing(stream)};
     place.first = *begin;
   }
   open_.tasks += tasks;
@@ -74,8 +78,32 @@ void Bursts::launch() {
   if (!is_open()) return;
   const Flush flush = open_;
   open_.tasks = 0;
-  const ContextScope scope(context_);
-  if (flush.stream != stream_.get() && is_capturing(flush.stream)) {
+  try {
+    const ContextScope scope(context_);
+    launch(flush);
+  } catch (const CudaError& error) {
+    if (is_sticky(error.code())) throw;
+    fail(flush);
+  } catch (const Error&) {
+    fail(flush);
+  }
+}
+
+void Bursts::fail(const Flush& flush) {
+  failures_.add(flush.begin, std::current_exception());
+  ring_.mark_done(flush.begin);
+}
+
+void Bursts::launch(const Flush& flush) {
+  const bool captures =
+      flush.stream != stream_.get() && is_capturing(flush.stream);
+  if (captures != flush.captures)
+    throw Error(concat(
+        "flush: expected tasks to be flushed before the capture of their "
+        "stream ",
+        captures ? "begins" : "ends", ", got ", flush.tasks,
+        " that were not; they did not run"));
+  if (captures) {
     // The ring's places are used again, so a graph carries its descriptors
     // with it; and it may run at any time, so nothing waits for it here.
     for (std::uint32_t first = 0; first < flush.tasks;) {
@@ -147,7 +175,8 @@ bool Bursts::is_capturing(CUstream stream) {
   // of its own; the launch that follows would report it.
   if (driver().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS)
     return false;
-  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  // A capture that was spoilt goes on until it is ended.
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void Bursts::abandon() noexcept {

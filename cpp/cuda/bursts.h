@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "backend.h"
+#include "cuda/flush_failures.h"
 #include "cuda/owned.h"
 #include "cuda/worker_kernel.h"
 #include "queue/ring.h"
@@ -15,7 +16,7 @@ namespace gpuos::cu {
 
 /// Collects tasks of one stream and launches them together.
 ///
-/// Threads: the submit lock, except count() and is_captured().
+/// Threads: the submit lock, except count(), is_captured() and failures().
 class Bursts {
  public:
   Bursts(const Context& context, const WorkerKernel& kernel,
@@ -30,8 +31,10 @@ class Bursts {
   std::optional<Place> reserve(CUstream stream, std::uint32_t tasks);
   /// Launches the open flush when it is long enough to pay for a launch.
   void launch_if_long();
-  /// Launches the open flush, if there is one.
+  /// Launches the open flush, if there is one. What cannot be launched is done
+  /// and noted in failures(). Throws: CudaError if the context is lost.
   void launch();
+  FlushFailures& failures() noexcept { return failures_; }
 
   bool is_open() const noexcept { return open_.tasks != 0; }
   bool is_open_in(CUstream stream) const noexcept {
@@ -63,7 +66,11 @@ class Bursts {
     std::uint64_t begin = 0;
     std::uint32_t tasks = 0;
     std::chrono::steady_clock::time_point since;
+    bool captures = false;  // when it was opened
   };
+
+  void launch(const Flush& flush);
+  void fail(const Flush& flush);
 
   void launch_from_ring(const Flush& flush);
   /// Copies tasks [first, ...) to the launch's parameters, as many as fit, and
@@ -80,6 +87,7 @@ class Bursts {
   Event event_;
   Flush open_;
   abi::Launch launch_{};
+  FlushFailures failures_;
   std::atomic<std::uint64_t> count_{0};
   std::array<std::atomic<bool>, abi::kSlots> captured_{};
 };

@@ -146,6 +146,7 @@ auto CudaBackend::guarded(F f) -> decltype(f()) {
   try {
     return f();
   } catch (const CudaError& error) {
+    if (!is_sticky(error.code())) throw;
     const std::string names = watchdog_.suspects();
     health_.die(names, names.empty() ? error.what()
                                      : concat(names, ": ", error.what()));
@@ -192,9 +193,15 @@ Order CudaBackend::order(const Route& route,
       order.wait_on_host = batch;
     } else if (batch.stream != route.stream) {
       // Launches of one stream follow each other.
-      guarded([&] {
-        bursts.put_in_order(static_cast<CUstream>(batch.stream), stream);
-      });
+      try {
+        guarded([&] {
+          bursts.put_in_order(static_cast<CUstream>(batch.stream), stream);
+        });
+      } catch (const CudaError&) {
+        // Its stream may be gone while its tasks still run.
+        health_.check();
+        order.wait_on_host = batch;
+      }
     }
   }
   return order;
@@ -212,9 +219,11 @@ std::optional<Place> CudaBackend::reserve(const Route& route,
   return Place{*begin, *begin, tasks};
 }
 
-void CudaBackend::publish(const Route& route, const Place&, std::uint32_t) {
+void CudaBackend::publish(const Route& route, const Place& place,
+                          std::uint32_t) {
   if (route.ring == kBurstRing) {
     guarded([&] { device_->bursts.launch_if_long(); });
+    device_->bursts.failures().check(place.batch_begin);
     // It looks after the age of a flush, and for faults once it is launched.
     control_->notify();
     return;
@@ -235,6 +244,8 @@ void CudaBackend::watch(const Route& route, const Place& place,
 void CudaBackend::flush(const gpuos::Stream* only) {
   if (only == nullptr || device_->bursts.is_open_in(handle_of(*only)))
     guarded([&] { device_->bursts.launch(); });
+  // Also what the control thread could not launch.
+  device_->bursts.failures().check_all();
 }
 
 void CudaBackend::ensure_running(const BatchRef& batch) {
@@ -279,6 +290,7 @@ void CudaBackend::pause(const BatchRef& batch, std::uint64_t turn,
 
 void CudaBackend::check(const BatchRef& batch) {
   if (!rings_[batch.ring]->is_done(batch.begin)) health_.check();
+  if (batch.ring == kBurstRing) device_->bursts.failures().check(batch.begin);
 }
 
 void CudaBackend::load(std::span<const OperatorBuild> builds) {

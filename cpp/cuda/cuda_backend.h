@@ -74,7 +74,10 @@ class CudaBackend final : public Backend {
              Deadline deadline) override;
   void check_alive() override { health_.check(); }
   void check(const BatchRef& batch) override;
-  void check_all() override { health_.check(); }
+  void check_all() override {
+    health_.check();
+    device_->bursts.failures().check_all();
+  }
 
   void load(std::span<const OperatorBuild> builds) override;
   bool is_captured(std::uint32_t slot) const noexcept override {
@@ -95,7 +98,7 @@ class CudaBackend final : public Backend {
   using Clock = std::chrono::steady_clock;
 
   CUstream handle_of(const gpuos::Stream& stream) const noexcept;
-  /// A driver failure in a launch may have lost tasks: the backend is dead.
+  /// A launch that finds the context lost: the backend is dead.
   template <typename F>
   auto guarded(F f) -> decltype(f());
 

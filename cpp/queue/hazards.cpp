@@ -111,7 +111,10 @@ void HazardTable::search(const Access& access,
       }
       found.batches[found.count++] = entry.batch;
     }
-    const bool covers = entry.access.writes && entry.access.low <= access.low &&
+    // One that is done need not have run, if its launch failed; then it says
+    // nothing about those before it.
+    const bool covers = !is_done && entry.access.writes &&
+                        entry.access.low <= access.low &&
                         access.high <= entry.access.high;
     if (covers) cover = &entry;
   }
