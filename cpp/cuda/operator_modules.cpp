@@ -13,6 +13,7 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
   request.file_name = concat(definition.name, ".cu");
   request.compute_capability = compute_capability;
   request.budget = budget;
+  bool all_in_ptx = true;
   for (const OperatorBuild& build : builds) {
     if (build.expression == nullptr) {
       request.source = concat("#include \"gpuos/operator.h\"\n#line 1 \"",
@@ -22,9 +23,14 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
       const std::string entry = concat("expression_", name_of(build.dtype));
       request.source +=
           expression_source(*build.expression, build.dtype, entry);
+      const std::string ptx =
+          expression_ptx(*build.expression, build.dtype, entry);
+      all_in_ptx = all_in_ptx && !ptx.empty();
+      request.ptx += ptx;
       request.entries.push_back(entry);
     }
   }
+  if (!all_in_ptx) request.ptx.clear();
   return jit::compile_operators(request);
 }
 

@@ -36,4 +36,11 @@ Expression parse_expression(std::string_view text,
 std::string expression_source(const Expression& expression, DType dtype,
                               std::string_view entry);
 
+/// The same operator as relocatable PTX without the module's header, which is
+/// ready several times sooner. Empty if the expression needs a function that
+/// is no few instructions.
+/// Throws: like expression_source().
+std::string expression_ptx(const Expression& expression, DType dtype,
+                           std::string_view entry);
+
 }  // namespace gpuos

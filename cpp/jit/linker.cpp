@@ -1,5 +1,6 @@
 #include "jit/linker.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "concat.h"
@@ -72,7 +73,7 @@ std::string link_by_nvjitlink(const NvJitLink& api,
                               const Target& target,
                               std::uint32_t max_registers) {
   std::vector<std::string> options{concat("-arch=", target.link_arch)};
-  if (target.is_ptx) {
+  if (std::ranges::any_of(objects, &Object::is_ptx)) {
     options.emplace_back("-Xptxas=--disable-optimizer-constants");
     if (max_registers != 0)
       options.push_back(concat("-maxrregcount=", max_registers));

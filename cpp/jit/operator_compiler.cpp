@@ -13,6 +13,7 @@
 #include "jit/compile_cache.h"
 #include "jit/elf_resources.h"
 #include "jit/linker.h"
+#include "jit/nvjitlink_api.h"
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
@@ -29,6 +30,11 @@ extern "C" __global__ void gpuos_link_root(gpuos::OpFn op, gpuos::Task task) {
   op(task, gpuos::Lane::of(0, 1));
 }
 )";
+
+// Every device that NVRTC 13 knows runs PTX for this one.
+constexpr int kPtxCapability = 75;
+constexpr std::string_view kPtxHeader =
+    ".version 6.4\n.target sm_75\n.address_size 64\n";
 
 CompileCache<Image>& images() {
   static auto* const cache = new CompileCache<Image>;
@@ -114,17 +120,30 @@ void check_budget(const CompileRequest& request, std::string_view cubin) {
   throw CompileError(concat(name, ": ", problem), "");
 }
 
+// Only nvJitLink can be told what the driver's linker cannot: to leave the
+// constant banks alone.
+bool takes_ptx(const Nvrtc& api, const CompileRequest& request) {
+  return !request.ptx.empty() && request.compute_capability >= kPtxCapability &&
+         try_nvjitlink(api.major, api.minor) != nullptr;
+}
+
+Object make_object(const Nvrtc& api, const CompileRequest& request,
+                   const Target& target) {
+  if (takes_ptx(api, request))
+    return {request.file_name, concat(kPtxHeader, request.ptx), true};
+  return compile_unit(api,
+                      {.source = request.source,
+                       .file_name = request.file_name,
+                       .max_registers = request.budget.registers},
+                      target);
+}
+
 Image compile_now(const Nvrtc& api, const CompileRequest& request,
                   const Target& target) {
-  const std::uint32_t registers = request.budget.registers;
   const std::array objects{*link_root(api, target),
-                           compile_unit(api,
-                                        {.source = request.source,
-                                         .file_name = request.file_name,
-                                         .max_registers = registers},
-                                        target)};
+                           make_object(api, request, target)};
   Image image;
-  image.binary = link_objects(api, objects, target, registers);
+  image.binary = link_objects(api, objects, target, request.budget.registers);
   check_entries(request, image.binary);
   check_budget(request, image.binary);
   for (const std::string& entry : request.entries)
@@ -156,7 +175,8 @@ std::string key_of(const CompileRequest& request, const Target& target) {
       .add(request.budget.registers)
       .add(request.budget.stack_bytes)
       .add(request.file_name)
-      .add(request.source);
+      .add(request.source)
+      .add(request.ptx);
   for (const std::string& entry : request.entries) key.add(entry);
   return key.text();
 }
@@ -177,7 +197,9 @@ Image compile_operators(const CompileRequest& request) {
 void prepare_compiler(int compute_capability) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, compute_capability);
-  const std::array objects{*link_root(api, target)};
+  const std::array objects{
+      *link_root(api, target),
+      Object{"nothing.ptx", std::string(kPtxHeader), true}};
   link_objects(api, objects, target, 0);
 }
 

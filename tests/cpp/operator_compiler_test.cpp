@@ -19,6 +19,7 @@ namespace {
 
 CompileRequest request_for(const std::string& name, const std::string& body) {
   return {.source = concat("#include \"gpuos/operator.h\"\n", body),
+          .ptx = "",
           .file_name = concat(name, ".cu"),
           .entries = {name},
           .compute_capability = 90,
