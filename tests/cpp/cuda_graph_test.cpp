@@ -238,17 +238,56 @@ TEST_P(CudaGraph, ASpoiltCaptureDoesNotSpoilTheRuntime) {
   GPUOS_CUDA_CHECK(driver().cuStreamBeginCapture(
       stream.get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   EXPECT_NE(driver().cuStreamSynchronize(stream.get()), CUDA_SUCCESS);
-  try {
-    fill(x.view(), 1, named(stream));
-    runtime().flush(named(stream));
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // That one cannot be launched.
-  }
+  const Ticket refused = fill(x.view(), 1, named(stream));
+  EXPECT_THROW(runtime().wait(refused, kDeadline), CudaError);
+  EXPECT_THROW(runtime().wait(refused, kDeadline), CudaError) << "again";
   CUgraph graph = nullptr;
   EXPECT_NE(driver().cuStreamEndCapture(stream.get(), &graph), CUDA_SUCCESS);
   EXPECT_FALSE(runtime().stats().is_dead);
   ASSERT_TRUE(runtime().wait(fill(y.view(), 2), kDeadline));
   EXPECT_EQ(y.read(), Ints(kSize, 2));
+  EXPECT_NO_THROW(runtime().synchronize(kDeadline)) << "it was told";
+}
+
+TEST_P(CudaGraph, WhatTheControlThreadCannotLaunchIsTold) {
+  start(GetParam());
+  const Stream stream = make_stream();
+  DeviceArray<std::int32_t> x(runtime(), kSize);
+  GPUOS_CUDA_CHECK(driver().cuStreamBeginCapture(
+      stream.get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT_NE(driver().cuStreamSynchronize(stream.get()), CUDA_SUCCESS);
+  fill(x.view(), 1, named(stream));
+  std::this_thread::sleep_for(100ms);
+  EXPECT_THROW(runtime().synchronize(kDeadline), CudaError);
+  EXPECT_NO_THROW(runtime().synchronize(kDeadline));
+  CUgraph graph = nullptr;
+  EXPECT_NE(driver().cuStreamEndCapture(stream.get(), &graph), CUDA_SUCCESS);
+  EXPECT_FALSE(runtime().stats().is_dead);
+  ASSERT_TRUE(runtime().wait(fill(x.view(), 2), kDeadline));
+  EXPECT_EQ(x.read(), Ints(kSize, 2));
+}
+
+TEST_P(CudaGraph, TasksFromBeforeACaptureDoNotSlipIntoIt) {
+  RuntimeOptions options = cuda_options(GetParam());
+  options.flush_after = 60s;
+  start(options);
+  const Stream stream = make_stream();
+  DeviceArray<std::int32_t> x(runtime(), kSize), y(runtime(), kSize);
+  Ticket early = fill(x.view(), 1, named(stream));
+  GPUOS_CUDA_CHECK(driver().cuStreamBeginCapture(
+      stream.get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT_THROW(runtime().flush(named(stream)), Error);
+  EXPECT_THROW(runtime().wait(early, kDeadline), Error);
+  const Ticket late = fill(y.view(), 1, named(stream));
+  CUgraph graph = nullptr;
+  EXPECT_EQ(driver().cuStreamEndCapture(stream.get(), &graph), CUDA_SUCCESS);
+  if (graph != nullptr) driver().cuGraphDestroy(graph);
+  EXPECT_THROW(runtime().wait(late, kDeadline), Error) << "nor out of it";
+  EXPECT_FALSE(runtime().stats().is_dead);
+  early = fill(x.view(), 3, named(stream));
+  ASSERT_TRUE(runtime().wait(early, kDeadline));
+  EXPECT_EQ(x.read(), Ints(kSize, 3));
+  EXPECT_EQ(y.read(), Ints(kSize, 0));
 }
 
 // A graph keeps the code of the operators that it was captured with.

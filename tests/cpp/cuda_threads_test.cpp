@@ -1,0 +1,157 @@
+// The threads of the CUDA backend, without a device.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "cuda/control_thread.h"
+#include "cuda/flush_failures.h"
+#include "cuda/watchdog.h"
+#include "cuda/watchdog_thread.h"
+#include "gpuos/error.h"
+
+namespace gpuos::cu {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kCapacity = 64;
+
+class WatchdogTest : public testing::Test {
+ protected:
+  void begin(std::uint64_t position) {
+    started_[ring_.place_of(position)] = ring_.tag_of(position);
+  }
+  /// What the watchdog says after looks that last for longer than its limit.
+  std::optional<std::string> look() {
+    for (int i = 0; i < 5; ++i) {
+      if (auto names = watchdog_.find_stuck()) return names;
+      std::this_thread::sleep_for(30ms);
+    }
+    return watchdog_.find_stuck();
+  }
+
+  std::vector<abi::Descriptor> descriptors_{kCapacity};
+  std::vector<abi::ArgBlock> blocks_{kCapacity};
+  std::vector<std::uint32_t> done_ = std::vector<std::uint32_t>(kCapacity);
+  std::vector<std::uint32_t> started_ = std::vector<std::uint32_t>(kCapacity);
+  Ring ring_{
+      {descriptors_.data(), blocks_.data(), done_.data(), started_.data()},
+      kCapacity};
+  std::array<Ring*, 2> rings_{&ring_, &ring_};
+  Watchdog watchdog_{rings_, 100ms};
+};
+
+TEST_F(WatchdogTest, NamesATaskThatDoesNotEnd) {
+  const auto first = ring_.open_batch(1);
+  const auto second = ring_.open_batch(1);
+  watchdog_.add(0, *first, 1, *first, "fine");
+  watchdog_.add(0, *second, 1, *second, "bad");
+  EXPECT_EQ(look(), std::nullopt) << "nothing has begun";
+  begin(*second);
+  EXPECT_EQ(watchdog_.suspects(), "bad");
+  EXPECT_EQ(look(), "bad");
+}
+
+TEST_F(WatchdogTest, ForgetsWhatIsDone) {
+  const auto batch = ring_.open_batch(1);
+  watchdog_.add(1, *batch, 1, *batch, "fine");
+  begin(*batch);
+  EXPECT_FALSE(watchdog_.is_empty());
+  ring_.mark_done(*batch);
+  EXPECT_EQ(look(), std::nullopt);
+  EXPECT_TRUE(watchdog_.is_empty());
+  EXPECT_EQ(watchdog_.suspects(), "");
+}
+
+// Each task is shorter than the limit, all together are not.
+TEST_F(WatchdogTest, ALongBatchIsNotStuckWhileItsTasksBegin) {
+  const auto batch = ring_.open_batch(12);
+  watchdog_.add(0, *batch, 6, *batch, "one");
+  watchdog_.add(0, *batch + 6, 6, *batch, "two");
+  for (std::uint64_t task = 0; task < 12; ++task) {
+    begin(*batch + task);
+    EXPECT_EQ(watchdog_.find_stuck(), std::nullopt) << task;
+    std::this_thread::sleep_for(15ms);
+  }
+  EXPECT_EQ(look(), "one or two");
+}
+
+TEST(WatchdogThread, LooksUntilThereIsNothingLeftAndAgainWhenCalled) {
+  std::atomic<int> looks{0};
+  std::atomic<int> left{3};
+  WatchdogThread thread(10ms, [&] {
+    ++looks;
+    return left > 0 && --left > 0;
+  });
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (looks < 3 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(30ms);
+  EXPECT_EQ(looks, 3) << "it sleeps";
+  left = 2;
+  thread.notify();
+  while (looks < 5 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(looks, 5);
+}
+
+TEST(ControlThread, ThrowsWhatItsSetupThrows) {
+  EXPECT_THROW(
+      ControlThread([] { throw Error("no"); }, [] { return std::nullopt; }),
+      Error);
+}
+
+TEST(ControlThread, IsLeftBehindInACallThatDoesNotReturn) {
+  // It outlives the thread, as the class asks for.
+  static std::promise<void> gate;
+  static const std::shared_future<void> is_open = gate.get_future().share();
+  static std::promise<void> over;
+  auto* thread = new ControlThread([] {}, [] { return std::nullopt; });
+  Health health;
+  std::jthread killer([&] {
+    std::this_thread::sleep_for(20ms);
+    health.die("bad", "bad: it does not end");
+  });
+  EXPECT_THROW(thread->run(
+                   [] {
+                     is_open.wait();
+                     over.set_value();
+                   },
+                   [&] { health.check(); }),
+               TaskError);
+  EXPECT_FALSE(thread->stop(20ms));
+  EXPECT_THROW(thread->run([] {}, [] {}), QueueClosed);
+  EXPECT_TRUE(thread->stop(20ms)) << "once is enough";
+  gate.set_value();
+  over.get_future().wait();
+  std::this_thread::sleep_for(20ms);
+}
+
+TEST(ControlThread, EndsWithinItsGraceOtherwise) {
+  ControlThread thread([] {}, [] { return std::nullopt; });
+  int runs = 0;
+  thread.run([&] { ++runs; }, [] {});
+  EXPECT_THROW(thread.run([] { throw Error("no"); }, [] {}), Error);
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(thread.stop(10s));
+}
+
+TEST(FlushFailures, TellsTheBatchAlwaysAndTheOthersOnce) {
+  FlushFailures failures;
+  EXPECT_NO_THROW(failures.check(7));
+  EXPECT_NO_THROW(failures.check_all());
+  for (const std::uint64_t begin : {7, 9})
+    failures.add(begin, std::make_exception_ptr(CudaError(901, "f", "spoilt")));
+  EXPECT_NO_THROW(failures.check(8));
+  EXPECT_THROW(failures.check(7), CudaError);
+  EXPECT_THROW(failures.check(7), CudaError);
+  EXPECT_THROW(failures.check_all(), CudaError) << "9";
+  EXPECT_NO_THROW(failures.check_all());
+}
+
+}  // namespace
+}  // namespace gpuos::cu
