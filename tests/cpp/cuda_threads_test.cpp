@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -106,10 +107,12 @@ TEST(ControlThread, ThrowsWhatItsSetupThrows) {
 }
 
 TEST(ControlThread, IsLeftBehindInACallThatDoesNotReturn) {
+  struct Call {
+    std::promise<void> may_return;
+    std::promise<void> is_over;
+  };
+  auto call = std::make_shared<Call>();
   // It outlives the thread, as the class asks for.
-  static std::promise<void> gate;
-  static const std::shared_future<void> is_open = gate.get_future().share();
-  static std::promise<void> over;
   auto* thread = new ControlThread([] {}, [] { return std::nullopt; });
   Health health;
   std::jthread killer([&] {
@@ -117,18 +120,17 @@ TEST(ControlThread, IsLeftBehindInACallThatDoesNotReturn) {
     health.die("bad", "bad: it does not end");
   });
   EXPECT_THROW(thread->run(
-                   [] {
-                     is_open.wait();
-                     over.set_value();
+                   [call] {
+                     call->may_return.get_future().wait();
+                     call->is_over.set_value();
                    },
                    [&] { health.check(); }),
                TaskError);
   EXPECT_FALSE(thread->stop(20ms));
   EXPECT_THROW(thread->run([] {}, [] {}), QueueClosed);
   EXPECT_TRUE(thread->stop(20ms)) << "once is enough";
-  gate.set_value();
-  over.get_future().wait();
-  std::this_thread::sleep_for(20ms);
+  call->may_return.set_value();
+  call->is_over.get_future().wait();
 }
 
 TEST(ControlThread, EndsWithinItsGraceOtherwise) {
