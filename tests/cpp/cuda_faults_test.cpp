@@ -156,9 +156,15 @@ class CudaFaults : public CudaResidencyTest {
     options.watchdog = watchdog;
     start(options);
     const Operator op = runtime().define(bad(body));
-    DeviceArray<std::int32_t> x(runtime(), 64);
+    DeviceArray<std::int32_t> x(runtime(), 64), y(runtime(), 64);
     const Ticket stuck = runtime().submit(op, {}, x.view());
     runtime().flush();
+    // Does a launch wait too while the driver waits with a module?
+    std::jthread third([&] {
+      std::this_thread::sleep_for(100ms);
+      expect_dead("another task",
+                  [&] { runtime().wait(copy(x.view(), y.view()), kDeadline); });
+    });
     std::jthread other([&] {
       std::this_thread::sleep_for(50ms);
       try {
@@ -168,7 +174,12 @@ class CudaFaults : public CudaResidencyTest {
       }
     });
     expect_dead("wait", [&] { runtime().wait(stuck, kDeadline); });
+    third.join();
     other.join();
+    expect_dead("close", [&] { runtime().close(); });
+    const auto end = Clock::now();
+    runtime_.reset();
+    expect(seconds_since(end) < kMost, "the destructor took too long");
     std::exit(0);
   }
 
