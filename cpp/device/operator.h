@@ -19,11 +19,14 @@ struct Task {
 
   template <typename T>
   GPUOS_DEVICE T scalar(u32 index) const {
+    static_assert(sizeof(T) <= sizeof(u64), "a scalar is one argument");
+    // By way of a whole word, or the device would load it byte by byte.
+    const u64 bits = args[index];
     T value;
 #if defined(__CUDACC__)  // NVRTC has no __builtin_memcpy
-    memcpy(&value, &args[index], sizeof(T));
+    memcpy(&value, &bits, sizeof(T));
 #else
-    __builtin_memcpy(&value, &args[index], sizeof(T));
+    __builtin_memcpy(&value, &bits, sizeof(T));
 #endif
     return value;
   }
