@@ -130,7 +130,9 @@ Place Submitter::acquire_next(const Call& call, std::uint32_t tasks,
   const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
   const auto wait_for = [&](BatchRef batch) {
     backend_.ensure_running(batch);
-    if (!wait(batch, deadline)) time_out(call);
+    // `group` is where this submission's first batch began.
+    if (!wait(batch, deadline))
+      time_out(call, rings_[plan.route.ring]->head() - group);
     hazards_.prune(rings_);
   };
   while (!hazards_.has_room(call.access_count)) wait_for(hazards_.oldest());
@@ -225,13 +227,17 @@ void Submitter::wait_unlocked(std::unique_lock<std::mutex>& lock,
                               Deadline deadline) {
   backend_.ensure_running(batch);
   lock.unlock();
-  if (!wait(batch, deadline)) time_out(call);
+  if (!wait(batch, deadline)) time_out(call, 0);
 }
 
-void Submitter::time_out(const Call& call) const {
-  throw Timeout(concat(call.op->name, ": expected room in a queue of ",
-                       rings_[0]->capacity(), " tasks within ",
-                       timeout_.count(), " ms, there was none"));
+void Submitter::time_out(const Call& call, std::uint64_t queued) const {
+  std::string message = concat(call.op->name, ": expected room in a queue of ",
+                               rings_[0]->capacity(), " tasks within ",
+                               timeout_.count(), " ms, there was none");
+  if (queued != 0)
+    message += concat("; the first ", queued,
+                      " tasks of this call are queued and will run");
+  throw Timeout(message);
 }
 
 bool Submitter::wait(const BatchRef& batch, Deadline deadline) {

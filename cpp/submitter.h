@@ -66,7 +66,8 @@ class Submitter {
   bool join(const Order& order, Plan& plan);
   void wait_unlocked(std::unique_lock<std::mutex>& lock, const Call& call,
                      const BatchRef& batch, Deadline deadline);
-  [[noreturn]] void time_out(const Call& call) const;
+  /// `queued`: tasks of the same submission that went before.
+  [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
   BatchRef oldest_of(std::uint32_t ring) const;
 
   Backend& backend_;
