@@ -112,8 +112,8 @@ TEST(ControlThread, IsLeftBehindInACallThatDoesNotReturn) {
     std::promise<void> is_over;
   };
   auto call = std::make_shared<Call>();
-  // It outlives the thread, as the class asks for.
-  auto* thread = new ControlThread([] {}, [] { return std::nullopt; });
+  // It outlives the thread, as the class asks for; static, so it is no leak.
+  static auto* thread = new ControlThread([] {}, [] { return std::nullopt; });
   Health health;
   std::jthread killer([&] {
     std::this_thread::sleep_for(20ms);
