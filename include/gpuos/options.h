@@ -21,8 +21,8 @@ enum class WorkerImage : std::uint8_t {
   Nvrtc      // compiled now from the embedded sources
 };
 
-/// How a Runtime is set up. Every default was chosen by a measurement that
-/// docs/measurements.md shows.
+/// How a Runtime is set up. docs/design.md gives the reason of each default,
+/// docs/measurements.md what was measured of them.
 struct RuntimeOptions {
   /// "auto" (cuda if it works, else host), "cuda" or "host".
   std::string backend = "auto";
