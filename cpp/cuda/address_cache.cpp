@@ -3,6 +3,7 @@
 namespace gpuos::cu {
 
 bool AddressCache::ask(std::uint64_t address) const {
+  const auto pass = gate_.pass();
   const ContextScope scope(context_);
   CUmemorytype type = CU_MEMORYTYPE_HOST;
   std::uint32_t is_managed = 0;

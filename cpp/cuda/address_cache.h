@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/context.h"
+#include "cuda/driver_gate.h"
 
 namespace gpuos::cu {
 
@@ -14,7 +15,8 @@ namespace gpuos::cu {
 /// Threads: the submit lock.
 class AddressCache {
  public:
-  explicit AddressCache(const Context& context) : context_(context) {}
+  AddressCache(const Context& context, DriverGate& gate)
+      : context_(context), gate_(gate) {}
 
   bool is_device_memory(std::uint64_t address) {
     const std::uint64_t page = address >> kPageBits;
@@ -33,6 +35,7 @@ class AddressCache {
   bool ask(std::uint64_t address) const;
 
   const Context& context_;
+  DriverGate& gate_;
   std::array<std::uint64_t, kEntries> pages_{};
 };
 

@@ -8,8 +8,10 @@ namespace gpuos::cu {
 void* CudaBackend::allocate(std::size_t bytes) {
   const ContextScope scope(context_);
   CUstream stream = device_->memory_stream.get();
+  auto pass = gate_.pass();
   CUdeviceptr data = 0;
   const CUresult status = driver().cuMemAllocAsync(&data, bytes, stream);
+  pass.unlock();
   if (status == CUDA_ERROR_OUT_OF_MEMORY) {
     std::size_t free = 0;
     std::size_t total = 0;
@@ -39,16 +41,20 @@ void CudaBackend::copy_to_device(void* to, const void* from,
                                  std::size_t bytes) {
   const ContextScope scope(context_);
   CUstream stream = device_->memory_stream.get();
+  auto pass = gate_.pass();
   GPUOS_CUDA_CHECK(driver().cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(to),
                                               from, bytes, stream));
+  pass.unlock();
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
 }
 
 void CudaBackend::copy_to_host(void* to, const void* from, std::size_t bytes) {
   const ContextScope scope(context_);
   CUstream stream = device_->memory_stream.get();
+  auto pass = gate_.pass();
   GPUOS_CUDA_CHECK(driver().cuMemcpyDtoHAsync(
       to, reinterpret_cast<CUdeviceptr>(from), bytes, stream));
+  pass.unlock();
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
 }
 

@@ -36,10 +36,11 @@ abi::Descriptor descriptor_of(const abi::Payload& payload) {
 
 }  // namespace
 
-Bursts::Bursts(const Context& context, const WorkerKernel& kernel,
-               const abi::Queue& queue, Ring& ring,
+Bursts::Bursts(const Context& context, DriverGate& gate,
+               const WorkerKernel& kernel, const abi::Queue& queue, Ring& ring,
                const RuntimeOptions& options, std::uint32_t workers)
     : context_(context),
+      gate_(gate),
       kernel_(kernel),
       ring_(ring),
       workers_(workers),
@@ -76,10 +77,11 @@ void Bursts::launch_if_long() {
 
 void Bursts::launch() {
   if (!is_open()) return;
+  const auto pass = gate_.pass();
   const Flush flush = open_;
   open_.tasks = 0;
   try {
-    const ContextScope scope(context_);
+    const CurrentContext scope(context_);
     launch(flush);
   } catch (const CudaError& error) {
     if (is_sticky(error.code())) throw;
@@ -110,13 +112,13 @@ void Bursts::launch(const Flush& flush) {
       const std::uint32_t tasks = pack(flush, first);
       for (std::uint32_t i = 0; i < tasks; ++i)
         captured_[launch_.descriptors[i].words[0] & 0xffff].store(true);
-      launch_inline(flush, tasks, false);
+      launch_inline(flush, tasks);
       first += tasks;
     }
     ring_.mark_done(flush.begin);
   } else if (flush.tasks <= abi::kLaunchDescriptors &&
              pack(flush, 0) == flush.tasks) {
-    launch_inline(flush, flush.tasks, true);
+    launch_inline(flush, flush.tasks);
   } else {
     launch_from_ring(flush);
   }
@@ -143,28 +145,33 @@ std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first) {
   return tasks;
 }
 
-void Bursts::launch_inline(const Flush& flush, std::uint32_t tasks,
-                           bool signal) {
+void Bursts::launch_inline(const Flush& flush, std::uint32_t tasks) {
   launch_.mode = abi::kInlineBurst;
   launch_.inline_count = tasks;
-  launch_.begin = flush.begin;
-  launch_.signal = signal ? 1 : 0;
-  kernel_.launch(launch_, std::min(tasks, workers_), threads_, flush.stream);
-  count_.fetch_add(1, std::memory_order_relaxed);
+  launch_workers(flush, tasks);
 }
 
 void Bursts::launch_from_ring(const Flush& flush) {
   launch_.mode = abi::kRingBurst;
-  launch_.begin = flush.begin;
   launch_.end = flush.begin + flush.tasks;
-  launch_.signal = 1;
-  kernel_.launch(launch_, std::min(flush.tasks, workers_), threads_,
-                 flush.stream);
+  launch_workers(flush, flush.tasks);
+}
+
+void Bursts::launch_workers(const Flush& flush, std::uint32_t tasks) {
+  launch_.begin = flush.begin;
+  launch_.signal = flush.captures ? 0 : 1;
+  // The legacy stream waits for other streams, and a graph has edges of its
+  // own.
+  const bool overlaps = !flush.captures && flush.stream != nullptr &&
+                        flush.stream != CU_STREAM_LEGACY;
+  kernel_.launch(launch_, std::min(tasks, workers_), threads_, flush.stream,
+                 overlaps);
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Bursts::put_in_order(CUstream earlier, CUstream later) {
-  const ContextScope scope(context_);
+  const auto pass = gate_.pass();
+  const CurrentContext scope(context_);
   GPUOS_CUDA_CHECK(driver().cuEventRecord(event_.get(), earlier));
   GPUOS_CUDA_CHECK(driver().cuStreamWaitEvent(later, event_.get(), 0));
 }

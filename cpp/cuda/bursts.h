@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "backend.h"
+#include "cuda/driver_gate.h"
 #include "cuda/flush_failures.h"
 #include "cuda/owned.h"
 #include "cuda/worker_kernel.h"
@@ -19,7 +20,7 @@ namespace gpuos::cu {
 /// Threads: the submit lock, except count(), is_captured() and failures().
 class Bursts {
  public:
-  Bursts(const Context& context, const WorkerKernel& kernel,
+  Bursts(const Context& context, DriverGate& gate, const WorkerKernel& kernel,
          const abi::Queue& queue, Ring& ring, const RuntimeOptions& options,
          std::uint32_t workers);
 
@@ -32,7 +33,8 @@ class Bursts {
   /// Launches the open flush when it is long enough to pay for a launch.
   void launch_if_long();
   /// Launches the open flush, if there is one. What cannot be launched is done
-  /// and noted in failures(). Throws: CudaError if the context is lost.
+  /// and noted in failures().
+  /// Throws: CudaError if the context is lost, TaskError if the runtime dies.
   void launch();
   FlushFailures& failures() noexcept { return failures_; }
 
@@ -76,9 +78,11 @@ class Bursts {
   /// Copies tasks [first, ...) to the launch's parameters, as many as fit, and
   /// returns how many they were.
   std::uint32_t pack(const Flush& flush, std::uint32_t first);
-  void launch_inline(const Flush& flush, std::uint32_t tasks, bool signal);
+  void launch_inline(const Flush& flush, std::uint32_t tasks);
+  void launch_workers(const Flush& flush, std::uint32_t tasks);
 
   const Context& context_;
+  DriverGate& gate_;
   const WorkerKernel& kernel_;
   Ring& ring_;
   std::uint32_t workers_;

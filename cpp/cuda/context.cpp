@@ -64,15 +64,25 @@ std::uint32_t Context::multiprocessors() const {
       attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
 }
 
-ContextScope::ContextScope(const Context& context) {
+CurrentContext::CurrentContext(const Context& context) {
+  CUcontext current = nullptr;
+  GPUOS_CUDA_CHECK(driver().cuCtxGetCurrent(&current));
+  if (current == context.get()) return;
   GPUOS_CUDA_CHECK(driver().cuCtxPushCurrent(context.get()));
+  is_pushed_ = true;
+}
+
+CurrentContext::~CurrentContext() {
+  CUcontext popped = nullptr;
+  if (is_pushed_) driver().cuCtxPopCurrent(&popped);
+}
+
+ContextScope::ContextScope(const Context& context) : current_(context) {
   driver().cuThreadExchangeStreamCaptureMode(&mode_);
 }
 
 ContextScope::~ContextScope() {
   driver().cuThreadExchangeStreamCaptureMode(&mode_);
-  CUcontext popped = nullptr;
-  driver().cuCtxPopCurrent(&popped);
 }
 
 }  // namespace gpuos::cu

@@ -32,8 +32,20 @@ class Context {
   CUcontext context_ = nullptr;
 };
 
-/// Makes a context current for this thread while it lives. What is called then
-/// does not spoil a graph that anybody captures.
+/// Makes a context current for this thread while it lives.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const Context& context);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  bool is_pushed_ = false;
+};
+
+/// The same; and what is called then does not spoil a graph that anybody
+/// captures. A launch into another stream never does.
 class ContextScope {
  public:
   explicit ContextScope(const Context& context);
@@ -42,6 +54,7 @@ class ContextScope {
   ContextScope& operator=(const ContextScope&) = delete;
 
  private:
+  CurrentContext current_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 

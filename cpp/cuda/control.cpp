@@ -41,7 +41,9 @@ std::optional<microseconds> CudaBackend::tick() {
     return std::nullopt;
   }
   const std::unique_lock lock(submit_mutex_, std::try_to_lock);
-  if (!lock || is_resident_.load() || device_->bursts.is_open())
+  // Still wanted: who held the lock kept has_resident_work() from looking.
+  const bool is_wanted = is_wanted_.load() || stays_.load();
+  if (!lock || is_wanted || is_resident_.load() || device_->bursts.is_open())
     return kActiveTick;
   for (Ring* ring : rings_) ring->advance();
   if (Clock::now() < awake_until_) return kActiveTick;
@@ -51,7 +53,7 @@ std::optional<microseconds> CudaBackend::tick() {
 
 void CudaBackend::fail(const std::exception& error) noexcept {
   try {
-    health_.die(watchdog_.suspects(), error.what());
+    die_of(error);
   } catch (...) {
     health_.die({}, {});
   }
@@ -76,7 +78,7 @@ void CudaBackend::look_after_residency() {
     is_resident_.store(false);
     awake_until_ = Clock::now() + kAwakeAfter;
   }
-  if (device_->modules.has_dropped()) device_->modules.unload_dropped();
+  if (device_->modules.has_dropped()) unload_dropped();
   if (has_resident_work()) launch_residency();
 }
 
@@ -162,6 +164,7 @@ void CudaBackend::inject(const jit::Image& image,
   park();
   std::exception_ptr failure;
   try {
+    const auto pass = gate_.pass();
     device_->modules.load(image, slots);
   } catch (...) {
     failure = std::current_exception();
@@ -173,6 +176,11 @@ void CudaBackend::inject(const jit::Image& image,
   }
   device_->modules.wait();
   if (failure) std::rethrow_exception(failure);
+}
+
+void CudaBackend::unload_dropped() {
+  const auto pass = gate_.pass();
+  device_->modules.unload_dropped();
 }
 
 }  // namespace gpuos::cu

@@ -47,7 +47,8 @@ std::uint32_t worker_count(const WorkerKernel& kernel,
 
 }  // namespace
 
-DeviceSide::DeviceSide(const Context& context, const RuntimeOptions& options)
+DeviceSide::DeviceSide(const Context& context, DriverGate& gate,
+                       const RuntimeOptions& options)
     : kernel(context, options.worker_image),
       workers(worker_count(kernel, options)),
       resident_storage(options.queue_capacity),
@@ -55,8 +56,8 @@ DeviceSide::DeviceSide(const Context& context, const RuntimeOptions& options)
       resident_ring(resident_storage.host(), options.queue_capacity),
       burst_ring(burst_storage.host(), options.queue_capacity),
       residency(kernel, resident_storage.device(), options, workers),
-      bursts(context, kernel, burst_storage.device(), burst_ring, options,
-             workers),
+      bursts(context, gate, kernel, burst_storage.device(), burst_ring,
+             options, workers),
       modules(kernel),
       memory_stream(make_stream()),
       probe_stream(make_stream()) {}
@@ -77,12 +78,13 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
     : options_(options),
       submit_mutex_(submit_mutex),
       context_(options.device),
+      gate_(health_),
       device_([&] {
         const ContextScope scope(context_);
-        return std::make_unique<DeviceSide>(context_, options);
+        return std::make_unique<DeviceSide>(context_, gate_, options);
       }()),
       rings_{&device_->resident_ring, &device_->burst_ring},
-      addresses_(context_),
+      addresses_(context_, gate_),
       policy_(options.linger),
       watchdog_(rings_, options.watchdog) {
   const ContextScope scope(context_);
@@ -147,13 +149,17 @@ auto CudaBackend::guarded(F f) -> decltype(f()) {
     return f();
   } catch (const CudaError& error) {
     if (!is_sticky(error.code())) throw;
-    const std::string names = watchdog_.suspects();
-    health_.die(names, names.empty() ? error.what()
-                                     : concat(names, ": ", error.what()));
+    die_of(error);
     // The operator is what the caller must know, as from then on.
-    if (!names.empty()) health_.check();
+    if (health_.names_operator()) health_.check();
     throw;
   }
+}
+
+void CudaBackend::die_of(const std::exception& error) {
+  const std::string names = watchdog_.suspects();
+  health_.die(
+      names, names.empty() ? error.what() : concat(names, ": ", error.what()));
 }
 
 Route CudaBackend::route(const gpuos::Stream& stream) {
@@ -330,7 +336,7 @@ void CudaBackend::stop() {
       control_->run(
           [this] {
             park();
-            device_->modules.unload_dropped();
+            unload_dropped();
           },
           [this] { health_.check(); });
     } catch (...) {

@@ -12,6 +12,7 @@
 #include "cuda/bursts.h"
 #include "cuda/context.h"
 #include "cuda/control_thread.h"
+#include "cuda/driver_gate.h"
 #include "cuda/operator_modules.h"
 #include "cuda/resident_workers.h"
 #include "cuda/ring_memory.h"
@@ -27,7 +28,8 @@ inline constexpr std::uint32_t kBurstRing = 1;
 
 /// Everything that lives on the device.
 struct DeviceSide {
-  DeviceSide(const Context& context, const RuntimeOptions& options);
+  DeviceSide(const Context& context, DriverGate& gate,
+             const RuntimeOptions& options);
   /// The device may still use all of it: never free it.
   void abandon() noexcept;
 
@@ -101,6 +103,8 @@ class CudaBackend final : public Backend {
   /// A launch that finds the context lost: the backend is dead.
   template <typename F>
   auto guarded(F f) -> decltype(f());
+  /// Any thread.
+  void die_of(const std::exception& error);
 
   // The watchdog's thread.
   bool look_for_stuck();
@@ -115,16 +119,18 @@ class CudaBackend final : public Backend {
   void launch_residency();
   void park();
   void inject(const jit::Image& image, std::span<const std::uint32_t> slots);
+  void unload_dropped();
 
   const RuntimeOptions options_;
   std::mutex& submit_mutex_;
   Context context_;
+  Health health_;
+  DriverGate gate_;
   std::unique_ptr<DeviceSide> device_;
   std::array<Ring*, 2> rings_;
   AddressCache addresses_;
   StayPolicy policy_;
   Watchdog watchdog_;
-  Health health_;
 
   std::atomic<bool> is_resident_{false};  // written by the control thread
   std::atomic<bool> stays_{false};        // auto: the policy wants workers

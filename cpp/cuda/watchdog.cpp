@@ -25,6 +25,11 @@ void Health::die(std::string operator_name, std::string message) {
   is_dead_.store(true);
 }
 
+bool Health::names_operator() const {
+  const std::lock_guard lock(mutex_);
+  return !operator_name_.empty();
+}
+
 void Health::check() const {
   if (!is_dead()) return;
   const std::lock_guard lock(mutex_);

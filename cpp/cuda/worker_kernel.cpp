@@ -45,6 +45,9 @@ WorkerKernel::WorkerKernel(const Context& context, WorkerImage wanted)
   GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(pointers.data(), builtins, bytes));
   GPUOS_CUDA_CHECK(driver().cuMemcpyHtoD(entry(0), pointers.data(), bytes));
 
+  can_overlap_ = driver().cuLaunchKernelEx != nullptr &&
+                 read_word("gpuos_worker_awaits") != 0;
+
   std::size_t stack = 0;
   GPUOS_CUDA_CHECK(driver().cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE));
   budget_.registers = static_cast<std::uint32_t>(
@@ -70,6 +73,16 @@ void WorkerKernel::load(const Context& context, WorkerImage wanted) {
       concat("cuda: no worker image for ", context.name(), ": ", tried));
 }
 
+std::uint32_t WorkerKernel::read_word(const char* name) const {
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+  std::uint32_t word = 0;
+  GPUOS_CUDA_CHECK(
+      driver().cuModuleGetGlobal(&address, &bytes, module_, name));
+  GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(&word, address, sizeof(word)));
+  return word;
+}
+
 WorkerKernel::~WorkerKernel() {
   if (module_ != nullptr) driver().cuModuleUnload(module_);
 }
@@ -82,9 +95,29 @@ std::uint32_t WorkerKernel::max_workers(std::uint32_t threads) const {
 }
 
 void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
-                          std::uint32_t threads, CUstream stream) const {
+                          std::uint32_t threads, CUstream stream,
+                          bool overlaps) const {
   // The driver copies the parameters before it returns.
   void* parameters[] = {const_cast<abi::Launch*>(&launch)};
+  if (overlaps && can_overlap_) {
+    // Pairs with begin_burst() in worker.cu.
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    const CUlaunchConfig config{.gridDimX = workers,
+                                .gridDimY = 1,
+                                .gridDimZ = 1,
+                                .blockDimX = threads,
+                                .blockDimY = 1,
+                                .blockDimZ = 1,
+                                .sharedMemBytes = 0,
+                                .hStream = stream,
+                                .attrs = &attribute,
+                                .numAttrs = 1};
+    GPUOS_CUDA_CHECK(
+        driver().cuLaunchKernelEx(&config, function_, parameters, nullptr));
+    return;
+  }
   GPUOS_CUDA_CHECK(driver().cuLaunchKernel(function_, workers, 1, 1, threads, 1,
                                            1, 0, stream, parameters, nullptr));
 }

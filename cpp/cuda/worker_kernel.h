@@ -33,19 +33,25 @@ class WorkerKernel {
     return table_.address() + slot * sizeof(OpFn);
   }
 
+  /// `overlaps`: a burst that may be put on the device while the launch before
+  /// it in `stream` still runs; its tasks come after it all the same.
   /// Throws: CudaError.
   void launch(const abi::Launch& launch, std::uint32_t workers,
-              std::uint32_t threads, CUstream stream) const;
+              std::uint32_t threads, CUstream stream,
+              bool overlaps = false) const;
   void abandon() noexcept;
 
  private:
   void load(const Context& context, WorkerImage wanted);
+  /// What the image says of itself.
+  std::uint32_t read_word(const char* name) const;
 
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
   std::string image_kind_;
   jit::Budget budget_;
   std::uint32_t multiprocessors_;
+  bool can_overlap_ = false;
   DeviceBuffer table_;
 };
 

@@ -66,10 +66,17 @@ __device__ void run_task(const Work& work) {
   work.operator_fn(task, Lane::of(payload.flags >> abi::kTileShift, tiles));
 }
 
-// Thread 0, after a barrier that follows the last task: tell the host and
-// workers that wait. `finished` of the batch's `size` tasks were ours.
-__device__ void finish_tasks(const Queue& queue, u64 begin, u32 finished,
-                             u32 size) {
+// Thread 0: the watchdog looks at this for tasks of whole operators.
+__device__ void mark_started(const Queue& queue, const Work& work,
+                             u64 position) {
+  if (!(work.payload.flags & abi::kTraced)) return;
+  store_relaxed_sys(queue.started + place_of(queue, position),
+                    abi::lap_tag(position, queue.capacity_bits));
+}
+
+// Thread 0, after a barrier that follows the task: tell the host and workers
+// that wait when the last of the batch's `size` tasks is done.
+__device__ void finish_task(const Queue& queue, u64 begin, u32 size) {
   const u32 place = place_of(queue, begin);
   // Releases what the block wrote; pairs with the same fence of the worker that
   // finds itself last, and with the acquire loads in Ring::is_done() and in
@@ -77,8 +84,8 @@ __device__ void finish_tasks(const Queue& queue, u64 begin, u32 finished,
   // through the L2, so the device's scope is enough; a fence of the system
   // would wait 1.3 us for the bus.
   fence_gpu();
-  if (finished < size) {
-    if (atomicAdd(queue.counts + place, finished) + finished != size) return;
+  if (size > 1) {
+    if (atomicAdd(queue.counts + place, 1) + 1 != size) return;
     // Nobody counts here again before the host has seen `done`.
     queue.counts[place] = 0;
     fence_gpu();
@@ -89,7 +96,7 @@ __device__ void finish_tasks(const Queue& queue, u64 begin, u32 finished,
   store_relaxed_sys(queue.done + place, tag);
 }
 
-// Pairs with the store in finish_tasks().
+// Pairs with the store in finish_task().
 __device__ bool is_finished(const Queue& queue, u64 begin) {
   const u32 flag = load_acquire(queue.flags + place_of(queue, begin));
   return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity_bits)) >= 0;
@@ -236,9 +243,7 @@ __device__ void stay(const Launch& launch, Work& work) {
       if (stays) {
         const u32 place = place_of(launch.queue, position);
         load_arg_block(work, launch.queue.arg_blocks + place);
-        if (threadIdx.x == 0 && (work.payload.flags & abi::kTraced))
-          store_relaxed_sys(launch.queue.started + place,
-                            abi::lap_tag(position, launch.queue.capacity_bits));
+        if (threadIdx.x == 0) mark_started(launch.queue, work, position);
       }
       if (threadIdx.x == 0) work.leave = !stays;
     }
@@ -250,7 +255,7 @@ __device__ void stay(const Launch& launch, Work& work) {
     run_task(work);
     __syncthreads();
     if (threadIdx.x == 0)
-      finish_tasks(launch.queue, position - batch_offset, 1, batch_size);
+      finish_task(launch.queue, position - batch_offset, batch_size);
     if (is_first_warp) position = __shfl_sync(kAllLanes, next, 0);
   }
   if (threadIdx.x != 0) return;
@@ -276,47 +281,61 @@ __device__ Chunk load_burst_chunk(const Launch& launch, u64 position) {
   return chunk;
 }
 
-__device__ void finish_burst(const Launch& launch, u32 finished, u32 size) {
-  __syncthreads();
-  if (threadIdx.x == 0 && launch.signal != 0)
-    finish_tasks(launch.queue, launch.begin, finished, size);
+// A burst may be launched while the one before it in its stream still runs: it
+// then reads its first descriptors and waits here. Everything else comes after.
+__device__ void begin_burst() {
+  await_previous_launch();
+  let_next_launch_begin();
+}
+
+// Thread 0, after a barrier that follows the worker's last task. Which worker
+// is last is counted in workers: the batch is the whole launch.
+__device__ void finish_burst(const Launch& launch) {
+  if (launch.signal == 0) return;
+  const Queue& queue = launch.queue;
+  const u32 place = place_of(queue, launch.begin);
+  fence_gpu();  // as in finish_task()
+  if (gridDim.x > 1) {
+    // The last one also sets the count back to 0.
+    if (atomicInc(queue.counts + place, gridDim.x - 1) != gridDim.x - 1) return;
+    fence_gpu();
+  }
+  store_relaxed_sys(queue.done + place,
+                    abi::lap_tag(launch.begin, queue.capacity_bits));
 }
 
 __device__ void run_ring_burst(const Launch& launch, Work& work) {
   const bool is_first_warp = threadIdx.x < 32;
+  const u64 first = launch.begin + blockIdx.x;
   Chunk chunk{};
-  u64 position = launch.begin + blockIdx.x;
-  if (is_first_warp) chunk = load_burst_chunk(launch, position);
-  u32 finished = 0;
-  for (; position < launch.end; position += gridDim.x, ++finished) {
+  if (is_first_warp) chunk = load_burst_chunk(launch, first);
+  for (u64 position = first; position < launch.end; position += gridDim.x) {
     if (is_first_warp) {
       if (threadIdx.x < 4) store_chunk(work, threadIdx.x, chunk);
       if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
       __syncwarp();
-      const u32 place = place_of(launch.queue, position);
-      load_arg_block(work, launch.queue.arg_blocks + place);
-      if (threadIdx.x == 0 && (work.payload.flags & abi::kTraced))
-        store_relaxed_sys(launch.queue.started + place,
-                          abi::lap_tag(position, launch.queue.capacity_bits));
+      load_arg_block(
+          work, launch.queue.arg_blocks + place_of(launch.queue, position));
       // Arrives while the task runs.
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
+    if (position == first) begin_burst();
+    if (threadIdx.x == 0) mark_started(launch.queue, work, position);
     __syncthreads();
     run_task(work);
     __syncthreads();
   }
-  finish_burst(launch, finished, static_cast<u32>(launch.end - launch.begin));
+  if (threadIdx.x == 0) finish_burst(launch);
 }
 
 __device__ void run_inline_burst(const Launch& launch, Work& work) {
-  u32 finished = 0;
-  for (u32 i = blockIdx.x; i < launch.inline_count;
-       i += gridDim.x, ++finished) {
+  for (u32 i = blockIdx.x; i < launch.inline_count; i += gridDim.x) {
     if (threadIdx.x < 4) {
       const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
       store_chunk(work, threadIdx.x, Chunk{{words[0], words[1], words[2], 0}});
       if (threadIdx.x == 0) load_operator(launch, work, words[0]);
     }
+    if (i == blockIdx.x) begin_burst();
     __syncthreads();
     if (work.payload.flags & abi::kArgsInBlock) {
       // They follow the tasks, two places each; args[1] says where.
@@ -326,16 +345,12 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
         work.args[threadIdx.x] = args[threadIdx.x];
       __syncthreads();
     }
-    if (threadIdx.x == 0 && launch.signal != 0 &&
-        (work.payload.flags & abi::kTraced)) {
-      const u64 position = launch.begin + i;
-      store_relaxed_sys(launch.queue.started + place_of(launch.queue, position),
-                        abi::lap_tag(position, launch.queue.capacity_bits));
-    }
+    if (threadIdx.x == 0 && launch.signal != 0)
+      mark_started(launch.queue, work, launch.begin + i);
     run_task(work);
     __syncthreads();
   }
-  finish_burst(launch, finished, launch.inline_count);
+  if (threadIdx.x == 0) finish_burst(launch);
 }
 
 }  // namespace
@@ -354,6 +369,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     default:
       gpuos::run_inline_burst(launch, work);
   }
+}
+
+extern "C" {
+// Whether begin_burst() waits: only then may a burst overlap the one before.
+__device__ gpuos::u32 gpuos_worker_awaits = gpuos::kAwaitsPreviousLaunch;
 }
 
 // The operators' budget. A link raises the kernel to what the largest function

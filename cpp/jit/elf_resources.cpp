@@ -318,4 +318,15 @@ bool has_symbol(std::string_view cubin, std::string_view symbol) {
   return Cubin(cubin).find_symbol(symbol).has_value();
 }
 
+std::set<std::string> symbol_names(std::string_view cubin) {
+  std::set<std::string> names;
+  const Cubin image(cubin);
+  for (const Symbol& symbol : image.symbols()) {
+    // Sections have symbols of their own names.
+    if (symbol.section == 0 || symbol.name.starts_with('.')) continue;
+    names.emplace(symbol.name);
+  }
+  return names;
+}
+
 }  // namespace gpuos::jit

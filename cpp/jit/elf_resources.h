@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "jit/image.h"
@@ -14,5 +16,9 @@ Resources read_resources(std::string_view cubin, std::string_view function);
 /// Whether the CUBIN defines the function or variable `symbol`.
 /// Throws: CompileError if it is no CUBIN.
 bool has_symbol(std::string_view cubin, std::string_view symbol);
+
+/// Names of the functions and variables that the CUBIN defines.
+/// Throws: CompileError if it is no CUBIN.
+std::set<std::string> symbol_names(std::string_view cubin);
 
 }  // namespace gpuos::jit

@@ -5,6 +5,7 @@
 
 #include "concat.h"
 #include "expression/expression.h"
+#include "expression_support.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"
 #include "jit/nvrtc_api.h"
@@ -75,6 +76,8 @@ TEST(ExpressionPtx, ThrowsLikeTheSource) {
   EXPECT_THROW(ptx("o = 0.5 * a", DType::Int64), InvalidArgument);
 }
 
+const std::vector<Parameter> kParams{{"k", DType::Int32}, {"n", DType::Int64}};
+
 class ExpressionPtxCompiler : public testing::Test {
  protected:
   void SetUp() override {
@@ -85,56 +88,72 @@ class ExpressionPtxCompiler : public testing::Test {
     }
   }
 
-  // Registers and stack of the expression for each of `dtypes`, in one image.
-  static jit::Resources compile(const std::string& text,
-                                std::vector<Parameter> params = {}) {
+  static jit::CompileRequest request_for(const std::string& text,
+                                         std::vector<Parameter> params) {
     jit::CompileRequest request;
     request.file_name = "e.cu";
     request.budget = {.registers = 64, .stack_bytes = 1024};
     const Expression expression = parse(text, std::move(params));
     for (const DType dtype : kAll) {
       const std::string entry = concat("e_", name_of(dtype));
+      std::string ptx;
       try {
-        request.ptx += expression_ptx(expression, dtype, entry);
+        ptx = expression_ptx(expression, dtype, entry);
       } catch (const InvalidArgument&) {
         continue;
       }
+      if (ptx.empty()) continue;
+      request.ptx += ptx;
       request.entries.push_back(entry);
     }
-    // Not the source: were the PTX not used, nothing would be found.
-    const jit::Image image = jit::compile_operators(request);
-    return jit::read_resources(image.binary,
+    return request;  // without source: were the PTX not used, it would fail
+  }
+
+  // Registers and stack of the expression's first dtype.
+  static jit::Resources compile(const std::string& text,
+                                std::vector<Parameter> params = {}) {
+    const jit::CompileRequest request = request_for(text, std::move(params));
+    return jit::read_resources(jit::compile_operators(request).binary,
                                concat("gpuos_op_", request.entries.front()));
+  }
+
+  // Functions of the image that ptxas brought with it.
+  static std::vector<std::string> helpers(const jit::CompileRequest& request) {
+    std::vector<std::string> found;
+    for (const std::string& name :
+         jit::symbol_names(jit::compile_operators(request).binary)) {
+      if (name.starts_with("__cuda")) found.push_back(name);
+    }
+    return found;
   }
 };
 
 TEST_F(ExpressionPtxCompiler, TakesEveryInstruction) {
-  for (const char* text : {"o = a + b",
-                           "o = a - b",
-                           "o = a * b",
-                           "o = -a",
-                           "o = abs(a)",
-                           "o = floor(a)",
-                           "o = ceil(a)",
-                           "o = round(a)",
-                           "o = a < b",
-                           "o = a <= b",
-                           "o = a > b",
-                           "o = a >= b",
-                           "o = a == b",
-                           "o = a != b",
-                           "o = minimum(a, b)",
-                           "o = maximum(a, b)",
-                           "o = clip(a, b, c)",
-                           "o = relu(a)",
-                           "o = square(a)",
-                           "o = sign(a)",
-                           "o = where(a, b, c)",
-                           "o = fma(a, b, c)",
-                           "o = a",
-                           "o = -3",
-                           "o = sqrt(a)"})
+  for (const char* text : kPlainExpressions)
+    EXPECT_NO_THROW(compile(text, kParams)) << text;
+  for (const char* text : {"o = sqrt(a)", "o = a / b"})
     EXPECT_NO_THROW(compile(text)) << text;
+}
+
+// Without a kernel the linker drops what only an operator calls.
+TEST_F(ExpressionPtxCompiler, KeepsWhatPtxasCalls) {
+  for (const char* text : kPlainExpressions) {
+    const jit::CompileRequest request = request_for(text, kParams);
+    jit::CompileRequest rooted = request;
+    rooted.ptx += "// div.\n";  // looks as if it called something
+    EXPECT_EQ(helpers(request), helpers(rooted)) << text;
+    EXPECT_TRUE(jit::has_symbol(jit::compile_operators(rooted).binary,
+                                "gpuos_link_root"));
+  }
+  const jit::CompileRequest divides = request_for("o = a / b", {});
+  EXPECT_EQ(helpers(divides).size(), 2u) << "float32 and float64";
+}
+
+// A kernel in the image makes each load five times as long.
+TEST_F(ExpressionPtxCompiler, LeavesTheKernelOut) {
+  const jit::Image image =
+      jit::compile_operators(request_for("o = 2 * a + b", {}));
+  EXPECT_FALSE(jit::has_symbol(image.binary, "gpuos_link_root"));
 }
 
 TEST_F(ExpressionPtxCompiler, TakesEveryParameter) {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "concat.h"
@@ -74,6 +76,23 @@ TEST_F(OperatorCompiler, KeepsTheFunctionsThatAnOperatorCalls) {
       "  o[0] = half(o[1]) / o[2];\n"
       "}\n"));
   EXPECT_TRUE(has_symbol(image.binary, "_Z4halfx"));
+}
+
+// A kernel in the image would make each load five times as long.
+TEST_F(OperatorCompiler, LeavesTheKernelOutOfAnOperatorThatCallsNothing) {
+  const Image image = compile_operators(
+      request_for("pick",
+                  "static __device__ const int kTable[] = {3, 5, 7, 9};\n"
+                  "__device__ int plus_one(int x) { return x + 1; }\n"
+                  "GPUOS_OPERATOR(pick) {\n"
+                  "  int* o = task.pointer<int>(0);\n"
+                  "  o[0] = plus_one(kTable[o[1] & 3]);\n"
+                  "}\n"));
+  EXPECT_FALSE(has_symbol(image.binary, "gpuos_link_root"));
+  const std::set<std::string> names = symbol_names(image.binary);
+  EXPECT_TRUE(std::ranges::any_of(names, [](const std::string& name) {
+    return name.find("kTable") != std::string::npos;
+  }));
 }
 
 TEST_F(OperatorCompiler, CompilesEveryEmbeddedHeaderUnderBothNames) {

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <mutex>
+
+#include "cuda/watchdog.h"
+
+namespace gpuos::cu {
+
+/// Keeps other threads out of the driver while a module is loaded. The driver
+/// would make them wait for the load, and the load waits for running tasks,
+/// perhaps for one that never ends. At the gate they learn that the runtime
+/// died.
+///
+/// Threads: any.
+class DriverGate {
+ public:
+  explicit DriverGate(const Health& health) : health_(health) {}
+
+  /// Nobody else passes while the result lives. For calls that do not wait for
+  /// the device, and for the load itself.
+  /// Throws: TaskError if the runtime dies before it is our turn.
+  std::unique_lock<std::mutex> pass() {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) wait(lock);
+    return lock;
+  }
+
+ private:
+  void wait(std::unique_lock<std::mutex>& lock);
+
+  const Health& health_;
+  std::mutex mutex_;
+};
+
+}  // namespace gpuos::cu
