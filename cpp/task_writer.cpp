@@ -56,22 +56,38 @@ void TaskWriter::write(Ring& ring, const Place& place, std::uint32_t count,
 void TaskWriter::write_plain(Ring& ring, const Place& place,
                              std::uint32_t count,
                              std::optional<std::uint64_t> after) {
-  // Copies, because the compiler must assume that a store to the ring changes
-  // everything else.
-  const Column out = columns_[0];
-  const Column a = columns_[1];
-  const Column b = columns_[2];
-  const Column c = columns_[3];
-  abi::Payload payload = model_;
-  const std::size_t first = task_;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    payload.args[0] = out.at(first + i);
-    payload.args[1] = a.at(first + i);
-    payload.args[2] = b.at(first + i);
-    payload.args[3] = c.at(first + i);
-    write_task(ring, place, place.first + i, after, payload);
+  // Columns without addresses are written out some tasks at a time, so that
+  // the loop over tasks decides nothing.
+  constexpr std::uint32_t kBlock = 64;
+  std::uint64_t computed[abi::kInlineArgs][kBlock];
+  const std::uint64_t* values[abi::kInlineArgs];
+  const std::uint64_t offset = place.first - place.batch_begin;
+  const std::uint64_t distance = after ? place.first - *after : 0;
+  const u64 flags = model_.flags | (after ? u64{abi::kWaits} : 0);
+  PayloadWords words{
+      model_.op | flags << 16 | u64{model_.count} << 32,
+      {},
+      offset | u64{place.batch_size} << 16 | distance << 32};
+  const u64 step = u64{1} | (after ? u64{1} << 32 : 0);
+  for (std::uint32_t done = 0; done < count;) {
+    const std::uint32_t block = std::min(kBlock, count - done);
+    for (std::uint32_t k = 0; k < abi::kInlineArgs; ++k) {
+      const Column& column = columns_[k];
+      values[k] = computed[k];
+      if (column.addresses != nullptr) {
+        values[k] = column.addresses + task_;
+      } else {
+        for (std::uint32_t i = 0; i < block; ++i)
+          computed[k][i] = column.at(task_ + i);
+      }
+    }
+    for (std::uint32_t i = 0; i < block; ++i, ++done, words.tail += step) {
+      for (std::uint32_t k = 0; k < abi::kInlineArgs; ++k)
+        words.args[k] = values[k][i];
+      ring.write(place.first + done, words);
+    }
+    task_ += block;
   }
-  task_ += count;
 }
 
 void TaskWriter::write_tiles(Ring& ring, const Place& place,

@@ -22,6 +22,13 @@ struct RingMemory {
   std::uint32_t* started = nullptr;
 };
 
+/// An abi::Payload as it lies in memory.
+struct PayloadWords {
+  u64 head;  // op, flags, count
+  u64 args[abi::kInlineArgs];
+  u64 tail;  // batch_offset, batch_size, wait_distance, parts; 16 bits each
+};
+
 /// The producers' side of a queue: which positions are taken, written, done.
 ///
 /// Threads: what changes the ring needs the submit lock; is_done(), head() and
@@ -65,6 +72,7 @@ class Ring {
   /// Puts the descriptor of `position` in place. On the resident ring a worker
   /// may take it at once.
   void write(std::uint64_t position, const abi::Payload& payload) noexcept;
+  void write(std::uint64_t position, const PayloadWords& payload) noexcept;
 
   abi::ArgBlock& arg_block(std::uint64_t position) noexcept {
     return memory_.arg_blocks[place_of(position)];
@@ -99,28 +107,6 @@ class Ring {
   void advance() noexcept;
 
  private:
-  // Whole, so that a reader of 16 bytes sees all of it or nothing.
-  static void write_chunk(std::uint32_t* to, std::uint32_t a, std::uint32_t b,
-                          std::uint32_t c, std::uint32_t tag) noexcept {
-#if defined(__SSE2__)
-    _mm_store_si128(reinterpret_cast<__m128i*>(to),
-                    _mm_set_epi32(static_cast<int>(tag), static_cast<int>(c),
-                                  static_cast<int>(b), static_cast<int>(a)));
-#else
-    write_last_chunk(to, a, b, c, tag);
-#endif
-  }
-  static void write_last_chunk(std::uint32_t* to, std::uint32_t a,
-                               std::uint32_t b, std::uint32_t c,
-                               std::uint32_t tag) noexcept {
-    to[0] = a;
-    to[1] = b;
-    to[2] = c;
-    // A release for readers that load word by word, as the host's workers do;
-    // pairs with their acquire load and with await_task() in worker.cu.
-    std::atomic_ref(to[3]).store(tag, std::memory_order_release);
-  }
-
   RingMemory memory_;
   std::uint32_t capacity_;
   std::uint32_t capacity_bits_;
@@ -131,25 +117,73 @@ class Ring {
 
 inline void Ring::write(std::uint64_t position,
                         const abi::Payload& payload) noexcept {
-  const std::uint32_t tag = tag_of(position);
-  std::uint32_t* to = memory_.descriptors[place_of(position)].words;
-  // Put together in registers: reading back 32-bit words from the payload's
-  // 16-bit fields would wait for the stores to leave the store buffer.
-  const auto pair = [](std::uint32_t low, std::uint32_t high) {
-    return low | high << 16;
+  // Put together in registers: reading back 64-bit words from 16-bit fields
+  // would wait for the stores to leave the store buffer.
+  const auto join = [](u64 a, u64 b, u64 c, u64 d) {
+    return a | b << 16 | c << 32 | d << 48;
   };
+  const u64* args = payload.args;
+  write(position,
+        {join(payload.op, payload.flags, payload.count, 0),
+         {args[0], args[1], args[2], args[3]},
+         join(payload.batch_offset, payload.batch_size, payload.wait_distance,
+              payload.parts)});
+}
+
+inline void Ring::write(std::uint64_t position,
+                        const PayloadWords& payload) noexcept {
+  std::uint32_t* to = memory_.descriptors[place_of(position)].words;
+  const std::uint32_t tag = tag_of(position);
+#if defined(__SSE2__)
+  // Each chunk with one store of 16 bytes, so that a reader of 16 bytes sees
+  // all of it or nothing.
+  const auto word = [](u64 value) {
+    return _mm_cvtsi64_si128(static_cast<long long>(value));
+  };
+  const auto store = [to](int chunk, __m128i value) {
+    _mm_store_si128(reinterpret_cast<__m128i*>(to) + chunk, value);
+  };
+  const __m128i tags = _mm_set1_epi32(static_cast<int>(tag));
+  const __m128i a0 = word(payload.args[0]);  // low0 high0 0 0
+  const __m128i a1 = word(payload.args[1]);
+  const __m128i a2 = word(payload.args[2]);
+  const __m128i a3 = word(payload.args[3]);
+  const __m128i tail = word(payload.tail);
+  // high0 low1, high1 tag
+  const __m128i middle = _mm_unpacklo_epi32(_mm_srli_epi64(a0, 32), a1);
+  const __m128i high1 = _mm_unpacklo_epi32(_mm_srli_epi64(a1, 32), tags);
+  // high3 batch, wait tag
+  const __m128i high3 = _mm_unpacklo_epi32(_mm_srli_epi64(a3, 32), tail);
+  const __m128i wait = _mm_unpacklo_epi32(_mm_srli_epi64(tail, 32), tags);
+  store(0, _mm_unpacklo_epi64(word(payload.head),
+                              _mm_unpacklo_epi32(a0, tags)));
+  store(1, _mm_unpacklo_epi64(middle, high1));
+  store(2, _mm_unpacklo_epi64(a2, _mm_unpacklo_epi32(a3, tags)));
+  // Stores stay in order on x86; this keeps the compiler from moving those to
+  // the argument block behind the last tag.
+  std::atomic_signal_fence(std::memory_order_release);
+  store(3, _mm_unpacklo_epi64(high3, wait));
+#else
   const auto low = [](u64 word) { return static_cast<std::uint32_t>(word); };
   const auto high = [](u64 word) {
     return static_cast<std::uint32_t>(word >> 32);
   };
+  const auto store = [to, tag](int chunk, std::uint32_t a, std::uint32_t b,
+                               std::uint32_t c) {
+    std::uint32_t* words = to + 4 * chunk;
+    words[0] = a;
+    words[1] = b;
+    words[2] = c;
+    // Pairs with await_task() in worker.cu: who sees the tag sees the words,
+    // and with the last one the argument block.
+    std::atomic_ref(words[3]).store(tag, std::memory_order_release);
+  };
   const u64* args = payload.args;
-  write_chunk(to, pair(payload.op, payload.flags), payload.count, low(args[0]),
-              tag);
-  write_chunk(to + 4, high(args[0]), low(args[1]), high(args[1]), tag);
-  write_chunk(to + 8, low(args[2]), high(args[2]), low(args[3]), tag);
-  const std::uint32_t batch = pair(payload.batch_offset, payload.batch_size);
-  const std::uint32_t wait = pair(payload.wait_distance, payload.parts);
-  write_last_chunk(to + 12, high(args[3]), batch, wait, tag);
+  store(0, low(payload.head), high(payload.head), low(args[0]));
+  store(1, high(args[0]), low(args[1]), high(args[1]));
+  store(2, low(args[2]), high(args[2]), low(args[3]));
+  store(3, high(args[3]), low(payload.tail), high(payload.tail));
+#endif
 }
 
 }  // namespace gpuos
