@@ -92,20 +92,25 @@ bool CudaBackend::has_resident_work() {
   if (!lock) return is_pending(ring);
   ring.advance();
   // A lease that ends under a host that keeps submitting is renewed.
-  if (is_wanted_.exchange(false) || is_pending(ring) || is_fed) return true;
-  if (options_.residency == Residency::Auto && stays_.load()) {
-    // The first launch after the policy's word, or else the linger ended it.
-    const bool begins = !stay_was_served_;
-    stay_was_served_ = begins;
-    if (begins) {
-      head_at_stay_ = head;
-    } else {
-      stays_.store(false);
-      policy_.end_stay(head - head_at_stay_);
-    }
-    return begins;
+  const bool goes_on = is_pending(ring) || is_fed;
+  if (stays_.load()) return is_stay_worthwhile(head, goes_on);
+  return is_wanted_.exchange(false) || goes_on;
+}
+
+bool CudaBackend::is_stay_worthwhile(std::uint64_t head, bool goes_on) {
+  const std::uint64_t served = head - head_at_launch_;
+  head_at_launch_ = head;
+  if (!has_stayed_) {
+    has_stayed_ = true;
+    return true;
   }
-  return false;
+  if (goes_on && served >= StayPolicy::kWorthwhile) return true;
+  // The linger ended it. Tasks may have come before we saw that; they need
+  // workers once more, but the next ones go as bursts.
+  has_stayed_ = false;
+  stays_.store(false);
+  policy_.end_stay(served);
+  return is_pending(*rings_[kResidentRing]);
 }
 
 void CudaBackend::launch_residency() {

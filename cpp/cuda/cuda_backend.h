@@ -114,6 +114,8 @@ class CudaBackend final : public Backend {
   void fail(const std::exception& error) noexcept;
   void look_after_residency();
   bool has_resident_work();
+  /// Auto: a residency that the policy asked for is due, or has ended.
+  bool is_stay_worthwhile(std::uint64_t head, bool goes_on);
   void look_after_flush();
   void look_after_faults();
   void launch_residency();
@@ -136,8 +138,8 @@ class CudaBackend final : public Backend {
   std::atomic<bool> stays_{false};        // auto: the policy wants workers
   std::atomic<bool> is_wanted_{false};    // a task came and no worker stayed
   std::uint64_t head_at_tick_ = 0;        // control thread
-  bool stay_was_served_ = false;          // control thread
-  std::uint64_t head_at_stay_ = 0;        // control thread
+  bool has_stayed_ = false;               // auto: since stays_; control thread
+  std::uint64_t head_at_launch_ = 0;      // auto; control thread
   Clock::time_point awake_until_{};       // control thread
   Clock::time_point next_fault_check_{};  // control thread
   std::atomic<std::uint64_t> parks_{0};

@@ -20,7 +20,7 @@ class StayPolicy {
   /// Submissions waited for in turns until the workers stay.
   static constexpr std::uint32_t kStreak = 8;
 
-  /// Tasks of a stay that was worth it. One that served fewer kept others
+  /// Tasks of a residency that was worth it. One that served fewer kept others
   /// waiting for nothing, as when a matmul runs between the tasks; the next
   /// must be earned kPatience times as hard.
   static constexpr std::uint64_t kWorthwhile = 64;
@@ -38,7 +38,8 @@ class StayPolicy {
     return streak_ >= needed_;
   }
 
-  /// Workers that stayed have left; they had served `tasks`.
+  /// Workers that stayed have left for good; the last residency of them served
+  /// `tasks`.
   void end_stay(std::uint64_t tasks) {
     streak_ = 0;
     needed_ = tasks >= kWorthwhile ? kStreak

@@ -111,6 +111,20 @@ TEST_F(CudaResidency, ALingerIsAllThatOthersWait) {
   EXPECT_LT(synchronize_context(), 5);
 }
 
+// Somebody else's work between the tasks must not wait for a linger each time.
+TEST_F(CudaResidency, AutoGoesBackToBurstsBesideOtherWork) {
+  start(Residency::Auto);
+  DeviceArray<std::int32_t> x(runtime(), 64);
+  constexpr int kRounds = 400;
+  for (int round = 1; round <= kRounds; ++round) {
+    ASSERT_TRUE(runtime().wait(fill(x.view(), round), kDeadline));
+    synchronize_context();
+  }
+  EXPECT_GT(runtime().stats().residencies, 0u);  // it looked worth it
+  EXPECT_LT(runtime().stats().residencies, 20u);
+  EXPECT_EQ(x.read(), Ints(64, kRounds));
+}
+
 TEST_F(CudaResidency, ABusyRuntimeLetsOthersIn) {
   start(Residency::Resident);
   Producer producer(runtime());
