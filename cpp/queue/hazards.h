@@ -50,9 +50,22 @@ class HazardTable {
   Conflicts find(std::span<const Access> accesses,
                  std::span<const Ring* const> rings = {}) const;
 
+  /// Whether `accesses` meet nobody. False may be wrong: what is done counts
+  /// until prune(), and so does what is only near; find() knows.
+  bool is_free(std::span<const Access> accesses) const noexcept {
+    for (const Access& access : accesses) {
+      if (may_conflict(access)) return false;
+    }
+    return true;
+  }
+
   bool has_room(std::size_t accesses) const noexcept {
     return last_ - first_ + accesses <= entries_.size();
   }
+  /// Whether so much is in the table that prune() should be called. To do so
+  /// for each task would have each of them look at a word that a worker is
+  /// about to write.
+  bool is_long() const noexcept { return last_ - first_ > entries_.size() / 4; }
   /// There must be room.
   void add(std::span<const Access> accesses, const BatchRef& batch) {
     add(accesses, batch, batch.begin);
@@ -76,22 +89,85 @@ class HazardTable {
     std::uint64_t group = 0;
   };
 
-  // Pages that pending accesses touch, counted by hash: a task whose pages are
+  // Pages that pending accesses touch, found by hash: a task whose pages are
   // all free meets nobody, and the table is not searched.
   static constexpr std::size_t kPageBits = 12;
   static constexpr std::uint16_t kPageBytes = 1 << kPageBits;
-  static constexpr std::uint64_t kPagesCounted =
-      16;  // of a larger access: none
+  static constexpr std::uint64_t kPagesNoted = 16;  // of a larger access: none
   static constexpr std::size_t kBuckets = 1 << 12;
+  static constexpr std::uint64_t kBlock = 64;  // entries compared at a time
 
-  static bool is_large(const Access& access) noexcept;
-  static std::size_t bucket_of(std::uint64_t page) noexcept;
+  // The part of a page that pending accesses touch. It grows until the newest
+  // of them is done; buffers that follow each other in one page do not meet in
+  // it. Entries leave in order, so nothing has to be counted.
+  struct Touched {
+    std::uint32_t newest = 0;  // number of the newest entry
+    std::uint16_t low = 0;
+    std::uint16_t high = 0;
+  };
+  struct Page {
+    Touched all;
+    Touched writes;
+  };
+
+  static bool is_large(const Access& access) noexcept {
+    return ((access.high - 1) >> kPageBits) - (access.low >> kPageBits) >=
+           kPagesNoted;
+  }
+  static std::size_t bucket_of(std::uint64_t page) noexcept {
+    return (page ^ (page >> 12)) & (kBuckets - 1);
+  }
+  /// Calls `f` for each page of `access` with the offsets in it, until it
+  /// returns true; returns whether it did.
+  template <typename F>
+  static bool any_page(const Access& access, F f) {
+    const std::uint64_t first = access.low >> kPageBits;
+    const std::uint64_t last = (access.high - 1) >> kPageBits;
+    const auto from = static_cast<std::uint16_t>(access.low % kPageBytes);
+    const auto to =
+        static_cast<std::uint16_t>((access.high - 1) % kPageBytes + 1);
+    if (first == last) return f(bucket_of(first), from, to);
+    if (f(bucket_of(first), from, kPageBytes)) return true;
+    for (std::uint64_t page = first + 1; page < last; ++page) {
+      if (f(bucket_of(page), std::uint16_t{0}, kPageBytes)) return true;
+    }
+    return f(bucket_of(last), std::uint16_t{0}, to);
+  }
+
+  std::uint32_t newest() const noexcept {
+    return static_cast<std::uint32_t>(last_ - 1);
+  }
+  /// Whether the entry of this number, cut to 32 bits, is in the table. One
+  /// that left 2^32 entries ago may seem to be.
+  bool is_pending(std::uint32_t number) const noexcept {
+    return number - static_cast<std::uint32_t>(first_) <
+           static_cast<std::uint32_t>(last_ - first_);
+  }
+  bool may_conflict(const Access& access) const noexcept {
+    if (is_large(access) || is_pending(access.writes ? large_ : large_writes_))
+      return true;
+    return any_page(
+        access, [&](std::size_t bucket, std::uint16_t from, std::uint16_t to) {
+          const Page& page = pages_[bucket];
+          const Touched& touched = access.writes ? page.all : page.writes;
+          return touched.low < to && from < touched.high &&
+                 is_pending(touched.newest);
+        });
+  }
+  void touch(Touched& touched, std::uint16_t from, std::uint16_t to) noexcept {
+    const bool is_touched = is_pending(touched.newest);
+    touched.low = is_touched ? std::min(touched.low, from) : from;
+    touched.high = is_touched ? std::max(touched.high, to) : to;
+    touched.newest = newest();
+  }
   void add_pages(const Access& access) noexcept;
-  void remove_pages(const Access& access) noexcept;
-  bool may_conflict(const Access& access) const noexcept;
-  bool meets_any(const Access& access) const noexcept;
   void search(const Access& access, std::span<const Ring* const> rings,
               Conflicts& found) const;
+  /// One entry of a search; `cover` becomes the entry if it ends the search.
+  /// False: there are too many.
+  static bool note_conflict(const Access& access, const Entry& entry,
+                            std::span<const Ring* const> rings,
+                            Conflicts& found, const Entry*& cover);
 
   std::vector<Entry> entries_;
   // The same bounds in arrays that a few instructions compare many of.
@@ -99,40 +175,12 @@ class HazardTable {
   std::vector<std::int64_t> highs_;
   std::vector<std::int64_t> written_highs_;  // 0 for an access that reads
   std::uint64_t mask_;
-  std::uint64_t first_ = 0;
-  std::uint64_t last_ = 0;
-  // The part of a page that pending accesses touch, and how many they are. It
-  // grows until the last of them is done; buffers that follow each other in
-  // one page do not meet in it.
-  struct Touched {
-    std::uint16_t count = 0;
-    std::uint16_t low = kPageBytes;
-    std::uint16_t high = 0;
-
-    bool meets(std::uint16_t from, std::uint16_t to) const noexcept {
-      return count != 0 && low < to && from < high;
-    }
-    void add(std::uint16_t from, std::uint16_t to) noexcept {
-      ++count;
-      low = std::min(low, from);
-      high = std::max(high, to);
-    }
-    void remove() noexcept {
-      if (--count == 0) *this = Touched{};
-    }
-  };
-  struct Page {
-    Touched all;
-    Touched writes;
-  };
-  /// Calls `f` for each page of `access` with the offsets in it, until it
-  /// returns true; returns whether it did.
-  template <typename F>
-  static bool any_page(const Access& access, F f);
-
+  // Numbers of entries; they only grow, and no page was touched by number 0.
+  std::uint64_t first_;
+  std::uint64_t last_;
   std::vector<Page> pages_;
-  std::size_t large_ = 0;
-  std::size_t large_writes_ = 0;
+  std::uint32_t large_ = 0;  // the newest entry of a large access
+  std::uint32_t large_writes_ = 0;
 };
 
 }  // namespace gpuos

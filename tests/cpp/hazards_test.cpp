@@ -70,6 +70,50 @@ TEST_F(HazardTableTest, ReadWaitsForWriteOfAnySharedByte) {
   EXPECT_EQ(find({reads(996, 1000)}), Begins{});
 }
 
+TEST_F(HazardTableTest, WhatIsDoneCountsUntilItIsDropped) {
+  const std::vector<Access> same{writes(1000, 2000)};
+  EXPECT_TRUE(table_.is_free(same));
+  const auto writer = add(same);
+  EXPECT_FALSE(table_.is_free(same));
+  finish(writer);
+  EXPECT_FALSE(table_.is_free(same));
+  prune();
+  EXPECT_TRUE(table_.is_free(same));
+  EXPECT_TRUE(table_.is_empty());
+}
+
+TEST_F(HazardTableTest, ALargeAccessIsNearEverybodyUntilItIsDropped) {
+  const auto writer = add({writes(1 << 20, 2 << 20)});
+  add({reads(8 << 20, 9 << 20)});
+  const std::vector<Access> far{reads(100, 200)};
+  EXPECT_FALSE(table_.is_free(far));
+  EXPECT_EQ(find(far), Begins{});
+  finish(writer);
+  prune();
+  EXPECT_TRUE(table_.is_free(far));  // the large one that is left only reads
+  EXPECT_FALSE(table_.is_free(std::vector{writes(100, 200)}));
+}
+
+// Two pages of one access that lie in the same bucket.
+TEST_F(HazardTableTest, PagesOfOneAccessDoNotHideEachOther) {
+  const std::uint64_t second = 0x800000ull << 12;
+  const auto writer = add({writes(second - 100, second + 16)});
+  EXPECT_EQ(find({reads(second - 50, second - 40)}), Begins{writer});
+  EXPECT_EQ(find({reads(second + 8, second + 12)}), Begins{writer});
+}
+
+TEST_F(HazardTableTest, ReadersOfAPageThatIsLeftAndUsedAgain) {
+  for (int lap = 0; lap < 5000; ++lap) {
+    const auto writer = add({writes(4096, 4160), reads(8192, 8256)});
+    EXPECT_EQ(find({reads(4100, 4104)}), Begins{writer});
+    EXPECT_TRUE(table_.is_free(std::vector{reads(4160, 4164)}));
+    EXPECT_TRUE(table_.is_free(std::vector{reads(8192, 8256)}));
+    finish(writer);
+    prune();
+    ASSERT_TRUE(table_.is_free(std::vector{writes(4096, 8256)}));
+  }
+}
+
 TEST_F(HazardTableTest, WriteWaitsForReadAndForWrite) {
   const auto reader = add({reads(1000, 2000)});
   const auto writer = add({writes(3000, 4000)});
