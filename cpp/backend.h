@@ -70,8 +70,17 @@ class Backend {
   /// Which ring a submission goes to. Throws: InvalidArgument for a stream
   /// that the backend cannot serve, TaskError if the backend is dead.
   virtual Route route(const Stream& stream) = 0;
-  /// Whether workers can read and write at this address.
-  virtual bool can_reach(std::uint64_t) { return true; }
+  /// The first of `accesses` whose memory workers cannot read and write; null
+  /// if they can reach all. May ask the driver.
+  virtual const Access* find_unreachable(std::span<const Access>) {
+    return nullptr;
+  }
+  /// Whether `tasks` tasks can be queued, room given, without a call of the
+  /// driver and without a wait. `meets`: they must come after others.
+  virtual bool is_quick(const Route&, std::uint32_t /*tasks*/,
+                        std::span<const Access>, bool /*meets*/) {
+    return true;
+  }
   /// How tasks of `route` come after `earlier`; launches or records events
   /// where that is needed.
   virtual Order order(const Route& route,
@@ -94,6 +103,8 @@ class Backend {
   /// Whether tiles take turns element by element, as the lanes of many workers
   /// do, or lie one behind the other.
   virtual bool interleaves_tiles() const noexcept { return false; }
+  /// A task of at most so many elements is one tile.
+  virtual std::uint64_t min_tile_elems() const noexcept = 0;
   /// Elements of one tile of a task with `elems` elements of `elem_bytes`.
   virtual std::uint64_t tile_elems(std::uint64_t elems,
                                    std::size_t elem_bytes) const noexcept = 0;

@@ -68,8 +68,18 @@ Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
                        const TensorView& out, std::span<const Scalar> params,
                        Stream stream) {
   RuntimeCore& core = impl_->open();
-  return core.submitter.submit(
-      make_call(*own_record(core, op, "submit"), inputs, out, params), stream);
+  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
+  return core.submitter.submit(call, stream);
+}
+
+std::optional<Ticket> Runtime::try_submit(const Operator& op,
+                                          std::span<const TensorView> inputs,
+                                          const TensorView& out,
+                                          std::span<const Scalar> params,
+                                          Stream stream) {
+  RuntimeCore& core = impl_->open();
+  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
+  return core.submitter.try_submit(call, stream);
 }
 
 Ticket Runtime::submit(std::string_view op,
@@ -90,8 +100,8 @@ Ticket Runtime::submit(const Operator& op,
 Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
                             Stream stream) {
   RuntimeCore& core = impl_->open();
-  return core.submitter.submit_many(
-      make_many_call(*own_record(core, op, "submit_many"), many), many, stream);
+  Call call = make_many_call(*own_record(core, op, "submit_many"), many);
+  return core.submitter.submit_many(call, many, stream);
 }
 
 void Runtime::flush() { impl_->open().submitter.flush(nullptr); }

@@ -6,29 +6,9 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
-#include "task_writer.h"
 
 namespace gpuos {
 namespace {
-
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-  return (a + b - 1) / b;
-}
-
-/// Tiles begin at full cache lines of every dtype.
-constexpr std::uint64_t kTileGranule = 128;
-
-constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
-
-std::uint64_t tile_of(const Backend& backend, const Call& call,
-                      std::uint32_t max_tiles) {
-  if (!call.op->elementwise) return call.count;
-  std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
-  // One tile for the pieces' rounding.
-  max_tiles = std::min(max_tiles, abi::kMaxTiles) - 1;
-  elems = std::max(elems, ceil_div(call.count, max_tiles));
-  return ceil_div(elems, kTileGranule) * kTileGranule;
-}
 
 /// Written under the submit lock, read without it.
 void count(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
@@ -43,58 +23,63 @@ Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
     : backend_(backend),
       mutex_(submit_mutex),
       timeout_(options.submit_timeout),
-      runtime_id_(runtime_id) {
-  for (const Ring* ring : backend.rings()) rings_.push_back(ring);
-}
+      runtime_id_(runtime_id),
+      min_tile_(backend.min_tile_elems()),
+      interleaves_(backend.interleaves_tiles()),
+      rings_(backend.rings().begin(), backend.rings().end()) {}
 
-Ticket Submitter::submit(Call call, const Stream& stream) {
+Ticket Submitter::submit(Call& call, const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
-  const bool interleaves = backend_.interleaves_tiles();
-  const std::uint64_t elem_bytes = size_of(call.dtype);
-  const std::uint64_t tile = tile_of(backend_, call, rings_[0]->max_batch());
-  // A descriptor counts in 32 bits, so a very large task is several pieces.
-  const std::uint64_t piece = std::min(call.count, kMaxPieceElems);
-  const auto tiles_of = [&](std::uint64_t elems) {
-    return static_cast<std::uint32_t>(ceil_div(elems, tile));
-  };
-  const std::uint64_t rest = call.count % piece;
-  const auto total = static_cast<std::uint32_t>(
-      call.count / piece * tiles_of(piece) + tiles_of(rest));
-
+  const Cut parts = cut(call);
   Plan plan;
   std::unique_lock lock(mutex_, std::defer_lock);
-  const Place place = acquire(lock, call, stream, total, plan);
-  Ring& ring = *backend_.rings()[plan.route.ring];
-  std::uint64_t position = place.first;
-  for (std::uint64_t done = 0; done < call.count; done += piece) {
-    const std::uint64_t elems = std::min(piece, call.count - done);
-    for (std::uint32_t t = 0; t < tiles_of(elems); ++t, ++position) {
-      abi::Payload payload = payload_of(call, 0);
-      u64* args = payload.flags & abi::kArgsInBlock
-                      ? ring.arg_block(position).args
-                      : payload.args;
-      std::copy_n(call.args.begin(), call.arg_count, args);
-      for (std::uint32_t k = 0; k < call.buffers; ++k)
-        args[k] += done * elem_bytes;
-      set_tile(payload, args, call.buffers, elem_bytes, elems, tile, t,
-               tiles_of(elems), interleaves);
-      write_task(ring, place, position, plan.after, payload);
-    }
-  }
-  if (call.op->is_traced)
-    backend_.watch(plan.route, place, total, call.op->name);
-  count(tasks_, total);
-  count(batches_, 1);
-  backend_.publish(plan.route, place, total);
-  return {place.batch_begin, place.first + total, plan.route.ring, runtime_id_};
+  const Place place = acquire(lock, call, stream, parts.total, plan);
+  return write(call, parts, place, plan);
 }
 
-Ticket Submitter::submit_many(Call call, const ManyTasks& many,
+std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
+  if (call.count == 0) return Ticket{0, 0, 0, runtime_id_};
+  const Cut parts = cut(call);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return std::nullopt;
+  Plan plan{admit(call, stream), std::nullopt};
+  const bool meets = !is_free(call);
+  if (!backend_.is_quick(plan.route, parts.total, call.access_view(), meets))
+    return std::nullopt;
+  BatchRef blocker;
+  const auto place = place_for(call, !meets, parts.total, plan, blocker);
+  if (!place) return std::nullopt;
+  return write(call, parts, *place, plan);
+}
+
+Cut Submitter::cut(const Call& call) const {
+  // The usual case, without a division.
+  if (call.count <= min_tile_ || !call.op->elementwise) return {};
+  return cut_of(backend_, call, rings_[0]->max_batch());
+}
+
+Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
+                        const Plan& plan) {
+  Ring& ring = *rings_[plan.route.ring];
+  if (cut.piece == 0)
+    write_whole(ring, place, plan.after, call);
+  else
+    write_cut(ring, place, plan.after, call, cut, interleaves_);
+  if (call.op->is_traced)
+    backend_.watch(plan.route, place, cut.total, call.op->name);
+  count(tasks_, cut.total);
+  count(batches_, 1);
+  backend_.publish(plan.route, place, cut.total);
+  return {place.batch_begin, place.first + cut.total, plan.route.ring,
+          runtime_id_};
+}
+
+Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
                               const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
   const std::uint32_t max_batch = rings_[0]->max_batch();
   TaskWriter writer(call, many, tile_of(backend_, call, max_batch),
-                    backend_.interleaves_tiles());
+                    interleaves_);
   std::uint64_t left = writer.descriptors();
 
   Plan plan;
@@ -105,7 +90,7 @@ Ticket Submitter::submit_many(Call call, const ManyTasks& many,
   const Ticket ticket{place.batch_begin, place.first + left, plan.route.ring,
                       runtime_id_};
   writer.use_operator_of(call);
-  Ring& ring = *backend_.rings()[plan.route.ring];
+  Ring& ring = *rings_[plan.route.ring];
   for (;;) {
     writer.write(ring, place, tasks, plan.after);
     if (call.op->is_traced)
@@ -148,56 +133,81 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
                          const Stream& stream, std::uint32_t tasks,
                          Plan& plan) {
   std::optional<Deadline> deadline;
-  // A copy: the table's entry may be another one when the lock is open.
-  const auto wait_for = [&](BatchRef batch) {
-    if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
-    wait_unlocked(lock, call, batch, *deadline);
-  };
   for (;;) {
     lock.lock();
-    if (is_closed_)
-      throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
-    // What was read before the lock may be dropped by now.
-    resolve(call);
-    plan = Plan{backend_.route(stream), std::nullopt};
+    plan = Plan{admit(call, stream), std::nullopt};
     check_memory(call);
-    hazards_.prune(rings_);
-    const auto conflicts = hazards_.find(call.access_view(), rings_);
-    if (conflicts.count != 0) {
-      Order order = backend_.order(plan.route, conflicts.view());
-      if (conflicts.overflow && !order.wait_on_host)
-        order.wait_on_host = conflicts.batches[conflicts.count - 1];
-      if (order.wait_on_host) {
-        wait_for(*order.wait_on_host);
-        continue;
-      }
-      if (!join(order, plan)) {
-        wait_for(oldest_of(plan.route.ring));
-        continue;
-      }
-    }
-    if (!hazards_.has_room(call.access_count)) {
-      wait_for(hazards_.oldest());
-      continue;
-    }
-    if (const auto place = backend_.reserve(plan.route, tasks)) {
-      hazards_.add(call.access_view(),
-                   {plan.route.ring, place->batch_begin, plan.route.stream});
-      if (conflicts.count != 0) count(ordered_, 1);
+    BatchRef blocker;
+    if (const auto place = place_for(call, is_free(call), tasks, plan, blocker))
       return *place;
-    }
-    wait_for(oldest_of(plan.route.ring));
+    if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
+    wait_unlocked(lock, call, blocker, *deadline);
   }
 }
 
-void Submitter::check_memory(const Call& call) {
-  for (const Access& access : call.access_view()) {
-    if (backend_.can_reach(access.low)) continue;
-    throw InvalidArgument(concat(
-        call.op->name,
-        ": expected plain memory of the device, got the address ", access.low,
-        "; copy it there with allocate() and copy_to_device()"));
+Route Submitter::admit(Call& call, const Stream& stream) {
+  if (is_closed_)
+    throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
+  // What was read before the lock may be dropped by now.
+  resolve(call);
+  return backend_.route(stream);
+}
+
+bool Submitter::is_free(const Call& call) {
+  if (!hazards_.is_long() && hazards_.is_free(call.access_view())) return true;
+  hazards_.prune(rings_);
+  return hazards_.is_free(call.access_view());
+}
+
+std::optional<Place> Submitter::place_for(const Call& call, bool is_free,
+                                          std::uint32_t tasks, Plan& plan,
+                                          BatchRef& blocker) {
+  bool is_ordered = false;
+  if (!is_free) {
+    const auto conflicts = hazards_.find(call.access_view(), rings_);
+    is_ordered = conflicts.count != 0;
+    if (is_ordered && !put_in_order(conflicts, plan, blocker))
+      return std::nullopt;
   }
+  if (!hazards_.has_room(call.access_count)) {
+    blocker = hazards_.oldest();
+    return std::nullopt;
+  }
+  const auto place = backend_.reserve(plan.route, tasks);
+  if (!place) {
+    blocker = oldest_of(plan.route.ring);
+    return std::nullopt;
+  }
+  hazards_.add(call.access_view(),
+               {plan.route.ring, place->batch_begin, plan.route.stream});
+  if (is_ordered) count(ordered_, 1);
+  return place;
+}
+
+bool Submitter::put_in_order(const HazardTable::Conflicts& conflicts,
+                             Plan& plan, BatchRef& blocker) {
+  const Order order = backend_.order(plan.route, conflicts.view());
+  if (order.wait_on_host) {
+    blocker = *order.wait_on_host;
+    return false;
+  }
+  if (conflicts.overflow) {
+    blocker = conflicts.batches[conflicts.count - 1];
+    return false;
+  }
+  if (join(order, plan)) return true;
+  blocker = oldest_of(plan.route.ring);
+  return false;
+}
+
+void Submitter::check_memory(const Call& call) {
+  const Access* wrong = backend_.find_unreachable(call.access_view());
+  if (wrong == nullptr) return;
+  throw InvalidArgument(concat(
+      call.op->name, ": expected plain memory of the device, got the address ",
+      wrong->low,
+      "; copy it there with allocate() and "
+      "copy_to_device()"));
 }
 
 bool Submitter::join(const Order& order, Plan& plan) {
@@ -215,7 +225,7 @@ bool Submitter::join(const Order& order, Plan& plan) {
     std::memcpy(reinterpret_cast<char*>(payload.args) + i * sizeof(distance),
                 &distance, sizeof(distance));
   }
-  Ring& ring = *backend_.rings()[plan.route.ring];
+  Ring& ring = *rings_[plan.route.ring];
   write_task(ring, *place, place->first, std::nullopt, payload);
   backend_.publish(plan.route, *place, 1);
   plan.after = place->first;
@@ -271,10 +281,9 @@ std::vector<std::uint64_t> Submitter::heads() {
 bool Submitter::is_past(std::span<const std::uint64_t> marks,
                         BatchRef* oldest) {
   const std::lock_guard lock(mutex_);
-  const auto rings = backend_.rings();
-  for (std::uint32_t i = 0; i < rings.size(); ++i) {
-    rings[i]->advance();
-    if (rings[i]->completed() < marks[i]) {
+  for (std::uint32_t i = 0; i < rings_.size(); ++i) {
+    rings_[i]->advance();
+    if (rings_[i]->completed() < marks[i]) {
       if (oldest != nullptr) {
         *oldest = oldest_of(i);
         backend_.ensure_running(*oldest);

@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "call.h"
+#include "task_writer.h"
 
 namespace gpuos {
 
@@ -21,8 +22,11 @@ class Submitter {
   Submitter(Backend& backend, std::mutex& submit_mutex,
             const RuntimeOptions& options, std::uint32_t runtime_id);
 
-  Ticket submit(Call call, const Stream& stream);
-  Ticket submit_many(Call call, const ManyTasks& many, const Stream& stream);
+  Ticket submit(Call& call, const Stream& stream);
+  /// The same if nothing must be waited for: no lock that another thread
+  /// holds, no room, no driver. Empty: nothing was queued.
+  std::optional<Ticket> try_submit(Call& call, const Stream& stream);
+  Ticket submit_many(Call& call, const ManyTasks& many, const Stream& stream);
 
   void flush(const Stream* only);
   /// The newest position of each ring.
@@ -52,14 +56,32 @@ class Submitter {
     std::optional<std::uint64_t> after;  // where the batch to wait for begins
   };
 
+  Cut cut(const Call& call) const;
+  Ticket write(const Call& call, const Cut& cut, const Place& place,
+               const Plan& plan);
+
+  /// Where `call` goes. The lock is held. Throws: QueueClosed,
+  /// InvalidArgument, TaskError.
+  Route admit(Call& call, const Stream& stream);
   /// Order and room for `tasks` tasks of `call`. Takes the lock and keeps it,
   /// but not while it waits. Throws: Timeout, QueueClosed, TaskError.
   Place acquire(std::unique_lock<std::mutex>& lock, Call& call,
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
+  /// The same in one go, the lock being held. Empty: `blocker` must be done
+  /// first.
+  std::optional<Place> place_for(const Call& call, bool is_free,
+                                 std::uint32_t tasks, Plan& plan,
+                                 BatchRef& blocker);
   /// Room for the next tasks of the same submission. The lock stays, also while
   /// it waits: the tasks of one submission have positions in a row.
   Place acquire_next(const Call& call, std::uint32_t tasks, const Plan& plan,
                      std::uint64_t group);
+  /// Whether the tasks surely meet no pending ones.
+  bool is_free(const Call& call);
+  /// Puts the conflicts' batches before the tasks. False: `blocker` must be
+  /// done first.
+  bool put_in_order(const HazardTable::Conflicts& conflicts, Plan& plan,
+                    BatchRef& blocker);
   /// Throws: InvalidArgument.
   void check_memory(const Call& call);
   /// The batch that a task ordered so must name. False: no room for a join.
@@ -74,7 +96,9 @@ class Submitter {
   std::mutex& mutex_;
   std::chrono::milliseconds timeout_;
   std::uint32_t runtime_id_;
-  std::vector<const Ring*> rings_;
+  std::uint64_t min_tile_;
+  bool interleaves_;
+  std::vector<Ring*> rings_;
   HazardTable hazards_;
   bool is_closed_ = false;
   std::atomic<std::uint64_t> tasks_{0};

@@ -3,17 +3,58 @@
 #include <algorithm>
 
 namespace gpuos {
+namespace {
 
-abi::Payload payload_of(const Call& call, std::uint32_t count) {
-  abi::Payload payload{};
-  payload.op = static_cast<std::uint16_t>(call.slot);
-  payload.count = count;
-  if (call.op->is_traced) payload.flags |= abi::kTraced;
-  if (call.arg_count > abi::kInlineArgs) {
-    payload.flags |= abi::kArgsInBlock;
-    payload.args[0] = call.arg_count;
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Tiles begin at full cache lines of every dtype.
+constexpr std::uint64_t kTileGranule = 128;
+
+/// A descriptor counts in 32 bits.
+constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
+
+}  // namespace
+
+std::uint64_t tile_of(const Backend& backend, const Call& call,
+                      std::uint32_t max_tiles) {
+  if (!call.op->elementwise) return call.count;
+  std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
+  // One tile for the pieces' rounding.
+  max_tiles = std::min(max_tiles, abi::kMaxTiles) - 1;
+  elems = std::max(elems, ceil_div(call.count, max_tiles));
+  return ceil_div(elems, kTileGranule) * kTileGranule;
+}
+
+Cut cut_of(const Backend& backend, const Call& call, std::uint32_t max_tiles) {
+  Cut cut;
+  cut.tile = tile_of(backend, call, max_tiles);
+  cut.piece = std::min(call.count, kMaxPieceElems);
+  cut.total = static_cast<std::uint32_t>(
+      call.count / cut.piece * ceil_div(cut.piece, cut.tile) +
+      ceil_div(call.count % cut.piece, cut.tile));
+  return cut;
+}
+
+void write_cut(Ring& ring, const Place& place,
+               std::optional<std::uint64_t> after, const Call& call,
+               const Cut& cut, bool interleaves) {
+  const std::uint64_t elem_bytes = size_of(call.dtype);
+  std::uint64_t position = place.first;
+  for (std::uint64_t done = 0; done < call.count; done += cut.piece) {
+    const std::uint64_t elems = std::min(cut.piece, call.count - done);
+    const auto tiles = static_cast<std::uint32_t>(ceil_div(elems, cut.tile));
+    for (std::uint32_t t = 0; t < tiles; ++t, ++position) {
+      abi::Payload payload = payload_of(call, 0);
+      u64* args = copy_args(call, ring.arg_block(position), payload);
+      for (std::uint32_t k = 0; k < call.buffers; ++k)
+        args[k] += done * elem_bytes;
+      set_tile(payload, args, call.buffers, elem_bytes, elems, cut.tile, t,
+               tiles, interleaves);
+      write_task(ring, place, position, after, payload);
+    }
   }
-  return payload;
 }
 
 TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,

@@ -11,7 +11,29 @@
 namespace gpuos {
 
 /// What the descriptors of a call have in common. The rest is up to the tile.
-abi::Payload payload_of(const Call& call, std::uint32_t count);
+inline abi::Payload payload_of(const Call& call, std::uint32_t count) {
+  abi::Payload payload{};
+  payload.op = static_cast<std::uint16_t>(call.slot);
+  payload.count = count;
+  if (call.op->is_traced) payload.flags |= abi::kTraced;
+  if (call.arg_count > abi::kInlineArgs) {
+    payload.flags |= abi::kArgsInBlock;
+    payload.args[0] = call.arg_count;
+  }
+  return payload;
+}
+
+/// Puts the arguments where the worker will look for them.
+inline u64* copy_args(const Call& call, abi::ArgBlock& block,
+                      abi::Payload& payload) {
+  if ((payload.flags & abi::kArgsInBlock) != 0) {
+    std::copy_n(call.args.begin(), call.arg_count, block.args);
+    return block.args;
+  }
+  // All of them: a fixed number costs less than a count.
+  std::copy_n(call.args.begin(), abi::kInlineArgs, payload.args);
+  return payload.args;
+}
 
 /// Completes `payload` for its place and writes it.
 inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
@@ -25,6 +47,15 @@ inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
     payload.wait_distance = static_cast<std::uint16_t>(position - *after);
   }
   ring.write(position, payload);
+}
+
+/// Writes the one descriptor of a task that is not cut.
+inline void write_whole(Ring& ring, const Place& place,
+                        std::optional<std::uint64_t> after, const Call& call) {
+  abi::Payload payload =
+      payload_of(call, static_cast<std::uint32_t>(call.count));
+  copy_args(call, ring.arg_block(place.first), payload);
+  write_task(ring, place, place.first, after, payload);
 }
 
 /// Makes `payload` and `args` those of one of `tiles` tiles of a task with
@@ -44,6 +75,21 @@ inline void set_tile(abi::Payload& payload, u64* args, std::uint32_t buffers,
       static_cast<std::uint32_t>(std::min(tile_elems, elems - offset));
   for (std::uint32_t k = 0; k < buffers; ++k) args[k] += offset * elem_bytes;
 }
+
+/// How a large task becomes descriptors.
+struct Cut {
+  std::uint64_t tile = 0;   // elements of one descriptor
+  std::uint64_t piece = 0;  // elements of one row of tiles; 0: it is not cut
+  std::uint32_t total = 1;  // descriptors
+};
+
+/// Elements of one tile of `call`, so that there are at most `max_tiles`.
+std::uint64_t tile_of(const Backend& backend, const Call& call,
+                      std::uint32_t max_tiles);
+Cut cut_of(const Backend& backend, const Call& call, std::uint32_t max_tiles);
+void write_cut(Ring& ring, const Place& place,
+               std::optional<std::uint64_t> after, const Call& call,
+               const Cut& cut, bool interleaves);
 
 /// Writes the descriptors of many tasks, some at a time.
 class TaskWriter {

@@ -19,12 +19,17 @@ class AddressCache {
       : context_(context), gate_(gate) {}
 
   bool is_device_memory(std::uint64_t address) {
-    const std::uint64_t page = address >> kPageBits;
-    // Page 0 is what an empty entry holds; no device memory lies there.
-    if (page != 0 && pages_[page % kEntries] == page) return true;
+    if (is_known(address)) return true;
     if (!ask(address)) return false;
+    const std::uint64_t page = address >> kPageBits;
     pages_[page % kEntries] = page;
     return true;
+  }
+  /// The same without asking the driver; false if it would have to be asked.
+  bool is_known(std::uint64_t address) const noexcept {
+    const std::uint64_t page = address >> kPageBits;
+    // Page 0 is what an empty entry holds; no device memory lies there.
+    return page != 0 && pages_[page % kEntries] == page;
   }
 
  private:

@@ -71,6 +71,13 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
   return place;
 }
 
+bool Bursts::is_quick(CUstream stream, std::uint32_t tasks) const noexcept {
+  const std::uint32_t together = open_.tasks + tasks;
+  if (together >= kLongFlush || together > ring_.max_batch()) return false;
+  // Who opens a flush of another's stream asks whether it is captured.
+  return is_open() ? open_.stream == stream : stream == stream_.get();
+}
+
 void Bursts::launch_if_long() {
   if (open_.tasks >= kLongFlush) launch();
 }

@@ -30,6 +30,9 @@ class Bursts {
   /// Takes places in the open flush of `stream`; a flush of another stream is
   /// launched first.
   std::optional<Place> reserve(CUstream stream, std::uint32_t tasks);
+  /// Whether reserve() for so many tasks, and launch_if_long() after it, will
+  /// not call the driver.
+  bool is_quick(CUstream stream, std::uint32_t tasks) const noexcept;
   /// Launches the open flush when it is long enough to pay for a launch.
   void launch_if_long();
   /// Launches the open flush, if there is one. What cannot be launched is done

@@ -179,6 +179,23 @@ Route CudaBackend::route(const gpuos::Stream& stream) {
   return {kBurstRing, handle_of(stream)};
 }
 
+const Access* CudaBackend::find_unreachable(std::span<const Access> accesses) {
+  for (const Access& access : accesses) {
+    if (!addresses_.is_device_memory(access.low)) return &access;
+  }
+  return nullptr;
+}
+
+bool CudaBackend::is_quick(const Route& route, std::uint32_t tasks,
+                           std::span<const Access> accesses, bool meets) {
+  for (const Access& access : accesses) {
+    if (!addresses_.is_known(access.low)) return false;
+  }
+  return route.ring == kResidentRing ||
+         (!meets &&
+          device_->bursts.is_quick(static_cast<CUstream>(route.stream), tasks));
+}
+
 Order CudaBackend::order(const Route& route,
                          std::span<const BatchRef> earlier) {
   Order order;
@@ -269,6 +286,10 @@ void CudaBackend::ensure_running(const BatchRef& batch) {
     stays_.store(true);
     control_->notify();
   }
+}
+
+std::uint64_t CudaBackend::min_tile_elems() const noexcept {
+  return kTileElems;
 }
 
 std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,

@@ -55,9 +55,9 @@ class CudaBackend final : public Backend {
   std::span<Ring* const> rings() noexcept override { return rings_; }
 
   Route route(const gpuos::Stream& stream) override;
-  bool can_reach(std::uint64_t address) override {
-    return addresses_.is_device_memory(address);
-  }
+  const Access* find_unreachable(std::span<const Access> accesses) override;
+  bool is_quick(const Route& route, std::uint32_t tasks,
+                std::span<const Access> accesses, bool meets) override;
   Order order(const Route& route, std::span<const BatchRef> earlier) override;
   std::optional<Place> reserve(const Route& route,
                                std::uint32_t tasks) override;
@@ -69,6 +69,7 @@ class CudaBackend final : public Backend {
   void ensure_running(const BatchRef& batch) override;
   // All workers then move through memory side by side, which its pages like.
   bool interleaves_tiles() const noexcept override { return true; }
+  std::uint64_t min_tile_elems() const noexcept override;
   std::uint64_t tile_elems(std::uint64_t elems,
                            std::size_t elem_bytes) const noexcept override;
 

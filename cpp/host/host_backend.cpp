@@ -97,6 +97,10 @@ void HostBackend::publish(const Route&, const Place& place,
   shared_->publish(place.first + tasks);
 }
 
+std::uint64_t HostBackend::min_tile_elems() const noexcept {
+  return kTileElems;
+}
+
 std::uint64_t HostBackend::tile_elems(std::uint64_t elems,
                                       std::size_t) const noexcept {
   const std::uint64_t tiles =

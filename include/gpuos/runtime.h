@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,6 +86,14 @@ class Runtime {
   Ticket submit(const Operator& op, std::initializer_list<TensorView> inputs,
                 const TensorView& out,
                 std::initializer_list<Scalar> params = {});
+  /// submit() if that takes no wait: the queue has room, no other thread
+  /// submits, and no burst must be launched. Empty: nothing was queued, and
+  /// submit() will do it. Throws: as submit(), but never Timeout.
+  std::optional<Ticket> try_submit(const Operator& op,
+                                   std::span<const TensorView> inputs,
+                                   const TensorView& out,
+                                   std::span<const Scalar> params = {},
+                                   Stream stream = {});
 
   /// Queue many tasks of one operator that are independent of each other. As a
   /// whole they run after earlier tasks whose memory meets theirs; the memory

@@ -170,6 +170,56 @@ TEST_P(RuntimeContract, AQueueThatStaysFullIsATimeout) {
   EXPECT_EQ(std::accumulate(result.begin(), result.end(), 0u), queued);
 }
 
+TEST_P(RuntimeContract, TrySubmitQueuesAllOrNothing) {
+  constexpr int kTasks = 2000;
+  constexpr int kSums = 4;
+  const Operator add = runtime().find("add");
+  DeviceArray<float> one(runtime(), 1, 1.0f), sums(runtime(), kSums);
+  int queued = 0;
+  for (int i = 0; i < kTasks; ++i) {
+    const TensorView sum = sums.view(static_cast<std::size_t>(i % kSums), 1);
+    const TensorView inputs[] = {sum, one.view()};
+    if (runtime().try_submit(add, inputs, sum))
+      ++queued;
+    else
+      runtime().submit(add, inputs, sum);
+  }
+  for (const float sum : sums.read()) EXPECT_EQ(sum * kSums, kTasks);
+  EXPECT_GT(queued, 0);
+  EXPECT_EQ(runtime().stats().tasks_submitted, kTasks);
+}
+
+TEST_P(RuntimeContract, TrySubmitDoesNotWaitForRoom) {
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;
+  small.workers = 1;
+  restart(small);
+  const Operator busy = define_busy(), add = runtime().find("add");
+  DeviceArray<float> out(runtime(), 1);
+  DeviceArray<std::int32_t> cells(runtime(), 200), one(runtime(), 1, 1);
+  runtime().submit(add, {cells.view(0, 1), one.view()}, cells.view(0, 1));
+  runtime().submit(busy, {}, out.view(), {busy_rounds()});
+  std::size_t queued = 1;
+  for (; queued < cells.size(); ++queued) {
+    const TensorView cell = cells.view(queued, 1);
+    const TensorView inputs[] = {cell, one.view()};
+    if (!runtime().try_submit(add, inputs, cell)) break;
+  }
+  EXPECT_GT(queued, 1u);
+  EXPECT_LE(queued, 64u);
+  const auto result = cells.read();
+  EXPECT_EQ(std::accumulate(result.begin(), result.end(), 0u), queued);
+}
+
+TEST_P(RuntimeContract, TrySubmitChecksAsSubmitDoes) {
+  const Operator add = runtime().find("add");
+  DeviceArray<float> x(runtime(), 4), out(runtime(), 5);
+  const TensorView inputs[] = {x.view(), x.view()};
+  EXPECT_THROW(runtime().try_submit(add, inputs, out.view()), InvalidArgument);
+  runtime().close();
+  EXPECT_THROW(runtime().try_submit(add, inputs, x.view()), QueueClosed);
+}
+
 TEST_P(RuntimeContract, ATicketIsPolledAndWaitedOnByMany) {
   const Operator busy = define_busy();
   DeviceArray<float> out(runtime(), 1);
