@@ -248,7 +248,8 @@ void CudaBackend::publish(const Route& route, const Place& place,
     guarded([&] { device_->bursts.launch_if_long(); });
     device_->bursts.failures().check(place.batch_begin);
     // It looks after the age of a flush, and for faults once it is launched.
-    control_->notify();
+    // Until that is done it does not sleep, so once for each flush is enough.
+    if (place.first == place.batch_begin) control_->notify();
     return;
   }
   // No fence: should we still read `true` after the workers left, the control
