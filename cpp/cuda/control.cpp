@@ -79,7 +79,7 @@ void CudaBackend::look_after_residency() {
     awake_until_ = Clock::now() + kAwakeAfter;
   }
   if (device_->modules.has_dropped()) unload_dropped();
-  if (has_resident_work()) launch_residency();
+  if (!is_parked_for_good_ && has_resident_work()) launch_residency();
 }
 
 bool CudaBackend::has_resident_work() {

@@ -357,6 +357,7 @@ void CudaBackend::stop() {
     try {
       control_->run(
           [this] {
+            is_parked_for_good_ = true;
             park();
             unload_dropped();
           },

@@ -141,6 +141,7 @@ class CudaBackend final : public Backend {
   std::uint64_t head_at_tick_ = 0;        // control thread
   bool has_stayed_ = false;               // auto: since stays_; control thread
   std::uint64_t head_at_launch_ = 0;      // auto; control thread
+  bool is_parked_for_good_ = false;       // control thread
   Clock::time_point awake_until_{};       // control thread
   Clock::time_point next_fault_check_{};  // control thread
   std::atomic<std::uint64_t> parks_{0};
