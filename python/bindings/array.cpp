@@ -70,12 +70,9 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
                                  view);
 }
 
-const TensorView& Array::view() const {
-  if (is_freed_) {
-    throw InvalidArgument("array: expected a live gpuos.Array, this one of " +
-                          to_string(view_) + " was freed");
-  }
-  return view_;
+void Array::refuse_freed() const {
+  throw InvalidArgument("array: expected a live gpuos.Array, this one of " +
+                        to_string(view_) + " was freed");
 }
 
 std::size_t Array::bytes() const {

@@ -29,7 +29,10 @@ class Array {
                                          DType dtype);
 
   /// Throws: InvalidArgument after free().
-  const TensorView& view() const;
+  const TensorView& view() const {
+    if (is_freed_) refuse_freed();
+    return view_;
+  }
   const TensorView& view_unchecked() const noexcept { return view_; }
   bool is_freed() const noexcept { return is_freed_; }
   std::size_t bytes() const;
@@ -57,6 +60,8 @@ class Array {
   void end_use() noexcept { --users_; }
 
  private:
+  [[noreturn]] void refuse_freed() const;
+
   std::shared_ptr<RuntimeObject> runtime_;
   Buffer buffer_;
   TensorView view_;

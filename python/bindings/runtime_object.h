@@ -17,8 +17,8 @@ namespace gpuos::python {
 /// What Python calls gpuos.Runtime: a runtime, the names of its operators and
 /// the foreign arrays that its pending tasks use.
 ///
-/// Threads: every member is called with the GIL held; what may wait or take a
-/// lock of the runtime is done without it.
+/// Threads: every member is called with the GIL held; what may wait, be it for
+/// a lock of the runtime, is done without it.
 class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
  public:
   explicit RuntimeObject(const RuntimeOptions& options);

@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "arguments.h"
 #include "errors.h"
@@ -22,6 +25,26 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
+
+/// The views of a task's inputs; making room for the most there may be costs
+/// nothing.
+class Inputs {
+ public:
+  void add(const TensorView& view) {
+    std::construct_at(reinterpret_cast<TensorView*>(storage_.data()) + count_++,
+                      view);
+  }
+  std::span<const TensorView> view() const noexcept {
+    return {reinterpret_cast<const TensorView*>(storage_.data()), count_};
+  }
+
+ private:
+  static_assert(std::is_trivially_destructible_v<TensorView>);
+
+  std::size_t count_ = 0;
+  alignas(TensorView)
+      std::array<std::byte, kMaxArguments * sizeof(TensorView)> storage_;
+};
 
 Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
                   std::size_t count, PyObject* names) {
@@ -42,18 +65,21 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
                           std::to_string(count - 1));
   }
   Arguments arguments(runtime);
-  std::array<TensorView, kMaxArguments> inputs;
-  for (std::size_t i = 1; i < count; ++i) {
-    inputs[i - 1] = arguments.view(args[i], {name, static_cast<int>(i) - 1});
-  }
+  Inputs inputs;
+  for (std::size_t i = 1; i < count; ++i)
+    inputs.add(arguments.view(args[i], {name, static_cast<int>(i) - 1}));
   const TensorView out = arguments.view(keywords.out, {name, -1});
   const Stream stream = stream_from(keywords.stream);
-  Ticket ticket;
-  {
+  // To give the GIL away and to take it back costs much beside the rest, so it
+  // is done only for what may wait.
+  std::optional<Ticket> queued = runtime.core().try_submit(
+      op, inputs.view(), out, keywords.params(), stream);
+  if (!queued) {
     const WithoutGil no_gil;
-    ticket = runtime.core().submit(op, std::span(inputs.data(), count - 1), out,
-                                   keywords.params(), stream);
+    queued = runtime.core().submit(op, inputs.view(), out, keywords.params(),
+                                   stream);
   }
+  const Ticket ticket = *queued;
   if (arguments.has_foreign()) arguments.keep_until(ticket);
   return ticket;
 }
