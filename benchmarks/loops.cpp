@@ -120,31 +120,39 @@ DefineTimes define_ms(Rig& rig, int reps) {
   Runtime& runtime = rig.runtime();
   constexpr int kWarmUp = 2;
   DefineTimes times;
+  int number = 0;
+  const auto make = [&](std::vector<DType> dtypes) {
+    OperatorDefinition definition;
+    definition.name = "bench_" + std::to_string(++number);
+    // The constant is too small to change x + y.
+    definition.expression = "o = x + y + " + std::to_string(number) + "." +
+                            std::to_string(moment) + "e-30";
+    definition.dtypes = std::move(dtypes);
+    return definition;
+  };
   const auto define_and_run = [&](const OperatorDefinition& definition) {
+    rig.poison();
     const auto start = Clock::now();
     const Operator op = runtime.define(definition);
     rig.wait(runtime.submit(
         op, {view(rig.a_address(0), 64), view(rig.b_address(0), 64)},
         view(rig.out_address(0), 64)));
-    return std::pair(op, us_since(start) / 1e3);
+    const double ms = us_since(start) / 1e3;
+    times.wrong += rig.count_wrong(1, 64);
+    runtime.undefine(op);
+    rig.synchronize();
+    return ms;
   };
   for (int i = -kWarmUp; i < reps; ++i) {
-    OperatorDefinition definition;
-    definition.name = "bench_" + std::to_string(i + kWarmUp);
-    // The constant is too small to change x + y.
-    definition.expression = "o = x + y + " + std::to_string(i + kWarmUp + 1) +
-                            "." + std::to_string(moment) + "e-30";
-    rig.poison();
-    const auto [cold, cold_ms] = define_and_run(definition);
-    times.wrong += rig.count_wrong(1, 64);
-    runtime.undefine(cold);
-    rig.synchronize();
-    const auto [again, again_ms] = define_and_run(definition);
-    runtime.undefine(again);
-    rig.synchronize();
+    const OperatorDefinition one = make({DType::Float32});
+    const double cold_ms = define_and_run(one);
+    const double again_ms = define_and_run(one);
+    const double both_ms =
+        define_and_run(make({DType::Float32, DType::Float64}));
     if (i < 0) continue;
     times.cold_ms.push_back(cold_ms);
     times.again_ms.push_back(again_ms);
+    times.both_ms.push_back(both_ms);
   }
   return times;
 }

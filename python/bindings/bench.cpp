@@ -49,6 +49,7 @@ py::dict define_ms(Rig& rig, int reps) {
   py::dict dict;
   dict["cold_ms"] = result.cold_ms;
   dict["again_ms"] = result.again_ms;
+  dict["both_ms"] = result.both_ms;
   dict["wrong"] = result.wrong;
   return dict;
 }
