@@ -43,11 +43,12 @@ std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return std::nullopt;
   Plan plan{admit(call, stream), std::nullopt};
-  const bool meets = !is_free(call);
-  if (!backend_.is_quick(plan.route, parts.total, call.access_view(), meets))
+  const auto conflicts = find_conflicts(call);
+  if (!backend_.is_quick(plan.route, parts.total, call.access_view(),
+                         conflicts.has_value()))
     return std::nullopt;
   BatchRef blocker;
-  const auto place = place_for(call, !meets, parts.total, plan, blocker);
+  const auto place = place_for(call, conflicts, parts.total, plan, blocker);
   if (!place) return std::nullopt;
   return write(call, parts, *place, plan);
 }
@@ -138,7 +139,8 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
     plan = Plan{admit(call, stream), std::nullopt};
     check_memory(call);
     BatchRef blocker;
-    if (const auto place = place_for(call, is_free(call), tasks, plan, blocker))
+    const auto conflicts = find_conflicts(call);
+    if (const auto place = place_for(call, conflicts, tasks, plan, blocker))
       return *place;
     if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
     wait_unlocked(lock, call, blocker, *deadline);
@@ -153,22 +155,22 @@ Route Submitter::admit(Call& call, const Stream& stream) {
   return backend_.route(stream);
 }
 
-bool Submitter::is_free(const Call& call) {
-  if (!hazards_.is_long() && hazards_.is_free(call.access_view())) return true;
+std::optional<HazardTable::Conflicts> Submitter::find_conflicts(
+    const Call& call) {
+  const auto accesses = call.access_view();
+  if (!hazards_.is_long() && hazards_.is_free(accesses)) return std::nullopt;
   hazards_.prune(rings_);
-  return hazards_.is_free(call.access_view());
+  if (hazards_.is_free(accesses)) return std::nullopt;
+  const auto conflicts = hazards_.find(accesses, rings_);
+  if (conflicts.count == 0) return std::nullopt;
+  return conflicts;
 }
 
-std::optional<Place> Submitter::place_for(const Call& call, bool is_free,
-                                          std::uint32_t tasks, Plan& plan,
-                                          BatchRef& blocker) {
-  bool is_ordered = false;
-  if (!is_free) {
-    const auto conflicts = hazards_.find(call.access_view(), rings_);
-    is_ordered = conflicts.count != 0;
-    if (is_ordered && !put_in_order(conflicts, plan, blocker))
-      return std::nullopt;
-  }
+std::optional<Place> Submitter::place_for(
+    const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
+    std::uint32_t tasks, Plan& plan, BatchRef& blocker) {
+  if (conflicts && !put_in_order(*conflicts, plan, blocker))
+    return std::nullopt;
   if (!hazards_.has_room(call.access_count)) {
     blocker = hazards_.oldest();
     return std::nullopt;
@@ -180,7 +182,7 @@ std::optional<Place> Submitter::place_for(const Call& call, bool is_free,
   }
   hazards_.add(call.access_view(),
                {plan.route.ring, place->batch_begin, plan.route.stream});
-  if (is_ordered) count(ordered_, 1);
+  if (conflicts) count(ordered_, 1);
   return place;
 }
 

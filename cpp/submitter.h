@@ -69,15 +69,15 @@ class Submitter {
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
   /// The same in one go, the lock being held. Empty: `blocker` must be done
   /// first.
-  std::optional<Place> place_for(const Call& call, bool is_free,
-                                 std::uint32_t tasks, Plan& plan,
-                                 BatchRef& blocker);
+  std::optional<Place> place_for(
+      const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
+      std::uint32_t tasks, Plan& plan, BatchRef& blocker);
   /// Room for the next tasks of the same submission. The lock stays, also while
   /// it waits: the tasks of one submission have positions in a row.
   Place acquire_next(const Call& call, std::uint32_t tasks, const Plan& plan,
                      std::uint64_t group);
-  /// Whether the tasks surely meet no pending ones.
-  bool is_free(const Call& call);
+  /// What the tasks must come after; empty, as usual: nothing.
+  std::optional<HazardTable::Conflicts> find_conflicts(const Call& call);
   /// Puts the conflicts' batches before the tasks. False: `blocker` must be
   /// done first.
   bool put_in_order(const HazardTable::Conflicts& conflicts, Plan& plan,
