@@ -1,5 +1,8 @@
 #include "arguments.h"
 
+#include <span>
+#include <string>
+
 #include "gpuos/error.h"
 
 namespace py = pybind11;
@@ -27,15 +30,10 @@ TensorView Arguments::view_other(PyObject* object, Role role) {
 }
 
 void Arguments::keep_until(const Ticket& ticket) {
-  if (foreign_.size() == 1) {
-    runtime_.keep(ticket, std::move(foreign_.front()));
-  } else if (!foreign_.empty()) {
-    py::tuple all(foreign_.size());
-    for (std::size_t i = 0; i < foreign_.size(); ++i)
-      all[i] = std::move(foreign_[i]);
-    runtime_.keep(ticket, std::move(all));
-  }
-  foreign_.clear();
+  runtime_.keep(ticket, std::span(kept_few_.data(), few_kept_));
+  few_kept_ = 0;
+  if (!kept_.empty()) runtime_.keep(ticket, kept_);
+  kept_.clear();
 }
 
 RuntimeObject& runtime_of(PyObject* self) {

@@ -42,14 +42,21 @@ class Arguments {
   }
 
   /// Keep `object` until the task is done.
-  void keep(pybind11::object object) { foreign_.push_back(std::move(object)); }
-  bool has_foreign() const noexcept { return !foreign_.empty(); }
+  void keep(pybind11::object object) {
+    if (few_kept_ < kFewKept) {
+      kept_few_[few_kept_++] = std::move(object);
+    } else {
+      kept_.push_back(std::move(object));
+    }
+  }
+  bool has_foreign() const noexcept { return few_kept_ > 0; }
 
   /// Hand what must outlive the call to the runtime.
   void keep_until(const Ticket& ticket);
 
  private:
   static constexpr std::size_t kFew = 16;
+  static constexpr std::size_t kFewKept = 4;
 
   void note(Array* array) {
     if (few_ < kFew) {
@@ -64,7 +71,9 @@ class Arguments {
   std::size_t few_ = 0;
   std::array<Array*, kFew> own_few_;  // the way of submit() allocates nothing
   std::vector<Array*> own_;
-  std::vector<pybind11::object> foreign_;
+  std::size_t few_kept_ = 0;
+  std::array<pybind11::object, kFewKept> kept_few_;
+  std::vector<pybind11::object> kept_;
 };
 
 /// Throws: TypeError if __init__ never ran.

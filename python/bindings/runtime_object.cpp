@@ -98,8 +98,17 @@ void RuntimeObject::forget(const std::string& name) {
   cached_names_.fill({});
 }
 
-void RuntimeObject::keep(const Ticket& ticket, py::object object) {
-  kept_.push_back({ticket, std::move(object)});
+void RuntimeObject::keep(const Ticket& ticket, std::span<py::object> objects) {
+  if (objects.size() <= kKeptTogether) {
+    Kept& kept = kept_.emplace_back();
+    kept.ticket = ticket;
+    std::move(objects.begin(), objects.end(), kept.objects.begin());
+    return;
+  }
+  py::tuple all(objects.size());
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    all[i] = std::move(objects[i]);
+  kept_.push_back({ticket, {std::move(all)}});
 }
 
 bool RuntimeObject::is_done_or_failed(const Ticket& ticket) noexcept {

@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -37,8 +38,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   void remember(const OperatorPtr& op);
   void forget(const std::string& name);
 
-  /// Hold `object` until the ticket is done.
-  void keep(const Ticket& ticket, pybind11::object object);
+  /// Hold `objects`, which are moved from, until the ticket is done.
+  void keep(const Ticket& ticket, std::span<pybind11::object> objects);
   /// Let go of some of what finished tasks used, if it is much: to ask for a
   /// task is to have it launched, so the newest are left alone.
   void drain() {
@@ -54,9 +55,11 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   static void close_all() noexcept;
 
  private:
+  static constexpr std::size_t kKeptTogether = 4;
+  // No tuple: making one for each task would keep the garbage collector busy.
   struct Kept {
     Ticket ticket;
-    pybind11::object object;
+    std::array<pybind11::object, kKeptTogether> objects;
   };
   struct CachedName {
     pybind11::object name;
