@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "dlpack.h"
+#include "dlpack_view.h"
 #include "gpuos/error.h"
+#include "view_checks.h"
 
 namespace py = pybind11;
 
@@ -17,18 +18,6 @@ namespace gpuos::python {
 namespace {
 
 using NumPy = py::detail::npy_api;
-
-[[noreturn]] void refuse(Role role, const std::string& expected,
-                         const std::string& got) {
-  throw InvalidArgument(role.text() + ": expected " + expected + ", got " +
-                        got);
-}
-
-std::string type_text(PyObject* object) {
-  const auto type = py::type::of(object);
-  return py::cast<std::string>(type.attr("__module__")) + "." +
-         py::cast<std::string>(type.attr("__qualname__"));
-}
 
 std::string dtype_text(py::handle dtype) {
   return py::cast<std::string>(py::str(dtype));
@@ -53,34 +42,6 @@ std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
   }
 }
 
-constexpr char kKnownDtypes[] =
-    "dtype float32, float64, int32 or int64 in native byte order";
-
-void set_shape(TensorView& view, Role role, std::int64_t dims,
-               const auto* shape) {
-  if (dims > kMaxDims) {
-    refuse(role, "at most " + std::to_string(kMaxDims) + " dimensions",
-           std::to_string(dims));
-  }
-  view.dims = static_cast<std::uint8_t>(dims);
-  std::copy(shape, shape + dims, view.shape.begin());
-}
-
-// Strides of an axis of one element say nothing.
-bool is_c_ordered(const TensorView& view, const std::int64_t* strides,
-                  std::int64_t unit) {
-  std::int64_t expected = unit;
-  for (std::size_t i = view.dims; i-- > 0;) {
-    if (view.shape[i] == 0) return true;
-    if (view.shape[i] > 1 && strides[i] != expected) return false;
-    expected *= view.shape[i];
-  }
-  return true;
-}
-
-constexpr char kContiguous[] =
-    "a contiguous array in C order (numpy.ascontiguousarray copies)";
-
 TensorView view_ndarray(PyObject* object, Role role) {
   const auto* array = py::detail::array_proxy(object);
   const auto dtype = dtype_from_numpy(array->descr);
@@ -101,62 +62,6 @@ py::object as_ndarray(PyObject* object) {
       !py::hasattr(object, "__array_interface__"))
     return {};
   return py::module_::import("numpy").attr("asarray")(py::handle(object));
-}
-
-DType dtype_from_dlpack(dlpack::DataType type, Role role) {
-  const bool is_known_size = type.bits == 32 || type.bits == 64;
-  if (type.lanes == 1 && is_known_size && type.code == dlpack::kFloat)
-    return type.bits == 32 ? DType::Float32 : DType::Float64;
-  if (type.lanes == 1 && is_known_size && type.code == dlpack::kInt)
-    return type.bits == 32 ? DType::Int32 : DType::Int64;
-  refuse(role, kKnownDtypes,
-         "DLPack type code " + std::to_string(type.code) + " of " +
-             std::to_string(type.bits) + " bits");
-}
-
-py::object dlpack_capsule(PyObject* object, bool is_cuda) {
-  const py::object method =
-      py::reinterpret_borrow<py::object>(object).attr("__dlpack__");
-  py::dict options;
-  // -1: no synchronisation; the caller orders streams.
-  if (is_cuda) options["stream"] = -1;
-  try {
-    return method(py::arg("max_version") = py::make_tuple(
-                      dlpack::kMajorVersion, dlpack::kMinorVersion),
-                  **options);
-  } catch (py::error_already_set& error) {
-    if (!error.matches(PyExc_TypeError)) throw;
-  }
-  return method(**options);  // a producer from before version 1
-}
-
-TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
-  TensorView view;
-  view.dtype = dtype_from_dlpack(tensor.dtype, role);
-  set_shape(view, role, tensor.ndim, tensor.shape);
-  if (tensor.strides != nullptr && !is_c_ordered(view, tensor.strides, 1))
-    refuse(role, kContiguous, "one with gaps or another order");
-  view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  return view;
-}
-
-ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role) {
-  ForeignView foreign;
-  // Nobody takes the capsule, so letting it go gives the memory back.
-  foreign.keep = dlpack_capsule(object, is_cuda);
-  PyObject* capsule = foreign.keep.ptr();
-  if (PyCapsule_IsValid(capsule, dlpack::kVersionedCapsule) != 0) {
-    const auto* managed = static_cast<dlpack::ManagedVersioned*>(
-        PyCapsule_GetPointer(capsule, dlpack::kVersionedCapsule));
-    foreign.view = view_tensor(managed->tensor, role);
-    foreign.view.read_only = (managed->flags & dlpack::kReadOnlyFlag) != 0;
-    return foreign;
-  }
-  const auto* managed = static_cast<dlpack::Managed*>(
-      PyCapsule_GetPointer(capsule, dlpack::kCapsule));
-  if (managed == nullptr) throw py::error_already_set();
-  foreign.view = view_tensor(managed->tensor, role);
-  return foreign;
 }
 
 ForeignView view_cuda_interface(PyObject* object, Role role) {
@@ -186,33 +91,19 @@ ForeignView view_cuda_interface(PyObject* object, Role role) {
   return foreign;
 }
 
-struct Memory {
-  bool is_known = false;
-  bool is_cuda = false;
-  int device = 0;
-};
-
-// Where a DLPack producer says that its data lies.
-Memory memory_of(PyObject* object) {
-  if (!py::hasattr(object, "__dlpack_device__")) return {};
-  const py::tuple place =
-      py::reinterpret_borrow<py::object>(object).attr("__dlpack_device__")();
-  const int type = place[0].cast<int>();
-  const bool is_cuda = type == dlpack::kCuda || type == dlpack::kCudaManaged;
-  const bool is_host = type == dlpack::kCpu || type == dlpack::kCudaHost;
-  return {is_cuda || is_host, is_cuda, place[1].cast<int>()};
-}
+constexpr char kDeviceMemory[] =
+    "device memory (Runtime.array() copies host memory there)";
 
 ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
                          Role role) {
-  const std::string expected =
-      "device memory (Runtime.array() copies host memory there)";
   if (is_ndarray(object))
-    refuse(role, expected, "host memory: " + type_text(object));
-  const Memory memory = memory_of(object);
+    refuse(role, kDeviceMemory, "host memory: " + type_text(object));
   const int device = runtime.core().options().device;
+  ForeignView quick = view_exchanged(object, {true, true, device}, role);
+  if (quick.keep) return quick;
+  const Memory memory = memory_of(object);
   if (memory.is_known && !memory.is_cuda)
-    refuse(role, expected, "host memory: " + type_text(object));
+    refuse(role, kDeviceMemory, "host memory: " + type_text(object));
   if (memory.is_known && memory.device != device) {
     refuse(role, "memory of device " + std::to_string(device),
            "memory of device " + std::to_string(memory.device));
@@ -228,6 +119,8 @@ ForeignView view_on_host(PyObject* object, Role role) {
     return {view_ndarray(object, role),
             py::reinterpret_borrow<py::object>(object)};
   }
+  ForeignView quick = view_exchanged(object, {true, false, 0}, role);
+  if (quick.keep) return quick;
   const Memory memory = memory_of(object);
   if (memory.is_cuda)
     refuse(role, "host memory", "device memory: " + type_text(object));

@@ -1,4 +1,4 @@
-// The memory layout of DLPack 1.0, https://dmlc.github.io/dlpack/latest
+// The memory layout of DLPack 1.3, https://dmlc.github.io/dlpack/latest
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@ inline constexpr std::uint32_t kMajorVersion = 1;
 inline constexpr std::uint32_t kMinorVersion = 0;
 inline constexpr std::uint64_t kReadOnlyFlag = 1;
 
+inline constexpr char kExchangeAttribute[] = "__dlpack_c_exchange_api__";
+inline constexpr char kExchangeCapsule[] = "dlpack_exchange_api";
 inline constexpr char kCapsule[] = "dltensor";
 inline constexpr char kUsedCapsule[] = "used_dltensor";
 inline constexpr char kVersionedCapsule[] = "dltensor_versioned";
@@ -57,6 +59,20 @@ struct ManagedVersioned {
   void (*deleter)(ManagedVersioned* self);
   std::uint64_t flags;
   Tensor tensor;
+};
+
+/// What a type's exchange capsule points at; it lives as long as the process.
+/// The functions need the GIL and leave a Python error when they do not return
+/// 0. They synchronise nothing.
+struct ExchangeApi {
+  std::uint32_t major;
+  std::uint32_t minor;
+  const ExchangeApi* previous;  // an older major version, or null
+  void (*allocate)();           // not called here, nor is `to_object`
+  int (*to_managed)(void* object, ManagedVersioned** out);
+  void (*to_object)();
+  int (*to_tensor)(void* object, Tensor* out);  // may be null; owns nothing
+  void (*current_stream)();                     // not called here
 };
 
 }  // namespace gpuos::python::dlpack

@@ -1,0 +1,121 @@
+#include "dlpack_view.h"
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <string>
+
+#include "dlpack.h"
+#include "dlpack_exchange.h"
+#include "view_checks.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+Memory memory_at(int type, int device) noexcept {
+  const bool is_cuda = type == dlpack::kCuda || type == dlpack::kCudaManaged;
+  const bool is_host = type == dlpack::kCpu || type == dlpack::kCudaHost;
+  return {is_cuda || is_host, is_cuda, device};
+}
+
+bool is_in(const Memory& wanted, dlpack::Device device) noexcept {
+  const Memory found = memory_at(device.type, device.id);
+  return found.is_known && found.is_cuda == wanted.is_cuda &&
+         (!found.is_cuda || found.device == wanted.device);
+}
+
+DType dtype_from_dlpack(dlpack::DataType type, Role role) {
+  const bool is_known_size = type.bits == 32 || type.bits == 64;
+  if (type.lanes == 1 && is_known_size && type.code == dlpack::kFloat)
+    return type.bits == 32 ? DType::Float32 : DType::Float64;
+  if (type.lanes == 1 && is_known_size && type.code == dlpack::kInt)
+    return type.bits == 32 ? DType::Int32 : DType::Int64;
+  refuse(role, kKnownDtypes,
+         "DLPack type code " + std::to_string(type.code) + " of " +
+             std::to_string(type.bits) + " bits");
+}
+
+TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
+  TensorView view;
+  view.dtype = dtype_from_dlpack(tensor.dtype, role);
+  set_shape(view, role, tensor.ndim, tensor.shape);
+  if (tensor.strides != nullptr && !is_c_ordered(view, tensor.strides, 1))
+    refuse(role, kContiguous, "one with gaps or another order");
+  view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  // Where nothing can lie: a part of a tensor that has no memory, such as
+  // PyTorch's fake ones.
+  constexpr std::uintptr_t kLowestAddress = 1 << 16;
+  if (reinterpret_cast<std::uintptr_t>(view.data) < kLowestAddress)
+    view.data = nullptr;
+  return view;
+}
+
+py::object call_dlpack(PyObject* object, bool is_cuda) {
+  const py::object method =
+      py::reinterpret_borrow<py::object>(object).attr("__dlpack__");
+  py::dict options;
+  // -1: no synchronisation; the caller orders streams.
+  if (is_cuda) options["stream"] = -1;
+  try {
+    return method(py::arg("max_version") = py::make_tuple(
+                      dlpack::kMajorVersion, dlpack::kMinorVersion),
+                  **options);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+  }
+  return method(**options);  // a producer from before version 1
+}
+
+py::object dlpack_capsule(PyObject* object, bool is_cuda, Role role) {
+  try {
+    return call_dlpack(object, is_cuda);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_BufferError)) throw;
+    refuse(role, "an array that DLPack can share",
+           type_text(object) + ": " +
+               py::cast<std::string>(py::str(error.value())));
+  }
+}
+
+}  // namespace
+
+Memory memory_of(PyObject* object) {
+  if (!py::hasattr(object, "__dlpack_device__")) return {};
+  const py::tuple place =
+      py::reinterpret_borrow<py::object>(object).attr("__dlpack_device__")();
+  return memory_at(place[0].cast<int>(), place[1].cast<int>());
+}
+
+ForeignView view_exchanged(PyObject* object, const Memory& wanted, Role role) {
+  const bool is_written = role.input < 0;
+  const Exchanged found(object, is_written);
+  if (!found.is_valid() || !is_in(wanted, found.tensor().device)) return {};
+  ForeignView foreign;
+  foreign.view = view_tensor(found.tensor(), role);
+  foreign.view.read_only = found.is_read_only();
+  foreign.keep = py::reinterpret_borrow<py::object>(object);
+  return foreign;
+}
+
+ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role) {
+  ForeignView foreign;
+  // Nobody takes the capsule, so letting it go gives the memory back.
+  foreign.keep = dlpack_capsule(object, is_cuda, role);
+  PyObject* capsule = foreign.keep.ptr();
+  if (PyCapsule_IsValid(capsule, dlpack::kVersionedCapsule) != 0) {
+    const auto* managed = static_cast<dlpack::ManagedVersioned*>(
+        PyCapsule_GetPointer(capsule, dlpack::kVersionedCapsule));
+    foreign.view = view_tensor(managed->tensor, role);
+    foreign.view.read_only = (managed->flags & dlpack::kReadOnlyFlag) != 0;
+    return foreign;
+  }
+  const auto* managed = static_cast<dlpack::Managed*>(
+      PyCapsule_GetPointer(capsule, dlpack::kCapsule));
+  if (managed == nullptr) throw py::error_already_set();
+  foreign.view = view_tensor(managed->tensor, role);
+  return foreign;
+}
+
+}  // namespace gpuos::python

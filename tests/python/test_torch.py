@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import gpuos
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.torch
+
+
+class Plain(torch.Tensor):
+    pass
+
+
+class OwnDlpack(torch.Tensor):
+    def __dlpack__(self, **options):
+        message = f"mine, with {len(options)} options"
+        raise BufferError(message)
+
+
+class Wrapper(torch.Tensor):
+    """A tensor without memory of its own."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, dtype=inner.dtype
+        )
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (2, 3), (2, 1, 3)])
+def test_tensors_are_taken_without_a_copy(host, dtype, shape):
+    x = torch.full(shape, 3, dtype=getattr(torch, dtype))
+    out = torch.zeros_like(x)
+    host.wait(host.submit("add", x, x, out=out))
+    assert torch.equal(out, x + x)
+
+
+def test_a_part_of_a_tensor_is_taken_where_it_lies(host):
+    whole = torch.arange(6, dtype=torch.float32)
+    out = torch.zeros(6)
+    host.wait(host.submit("add", whole[2:4], whole[4:], out=out[1:3]))
+    assert out.tolist() == [0, 6, 8, 0, 0, 0]
+
+
+def test_tensors_mix_with_other_arrays(host):
+    x, y = torch.ones(3), np.full(3, 2, "f4")
+    out = host.empty(3)
+    host.wait(host.submit("add", x, y, out=out))
+    assert out.numpy().tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: t.as_subclass(Plain),
+        lambda t: torch.nn.Parameter(t, requires_grad=False),
+    ],
+)
+def test_subclasses_are_taken(host, make):
+    x, out = make(torch.ones(3)), make(torch.zeros(3))
+    host.wait(host.submit("add", x, x, out=out))
+    assert out.tolist() == [2, 2, 2]
+
+
+def test_many_tensors_are_taken(host):
+    x = torch.arange(6, dtype=torch.float32).reshape(3, 2)
+    rows = [torch.zeros(2) for _ in range(3)]
+    host.wait(host.submit_many("add", x, x, out=torch.zeros(3, 2)))
+    host.wait(host.submit_many("add", list(x), list(x), rows))
+    assert torch.equal(torch.stack(rows), x + x)
+
+
+@pytest.mark.parametrize("backend", ["host"], indirect=True)
+def test_tensors_are_held_until_their_task_is_done(rt, nap):
+    x = torch.ones(3)
+    ref = weakref.ref(x)
+    rt.submit(nap, out=np.zeros(1, "f4"), ns=50_000_000)
+    last = rt.submit("copy", x, out=torch.zeros(3))
+    del x
+    gc.collect()
+    assert ref() is not None
+    rt.wait(last)
+    rt.synchronize()
+    assert ref() is None
+
+
+@pytest.mark.parametrize("role", ["input 0", "out"])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: torch.ones(3, requires_grad=True), "gradient"),
+        (lambda: torch.nn.Parameter(torch.ones(3)), "gradient"),
+        (lambda: torch.ones(3, requires_grad=True) * 2, "gradient"),
+        (lambda: torch.ones(3).as_subclass(OwnDlpack), "mine, with"),
+        (lambda: torch.eye(3).to_sparse(), "strided"),
+        (lambda: torch.ones(3, dtype=torch.bfloat16), "code 4 of 16 bits"),
+        (lambda: torch.ones(3, dtype=torch.cfloat).conj(), "float32"),
+        (lambda: torch.ones(2, 3).T, "contiguous"),
+        (lambda: torch.ones(6)[::2], "contiguous"),
+        (lambda: torch.ones(1).expand(3), "contiguous"),
+        (lambda: torch.ones((1,) * 9), "8 dimensions, got 9"),
+    ],
+)
+def test_wrong_tensors_are_refused(host, make, message, role):
+    x, good = make(), np.zeros(3, "f4")
+    x, out = (x, good) if role != "out" else (good, x)
+    with pytest.raises(gpuos.InvalidArgument, match=f"copy: {role}.*{message}"):
+        host.submit("copy", x, out=out)
+
+
+@pytest.mark.filterwarnings("ignore")  # torch warns of what this test does
+def test_tensors_without_memory_are_refused(host):
+    mode = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode
+    with mode():
+        fake = torch.ones(5)
+        part = fake[2:]
+    for x in (fake, part, torch._efficientzerotensor(5)):
+        with pytest.raises(gpuos.InvalidArgument, match="null buffer"):
+            host.submit("copy", x, out=torch.zeros(x.shape))
+    with pytest.raises(NotImplementedError):
+        host.submit("copy", Wrapper(torch.ones(3)), out=torch.zeros(3))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("backend", ["cuda"], indirect=True)
+def test_tensors_must_lie_in_the_right_memory(rt, host):
+    with pytest.raises(gpuos.InvalidArgument, match="host memory: torch"):
+        rt.submit("copy", torch.ones(3), out=rt.zeros(3))
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no CUDA")
+    x, out = torch.ones(3, device="cuda"), torch.zeros(3, device="cuda")
+    torch.cuda.synchronize()
+    rt.wait(rt.submit("add", x, x, out=out))
+    assert out.tolist() == [2, 2, 2]
+    with pytest.raises(gpuos.InvalidArgument, match="device memory: torch"):
+        host.submit("copy", x, out=host.zeros(3))
