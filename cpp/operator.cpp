@@ -38,6 +38,11 @@ bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
   return true;
 }
 
+void OperatorRecord::leave(const std::shared_ptr<OperatorRecord>& from) {
+  if (std::find(left.begin(), left.end(), from) == left.end())
+    left.push_back(from);
+}
+
 const std::string& Operator::name() const {
   return checked(record_, "Operator").name;
 }
@@ -75,6 +80,10 @@ void Alias::switch_to(const Operator& target) {
                                  " takes other arguments than ",
                                  alias.resolved().name));
   alias.history.push_back(target.record());
+  if (alias.history.size() > OperatorRecord::kMaxSwitches + 1) {
+    alias.leave(alias.history.front());
+    alias.history.pop_front();
+  }
   // Pairs with the acquire load in OperatorRecord::resolved().
   alias.target.store(&next, std::memory_order_release);
 }
@@ -89,10 +98,7 @@ void Alias::rollback() {
   if (!previous.is_defined.load())
     throw InvalidArgument(concat(alias.name, ": the earlier target ",
                                  previous.name, " was undefined"));
-  const auto& current = alias.history.back();
-  if (std::find(alias.left.begin(), alias.left.end(), current) ==
-      alias.left.end())
-    alias.left.push_back(current);
+  alias.leave(alias.history.back());
   alias.history.pop_back();
   // Pairs with the acquire load in OperatorRecord::resolved().
   alias.target.store(&previous, std::memory_order_release);

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,12 +31,15 @@ struct OperatorRecord {
   std::array<std::atomic<std::int32_t>, kDTypeCount> slots{kNoSlot, kNoSlot,
                                                            kNoSlot, kNoSlot};
 
-  // An alias only. `history` keeps every target alive, its back is `target`.
+  // An alias only. `history` keeps its targets alive, its back is `target`; so
+  // many switches can be taken back.
+  static constexpr std::size_t kMaxSwitches = 256;
   std::atomic<OperatorRecord*> target{nullptr};
   std::mutex history_mutex;
-  std::vector<std::shared_ptr<OperatorRecord>> history;
+  std::deque<std::shared_ptr<OperatorRecord>> history;
   // Targets that were left, each once: a submission may still read them.
   std::vector<std::shared_ptr<OperatorRecord>> left;
+  void leave(const std::shared_ptr<OperatorRecord>& from);
 
   bool is_alias() const noexcept {
     return target.load(std::memory_order_acquire) != nullptr;

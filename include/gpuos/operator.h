@@ -69,7 +69,8 @@ class Alias {
   Operator target() const;
   /// Throws: InvalidArgument if `target` takes other arguments or is gone.
   void switch_to(const Operator& target);
-  /// Back to the target before the last switch_to().
+  /// Back to the target before the last switch_to(); the last 256 of them can
+  /// be taken back.
   /// Throws: InvalidArgument if there is none.
   void rollback();
   /// The alias as an operator, for submit().

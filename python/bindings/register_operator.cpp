@@ -81,7 +81,8 @@ void register_alias(py::module_& module) {
            "Raises\n------\n"
            "InvalidArgument\n    If it takes others, or is not defined.")
       .def("rollback", &rollback,
-           "Back to the target before the last switch.\n\n"
+           "Back to the target before the last switch; the last 256 can be "
+           "taken back.\n\n"
            "Raises\n------\nInvalidArgument\n    If there is none.")
       .def("__repr__", [](const AliasObject& self) {
         return "gpuos.Alias('" + self.alias.name() + "' -> '" +

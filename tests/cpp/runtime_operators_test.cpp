@@ -206,6 +206,16 @@ TEST_P(RuntimeOperators, AnAliasMaySwitchWhileOthersSubmit) {
   }
 }
 
+TEST_P(RuntimeOperators, AnAliasTakesItsLast256SwitchesBack) {
+  const Operator plus = define("plus", "o = x + 1");
+  const Operator times = define("times", "o = x * 7");
+  Alias alias = runtime().alias("logical", plus);
+  for (int i = 0; i < 300; ++i) alias.switch_to(i % 2 == 0 ? times : plus);
+  for (int i = 0; i < 256; ++i) alias.rollback();
+  EXPECT_THROW(alias.rollback(), InvalidArgument);
+  EXPECT_EQ(alias.target().name(), "plus");
+}
+
 TEST_P(RuntimeOperators, AnAliasTakesOnlyWhatFits) {
   const Operator plus = define("plus", "o = x + y");
   const Operator negate = define("negate", "o = 0 - x");
