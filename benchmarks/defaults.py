@@ -7,6 +7,8 @@ adds of 1024 elements in large submissions, a round trip is one such task,
 submitted and awaited.
 """
 
+from __future__ import annotations
+
 import argparse
 from statistics import median
 from typing import Any

@@ -41,7 +41,7 @@ std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
   if (call.count == 0) return Ticket{0, 0, 0, runtime_id_};
   const Cut parts = cut(call);
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return std::nullopt;
+  if (!lock || is_unfinished_) return std::nullopt;
   Plan plan{admit(call, stream), std::nullopt};
   const auto conflicts = find_conflicts(call);
   if (!backend_.is_quick(plan.route, parts.total, call.access_view(),
@@ -88,6 +88,7 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
   auto tasks =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
   Place place = acquire(lock, call, stream, tasks, plan);
+  const Unfinished unfinished(*this);
   const Ticket ticket{place.batch_begin, place.first + left, plan.route.ring,
                       runtime_id_};
   writer.use_operator_of(call);
@@ -103,7 +104,7 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
     if (left == 0) break;
     tasks =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
-    place = acquire_next(call, tasks, plan, ticket.begin);
+    place = acquire_next(lock, call, tasks, plan, ticket.begin);
     // What the first chunk waited for may be out of this one's reach.
     if (plan.after && ring.is_done(*plan.after)) plan.after.reset();
   }
@@ -111,14 +112,23 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
   return ticket;
 }
 
-Place Submitter::acquire_next(const Call& call, std::uint32_t tasks,
+Place Submitter::acquire_next(std::unique_lock<std::mutex>& lock,
+                              const Call& call, std::uint32_t tasks,
                               const Plan& plan, std::uint64_t group) {
   const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
   const auto wait_for = [&](BatchRef batch) {
     backend_.ensure_running(batch);
+    lock.unlock();
+    bool is_done = false;
+    try {
+      is_done = wait(batch, deadline);
+    } catch (...) {
+      lock.lock();  // for Unfinished
+      throw;
+    }
+    lock.lock();
     // `group` is where this submission's first batch began.
-    if (!wait(batch, deadline))
-      time_out(call, rings_[plan.route.ring]->head() - group);
+    if (!is_done) time_out(call, rings_[plan.route.ring]->head() - group);
     hazards_.prune(rings_);
   };
   while (!hazards_.has_room(call.access_count)) wait_for(hazards_.oldest());
@@ -135,7 +145,7 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
                          Plan& plan) {
   std::optional<Deadline> deadline;
   for (;;) {
-    lock.lock();
+    lock_between(lock);
     plan = Plan{admit(call, stream), std::nullopt};
     check_memory(call);
     BatchRef blocker;
@@ -273,8 +283,15 @@ void Submitter::flush(const Stream* only) {
   backend_.flush(only);
 }
 
+void Submitter::lock_between(std::unique_lock<std::mutex>& lock) {
+  lock.lock();
+  finished_.wait(lock, [this] { return !is_unfinished_; });
+}
+
 std::vector<std::uint64_t> Submitter::heads() {
-  const std::lock_guard lock(mutex_);
+  // What a submission is still to queue may use what is dropped now.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  lock_between(lock);
   std::vector<std::uint64_t> heads;
   for (const Ring* ring : rings_) heads.push_back(ring->head());
   return heads;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -56,6 +57,25 @@ class Submitter {
     std::optional<std::uint64_t> after;  // where the batch to wait for begins
   };
 
+  /// Keeps others from queueing anything between the parts of one submission,
+  /// whose positions follow each other. The lock is held when it is made and
+  /// destroyed, and may be open in between.
+  class Unfinished {
+   public:
+    explicit Unfinished(Submitter& submitter) : submitter_(submitter) {
+      submitter_.is_unfinished_ = true;
+    }
+    ~Unfinished() {
+      submitter_.is_unfinished_ = false;
+      submitter_.finished_.notify_all();
+    }
+    Unfinished(const Unfinished&) = delete;
+    Unfinished& operator=(const Unfinished&) = delete;
+
+   private:
+    Submitter& submitter_;
+  };
+
   Cut cut(const Call& call) const;
   Ticket write(const Call& call, const Cut& cut, const Place& place,
                const Plan& plan);
@@ -72,10 +92,12 @@ class Submitter {
   std::optional<Place> place_for(
       const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
       std::uint32_t tasks, Plan& plan, BatchRef& blocker);
-  /// Room for the next tasks of the same submission. The lock stays, also while
-  /// it waits: the tasks of one submission have positions in a row.
-  Place acquire_next(const Call& call, std::uint32_t tasks, const Plan& plan,
+  /// Room for the next tasks of the same submission.
+  Place acquire_next(std::unique_lock<std::mutex>& lock, const Call& call,
+                     std::uint32_t tasks, const Plan& plan,
                      std::uint64_t group);
+  /// Locks at a moment when no submission is unfinished.
+  void lock_between(std::unique_lock<std::mutex>& lock);
   /// What the tasks must come after; empty, as usual: nothing.
   std::optional<HazardTable::Conflicts> find_conflicts(const Call& call);
   /// Puts the conflicts' batches before the tasks. False: `blocker` must be
@@ -101,6 +123,8 @@ class Submitter {
   std::vector<Ring*> rings_;
   HazardTable hazards_;
   bool is_closed_ = false;
+  bool is_unfinished_ = false;  // under the lock
+  std::condition_variable finished_;
   std::atomic<std::uint64_t> tasks_{0};
   std::atomic<std::uint64_t> batches_{0};
   std::atomic<std::uint64_t> ordered_{0};

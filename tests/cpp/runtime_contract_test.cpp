@@ -170,6 +170,48 @@ TEST_P(RuntimeContract, AQueueThatStaysFullIsATimeout) {
   EXPECT_EQ(std::accumulate(result.begin(), result.end(), 0u), queued);
 }
 
+TEST_P(RuntimeContract, OthersGoOnWhileASubmissionWaitsForRoom) {
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;
+  small.workers = 1;
+  restart(small);
+  const Operator busy = define_busy(), add = runtime().find("add");
+  DeviceArray<float> out(runtime(), 1);
+  DeviceArray<std::int32_t> cells(runtime(), 2000), one(runtime(), 1, 1);
+  const Ticket slow = runtime().submit(busy, {}, out.view(), {busy_rounds()});
+  std::atomic<bool> is_submitted{false};
+  Ticket theirs;
+  std::jthread other([&] {
+    ManyTasks many;
+    many.tasks = cells.size();
+    many.size = 1;
+    many.dtype = DType::Int32;
+    const auto address = [](const auto& array) {
+      return reinterpret_cast<std::uint64_t>(array.data());
+    };
+    many.out = {nullptr, address(cells), 4};
+    many.inputs = {{nullptr, address(cells), 4}, {nullptr, address(one), 0}};
+    theirs = runtime().submit_many(add, many);
+    is_submitted = true;
+  });
+  while (runtime().stats().tasks_submitted < 10) std::this_thread::yield();
+  const auto start = std::chrono::steady_clock::now();
+  const bool is_done = runtime().wait(slow, 0ms);
+  const auto time = std::chrono::steady_clock::now() - start;
+  if (!is_done && !is_submitted) {
+    EXPECT_LT(time, 50ms);
+  }
+  const Ticket ours =
+      runtime().submit(add, {cells.view(0, 1), one.view()}, cells.view(0, 1));
+  other.join();
+  if (ours.ring == theirs.ring) {
+    EXPECT_GE(ours.begin, theirs.end) << "a submission's tasks are in a row";
+  }
+  std::vector<std::int32_t> wanted(cells.size(), 1);
+  wanted[0] = 2;
+  EXPECT_EQ(cells.read(), wanted);
+}
+
 TEST_P(RuntimeContract, TrySubmitQueuesAllOrNothing) {
   constexpr int kTasks = 2000;
   constexpr int kSums = 4;
