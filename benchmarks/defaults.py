@@ -31,9 +31,7 @@ SWEEPS: dict[str, list[int]] = {
 def measure(backend: str, residency: str, options: dict[str, int]) -> list[str]:
     """Return bulk in ns a task and a round trip in us, as text."""
     try:
-        rig = Rig(
-            SETS, ELEMS, backend=backend, residency=residency, **options
-        )
+        rig = Rig(SETS, ELEMS, backend=backend, residency=residency, **options)
     except ValueError as error:
         return [f"refused: {error}", ""]
     bulk = median(rig.bulk_ns(BULK_TASKS, ELEMS, 4, 7))

@@ -105,10 +105,9 @@ void TaskWriter::write_plain(Ring& ring, const Place& place,
   const std::uint64_t offset = place.first - place.batch_begin;
   const std::uint64_t distance = after ? place.first - *after : 0;
   const u64 flags = model_.flags | (after ? u64{abi::kWaits} : 0);
-  PayloadWords words{
-      model_.op | flags << 16 | u64{model_.count} << 32,
-      {},
-      offset | u64{place.batch_size} << 16 | distance << 32};
+  PayloadWords words{model_.op | flags << 16 | u64{model_.count} << 32,
+                     {},
+                     offset | u64{place.batch_size} << 16 | distance << 32};
   const u64 step = u64{1} | (after ? u64{1} << 32 : 0);
   for (std::uint32_t done = 0; done < count;) {
     const std::uint32_t block = std::min(kBlock, count - done);

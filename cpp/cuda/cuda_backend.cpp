@@ -56,8 +56,8 @@ DeviceSide::DeviceSide(const Context& context, DriverGate& gate,
       resident_ring(resident_storage.host(), options.queue_capacity),
       burst_ring(burst_storage.host(), options.queue_capacity),
       residency(kernel, resident_storage.device(), options, workers),
-      bursts(context, gate, kernel, burst_storage.device(), burst_ring,
-             options, workers),
+      bursts(context, gate, kernel, burst_storage.device(), burst_ring, options,
+             workers),
       modules(kernel),
       memory_stream(make_stream()),
       probe_stream(make_stream()) {}
@@ -158,8 +158,8 @@ auto CudaBackend::guarded(F f) -> decltype(f()) {
 
 void CudaBackend::die_of(const std::exception& error) {
   const std::string names = watchdog_.suspects();
-  health_.die(
-      names, names.empty() ? error.what() : concat(names, ": ", error.what()));
+  health_.die(names,
+              names.empty() ? error.what() : concat(names, ": ", error.what()));
 }
 
 Route CudaBackend::route(const gpuos::Stream& stream) {

@@ -77,8 +77,7 @@ std::uint32_t WorkerKernel::read_word(const char* name) const {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;
   std::uint32_t word = 0;
-  GPUOS_CUDA_CHECK(
-      driver().cuModuleGetGlobal(&address, &bytes, module_, name));
+  GPUOS_CUDA_CHECK(driver().cuModuleGetGlobal(&address, &bytes, module_, name));
   GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(&word, address, sizeof(word)));
   return word;
 }
@@ -101,8 +100,10 @@ void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
   void* parameters[] = {const_cast<abi::Launch*>(&launch)};
   if (overlaps && can_overlap_) {
     // Pairs with begin_burst() in worker.cu.
-    CUlaunchAttribute attribute{};
-    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    CUlaunchAttribute attribute{
+        .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        .pad = {},
+        .value = {}};
     attribute.value.programmaticStreamSerializationAllowed = 1;
     const CUlaunchConfig config{.gridDimX = workers,
                                 .gridDimY = 1,

@@ -123,11 +123,10 @@ inline void Ring::write(std::uint64_t position,
     return a | b << 16 | c << 32 | d << 48;
   };
   const u64* args = payload.args;
-  write(position,
-        {join(payload.op, payload.flags, payload.count, 0),
-         {args[0], args[1], args[2], args[3]},
-         join(payload.batch_offset, payload.batch_size, payload.wait_distance,
-              payload.parts)});
+  write(position, {join(payload.op, payload.flags, payload.count, 0),
+                   {args[0], args[1], args[2], args[3]},
+                   join(payload.batch_offset, payload.batch_size,
+                        payload.wait_distance, payload.parts)});
 }
 
 inline void Ring::write(std::uint64_t position,
@@ -155,8 +154,8 @@ inline void Ring::write(std::uint64_t position,
   // high3 batch, wait tag
   const __m128i high3 = _mm_unpacklo_epi32(_mm_srli_epi64(a3, 32), tail);
   const __m128i wait = _mm_unpacklo_epi32(_mm_srli_epi64(tail, 32), tags);
-  store(0, _mm_unpacklo_epi64(word(payload.head),
-                              _mm_unpacklo_epi32(a0, tags)));
+  store(0,
+        _mm_unpacklo_epi64(word(payload.head), _mm_unpacklo_epi32(a0, tags)));
   store(1, _mm_unpacklo_epi64(middle, high1));
   store(2, _mm_unpacklo_epi64(a2, _mm_unpacklo_epi32(a3, tags)));
   // Stores stay in order on x86; this keeps the compiler from moving those to

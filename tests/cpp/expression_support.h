@@ -21,20 +21,32 @@ constexpr DType kDTypeOf = std::is_same_v<T, float>    ? DType::Float32
 /// Expressions of every dtype that are one instruction or a few, so that a
 /// device computes them bit by bit as the interpreter does. `k` and `n` are
 /// parameters.
-inline constexpr const char* kPlainExpressions[] = {
-    "o = a + b",          "o = a - b",
-    "o = a * b",          "o = -a",
-    "o = abs(a)",         "o = floor(a)",
-    "o = ceil(a)",        "o = round(a)",
-    "o = a < b",          "o = a <= b",
-    "o = a > b",          "o = a >= b",
-    "o = a == b",         "o = a != b",
-    "o = minimum(a, b)",  "o = maximum(a, b)",
-    "o = clip(a, b, c)",  "o = relu(a)",
-    "o = square(a)",      "o = sign(a)",
-    "o = where(a, b, c)", "o = fma(a, b, c)",
-    "o = a",              "o = -3",
-    "o = k",              "o = k * a + n * b"};
+inline constexpr const char* kPlainExpressions[] = {"o = a + b",
+                                                    "o = a - b",
+                                                    "o = a * b",
+                                                    "o = -a",
+                                                    "o = abs(a)",
+                                                    "o = floor(a)",
+                                                    "o = ceil(a)",
+                                                    "o = round(a)",
+                                                    "o = a < b",
+                                                    "o = a <= b",
+                                                    "o = a > b",
+                                                    "o = a >= b",
+                                                    "o = a == b",
+                                                    "o = a != b",
+                                                    "o = minimum(a, b)",
+                                                    "o = maximum(a, b)",
+                                                    "o = clip(a, b, c)",
+                                                    "o = relu(a)",
+                                                    "o = square(a)",
+                                                    "o = sign(a)",
+                                                    "o = where(a, b, c)",
+                                                    "o = fma(a, b, c)",
+                                                    "o = a",
+                                                    "o = -3",
+                                                    "o = k",
+                                                    "o = k * a + n * b"};
 
 /// A parameter and its value, as bits.
 struct BoundParam {
