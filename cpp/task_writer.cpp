@@ -22,7 +22,7 @@ std::uint64_t tile_of(const Backend& backend, const Call& call,
   if (!call.op->elementwise) return call.count;
   std::uint64_t elems = backend.tile_elems(call.count, size_of(call.dtype));
   // One tile for the pieces' rounding.
-  max_tiles = std::min(max_tiles, abi::kMaxTiles) - 1;
+  max_tiles = std::min<std::uint32_t>(max_tiles, abi::kMaxTiles) - 1;
   elems = std::max(elems, ceil_div(call.count, max_tiles));
   return ceil_div(elems, kTileGranule) * kTileGranule;
 }

@@ -18,12 +18,15 @@ using u64 = unsigned long long;
 
 namespace abi {
 
-constexpr u32 kAbiVersion = 1;
-constexpr u32 kInlineArgs = 4;          // arguments that fit a descriptor
-constexpr u32 kMaxArgs = 16;            // output, inputs and scalars together
-constexpr u32 kSlots = 1024;            // operators loaded at the same time
-constexpr u32 kMaxTiles = 4096;         // of one task
-constexpr u32 kLaunchDescriptors = 56;  // that fit a launch's parameters
+// Enumerators, because each constant would be a variable in every image.
+enum Limit : u32 {
+  kAbiVersion = 1,
+  kInlineArgs = 4,         // arguments that fit a descriptor
+  kMaxArgs = 16,           // output, inputs and scalars together
+  kSlots = 1024,           // operators loaded at the same time
+  kMaxTiles = 4096,        // of one task
+  kLaunchDescriptors = 56  // that fit a launch's parameters
+};
 
 // The low bits of Payload::flags; the tile's number lies above them.
 enum Flags : u16 {
@@ -33,7 +36,7 @@ enum Flags : u16 {
   kJoin = 4,         // no operator: wait for the batches listed in `args`
   kWaits = 8         // `wait_distance` is not 0
 };
-constexpr u32 kTileShift = 4;
+enum : u32 { kTileShift = 4 };
 
 // What a descriptor says; 48 bytes.
 struct Payload {
@@ -50,7 +53,7 @@ struct Payload {
 };
 static_assert(sizeof(Payload) == 48, "a descriptor carries 12 words");
 
-constexpr u32 kMaxJoined = kInlineArgs * sizeof(u64) / sizeof(u16);
+enum : u32 { kMaxJoined = kInlineArgs * sizeof(u64) / sizeof(u16) };
 
 // A payload in a ring slot: four chunks of 16 bytes, each three payload words
 // and the lap tag. A chunk is stored and loaded whole, so a slot whose four
