@@ -55,6 +55,30 @@ TEST_P(CudaStreams, ATaskStandsInTheOrderOfItsStream) {
   }
 }
 
+// Each flush may be put on the device while the one before it runs; each task
+// reads what another worker wrote in that one, through the same caches.
+TEST_P(CudaStreams, FlushesInARowSeeEachOthersResults) {
+  start(GetParam());
+  const Stream stream = make_stream();
+  constexpr int kRounds = 1000;
+  for (const std::size_t tasks : {16, 100}) {
+    DeviceArray<std::int32_t> x(runtime(), tasks * kSize);
+    DeviceArray<std::int32_t> y(runtime(), tasks * kSize);
+    DeviceArray<std::int32_t> one(runtime(), kSize, 1);
+    for (int round = 0; round < kRounds; ++round) {
+      const auto& from = round % 2 == 0 ? x : y;
+      const auto& to = round % 2 == 0 ? y : x;
+      for (std::size_t i = 0; i < tasks; ++i) {
+        const std::size_t next = (i + 1) % tasks;
+        add(from.view(next * kSize, kSize), one.view(),
+            to.view(i * kSize, kSize), named(stream));
+      }
+      runtime().flush(named(stream));
+    }
+    EXPECT_EQ(read_in(stream.get(), x), Ints(tasks * kSize, kRounds)) << tasks;
+  }
+}
+
 TEST_P(CudaStreams, TasksOfTwoStreamsAreInOrder) {
   start(GetParam());
   const Stream first = make_stream(), second = make_stream();
