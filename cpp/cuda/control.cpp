@@ -41,9 +41,7 @@ std::optional<microseconds> CudaBackend::tick() {
     return std::nullopt;
   }
   const std::unique_lock lock(submit_mutex_, std::try_to_lock);
-  // Still wanted: who held the lock kept has_resident_work() from looking.
-  const bool is_wanted = is_wanted_.load() || stays_.load();
-  if (!lock || is_wanted || is_resident_.load() || device_->bursts.is_open())
+  if (!lock || is_resident_.load() || device_->bursts.is_open())
     return kActiveTick;
   for (Ring* ring : rings_) ring->advance();
   if (Clock::now() < awake_until_) return kActiveTick;
@@ -79,25 +77,33 @@ void CudaBackend::look_after_residency() {
     awake_until_ = Clock::now() + kAwakeAfter;
   }
   if (device_->modules.has_dropped()) unload_dropped();
-  if (!is_parked_for_good_ && has_resident_work()) launch_residency();
-}
-
-bool CudaBackend::has_resident_work() {
+  if (is_parked_for_good_) return;
   Ring& ring = *rings_[kResidentRing];
   const std::uint64_t head = ring.head();
   const bool is_fed = head != head_at_tick_;
   head_at_tick_ = head;
-  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
-  // Who holds the lock may be waiting for these very tasks.
-  if (!lock) return is_pending(ring);
+  if (!is_fed && !is_pending(ring) && !is_wanted_.load() && !stays_.load())
+    return;
+  // Until the launch nobody submits: a burst that is launched behind workers
+  // that stay waits until they leave.
+  const std::lock_guard lock(submit_mutex_);
   ring.advance();
-  // A lease that ends under a host that keeps submitting is renewed.
-  const bool goes_on = is_pending(ring) || is_fed;
-  if (stays_.load()) return is_stay_worthwhile(head, goes_on);
-  return is_wanted_.exchange(false) || goes_on;
+  if (!wants_workers(is_fed)) return;
+  device_->bursts.launch();
+  launch_residency();
 }
 
-bool CudaBackend::is_stay_worthwhile(std::uint64_t head, bool goes_on) {
+bool CudaBackend::wants_workers(bool is_fed) {
+  const bool is_left_over = is_pending(*rings_[kResidentRing]);
+  // A lease that ends under a host that keeps submitting is renewed.
+  const bool goes_on = is_left_over || is_fed;
+  if (options_.residency != Residency::Auto)
+    return is_wanted_.exchange(false) || goes_on;
+  return stays_.load() ? is_stay_worthwhile(goes_on) : is_left_over;
+}
+
+bool CudaBackend::is_stay_worthwhile(bool goes_on) {
+  const std::uint64_t head = rings_[kResidentRing]->head();
   const std::uint64_t served = head - head_at_launch_;
   head_at_launch_ = head;
   if (!has_stayed_) {
@@ -156,8 +162,6 @@ void CudaBackend::park() {
                        options_.watchdog.count(), " ms; the runtime is dead"));
     health_.check();
   }
-  is_resident_.store(false);
-  awake_until_ = Clock::now() + kAwakeAfter;
   parks_.fetch_add(1);
 }
 
@@ -165,6 +169,8 @@ void CudaBackend::inject(const jit::Image& image,
                          std::span<const std::uint32_t> slots) {
   health_.check();
   const auto start = Clock::now();
+  // It stays so: what is submitted meanwhile waits for the workers, which are
+  // back sooner than a burst that would be launched behind them.
   const bool was_resident = is_resident_.load();
   park();
   std::exception_ptr failure;

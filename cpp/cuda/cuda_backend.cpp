@@ -359,6 +359,7 @@ void CudaBackend::stop() {
           [this] {
             is_parked_for_good_ = true;
             park();
+            is_resident_.store(false);
             unload_dropped();
           },
           [this] { health_.check(); });

@@ -114,9 +114,11 @@ class CudaBackend final : public Backend {
   std::optional<std::chrono::microseconds> tick();
   void fail(const std::exception& error) noexcept;
   void look_after_residency();
-  bool has_resident_work();
+  /// No workers stay; the submit lock is held. `is_fed`: the host submitted
+  /// to them since the last look.
+  bool wants_workers(bool is_fed);
   /// Auto: a residency that the policy asked for is due, or has ended.
-  bool is_stay_worthwhile(std::uint64_t head, bool goes_on);
+  bool is_stay_worthwhile(bool goes_on);
   void look_after_flush();
   void look_after_faults();
   void launch_residency();
