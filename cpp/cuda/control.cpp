@@ -120,7 +120,9 @@ bool CudaBackend::is_stay_worthwhile(bool goes_on) {
 }
 
 void CudaBackend::launch_residency() {
-  device_->residency.launch();
+  // After the end of a stay new tasks go as bursts, behind these workers.
+  const bool is_brief = options_.residency == Residency::Auto && !stays_.load();
+  device_->residency.launch(is_brief);
   is_resident_.store(true);
 }
 

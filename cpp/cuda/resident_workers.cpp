@@ -1,8 +1,16 @@
 #include "cuda/resident_workers.h"
 
+#include <algorithm>
+
 #include "gpuos/error.h"
 
 namespace gpuos::cu {
+namespace {
+
+/// Long enough for tasks that wait for one another.
+constexpr u64 kBriefLingerNs = 10'000;
+
+}  // namespace
 
 ResidentWorkers::ResidentWorkers(const WorkerKernel& kernel,
                                  const abi::Queue& queue,
@@ -23,11 +31,13 @@ ResidentWorkers::ResidentWorkers(const WorkerKernel& kernel,
   launch_.claims = claims_.as<u64>();
   launch_.left = left_.as<u64>();
   using std::chrono::nanoseconds;
-  launch_.linger_ns = static_cast<u64>(nanoseconds(options.linger).count());
+  linger_ns_ = static_cast<u64>(nanoseconds(options.linger).count());
   launch_.lease_ns = static_cast<u64>(nanoseconds(options.lease).count());
 }
 
-void ResidentWorkers::launch() {
+void ResidentWorkers::launch(bool is_brief) {
+  launch_.linger_ns =
+      is_brief ? std::min(linger_ns_, kBriefLingerNs) : linger_ns_;
   launch_.residency = number_.load() + 1;
   kernel_.launch(launch_, workers_, threads_, stream_.get());
   number_.store(launch_.residency);

@@ -20,7 +20,8 @@ class ResidentWorkers {
   ResidentWorkers(const WorkerKernel& kernel, const abi::Queue& queue,
                   const RuntimeOptions& options, std::uint32_t workers);
 
-  void launch();
+  /// `is_brief`: leave as soon as nothing is left to do.
+  void launch(bool is_brief);
   /// Ask the workers to leave at their next task boundary.
   void request_park();
   /// Whether the workers of the last launch have left; true before the first.
@@ -44,6 +45,7 @@ class ResidentWorkers {
   DeviceBuffer claims_;
   Stream stream_;
   Stream park_stream_;
+  u64 linger_ns_;
   abi::Launch launch_{};
 };
 
