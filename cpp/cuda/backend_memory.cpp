@@ -29,11 +29,12 @@ void* CudaBackend::allocate(std::size_t bytes) {
 void CudaBackend::deallocate(void* data) noexcept {
   if (health_.is_dead()) return;
   try {
+    const auto pass = gate_.pass();
     const ContextScope scope(context_);
     driver().cuMemFreeAsync(reinterpret_cast<CUdeviceptr>(data),
                             device_->memory_stream.get());
-  } catch (const CudaError&) {  // NOLINT(bugprone-empty-catch)
-    // The driver is gone, and the memory with it.
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+    // The driver is gone, and the memory with it, or the runtime is dead.
   }
 }
 
