@@ -41,6 +41,7 @@ ALLOWED = {
     "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "tests/install": PUBLIC,
+    "tests/simulator": rf"[a-z_]+\.h|cuda/driver_(?:api|types)\.h|{SHARED}",
 }
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".py", ".pyi", ".cmake"}
 SKIPPED = re.compile(r"^(?:build|dist|\.|.*egg-info)")
@@ -112,6 +113,7 @@ def test_every_source_is_in_its_build_list() -> None:
         "examples/cpp": "examples/cpp/CMakeLists.txt",
         "python/bindings": "python/CMakeLists.txt",
         "tests/cpp": "tests/CMakeLists.txt",
+        "tests/simulator": "tests/simulator/CMakeLists.txt",
     }
     wrong = []
     for folder, build_list in lists.items():

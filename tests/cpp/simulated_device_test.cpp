@@ -1,0 +1,304 @@
+// The host side of the CUDA backend on a device that is simulated: what needs
+// right threads and no right operators.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "contract.h"
+#include "jit/nvrtc_api.h"
+#include "simulator/simulator.h"
+
+namespace gpuos {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Clock = std::chrono::steady_clock;
+
+template <typename Condition>
+bool becomes_true(Condition condition) {
+  const auto deadline = Clock::now() + kDeadline;
+  while (!condition()) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(100us);
+  }
+  return true;
+}
+
+/// Null where libcuda.so.1 is another one.
+sim::Simulator* find_simulator() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return nullptr;
+  const auto get =
+      reinterpret_cast<sim::GetSimulator*>(dlsym(library, sim::kGetSimulator));
+  return get != nullptr ? get() : nullptr;
+}
+
+/// Keeps tasks of whole operators from ending as long as it lives.
+class Hold {
+ public:
+  explicit Hold(sim::Simulator& simulator) : simulator_(simulator) {
+    simulator_.hold_whole_tasks(true);
+  }
+  ~Hold() { simulator_.hold_whole_tasks(false); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  sim::Simulator& simulator_;
+};
+
+class SimulatedDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    simulator_ = find_simulator();
+    ASSERT_NE(simulator_, nullptr)
+        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    try {
+      jit::nvrtc();
+    } catch (const BackendUnavailable& error) {
+      GTEST_SKIP() << error.what();
+    }
+    simulator_->set_launch_time(0us);
+    simulator_->set_load_time(0us);
+    simulator_->reset_counts();
+  }
+  void TearDown() override {
+    runtime_.reset();
+    if (simulator_ != nullptr) simulator_->synchronize();
+  }
+
+  Runtime& start(Residency residency, std::chrono::microseconds linger,
+                 std::chrono::microseconds lease) {
+    RuntimeOptions options;
+    options.backend = "cuda";
+    options.residency = residency;
+    options.linger = linger;
+    options.lease = lease;
+    return start(options);
+  }
+  Runtime& start(const RuntimeOptions& options) {
+    runtime_ = std::make_unique<Runtime>(options);
+    EXPECT_EQ(runtime().stats().device, sim::Simulator::kDeviceName);
+    return runtime();
+  }
+  Runtime& runtime() { return *runtime_; }
+  sim::Simulator& simulator() { return *simulator_; }
+
+  std::uint64_t residencies() const { return simulator_->counts().residencies; }
+  std::uint64_t burst_tasks() const { return simulator_->counts().burst_tasks; }
+  /// The longest time that a burst waited behind workers that stayed.
+  std::chrono::microseconds longest_behind() const {
+    return simulator_->counts().longest_behind;
+  }
+  /// How many round trips it takes until workers stay.
+  std::int32_t earn_a_stay(const Operator& op,
+                           const DeviceArray<std::int32_t>& x) {
+    std::int32_t rounds = 0;
+    const auto deadline = Clock::now() + kDeadline;
+    while (residencies() == 0 && Clock::now() < deadline) {
+      round_trip(op, x);
+      ++rounds;
+    }
+    return rounds;
+  }
+
+  /// One task on `x`, waited for; how long it took.
+  Clock::duration round_trip(const Operator& op,
+                             const DeviceArray<std::int32_t>& x) {
+    const auto begin = Clock::now();
+    const Ticket ticket = runtime().submit(op, {x.view()}, x.view());
+    EXPECT_TRUE(runtime().wait(ticket, kDeadline));
+    return Clock::now() - begin;
+  }
+
+  static OperatorDefinition plus(int value) {
+    return {.name = "plus_" + std::to_string(value),
+            .expression = "o = x + " + std::to_string(value),
+            .dtypes = {DType::Int32}};
+  }
+  static OperatorDefinition whole() {
+    return {.name = "stand",
+            .source = "GPUOS_OPERATOR(stand) {}",
+            .dtypes = {DType::Int32},
+            .inputs = 1,
+            .elementwise = false};
+  }
+
+ private:
+  sim::Simulator* simulator_ = nullptr;
+  std::unique_ptr<Runtime> runtime_;
+};
+
+TEST_F(SimulatedDevice, AwaitedTasksMakeWorkersStayAndNoBurstWaitsForThem) {
+  constexpr auto kLease = 100ms;
+  start(Residency::Auto, kLease, kLease);
+  simulator().set_launch_time(200us);
+  const Operator op = runtime().find("copy");
+  const DeviceArray<std::int32_t> x(runtime(), 64);
+  const std::int32_t rounds = earn_a_stay(op, x);
+  EXPECT_GT(residencies(), 0u);
+  const auto begin = Clock::now();
+  std::int32_t more = 0;
+  for (; Clock::now() - begin < 2s; ++more) round_trip(op, x);
+  const auto leases =
+      static_cast<std::uint64_t>((Clock::now() - begin) / kLease);
+  EXPECT_LE(residencies(), leases + 3);
+  EXPECT_LT(longest_behind(), kLease / 2);
+  EXPECT_EQ(x.read()[0], rounds + more);
+}
+
+TEST_F(SimulatedDevice, TasksThatComeDuringALoadRunOnceAndWaitForNoLease) {
+  constexpr int kLoads = 10;
+  start(Residency::Resident, 2s, 2s);
+  simulator().set_load_time(5ms);
+  const Operator copy = runtime().find("copy");
+  const DeviceArray<std::int32_t> x(runtime(), 64);
+  std::atomic<std::int32_t> rounds{0};
+  std::atomic<Clock::duration> worst{Clock::duration{}};
+  std::jthread producer([&](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); ++rounds)
+      worst = std::max(worst.load(), round_trip(copy, x));
+  });
+  for (int i = 0; i < kLoads; ++i) {
+    ASSERT_TRUE(becomes_true([&] { return runtime().stats().is_resident; }));
+    const std::int32_t rounds_before = rounds;
+    runtime().define(plus(i));
+    ASSERT_TRUE(becomes_true([&] { return rounds > rounds_before; }));
+  }
+  producer = {};
+  EXPECT_EQ(runtime().stats().parks, static_cast<std::uint64_t>(kLoads));
+  EXPECT_LT(worst.load(), 1s);
+  EXPECT_EQ(x.read()[0], rounds);
+}
+
+TEST_F(SimulatedDevice, APauseEndsTheStayAndTheNextTaskIsABurst) {
+  start(Residency::Auto, 20ms, 20ms);
+  const Operator op = runtime().find("copy");
+  const DeviceArray<std::int32_t> x(runtime(), 64);
+  const std::int32_t rounds = earn_a_stay(op, x);
+  ASSERT_GT(residencies(), 0u);
+  ASSERT_TRUE(becomes_true([&] {
+    return runtime().stats().residency_reason.starts_with("bursts") &&
+           !runtime().stats().is_resident;
+  })) << runtime().stats().residency_reason;
+  const auto bursts_before = burst_tasks();
+  const auto residencies_before = residencies();
+  round_trip(op, x);
+  EXPECT_EQ(burst_tasks(), bursts_before + 1);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(residencies(), residencies_before);
+  EXPECT_EQ(x.read()[0], rounds + 1);
+}
+
+TEST_F(SimulatedDevice, StaysThatServeFewTasksGetRare) {
+  constexpr std::int32_t kRounds = 400;
+  start(Residency::Auto, 50ms, 50ms);
+  const Operator op = runtime().find("copy");
+  const DeviceArray<std::int32_t> x(runtime(), 64);
+  const std::int32_t rounds = earn_a_stay(op, x);
+  ASSERT_GT(residencies(), 0u);
+  for (std::int32_t i = 0; i < kRounds; ++i) {
+    simulator().synchronize();
+    round_trip(op, x);
+  }
+  EXPECT_LE(residencies(), 8u);
+  EXPECT_EQ(x.read()[0], rounds + kRounds);
+}
+
+TEST_F(SimulatedDevice, ABurstAfterAStayDoesNotWaitForWhatIsLeftOver) {
+  constexpr auto kLease = 1000ms;
+  start(Residency::Auto, kLease, kLease);
+  const Operator stand = runtime().define(whole());
+  const Operator op = runtime().find("copy");
+  const DeviceArray<std::int32_t> x(runtime(), 64), y(runtime(), 64);
+  earn_a_stay(op, x);
+  ASSERT_TRUE(becomes_true([&] { return runtime().stats().is_resident; }));
+  {
+    const Hold hold(simulator());
+    runtime().submit(stand, {y.view()}, y.view());
+    runtime().submit(op, {y.view()}, y.view());
+    ASSERT_TRUE(becomes_true([&] { return simulator().counts().holds_task; }));
+    std::this_thread::sleep_for(kLease);
+  }
+  ASSERT_TRUE(becomes_true([&] { return residencies() == 2; }));
+  const auto bursts_before = burst_tasks();
+  EXPECT_LT(round_trip(op, x), kLease / 2);
+  EXPECT_EQ(burst_tasks(), bursts_before + 1);
+  EXPECT_EQ(y.read()[0], 2);
+}
+
+TEST_F(SimulatedDevice, NothingIsLostOverManyLeasesOfAFullQueue) {
+  RuntimeOptions options;
+  options.backend = "cuda";
+  options.residency = Residency::Resident;
+  options.linger = 1ms;
+  options.lease = 2ms;
+  options.queue_capacity = 64;
+  start(options);
+  constexpr std::size_t kOutputs = 100;
+  const Operator op = runtime().find("copy");
+  const DeviceArray<std::int32_t> x(runtime(), kOutputs);
+  const auto deadline = Clock::now() + kDeadline;
+  std::int32_t laps = 0;
+  for (; residencies() < 100 && Clock::now() < deadline; ++laps) {
+    for (std::size_t i = 0; i < kOutputs; ++i) {
+      const TensorView one = x.view(i, 1);
+      runtime().submit(op, {one}, one);
+    }
+  }
+  EXPECT_GE(residencies(), 100u);
+  EXPECT_EQ(x.read(), std::vector<std::int32_t>(kOutputs, laps));
+}
+
+TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
+  RuntimeOptions options;
+  options.backend = "cuda";
+  options.residency = Residency::Burst;
+  options.watchdog = 500ms;
+  options.flush_after = 10s;
+  start(options);
+  const Operator stand = runtime().define(whole());
+  const Operator copy = runtime().find("copy");
+  const DeviceArray<std::int32_t> x(runtime(), 64);
+  Buffer early = runtime().allocate(64);
+  Buffer late = runtime().allocate(64);
+  std::vector<std::future<void>> others;
+  std::future<void> freed;
+  std::future<void> closed;
+  runtime().submit(copy, {x.view()}, x.view());
+  early.reset();  // to be freed with the next one, because of that task
+  runtime().flush();
+  const Hold hold(simulator());
+  runtime().submit(stand, {x.view()}, x.view());
+  runtime().flush();
+  ASSERT_TRUE(becomes_true([&] { return simulator().counts().holds_task; }));
+  others.push_back(
+      std::async(std::launch::async, [&] { runtime().define(plus(1)); }));
+  ASSERT_TRUE(becomes_true([&] { return simulator().counts().is_loading; }));
+  // Before the others, who wait with the submit lock.
+  freed = std::async(std::launch::async, [&] { late.reset(); });
+  freed.wait_for(50ms);
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(std::async(std::launch::async, [&] {
+      runtime().wait(runtime().submit(copy, {x.view()}, x.view()), kDeadline);
+    }));
+  }
+  others.push_back(
+      std::async(std::launch::async, [&] { runtime().allocate(64); }));
+  for (std::future<void>& other : others) {
+    ASSERT_EQ(other.wait_for(10s), std::future_status::ready);
+    EXPECT_THROW(other.get(), TaskError);
+  }
+  EXPECT_EQ(freed.wait_for(10s), std::future_status::ready);
+  closed = std::async(std::launch::async, [&] { runtime().close(); });
+  ASSERT_EQ(closed.wait_for(10s), std::future_status::ready);
+  EXPECT_THROW(closed.get(), TaskError);
+  EXPECT_TRUE(simulator().counts().is_loading);
+}
+
+}  // namespace
+}  // namespace gpuos

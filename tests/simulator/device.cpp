@@ -1,0 +1,227 @@
+#include "device.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace gpuos::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
+// The host writes descriptors with vector stores, which ThreadSanitizer takes
+// for plain ones; the tags are what orders them.
+#define GPUOS_UNCHECKED __attribute__((no_sanitize("thread")))
+
+template <typename T>
+GPUOS_UNCHECKED T peek(const T* from) {
+  return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+
+u32 place_of(const abi::Queue& queue, u64 position) {
+  return static_cast<u32>(position) & (queue.capacity - 1);
+}
+
+bool is_there(const abi::Descriptor& descriptor, u32 tag) {
+  for (int chunk = 0; chunk < 4; ++chunk) {
+    if (peek(descriptor.words + 4 * chunk + 3) != tag) return false;
+  }
+  return true;
+}
+
+abi::Payload payload_of(const abi::Descriptor& descriptor) {
+  std::array<u32, 12> words{};
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = peek(descriptor.words + i + i / 3);
+  return std::bit_cast<abi::Payload>(words);
+}
+
+u64 output_of(const abi::Payload& payload, const abi::ArgBlock& block) {
+  return (payload.flags & abi::kArgsInBlock) != 0 ? peek(block.args)
+                                                  : payload.args[0];
+}
+
+void finish(const abi::Queue& queue, u64 begin) {
+  // Pairs with the acquire load in Ring::is_done().
+  std::atomic_ref(queue.done[place_of(queue, begin)])
+      .store(abi::lap_tag(begin, queue.capacity_bits),
+             std::memory_order_release);
+}
+
+}  // namespace
+
+Device& Device::instance() {
+  static auto* const device = new Device;
+  return *device;
+}
+
+Device::Device() : thread_([this] { loop(); }) {}
+
+void Device::launch(const abi::Launch& launch) {
+  const bool stays = launch.mode == abi::kResident;
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({launch, Clock::now(), !stays && staying_ != 0});
+    staying_ += stays ? 1 : 0;
+    ++launched_;
+  }
+  changed_.notify_all();
+  if (!stays) return;
+  const auto end = Clock::now() + launch_time_.load();
+  while (Clock::now() < end) std::this_thread::yield();
+}
+
+void Device::synchronize() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this, last = launched_] { return finished_ >= last; });
+}
+
+void Device::load() {
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.is_loading = true;
+  }
+  synchronize();
+  std::this_thread::sleep_for(load_time_.load());
+  const std::lock_guard lock(mutex_);
+  counts_.is_loading = false;
+}
+
+Counts Device::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Device::reset_counts() {
+  const std::lock_guard lock(mutex_);
+  counts_ = {};
+}
+
+void Device::add(std::uint64_t Counts::* count, std::uint64_t by) {
+  const std::lock_guard lock(mutex_);
+  counts_.*count += by;
+}
+
+void Device::loop() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !queue_.empty(); });
+    const Queued queued = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    run(queued);
+    lock.lock();
+    ++finished_;
+    lock.unlock();
+    changed_.notify_all();
+  }
+}
+
+void Device::run(const Queued& queued) {
+  if (queued.launch.mode == abi::kResident) {
+    add(&Counts::residencies);
+    stay(queued.launch);
+    return;
+  }
+  if (queued.is_behind) {
+    const std::lock_guard lock(mutex_);
+    ++counts_.bursts_behind;
+    counts_.longest_behind = std::max(
+        counts_.longest_behind,
+        std::chrono::duration_cast<microseconds>(Clock::now() - queued.since));
+  }
+  add(&Counts::bursts);
+  run_burst(queued.launch);
+}
+
+void Device::stay(const abi::Launch& launch) {
+  const abi::Queue& queue = launch.queue;
+  u64 position = launch.state->ticket;
+  const auto start = Clock::now();
+  auto idle_since = start;
+  const auto must_leave = [&] {
+    const auto now = Clock::now();
+    return peek(&launch.state->park) >= launch.residency ||
+           now - start >= nanoseconds(launch.lease_ns) ||
+           now - idle_since >= nanoseconds(launch.linger_ns);
+  };
+  // As in worker.cu, even a busy worker looks whether it must leave.
+  while (!must_leave()) {
+    const u32 place = place_of(queue, position);
+    const abi::Descriptor& descriptor = queue.descriptors[place];
+    if (!is_there(descriptor, abi::lap_tag(position, queue.capacity_bits))) {
+      std::this_thread::yield();
+      continue;
+    }
+    const abi::Payload payload = payload_of(descriptor);
+    run_task(queue, payload, output_of(payload, queue.arg_blocks[place]),
+             position);
+    if (payload.batch_offset + 1 == payload.batch_size)
+      finish(queue, position - payload.batch_offset);
+    ++position;
+    idle_since = Clock::now();
+  }
+  launch.state->ticket = position;
+  {
+    const std::lock_guard lock(mutex_);
+    --staying_;
+  }
+  // Pairs with the acquire load in ResidentWorkers::has_left().
+  std::atomic_ref(*launch.left)
+      .store(launch.residency, std::memory_order_release);
+}
+
+void Device::run_burst(const abi::Launch& launch) {
+  const abi::Queue& queue = launch.queue;
+  const bool is_inline = launch.mode == abi::kInlineBurst;
+  const u64 tasks = is_inline ? launch.inline_count : launch.end - launch.begin;
+  for (u64 i = 0; i < tasks; ++i) {
+    const u32 place = place_of(queue, launch.begin + i);
+    const abi::Payload payload = payload_of(
+        is_inline ? launch.descriptors[i] : queue.descriptors[place]);
+    abi::ArgBlock block{};
+    if ((payload.flags & abi::kArgsInBlock) != 0) {
+      if (is_inline)
+        std::memcpy(&block, launch.descriptors + payload.args[1],
+                    sizeof(block));
+      else
+        block = queue.arg_blocks[place];
+    }
+    run_task(queue, payload, output_of(payload, block), launch.begin + i);
+  }
+  add(&Counts::burst_tasks, tasks);
+  if (launch.signal != 0) finish(queue, launch.begin);
+}
+
+void Device::run_task(const abi::Queue& queue, const abi::Payload& payload,
+                      u64 output, u64 position) {
+  if ((payload.flags & abi::kTraced) != 0) mark_started(queue, position);
+  add(&Counts::tasks);
+  const bool is_first_tile = payload.flags >> abi::kTileShift == 0;
+  if ((payload.flags & abi::kJoin) == 0 && is_first_tile)
+    ++*reinterpret_cast<u32*>(output);
+}
+
+void Device::mark_started(const abi::Queue& queue, u64 position) {
+  std::atomic_ref(queue.started[place_of(queue, position)])
+      .store(abi::lap_tag(position, queue.capacity_bits),
+             std::memory_order_relaxed);
+  const auto set_held = [this](bool is_held) {
+    const std::lock_guard lock(mutex_);
+    counts_.holds_task = is_held;
+  };
+  if (!holds_.load()) return;
+  set_held(true);
+  while (holds_.load()) std::this_thread::sleep_for(microseconds(100));
+  set_held(false);
+}
+
+}  // namespace gpuos::sim
+
+extern "C" __attribute__((visibility("default"))) gpuos::sim::Simulator*
+gpuos_simulator() {
+  return &gpuos::sim::Device::instance();
+}

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "device/host_names.h"
+#include "device/launch.h"
+#include "simulator.h"
+
+namespace gpuos::sim {
+
+/// Runs launches of the worker kernel one after the other, each on all of the
+/// device: a burst waits for workers that stay.
+class Device final : public Simulator {
+ public:
+  /// Never destroyed: a task may stand still when the process ends.
+  static Device& instance();
+
+  /// Returns once the device has the launch and, for one that stays, the launch
+  /// time is over.
+  void launch(const abi::Launch& launch);
+  /// Waits until the device is idle, then for the load time.
+  void load();
+
+  Counts counts() const override;
+  void reset_counts() override;
+  void hold_whole_tasks(bool holds) override { holds_.store(holds); }
+  void set_launch_time(std::chrono::microseconds time) override {
+    launch_time_.store(time);
+  }
+  void set_load_time(std::chrono::microseconds time) override {
+    load_time_.store(time);
+  }
+  void synchronize() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Queued {
+    abi::Launch launch;
+    Clock::time_point since;
+    bool is_behind = false;  // a burst, and workers stay
+  };
+
+  Device();
+  void loop();
+  void run(const Queued& queued);
+  void stay(const abi::Launch& launch);
+  void run_burst(const abi::Launch& launch);
+  void run_task(const abi::Queue& queue, const abi::Payload& payload,
+                u64 output, u64 position);
+  void mark_started(const abi::Queue& queue, u64 position);
+  void add(std::uint64_t Counts::* count, std::uint64_t by = 1);
+
+  std::atomic<bool> holds_{false};
+  std::atomic<std::chrono::microseconds> launch_time_{};
+  std::atomic<std::chrono::microseconds> load_time_{};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Queued> queue_;
+  std::uint64_t launched_ = 0;
+  std::uint64_t finished_ = 0;
+  std::uint32_t staying_ = 0;  // residencies that have not left
+  Counts counts_;
+  std::thread thread_;
+};
+
+}  // namespace gpuos::sim

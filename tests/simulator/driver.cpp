@@ -1,0 +1,276 @@
+// The driver functions whose answer or effect the CUDA backend needs. Device
+// memory is host memory, and copies are done before they return.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "device.h"
+#include "driver_functions.h"
+
+namespace gpuos::cu {
+namespace {
+
+using sim::Device;
+
+// Held by a load until the device is idle, and by all that then has to wait.
+std::mutex& driver_mutex() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+constexpr std::size_t kAlignment = 512;
+
+void* allocate(std::size_t bytes) {
+  const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* data = std::aligned_alloc(kAlignment, whole);
+  if (data != nullptr) std::memset(data, 0, whole);
+  return data;
+}
+
+template <typename T>
+T* pointer_to(CUdeviceptr address) {
+  return reinterpret_cast<T*>(address);
+}
+
+CUresult allocate_to(CUdeviceptr* pointer, std::size_t bytes) {
+  *pointer = reinterpret_cast<CUdeviceptr>(allocate(bytes));
+  return *pointer != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+template <typename Handle>
+CUresult create(Handle* handle) {
+  static std::atomic<std::uintptr_t> last{0x1000};
+  *handle = reinterpret_cast<Handle>(++last);
+  return CUDA_SUCCESS;
+}
+
+CUresult copy(void* to, const void* from, std::size_t bytes) {
+  const std::lock_guard lock(driver_mutex());
+  std::memcpy(to, from, bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult launch(void** parameters) {
+  {
+    const std::lock_guard lock(driver_mutex());
+  }
+  Device::instance().launch(*static_cast<const abi::Launch*>(parameters[0]));
+  return CUDA_SUCCESS;
+}
+
+CUresult name_error(const char** text) {
+  *text = "an error of the simulator";
+  return CUDA_SUCCESS;
+}
+
+CUresult use_only_context(CUcontext* context) {
+  *context = reinterpret_cast<CUcontext>(std::uintptr_t{0x100});
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuGetErrorName(CUresult, const char** text) {
+  return name_error(text);
+}
+
+CUresult cuGetErrorString(CUresult, const char** text) {
+  return name_error(text);
+}
+
+CUresult cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice* device, int) {
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
+  std::strncpy(name, sim::Simulator::kDeviceName,
+               static_cast<std::size_t>(bytes));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
+                              CUdevice) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = 9;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      *value = 0;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = 132;
+      break;
+    default:
+      *value = 1;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  return use_only_context(context);
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  return use_only_context(context);
+}
+
+CUresult cuCtxGetLimit(std::size_t* value, CUlimit) {
+  *value = 1024;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize() {
+  Device::instance().synchronize();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadData(CUmodule* module, const void*) {
+  const std::lock_guard lock(driver_mutex());
+  Device::instance().load();
+  return create(module);
+}
+
+CUresult cuModuleUnload(CUmodule) {
+  const std::lock_guard lock(driver_mutex());
+  Device::instance().synchronize();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
+  return create(function);
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, std::size_t* bytes,
+                              CUmodule, const char*) {
+  static const u64 nothing = 0;
+  *pointer = reinterpret_cast<CUdeviceptr>(&nothing);
+  *bytes = sizeof(nothing);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction) {
+  *value = 64;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction,
+                                                     int, std::size_t) {
+  *blocks = 4;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int,
+                        unsigned int, unsigned int, unsigned int, unsigned int,
+                        CUstream, void** parameters, void**) {
+  return launch(parameters);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void** parameters,
+                          void**) {
+  return launch(parameters);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
+  return create(stream);
+}
+
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr to, std::uint64_t value,
+                                 unsigned int) {
+  std::atomic_ref(*pointer_to<u64>(to)).store(value);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned int) { return create(event); }
+
+CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
+  return allocate_to(pointer, bytes);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  const std::lock_guard lock(driver_mutex());
+  Device::instance().synchronize();
+  std::free(pointer_to<void>(pointer));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr* pointer, std::size_t bytes, CUstream) {
+  const std::lock_guard lock(driver_mutex());
+  return allocate_to(pointer, bytes);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream) {
+  const std::lock_guard lock(driver_mutex());
+  std::free(pointer_to<void>(pointer));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool, CUmemPool_attribute, void* value) {
+  *static_cast<std::uint64_t*>(value) = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned int) {
+  *pointer = allocate(bytes);
+  return *pointer != nullptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemFreeHost(void* pointer) {
+  const std::lock_guard lock(driver_mutex());
+  Device::instance().synchronize();
+  std::free(pointer);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttributes(unsigned int count,
+                                CUpointer_attribute* attributes, void** values,
+                                CUdeviceptr) {
+  const std::lock_guard lock(driver_mutex());
+  for (unsigned int i = 0; i < count; ++i) {
+    const bool is_type = attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    *static_cast<unsigned int*>(values[i]) =
+        is_type ? CU_MEMORYTYPE_DEVICE : 0u;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
+  return copy(pointer_to<void>(to), from, bytes);
+}
+
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
+  return copy(to, pointer_to<void>(from), bytes);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from,
+                              std::size_t bytes, CUstream) {
+  return copy(pointer_to<void>(to), from, bytes);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes,
+                              CUstream) {
+  return copy(to, pointer_to<void>(from), bytes);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from,
+                              std::size_t bytes, CUstream) {
+  return copy(pointer_to<void>(to), pointer_to<void>(from), bytes);
+}
+
+}  // namespace gpuos::cu

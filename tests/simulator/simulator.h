@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace gpuos::sim {
+
+/// What the device has done since the counts were reset.
+struct Counts {
+  std::uint64_t tasks = 0;  // tiles of a task count
+  std::uint64_t burst_tasks = 0;
+  std::uint64_t bursts = 0;
+  std::uint64_t residencies = 0;
+  /// Bursts that were launched while workers stayed or were about to, and the
+  /// longest time that one of them waited.
+  std::uint64_t bursts_behind = 0;
+  std::chrono::microseconds longest_behind{0};
+  bool holds_task = false;  // one stands still now
+  bool is_loading = false;  // a module
+};
+
+/// What a test may ask of the simulated device and its driver.
+///
+/// A task adds 1 to the first 32-bit word of its output, whatever its operator.
+/// Threads: any.
+class Simulator {
+ public:
+  static constexpr const char* kDeviceName = "gpuos simulator";
+
+  virtual Counts counts() const = 0;
+  virtual void reset_counts() = 0;
+  /// Tasks of whole operators do not end until this is set back.
+  virtual void hold_whole_tasks(bool holds) = 0;
+  /// How long the launch of workers that stay goes on after the device has it.
+  virtual void set_launch_time(std::chrono::microseconds time) = 0;
+  /// How long a module load takes once the device is idle.
+  virtual void set_load_time(std::chrono::microseconds time) = 0;
+  /// Wait as cuCtxSynchronize() does.
+  virtual void synchronize() = 0;
+
+ protected:
+  ~Simulator() = default;
+};
+
+/// The library exports this; look it up by name.
+using GetSimulator = Simulator*();
+inline constexpr const char* kGetSimulator = "gpuos_simulator";
+
+}  // namespace gpuos::sim
