@@ -1,10 +1,14 @@
+# What tests compile is kept here, not where the user's own is.
+set(GPUOS_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
+
 # gpuos_add_test(name [CUDA] [SOURCES more...]): tests/cpp/<name>.cpp as one
 # program and one ctest. CUDA: it uses a GPU where there is one, and then has it
 # alone.
 function(gpuos_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CUDA" "" "SOURCES")
   add_executable(${name} cpp/${name}.cpp ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE gpuos::core GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE gpuos::core GTest::gtest_main
+                                        gpuos_test_cache_dir)
   target_include_directories(${name} PRIVATE cpp)
   target_compile_definitions(
     ${name} PRIVATE GPUOS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -29,9 +33,11 @@ function(gpuos_test_properties name uses_gpu)
   if(uses_gpu)
     set_tests_properties(${name} PROPERTIES LABELS gpu RESOURCE_LOCK gpu)
   endif()
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+                                            GPUOS_CACHE_DIR=${GPUOS_TEST_CACHE})
   # With GPUOS_TEST_CUDA a machine without a working GPU is a failure.
   if(GPUOS_TEST_CUDA)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT GPUOS_TEST_CUDA=1)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT GPUOS_TEST_CUDA=1)
   else()
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
   endif()

@@ -13,6 +13,12 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+std::optional<std::string> variable_if_set(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
 struct Dirs {
   std::mutex mutex;
   std::vector<std::string> paths;
@@ -29,8 +35,12 @@ const Config& config() {
   static const Config* const instance =
       new Config{.backend = variable("GPUOS_BACKEND"),
                  .nvrtc_arch = variable("GPUOS_NVRTC_ARCH"),
-                 .cache_dir = variable("GPUOS_CACHE_DIR"),
-                 .log = variable("GPUOS_LOG")};
+                 .log = variable("GPUOS_LOG"),
+                 .cache_dir = variable_if_set("GPUOS_CACHE_DIR"),
+                 .cache_readonly_dir = variable("GPUOS_CACHE_READONLY_DIR"),
+                 .cache_max_mb = variable("GPUOS_CACHE_MAX_MB"),
+                 .xdg_cache_home = variable("XDG_CACHE_HOME"),
+                 .home = variable("HOME")};
   return *instance;
 }
 

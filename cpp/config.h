@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +11,14 @@ namespace gpuos {
 struct Config {
   std::string backend;     // GPUOS_BACKEND: what "auto" means
   std::string nvrtc_arch;  // GPUOS_NVRTC_ARCH: "sm_90", "compute_90" or "90"
-  std::string cache_dir;   // GPUOS_CACHE_DIR: where compiled code may be kept
   std::string log;         // GPUOS_LOG: a file that receives compiler logs
+
+  // GPUOS_CACHE_DIR: where compiled code is kept; "off" or empty: nowhere
+  std::optional<std::string> cache_dir;
+  std::string cache_readonly_dir;  // GPUOS_CACHE_READONLY_DIR
+  std::string cache_max_mb;        // GPUOS_CACHE_MAX_MB: in MiB, or empty
+  std::string xdg_cache_home;      // XDG_CACHE_HOME
+  std::string home;                // HOME
 };
 
 /// The environment as it was at the first call.

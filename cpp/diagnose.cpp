@@ -7,6 +7,7 @@
 #include "cuda/driver_api.h"
 #include "cuda/worker_image.h"
 #include "embedded.h"
+#include "gpuos/cache.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
 #include "jit/nvjitlink_api.h"
@@ -135,6 +136,23 @@ Finding find_worker_image() {
           .hint = {}};
 }
 
+Finding find_level(std::string what, const CacheLevel& level) {
+  if (!level.why_off.empty()) return missing(std::move(what), level.why_off);
+  return {
+      .what = std::move(what),
+      .found = true,
+      .version = concat(level.entries, " entries, ", level.bytes >> 10, " KiB"),
+      .where = level.folder,
+      .hint = {}};
+}
+
+void add_cache(std::vector<Finding>& findings) {
+  const CacheInfo info = cache_info();
+  findings.push_back(find_level("cache", info.own));
+  if (!info.read_only.folder.empty())
+    findings.push_back(find_level("read-only cache", info.read_only));
+}
+
 }  // namespace
 
 std::vector<Finding> diagnose() {
@@ -143,6 +161,7 @@ std::vector<Finding> diagnose() {
   add_jit(findings);
   findings.push_back(find_compiler());
   findings.push_back(find_worker_image());
+  add_cache(findings);
   return findings;
 }
 

@@ -1,6 +1,8 @@
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "concat.h"
@@ -8,6 +10,7 @@
 #include "cuda/driver_api.h"
 #include "gpuos/error.h"
 #include "jit/linker.h"
+#include "jit/shared_library.h"
 
 namespace gpuos::jit {
 namespace {
@@ -109,6 +112,14 @@ class Link {
 };
 
 }  // namespace
+
+std::string driver_linker_file() {
+  if (try_driver() == nullptr) return "";
+  // The version is in the name of the file that the link leads to.
+  std::error_code error;
+  const auto path = std::filesystem::canonical(driver_path(), error);
+  return describe_file(error ? driver_path() : path.string());
+}
 
 std::optional<std::string> link_by_driver(std::span<const Object> objects,
                                           const Target& target,

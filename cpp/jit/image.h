@@ -33,6 +33,8 @@ inline constexpr std::uint32_t kWorkerRegisters = 64;
 struct Image {
   std::string binary;                // CUBIN
   std::vector<std::string> entries;  // exported pointers: gpuos_entry_<...>
+  Resources needs{};                 // of the neediest operator
+  std::string log{};                 // what the compiler said
 };
 
 }  // namespace gpuos::jit

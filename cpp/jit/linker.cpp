@@ -72,18 +72,24 @@ std::string link_by_nvjitlink(const NvJitLink& api,
                               std::span<const Object> objects,
                               const Target& target,
                               std::uint32_t max_registers) {
-  std::vector<std::string> options{concat("-arch=", target.link_arch)};
-  if (std::ranges::any_of(objects, &Object::is_ptx)) {
-    options.emplace_back("-Xptxas=--disable-optimizer-constants");
-    if (max_registers != 0)
-      options.push_back(concat("-maxrregcount=", max_registers));
-  }
-  Link link(api, options);
+  Link link(api,
+            link_options(target, std::ranges::any_of(objects, &Object::is_ptx),
+                         max_registers));
   for (const Object& object : objects) link.add(object);
   return link.finish();
 }
 
 }  // namespace
+
+std::vector<std::string> link_options(const Target& target, bool has_ptx,
+                                      std::uint32_t max_registers) {
+  std::vector<std::string> options{concat("-arch=", target.link_arch)};
+  if (!has_ptx) return options;
+  options.emplace_back("-Xptxas=--disable-optimizer-constants");
+  if (max_registers != 0)
+    options.push_back(concat("-maxrregcount=", max_registers));
+  return options;
+}
 
 std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
                          const Target& target, std::uint32_t max_registers) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "jit/unit_compiler.h"
 
@@ -19,11 +20,19 @@ namespace gpuos::jit {
 std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
                          const Target& target, std::uint32_t max_registers);
 
+/// How nvJitLink is called; `max_registers` counts for PTX alone.
+std::vector<std::string> link_options(const Target& target, bool has_ptx,
+                                      std::uint32_t max_registers);
+
 /// The driver as a linker. Empty if there is no driver or no device for
 /// `target`. Implemented in cpp/cuda.
 /// Throws: CompileError with the log.
 std::optional<std::string> link_by_driver(std::span<const Object> objects,
                                           const Target& target,
                                           std::uint32_t max_registers);
+
+/// describe_file() of the driver's library; empty without one. Implemented in
+/// cpp/cuda.
+std::string driver_linker_file();
 
 }  // namespace gpuos::jit

@@ -44,6 +44,7 @@ bool open_api(const std::string& candidate, NvJitLink& api) {
     api.minor = static_cast<int>(minor);
   }
   api.path = library.path;
+  api.file = library.file;
   return complete;
 }
 

@@ -37,6 +37,7 @@ struct NvJitLink {
   int major = 0;
   int minor = 0;
   std::string path;
+  std::string file;  // describe_file() of it
 };
 
 /// A linker that reads what NVRTC `major`.`minor` writes: the first one found

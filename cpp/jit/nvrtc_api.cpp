@@ -41,6 +41,7 @@ bool open_api(const std::string& candidate, Nvrtc& api) {
   const SharedLibrary library = open_library(candidate);
   if (library.handle == nullptr || !resolve(library, api)) return false;
   api.path = library.path;
+  api.file = library.file;
   int count = 0;
   if (api.nvrtcVersion(&api.major, &api.minor) != NVRTC_SUCCESS ||
       api.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count <= 0)

@@ -42,6 +42,7 @@ struct Nvrtc {
   int major = 0;
   int minor = 0;
   std::string path;
+  std::string file;        // describe_file() of it
   std::vector<int> archs;  // compute capabilities, ascending: 75, 80, ...
 };
 

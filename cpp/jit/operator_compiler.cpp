@@ -2,24 +2,25 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <future>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "concat.h"
 #include "config.h"
-#include "embedded.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
+#include "jit/disk_cache.h"
 #include "jit/elf_resources.h"
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"
+#include "jit/toolchain_key.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::jit {
@@ -162,36 +163,58 @@ bool keeps_all(const Object& root, std::string_view rooted,
       });
 }
 
+Resources larger_of(const Resources& a, const Resources& b) {
+  return {.registers = std::max(a.registers, b.registers),
+          .stack_bytes = std::max(a.stack_bytes, b.stack_bytes),
+          .shared_bytes = std::max(a.shared_bytes, b.shared_bytes),
+          .constant_bytes = std::max(a.constant_bytes, b.constant_bytes),
+          .barriers = std::max(a.barriers, b.barriers),
+          .uses_shared = a.uses_shared || b.uses_shared};
+}
+
 // Linked, checked, and without the root where nothing is lost by that.
-std::string link_operators(const Nvrtc& api, const CompileRequest& request,
-                           const Target& target) {
+Image link_operators(const Nvrtc& api, const CompileRequest& request,
+                     const Target& target) {
   const std::uint32_t registers = request.budget.registers;
+  Image image;
   const Object object = make_object(api, request, target);
+  image.log = object.log;
   const auto link = [&](std::span<const Object> objects) {
     std::string cubin = link_objects(api, objects, target, registers);
     check_entries(request, cubin);
     return cubin;
   };
   if (takes_ptx(api, request) && !may_call(request.ptx)) {
-    std::string bare = link({&object, 1});
-    for (const std::string& entry : request.entries)
-      check_budget(request, bare,
-                   read_resources(bare, concat("gpuos_op_", entry)));
-    return bare;
+    image.binary = link({&object, 1});
+    for (const std::string& entry : request.entries) {
+      const Resources own =
+          read_resources(image.binary, concat("gpuos_op_", entry));
+      check_budget(request, image.binary, own);
+      image.needs = larger_of(image.needs, own);
+    }
+    return image;
   }
   const auto root = link_root(api, target);
   std::string rooted = link(std::array{*root, object});
-  check_budget(request, rooted, read_resources(rooted, kRootName));
+  image.needs = read_resources(rooted, kRootName);
+  check_budget(request, rooted, image.needs);
+  image.binary = std::move(rooted);
   // PTX would be compiled a second time.
-  if (object.is_ptx || root->is_ptx) return rooted;
+  if (object.is_ptx || root->is_ptx) return image;
   std::string bare = link({&object, 1});
-  return keeps_all(*root, rooted, bare) ? bare : rooted;
+  if (keeps_all(*root, image.binary, bare)) image.binary = std::move(bare);
+  return image;
+}
+
+std::atomic<std::uint64_t>& compilations() {
+  static std::atomic<std::uint64_t> count = 0;
+  return count;
 }
 
 Image compile_now(const Nvrtc& api, const CompileRequest& request,
                   const Target& target) {
-  Image image;
-  image.binary = link_operators(api, request, target);
+  compilations().fetch_add(1, std::memory_order_relaxed);
+  Image image = link_operators(api, request, target);
   for (const std::string& entry : request.entries)
     image.entries.push_back(concat("gpuos_entry_", entry));
   return image;
@@ -227,6 +250,36 @@ std::string key_of(const CompileRequest& request, const Target& target) {
   return key.text();
 }
 
+// In another process the compilers may be others too.
+std::string disk_key_of(const Nvrtc& api, const CompileRequest& request,
+                        const Target& target) {
+  CacheKey key;
+  key.add(std::string("operators"))
+      .add(toolchain_key(api, target))
+      .add(std::string(kRootSource))
+      .add(std::string(kPtxHeader))
+      .add(request.compute_capability)
+      .add(key_of(request, target));
+  return key.text();
+}
+
+Image read_or_compile(const Nvrtc& api, const CompileRequest& request,
+                      const Target& target) {
+  bool is_compiled = false;
+  Image image = disk_cache().get({.key = disk_key_of(api, request, target),
+                                  .name = request.file_name,
+                                  .arch = target.link_arch,
+                                  .image = {}},
+                                 [&] {
+                                   is_compiled = true;
+                                   return compile_and_log(api, request, target);
+                                 });
+  if (!is_compiled)
+    append_log(concat(request.file_name, ": from the disk cache for ",
+                      target.arch, "\n"));
+  return image;
+}
+
 // A compilation takes some MiB and returns them. Once a block of this size was
 // freed, glibc keeps what is returned, where it would have given it to the
 // system and got it back page by page: a quarter of the time.
@@ -246,7 +299,7 @@ Image compile_operators(const CompileRequest& request) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, request.compute_capability);
   return *images().get(key_of(request, target),
-                       [&] { return compile_and_log(api, request, target); });
+                       [&] { return read_or_compile(api, request, target); });
 }
 
 void prepare_compiler(int compute_capability) {
@@ -259,27 +312,10 @@ void prepare_compiler(int compute_capability) {
   link_objects(api, objects, target, 0);
 }
 
-std::string compile_worker(int compute_capability) {
-  const Nvrtc& api = nvrtc();
-  const Target target = target_of(api, compute_capability);
-  std::vector<std::future<Object>> units;
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (!file.name.ends_with(".cu")) continue;
-    units.push_back(std::async(std::launch::async, [&api, &target, &file] {
-      return compile_unit(api,
-                          {.source = file.text,
-                           .file_name = std::string(file.name),
-                           .max_registers = kWorkerRegisters},
-                          target);
-    }));
-  }
-  std::vector<Object> objects;
-  for (std::future<Object>& unit : units) objects.push_back(unit.get());
-  return link_objects(api, objects, target, kWorkerRegisters);
-}
-
 CompilerStats compiler_stats() noexcept {
-  return {.compiled = images().misses(), .cached = images().hits()};
+  return {.compiled = compilations(),
+          .cached = images().hits(),
+          .from_disk = disk_cache().hits()};
 }
 
 }  // namespace gpuos::jit

@@ -22,7 +22,8 @@ struct CompileRequest {
 };
 
 /// Compile, link and check. The result is in the process's memory cache, so a
-/// second request with the same text costs microseconds.
+/// second request with the same text costs microseconds, and in the disk
+/// cache, so that another process does not compile it.
 ///
 /// Threads: any; no lock is held while NVRTC runs; a request that is being
 /// compiled already is waited for.
@@ -35,15 +36,16 @@ Image compile_operators(const CompileRequest& request);
 /// Throws: like compile_operators().
 void prepare_compiler(int compute_capability);
 
-/// The worker kernel and the built-in operators, compiled now by NVRTC from
-/// the embedded sources and linked.
+/// The worker kernel and the built-in operators, compiled by NVRTC from the
+/// embedded sources and linked, or from the disk cache.
 /// Throws: like compile_operators().
 std::string compile_worker(int compute_capability);
 
 /// Of this process, for tests and statistics.
 struct CompilerStats {
-  std::uint64_t compiled = 0;  // requests that NVRTC worked on
-  std::uint64_t cached = 0;    // requests answered from memory
+  std::uint64_t compiled = 0;   // operator requests that were compiled
+  std::uint64_t cached = 0;     // operator requests answered from memory
+  std::uint64_t from_disk = 0;  // images read from the disk cache
 };
 CompilerStats compiler_stats() noexcept;
 

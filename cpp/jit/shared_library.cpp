@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -127,7 +128,14 @@ SharedLibrary open_library(const std::string& candidate) noexcept {
   if (dlinfo(library.handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr)
     library.path = map->l_name;
   if (library.path.empty()) library.path = candidate;
+  library.file = describe_file(library.path);
   return library;
+}
+
+std::string describe_file(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return path;
+  return concat(path, " ", status.st_size, " ", status.st_mtim.tv_sec);
 }
 
 void* find_symbol(const SharedLibrary& library, const char* name) noexcept {

@@ -10,6 +10,7 @@ namespace gpuos::jit {
 struct SharedLibrary {
   void* handle = nullptr;
   std::string path;
+  std::string file;  // describe_file(path) when it was opened
 };
 
 /// What a search came across.
@@ -25,6 +26,10 @@ LibrarySearch search_library(std::string_view stem);
 
 /// A null handle if `candidate` cannot be opened.
 SharedLibrary open_library(const std::string& candidate) noexcept;
+
+/// Path, bytes and time of change: what tells one build of a library from
+/// another. In whole seconds, which is what archives and images keep.
+std::string describe_file(const std::string& path);
 
 /// Null if the library has no such symbol.
 void* find_symbol(const SharedLibrary& library, const char* name) noexcept;

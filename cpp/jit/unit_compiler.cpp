@@ -39,6 +39,14 @@ const Headers& headers() {
   return *instance;
 }
 
+std::vector<std::string> wanted_options() {
+  return {"--minimal",            // a third of the time: no texture and runtime
+                                  // declarations
+          "--no-source-include",  // never look into the current folder
+          "--modify-stack-limit=false",  // or NVRTC changes the process's limit
+          "--no-cache"};                 // or NVRTC writes to the home folder
+}
+
 // Options that NVRTC releases before 12.8 do not all know. One that is refused
 // is not given again.
 class OptionalOptions {
@@ -59,11 +67,7 @@ class OptionalOptions {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::string> options_{
-      "--minimal",  // a third of the time: no texture and runtime declarations
-      "--no-source-include",         // never look into the current folder
-      "--modify-stack-limit=false",  // or NVRTC changes the process's limit
-      "--no-cache"};                 // or NVRTC writes to the home folder
+  std::vector<std::string> options_ = wanted_options();
 };
 
 OptionalOptions& optional_options() {
@@ -166,6 +170,12 @@ std::string first_error(const std::string& log) {
 
 }  // namespace
 
+std::vector<std::string> unit_options(const Unit& unit, const Target& target) {
+  std::vector<std::string> options = fixed_options(unit, target);
+  for (const std::string& option : wanted_options()) options.push_back(option);
+  return options;
+}
+
 Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
   for (;;) {
     Program program(api, unit);
@@ -175,7 +185,7 @@ Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
     const nvrtcResult result = program.compile(options);
     if (result == NVRTC_SUCCESS) {
       return {unit.file_name, target.is_ptx ? program.ptx() : program.cubin(),
-              target.is_ptx};
+              target.is_ptx, program.log()};
     }
     const std::string log = program.log();
     if (result == NVRTC_ERROR_INVALID_OPTION &&

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "jit/target.h"
 
@@ -20,11 +21,15 @@ struct Object {
   std::string name;
   std::string binary;
   bool is_ptx = false;
+  std::string log{};  // what the compiler said
 };
 
 /// Compile with NVRTC. The embedded device headers are there under their own
 /// name and under "gpuos/"; no other file is looked for.
 /// Throws: CompileError with the first error and the log.
 Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target);
+
+/// How NVRTC is called, if it knows all of the options.
+std::vector<std::string> unit_options(const Unit& unit, const Target& target);
 
 }  // namespace gpuos::jit

@@ -8,11 +8,12 @@ namespace gpuos {
 /// One thing that gpuos looked for on this machine.
 struct Finding {
   std::string what;  // "driver", "device 0", "nvrtc", "nvjitlink", "compiler",
-                     // "worker image"
+                     // "worker image", "cache",
+                     // "read-only cache"
   bool found = false;
   std::string version;  // empty if unknown
   std::string where;    // a path, or empty
-  std::string hint;     // what to install when it is missing
+  std::string hint;     // what to install or change when it is missing
 };
 
 /// What was found where, and what to install. Never throws for a missing part.

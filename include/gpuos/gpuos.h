@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpuos/cache.h"
 #include "gpuos/diagnose.h"
 #include "gpuos/dtype.h"
 #include "gpuos/error.h"

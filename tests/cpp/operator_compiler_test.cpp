@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -18,6 +19,9 @@
 
 namespace gpuos::jit {
 namespace {
+
+// What is compiled here must not have been kept by an earlier run.
+[[maybe_unused]] const int is_cache_off = setenv("GPUOS_CACHE_DIR", "off", 1);
 
 CompileRequest request_for(const std::string& name, const std::string& body) {
   return {.source = concat("#include \"gpuos/operator.h\"\n", body),

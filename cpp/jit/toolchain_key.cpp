@@ -1,0 +1,58 @@
+#include "jit/toolchain_key.h"
+
+#include "device/task_abi.h"
+#include "embedded.h"
+#include "gpuos/version.h"
+#include "jit/cache_entry.h"
+#include "jit/compile_cache.h"
+#include "jit/linker.h"
+#include "jit/nvjitlink_api.h"
+#include "jit/sha256.h"
+#include "jit/unit_compiler.h"
+
+namespace gpuos::jit {
+namespace {
+
+// Of all of them: which ones a source includes is not known before it is
+// compiled, and they change together, with gpuos.
+const std::string& headers_digest() {
+  static const auto* const digest = new std::string([] {
+    CacheKey texts;
+    for (const EmbeddedFile& file : embedded_files())
+      texts.add(std::string(file.name)).add(std::string(file.text));
+    return sha256_hex(texts.text());
+  }());
+  return *digest;
+}
+
+void add_linker(CacheKey& key, const Nvrtc& api, const Target& target) {
+  const NvJitLink* linker = try_nvjitlink(api.major, api.minor);
+  if (linker != nullptr)
+    key.add(linker->major).add(linker->minor).add(linker->file);
+  // The driver links where nvJitLink is missing or too old for the device.
+  if (linker == nullptr || target.is_ptx) key.add(driver_linker_file());
+  for (const bool has_ptx : {false, true}) {
+    for (const std::string& option : link_options(target, has_ptx, 0))
+      key.add(option);
+  }
+}
+
+}  // namespace
+
+std::string toolchain_key(const Nvrtc& api, const Target& target) {
+  CacheKey key;
+  key.add(kCacheSchema)
+      .add(static_cast<int>(abi::kAbiVersion))
+      .add(std::string(version()))
+      .add(headers_digest())
+      .add(api.major)
+      .add(api.minor)
+      .add(api.file)
+      .add(target.arch)
+      .add(target.link_arch);
+  for (const std::string& option : unit_options({}, target)) key.add(option);
+  add_linker(key, api, target);
+  return key.text();
+}
+
+}  // namespace gpuos::jit

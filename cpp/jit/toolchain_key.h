@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "jit/nvrtc_api.h"
+#include "jit/target.h"
+
+namespace gpuos::jit {
+
+/// What an image depends on beside its source, as text: gpuos with its
+/// embedded headers, the compiler and the linker with their files, and how
+/// they are called.
+std::string toolchain_key(const Nvrtc& api, const Target& target);
+
+}  // namespace gpuos::jit

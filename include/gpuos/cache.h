@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gpuos {
+
+/// One folder of compiled images.
+struct CacheLevel {
+  std::string folder;   // empty: none is wanted
+  std::string why_off;  // why it is not used; empty if it is
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The disk cache of compiled operators; see docs/cache.md.
+struct CacheInfo {
+  CacheLevel own;
+  CacheLevel read_only;  // GPUOS_CACHE_READONLY_DIR
+  std::uint64_t max_bytes = 0;
+};
+
+enum class CachedImageState { Good, Bad, OtherSchema };
+
+/// A file of the cache.
+struct CachedImage {
+  std::string path;
+  bool is_read_only = false;  // in the read-only level
+  CachedImageState state = CachedImageState::Bad;
+  std::string problem;          // empty if it is good
+  std::string name;             // "axpy.cu"
+  std::string arch;             // "sm_90"
+  std::uint32_t registers = 0;  // per thread
+  std::uint64_t bytes = 0;      // of the file
+  double used = 0;              // when last, in seconds since 1970
+};
+
+/// What was removed.
+struct CacheRemoval {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Where the cache is and how large. Never throws for a folder that cannot be
+/// used.
+/// Threads: any, as for all functions here.
+CacheInfo cache_info();
+
+/// Every file of the cache, read and checked, the newest first.
+std::vector<CachedImage> cached_images();
+
+/// Remove bad files, what killed writers left, and then the longest unused
+/// images until `max_bytes` are left. Leaves the read-only level alone.
+CacheRemoval prune_cache(std::uint64_t max_bytes);
+
+/// Remove every file of the cache but those of the read-only level, and no
+/// other file.
+CacheRemoval clear_cache();
+
+}  // namespace gpuos
