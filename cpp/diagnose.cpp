@@ -138,12 +138,13 @@ Finding find_worker_image() {
 
 Finding find_level(std::string what, const CacheLevel& level) {
   if (!level.why_off.empty()) return missing(std::move(what), level.why_off);
-  return {
-      .what = std::move(what),
-      .found = true,
-      .version = concat(level.entries, " entries, ", level.bytes >> 10, " KiB"),
-      .where = level.folder,
-      .hint = {}};
+  return {.what = std::move(what),
+          .found = true,
+          .version = concat(level.entries,
+                            level.entries == 1 ? " entry, " : " entries, ",
+                            level.bytes >> 10, " KiB"),
+          .where = level.folder,
+          .hint = {}};
 }
 
 void add_cache(std::vector<Finding>& findings) {

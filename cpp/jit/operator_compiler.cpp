@@ -19,6 +19,7 @@
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/nvrtc_api.h"
+#include "jit/source_inputs.h"
 #include "jit/target.h"
 #include "jit/toolchain_key.h"
 #include "jit/unit_compiler.h"
@@ -298,6 +299,10 @@ Target target_of(const Nvrtc& api, int compute_capability) {
 Image compile_operators(const CompileRequest& request) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, request.compute_capability);
+  // A PTX text includes nothing, but it may be of no use and the source be
+  // taken instead.
+  if (!stands_alone(request.source))
+    return compile_and_log(api, request, target);
   return *images().get(key_of(request, target),
                        [&] { return read_or_compile(api, request, target); });
 }

@@ -23,7 +23,8 @@ struct CompileRequest {
 
 /// Compile, link and check. The result is in the process's memory cache, so a
 /// second request with the same text costs microseconds, and in the disk
-/// cache, so that another process does not compile it.
+/// cache, so that another process does not compile it. A source that includes
+/// files of the user's is compiled each time.
 ///
 /// Threads: any; no lock is held while NVRTC runs; a request that is being
 /// compiled already is waited for.

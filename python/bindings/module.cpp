@@ -5,6 +5,7 @@
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled part of gpuos.";
   gpuos::python::register_errors(module);
+  gpuos::python::register_cache(module);
   gpuos::python::register_diagnose(module);
   gpuos::python::register_ticket(module);
   gpuos::python::register_array(module);

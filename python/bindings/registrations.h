@@ -22,6 +22,7 @@ inline void forbid_new(const pybind11::handle& type) {
 // Each adds its classes and functions to the module, in the order of
 // module.cpp: a later one may name the types of an earlier one.
 void register_errors(pybind11::module_& module);
+void register_cache(pybind11::module_& module);
 void register_diagnose(pybind11::module_& module);
 void register_ticket(pybind11::module_& module);
 void register_array(pybind11::module_& module);

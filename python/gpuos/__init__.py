@@ -11,7 +11,7 @@ array([2., 4.], dtype=float32)
 
 from __future__ import annotations
 
-from gpuos import _libraries
+from gpuos import _libraries, cache
 from gpuos._core import (
     Alias,
     Array,
@@ -48,6 +48,7 @@ __all__ = [
     "Ticket",
     "Timeout",
     "__version__",
+    "cache",
     "diagnose",
 ]
 

@@ -34,15 +34,18 @@ CompileRequest axpy(int factor, int compute_capability = 90) {
           .budget = {.registers = 64, .stack_bytes = 1024}};
 }
 
-std::string number(const char* name) {
+std::string variable(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr ? "" : text;
 }
 
 TEST(DISABLED_Child, Compiles) {
-  const Image image =
-      compile_operators(axpy(std::stoi(number("GPUOS_TEST_FACTOR")),
-                             std::stoi(number("GPUOS_TEST_DEVICE"))));
+  CompileRequest request = axpy(std::stoi(variable("GPUOS_TEST_FACTOR")),
+                                std::stoi(variable("GPUOS_TEST_DEVICE")));
+  const std::string header = variable("GPUOS_TEST_HEADER");
+  if (!header.empty())
+    request.source = concat("#include \"", header, "\"\n", request.source);
+  const Image image = compile_operators(request);
   EXPECT_TRUE(has_symbol(image.binary, "gpuos_op_axpy"));
   EXPECT_EQ(image.entries, std::vector<std::string>{"gpuos_entry_axpy"});
   EXPECT_GT(image.needs.registers, 0u);
@@ -74,7 +77,7 @@ TEST(DISABLED_Child, IsMeasured) {
   for (int i = 0; i < kRounds; ++i) compile_operators(requests[1]);
   const double memory_us = since(start) / kRounds;
   EXPECT_EQ(compiler_stats().from_disk, 2u);
-  std::ofstream(number("GPUOS_TEST_OUT")) << disk_us << ' ' << memory_us;
+  std::ofstream(variable("GPUOS_TEST_OUT")) << disk_us << ' ' << memory_us;
 }
 
 class CacheCompiler : public testing::Test {
@@ -128,6 +131,18 @@ TEST_F(CacheCompiler, EditedSourceIsCompiled) {
   ASSERT_EQ(compile(1), 0);
   ASSERT_EQ(compile(2), 0);
   EXPECT_EQ(compiled(), 2);
+}
+
+TEST_F(CacheCompiler, EditedHeaderIsCompiled) {
+  const std::string header = temp_.file("mine.h");
+  set("GPUOS_TEST_HEADER", header);
+  std::ofstream(header) << "#define FACTOR 2\n";
+  ASSERT_EQ(compile(3), 0);
+  std::ofstream(header) << "#define FACTOR 4\n";
+  ASSERT_EQ(compile(3), 0);
+  unsetenv("GPUOS_TEST_HEADER");
+  EXPECT_EQ(compiled(), 2);
+  EXPECT_EQ(from_disk(), 0);
 }
 
 TEST_F(CacheCompiler, AnotherArchitectureIsCompiled) {

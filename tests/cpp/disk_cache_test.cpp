@@ -1,6 +1,8 @@
 #include "jit/disk_cache.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -211,6 +213,32 @@ TEST_F(DiskCacheTest, FullDiskLeavesNothingBehindAndNothingFails) {
   EXPECT_FALSE(cache_.find("large"));
   EXPECT_TRUE(cache_.find("small"));
   EXPECT_EQ(names_in(folder()).size(), 2u);
+}
+
+TEST_F(DiskCacheTest, FullFileSystemLeavesNothingBehindAndNothingFails) {
+  constexpr int kNotPermitted = 77;
+  fs::create_directory(folder());
+  const pid_t child = start_child([&] {
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+      return kNotPermitted;
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", folder().c_str(), "tmpfs", 0, "size=64k,mode=0700") != 0)
+      return kNotPermitted;
+    int kept = 0;
+    for (int i = 0; i < 10; ++i) {
+      const CacheEntry wanted = entry_of(std::to_string(i), 10'000);
+      if (cache_.get(wanted, [&] { return wanted.image; }).binary !=
+          wanted.image.binary)
+        return 1;
+      kept += cache_.find(wanted.key) ? 1 : 0;
+    }
+    const bool is_clean =
+        names_in(folder()).size() == static_cast<std::size_t>(kept);
+    return kept > 0 && kept < 10 && is_clean ? 0 : 2;
+  });
+  const int code = wait_for(child);
+  if (code == kNotPermitted) GTEST_SKIP() << "mounting is not permitted here";
+  EXPECT_EQ(code, 0);
 }
 
 TEST_F(DiskCacheTest, NoFolderAtAllIsNoCache) {

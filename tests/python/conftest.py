@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 WAIT_S = 60.0
+
+# Nothing is written to the cache of whoever runs the tests.
+os.environ["GPUOS_CACHE_DIR"] = str(
+    Path(__file__).parents[2] / "build" / "test_cache"
+)
 
 # Runs for `ns` nanoseconds, then sets its one element to 1.
 NAP = """

@@ -1,0 +1,105 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <utility>
+
+#include "gpuos/cache.h"
+#include "registrations.h"
+#include "without_gil.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+const char* name_of(CachedImageState state) {
+  switch (state) {
+    case CachedImageState::Good:
+      return "good";
+    case CachedImageState::OtherSchema:
+      return "other schema";
+    case CachedImageState::Bad:
+      break;
+  }
+  return "bad";
+}
+
+std::pair<std::uint64_t, std::uint64_t> pair_of(const CacheRemoval& removal) {
+  return {removal.files, removal.bytes};
+}
+
+template <typename Type>
+py::class_<Type> add_class(py::module_& module, const char* name,
+                           const char* doc) {
+  py::class_<Type> type(module, name, doc, py::is_final(), plain_metaclass());
+  type.attr("__module__") = "gpuos.cache";
+  forbid_new(type);
+  return type;
+}
+
+void add_classes(py::module_& module) {
+  add_class<CacheLevel>(module, "CacheLevel", "One folder of compiled images.")
+      .def_readonly("folder", &CacheLevel::folder, "Empty if none is wanted.")
+      .def_readonly("why_off", &CacheLevel::why_off,
+                    "Why it is not used; empty if it is.")
+      .def_readonly("entries", &CacheLevel::entries, "How many images.")
+      .def_readonly("bytes", &CacheLevel::bytes, "Of all of them.");
+  add_class<CacheInfo>(module, "CacheInfo",
+                       "The disk cache of compiled operators.")
+      .def_readonly("own", &CacheInfo::own, "The level that is written.")
+      .def_readonly("read_only", &CacheInfo::read_only,
+                    "The level of GPUOS_CACHE_READONLY_DIR.")
+      .def_readonly("max_bytes", &CacheInfo::max_bytes,
+                    "How large the own level may grow.");
+  add_class<CachedImage>(module, "CachedImage", "A file of the cache.")
+      .def_readonly("path", &CachedImage::path, "Of the file.")
+      .def_readonly("is_read_only", &CachedImage::is_read_only,
+                    "Whether it is in the read-only level.")
+      .def_property_readonly(
+          "state",
+          [](const CachedImage& image) { return name_of(image.state); },
+          "\"good\", \"bad\" or \"other schema\".")
+      .def_readonly("problem", &CachedImage::problem, "Empty if it is good.")
+      .def_readonly("name", &CachedImage::name, "Such as \"axpy.cu\".")
+      .def_readonly("arch", &CachedImage::arch, "Such as \"sm_90\".")
+      .def_readonly("registers", &CachedImage::registers, "Per thread.")
+      .def_readonly("bytes", &CachedImage::bytes, "Of the file.")
+      .def_readonly("used", &CachedImage::used,
+                    "When last, in seconds since 1970.");
+}
+
+}  // namespace
+
+void register_cache(py::module_& module) {
+  add_classes(module);
+  module.def(
+      "_cache_info",
+      [] {
+        const WithoutGil no_gil;
+        return cache_info();
+      },
+      "Return where the cache is and how large.");
+  module.def(
+      "_cached_images",
+      [] {
+        const WithoutGil no_gil;
+        return cached_images();
+      },
+      "Read and check every file of the cache.");
+  module.def(
+      "_prune_cache",
+      [](std::uint64_t max_bytes) {
+        const WithoutGil no_gil;
+        return pair_of(prune_cache(max_bytes));
+      },
+      py::arg("max_bytes"), "Return how many files and bytes were removed.");
+  module.def(
+      "_clear_cache",
+      [] {
+        const WithoutGil no_gil;
+        return pair_of(clear_cache());
+      },
+      "Return how many files and bytes were removed.");
+}
+
+}  // namespace gpuos::python

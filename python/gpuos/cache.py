@@ -1,0 +1,62 @@
+"""The disk cache of compiled operators.
+
+>>> import gpuos
+>>> gpuos.cache.info().own.folder
+'/home/ada/.cache/gpuos'
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gpuos import _core
+from gpuos._core import CachedImage, CacheInfo, CacheLevel
+
+__all__ = [
+    "CacheInfo",
+    "CacheLevel",
+    "CachedImage",
+    "Removal",
+    "clear",
+    "images",
+    "info",
+    "prune",
+]
+
+
+class Removal(NamedTuple):
+    """What was removed."""
+
+    files: int
+    bytes: int
+
+
+def info() -> CacheInfo:
+    """Return where the cache is, how large, and why it is off if it is."""
+    return _core._cache_info()
+
+
+def images() -> list[CachedImage]:
+    """Read and check every file of the cache, the newest first."""
+    return _core._cached_images()
+
+
+def prune(max_bytes: int | None = None) -> Removal:
+    """Remove what is bad or left behind, then the longest unused images.
+
+    Parameters
+    ----------
+    max_bytes : int, optional
+        How many bytes of images may stay; the size cap if not given.
+    """
+    if max_bytes is None:
+        max_bytes = info().max_bytes
+    if max_bytes < 0:
+        text = f"prune: max_bytes is 0 or more, got {max_bytes}"
+        raise _core.InvalidArgument(text)
+    return Removal(*_core._prune_cache(max_bytes))
+
+
+def clear() -> Removal:
+    """Remove every image but those of the read-only level."""
+    return Removal(*_core._clear_cache())

@@ -1,0 +1,38 @@
+#include "jit/source_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "embedded.h"
+
+namespace gpuos::jit {
+namespace {
+
+TEST(SourceInputs, EmbeddedHeadersAreNoOtherInput) {
+  for (const char* source :
+       {"", "#include \"gpuos/operator.h\"\nGPUOS_OPERATOR(f) {}\n",
+        "  #  include <math.h>  // for sin\r\n", "#include \"math.h\"",
+        "#\\\ninclude \"math.h\"\n", "// include what is needed\n",
+        "int embedding = 1;\n", "#line 1 \"axpy.cu\"\n"})
+    EXPECT_TRUE(stands_alone(source)) << source;
+}
+
+TEST(SourceInputs, EmbeddedHeadersIncludeOnlyEachOther) {
+  for (const EmbeddedFile& file : embedded_files())
+    EXPECT_TRUE(stands_alone(file.text)) << file.name;
+}
+
+TEST(SourceInputs, WhateverMayOpenAFileIsOne) {
+  for (const char* source :
+       {"#include \"/home/ada/mine.h\"\n", "#include </home/ada/mine.h>\n",
+        "%:include \"/home/ada/mine.h\"\n", "#inc\\\nlude \"/home/mine.h\"\n",
+        "#inc\\  \nlude \"/home/mine.h\"\n", "#include NAME\n",
+        "# /* */ include \"math.h\"\n", "# /*\n*/ include \"/home/mine.h\"\n",
+        "# /*\n// */ include \"/home/mine.h\"\n", "#include_next <math.h>\n",
+        "#if __has_include(\"/home/ada/mine.h\")\n#endif\n",
+        "#include \"math.h\" /*\n", "#embed \"/home/ada/data\"\n",
+        "#include \"math.h\n", "#include", "int x = sizeof(__TIME__);\n"})
+    EXPECT_FALSE(stands_alone(source)) << source;
+}
+
+}  // namespace
+}  // namespace gpuos::jit
