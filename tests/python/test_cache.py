@@ -87,7 +87,7 @@ def test_verify_finds_what_is_bad_and_prune_removes_it(cache):
     assert "4 images: 1 good, 2 bad, 1 of another gpuos" in done.stdout
     done = cache.run("cache", "prune")
     assert done.returncode == 0
-    assert done.stdout.startswith("removed 2 files, 2.2 KiB")
+    assert done.stdout.startswith("removed 2 files, 2.3 KiB")
     assert set(cache.folder.iterdir()) == {good, newer}
     assert cache.run("cache", "verify").returncode == 0
 
