@@ -28,6 +28,7 @@ CacheLevel look_at(const std::string& path, FolderUse use,
   const CacheFolder folder = open_folder(path, use);
   level.why_off = folder.problem;
   if (!folder) return level;
+  level.is_writable = use == FolderUse::ReadWrite && can_write(folder);
   const jit::CacheListing listing = list_folder(folder);
   level.entries = listing.entries.size();
   level.bytes = listing.bytes;

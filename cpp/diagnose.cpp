@@ -142,7 +142,8 @@ Finding find_level(std::string what, const CacheLevel& level) {
           .found = true,
           .version = concat(level.entries,
                             level.entries == 1 ? " entry, " : " entries, ",
-                            level.bytes >> 10, " KiB"),
+                            level.bytes >> 10, " KiB",
+                            level.is_writable ? "" : ", read only"),
           .where = level.folder,
           .hint = {}};
 }

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
-#include <random>
 #include <thread>
 
 #include "concat.h"
@@ -67,11 +66,11 @@ class WithoutSizeSignal {
   sigset_t before_{};
 };
 
-// Nobody else's, in this process or, after a fork or on a shared disk, another.
+// Nobody else's; where that fails, on a shared disk, nothing is written.
 std::string part_name() {
   static std::atomic<std::uint64_t> count = 0;
   return concat(kPartPrefix, ::getpid(), "-", count.fetch_add(1), "-",
-                std::random_device()());
+                std::chrono::system_clock::now().time_since_epoch().count());
 }
 
 bool write_and_flush(const FileHandle& file, std::string_view bytes) {

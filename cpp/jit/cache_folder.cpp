@@ -12,12 +12,12 @@
 namespace gpuos::jit {
 namespace {
 
-// Like `mkdir -p -m 700`; what fails shows when the folder is opened.
-void make_folders(const std::string& path) {
+// Like `mkdir -p -m 700`. Returns 0 or what is in the way.
+int make_folders(const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos;
        end = path.find('/', end + 1))
     ::mkdir(path.substr(0, end).c_str(), 0700);
-  ::mkdir(path.c_str(), 0700);
+  return ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
 FileHandle open_path(const std::string& path) {
@@ -48,11 +48,18 @@ std::string distrust(const FileHandle& file, FolderUse use) {
   return "";
 }
 
+bool can_write(const CacheFolder& folder) {
+  return ::faccessat(folder.handle.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
+}
+
 CacheFolder open_folder(const std::string& path, FolderUse use) {
   CacheFolder folder;
   folder.handle = open_path(path);
   if (!folder && errno == ENOENT && use == FolderUse::ReadWrite) {
-    make_folders(path);
+    if (const int error = make_folders(path)) {
+      folder.problem = concat(path, ": cannot make it: ", std::strerror(error));
+      return folder;
+    }
     folder.handle = open_path(path);
   }
   if (!folder) {

@@ -24,6 +24,9 @@ struct CacheFolder {
 /// What was checked is what is used, whatever its path leads to later.
 CacheFolder open_folder(const std::string& path, FolderUse use);
 
+/// Whether files can be added; no if the disk is mounted read-only.
+bool can_write(const CacheFolder& folder);
+
 /// Whether a file of the cache could have been written by somebody else.
 /// Empty if not.
 std::string distrust(const FileHandle& file, FolderUse use);

@@ -43,7 +43,9 @@ class DiskCache {
   static std::string file_name(const std::string& key);
 
  private:
-  void make_room(const CacheFolder& folder, std::uint64_t bytes);
+  bool must_look(const std::string& name, std::uint64_t bytes_since) const;
+  void make_room(const CacheFolder& folder, const std::string& name,
+                 std::uint64_t bytes);
 
   const CacheSettings settings_;
   const std::chrono::milliseconds lock_timeout_;

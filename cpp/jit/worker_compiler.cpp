@@ -32,6 +32,7 @@ Image compile_worker_now(const Nvrtc& api, const Target& target) {
   std::vector<Object> objects;
   for (std::future<Object>& unit : units) objects.push_back(unit.get());
   Image image;
+  for (const Object& object : objects) image.log += object.log;
   image.binary = link_objects(api, objects, target, kWorkerRegisters);
   image.needs = read_resources(image.binary, "gpuos_worker");
   return image;

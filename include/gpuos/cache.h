@@ -10,6 +10,7 @@ namespace gpuos {
 struct CacheLevel {
   std::string folder;   // empty: none is wanted
   std::string why_off;  // why it is not used; empty if it is
+  bool is_writable = false;
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
 };

@@ -42,6 +42,8 @@ void add_classes(py::module_& module) {
       .def_readonly("folder", &CacheLevel::folder, "Empty if none is wanted.")
       .def_readonly("why_off", &CacheLevel::why_off,
                     "Why it is not used; empty if it is.")
+      .def_readonly("is_writable", &CacheLevel::is_writable,
+                    "Whether files can be added.")
       .def_readonly("entries", &CacheLevel::entries, "How many images.")
       .def_readonly("bytes", &CacheLevel::bytes, "Of all of them.");
   add_class<CacheInfo>(module, "CacheInfo",

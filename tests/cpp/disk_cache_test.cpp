@@ -165,6 +165,19 @@ TEST_F(DiskCacheTest, FileInTheFoldersPlaceIsRefused) {
   EXPECT_FALSE(cache_.find("key"));
 }
 
+TEST_F(DiskCacheTest, FolderThatCannotBeMadeSaysWhy) {
+  std::ofstream(temp_.file("file")) << "a file";
+  const std::string path = temp_.file("file") + "/cache";
+  DiskCache cache(settings_for(path));
+  EXPECT_FALSE(cache.store(entry_of("key")));
+  EXPECT_EQ(open_folder(path, FolderUse::ReadWrite).problem,
+            path + ": Not a directory");
+  const std::string nowhere = "/proc/nowhere/cache";
+  EXPECT_FALSE(DiskCache(settings_for(nowhere)).store(entry_of("key")));
+  EXPECT_EQ(open_folder(nowhere, FolderUse::ReadWrite).problem,
+            nowhere + ": cannot make it: No such file or directory");
+}
+
 TEST_F(DiskCacheTest, FolderThatWasRemovedIsMadeAgain) {
   ASSERT_TRUE(cache_.store(entry_of("key")));
   fs::remove_all(folder());

@@ -125,7 +125,8 @@ def summary(info: CacheInfo) -> list[str]:
         lines = [f"off, compiled operators stay in memory: {own.why_off}"]
     else:
         room = f"{size(own.bytes)} of {size(info.max_bytes)}"
-        lines = [f"{own.folder}: {count(own.entries, 'image')}, {room}"]
+        how = "" if own.is_writable else ", read only"
+        lines = [f"{own.folder}: {count(own.entries, 'image')}, {room}{how}"]
     baked = info.read_only
     if baked.why_off:
         lines.append(f"read-only, not used: {baked.why_off}")
