@@ -122,12 +122,14 @@ TEST_F(CacheProcesses, HolderThatIsKilledHoldsNobodyUp) {
 // At moments that wander over the whole write, until some were in the middle.
 TEST_F(CacheProcesses, WriterThatIsKilledLeavesAWholeEntryOrNone) {
   const CacheEntry wanted = entry_of("key", 8 << 20);
+  const std::string bytes = encode(wanted);
   DiskCache cache(settings_for(folder()));
   int partly = 0;
   const auto deadline = Clock::now() + std::chrono::seconds(60);
   for (int round = 0; partly < 5 && Clock::now() < deadline; ++round) {
     const pid_t child = start_child([&] {
-      for (;;) DiskCache(settings_for(folder())).store(wanted);
+      const CacheFolder writers = open_folder(folder(), FolderUse::ReadWrite);
+      for (;;) write_cached(writers, DiskCache::file_name("key"), bytes);
       return 0;
     });
     std::this_thread::sleep_for(milliseconds(5 + 7 * (round % 40)));
