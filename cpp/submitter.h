@@ -96,7 +96,8 @@ class Submitter {
   Place acquire_next(std::unique_lock<std::mutex>& lock, const Call& call,
                      std::uint32_t tasks, const Plan& plan,
                      std::uint64_t group);
-  /// Locks at a moment when no submission is unfinished.
+  /// Locks at a moment when no submission is unfinished. Each part of one
+  /// waits for room until a deadline, so that moment comes.
   void lock_between(std::unique_lock<std::mutex>& lock);
   /// What the tasks must come after; empty, as usual: nothing.
   std::optional<HazardTable::Conflicts> find_conflicts(const Call& call);

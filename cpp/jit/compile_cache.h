@@ -39,7 +39,6 @@ class CompileCache {
       if (results_.size() >= kMost) results_.clear();
       results_.emplace(key, promise.get_future().share());
     }
-    misses_.fetch_add(1, std::memory_order_relaxed);
     try {
       Result result = std::make_shared<const Value>(make());
       promise.set_value(result);
@@ -55,7 +54,6 @@ class CompileCache {
   }
 
   std::uint64_t hits() const noexcept { return hits_; }
-  std::uint64_t misses() const noexcept { return misses_; }
 
  private:
   static constexpr std::size_t kMost = 4096;
@@ -63,7 +61,6 @@ class CompileCache {
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_future<Result>> results_;
   std::atomic<std::uint64_t> hits_ = 0;
-  std::atomic<std::uint64_t> misses_ = 0;
 };
 
 /// The text that names a set of inputs: each field with its length, so that no

@@ -137,8 +137,8 @@ bool takes_ptx(const Nvrtc& api, const CompileRequest& request) {
 }
 
 Object make_object(const Nvrtc& api, const CompileRequest& request,
-                   const Target& target) {
-  if (takes_ptx(api, request))
+                   const Target& target, bool from_ptx) {
+  if (from_ptx)
     return {request.file_name, concat(kPtxHeader, request.ptx), true};
   return compile_unit(api,
                       {.source = request.source,
@@ -178,21 +178,21 @@ Image link_operators(const Nvrtc& api, const CompileRequest& request,
                      const Target& target) {
   const std::uint32_t registers = request.budget.registers;
   Image image;
-  const Object object = make_object(api, request, target);
+  const bool from_ptx = takes_ptx(api, request);
+  const Object object = make_object(api, request, target, from_ptx);
   image.log = object.log;
   const auto link = [&](std::span<const Object> objects) {
     std::string cubin = link_objects(api, objects, target, registers);
     check_entries(request, cubin);
     return cubin;
   };
-  if (takes_ptx(api, request) && !may_call(request.ptx)) {
+  if (from_ptx && !may_call(request.ptx)) {
     image.binary = link({&object, 1});
-    for (const std::string& entry : request.entries) {
-      const Resources own =
-          read_resources(image.binary, concat("gpuos_op_", entry));
-      check_budget(request, image.binary, own);
-      image.needs = larger_of(image.needs, own);
-    }
+    for (const std::string& entry : request.entries)
+      image.needs =
+          larger_of(image.needs,
+                    read_resources(image.binary, concat("gpuos_op_", entry)));
+    check_budget(request, image.binary, image.needs);
     return image;
   }
   const auto root = link_root(api, target);

@@ -14,8 +14,8 @@
 #include "gpuos/cache.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"
-#include "jit/nvrtc_api.h"
 #include "jit/operator_compiler.h"
+#include "nvrtc_support.h"
 
 // Each step of a test is a process, this program itself with another filter,
 // that begins with an empty memory cache.
@@ -83,11 +83,7 @@ TEST(DISABLED_Child, IsMeasured) {
 class CacheCompiler : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      nvrtc();
-    } catch (const BackendUnavailable& error) {
-      GTEST_SKIP() << error.what();
-    }
+    GPUOS_SKIP_WITHOUT_NVRTC();
     set("GPUOS_CACHE_DIR", temp_.file("cache"));
     set("GPUOS_LOG", temp_.file("log"));
   }

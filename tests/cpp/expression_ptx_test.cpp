@@ -8,8 +8,8 @@
 #include "expression_support.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"
-#include "jit/nvrtc_api.h"
 #include "jit/operator_compiler.h"
+#include "nvrtc_support.h"
 
 namespace gpuos {
 namespace {
@@ -80,13 +80,7 @@ const std::vector<Parameter> kParams{{"k", DType::Int32}, {"n", DType::Int64}};
 
 class ExpressionPtxCompiler : public testing::Test {
  protected:
-  void SetUp() override {
-    try {
-      jit::nvrtc();
-    } catch (const BackendUnavailable& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
+  void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
 
   static jit::CompileRequest request_for(const std::string& text,
                                          std::vector<Parameter> params) {

@@ -16,6 +16,7 @@
 #include "jit/elf_resources.h"
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"
+#include "nvrtc_support.h"
 
 namespace gpuos::jit {
 namespace {
@@ -45,13 +46,7 @@ std::string axpy(int variant) {
 
 class OperatorCompiler : public testing::Test {
  protected:
-  void SetUp() override {
-    try {
-      nvrtc();
-    } catch (const BackendUnavailable& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
+  void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
 
   // The message of the CompileError that `request` must end with.
   static std::string message_of(const CompileRequest& request) {

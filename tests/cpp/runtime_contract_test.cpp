@@ -17,6 +17,16 @@ using namespace std::chrono_literals;
 
 class RuntimeContract : public Contract {
  protected:
+  /// A queue of 64 tasks; `workers` 0: as many as usual.
+  void restart_small(std::uint32_t workers = 0,
+                     std::chrono::milliseconds submit_timeout = 10s) {
+    RuntimeOptions small = options();
+    small.queue_capacity = 64;
+    small.workers = workers;
+    small.submit_timeout = submit_timeout;
+    restart(small);
+  }
+
   // Values whose results are exact in every dtype.
   template <typename T>
   static std::vector<T> numbers(std::size_t count, int seed) {
@@ -134,9 +144,7 @@ TEST_P(RuntimeContract, ManyThreadsSubmit) {
 }
 
 TEST_P(RuntimeContract, ASmallQueueSlowsTheCallerAndLosesNothing) {
-  RuntimeOptions small = options();
-  small.queue_capacity = 64;
-  restart(small);
+  restart_small();
   DeviceArray<std::int32_t> cells(runtime(), 5000), one(runtime(), 1, 1);
   const Operator add = runtime().find("add");
   for (int round = 0; round < 2; ++round) {
@@ -147,11 +155,7 @@ TEST_P(RuntimeContract, ASmallQueueSlowsTheCallerAndLosesNothing) {
 }
 
 TEST_P(RuntimeContract, AQueueThatStaysFullIsATimeout) {
-  RuntimeOptions small = options();
-  small.queue_capacity = 64;
-  small.workers = 1;
-  small.submit_timeout = 20ms;
-  restart(small);
+  restart_small(1, 20ms);
   const Operator busy = define_busy(), add = runtime().find("add");
   DeviceArray<float> out(runtime(), 1);
   DeviceArray<std::int32_t> cells(runtime(), 200), one(runtime(), 1, 1);
@@ -171,10 +175,7 @@ TEST_P(RuntimeContract, AQueueThatStaysFullIsATimeout) {
 }
 
 TEST_P(RuntimeContract, OthersGoOnWhileASubmissionWaitsForRoom) {
-  RuntimeOptions small = options();
-  small.queue_capacity = 64;
-  small.workers = 1;
-  restart(small);
+  restart_small(1);
   const Operator busy = define_busy(), add = runtime().find("add");
   DeviceArray<float> out(runtime(), 1);
   DeviceArray<std::int32_t> cells(runtime(), 2000), one(runtime(), 1, 1);
@@ -232,10 +233,7 @@ TEST_P(RuntimeContract, TrySubmitQueuesAllOrNothing) {
 }
 
 TEST_P(RuntimeContract, TrySubmitDoesNotWaitForRoom) {
-  RuntimeOptions small = options();
-  small.queue_capacity = 64;
-  small.workers = 1;
-  restart(small);
+  restart_small(1);
   const Operator busy = define_busy(), add = runtime().find("add");
   DeviceArray<float> out(runtime(), 1);
   DeviceArray<std::int32_t> cells(runtime(), 200), one(runtime(), 1, 1);
@@ -285,9 +283,7 @@ TEST_P(RuntimeContract, PollingAloneComesToAnEnd) {
 }
 
 TEST_P(RuntimeContract, AnOldTicketStaysDoneWhenTheQueueWraps) {
-  RuntimeOptions small = options();
-  small.queue_capacity = 64;
-  restart(small);
+  restart_small();
   DeviceArray<float> x(runtime(), 64, 1), out(runtime(), 64);
   std::vector<Ticket> tickets;
   for (int i = 0; i < 1000; ++i) {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "contract.h"
-#include "jit/nvrtc_api.h"
+#include "nvrtc_support.h"
 #include "simulator/simulator.h"
 
 namespace gpuos {
@@ -57,11 +57,7 @@ class SimulatedDevice : public testing::Test {
     simulator_ = find_simulator();
     ASSERT_NE(simulator_, nullptr)
         << "libcuda.so.1 is not the simulator: run this test by ctest";
-    try {
-      jit::nvrtc();
-    } catch (const BackendUnavailable& error) {
-      GTEST_SKIP() << error.what();
-    }
+    GPUOS_SKIP_WITHOUT_NVRTC();
     simulator_->set_launch_time(0us);
     simulator_->set_load_time(0us);
     simulator_->reset_counts();

@@ -9,6 +9,7 @@
 #include "jit/elf_resources.h"
 #include "jit/image.h"
 #include "jit/nvrtc_api.h"
+#include "nvrtc_support.h"
 
 namespace gpuos::cu {
 namespace {
@@ -40,11 +41,7 @@ TEST(WorkerImages, EmbeddedArchitecturesAreListed) {
 }
 
 TEST(WorkerImages, NvrtcBuildsTheKernelForOldAndNewDevices) {
-  try {
-    jit::nvrtc();
-  } catch (const BackendUnavailable& error) {
-    GTEST_SKIP() << error.what();
-  }
+  GPUOS_SKIP_WITHOUT_NVRTC();
   for (const int compute_capability : {80, 90, 120}) {
     if (compute_capability > jit::nvrtc().archs.back()) continue;
     const LoadableWorker worker =
