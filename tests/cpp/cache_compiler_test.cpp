@@ -167,7 +167,9 @@ TEST_F(CacheCompiler, SwitchedOffItCompilesAndWritesNothing) {
     ASSERT_EQ(compile(1), 0);
   }
   EXPECT_EQ(compiled(), 2);
-  EXPECT_EQ(names_in(temp_.path()), std::vector<std::string>{"log"});
+  std::vector<std::string> names = names_in(temp_.path());
+  std::erase(names, ".nv");  // the driver's own, where there is one
+  EXPECT_EQ(names, std::vector<std::string>{"log"});
 }
 
 TEST_F(CacheCompiler, NoHomeIsNoFailure) {
