@@ -99,6 +99,11 @@ std::optional<CacheEntry> read_fields(Reader& reader) {
   for (auto count = reader.number<std::uint32_t>();
        count > 0 && reader.is_good(); --count)
     entry.image.entries.push_back(reader.text());
+  for (auto count = reader.number<std::uint32_t>();
+       count > 0 && reader.is_good(); --count) {
+    std::string name = reader.text();
+    entry.image.symbols.push_back({std::move(name), reader.text()});
+  }
   entry.image.log = reader.text();
   entry.image.binary = reader.text();
   if (!reader.is_at_end()) return std::nullopt;
@@ -121,6 +126,11 @@ std::string encode(const CacheEntry& entry) {
   write(writer, entry.image.needs);
   writer.number(static_cast<std::uint32_t>(entry.image.entries.size()));
   for (const std::string& name : entry.image.entries) writer.text(name);
+  writer.number(static_cast<std::uint32_t>(entry.image.symbols.size()));
+  for (const LoweredName& symbol : entry.image.symbols) {
+    writer.text(symbol.name);
+    writer.text(symbol.symbol);
+  }
   writer.text(entry.image.log);
   writer.text(entry.image.binary);
   writer.raw(digest_of(writer.bytes()));

@@ -10,7 +10,7 @@ namespace gpuos::jit {
 
 /// Changes with the layout of an entry, and with whatever decides how an image
 /// is made and is not in the key.
-inline constexpr std::uint32_t kCacheSchema = 1;
+inline constexpr std::uint32_t kCacheSchema = 2;
 
 /// A compiled image as it is kept in a file.
 struct CacheEntry {

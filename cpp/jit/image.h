@@ -29,12 +29,21 @@ struct Budget {
 /// cmake/GpuosWorker.cmake: what four workers of 256 threads leave each thread.
 inline constexpr std::uint32_t kWorkerRegisters = 64;
 
-/// A linked image that is ready to be loaded.
+/// A name as the source says it, and the symbol in the image.
+struct LoweredName {
+  std::string name;
+  std::string symbol;
+
+  bool operator==(const LoweredName&) const = default;
+};
+
+/// An image that is ready to be loaded.
 struct Image {
-  std::string binary;                // CUBIN
-  std::vector<std::string> entries;  // exported pointers: gpuos_entry_<...>
-  Resources needs{};                 // of the neediest operator
-  std::string log{};                 // what the compiler said
+  std::string binary;                  // CUBIN, or PTX for a whole module
+  std::vector<std::string> entries;    // exported pointers: gpuos_entry_<...>
+  Resources needs{};                   // of the neediest operator
+  std::string log{};                   // what the compiler said
+  std::vector<LoweredName> symbols{};  // of the name expressions
 };
 
 }  // namespace gpuos::jit

@@ -23,6 +23,9 @@ enum nvrtcResult : int {
     const char* name, int header_count, const char* const* headers,   \
     const char* const* header_names)                                  \
   X(nvrtcDestroyProgram, nvrtcProgram* program)                       \
+  X(nvrtcAddNameExpression, nvrtcProgram program, const char* name)   \
+  X(nvrtcGetLoweredName, nvrtcProgram program, const char* name,      \
+    const char** lowered)                                             \
   X(nvrtcCompileProgram, nvrtcProgram program, int option_count,      \
     const char* const* options)                                       \
   X(nvrtcGetCUBINSize, nvrtcProgram program, std::size_t* bytes)      \

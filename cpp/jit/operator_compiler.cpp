@@ -139,11 +139,13 @@ bool takes_ptx(const Nvrtc& api, const CompileRequest& request) {
 Object make_object(const Nvrtc& api, const CompileRequest& request,
                    const Target& target, bool from_ptx) {
   if (from_ptx)
-    return {request.file_name, concat(kPtxHeader, request.ptx), true};
+    return {.name = request.file_name,
+            .binary = concat(kPtxHeader, request.ptx),
+            .is_ptx = true};
   return compile_unit(api,
                       {.source = request.source,
                        .file_name = request.file_name,
-                       .max_registers = request.budget.registers},
+                       .options = {.max_registers = request.budget.registers}},
                       target);
 }
 
@@ -311,9 +313,10 @@ void prepare_compiler(int compute_capability) {
   keep_freed_memory();
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, compute_capability);
-  const std::array objects{
-      *link_root(api, target),
-      Object{"nothing.ptx", std::string(kPtxHeader), true}};
+  const std::array objects{*link_root(api, target),
+                           Object{.name = "nothing.ptx",
+                                  .binary = std::string(kPtxHeader),
+                                  .is_ptx = true}};
   link_objects(api, objects, target, 0);
 }
 

@@ -4,40 +4,13 @@
 #include <vector>
 
 #include "concat.h"
-#include "embedded.h"
 #include "gpuos/error.h"
+#include "jit/compile_log.h"
+#include "jit/compile_options.h"
+#include "jit/nvrtc_program.h"
 
 namespace gpuos::jit {
 namespace {
-
-struct Headers {
-  std::vector<std::string> names;
-  std::vector<std::string> texts;
-  std::vector<const char*> name_pointers;
-  std::vector<const char*> text_pointers;
-};
-
-Headers make_headers() {
-  Headers headers;
-  for (const EmbeddedFile& file : embedded_files()) {
-    headers.names.emplace_back(file.name);
-    headers.texts.emplace_back(file.text);
-    // Device headers include each other by plain name. The same text under two
-    // names would be two headers to `#pragma once`.
-    headers.names.push_back(concat("gpuos/", file.name));
-    headers.texts.push_back(concat("#include \"", file.name, "\"\n"));
-  }
-  for (const std::string& name : headers.names)
-    headers.name_pointers.push_back(name.c_str());
-  for (const std::string& text : headers.texts)
-    headers.text_pointers.push_back(text.c_str());
-  return headers;
-}
-
-const Headers& headers() {
-  static const Headers* const instance = new Headers(make_headers());
-  return *instance;
-}
 
 std::vector<std::string> wanted_options() {
   return {"--minimal",            // a third of the time: no texture and runtime
@@ -76,96 +49,39 @@ OptionalOptions& optional_options() {
 }
 
 std::vector<std::string> fixed_options(const Unit& unit, const Target& target) {
-  std::vector<std::string> options{concat("--gpu-architecture=", target.arch),
-                                   "--std=c++20",
-                                   "--relocatable-device-code=true"};
+  std::vector<std::string> options{concat("--gpu-architecture=", target.arch)};
+  for (std::string& flag : option_flags(unit.options))
+    options.push_back(std::move(flag));
+  for (const std::string& folder : unit.include_dirs)
+    options.push_back(concat("--include-path=", folder));
+  if (!unit.relocatable) return options;
+  options.emplace_back("--relocatable-device-code=true");
   // An operator runs in a kernel of another image and sees that image's
   // constant banks; see elf_resources.cpp.
   if (!target.is_ptx)
     options.emplace_back("--ptxas-options=--disable-optimizer-constants");
-  if (unit.max_registers != 0)
-    options.push_back(concat("--maxrregcount=", unit.max_registers));
   return options;
 }
 
-class Program {
- public:
-  Program(const Nvrtc& api, const Unit& unit) : api_(api) {
-    const Headers& all = headers();
-    const std::string source(unit.source);
-    check(api.nvrtcCreateProgram(
-        &program_, source.c_str(), unit.file_name.c_str(),
-        static_cast<int>(all.names.size()), all.text_pointers.data(),
-        all.name_pointers.data()));
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() { api_.nvrtcDestroyProgram(&program_); }
+[[noreturn]] void fail(const Nvrtc& api, const Unit& unit, nvrtcResult result,
+                       const std::string& log) {
+  const FirstError error = first_error(log);
+  std::string message =
+      concat(error.place.line != 0 ? "" : unit.file_name + ": ",
+             error.line.empty() ? api.nvrtcGetErrorString(result) : error.line);
+  if (!error.place.excerpt.empty()) message += "\n" + error.place.excerpt;
+  throw CompileError(message, log, error.place);
+}
 
-  nvrtcResult compile(const std::vector<std::string>& options) {
-    std::vector<const char*> pointers;
-    for (const std::string& option : options)
-      pointers.push_back(option.c_str());
-    return api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()),
-                                    pointers.data());
-  }
-
-  std::string log() const {
-    return text(api_.nvrtcGetProgramLogSize, api_.nvrtcGetProgramLog);
-  }
-  std::string ptx() const {
-    return text(api_.nvrtcGetPTXSize, api_.nvrtcGetPTX);
-  }
-  std::string cubin() const {
-    return bytes(api_.nvrtcGetCUBINSize, api_.nvrtcGetCUBIN);
-  }
-
- private:
-  void check(nvrtcResult result) const {
-    if (result != NVRTC_SUCCESS)
-      throw CompileError(concat("nvrtc: ", api_.nvrtcGetErrorString(result)),
-                         "");
-  }
-
-  template <typename Size, typename Get>
-  std::string bytes(Size size, Get get) const {
-    std::size_t count = 0;
-    check(size(program_, &count));
-    std::string result(count, '\0');
-    if (count > 0) check(get(program_, result.data()));
-    return result;
-  }
-
-  // NVRTC counts the closing zero of a text.
-  template <typename Size, typename Get>
-  std::string text(Size size, Get get) const {
-    std::string result = bytes(size, get);
-    return result.substr(0, result.find('\0'));
-  }
-
-  const Nvrtc& api_;
-  nvrtcProgram program_ = nullptr;
-};
-
-// "axpy.cu:3: error: ..." from the first line of the log that tells of one.
-std::string first_error(const std::string& log) {
-  for (std::size_t begin = 0; begin < log.size();) {
-    const std::size_t end = std::min(log.find('\n', begin), log.size());
-    std::string line = log.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.find("error") == std::string::npos &&
-        line.find("fatal") == std::string::npos)
-      continue;
-    const std::size_t open = line.find('(');
-    const std::size_t close = line.find("): ");
-    if (open != std::string::npos && close != std::string::npos &&
-        open < close) {
-      line.erase(close, 1);
-      line[open] = ':';
-    }
-    return line;
-  }
-  return log.substr(0, log.find('\n'));
+Object finish(const NvrtcProgram& program, const Unit& unit,
+              const Target& target) {
+  Object object{.name = unit.file_name,
+                .binary = target.is_ptx ? program.ptx() : program.cubin(),
+                .is_ptx = target.is_ptx,
+                .log = program.log()};
+  for (const std::string& name : unit.name_expressions)
+    object.symbols.push_back({name, program.lowered_name(name)});
+  return object;
 }
 
 }  // namespace
@@ -177,25 +93,20 @@ std::vector<std::string> unit_options(const Unit& unit, const Target& target) {
 }
 
 Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
+  const std::string source(unit.source);
   for (;;) {
-    Program program(api, unit);
+    NvrtcProgram program(api, source, unit.file_name, unit.headers);
+    for (const std::string& name : unit.name_expressions)
+      program.add_name_expression(name);
     std::vector<std::string> options = fixed_options(unit, target);
     for (std::string& option : optional_options().get())
       options.push_back(std::move(option));
     const nvrtcResult result = program.compile(options);
-    if (result == NVRTC_SUCCESS) {
-      return {unit.file_name, target.is_ptx ? program.ptx() : program.cubin(),
-              target.is_ptx, program.log()};
-    }
+    if (result == NVRTC_SUCCESS) return finish(program, unit, target);
     const std::string log = program.log();
-    if (result == NVRTC_ERROR_INVALID_OPTION &&
-        optional_options().drop_refused(log))
-      continue;
-    const std::string error = first_error(log);
-    throw CompileError(
-        concat(error.starts_with(unit.file_name) ? "" : unit.file_name + ": ",
-               error.empty() ? api.nvrtcGetErrorString(result) : error),
-        log);
+    if (result != NVRTC_ERROR_INVALID_OPTION ||
+        !optional_options().drop_refused(log))
+      fail(api, unit, result, log);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuos/jit_options.h"
+#include "jit/image.h"
 #include "jit/target.h"
 
 namespace gpuos::jit {
@@ -12,20 +14,29 @@ namespace gpuos::jit {
 /// One translation unit.
 struct Unit {
   std::string_view source;
-  std::string file_name;
-  std::uint32_t max_registers = 0;  // 0: as many as it likes
+  std::string file_name{};
+  JitOptions options{};
+  /// Found by name, before the embedded ones of the same name.
+  std::vector<JitHeader> headers{};
+  std::vector<std::string> include_dirs{};
+  /// "k<float>": instantiated, and their symbols are told.
+  std::vector<std::string> name_expressions{};
+  /// To be linked with others; else whole.
+  bool relocatable = true;
 };
 
-/// A relocatable object.
+/// What NVRTC made of a unit.
 struct Object {
-  std::string name;
-  std::string binary;
+  std::string name{};
+  std::string binary{};
   bool is_ptx = false;
-  std::string log{};  // what the compiler said
+  std::string log{};                   // what the compiler said
+  std::vector<LoweredName> symbols{};  // of the name expressions
 };
 
 /// Compile with NVRTC. The embedded device headers are there under their own
-/// name and under "gpuos/"; no other file is looked for.
+/// name and under "gpuos/"; no other file is looked for but in
+/// `unit.include_dirs`.
 /// Throws: CompileError with the first error and the log.
 Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target);
 

@@ -25,7 +25,7 @@ Image compile_worker_now(const Nvrtc& api, const Target& target) {
       return compile_unit(api,
                           {.source = file.text,
                            .file_name = std::string(file.name),
-                           .max_registers = kWorkerRegisters},
+                           .options = {.max_registers = kWorkerRegisters}},
                           target);
     }));
   }

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace gpuos {
 
@@ -37,15 +38,27 @@ class CudaError : public Error {
   std::string call_;
 };
 
-/// Operator source did not compile, link or fit. `log()` is the compiler's.
+/// Where in a source a compiler found an error, as its #line says.
+struct SourcePlace {
+  std::string file{};
+  int line = 0;           // from 1; 0: not known
+  int column = 0;         // from 1; 0: not known
+  std::string excerpt{};  // the line, and below it a caret at the column
+};
+
+/// Device code did not compile, link or fit. `log()` is the compiler's.
 class CompileError : public Error {
  public:
-  CompileError(const std::string& message, std::string log)
-      : Error(message), log_(std::move(log)) {}
+  CompileError(const std::string& message, std::string log,
+               SourcePlace place = {})
+      : Error(message), log_(std::move(log)), place_(std::move(place)) {}
   const std::string& log() const noexcept { return log_; }
+  /// Of the first error.
+  const SourcePlace& place() const noexcept { return place_; }
 
  private:
   std::string log_;
+  SourcePlace place_;
 };
 
 /// A task failed while it ran; `operator_name()` says in which operator.

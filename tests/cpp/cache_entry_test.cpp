@@ -40,6 +40,7 @@ TEST(CacheEntry, ComesBackAsItWas) {
   EXPECT_EQ(decoded.entry.arch, entry.arch);
   EXPECT_EQ(decoded.entry.image.binary, entry.image.binary);
   EXPECT_EQ(decoded.entry.image.entries, entry.image.entries);
+  EXPECT_EQ(decoded.entry.image.symbols, entry.image.symbols);
   EXPECT_EQ(decoded.entry.image.log, entry.image.log);
   EXPECT_EQ(decoded.entry.image.needs.registers, 20u);
   EXPECT_EQ(decoded.entry.image.needs.stack_bytes, 8u);
@@ -85,7 +86,7 @@ TEST(CacheEntry, TellsAnotherSchemaFromAFault) {
   newer[8] = static_cast<char>(kCacheSchema + 1);
   const DecodedEntry decoded = decode(resealed(newer));
   EXPECT_EQ(decoded.state, EntryState::OtherSchema);
-  EXPECT_EQ(decoded.problem, "schema 2, this gpuos writes 1");
+  EXPECT_EQ(decoded.problem, "schema 3, this gpuos writes 2");
 }
 
 }  // namespace

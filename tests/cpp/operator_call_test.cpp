@@ -76,7 +76,7 @@ class OperatorCall : public testing::Test {
         jit::choose_target(nvrtc, compute_capability_, "");
     const std::array objects{jit::compile_unit(
         nvrtc,
-        {.source = kCaller, .file_name = "caller.cu", .max_registers = 64},
+        {.source = kCaller, .file_name = "caller.cu", .options = {.max_registers = 64}},
         target)};
     const std::string cubin = jit::link_objects(nvrtc, objects, target, 64);
     CUmodule module = nullptr;

@@ -1,0 +1,130 @@
+#include "jit/compile_options.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::jit {
+namespace {
+
+constexpr std::array<std::string_view, 5> kStandards{"c++11", "c++14", "c++17",
+                                                     "c++20", "c++23"};
+constexpr std::uint32_t kLeastRegisters = 16;
+constexpr std::uint32_t kMostRegisters = 255;
+
+// Options that gpuos gives itself, and the field that means them.
+struct Taken {
+  std::string_view option;
+  std::string_view field;
+};
+constexpr std::array<Taken, 16> kTaken{{
+    {"--gpu-architecture", "arch"},
+    {"-arch", "arch"},
+    {"--std", "std"},
+    {"-std", "std"},
+    {"--define-macro", "defines"},
+    {"-D", "defines"},
+    {"--maxrregcount", "max_registers"},
+    {"-maxrregcount", "max_registers"},
+    {"--use_fast_math", "fast_math"},
+    {"-use_fast_math", "fast_math"},
+    {"--generate-line-info", "line_info"},
+    {"-lineinfo", "line_info"},
+    {"--device-debug", "debug"},
+    {"-G", "debug"},
+    {"--Ofast-compile", "fast_compile"},
+    {"-Ofc", "fast_compile"},
+}};
+
+bool is_identifier(std::string_view text) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) {
+           return is_letter(c) || (c >= '0' && c <= '9');
+         });
+}
+
+// -D takes its macro without a space or an equals sign.
+bool is_same_option(std::string_view given, std::string_view option) {
+  if (!given.starts_with(option)) return false;
+  return given.size() == option.size() || given[option.size()] == '=' ||
+         option == "-D";
+}
+
+void check_extra(const std::string& option) {
+  if (option.size() < 2 || option.front() != '-')
+    throw InvalidArgument(
+        concat("JitOptions: extra: expected options that begin with '-', got '",
+               option, "'"));
+  for (const Taken& taken : kTaken) {
+    if (is_same_option(option, taken.option))
+      throw InvalidArgument(concat("JitOptions: extra: expected '", taken.field,
+                                   "' to say this, got '", option, "'"));
+  }
+}
+
+std::string_view name_of(FastCompile level) {
+  switch (level) {
+    case FastCompile::Min:
+      return "min";
+    case FastCompile::Mid:
+      return "mid";
+    case FastCompile::Max:
+      return "max";
+    default:
+      return "0";
+  }
+}
+
+}  // namespace
+
+void check_options(const JitOptions& options) {
+  if (std::ranges::find(kStandards, options.std) == kStandards.end())
+    throw InvalidArgument(
+        concat("JitOptions: std: expected c++11, c++14, c++17, c++20 or c++23, "
+               "got '",
+               options.std, "'"));
+  const std::uint32_t registers = options.max_registers;
+  if (registers != 0 &&
+      (registers < kLeastRegisters || registers > kMostRegisters))
+    throw InvalidArgument(concat("JitOptions: max_registers: expected 0 or ",
+                                 kLeastRegisters, " to ", kMostRegisters,
+                                 ", got ", registers));
+  if (options.optimization < 0 || options.optimization > 3)
+    throw InvalidArgument(
+        concat("JitOptions: optimization: expected 0 to 3, got ",
+               options.optimization));
+  for (const auto& [name, text] : options.defines) {
+    if (!is_identifier(name))
+      throw InvalidArgument(
+          concat("JitOptions: defines: expected a name, got '", name, "'"));
+    if (text.find('\n') != text.npos)
+      throw InvalidArgument(concat("JitOptions: defines: ", name,
+                                   ": expected one line, got more"));
+  }
+  for (const std::string& option : options.extra) check_extra(option);
+}
+
+std::vector<std::string> option_flags(const JitOptions& options) {
+  std::vector<std::string> flags{concat("--std=", options.std)};
+  for (const auto& [name, text] : options.defines)
+    flags.push_back(concat("--define-macro=", name, "=", text));
+  if (options.max_registers != 0)
+    flags.push_back(concat("--maxrregcount=", options.max_registers));
+  if (options.fast_math) flags.emplace_back("--use_fast_math");
+  if (options.line_info) flags.emplace_back("--generate-line-info");
+  if (options.debug) flags.emplace_back("--device-debug");
+  if (options.optimization != 3)
+    flags.push_back(concat("--ptxas-options=-O", options.optimization));
+  if (options.fast_compile != FastCompile::Off)
+    flags.push_back(concat("--Ofast-compile=", name_of(options.fast_compile)));
+  for (const std::string& option : options.extra) flags.push_back(option);
+  return flags;
+}
+
+}  // namespace gpuos::jit

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpuos/jit_options.h"
+
+namespace gpuos::jit {
+
+/// Throws: InvalidArgument naming the field, what was expected and what came.
+void check_options(const JitOptions& options);
+
+/// The same options as NVRTC takes them, all but the architecture.
+std::vector<std::string> option_flags(const JitOptions& options);
+
+}  // namespace gpuos::jit

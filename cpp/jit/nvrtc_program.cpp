@@ -1,0 +1,106 @@
+#include "jit/nvrtc_program.h"
+
+#include "concat.h"
+#include "embedded.h"
+#include "gpuos/error.h"
+
+namespace gpuos::jit {
+namespace {
+
+std::vector<JitHeader> make_embedded_headers() {
+  std::vector<JitHeader> headers;
+  for (const EmbeddedFile& file : embedded_files()) {
+    headers.push_back({std::string(file.name), std::string(file.text)});
+    // Device headers include each other by plain name. The same text under two
+    // names would be two headers to `#pragma once`.
+    headers.push_back({concat("gpuos/", file.name),
+                       concat("#include \"", file.name, "\"\n")});
+  }
+  return headers;
+}
+
+const std::vector<JitHeader>& embedded_headers() {
+  static const auto* const instance =
+      new std::vector<JitHeader>(make_embedded_headers());
+  return *instance;
+}
+
+struct HeaderPointers {
+  std::vector<const char*> names;
+  std::vector<const char*> texts;
+
+  void add(std::span<const JitHeader> headers) {
+    for (const JitHeader& header : headers) {
+      names.push_back(header.name.c_str());
+      texts.push_back(header.text.c_str());
+    }
+  }
+};
+
+}  // namespace
+
+NvrtcProgram::NvrtcProgram(const Nvrtc& api, const std::string& source,
+                           const std::string& file_name,
+                           std::span<const JitHeader> headers)
+    : api_(api) {
+  HeaderPointers pointers;
+  pointers.add(headers);
+  pointers.add(embedded_headers());
+  check(api.nvrtcCreateProgram(&program_, source.c_str(), file_name.c_str(),
+                               static_cast<int>(pointers.names.size()),
+                               pointers.texts.data(), pointers.names.data()));
+}
+
+NvrtcProgram::~NvrtcProgram() { api_.nvrtcDestroyProgram(&program_); }
+
+void NvrtcProgram::add_name_expression(const std::string& name) {
+  check(api_.nvrtcAddNameExpression(program_, name.c_str()));
+}
+
+nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& options) {
+  std::vector<const char*> pointers;
+  for (const std::string& option : options) pointers.push_back(option.c_str());
+  return api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()),
+                                  pointers.data());
+}
+
+std::string NvrtcProgram::log() const {
+  return text(api_.nvrtcGetProgramLogSize, api_.nvrtcGetProgramLog);
+}
+
+std::string NvrtcProgram::ptx() const {
+  return text(api_.nvrtcGetPTXSize, api_.nvrtcGetPTX);
+}
+
+std::string NvrtcProgram::cubin() const {
+  return bytes(api_.nvrtcGetCUBINSize, api_.nvrtcGetCUBIN);
+}
+
+std::string NvrtcProgram::lowered_name(const std::string& name) const {
+  const char* lowered = nullptr;
+  check(api_.nvrtcGetLoweredName(program_, name.c_str(), &lowered));
+  return lowered;
+}
+
+void NvrtcProgram::check(nvrtcResult result) const {
+  if (result != NVRTC_SUCCESS)
+    throw CompileError(concat("nvrtc: ", api_.nvrtcGetErrorString(result)), "");
+}
+
+template <typename Size, typename Get>
+std::string NvrtcProgram::bytes(Size size, Get get) const {
+  std::size_t count = 0;
+  check(size(program_, &count));
+  std::string result(count, '\0');
+  if (count > 0) check(get(program_, result.data()));
+  return result;
+}
+
+// NVRTC counts the closing zero of a text.
+template <typename Size, typename Get>
+std::string NvrtcProgram::text(Size size, Get get) const {
+  std::string result = bytes(size, get);
+  return result.substr(0, result.find('\0'));
+}
+
+}  // namespace gpuos::jit

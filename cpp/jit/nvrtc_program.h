@@ -1,0 +1,44 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpuos/jit_options.h"
+#include "jit/nvrtc_api.h"
+
+namespace gpuos::jit {
+
+/// One program of NVRTC. The embedded device headers are there under their own
+/// name and under "gpuos/".
+class NvrtcProgram {
+ public:
+  /// Throws: CompileError.
+  NvrtcProgram(const Nvrtc& api, const std::string& source,
+               const std::string& file_name,
+               std::span<const JitHeader> headers);
+  NvrtcProgram(const NvrtcProgram&) = delete;
+  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
+  ~NvrtcProgram();
+
+  void add_name_expression(const std::string& name);
+  nvrtcResult compile(const std::vector<std::string>& options);
+
+  std::string log() const;
+  std::string ptx() const;
+  std::string cubin() const;
+  /// Of a name expression. Throws: CompileError.
+  std::string lowered_name(const std::string& name) const;
+
+ private:
+  void check(nvrtcResult result) const;
+  template <typename Size, typename Get>
+  std::string bytes(Size size, Get get) const;
+  template <typename Size, typename Get>
+  std::string text(Size size, Get get) const;
+
+  const Nvrtc& api_;
+  nvrtcProgram program_ = nullptr;
+};
+
+}  // namespace gpuos::jit

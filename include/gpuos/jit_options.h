@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpuos {
+
+/// How much optimisation the compiler leaves out to be done sooner.
+enum class FastCompile : std::uint8_t { Off, Min, Mid, Max };
+
+/// How NVRTC compiles device code.
+struct JitOptions {
+  /// "c++11" to "c++23".
+  std::string std = "c++20";
+  /// Macros, name and text; "1" is what -DNAME means.
+  std::vector<std::pair<std::string, std::string>> defines{};
+  /// Registers of a thread, 16 to 255; 0: as many as it likes.
+  std::uint32_t max_registers = 0;
+  /// Less exact division, square root and functions; denormals become zero.
+  bool fast_math = false;
+  /// Source lines for profilers; the code is the same.
+  bool line_info = false;
+  /// Code for debuggers, unoptimised.
+  bool debug = false;
+  /// Of the assembler, 0 to 3.
+  int optimization = 3;
+  /// Needs NVRTC 12.8.
+  FastCompile fast_compile = FastCompile::Off;
+  /// More options of NVRTC, each a whole one: "--extra-device-vectorization".
+  std::vector<std::string> extra{};
+  /// "sm_90", or "compute_90" for PTX. Empty: GPUOS_NVRTC_ARCH if it is set,
+  /// else the device's, else the newest that NVRTC knows.
+  std::string arch{};
+};
+
+/// A header that an #include finds by name, without a file.
+struct JitHeader {
+  std::string name{};
+  std::string text{};
+};
+
+}  // namespace gpuos

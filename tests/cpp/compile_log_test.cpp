@@ -1,0 +1,51 @@
+#include "jit/compile_log.h"
+
+#include <gtest/gtest.h>
+
+namespace gpuos::jit {
+namespace {
+
+TEST(CompileLog, FirstErrorHasAPlaceAndAnExcerpt) {
+  const FirstError error = first_error(
+      "axpy.cu(2): warning #549-D: unused\n"
+      "  int y;\n"
+      "      ^\n\n"
+      "axpy.cu(3): error: identifier \"foo\" is undefined\n"
+      "  \t  x[0] = foo;\n"
+      "  \t         ^\n\n"
+      "1 error detected in the compilation of \"axpy.cu\".\n");
+  EXPECT_EQ(error.line, "axpy.cu:3: error: identifier \"foo\" is undefined");
+  EXPECT_EQ(error.place.file, "axpy.cu");
+  EXPECT_EQ(error.place.line, 3);
+  EXPECT_EQ(error.place.column, 11);
+  EXPECT_EQ(error.place.excerpt, "\t  x[0] = foo;\n\t         ^");
+}
+
+TEST(CompileLog, ErrorWithoutAPlaceIsTheLine) {
+  const FirstError error =
+      first_error("\nptxas fatal   : Unresolved extern function '_Z1gi'\n");
+  EXPECT_EQ(error.line, "ptxas fatal   : Unresolved extern function '_Z1gi'");
+  EXPECT_EQ(error.place.line, 0);
+  EXPECT_EQ(error.place.excerpt, "");
+}
+
+TEST(CompileLog, NoErrorIsTheFirstLine) {
+  EXPECT_EQ(first_error("something\nelse\n").line, "something");
+  EXPECT_EQ(first_error("").line, "");
+}
+
+TEST(CompileLog, ParenthesesInTheTextAreNoPlace) {
+  const FirstError error = first_error("nvrtc: error: invalid value (-arch)");
+  EXPECT_EQ(error.place.line, 0);
+  EXPECT_EQ(error.line, "nvrtc: error: invalid value (-arch)");
+}
+
+TEST(CompileLog, MissingHeaderIsNamed) {
+  EXPECT_EQ(missing_header("a.cu:1: catastrophic error: could not open source "
+                           "file \"cuda_fp16.h\" (no directories)"),
+            "cuda_fp16.h");
+  EXPECT_EQ(missing_header("a.cu:1: error: something else"), "");
+}
+
+}  // namespace
+}  // namespace gpuos::jit

@@ -1,0 +1,72 @@
+#include "jit/compile_options.h"
+
+#include <gtest/gtest.h>
+
+#include "gpuos/error.h"
+
+namespace gpuos::jit {
+namespace {
+
+using Flags = std::vector<std::string>;
+
+std::string refusal(const JitOptions& options) {
+  try {
+    check_options(options);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CompileOptions, DefaultsAreOnlyTheStandard) {
+  EXPECT_EQ(option_flags({}), (Flags{"--std=c++20"}));
+  EXPECT_EQ(refusal({}), "");
+}
+
+TEST(CompileOptions, EachFieldIsAFlag) {
+  const JitOptions options{.std = "c++17",
+                           .defines = {{"N", "4"}, {"EMPTY", ""}},
+                           .max_registers = 40,
+                           .fast_math = true,
+                           .line_info = true,
+                           .debug = true,
+                           .optimization = 1,
+                           .fast_compile = FastCompile::Max,
+                           .extra = {"--restrict"}};
+  EXPECT_EQ(refusal(options), "");
+  EXPECT_EQ(
+      option_flags(options),
+      (Flags{"--std=c++17", "--define-macro=N=4",
+             "--define-macro=EMPTY=", "--maxrregcount=40", "--use_fast_math",
+             "--generate-line-info", "--device-debug", "--ptxas-options=-O1",
+             "--Ofast-compile=max", "--restrict"}));
+}
+
+TEST(CompileOptions, WrongValuesAreRefusedWithWhatCame) {
+  EXPECT_EQ(refusal({.std = "c++98"}),
+            "JitOptions: std: expected c++11, c++14, c++17, c++20 or c++23, "
+            "got 'c++98'");
+  EXPECT_EQ(refusal({.max_registers = 8}),
+            "JitOptions: max_registers: expected 0 or 16 to 255, got 8");
+  EXPECT_EQ(refusal({.optimization = 4}),
+            "JitOptions: optimization: expected 0 to 3, got 4");
+  EXPECT_EQ(refusal({.defines = {{"2x", ""}}}),
+            "JitOptions: defines: expected a name, got '2x'");
+  EXPECT_EQ(refusal({.defines = {{"X", "1\n2"}}}),
+            "JitOptions: defines: X: expected one line, got more");
+}
+
+TEST(CompileOptions, ExtraOptionsLeaveTheFieldsAlone) {
+  EXPECT_EQ(refusal({.extra = {"restrict"}}),
+            "JitOptions: extra: expected options that begin with '-', got "
+            "'restrict'");
+  EXPECT_EQ(refusal({.extra = {"--std=c++14"}}),
+            "JitOptions: extra: expected 'std' to say this, got "
+            "'--std=c++14'");
+  EXPECT_EQ(refusal({.extra = {"-DX=3"}}),
+            "JitOptions: extra: expected 'defines' to say this, got '-DX=3'");
+  EXPECT_EQ(refusal({.extra = {"-archive"}}), "");
+}
+
+}  // namespace
+}  // namespace gpuos::jit
