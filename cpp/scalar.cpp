@@ -35,20 +35,19 @@ std::int32_t narrowed(std::int64_t value) {
 }  // namespace
 
 std::uint64_t Scalar::bits_as(DType dtype) const {
-  const double real = is_integer_ ? static_cast<double>(integer_) : real_;
   switch (dtype) {
     case DType::Float32:
       return std::bit_cast<std::uint32_t>(is_integer_
                                               ? static_cast<float>(integer_)
                                               : static_cast<float>(real_));
     case DType::Float64:
-      return std::bit_cast<std::uint64_t>(real);
+      return std::bit_cast<std::uint64_t>(real());
     case DType::Int32:
       return std::bit_cast<std::uint32_t>(
-          narrowed(is_integer_ ? integer_ : whole_number(real, dtype)));
+          narrowed(is_integer_ ? integer_ : whole_number(real_, dtype)));
     case DType::Int64:
       return static_cast<std::uint64_t>(
-          is_integer_ ? integer_ : whole_number(real, dtype));
+          is_integer_ ? integer_ : whole_number(real_, dtype));
   }
   throw InvalidArgument(concat("scalar: expected a dtype below ", kDTypeCount,
                                ", got ", static_cast<int>(dtype)));

@@ -1,14 +1,16 @@
 #include "jit/source_inputs.h"
 
 #include <algorithm>
-#include <string>
 
 #include "embedded.h"
+#include "jit/plain_lines.h"
 
 namespace gpuos::jit {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r\v\f";
+
+using Names = std::vector<std::string>;
 
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
@@ -25,23 +27,56 @@ bool skip(std::string_view& text, std::string_view part) {
   return true;
 }
 
-// A backslash joins a line to the next one.
-std::string joined_lines(std::string_view source) {
-  std::string joined;
-  while (!source.empty()) {
-    const std::size_t end = std::min(source.find('\n'), source.size());
-    std::string_view line = source.substr(0, end);
-    source.remove_prefix(std::min(end + 1, source.size()));
-    const std::size_t last = line.find_last_not_of(kBlank);
-    if (last != line.npos && line[last] == '\\') {
-      joined += line.substr(0, last);
-    } else {
-      joined += line;
-      joined += '\n';
-    }
-  }
-  return joined;
+// "name" or <name>; what follows is left in `text`.
+std::optional<std::string> quoted_name(std::string_view& text) {
+  skip_blank(text);
+  if (text.empty() || (text.front() != '"' && text.front() != '<'))
+    return std::nullopt;
+  const std::size_t end = text.find(text.front() == '"' ? '"' : '>', 1);
+  if (end == text.npos) return std::nullopt;
+  std::string name(text.substr(1, end - 1));
+  text.remove_prefix(end + 1);
+  return name;
 }
+
+// What a condition asks for, by __has_include or by a macro that means it:
+// each (<name>) and ("name").
+void add_asked(std::string_view condition, Names& names) {
+  for (auto at = condition.find('('); at != condition.npos;
+       at = condition.find('(')) {
+    condition.remove_prefix(at + 1);
+    if (auto name = quoted_name(condition)) names.push_back(*std::move(name));
+  }
+}
+
+// __has_include of a macro, whose name only the compiler knows.
+bool asks_for_macro(std::string_view condition) {
+  constexpr std::string_view kAsks = "__has_include";
+  const std::size_t at = condition.find(kAsks);
+  if (at == condition.npos) return false;
+  condition.remove_prefix(at + kAsks.size());
+  if (!skip(condition, "(")) return asks_for_macro(condition);
+  return !quoted_name(condition) || asks_for_macro(condition);
+}
+
+// False: it cannot be told.
+bool add_directive(std::string_view directive, Names& names) {
+  if (skip(directive, "include")) {
+    auto name = quoted_name(directive);
+    skip_blank(directive);
+    if (!name || !directive.empty()) return false;
+    names.push_back(*std::move(name));
+    return true;
+  }
+  if (skip(directive, "embed") || has(directive, "__has_embed")) return false;
+  const bool is_condition = skip(directive, "if") || skip(directive, "elif");
+  if (is_condition && asks_for_macro(directive)) return false;
+  if (is_condition || has(directive, "__has_include"))
+    add_asked(directive, names);
+  return true;
+}
+
+}  // namespace
 
 bool is_embedded(std::string_view name) {
   constexpr std::string_view kFolder = "gpuos/";
@@ -51,46 +86,27 @@ bool is_embedded(std::string_view name) {
   });
 }
 
-// #include "operator.h", with at most a // comment behind it.
-bool includes_embedded(std::string_view line) {
-  if (!skip(line, "#") || !skip(line, "include")) return false;
-  skip_blank(line);
-  if (line.empty() || (line.front() != '"' && line.front() != '<'))
-    return false;
-  const std::size_t end = line.find(line.front() == '"' ? '"' : '>', 1);
-  if (end == line.npos || !is_embedded(line.substr(1, end - 1))) return false;
-  line.remove_prefix(end + 1);
-  skip_blank(line);
-  return line.empty() || line.starts_with("//");
-}
-
-bool is_comment(std::string_view line) {
-  skip_blank(line);
-  // It might end a longer comment in the middle of a directive.
-  return line.starts_with("//") && !has(line, "*/");
-}
-
-bool may_open_file(std::string_view line) {
-  if (has(line, "include"))
-    return !includes_embedded(line) && !is_comment(line);
-  return has(line, "embed") &&
-         (has(line, "#") || has(line, "%:") || has(line, "__has_embed"));
-}
-
-}  // namespace
-
-bool stands_alone(std::string_view source) {
+std::optional<Names> includes_of(std::string_view source) {
   for (const std::string_view clock :
        {"__DATE__", "__TIME__", "__TIMESTAMP__"}) {
-    if (has(source, clock)) return false;
+    if (has(source, clock)) return std::nullopt;
   }
-  const std::string joined = joined_lines(source);
-  for (std::string_view rest = joined; !rest.empty();) {
+  const auto plain = plain_lines(source);
+  if (!plain) return std::nullopt;
+  Names names;
+  for (std::string_view rest = *plain; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (may_open_file(rest.substr(0, end))) return false;
+    std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!skip(line, "#") && !skip(line, "%:")) continue;
+    if (!add_directive(line, names)) return std::nullopt;
   }
-  return true;
+  return names;
+}
+
+bool stands_alone(std::string_view source) {
+  const auto names = includes_of(source);
+  return names && std::ranges::all_of(*names, is_embedded);
 }
 
 }  // namespace gpuos::jit

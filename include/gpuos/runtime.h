@@ -15,21 +15,11 @@
 #include "gpuos/options.h"
 #include "gpuos/scalar.h"
 #include "gpuos/stats.h"
+#include "gpuos/stream.h"
 #include "gpuos/tensor_view.h"
 #include "gpuos/ticket.h"
 
 namespace gpuos {
-
-/// A stream of the caller, as the driver's handle. Empty: the runtime's own.
-struct Stream {
-  void* handle = nullptr;
-  bool is_named = false;
-
-  Stream() = default;
-  /// `cuda_stream` is a CUstream or cudaStream_t; null is the legacy default
-  /// stream.
-  explicit Stream(void* cuda_stream) : handle(cuda_stream), is_named(true) {}
-};
 
 /// One argument of many tasks: an address for each task, or a base address and
 /// a step.

@@ -19,6 +19,11 @@ class Scalar {
       : is_integer_(false), real_(static_cast<double>(value)) {}
 
   bool is_integer() const noexcept { return is_integer_; }
+  /// If is_integer().
+  std::int64_t integer() const noexcept { return integer_; }
+  double real() const noexcept {
+    return is_integer_ ? static_cast<double>(integer_) : real_;
+  }
 
   /// The value's bits as `dtype`, zero-extended to 64.
   /// Throws: InvalidArgument if `dtype` is an integer type and the value is

@@ -12,7 +12,12 @@ TEST(SourceInputs, EmbeddedHeadersAreNoOtherInput) {
        {"", "#include \"gpuos/operator.h\"\nGPUOS_OPERATOR(f) {}\n",
         "  #  include <math.h>  // for sin\r\n", "#include \"math.h\"",
         "#\\\ninclude \"math.h\"\n", "// include what is needed\n",
-        "int embedding = 1;\n", "#line 1 \"axpy.cu\"\n"})
+        "/* #include \"/home/ada/mine.h\" */\n",
+        "/*\n#include \"/home/ada/mine.h\"\n*/\n",
+        "# /* */ include \"math.h\"\n", "int x = 1'000; // it's\n",
+        "auto s = R\"(\n#include \"/home/mine.h\"\n)\";\n",
+        "#if __has_include(<math.h>)\n#endif\n", "int embedding = 1;\n",
+        "#line 1 \"axpy.cu\"\n"})
     EXPECT_TRUE(stands_alone(source)) << source;
 }
 
@@ -26,11 +31,16 @@ TEST(SourceInputs, WhateverMayOpenAFileIsOne) {
        {"#include \"/home/ada/mine.h\"\n", "#include </home/ada/mine.h>\n",
         "%:include \"/home/ada/mine.h\"\n", "#inc\\\nlude \"/home/mine.h\"\n",
         "#inc\\  \nlude \"/home/mine.h\"\n", "#include NAME\n",
-        "# /* */ include \"math.h\"\n", "# /*\n*/ include \"/home/mine.h\"\n",
+        "# /*\n*/ include \"/home/mine.h\"\n",
         "# /*\n// */ include \"/home/mine.h\"\n", "#include_next <math.h>\n",
         "#if __has_include(\"/home/ada/mine.h\")\n#endif\n",
         "#include \"math.h\" /*\n", "#embed \"/home/ada/data\"\n",
-        "#include \"math.h\n", "#include", "int x = sizeof(__TIME__);\n"})
+        "#include \"math.h\n", "#include",
+        "auto s = \"\\\\\";\n#include \"/home/mine.h\"\n",
+        "#define HAS __has_include\n#if HAS(\"/home/mine.h\")\n#endif\n",
+        "#define H <mine.h>\n#if __has_include(H)\n#endif\n",
+        "auto s = AR\"(\";\n#include \"/home/mine.h\"\n)\"",
+        "int x = sizeof(__TIME__);\n"})
     EXPECT_FALSE(stands_alone(source)) << source;
 }
 

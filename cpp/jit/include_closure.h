@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/jit_options.h"
+
+namespace gpuos::jit {
+
+/// The digest of all that `source` may include: the given headers and, in the
+/// order of `include_dirs`, files. More than what a compiler would open, since
+/// no #if is looked at, and a file that appears later changes it too.
+///
+/// Empty if it cannot be told: an #include of a macro, __has_include, #embed,
+/// or the time of the day.
+std::optional<std::string> include_digest(
+    std::string_view source, std::span<const JitHeader> headers,
+    std::span<const std::string> include_dirs);
+
+}  // namespace gpuos::jit

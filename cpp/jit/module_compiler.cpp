@@ -1,0 +1,106 @@
+#include "jit/module_compiler.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "concat.h"
+#include "config.h"
+#include "gpuos/error.h"
+#include "jit/compile_cache.h"
+#include "jit/compile_log.h"
+#include "jit/compile_options.h"
+#include "jit/disk_cache.h"
+#include "jit/include_closure.h"
+#include "jit/toolchain_key.h"
+#include "jit/unit_compiler.h"
+
+namespace gpuos::jit {
+namespace {
+
+CompileCache<ModuleImage>& modules() {
+  static auto* const cache = new CompileCache<ModuleImage>;
+  return *cache;
+}
+
+Target target_of(const Nvrtc& api, const JitSource& source,
+                 std::optional<int> compute_capability) {
+  const std::string& asked =
+      source.options.arch.empty() ? config().nvrtc_arch : source.options.arch;
+  return choose_target(api, compute_capability.value_or(api.archs.back()),
+                       asked);
+}
+
+Unit unit_of(const JitSource& source) {
+  return {.source = source.source,
+          .file_name = source.name,
+          .options = source.options,
+          .headers = source.headers,
+          .include_dirs = source.include_dirs,
+          .name_expressions = source.name_expressions,
+          .relocatable = false};
+}
+
+Image compile_now(const Nvrtc& api, const JitSource& source,
+                  const Target& target) {
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    Object object = compile_unit(api, unit_of(source), target);
+    const std::chrono::duration<double, std::milli> spent =
+        std::chrono::steady_clock::now() - start;
+    append_log(concat(source.name, ": compiled for ", target.arch, " in ",
+                      spent.count(), " ms\n"));
+    return {.binary = std::move(object.binary),
+            .entries = {},
+            .log = std::move(object.log),
+            .symbols = std::move(object.symbols)};
+  } catch (const CompileError& error) {
+    append_log(concat(error.what(), "\n", error.log()));
+    throw;
+  }
+}
+
+// Everything that can differ within one process but the text of files.
+std::string key_of(const JitSource& source, const Target& target) {
+  CacheKey key;
+  key.add(target.arch).add(source.name).add(source.source);
+  key.add(source.name_expressions.size());
+  for (const std::string& name : source.name_expressions) key.add(name);
+  for (const auto& [name, text] : source.headers)
+    key.add(std::string("header")).add(name).add(text);
+  for (const std::string& folder : source.include_dirs)
+    key.add(std::string("folder")).add(folder);
+  for (const std::string& flag : option_flags(source.options))
+    key.add(std::string("flag")).add(flag);
+  return key.text();
+}
+
+Image read_or_compile(const Nvrtc& api, const JitSource& source,
+                      const Target& target, const std::string& key) {
+  CacheKey disk_key;
+  disk_key.add(std::string("module")).add(toolchain_key(api, target)).add(key);
+  return disk_cache().get({.key = disk_key.text(),
+                           .name = source.name,
+                           .arch = target.arch,
+                           .image = {}},
+                          [&] { return compile_now(api, source, target); });
+}
+
+}  // namespace
+
+std::shared_ptr<const ModuleImage> compile_module(
+    const JitSource& source, std::optional<int> compute_capability) {
+  check_options(source.options);
+  const Nvrtc& api = nvrtc();
+  const Target target = target_of(api, source, compute_capability);
+  const auto digest =
+      include_digest(source.source, source.headers, source.include_dirs);
+  if (!digest)
+    return std::make_shared<const ModuleImage>(
+        ModuleImage{compile_now(api, source, target), target});
+  const std::string key = key_of(source, target) + *digest;
+  return modules().get(key, [&] {
+    return ModuleImage{read_or_compile(api, source, target, key), target};
+  });
+}
+
+}  // namespace gpuos::jit

@@ -1,0 +1,141 @@
+#include "jit/symbols.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "jit/elf_resources.h"
+
+namespace gpuos::jit {
+namespace {
+
+constexpr std::string_view kWord =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
+constexpr std::string_view kElfMagic =
+    "\x7f"
+    "ELF";
+
+// ".visible .entry name(" and ".visible .global .align 4 .b8 name[16]".
+std::set<std::string> ptx_symbols(std::string_view ptx) {
+  std::set<std::string> names;
+  for (std::size_t begin = 0; begin < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', begin), ptx.size());
+    const std::string_view line = ptx.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.starts_with(".visible")) continue;
+    const std::size_t stop = std::min(line.find_first_of("([;="), line.size());
+    const std::size_t last = line.substr(0, stop).find_last_of(kWord);
+    if (last == line.npos) continue;
+    const std::size_t first = line.substr(0, last).find_last_not_of(kWord);
+    names.emplace(line.substr(first + 1, last - first));
+  }
+  return names;
+}
+
+// Where the parameters of a demangled function begin; npos for a variable.
+std::size_t parameters_at(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    if (text[i] == ')') ++depth;
+    if (text[i] == '(' && --depth == 0) return i;
+  }
+  return text.npos;
+}
+
+// "k" of "void k<float>(float*)" and of "ns::k".
+bool is_called(const std::string& symbol, std::string_view name) {
+  const std::string text = demangled(symbol);
+  const std::string_view whole =
+      std::string_view(text).substr(0, parameters_at(text));
+  if (whole == name) return true;
+  return whole.size() > name.size() && whole.ends_with(name) &&
+         whole[whole.size() - name.size() - 1] == ' ';
+}
+
+std::string listed(const Image& image) {
+  std::string text;
+  const auto add = [&](const std::string& name) {
+    text += (text.empty() ? "" : ", ") + name;
+  };
+  for (const LoweredName& symbol : image.symbols) add(symbol.name);
+  const std::set<std::string> all = defined_symbols(image.binary);
+  for (const std::string& symbol : all) {
+    const bool is_listed = std::ranges::any_of(
+        image.symbols,
+        [&](const LoweredName& known) { return known.symbol == symbol; });
+    if (!is_listed) add(demangled(symbol));
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+      &std::free);
+  // Of a plain name it would make a type: "f" is "float".
+  if (status != 0 || !symbol.starts_with("_Z")) return symbol;
+  return text.get();
+}
+
+std::set<std::string> defined_symbols(std::string_view binary) {
+  return binary.starts_with(kElfMagic) ? symbol_names(binary)
+                                       : ptx_symbols(binary);
+}
+
+std::string resolve_name(const Image& image, std::string_view name,
+                         std::string_view module) {
+  for (const LoweredName& symbol : image.symbols) {
+    if (symbol.name == name) return symbol.symbol;
+  }
+  const std::set<std::string> all = defined_symbols(image.binary);
+  if (all.contains(std::string(name))) return std::string(name);
+  std::vector<std::string> found;
+  for (const std::string& symbol : all) {
+    if (is_called(symbol, name)) found.push_back(symbol);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    throw InvalidArgument(concat(
+        module, ": expected the name of a kernel or variable (", listed(image),
+        "; templates are named in name_expressions), got '", name, "'"));
+  throw InvalidArgument(concat(module, ": '", name, "' means ", found.size(),
+                               " functions; name one in name_expressions, such "
+                               "as '(void (*)(float*))",
+                               name, "'"));
+}
+
+std::optional<std::vector<std::string>> parameter_types(
+    const std::string& symbol) {
+  const std::string text = demangled(symbol);
+  const std::size_t open = parameters_at(text);
+  if (text == symbol || open == text.npos) return std::nullopt;
+  std::vector<std::string> types;
+  std::string type;
+  int depth = 0;
+  for (std::size_t i = open + 1; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_end = depth == 0 && (c == ',' || c == ')');
+    if (is_end) {
+      type.erase(0, type.find_first_not_of(' '));
+      types.push_back(std::move(type));
+      type.clear();
+      if (c == ')') break;
+      continue;
+    }
+    depth +=
+        (c == '(' || c == '<' || c == '{') - (c == ')' || c == '>' || c == '}');
+    type += c;
+  }
+  if (types.size() == 1 && (types[0].empty() || types[0] == "void"))
+    types.clear();
+  return types;
+}
+
+}  // namespace gpuos::jit

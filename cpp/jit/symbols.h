@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/image.h"
+
+namespace gpuos::jit {
+
+/// What C++ calls a symbol: "k(float*, int)"; the symbol itself if it is no
+/// C++ name.
+std::string demangled(const std::string& symbol);
+
+/// Names of the functions and variables that a CUBIN or a PTX text defines.
+std::set<std::string> defined_symbols(std::string_view binary);
+
+/// The symbol that `name` means in a module: a name expression, a symbol
+/// itself, or the one function or variable of that name.
+/// Throws: InvalidArgument naming what there is.
+std::string resolve_name(const Image& image, std::string_view name,
+                         std::string_view module);
+
+/// The types of a C++ function's parameters, "float*", "int"; empty for a
+/// symbol that says nothing about them, such as an extern "C" function's.
+std::optional<std::vector<std::string>> parameter_types(
+    const std::string& symbol);
+
+}  // namespace gpuos::jit

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/jit_options.h"
+#include "gpuos/kernel_args.h"
+#include "gpuos/stream.h"
+
+namespace gpuos {
+
+/// Blocks of a grid, or threads of a block.
+struct Dim3 {
+  std::uint32_t x = 1;
+  std::uint32_t y = 1;
+  std::uint32_t z = 1;
+
+  Dim3() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): as CUDA's dim3
+  Dim3(std::uint32_t x_, std::uint32_t y_ = 1, std::uint32_t z_ = 1)
+      : x(x_), y(y_), z(z_) {}
+};
+
+/// How a kernel is launched.
+struct LaunchConfig {
+  Dim3 grid;
+  Dim3 block;
+  /// Dynamic shared memory of a block. More than 48 KiB is asked of the driver.
+  std::uint32_t shared_bytes = 0;
+  /// Empty: the legacy default stream, as in CUDA C++.
+  Stream stream;
+  /// All blocks run at once and can synchronise; the grid must fit the device.
+  bool cooperative = false;
+  /// Blocks of a cluster; {0, 0, 0}: what the kernel says.
+  Dim3 cluster{0, 0, 0};
+};
+
+/// What a kernel needs.
+struct KernelAttributes {
+  int registers = 0;                 // per thread
+  int shared_bytes = 0;              // static, per block
+  int local_bytes = 0;               // per thread
+  int constant_bytes = 0;            // of the user's __constant__ data
+  int max_threads = 0;               // of a block
+  int max_dynamic_shared_bytes = 0;  // what a launch may ask for
+};
+
+/// A block size and the grid that fills the device with it.
+struct Occupancy {
+  int min_grid = 0;
+  int block = 0;
+};
+
+namespace cu {
+class LoadedKernel;
+class LoadedModule;
+}  // namespace cu
+
+/// A kernel. A cheap handle that keeps its module loaded.
+///
+/// Threads: any.
+class Kernel {
+ public:
+  Kernel() = default;
+  explicit Kernel(std::shared_ptr<const cu::LoadedKernel> kernel)
+      : kernel_(std::move(kernel)) {}
+
+  /// As it was asked for: "k<float>".
+  const std::string& name() const;
+  KernelAttributes attributes() const;
+  /// Units: bytes, of each parameter in order; empty if the driver is too old
+  /// to tell.
+  std::vector<std::size_t> parameter_bytes() const;
+
+  /// Throws: InvalidArgument if `args` are not what the kernel takes, or the
+  /// launch is larger than the device allows; CudaError.
+  void launch(Dim3 grid, Dim3 block, const KernelArgs& args,
+              std::uint32_t shared_bytes = 0, Stream stream = {}) const;
+  void launch(const LaunchConfig& config, const KernelArgs& args) const;
+
+  /// Blocks that fit one multiprocessor at a time.
+  int max_active_blocks(int block, std::size_t shared_bytes = 0) const;
+  /// The block size that keeps most threads on the device.
+  Occupancy suggest_block(std::size_t shared_bytes = 0) const;
+
+ private:
+  std::shared_ptr<const cu::LoadedKernel> kernel_;
+};
+
+/// What a JitModule is compiled from.
+struct JitSource {
+  std::string source{};
+  /// Templates to instantiate and names to look up later: "k<float>". Names of
+  /// extern "C" functions and variables need none.
+  std::vector<std::string> name_expressions{};
+  /// Found by #include before any file.
+  std::vector<JitHeader> headers{};
+  std::vector<std::string> include_dirs{};
+  JitOptions options{};
+  /// For messages and profilers.
+  std::string name = "module.cu";
+};
+
+/// CUDA C++ that is compiled at run time. The embedded `gpuos/` headers can be
+/// included. Compiled once in a process and kept in the disk cache; loaded at
+/// the first use of a kernel or a variable, so that compiling needs no GPU.
+///
+/// Threads: any.
+/// Lifetime: the image stays loaded while the module or a Kernel of it lives.
+class JitModule {
+ public:
+  /// Throws: InvalidArgument, CompileError, BackendUnavailable without NVRTC.
+  explicit JitModule(JitSource source, int device = 0);
+  /// The same with nothing but a source.
+  explicit JitModule(std::string source)
+      : JitModule(JitSource{.source = std::move(source)}) {}
+
+  /// A name expression, or the name of an extern "C" kernel.
+  /// Throws: InvalidArgument for a name that the module has not,
+  /// BackendUnavailable without a GPU, CudaError.
+  Kernel kernel(std::string_view name) const;
+  Kernel operator[](std::string_view name) const { return kernel(name); }
+
+  /// Of a __device__ or __constant__ variable.
+  /// Throws: like kernel().
+  void* global_address(std::string_view name) const;
+  std::size_t global_bytes(std::string_view name) const;
+
+  /// CUBIN, or PTX if the device is newer than NVRTC.
+  const std::string& image() const;
+  /// What the compiler said.
+  const std::string& log() const;
+  /// "sm_90", or "compute_90" for PTX.
+  const std::string& arch() const;
+  const std::string& name() const;
+
+ private:
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gpuos/scalar.h"
+#include "gpuos/tensor_view.h"
+
+namespace gpuos {
+
+/// The bits of a half-precision number.
+struct Float16 {
+  std::uint16_t bits = 0;
+};
+
+/// The bits of a bfloat16 number.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+};
+
+/// One argument of a kernel, or a number that takes the type of its parameter.
+struct KernelArg {
+  enum class Kind : std::uint8_t { Bytes, Pointer, Number };
+
+  static constexpr std::size_t kInlineBytes = 16;
+
+  Kind kind = Kind::Bytes;
+  std::string type;  // for messages: "float32", "pointer", "struct"
+  std::size_t bytes = 0;
+  alignas(16) std::array<std::byte, kInlineBytes> small{};
+  std::vector<std::byte> large{};  // used when `small` is too small
+  Scalar number = 0;               // Kind::Number
+
+  const void* data() const noexcept {
+    return large.empty() ? small.data() : large.data();
+  }
+};
+
+/// The arguments of a launch, kept at stable addresses.
+///
+/// Lifetime: what pointers point at must live until the kernel is done.
+class KernelArgs {
+ public:
+  KernelArgs() = default;
+  template <typename... T>
+  static KernelArgs of(const T&... values) {
+    KernelArgs args;
+    (args.add(values), ...);
+    return args;
+  }
+
+  /// By value, with just the bytes of `T`: numbers, pointers, structs.
+  template <typename T>
+    requires(std::is_trivially_copyable_v<T> && !std::same_as<T, TensorView> &&
+             !std::same_as<T, Scalar>)
+  KernelArgs& add(const T& value) {
+    return add_bytes(&value, sizeof(T), type_of<T>(),
+                     std::is_pointer_v<T> ? KernelArg::Kind::Pointer
+                                          : KernelArg::Kind::Bytes);
+  }
+  /// The address of the buffer.
+  KernelArgs& add(const TensorView& view) { return add(view.data); }
+  /// A number without a width of its own: it becomes what the parameter is.
+  KernelArgs& add(Scalar number);
+  KernelArgs& add_bytes(const void* data, std::size_t bytes, std::string type,
+                        KernelArg::Kind kind = KernelArg::Kind::Bytes);
+
+  std::size_t size() const noexcept { return values_.size(); }
+  const std::deque<KernelArg>& values() const noexcept { return values_; }
+
+ private:
+  template <typename T>
+  static std::string type_of() {
+    if constexpr (std::is_pointer_v<T>) {
+      return "pointer";
+    } else if constexpr (std::same_as<T, bool>) {
+      return "bool";
+    } else if constexpr (std::is_integral_v<T>) {
+      return (std::is_signed_v<T> ? "int" : "uint") +
+             std::to_string(8 * sizeof(T));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return "float" + std::to_string(8 * sizeof(T));
+    } else if constexpr (std::same_as<T, Float16>) {
+      return "float16";
+    } else if constexpr (std::same_as<T, BFloat16>) {
+      return "bfloat16";
+    } else {
+      return "struct";
+    }
+  }
+
+  std::deque<KernelArg> values_;
+};
+
+}  // namespace gpuos
