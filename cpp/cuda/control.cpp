@@ -76,7 +76,7 @@ void CudaBackend::look_after_residency() {
     is_resident_.store(false);
     awake_until_ = Clock::now() + kAwakeAfter;
   }
-  if (device_->modules.has_dropped()) unload_dropped();
+  if (has_dropped()) unload_dropped();
   if (is_parked_for_good_) return;
   Ring& ring = *rings_[kResidentRing];
   const std::uint64_t head = ring.head();
@@ -167,8 +167,7 @@ void CudaBackend::park() {
   parks_.fetch_add(1);
 }
 
-void CudaBackend::inject(const jit::Image& image,
-                         std::span<const std::uint32_t> slots) {
+void CudaBackend::while_parked(const std::function<void()>& job) {
   health_.check();
   const auto start = Clock::now();
   // It stays so: what is submitted meanwhile waits for the workers, which are
@@ -178,7 +177,7 @@ void CudaBackend::inject(const jit::Image& image,
   std::exception_ptr failure;
   try {
     const auto pass = gate_.pass();
-    device_->modules.load(image, slots);
+    job();
   } catch (...) {
     failure = std::current_exception();
   }
@@ -187,13 +186,39 @@ void CudaBackend::inject(const jit::Image& image,
     launch_residency();
     last_pause_us_.store(us_since(start));
   }
-  device_->modules.wait();
   if (failure) std::rethrow_exception(failure);
+}
+
+void CudaBackend::inject(const std::string& name, const jit::Image& image,
+                         std::span<const std::uint32_t> slots) {
+  try {
+    while_parked([&] { device_->modules.load(name, image, slots); });
+  } catch (...) {
+    device_->modules.wait();
+    throw;
+  }
+  device_->modules.wait();
+}
+
+void CudaBackend::run_parked(std::function<void()> job) {
+  // Its workers are gone or never go; the driver says what it can still do.
+  if (health_.is_dead()) {
+    job();
+    return;
+  }
+  control_->run([this, job = std::move(job)] { while_parked(job); },
+                [this] { health_.check(); });
+}
+
+bool CudaBackend::has_dropped() const {
+  return device_->modules.has_dropped() ||
+         Parking::instance().has_dropped(context_.ordinal());
 }
 
 void CudaBackend::unload_dropped() {
   const auto pass = gate_.pass();
   device_->modules.unload_dropped();
+  Parking::instance().unload_dropped(context_.ordinal());
 }
 
 }  // namespace gpuos::cu

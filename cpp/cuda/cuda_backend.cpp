@@ -58,7 +58,7 @@ DeviceSide::DeviceSide(const Context& context, DriverGate& gate,
       residency(kernel, resident_storage.device(), options, workers),
       bursts(context, gate, kernel, burst_storage.device(), burst_ring, options,
              workers),
-      modules(kernel),
+      modules(context.ordinal(), kernel),
       memory_stream(make_stream()),
       probe_stream(make_stream()) {}
 
@@ -120,6 +120,7 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
       // define() will say what is missing.
     }
   });
+  Parking::instance().enter(this);
 }
 
 CudaBackend::~CudaBackend() {
@@ -330,9 +331,10 @@ void CudaBackend::load(std::span<const OperatorBuild> builds) {
       std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   std::vector<std::uint32_t> slots;
   for (const OperatorBuild& build : builds) slots.push_back(build.slot);
-  control_->run([this, image = std::move(image),
-                 slots = std::move(slots)] { inject(image, slots); },
-                [this] { health_.check(); });
+  control_->run(
+      [this, name = builds.front().definition.name, image = std::move(image),
+       slots = std::move(slots)] { inject(name, image, slots); },
+      [this] { health_.check(); });
 }
 
 void CudaBackend::unload(std::span<const std::uint32_t> slots) noexcept {
@@ -343,6 +345,7 @@ void CudaBackend::unload(std::span<const std::uint32_t> slots) noexcept {
 void CudaBackend::stop() {
   if (is_stopped_) return;
   is_stopped_ = true;
+  Parking::instance().leave(this);
   std::exception_ptr failure;
   {
     // The driver would wait for them, perhaps forever.

@@ -14,6 +14,7 @@
 #include "cuda/control_thread.h"
 #include "cuda/driver_gate.h"
 #include "cuda/operator_modules.h"
+#include "cuda/parking.h"
 #include "cuda/resident_workers.h"
 #include "cuda/ring_memory.h"
 #include "cuda/stay_policy.h"
@@ -46,7 +47,7 @@ struct DeviceSide {
   Stream probe_stream;
 };
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, private Parkable {
  public:
   CudaBackend(const RuntimeOptions& options, std::mutex& submit_mutex);
   ~CudaBackend() override;
@@ -107,6 +108,11 @@ class CudaBackend final : public Backend {
   /// Any thread.
   void die_of(const std::exception& error);
 
+  // Any thread.
+  int ordinal() const noexcept override { return context_.ordinal(); }
+  void run_parked(std::function<void()> job) override;
+  void notify_dropped() noexcept override { control_->notify(); }
+
   // The watchdog's thread.
   bool look_for_stuck();
 
@@ -123,7 +129,11 @@ class CudaBackend final : public Backend {
   void look_after_faults();
   void launch_residency();
   void park();
-  void inject(const jit::Image& image, std::span<const std::uint32_t> slots);
+  /// Workers that stayed are back after `job`.
+  void while_parked(const std::function<void()>& job);
+  void inject(const std::string& name, const jit::Image& image,
+              std::span<const std::uint32_t> slots);
+  bool has_dropped() const;
   void unload_dropped();
 
   const RuntimeOptions options_;

@@ -42,6 +42,10 @@ namespace gpuos::cu {
     CUfunction_attribute attribute, CUfunction function)                       \
   X(cuFuncSetAttribute, cuFuncSetAttribute, CUfunction function,               \
     CUfunction_attribute attribute, int value)                                 \
+  X(cuOccupancyMaxPotentialBlockSize, cuOccupancyMaxPotentialBlockSize,        \
+    int* min_grid, int* block, CUfunction function,                            \
+    CUoccupancyB2DSize shared_bytes_of, std::size_t shared_bytes,              \
+    int most_threads)                                                          \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                               \
     cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks,                  \
     CUfunction function, int threads, std::size_t dynamic_shared_bytes)        \
@@ -125,18 +129,24 @@ namespace gpuos::cu {
   X(cuGraphDestroy, cuGraphDestroy, CUgraph graph)
 
 // The same, null where the driver is too old.
-#define GPUOS_OPTIONAL_DRIVER_FUNCTIONS(X)                                  \
-  X(cuLaunchKernelEx, cuLaunchKernelEx, const CUlaunchConfig* config,       \
-    CUfunction function, void** parameters, void** extra)                   \
-  X(cuFuncLoad, cuFuncLoad, CUfunction function)                            \
-  X(cuStreamWriteValue32, cuStreamWriteValue32_v2, CUstream stream,         \
-    CUdeviceptr to, std::uint32_t value, unsigned int flags)                \
-  X(cuStreamWriteValue64, cuStreamWriteValue64_v2, CUstream stream,         \
-    CUdeviceptr to, std::uint64_t value, unsigned int flags)                \
-  X(cuLaunchHostFunc, cuLaunchHostFunc, CUstream stream, CUhostFn function, \
-    void* data)                                                             \
-  X(cuGraphAddKernelNode, cuGraphAddKernelNode_v2, CUgraphNode* node,       \
-    CUgraph graph, const CUgraphNode* dependencies, std::size_t count,      \
+#define GPUOS_OPTIONAL_DRIVER_FUNCTIONS(X)                                   \
+  X(cuLaunchKernelEx, cuLaunchKernelEx, const CUlaunchConfig* config,        \
+    CUfunction function, void** parameters, void** extra)                    \
+  X(cuFuncLoad, cuFuncLoad, CUfunction function)                             \
+  X(cuFuncGetParamInfo, cuFuncGetParamInfo, CUfunction function,             \
+    std::size_t index, std::size_t* offset, std::size_t* bytes)              \
+  X(cuModuleGetFunctionCount, cuModuleGetFunctionCount, unsigned int* count, \
+    CUmodule module)                                                         \
+  X(cuModuleEnumerateFunctions, cuModuleEnumerateFunctions,                  \
+    CUfunction* functions, unsigned int count, CUmodule module)              \
+  X(cuStreamWriteValue32, cuStreamWriteValue32_v2, CUstream stream,          \
+    CUdeviceptr to, std::uint32_t value, unsigned int flags)                 \
+  X(cuStreamWriteValue64, cuStreamWriteValue64_v2, CUstream stream,          \
+    CUdeviceptr to, std::uint64_t value, unsigned int flags)                 \
+  X(cuLaunchHostFunc, cuLaunchHostFunc, CUstream stream, CUhostFn function,  \
+    void* data)                                                              \
+  X(cuGraphAddKernelNode, cuGraphAddKernelNode_v2, CUgraphNode* node,        \
+    CUgraph graph, const CUgraphNode* dependencies, std::size_t count,       \
     const CUDA_KERNEL_NODE_PARAMS* parameters)
 
 /// The driver's functions, loaded at run time.

@@ -34,8 +34,11 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
   return jit::compile_operators(request);
 }
 
-OperatorModules::OperatorModules(const WorkerKernel& kernel)
-    : kernel_(kernel), stream_(make_stream()), written_(make_event()) {}
+OperatorModules::OperatorModules(int ordinal, const WorkerKernel& kernel)
+    : ordinal_(ordinal),
+      kernel_(kernel),
+      stream_(make_stream()),
+      written_(make_event()) {}
 
 OperatorModules::~OperatorModules() {
   drop([&] {
@@ -46,11 +49,10 @@ OperatorModules::~OperatorModules() {
   for (CUmodule module : dropped_) driver().cuModuleUnload(module);
 }
 
-void OperatorModules::load(const jit::Image& image,
+void OperatorModules::load(const std::string& name, const jit::Image& image,
                            std::span<const std::uint32_t> slots) {
   CUmodule raw = nullptr;
   GPUOS_CUDA_CHECK(driver().cuModuleLoadData(&raw, image.binary.data()));
-  auto module = std::make_shared<CUmodule>(raw);
   try {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       CUdeviceptr pointer = 0;
@@ -65,8 +67,10 @@ void OperatorModules::load(const jit::Image& image,
     driver().cuModuleUnload(raw);
     throw;
   }
+  const std::shared_ptr<Module> module(
+      new Module{raw, {name, ordinal_, image.binary.size()}});
   const std::lock_guard lock(mutex_);
-  for (const std::uint32_t slot : slots) modules_[slot] = module;
+  for (const std::uint32_t slot : slots) modules_[slot] = {module, "operator"};
   loads_.fetch_add(1);
 }
 
@@ -83,7 +87,8 @@ void OperatorModules::drop(std::span<const std::uint32_t> slots) {
   for (const std::uint32_t slot : slots) {
     const auto it = modules_.find(slot);
     if (it == modules_.end()) continue;
-    if (it->second.use_count() == 1) dropped_.push_back(*it->second);
+    const bool is_last = it->second.shared().use_count() == 1;
+    if (is_last) dropped_.push_back(it->second->handle);
     modules_.erase(it);
   }
 }

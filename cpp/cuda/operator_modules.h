@@ -11,6 +11,7 @@
 #include "cuda/owned.h"
 #include "cuda/worker_kernel.h"
 #include "jit/image.h"
+#include "module_record.h"
 
 namespace gpuos::cu {
 
@@ -24,12 +25,13 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
 /// not run beside a residency, because the driver would wait for its end.
 class OperatorModules {
  public:
-  explicit OperatorModules(const WorkerKernel& kernel);
+  OperatorModules(int ordinal, const WorkerKernel& kernel);
   ~OperatorModules();
 
   /// Load `image` and begin to write its pointers into the table; all or
   /// nothing.
-  void load(const jit::Image& image, std::span<const std::uint32_t> slots);
+  void load(const std::string& name, const jit::Image& image,
+            std::span<const std::uint32_t> slots);
   /// What `stream` runs from now on sees the table as load() leaves it.
   void put_before(CUstream stream);
   /// Until then, nobody else may use the new slots.
@@ -44,11 +46,18 @@ class OperatorModules {
   void abandon() noexcept;
 
  private:
+  struct Module {
+    CUmodule handle;
+    ModuleRecord registered;
+    ModuleRecord& record() noexcept { return registered; }
+  };
+
+  const int ordinal_;
   const WorkerKernel& kernel_;
   Stream stream_;
   Event written_;
   mutable std::mutex mutex_;
-  std::map<std::uint32_t, std::shared_ptr<CUmodule>> modules_;
+  std::map<std::uint32_t, ModuleUse<Module>> modules_;
   std::vector<CUmodule> dropped_;
   std::atomic<std::uint64_t> loads_{0};
   std::atomic<std::uint64_t> unloads_{0};

@@ -6,6 +6,7 @@
 #include "concat.h"
 #include "gpuos/error.h"
 #include "jit/nvjitlink_api.h"
+#include "jit/symbols.h"
 
 namespace gpuos::jit {
 namespace {
@@ -48,7 +49,8 @@ class Link {
     const std::string text = log();
     throw CompileError(
         concat("link: ", text.empty() ? concat("nvJitLink error ", result)
-                                      : text.substr(0, text.find('\n'))),
+                                      : with_demangled_names(
+                                            text.substr(0, text.find('\n')))),
         text);
   }
 

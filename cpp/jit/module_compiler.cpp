@@ -11,6 +11,7 @@
 #include "jit/compile_options.h"
 #include "jit/disk_cache.h"
 #include "jit/include_closure.h"
+#include "jit/symbols.h"
 #include "jit/toolchain_key.h"
 #include "jit/unit_compiler.h"
 
@@ -40,11 +41,38 @@ Unit unit_of(const JitSource& source) {
           .relocatable = false};
 }
 
+// The assembler names a function that is missing, but not who calls it.
+Object compile_whole(const Nvrtc& api, const JitSource& source,
+                     const Target& target) {
+  const Unit unit = unit_of(source);
+  try {
+    return compile_unit(api, unit, target);
+  } catch (const CompileError& error) {
+    constexpr std::string_view kMissing = "Unresolved extern ";
+    const std::size_t at = error.log().find(kMissing);
+    if (at == std::string::npos || target.is_ptx) throw;
+    const std::size_t open = error.log().find('\'', at) + 1;
+    const std::string symbol =
+        error.log().substr(open, error.log().find('\'', open) - open);
+    Target as_ptx = target;
+    as_ptx.arch.replace(0, as_ptx.arch.find('_'), "compute");
+    as_ptx.is_ptx = true;
+    std::string callers;
+    for (const std::string& caller :
+         callers_of(compile_unit(api, unit, as_ptx).binary, symbol))
+      callers += (callers.empty() ? "" : ", ") + caller;
+    throw CompileError(concat(source.name, ": ", demangled(symbol),
+                              " is declared and not defined; used by ",
+                              callers.empty() ? "the module" : callers),
+                       error.log());
+  }
+}
+
 Image compile_now(const Nvrtc& api, const JitSource& source,
                   const Target& target) {
   const auto start = std::chrono::steady_clock::now();
   try {
-    Object object = compile_unit(api, unit_of(source), target);
+    Object object = compile_whole(api, source, target);
     const std::chrono::duration<double, std::milli> spent =
         std::chrono::steady_clock::now() - start;
     append_log(concat(source.name, ": compiled for ", target.arch, " in ",

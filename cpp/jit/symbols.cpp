@@ -19,14 +19,16 @@ constexpr std::string_view kElfMagic =
     "\x7f"
     "ELF";
 
-// ".visible .entry name(" and ".visible .global .align 4 .b8 name[16]".
+// ".visible .entry name(" and ".global .align 4 .b8 name[16]".
 std::set<std::string> ptx_symbols(std::string_view ptx) {
   std::set<std::string> names;
   for (std::size_t begin = 0; begin < ptx.size();) {
     const std::size_t end = std::min(ptx.find('\n', begin), ptx.size());
     const std::string_view line = ptx.substr(begin, end - begin);
     begin = end + 1;
-    if (!line.starts_with(".visible")) continue;
+    if (!line.starts_with(".visible") && !line.starts_with(".global") &&
+        !line.starts_with(".const"))
+      continue;
     const std::size_t stop = std::min(line.find_first_of("([;="), line.size());
     const std::size_t last = line.substr(0, stop).find_last_of(kWord);
     if (last == line.npos) continue;
@@ -67,7 +69,7 @@ std::string listed(const Image& image) {
     const bool is_listed = std::ranges::any_of(
         image.symbols,
         [&](const LoweredName& known) { return known.symbol == symbol; });
-    if (!is_listed) add(demangled(symbol));
+    if (!is_listed && !symbol.starts_with("__nv_")) add(demangled(symbol));
   }
   return text.empty() ? "nothing" : text;
 }
@@ -82,6 +84,47 @@ std::string demangled(const std::string& symbol) {
   // Of a plain name it would make a type: "f" is "float".
   if (status != 0 || !symbol.starts_with("_Z")) return symbol;
   return text.get();
+}
+
+std::string with_demangled_names(std::string text) {
+  for (std::size_t at = text.find("_Z"); at != text.npos;
+       at = text.find("_Z", at)) {
+    const std::size_t end =
+        std::min(text.find_first_not_of(kWord, at), text.size());
+    const std::string name = demangled(text.substr(at, end - at));
+    text.replace(at, end - at, name);
+    // What stays mangled is not looked at again.
+    at += name.size();
+  }
+  return text;
+}
+
+std::vector<std::string> callers_of(std::string_view ptx,
+                                    const std::string& symbol) {
+  std::vector<std::string> callers;
+  std::string function;
+  for (std::size_t begin = 0; begin < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', begin), ptx.size());
+    const std::string_view line = ptx.substr(begin, end - begin);
+    begin = end + 1;
+    const bool is_head =
+        line.find(".func") != line.npos || line.find(".entry") != line.npos;
+    if (is_head) {
+      const std::size_t last = line.find_last_of(kWord);
+      const std::size_t first = line.substr(0, last).find_last_not_of(kWord);
+      function = line.substr(first + 1, last - first);
+    }
+    // "call.uni (retval0), _Z1gi, (param0);" over several lines
+    const std::size_t found = line.find(symbol);
+    const std::size_t after = found + symbol.size();
+    const bool is_call =
+        found != line.npos && !is_head && function != symbol &&
+        (after >= line.size() || kWord.find(line[after]) == kWord.npos);
+    const std::string name = demangled(function);
+    if (is_call && std::ranges::find(callers, name) == callers.end())
+      callers.push_back(name);
+  }
+  return callers;
 }
 
 std::set<std::string> defined_symbols(std::string_view binary) {

@@ -14,6 +14,13 @@ namespace gpuos::jit {
 /// C++ name.
 std::string demangled(const std::string& symbol);
 
+/// `text` with what C++ calls each symbol in it.
+std::string with_demangled_names(std::string text);
+
+/// The functions of a PTX text that call `symbol`, demangled.
+std::vector<std::string> callers_of(std::string_view ptx,
+                                    const std::string& symbol);
+
 /// Names of the functions and variables that a CUBIN or a PTX text defines.
 std::set<std::string> defined_symbols(std::string_view binary);
 
