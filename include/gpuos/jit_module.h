@@ -27,12 +27,12 @@ struct Dim3 {
 
 /// How a kernel is launched.
 struct LaunchConfig {
-  Dim3 grid;
-  Dim3 block;
+  Dim3 grid{};
+  Dim3 block{};
   /// Dynamic shared memory of a block. More than 48 KiB is asked of the driver.
   std::uint32_t shared_bytes = 0;
   /// Empty: the legacy default stream, as in CUDA C++.
-  Stream stream;
+  Stream stream{};
   /// All blocks run at once and can synchronise; the grid must fit the device.
   bool cooperative = false;
   /// Blocks of a cluster; {0, 0, 0}: what the kernel says.
