@@ -220,8 +220,9 @@ TEST_P(CudaJitBeside, LoadsAndLaunchesWhileTasksFlow) {
     again.kernel("small");
     runtime().wait(fill(x, i), 10s);
   }
-  if (GetParam() == Residency::Resident)
+  if (GetParam() == Residency::Resident) {
     EXPECT_GE(runtime().stats().parks, parks + 20);
+  }
   EXPECT_EQ(ModuleRegistry::list().back().name, "kernels.cu");
 }
 
