@@ -15,6 +15,7 @@
 #include "host/image_cache.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
+#include "module_record.h"
 
 namespace gpuos::host {
 namespace {
@@ -134,6 +135,19 @@ std::string compile(const HostCompiler& compiler,
   return read_file(image, kMaxImageBytes);
 }
 
+struct Library {
+  Library(void* opened, const std::string& name, std::size_t bytes)
+      : handle(opened), record(name, -1, bytes) {
+    record.hold("operator");
+  }
+  ~Library() { ::dlclose(handle); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  void* handle;
+  ModuleRecord record;
+};
+
 /// Throws: CompileError.
 std::shared_ptr<void> open_image(const std::string& image,
                                  const std::string& entry) {
@@ -152,7 +166,8 @@ std::shared_ptr<void> open_image(const std::string& image,
                "programs, set TMPDIR"),
         why);
   }
-  return {library, [](void* handle) { ::dlclose(handle); }};
+  const auto owner = std::make_shared<Library>(library, entry, image.size());
+  return {owner, library};
 }
 
 OpFn find_entry(void* library, const std::string& entry) {

@@ -67,7 +67,14 @@ void rethrow_into_python(const std::exception_ptr& error) {
     raise(value);
   } catch (const CompileError& e) {
     const py::object value = make(classes.compile_error, e);
-    value.attr("log") = py::bytes(e.log()).attr("decode")("utf-8", "replace");
+    const auto text = [](const std::string& bytes) {
+      return py::bytes(bytes).attr("decode")("utf-8", "replace");
+    };
+    value.attr("log") = text(e.log());
+    value.attr("file") = text(e.place().file);
+    value.attr("line") = e.place().line;
+    value.attr("column") = e.place().column;
+    value.attr("excerpt") = text(e.place().excerpt);
     raise(value);
   } catch (const TaskError& e) {
     const py::object value = make(classes.task_error, e);
@@ -121,7 +128,9 @@ void register_errors(py::module_& module) {
       error);
   classes.compile_error = add_class(
       module, "CompileError",
-      "Operator source did not compile, link or fit; `log` is the compiler's.",
+      "Device code did not compile, link or fit; `log` is the compiler's.\n\n"
+      "`file`, `line` and `column` (from 1; 0: not known) are the first\n"
+      "error's, as #line says; `excerpt` is the line and a caret.",
       error);
   classes.task_error = add_class(
       module, "TaskError",

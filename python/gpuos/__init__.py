@@ -21,6 +21,12 @@ from gpuos._core import (
     Error,
     Finding,
     InvalidArgument,
+    JitModule,
+    JitOptions,
+    Kernel,
+    KernelArgs,
+    KernelAttributes,
+    ModuleInfo,
     Operator,
     QueueClosed,
     Runtime,
@@ -28,6 +34,7 @@ from gpuos._core import (
     Ticket,
     Timeout,
     __version__,
+    modules,
 )
 from gpuos.diagnosis import Diagnosis, diagnose
 
@@ -41,6 +48,12 @@ __all__ = [
     "Error",
     "Finding",
     "InvalidArgument",
+    "JitModule",
+    "JitOptions",
+    "Kernel",
+    "KernelArgs",
+    "KernelAttributes",
+    "ModuleInfo",
     "Operator",
     "QueueClosed",
     "Runtime",
@@ -50,6 +63,7 @@ __all__ = [
     "__version__",
     "cache",
     "diagnose",
+    "modules",
 ]
 
 _libraries.announce()

@@ -27,10 +27,10 @@ extern "C" __global__ void take(float* out, bool a, signed char b, short c,
   out[0] = a; out[1] = b; out[2] = c; out[3] = d; out[4] = e.x; out[5] = e.y;
 }
 extern "C" __global__ void reverse(float* x) {
-  extern __shared__ float all[];
-  all[threadIdx.x] = x[threadIdx.x];
+  extern __shared__ float shared[];
+  shared[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
-  x[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x];
+  x[threadIdx.x] = shared[blockDim.x - 1 - threadIdx.x];
 }
 extern "C" __global__ void ranks(int* out) {
   unsigned rank;

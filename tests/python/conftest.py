@@ -77,6 +77,14 @@ def host() -> Iterator[gpuos.Runtime]:
 
 
 @pytest.fixture
+def cuda() -> Iterator[gpuos.Runtime]:
+    if not has_cuda():
+        pytest.skip("no CUDA device")
+    with gpuos.Runtime(backend="cuda") as runtime:
+        yield runtime
+
+
+@pytest.fixture
 def nap_source() -> str:
     return NAP
 

@@ -1,0 +1,127 @@
+#include "jit_options.h"
+
+#include <pybind11/stl.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "gpuos/error.h"
+#include "registrations.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+constexpr std::array<std::pair<const char*, FastCompile>, 4> kLevels{
+    {{"off", FastCompile::Off},
+     {"min", FastCompile::Min},
+     {"mid", FastCompile::Mid},
+     {"max", FastCompile::Max}}};
+
+FastCompile level_from(const std::string& name) {
+  for (const auto& [known, level] : kLevels) {
+    if (name == known) return level;
+  }
+  throw InvalidArgument(
+      "JitOptions: fast_compile: expected 'off', 'min', 'mid' or 'max', got '" +
+      name + "'");
+}
+
+const char* name_of(FastCompile level) {
+  for (const auto& [name, known] : kLevels) {
+    if (level == known) return name;
+  }
+  return "off";
+}
+
+// None and True are what -DNAME means.
+std::string macro_text(const py::handle& value) {
+  if (value.is_none() || value.is(py::bool_(true))) return "1";
+  if (value.is(py::bool_(false))) return "0";
+  return py::cast<std::string>(py::str(value));
+}
+
+std::unique_ptr<JitOptions> make_options(
+    std::string standard, const py::dict& defines, std::uint32_t max_registers,
+    bool fast_math, bool line_info, bool debug, int optimization,
+    const std::string& fast_compile, std::vector<std::string> extra,
+    std::string arch) {
+  auto options = std::make_unique<JitOptions>();
+  options->std = std::move(standard);
+  for (const auto& [name, value] : defines)
+    options->defines.emplace_back(py::cast<std::string>(name),
+                                  macro_text(value));
+  options->max_registers = max_registers;
+  options->fast_math = fast_math;
+  options->line_info = line_info;
+  options->debug = debug;
+  options->optimization = optimization;
+  options->fast_compile = level_from(fast_compile);
+  options->extra = std::move(extra);
+  options->arch = std::move(arch);
+  return options;
+}
+
+py::dict defines_of(const JitOptions& options) {
+  py::dict defines;
+  for (const auto& [name, text] : options.defines)
+    defines[py::str(name)] = py::str(text);
+  return defines;
+}
+
+}  // namespace
+
+JitOptions jit_options_from(const py::object& options) {
+  if (options.is_none()) return {};
+  if (py::isinstance<JitOptions>(options)) return options.cast<JitOptions>();
+  JitOptions made;
+  made.extra = options.cast<std::vector<std::string>>();
+  return made;
+}
+
+void register_jit_options(py::module_& module) {
+  const JitOptions defaults;
+  py::class_<JitOptions> type(
+      module, "JitOptions",
+      "How NVRTC compiles device code.\n\n"
+      "Parameters\n----------\n"
+      "std : str\n    'c++11' to 'c++23'.\n"
+      "defines : dict\n    Macros: name to text; None and True mean 1.\n"
+      "max_registers : int\n    Of a thread, 16 to 255; 0: no limit.\n"
+      "fast_math : bool\n    Less exact division, square root and functions.\n"
+      "line_info : bool\n    Source lines for profilers.\n"
+      "debug : bool\n    Code for debuggers, unoptimised.\n"
+      "optimization : int\n    Of the assembler, 0 to 3.\n"
+      "fast_compile : str\n"
+      "    'off', 'min', 'mid' or 'max': how much optimisation is left out to\n"
+      "    be done sooner. Needs NVRTC 12.8.\n"
+      "extra : sequence of str\n    More options of NVRTC.\n"
+      "arch : str\n"
+      "    'sm_90', or 'compute_90' for PTX. Empty: GPUOS_NVRTC_ARCH if it is\n"
+      "    set, else the device's, else the newest that NVRTC knows.",
+      py::is_final(), plain_metaclass());
+  type.attr("__module__") = "gpuos";
+  type.def(py::init(&make_options), py::kw_only(),
+           py::arg("std") = defaults.std, py::arg("defines") = py::dict(),
+           py::arg("max_registers") = 0, py::arg("fast_math") = false,
+           py::arg("line_info") = false, py::arg("debug") = false,
+           py::arg("optimization") = defaults.optimization,
+           py::arg("fast_compile") = "off",
+           py::arg("extra") = std::vector<std::string>{}, py::arg("arch") = "")
+      .def_readonly("std", &JitOptions::std)
+      .def_property_readonly("defines", &defines_of)
+      .def_readonly("max_registers", &JitOptions::max_registers)
+      .def_readonly("fast_math", &JitOptions::fast_math)
+      .def_readonly("line_info", &JitOptions::line_info)
+      .def_readonly("debug", &JitOptions::debug)
+      .def_readonly("optimization", &JitOptions::optimization)
+      .def_property_readonly(
+          "fast_compile",
+          [](const JitOptions& self) { return name_of(self.fast_compile); })
+      .def_readonly("extra", &JitOptions::extra)
+      .def_readonly("arch", &JitOptions::arch);
+}
+
+}  // namespace gpuos::python

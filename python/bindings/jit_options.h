@@ -1,0 +1,14 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "gpuos/jit_options.h"
+
+namespace gpuos::python {
+
+/// None, a JitOptions, or a sequence of NVRTC's own options.
+JitOptions jit_options_from(const pybind11::object& options);
+
+void register_jit_options(pybind11::module_& module);
+
+}  // namespace gpuos::python

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuos
+
+SOURCE = """
+template <typename T> __global__ void scale(T* x, T by, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= by;
+}
+__device__ int counter = 5;
+extern "C" __global__ void count(int* out) { *out = atomicAdd(&counter, 1); }
+struct Pair { float x; double y; };
+extern "C" __global__ void take(float* out, Pair pair, bool flag, short small) {
+  out[0] = pair.x; out[1] = pair.y; out[2] = flag; out[3] = small;
+}
+"""
+NAMES = ["scale<float>", "scale<double>", "&counter"]
+
+
+@pytest.fixture(scope="module")
+def nvrtc() -> None:
+    try:
+        compiled("extern \"C\" __global__ void k() {}")
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+def compiled(source: str, **keywords: Any) -> gpuos.JitModule:
+    options = keywords.pop("options", gpuos.JitOptions(arch="sm_90"))
+    return gpuos.JitModule(source, options=options, **keywords)
+
+
+@pytest.fixture
+def kernels(nvrtc: None, cuda: gpuos.Runtime) -> gpuos.JitModule:
+    return gpuos.JitModule(SOURCE, NAMES, name="kernels.cu")
+
+
+def test_module_says_what_it_is(nvrtc: None) -> None:
+    module = compiled(SOURCE, name_expressions=NAMES, name="kernels.cu")
+    assert module.arch == "sm_90"
+    assert module.image.startswith(b"\x7fELF")
+    assert repr(module) == "gpuos.JitModule('kernels.cu', sm_90)"
+
+
+def test_headers_and_defines_reach_the_source(nvrtc: None) -> None:
+    options = gpuos.JitOptions(arch="compute_80", defines={"N": 7, "FLAG": None})
+    module = compiled(
+        '#include "two.h"\n#if N != 7 || FLAG != 1\n#error\n#endif\n'
+        'extern "C" __global__ void k(int* x) { *x = TWO; }',
+        headers={"two.h": "#define TWO 2"},
+        options=options,
+    )
+    assert b".target sm_80" in module.image
+    assert options.defines == {"N": "7", "FLAG": "1"}
+
+
+def test_options_may_be_the_compilers_own(nvrtc: None) -> None:
+    source = 'extern "C" __global__ void k(int* x) { *x = 1; }'
+    assert compiled(source, options=["--restrict"]).image
+    with pytest.raises(gpuos.InvalidArgument, match="expected 'std' to say this"):
+        compiled(source, options=["--std=c++14"])
+    with pytest.raises(gpuos.CompileError, match="frobnicate"):
+        compiled(source, options=["--frobnicate"])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"std": "c++98"}, "std: expected"),
+        ({"fast_compile": "quick"}, "fast_compile: expected 'off'"),
+        ({"optimization": 7}, "optimization: expected 0 to 3, got 7"),
+        ({"max_registers": 1}, "max_registers: expected 0 or 16 to 255, got 1"),
+    ],
+)
+def test_wrong_options_are_named(
+    nvrtc: None, keywords: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(gpuos.InvalidArgument, match=message):
+        compiled("", options=gpuos.JitOptions(**keywords))
+
+
+def test_error_has_a_place_and_a_caret(nvrtc: None) -> None:
+    with pytest.raises(gpuos.CompileError) as caught:
+        compiled('#line 12 "mine.cu"\n__global__ void k(int* x) { *x = foo; }')
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("mine.cu", 12, 34)
+    assert error.excerpt.splitlines()[1].index("^") == 33
+    assert 'identifier "foo" is undefined' in str(error)
+    assert "1 error detected" in error.log
+
+
+def test_unknown_names_list_what_there_is(nvrtc: None) -> None:
+    module = compiled(SOURCE, name_expressions=NAMES)
+    with pytest.raises(gpuos.InvalidArgument, match=r"scale<float>.*got 'scale<int>'"):
+        module["scale<int>"]
+
+
+def test_compiling_needs_no_gpu_and_loading_does(nvrtc: None) -> None:
+    module = compiled(SOURCE)
+    try:
+        with gpuos.Runtime(backend="cuda"):
+            pytest.skip("there is a GPU")
+    except gpuos.BackendUnavailable:
+        pass
+    with pytest.raises(gpuos.BackendUnavailable):
+        module["count"]
+
+
+def test_threads_compile_one_source_once(nvrtc: None) -> None:
+    images: list[bytes] = []
+    source = 'extern "C" __global__ void shared_by_threads() {}'
+    threads = [
+        threading.Thread(target=lambda: images.append(compiled(source).image))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(images)) == 1
+    assert len(images) == 4
+
+
+def test_arguments_are_read_once() -> None:
+    assert len(gpuos.KernelArgs(1, 2.5, np.float32(3), None)) == 4
+    with pytest.raises(gpuos.InvalidArgument, match="argument 1: expected"):
+        gpuos.KernelArgs(1, np.zeros(3))
+    with pytest.raises(gpuos.InvalidArgument, match="argument 0: expected"):
+        gpuos.KernelArgs("text")
+    with pytest.raises(gpuos.InvalidArgument, match="at most 64 bits"):
+        gpuos.KernelArgs(1 << 70)
+
+
+def test_kernel_runs_on_arrays_of_the_runtime(
+    kernels: gpuos.JitModule, cuda: gpuos.Runtime
+) -> None:
+    for dtype, name in ((np.float32, "scale<float>"), (np.float64, "scale<double>")):
+        x = cuda.array(np.arange(5, dtype=dtype))
+        kernels[name].launch(1, 32, (x, 2, 5))
+        kernels[name].launch((1, 1), (32, 1, 1), gpuos.KernelArgs(x, 0.5, np.int32(3)))
+        assert x.numpy().tolist() == [0, 1, 2, 6, 8]
+
+
+def test_structs_and_small_types_go_by_value(
+    kernels: gpuos.JitModule, cuda: gpuos.Runtime
+) -> None:
+    class Pair(ctypes.Structure):
+        _fields_ = (("x", ctypes.c_float), ("y", ctypes.c_double))
+
+    pair = np.zeros((), np.dtype([("x", "f4"), ("y", "f8")], align=True))
+    pair["x"], pair["y"] = 1.5, 2.5
+    for value in (pair[()], Pair(1.5, 2.5)):
+        out = cuda.array(np.zeros(4, np.float32))
+        kernels["take"].launch(1, 1, (out, value, True, -3))
+        assert out.numpy().tolist() == [1.5, 2.5, 1, -3]
+
+
+def test_wrong_arguments_name_both_layouts(
+    kernels: gpuos.JitModule, cuda: gpuos.Runtime
+) -> None:
+    x = cuda.array(np.ones(1, np.float32))
+    with pytest.raises(
+        gpuos.InvalidArgument,
+        match=r"expected \(float\*: 8 bytes, float: 4 bytes, int: 4 bytes\), "
+        r"got \(pointer: 8 bytes, float64: 8 bytes, an integer\)",
+    ):
+        kernels["scale<float>"].launch(1, 1, (x, np.float64(2), 1))
+    assert x.numpy().tolist() == [1]
+
+
+def test_variables_and_holders(kernels: gpuos.JitModule, cuda: gpuos.Runtime) -> None:
+    assert kernels.global_bytes("counter") == 4
+    assert kernels.global_address("counter") % 4 == 0
+    kernel = kernels["count"]
+    assert kernel.attributes.registers > 0
+    assert kernel.parameter_bytes == [8]
+    out = cuda.array(np.zeros(1, np.int32))
+    kernel.launch(1, 1, [out])
+    assert out.numpy().tolist() == [5]
+    mine = [m for m in gpuos.modules() if m.name == "kernels.cu"]
+    assert mine[-1].holders == {"JitModule": 1, "Kernel": 1}
+    assert mine[-1].bytes == len(kernels.image)
+
+
+def test_streams_of_torch(kernels: gpuos.JitModule) -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no GPU")
+    stream = torch.cuda.Stream()
+    x = torch.arange(4, device="cuda", dtype=torch.float32)
+    torch.cuda.synchronize()
+    kernels["scale<float>"].launch(1, 32, (x, 3, 4), stream=stream)
+    stream.synchronize()
+    assert x.tolist() == [0, 3, 6, 9]
+    half = torch.ones(1, device="cuda", dtype=torch.bfloat16)
+    with pytest.raises(gpuos.InvalidArgument, match="host memory"):
+        kernels["scale<float>"].launch(1, 32, (half.cpu(), 3, 4))
+
+
+def test_operators_are_listed(nap: gpuos.Operator) -> None:
+    mine = [m for m in gpuos.modules() if m.name == "nap"]
+    assert mine[-1].holders == {"operator": 1}
+    assert mine[-1].bytes > 0
