@@ -1,8 +1,10 @@
 #include "operator_registry.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
+#include <set>
 
 #include "concat.h"
 #include "device/task_abi.h"
@@ -66,6 +68,22 @@ bool uses_only(const Expression& expression,
                        return std::find(names.begin(), names.end(), input) !=
                               names.end();
                      });
+}
+
+std::shared_ptr<OperatorRecord> record_of(
+    const OperatorDefinition& definition,
+    const std::optional<Expression>& expression) {
+  auto record = std::make_shared<OperatorRecord>();
+  record->name = definition.name;
+  record->params = definition.params;
+  record->is_traced = !expression;
+  record->elementwise = expression ? true : definition.elementwise;
+  record->inputs = definition.inputs;
+  if (expression) {
+    record->input_names = expression->inputs;
+    record->inputs = static_cast<int>(expression->inputs.size());
+  }
+  return record;
 }
 
 }  // namespace
@@ -181,16 +199,52 @@ void OperatorRegistry::collect() noexcept {
                        dropped.slots.end());
 }
 
-void OperatorRegistry::load(const OperatorDefinition& definition,
-                            const Expression* expression, const Slots& slots) {
+void OperatorRegistry::give_back(const Slots& slots) {
+  const std::lock_guard lock(mutex_);
+  free_slots_.insert(free_slots_.end(), slots.begin(), slots.end());
+}
+
+void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
   std::vector<OperatorBuild> builds;
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    builds.push_back({definition, expression, definition.dtypes[i], slots[i]});
+  for (const Draft* draft : drafts) {
+    const Expression* expression =
+        draft->expression ? &*draft->expression : nullptr;
+    for (std::size_t i = 0; i < draft->slots.size(); ++i)
+      builds.push_back({draft->definition, expression,
+                        draft->definition.dtypes[i], draft->slots[i]});
+  }
+  backend_.load(builds);
+}
+
+void OperatorRegistry::load(std::span<const Draft*> drafts) {
+  if (drafts.empty()) return;
   try {
-    backend_.load(builds);
+    load_together(drafts);
+    return;
+  } catch (const CompileError&) {
+    if (drafts.size() == 1) throw;
+  }
+  // Sources that are right alone may not go together: two helper functions of
+  // one name. Alone each says what is wrong with it.
+  std::size_t done = 0;
+  try {
+    for (; done < drafts.size(); ++done) load_together(drafts.subspan(done, 1));
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    free_slots_.insert(free_slots_.end(), slots.begin(), slots.end());
+    for (const Draft* draft : drafts.first(done)) backend_.unload(draft->slots);
+    throw;
+  }
+}
+
+void OperatorRegistry::load_in_groups(const std::vector<Draft>& drafts) {
+  std::vector<const Draft*> expressions;
+  std::vector<const Draft*> sources;
+  for (const Draft& draft : drafts)
+    (draft.expression ? expressions : sources).push_back(&draft);
+  load(expressions);
+  try {
+    load(sources);
+  } catch (...) {
+    for (const Draft* draft : expressions) backend_.unload(draft->slots);
     throw;
   }
 }
@@ -203,35 +257,51 @@ void OperatorRegistry::publish(OperatorRecord& record,
         static_cast<std::int32_t>(slots[i]));
 }
 
-std::shared_ptr<OperatorRecord> OperatorRegistry::define(
-    const OperatorDefinition& definition) {
-  check_definition(definition);
-  {
-    const std::lock_guard lock(mutex_);
-    check_name_is_free(definition.name);
+std::vector<OperatorRegistry::Record> OperatorRegistry::define(
+    std::span<const OperatorDefinition> definitions) {
+  std::vector<Draft> drafts;
+  std::set<std::string_view> names;
+  for (const OperatorDefinition& definition : definitions) {
+    check_definition(definition);
+    if (!names.insert(definition.name).second)
+      throw InvalidArgument(concat("define: expected different names, got '",
+                                   definition.name, "' twice"));
+    {
+      const std::lock_guard lock(mutex_);
+      check_name_is_free(definition.name);
+    }
+    drafts.push_back({definition, parse(definition), nullptr, {}});
+    drafts.back().record = record_of(definition, drafts.back().expression);
+    drafts.back().record->owner = this;
   }
-  const std::optional<Expression> expression = parse(definition);
-  auto record = std::make_shared<OperatorRecord>();
-  record->owner = this;
-  record->name = definition.name;
-  record->params = definition.params;
-  record->is_traced = !expression;
-  record->elementwise = expression ? true : definition.elementwise;
-  record->inputs = definition.inputs;
-  if (expression) {
-    record->input_names = expression->inputs;
-    record->inputs = static_cast<int>(expression->inputs.size());
-  }
-  const Slots slots = take_slots(definition.dtypes.size());
-  load(definition, expression ? &*expression : nullptr, slots);
-  publish(*record, definition, slots);
   try {
-    insert(record);
+    for (Draft& draft : drafts)
+      draft.slots = take_slots(draft.definition.dtypes.size());
+    load_in_groups(drafts);
   } catch (...) {
-    drop(slots);
+    for (const Draft& draft : drafts) give_back(draft.slots);
     throw;
   }
-  return record;
+  return insert_all(drafts);
+}
+
+std::vector<OperatorRegistry::Record> OperatorRegistry::insert_all(
+    const std::vector<Draft>& drafts) {
+  std::vector<Record> records;
+  for (const Draft& draft : drafts) {
+    publish(*draft.record, draft.definition, draft.slots);
+    try {
+      insert(draft.record);
+    } catch (...) {
+      // Somebody else took the name meanwhile.
+      for (std::size_t i = records.size(); i < drafts.size(); ++i)
+        drop(drafts[i].slots);
+      for (const Record& record : records) undefine(record);
+      throw;
+    }
+    records.push_back(draft.record);
+  }
+  return records;
 }
 
 void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
@@ -261,8 +331,16 @@ void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
         "replace: ", record->name, " takes ", record->inputs, " inputs and ",
         record->params.size(), " scalars, the new one takes ", next.inputs,
         " and ", next.params.size(), " or others; define a new operator"));
-  const Slots slots = take_slots(definition.dtypes.size());
-  load(definition, expression ? &*expression : nullptr, slots);
+  const Draft draft{definition, std::move(expression), nullptr,
+                    take_slots(definition.dtypes.size())};
+  const Slots& slots = draft.slots;
+  try {
+    std::array<const Draft*, 1> alone{&draft};
+    load(alone);
+  } catch (...) {
+    give_back(slots);
+    throw;
+  }
   Slots old;
   for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype) {
     std::int32_t slot = OperatorRecord::kNoSlot;

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +28,10 @@ class OperatorRegistry {
   OperatorRegistry(Backend& backend, std::function<Marks()> heads,
                    std::function<bool(const Marks&)> wait_past);
 
-  std::shared_ptr<OperatorRecord> define(const OperatorDefinition& definition);
+  using Record = std::shared_ptr<OperatorRecord>;
+
+  /// All or nothing; what compiles together is one image.
+  std::vector<Record> define(std::span<const OperatorDefinition> definitions);
   void replace(const std::shared_ptr<OperatorRecord>& record,
                OperatorDefinition definition);
   void undefine(const std::shared_ptr<OperatorRecord>& record);
@@ -40,6 +45,13 @@ class OperatorRegistry {
 
  private:
   using Slots = std::vector<std::uint32_t>;
+  /// A definition on its way to a record.
+  struct Draft {
+    const OperatorDefinition& definition;
+    std::optional<Expression> expression;
+    Record record;
+    Slots slots;
+  };
   struct Dropped {
     Slots slots;
     Marks marks;
@@ -52,8 +64,12 @@ class OperatorRegistry {
   /// Waits for the slots that were dropped first; false if there are none.
   bool wait_for_slots();
   void drop(Slots slots);
-  void load(const OperatorDefinition& definition, const Expression* expression,
-            const Slots& slots);
+  void give_back(const Slots& slots);
+  /// Throws what the backend throws; then nothing of `drafts` is loaded.
+  void load(std::span<const Draft*> drafts);
+  void load_together(std::span<const Draft*> drafts);
+  std::vector<Record> insert_all(const std::vector<Draft>& drafts);
+  void load_in_groups(const std::vector<Draft>& drafts);
   static void publish(OperatorRecord& record,
                       const OperatorDefinition& definition, const Slots& slots);
 

@@ -128,7 +128,17 @@ bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
 Operator Runtime::define(const OperatorDefinition& definition) {
   RuntimeCore& core = impl_->open();
   core.check_open("define");
-  return Operator(core.registry.define(definition));
+  return Operator(core.registry.define({&definition, 1}).front());
+}
+
+std::vector<Operator> Runtime::define_many(
+    std::span<const OperatorDefinition> definitions) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("define_many");
+  std::vector<Operator> operators;
+  for (auto& record : core.registry.define(definitions))
+    operators.emplace_back(std::move(record));
+  return operators;
 }
 
 void Runtime::replace(const Operator& op,

@@ -6,29 +6,52 @@
 
 namespace gpuos::cu {
 
+namespace {
+
+std::string image_name(std::span<const OperatorBuild> builds) {
+  const std::string& first = builds.front().definition.name;
+  const std::string& last = builds.back().definition.name;
+  return first == last ? first : concat(first, "_to_", last);
+}
+
+// Unlike each other within one image.
+std::string expression_entry(std::span<const OperatorBuild> builds,
+                             std::size_t i) {
+  const bool is_alone =
+      builds.front().definition.name == builds.back().definition.name;
+  const OperatorBuild& build = builds[i];
+  return is_alone ? concat("expression_", name_of(build.dtype))
+                  : concat("expression", i, "_", build.definition.name, "_",
+                           name_of(build.dtype));
+}
+
+}  // namespace
+
 jit::Image build_image(std::span<const OperatorBuild> builds,
                        int compute_capability, const jit::Budget& budget) {
-  const OperatorDefinition& definition = builds.front().definition;
   jit::CompileRequest request;
-  request.file_name = concat(definition.name, ".cu");
+  request.file_name = concat(image_name(builds), ".cu");
   request.compute_capability = compute_capability;
   request.budget = budget;
   bool all_in_ptx = true;
-  for (const OperatorBuild& build : builds) {
+  for (std::size_t i = 0; i < builds.size(); ++i) {
+    const OperatorBuild& build = builds[i];
+    const OperatorDefinition& definition = build.definition;
     if (build.expression == nullptr) {
-      request.source = concat("#include \"gpuos/operator.h\"\n#line 1 \"",
-                              request.file_name, "\"\n", definition.source);
-      request.entries.push_back(definition.name);
-    } else {
-      const std::string entry = concat("expression_", name_of(build.dtype));
       request.source +=
-          expression_source(*build.expression, build.dtype, entry);
-      const std::string ptx =
-          expression_ptx(*build.expression, build.dtype, entry);
-      all_in_ptx = all_in_ptx && !ptx.empty();
-      request.ptx += ptx;
-      request.entries.push_back(entry);
+          concat("#include \"gpuos/operator.h\"\n#line 1 \"", definition.name,
+                 ".cu\"\n", definition.source, "\n");
+      request.entries.push_back(definition.name);
+      all_in_ptx = false;
+      continue;
     }
+    const std::string entry = expression_entry(builds, i);
+    request.source += expression_source(*build.expression, build.dtype, entry);
+    const std::string ptx =
+        expression_ptx(*build.expression, build.dtype, entry);
+    all_in_ptx = all_in_ptx && !ptx.empty();
+    request.ptx += ptx;
+    request.entries.push_back(entry);
   }
   if (!all_in_ptx) request.ptx.clear();
   return jit::compile_operators(request);

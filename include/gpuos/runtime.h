@@ -112,6 +112,11 @@ class Runtime {
   /// Throws: InvalidArgument (name taken, bad expression), CompileError,
   /// BackendUnavailable.
   Operator define(const OperatorDefinition& definition);
+  /// Many operators in one image, which takes a tenth of the time for each; all
+  /// or nothing.
+  /// Throws: as define().
+  std::vector<Operator> define_many(
+      std::span<const OperatorDefinition> definitions);
   /// Give `op` a new body that takes the same arguments. Tasks submitted before
   /// run the old one; a failure leaves the old one working.
   /// Throws: as define().

@@ -75,6 +75,49 @@ OperatorPtr define(RuntimeObject& self, const std::string& name,
   return made;
 }
 
+// The keywords of define(), as a dict gives them.
+OperatorDefinition definition_from_dict(const py::dict& given) {
+  for (const auto& [key, value] : given) {
+    bool is_known = false;
+    for (const char* name : {"name", "expression", "source", "params", "dtype",
+                             "inputs", "elementwise"})
+      is_known = is_known || py::cast<std::string>(key) == name;
+    if (!is_known)
+      throw py::type_error("define_many: unexpected keyword '" +
+                           py::cast<std::string>(key) + "'");
+  }
+  const auto get = [&](const char* key) -> py::object {
+    return given.contains(key) ? py::object(given[key]) : py::none();
+  };
+  OperatorDefinition base;
+  if (!given.contains("name"))
+    throw py::type_error("define_many: expected 'name' in each, got none");
+  base.name = py::cast<std::string>(given["name"]);
+  return definition_from(std::move(base), get("expression"), get("source"),
+                         get("params"), get("dtype"), get("inputs"),
+                         get("elementwise"));
+}
+
+std::vector<OperatorPtr> define_many(RuntimeObject& self,
+                                     const py::iterable& given) {
+  std::vector<OperatorDefinition> definitions;
+  for (const py::handle one : given)
+    definitions.push_back(definition_from_dict(
+        py::dict(py::reinterpret_borrow<py::object>(one))));
+  std::vector<Operator> operators;
+  {
+    const WithoutGil no_gil;
+    operators = self.core().define_many(definitions);
+  }
+  std::vector<OperatorPtr> made;
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    made.push_back(
+        std::make_shared<OperatorObject>(&self, operators[i], definitions[i]));
+    self.remember(made.back());
+  }
+  return made;
+}
+
 void replace(RuntimeObject& self, const py::object& op,
              const py::object& expression, const py::object& source,
              const py::object& params, const py::object& dtype,
@@ -159,6 +202,8 @@ void add_operators(Class& type) {
            py::kw_only(), py::arg("source") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = none, docs::kReplace)
+      .def("define_many", &define_many, py::arg("definitions"),
+           docs::kDefineMany)
       .def("undefine", &undefine, py::arg("op"), docs::kUndefine)
       .def("alias", &alias, py::arg("name"), py::arg("op"), docs::kAlias)
       .def("find", &RuntimeObject::find, py::arg("name"), docs::kFind)

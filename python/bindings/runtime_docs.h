@@ -223,6 +223,32 @@ Examples
 >>> rt.submit(axpy, x, y, out=o, alpha=2.0)
 )";
 
+inline constexpr char kDefineMany[] =
+    R"(Make many operators at once, all or none.
+
+They are compiled together, which takes a tenth of the time for each.
+
+Parameters
+----------
+definitions : iterable of dict
+    The arguments of define() by name, 'name' among them.
+
+Returns
+-------
+list of Operator
+
+Raises
+------
+InvalidArgument, CompileError, BackendUnavailable
+    As define().
+
+Examples
+--------
+>>> double, square = rt.define_many([
+...     {"name": "double", "expression": "o = 2 * x"},
+...     {"name": "square", "expression": "o = x * x"}])
+)";
+
 inline constexpr char kReplace[] =
     R"(Give an operator a new body that takes the same arguments.
 

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn, SupportsIndex, SupportsInt, final, type_check_only
 
@@ -245,6 +245,9 @@ class Runtime(metaclass=_RuntimeType):
         inputs: int | None = None,
         elementwise: bool = True,
     ) -> Operator: ...
+    def define_many(
+        self, definitions: Iterable[Mapping[str, Any]]
+    ) -> list[Operator]: ...
     def replace(
         self,
         op: str | Operator,
