@@ -6,6 +6,7 @@
 #include "concat.h"
 #include "cuda/loaded_kernel.h"
 #include "gpuos/error.h"
+#include "jit/compile_pool.h"
 #include "jit/module_compiler.h"
 #include "jit/nvrtc_api.h"
 #include "jit/symbols.h"
@@ -92,11 +93,12 @@ struct JitModule::State {
   }
 };
 
-JitModule::JitModule(JitSource source, int device) {
+JitModule::JitModule(JitSource source, int device, std::stop_token stop) {
   const auto state = std::make_shared<State>();
   state->name = source.name;
   state->device = device;
-  state->compiled = jit::compile_module(source, capability_of(device));
+  state->compiled =
+      jit::compile_module(source, capability_of(device), std::move(stop));
   state_ = state;
 }
 
@@ -129,5 +131,19 @@ const std::string& JitModule::arch() const {
 }
 
 const std::string& JitModule::name() const { return state_->name; }
+
+std::future<JitModule> compile_async(JitSource source, int device,
+                                     std::stop_token stop) {
+  const auto promise = std::make_shared<std::promise<JitModule>>();
+  jit::CompilePool::instance().post(
+      [promise, source = std::move(source), device, stop = std::move(stop)] {
+        try {
+          promise->set_value(JitModule(source, device, stop));
+        } catch (...) {
+          promise->set_exception(std::current_exception());
+        }
+      });
+  return promise->get_future();
+}
 
 }  // namespace gpuos

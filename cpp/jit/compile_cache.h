@@ -6,9 +6,12 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
+
+#include "gpuos/error.h"
 
 namespace gpuos::jit {
 
@@ -26,18 +29,12 @@ class CompileCache {
   template <typename Make>
   Result get(const std::string& key, Make make) {
     std::promise<Result> promise;
-    {
-      std::unique_lock lock(mutex_);
-      const auto found = results_.find(key);
-      if (found != results_.end()) {
-        const std::shared_future<Result> result = found->second;
-        lock.unlock();
-        hits_.fetch_add(1, std::memory_order_relaxed);
-        return result.get();
+    while (const auto made = find_or_announce(key, promise)) {
+      try {
+        return made->get();
+      } catch (const Cancelled&) {  // NOLINT(bugprone-empty-catch)
+        // Whoever made it gave up; we did not.
       }
-      // Bounded without any order of age: making them again is cheap.
-      if (results_.size() >= kMost) results_.clear();
-      results_.emplace(key, promise.get_future().share());
     }
     try {
       Result result = std::make_shared<const Value>(make());
@@ -57,6 +54,21 @@ class CompileCache {
 
  private:
   static constexpr std::size_t kMost = 4096;
+
+  // Empty: it is for the caller to make.
+  std::optional<std::shared_future<Result>> find_or_announce(
+      const std::string& key, std::promise<Result>& promise) {
+    const std::lock_guard lock(mutex_);
+    const auto found = results_.find(key);
+    if (found != results_.end()) {
+      hits_.fetch_add(1, std::memory_order_relaxed);
+      return found->second;
+    }
+    // Bounded without any order of age: making them again is cheap.
+    if (results_.size() >= kMost) results_.clear();
+    results_.emplace(key, promise.get_future().share());
+    return std::nullopt;
+  }
 
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_future<Result>> results_;

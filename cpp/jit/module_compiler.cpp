@@ -31,20 +31,21 @@ Target target_of(const Nvrtc& api, const JitSource& source,
                        asked);
 }
 
-Unit unit_of(const JitSource& source) {
+Unit unit_of(const JitSource& source, std::stop_token stop) {
   return {.source = source.source,
           .file_name = source.name,
           .options = source.options,
           .headers = source.headers,
           .include_dirs = source.include_dirs,
           .name_expressions = source.name_expressions,
-          .relocatable = false};
+          .relocatable = false,
+          .stop = std::move(stop)};
 }
 
 // The assembler names a function that is missing, but not who calls it.
 Object compile_whole(const Nvrtc& api, const JitSource& source,
-                     const Target& target) {
-  const Unit unit = unit_of(source);
+                     const Target& target, std::stop_token stop) {
+  const Unit unit = unit_of(source, std::move(stop));
   try {
     return compile_unit(api, unit, target);
   } catch (const CompileError& error) {
@@ -69,10 +70,10 @@ Object compile_whole(const Nvrtc& api, const JitSource& source,
 }
 
 Image compile_now(const Nvrtc& api, const JitSource& source,
-                  const Target& target) {
+                  const Target& target, std::stop_token stop) {
   const auto start = std::chrono::steady_clock::now();
   try {
-    Object object = compile_whole(api, source, target);
+    Object object = compile_whole(api, source, target, std::move(stop));
     const std::chrono::duration<double, std::milli> spent =
         std::chrono::steady_clock::now() - start;
     append_log(concat(source.name, ": compiled for ", target.arch, " in ",
@@ -103,20 +104,24 @@ std::string key_of(const JitSource& source, const Target& target) {
 }
 
 Image read_or_compile(const Nvrtc& api, const JitSource& source,
-                      const Target& target, const std::string& key) {
+                      const Target& target, const std::string& key,
+                      const std::stop_token& stop) {
   CacheKey disk_key;
   disk_key.add(std::string("module")).add(toolchain_key(api, target)).add(key);
-  return disk_cache().get({.key = disk_key.text(),
-                           .name = source.name,
-                           .arch = target.arch,
-                           .image = {}},
-                          [&] { return compile_now(api, source, target); });
+  return disk_cache().get(
+      {.key = disk_key.text(),
+       .name = source.name,
+       .arch = target.arch,
+       .image = {}},
+      [&] { return compile_now(api, source, target, stop); });
 }
 
 }  // namespace
 
 std::shared_ptr<const ModuleImage> compile_module(
-    const JitSource& source, std::optional<int> compute_capability) {
+    const JitSource& source, std::optional<int> compute_capability,
+    std::stop_token stop) {
+  if (stop.stop_requested()) throw Cancelled("the compilation was cancelled");
   check_options(source.options);
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, source, compute_capability);
@@ -124,10 +129,10 @@ std::shared_ptr<const ModuleImage> compile_module(
       include_digest(source.source, source.headers, source.include_dirs);
   if (!digest)
     return std::make_shared<const ModuleImage>(
-        ModuleImage{compile_now(api, source, target), target});
+        ModuleImage{compile_now(api, source, target, std::move(stop)), target});
   const std::string key = key_of(source, target) + *digest;
   return modules().get(key, [&] {
-    return ModuleImage{read_or_compile(api, source, target, key), target};
+    return ModuleImage{read_or_compile(api, source, target, key, stop), target};
   });
 }
 

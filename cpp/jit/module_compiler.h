@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "gpuos/jit_module.h"
 #include "jit/image.h"
@@ -22,8 +23,10 @@ struct ModuleImage {
 ///
 /// Threads: any; no lock is held while NVRTC runs; a request that is being
 /// compiled already is waited for.
-/// Throws: InvalidArgument, CompileError, BackendUnavailable.
+/// Throws: InvalidArgument, CompileError, BackendUnavailable; Cancelled soon
+/// after `stop`.
 std::shared_ptr<const ModuleImage> compile_module(
-    const JitSource& source, std::optional<int> compute_capability);
+    const JitSource& source, std::optional<int> compute_capability,
+    std::stop_token stop = {});
 
 }  // namespace gpuos::jit

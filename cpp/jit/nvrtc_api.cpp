@@ -20,8 +20,10 @@ bool resolve(const SharedLibrary& library, Nvrtc& api) {
   complete = complete && api.name != nullptr;
   GPUOS_NVRTC_FUNCTIONS(GPUOS_RESOLVE)
   GPUOS_RESOLVE(nvrtcGetErrorString)
+  const bool has_all = complete;
+  GPUOS_RESOLVE(nvrtcSetFlowCallback)
 #undef GPUOS_RESOLVE
-  return complete;
+  return has_all;
 }
 
 // NVRTC opens its builtins by name at the first compile. The wheel of 13.0 has

@@ -11,7 +11,8 @@ using nvrtcProgram = struct nvrtcProgram_st*;
 enum nvrtcResult : int {
   NVRTC_SUCCESS = 0,
   NVRTC_ERROR_INVALID_OPTION = 5,
-  NVRTC_ERROR_COMPILATION = 6
+  NVRTC_ERROR_COMPILATION = 6,
+  NVRTC_ERROR_CANCELLED = 16
 };
 
 // X(name, parameters...)
@@ -41,6 +42,10 @@ struct Nvrtc {
   GPUOS_NVRTC_FUNCTIONS(GPUOS_DECLARE)
 #undef GPUOS_DECLARE
   const char* (*nvrtcGetErrorString)(nvrtcResult) = nullptr;
+  /// Since 12.9; null before. `callback(payload, nullptr)` gives 1 to cancel.
+  nvrtcResult (*nvrtcSetFlowCallback)(nvrtcProgram program,
+                                      int (*callback)(void*, void*),
+                                      void* payload) = nullptr;
 
   int major = 0;
   int minor = 0;

@@ -25,6 +25,10 @@ const std::vector<JitHeader>& embedded_headers() {
   return *instance;
 }
 
+int is_cancelled(void* stop, void* /*unused*/) {
+  return static_cast<std::stop_token*>(stop)->stop_requested() ? 1 : 0;
+}
+
 struct HeaderPointers {
   std::vector<const char*> names;
   std::vector<const char*> texts;
@@ -57,11 +61,16 @@ void NvrtcProgram::add_name_expression(const std::string& name) {
   check(api_.nvrtcAddNameExpression(program_, name.c_str()));
 }
 
-nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& options) {
+nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& options,
+                                  std::stop_token stop) {
   std::vector<const char*> pointers;
   for (const std::string& option : options) pointers.push_back(option.c_str());
-  return api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()),
-                                  pointers.data());
+  if (stop.stop_possible() && api_.nvrtcSetFlowCallback != nullptr)
+    check(api_.nvrtcSetFlowCallback(program_, &is_cancelled, &stop));
+  const nvrtcResult result = api_.nvrtcCompileProgram(
+      program_, static_cast<int>(pointers.size()), pointers.data());
+  if (stop.stop_requested()) throw Cancelled("the compilation was cancelled");
+  return result;
 }
 
 std::string NvrtcProgram::log() const {

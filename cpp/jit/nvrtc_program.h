@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,10 @@ class NvrtcProgram {
   ~NvrtcProgram();
 
   void add_name_expression(const std::string& name);
-  nvrtcResult compile(const std::vector<std::string>& options);
+  /// Ends soon after `stop`, where NVRTC can.
+  /// Throws: Cancelled.
+  nvrtcResult compile(const std::vector<std::string>& options,
+                      std::stop_token stop);
 
   std::string log() const;
   std::string ptx() const;

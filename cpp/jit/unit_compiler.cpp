@@ -101,7 +101,7 @@ Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
     std::vector<std::string> options = fixed_options(unit, target);
     for (std::string& option : optional_options().get())
       options.push_back(std::move(option));
-    const nvrtcResult result = program.compile(options);
+    const nvrtcResult result = program.compile(options, unit.stop);
     if (result == NVRTC_SUCCESS) return finish(program, unit, target);
     const std::string log = program.log();
     if (result != NVRTC_ERROR_INVALID_OPTION ||

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct Unit {
   std::vector<std::string> name_expressions{};
   /// To be linked with others; else whole.
   bool relocatable = true;
+  /// Gives up when it says so.
+  std::stop_token stop{};
 };
 
 /// What NVRTC made of a unit.
@@ -37,7 +40,7 @@ struct Object {
 /// Compile with NVRTC. The embedded device headers are there under their own
 /// name and under "gpuos/"; no other file is looked for but in
 /// `unit.include_dirs`.
-/// Throws: CompileError with the first error and the log.
+/// Throws: CompileError with the first error and the log, Cancelled.
 Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target);
 
 /// How NVRTC is called, if it knows all of the options.

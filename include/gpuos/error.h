@@ -78,6 +78,12 @@ class QueueClosed : public Error {
   using Error::Error;
 };
 
+/// The caller took back what it had asked for.
+class Cancelled : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A deadline passed before the thing that was waited for happened.
 class Timeout : public Error {
  public:

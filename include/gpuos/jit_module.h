@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,8 +115,10 @@ struct JitSource {
 /// Lifetime: the image stays loaded while the module or a Kernel of it lives.
 class JitModule {
  public:
-  /// Throws: InvalidArgument, CompileError, BackendUnavailable without NVRTC.
-  explicit JitModule(JitSource source, int device = 0);
+  /// Throws: InvalidArgument, CompileError, BackendUnavailable without NVRTC;
+  /// Cancelled soon after `stop`.
+  explicit JitModule(JitSource source, int device = 0,
+                     std::stop_token stop = {});
   /// The same with nothing but a source.
   explicit JitModule(std::string source)
       : JitModule(JitSource{.source = std::move(source)}) {}
@@ -142,5 +146,10 @@ class JitModule {
   struct State;
   std::shared_ptr<const State> state_;
 };
+
+/// Compile on threads of the background, which all callers share.
+/// Throws: from the future, what JitModule() throws.
+std::future<JitModule> compile_async(JitSource source, int device = 0,
+                                     std::stop_token stop = {});
 
 }  // namespace gpuos

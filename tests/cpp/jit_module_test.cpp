@@ -109,6 +109,43 @@ TEST_F(JitModuleTest, UnknownNameListsWhatThereIs) {
   }
 }
 
+// Some hundred instantiations keep NVRTC busy for long enough.
+std::string large_source() {
+  std::string text =
+      "template <int N> __device__ float f(float x) { return f<N - 1>(x) * x + "
+      "N; }\n"
+      "template <> __device__ float f<0>(float x) { return x; }\n"
+      "extern \"C\" __global__ void k(float* x) {\n";
+  for (int i = 0; i < 40; ++i)
+    text += "  x[" + std::to_string(i) + "] = f<" + std::to_string(150 + i) +
+            ">(x[" + std::to_string(i) + "]);\n";
+  return text + "}\n";
+}
+
+TEST_F(JitModuleTest, FuturesHoldModulesAndErrors) {
+  std::vector<std::future<JitModule>> futures;
+  for (int i = 0; i < 6; ++i)
+    futures.push_back(compile_async(
+        {.source = "extern \"C\" __global__ void k(int* x) { *x = " +
+                   std::to_string(i) + "; }",
+         .options = {.arch = "sm_90"}}));
+  for (auto& future : futures) EXPECT_EQ(future.get().arch(), "sm_90");
+  auto broken =
+      compile_async({.source = "broken", .options = {.arch = "sm_90"}});
+  EXPECT_THROW(broken.get(), CompileError);
+}
+
+TEST_F(JitModuleTest, CancelledCompilationThrowsAndIsNotRemembered) {
+  const JitSource source{.source = large_source(),
+                         .options = {.arch = "sm_90"}};
+  std::stop_source stop;
+  auto cancelled = compile_async(source, 0, stop.get_token());
+  auto wanted = std::async(std::launch::async, [&] { return compile(source); });
+  stop.request_stop();
+  EXPECT_THROW(cancelled.get(), Cancelled);
+  EXPECT_EQ(wanted.get().arch(), "sm_90");
+}
+
 TEST_F(JitModuleTest, ThreadsThatAskForOneSourceCompileItOnce) {
   std::vector<std::string> images(8);
   {

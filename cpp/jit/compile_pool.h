@@ -1,0 +1,40 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+namespace gpuos::jit {
+
+/// Threads that compile, as many as there are processors, at most 8: a large
+/// source takes NVRTC some hundred MiB. A thread that finds nothing to do for a
+/// while ends.
+///
+/// Threads: any.
+/// Lifetime: when the process ends, what has not begun is dropped and what
+/// runs is waited for, for some seconds.
+class CompilePool {
+ public:
+  static CompilePool& instance();
+
+  /// `job` must not throw. Dropped without a call when the process ends.
+  void post(std::function<void()> job);
+
+ private:
+  CompilePool();
+  void work();
+  void stop() noexcept;
+
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable left_;
+  std::deque<std::function<void()>> jobs_;  // under mutex_
+  std::size_t threads_ = 0;                 // under mutex_
+  std::size_t idle_ = 0;                    // under mutex_
+  bool stops_ = false;                      // under mutex_
+};
+
+}  // namespace gpuos::jit
