@@ -50,6 +50,7 @@ struct OperatorBuild {
   const Expression* expression;  // null: a whole operator
   DType dtype;
   std::uint32_t slot;
+  bool is_draft = false;  // soon rather than well
 };
 
 /// Something that runs tasks. Both implementations obey one contract

@@ -48,6 +48,9 @@ void check_definition(const OperatorDefinition& definition) {
     throw InvalidArgument(concat(definition.name,
                                  ": a whole operator has 1 dtype, got ",
                                  definition.dtypes.size()));
+  if (definition.tiered && definition.source.empty())
+    throw InvalidArgument(concat(
+        definition.name, ": tiered: expected a source, got an expression"));
   const std::size_t args =
       1 + definition.params.size() +
       static_cast<std::size_t>(std::max(0, definition.inputs));
@@ -211,7 +214,8 @@ void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
         draft->expression ? &*draft->expression : nullptr;
     for (std::size_t i = 0; i < draft->slots.size(); ++i)
       builds.push_back({draft->definition, expression,
-                        draft->definition.dtypes[i], draft->slots[i]});
+                        draft->definition.dtypes[i], draft->slots[i],
+                        draft->is_draft});
   }
   backend_.load(builds);
 }
@@ -270,7 +274,8 @@ std::vector<OperatorRegistry::Record> OperatorRegistry::define(
       const std::lock_guard lock(mutex_);
       check_name_is_free(definition.name);
     }
-    drafts.push_back({definition, parse(definition), nullptr, {}});
+    drafts.push_back(
+        {definition, parse(definition), nullptr, {}, definition.tiered});
     drafts.back().record = record_of(definition, drafts.back().expression);
     drafts.back().record->owner = this;
   }
@@ -332,7 +337,7 @@ void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
         record->params.size(), " scalars, the new one takes ", next.inputs,
         " and ", next.params.size(), " or others; define a new operator"));
   const Draft draft{definition, std::move(expression), nullptr,
-                    take_slots(definition.dtypes.size())};
+                    take_slots(definition.dtypes.size()), false};
   const Slots& slots = draft.slots;
   try {
     std::array<const Draft*, 1> alone{&draft};
@@ -353,6 +358,27 @@ void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
       old.push_back(static_cast<std::uint32_t>(before));
   }
   drop(std::move(old));
+}
+
+bool OperatorRegistry::upgrade(const Record& record,
+                               const OperatorDefinition& definition) {
+  auto& slot = record->slots[static_cast<std::size_t>(definition.dtypes[0])];
+  std::int32_t before = slot.load();
+  if (!record->is_defined.load() || before == OperatorRecord::kNoSlot)
+    return false;
+  const Draft draft{definition, std::nullopt, nullptr, take_slots(1), false};
+  try {
+    std::array<const Draft*, 1> alone{&draft};
+    load(alone);
+  } catch (...) {
+    give_back(draft.slots);
+    throw;
+  }
+  // Unless somebody replaced or undefined it meanwhile.
+  const bool is_same = slot.compare_exchange_strong(
+      before, static_cast<std::int32_t>(draft.slots[0]));
+  drop(is_same ? Slots{static_cast<std::uint32_t>(before)} : draft.slots);
+  return is_same;
 }
 
 void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {

@@ -34,6 +34,9 @@ class OperatorRegistry {
   std::vector<Record> define(std::span<const OperatorDefinition> definitions);
   void replace(const std::shared_ptr<OperatorRecord>& record,
                OperatorDefinition definition);
+  /// Optimised code for a tiered operator that is still what it was. False if
+  /// it is not.
+  bool upgrade(const Record& record, const OperatorDefinition& definition);
   void undefine(const std::shared_ptr<OperatorRecord>& record);
   std::shared_ptr<OperatorRecord> alias(
       std::string_view name, const std::shared_ptr<OperatorRecord>& target);
@@ -51,6 +54,7 @@ class OperatorRegistry {
     std::optional<Expression> expression;
     Record record;
     Slots slots;
+    bool is_draft = false;
   };
   struct Dropped {
     Slots slots;

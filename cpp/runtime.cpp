@@ -7,6 +7,7 @@
 #include "concat.h"
 #include "config.h"
 #include "fork_guard.h"
+#include "jit/compile_pool.h"
 #include "operator_registry.h"
 #include "runtime_core.h"
 #include "submitter.h"
@@ -27,6 +28,25 @@ const std::shared_ptr<OperatorRecord>& own_record(const RuntimeCore& core,
                                  ": expected an operator of this runtime, ",
                                  op.record()->name, " is of another"));
   return op.record();
+}
+
+void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
+                   const std::shared_ptr<OperatorRecord>& record,
+                   const OperatorDefinition& definition) {
+  if (!definition.tiered || owner->backend->name() != "cuda") return;
+  jit::CompilePool::instance().post(
+      [core = std::weak_ptr(owner), record, definition] {
+        const auto runtime = core.lock();
+        if (runtime == nullptr || runtime->is_closed()) return;
+        try {
+          if (runtime->registry.upgrade(record, definition))
+            runtime->upgrades.fetch_add(1);
+        } catch (const std::exception& error) {
+          // The draft goes on; the runtime may have been closed meanwhile.
+          append_log(
+              concat(definition.name, ": not upgraded: ", error.what(), "\n"));
+        }
+      });
 }
 
 }  // namespace
@@ -128,7 +148,9 @@ bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
 Operator Runtime::define(const OperatorDefinition& definition) {
   RuntimeCore& core = impl_->open();
   core.check_open("define");
-  return Operator(core.registry.define({&definition, 1}).front());
+  auto record = core.registry.define({&definition, 1}).front();
+  upgrade_later(impl_->core, record, definition);
+  return Operator(std::move(record));
 }
 
 std::vector<Operator> Runtime::define_many(
@@ -136,8 +158,11 @@ std::vector<Operator> Runtime::define_many(
   RuntimeCore& core = impl_->open();
   core.check_open("define_many");
   std::vector<Operator> operators;
-  for (auto& record : core.registry.define(definitions))
-    operators.emplace_back(std::move(record));
+  auto records = core.registry.define(definitions);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    upgrade_later(impl_->core, records[i], definitions[i]);
+    operators.emplace_back(std::move(records[i]));
+  }
   return operators;
 }
 

@@ -193,6 +193,7 @@ Stats RuntimeCore::stats() const {
   stats.tasks_submitted = submitter.tasks_submitted();
   stats.batches_submitted = submitter.batches_submitted();
   stats.tasks_ordered = submitter.tasks_ordered();
+  stats.upgrades = upgrades.load();
   for (Ring* ring : backend->rings())
     stats.tasks_completed += ring->completed();
   backend->fill_stats(stats);

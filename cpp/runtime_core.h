@@ -43,6 +43,7 @@ struct RuntimeCore {
   std::unique_ptr<Backend> backend;
   Submitter submitter;
   OperatorRegistry registry;
+  std::atomic<std::uint64_t> upgrades{0};
 
  private:
   struct Freed {

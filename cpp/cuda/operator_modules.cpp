@@ -1,5 +1,7 @@
 #include "cuda/operator_modules.h"
 
+#include <algorithm>
+
 #include "concat.h"
 #include "gpuos/error.h"
 #include "jit/operator_compiler.h"
@@ -33,6 +35,7 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
   request.file_name = concat(image_name(builds), ".cu");
   request.compute_capability = compute_capability;
   request.budget = budget;
+  request.is_draft = std::ranges::any_of(builds, &OperatorBuild::is_draft);
   bool all_in_ptx = true;
   for (std::size_t i = 0; i < builds.size(); ++i) {
     const OperatorBuild& build = builds[i];

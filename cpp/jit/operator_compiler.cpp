@@ -142,11 +142,14 @@ Object make_object(const Nvrtc& api, const CompileRequest& request,
     return {.name = request.file_name,
             .binary = concat(kPtxHeader, request.ptx),
             .is_ptx = true};
-  return compile_unit(api,
-                      {.source = request.source,
-                       .file_name = request.file_name,
-                       .options = {.max_registers = request.budget.registers}},
-                      target);
+  return compile_unit(
+      api,
+      {.source = request.source,
+       .file_name = request.file_name,
+       .options = {.max_registers = request.budget.registers,
+                   .fast_compile =
+                       request.is_draft ? FastCompile::Max : FastCompile::Off}},
+      target);
 }
 
 // What ptxas makes of these calls functions of its own.
@@ -248,7 +251,8 @@ std::string key_of(const CompileRequest& request, const Target& target) {
       .add(request.budget.stack_bytes)
       .add(request.file_name)
       .add(request.source)
-      .add(request.ptx);
+      .add(request.ptx)
+      .add(request.is_draft);
   for (const std::string& entry : request.entries) key.add(entry);
   return key.text();
 }
@@ -296,9 +300,7 @@ Target target_of(const Nvrtc& api, int compute_capability) {
   return choose_target(api, compute_capability, config().nvrtc_arch);
 }
 
-}  // namespace
-
-Image compile_operators(const CompileRequest& request) {
+Image compile_once(const CompileRequest& request) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, request.compute_capability);
   // A PTX text includes nothing, but it may be of no use and the source be
@@ -307,6 +309,23 @@ Image compile_operators(const CompileRequest& request) {
     return compile_and_log(api, request, target);
   return *images().get(key_of(request, target),
                        [&] { return read_or_compile(api, request, target); });
+}
+
+}  // namespace
+
+Image compile_operators(const CompileRequest& request) {
+  if (request.is_draft) {
+    try {
+      return compile_once(request);
+    } catch (const CompileError&) {
+      // Unoptimised code takes more registers and stack; NVRTC before 12.8
+      // does not know the option.
+      CompileRequest again = request;
+      again.is_draft = false;
+      return compile_once(again);
+    }
+  }
+  return compile_once(request);
 }
 
 void prepare_compiler(int compute_capability) {

@@ -19,6 +19,8 @@ struct CompileRequest {
   std::vector<std::string> entries;  // GPUOS_OPERATOR names in it
   int compute_capability = 90;       // major * 10 + minor
   Budget budget;
+  /// Soon rather than well. Code that does not fit then is compiled well.
+  bool is_draft = false;
 };
 
 /// Compile, link and check. The result is in the process's memory cache, so a

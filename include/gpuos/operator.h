@@ -34,6 +34,10 @@ struct OperatorDefinition {
   /// of each input, shapes must agree and a large task may be split into
   /// tiles. False: any shapes, one worker runs the whole task.
   bool elementwise = true;
+  /// Whole operators only: the first code is what NVRTC makes soonest, and
+  /// optimised code takes its place when it is ready. The host backend compiles
+  /// once.
+  bool tiered = false;
 };
 
 struct OperatorRecord;  // private

@@ -27,7 +27,8 @@ struct Stats {
   std::uint64_t parks = 0;
   std::uint64_t injections = 0;  // operators loaded since the start
   std::uint64_t unloads = 0;
-  double last_pause_us = 0;  // queue stood still for a load
+  std::uint64_t upgrades = 0;  // tiered operators that run optimised code now
+  double last_pause_us = 0;    // queue stood still for a load
   double last_compile_ms = 0;
 };
 

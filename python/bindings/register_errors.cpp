@@ -22,6 +22,7 @@ struct Classes {
   PyObject* compile_error;
   PyObject* task_error;
   PyObject* queue_closed;
+  PyObject* cancelled;
   PyObject* timeout;
 } classes;
 
@@ -82,6 +83,8 @@ void rethrow_into_python(const std::exception_ptr& error) {
     raise(value);
   } catch (const QueueClosed& e) {
     raise(classes.queue_closed, e);
+  } catch (const Cancelled& e) {
+    raise(classes.cancelled, e);
   } catch (const Timeout& e) {
     raise(classes.timeout, e);
   } catch (const Error& e) {
@@ -137,6 +140,9 @@ void register_errors(py::module_& module) {
       "A task failed while it ran; `operator` names the operator.", error);
   classes.queue_closed =
       add_class(module, "QueueClosed", "The runtime was closed.", error);
+  classes.cancelled =
+      add_class(module, "Cancelled",
+                "The caller took back what it had asked for.", error);
   classes.timeout =
       add_class(module, "Timeout",
                 "A deadline passed before the thing that was waited for.",

@@ -2,6 +2,8 @@
 #include <pybind11/stl.h>
 
 #include <map>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -68,12 +70,14 @@ std::unique_ptr<JitModule> make_module(
     std::string source, std::vector<std::string> name_expressions,
     const std::map<std::string, std::string>& headers,
     std::vector<std::string> include_dirs, const py::object& options,
-    std::string name, int device) {
+    std::string name, int device, const std::stop_source* stop) {
   JitSource made =
       source_from(std::move(source), std::move(name_expressions), headers,
                   std::move(include_dirs), options, std::move(name));
+  const std::stop_token token =
+      stop == nullptr ? std::stop_token() : stop->get_token();
   const WithoutGil no_gil;
-  return std::make_unique<JitModule>(std::move(made), device);
+  return std::make_unique<JitModule>(std::move(made), device, token);
 }
 
 Kernel kernel_of(const JitModule& module, const std::string& name) {
@@ -191,6 +195,11 @@ void register_module_info(py::module_& module) {
 }  // namespace
 
 void register_jit(py::module_& module) {
+  py::class_<std::stop_source> stop(module, "_StopSource", py::is_final(),
+                                    plain_metaclass());
+  stop.def(py::init<>()).def("request", [](std::stop_source& self) {
+    return self.request_stop();
+  });
   register_jit_options(module);
   register_kernel(module);
   register_module_info(module);
@@ -219,7 +228,8 @@ void register_jit(py::module_& module) {
            py::arg("headers") = std::map<std::string, std::string>{},
            py::arg("include_dirs") = std::vector<std::string>{},
            py::arg("options") = py::none(), py::kw_only(),
-           py::arg("name") = "module.cu", py::arg("device") = 0)
+           py::arg("name") = "module.cu", py::arg("device") = 0,
+           py::arg("_stop") = py::none())
       .def("__getitem__", &kernel_of, py::arg("name"))
       .def("kernel", &kernel_of,
            "A name expression, an extern \"C\" kernel, or the one kernel of "

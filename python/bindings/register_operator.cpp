@@ -20,6 +20,7 @@ OperatorObject::OperatorObject(const RuntimeObject* owner_, Operator op_,
     : owner(owner_), op(std::move(op_)), definition(std::move(definition_)) {
   definition.expression.clear();
   definition.source.clear();
+  definition.tiered = false;
   for (const Parameter& param : definition.params) {
     PyObject* name = PyUnicode_InternFromString(param.name.c_str());
     if (name == nullptr) throw py::error_already_set();

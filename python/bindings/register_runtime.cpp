@@ -60,9 +60,11 @@ std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
 OperatorPtr define(RuntimeObject& self, const std::string& name,
                    const py::object& expression, const py::object& source,
                    const py::object& params, const py::object& dtype,
-                   const py::object& inputs, const py::object& elementwise) {
+                   const py::object& inputs, const py::object& elementwise,
+                   bool tiered) {
   OperatorDefinition base;
   base.name = name;
+  base.tiered = tiered;
   const OperatorDefinition definition = definition_from(
       std::move(base), expression, source, params, dtype, inputs, elementwise);
   Operator op;
@@ -80,7 +82,7 @@ OperatorDefinition definition_from_dict(const py::dict& given) {
   for (const auto& [key, value] : given) {
     bool is_known = false;
     for (const char* name : {"name", "expression", "source", "params", "dtype",
-                             "inputs", "elementwise"})
+                             "inputs", "elementwise", "tiered"})
       is_known = is_known || py::cast<std::string>(key) == name;
     if (!is_known)
       throw py::type_error("define_many: unexpected keyword '" +
@@ -93,6 +95,7 @@ OperatorDefinition definition_from_dict(const py::dict& given) {
   if (!given.contains("name"))
     throw py::type_error("define_many: expected 'name' in each, got none");
   base.name = py::cast<std::string>(given["name"]);
+  base.tiered = given.contains("tiered") && py::cast<bool>(given["tiered"]);
   return definition_from(std::move(base), get("expression"), get("source"),
                          get("params"), get("dtype"), get("inputs"),
                          get("elementwise"));
@@ -197,7 +200,8 @@ void add_operators(Class& type) {
   type.def("define", &define, py::arg("name"), py::arg("expression") = none,
            py::kw_only(), py::arg("source") = none, py::arg("params") = none,
            py::arg("dtype") = "float32", py::arg("inputs") = none,
-           py::arg("elementwise") = true, docs::kDefine)
+           py::arg("elementwise") = true, py::arg("tiered") = false,
+           docs::kDefine)
       .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
            py::kw_only(), py::arg("source") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,

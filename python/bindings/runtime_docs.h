@@ -203,6 +203,9 @@ inputs : int, keyword only
 elementwise : bool, keyword only
     `source` only: element i depends on elements i alone, so that shapes must
     agree and a large task may be split.
+tiered : bool, keyword only
+    `source` only: begin with what the compiler makes soonest; optimised code
+    takes its place when it is ready. The host backend compiles once.
 
 Returns
 -------

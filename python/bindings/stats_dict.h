@@ -29,6 +29,7 @@ inline pybind11::dict stats_to_dict(const Stats& s) {
   dict["parks"] = s.parks;
   dict["injections"] = s.injections;
   dict["unloads"] = s.unloads;
+  dict["upgrades"] = s.upgrades;
   dict["last_pause_us"] = s.last_pause_us;
   dict["last_compile_ms"] = s.last_compile_ms;
   return dict;

@@ -16,6 +16,7 @@ from gpuos._core import (
     Alias,
     Array,
     BackendUnavailable,
+    Cancelled,
     CompileError,
     CudaError,
     Error,
@@ -36,12 +37,15 @@ from gpuos._core import (
     __version__,
     modules,
 )
+from gpuos.compiling import CompileFuture, compile_async
 from gpuos.diagnosis import Diagnosis, diagnose
 
 __all__ = [
     "Alias",
     "Array",
     "BackendUnavailable",
+    "Cancelled",
+    "CompileFuture",
     "CompileError",
     "CudaError",
     "Diagnosis",
@@ -62,6 +66,7 @@ __all__ = [
     "Timeout",
     "__version__",
     "cache",
+    "compile_async",
     "diagnose",
     "modules",
 ]

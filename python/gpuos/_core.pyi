@@ -80,6 +80,7 @@ class TaskError(Error):
     operator: str
 
 class QueueClosed(Error): ...
+class Cancelled(Error): ...
 class Timeout(Error, TimeoutError): ...
 
 @final
@@ -244,6 +245,7 @@ class Runtime(metaclass=_RuntimeType):
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] = "float32",
         inputs: int | None = None,
         elementwise: bool = True,
+        tiered: bool = False,
     ) -> Operator: ...
     def define_many(
         self, definitions: Iterable[Mapping[str, Any]]
@@ -365,6 +367,11 @@ class Kernel:
     def suggest_block(self, shared_bytes: SupportsInt = 0) -> tuple[int, int]: ...
 
 @final
+class _StopSource:
+    def __init__(self) -> None: ...
+    def request(self) -> bool: ...
+
+@final
 class JitModule:
     def __init__(
         self,
@@ -376,6 +383,7 @@ class JitModule:
         *,
         name: str = "module.cu",
         device: SupportsInt = 0,
+        _stop: _StopSource | None = None,
     ) -> None: ...
     def __getitem__(self, name: str) -> Kernel: ...
     def kernel(self, name: str) -> Kernel: ...

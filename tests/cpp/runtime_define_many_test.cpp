@@ -1,4 +1,5 @@
 #include <array>
+#include <thread>
 
 #include "contract.h"
 
@@ -94,6 +95,28 @@ TEST_P(RuntimeDefineMany, OneFailureDefinesNone) {
   EXPECT_FALSE(is_known("times3"));
   EXPECT_FALSE(is_known("plus2"));
   EXPECT_EQ(result(runtime().define(times(3)), 2), 6);
+}
+
+TEST_P(RuntimeDefineMany, TieredCodeIsRightBeforeAndAfterItsUpgrade) {
+  OperatorDefinition definition = plus(9);
+  definition.tiered = true;
+  Operator op;
+  try {
+    op = runtime().define(definition);
+  } catch (const BackendUnavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  EXPECT_EQ(result(op, 2), 11);
+  const auto end = std::chrono::steady_clock::now() + kDeadline;
+  const std::uint64_t wanted = runtime().stats().backend == "cuda" ? 1 : 0;
+  while (runtime().stats().upgrades < wanted &&
+         std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(runtime().stats().upgrades, wanted);
+  EXPECT_EQ(result(op, 2), 11);
+  definition = times(3);
+  definition.tiered = true;
+  EXPECT_THROW(runtime().define(definition), InvalidArgument);
 }
 
 TEST_P(RuntimeDefineMany, NoneIsNothing) {

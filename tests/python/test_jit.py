@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from concurrent.futures import CancelledError
 from typing import Any
 
 import numpy as np
@@ -208,3 +209,60 @@ def test_operators_are_listed(nap: gpuos.Operator) -> None:
     mine = [m for m in gpuos.modules() if m.name == "nap"]
     assert mine[-1].holders == {"operator": 1}
     assert mine[-1].bytes > 0
+
+
+def test_futures_hold_modules_and_errors(nvrtc: None) -> None:
+    options = gpuos.JitOptions(arch="sm_90")
+    futures = [
+        gpuos.compile_async(
+            f'extern "C" __global__ void k(int* x) {{ *x = {i}; }}', options=options
+        )
+        for i in range(4)
+    ]
+    assert {f.result(60).arch for f in futures} == {"sm_90"}
+    with pytest.raises(gpuos.CompileError):
+        gpuos.compile_async("broken", options=options).result(60)
+
+
+def test_futures_are_cancelled_at_any_time(nvrtc: None) -> None:
+    body = "\n".join(f"x[{i}] = f<{150 + i}>(x[{i}]);" for i in range(40))
+    source = (
+        "template <int N> __device__ float f(float x) "
+        "{ return f<N - 1>(x) * x + N; }\n"
+        "template <> __device__ float f<0>(float x) { return x; }\n"
+        f'extern "C" __global__ void k(float* x) {{\n{body}\n}}'
+    )
+    options = gpuos.JitOptions(arch="sm_90")
+    futures = [
+        gpuos.compile_async(source + f"// {i}", options=options) for i in range(20)
+    ]
+    assert all(f.cancel() for f in futures)
+    for future in futures:
+        with pytest.raises((gpuos.Cancelled, CancelledError)):
+            future.result(60)
+    done = gpuos.compile_async("", options=options)
+    done.result(60)
+    assert not done.cancel()
+
+
+def test_define_many_takes_the_keywords_of_define(rt: gpuos.Runtime) -> None:
+    double, scaled = rt.define_many(
+        [
+            {"name": "double", "expression": "o = 2 * x"},
+            {
+                "name": "scaled",
+                "expression": "o = k * x",
+                "params": {"k": "float64"},
+                "dtype": ["float32", "float64"],
+            },
+        ]
+    )
+    x = rt.array(np.arange(3, dtype=np.float32))
+    out = rt.empty(3)
+    rt.wait(rt.submit(double, x, out=out))
+    assert out.numpy().tolist() == [0, 2, 4]
+    rt.wait(rt.submit("scaled", x, out=out, k=3.0))
+    assert out.numpy().tolist() == [0, 3, 6]
+    with pytest.raises(TypeError, match="unexpected keyword 'sources'"):
+        rt.define_many([{"name": "x", "sources": ""}])
+    rt.replace(scaled, "o = k - x")
