@@ -20,6 +20,10 @@ constexpr microseconds kPendingTick{1000};
 /// long we go on looking before we sleep.
 constexpr microseconds kAwakeAfter{1000};
 
+/// Modules that wait until no worker stays. Unloading each takes some
+/// microseconds, which the next park must not pay for one that nobody misses.
+constexpr std::size_t kMostDropped = 16;
+
 double us_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(
              std::chrono::steady_clock::now() - start)
@@ -76,7 +80,7 @@ void CudaBackend::look_after_residency() {
     is_resident_.store(false);
     awake_until_ = Clock::now() + kAwakeAfter;
   }
-  if (has_dropped()) unload_dropped();
+  if (dropped_count() > 0) unload_dropped();
   if (is_parked_for_good_) return;
   Ring& ring = *rings_[kResidentRing];
   const std::uint64_t head = ring.head();
@@ -181,6 +185,8 @@ void CudaBackend::while_parked(const std::function<void()>& job) {
   } catch (...) {
     failure = std::current_exception();
   }
+  // A host that loads all the time leaves no other moment without workers.
+  if (dropped_count() >= kMostDropped) unload_dropped();
   if (was_resident) {
     device_->modules.put_before(device_->residency.stream());
     launch_residency();
@@ -210,9 +216,9 @@ void CudaBackend::run_parked(std::function<void()> job) {
                 [this] { health_.check(); });
 }
 
-bool CudaBackend::has_dropped() const {
-  return device_->modules.has_dropped() ||
-         Parking::instance().has_dropped(context_.ordinal());
+std::size_t CudaBackend::dropped_count() const {
+  return device_->modules.dropped_count() +
+         Parking::instance().dropped_count(context_.ordinal());
 }
 
 void CudaBackend::unload_dropped() {

@@ -133,7 +133,7 @@ class CudaBackend final : public Backend, private Parkable {
   void while_parked(const std::function<void()>& job);
   void inject(const std::string& name, const jit::Image& image,
               std::span<const std::uint32_t> slots);
-  bool has_dropped() const;
+  std::size_t dropped_count() const;
   void unload_dropped();
 
   const RuntimeOptions options_;

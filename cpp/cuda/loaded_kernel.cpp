@@ -27,14 +27,19 @@ CUfunction find_function(const LoadedModule& module, const std::string& name,
   }
 }
 
-std::optional<std::vector<std::size_t>> parameter_bytes(CUfunction function) {
+// Asking for one more than there are is an error that tools report, so it is
+// only done where the number is not known.
+std::optional<std::vector<std::size_t>> parameter_bytes(
+    CUfunction function,
+    const std::optional<std::vector<std::string>>& types) {
   const auto get = driver().cuFuncGetParamInfo;
   if (get == nullptr) return std::nullopt;
+  const std::size_t most = types ? types->size() : SIZE_MAX;
   std::vector<std::size_t> bytes;
   std::size_t offset = 0;
   std::size_t size = 0;
-  // Past the last one it is an error.
-  while (get(function, bytes.size(), &offset, &size) == CUDA_SUCCESS)
+  while (bytes.size() < most &&
+         get(function, bytes.size(), &offset, &size) == CUDA_SUCCESS)
     bytes.push_back(size);
   return bytes;
 }
@@ -89,7 +94,8 @@ LoadedKernel::LoadedKernel(ModuleUse<LoadedModule> module, std::string name,
       function_(find_function(*module_.shared(), name_, symbol)),
       allowed_shared_(kFreeShared) {
   const ContextScope scope(module_->context());
-  parameters_ = {parameter_bytes(function_), jit::parameter_types(symbol)};
+  parameters_.types = jit::parameter_types(symbol);
+  parameters_.bytes = parameter_bytes(function_, parameters_.types);
   max_threads_ = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 }
 

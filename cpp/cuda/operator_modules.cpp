@@ -119,9 +119,9 @@ void OperatorModules::drop(std::span<const std::uint32_t> slots) {
   }
 }
 
-bool OperatorModules::has_dropped() const {
+std::size_t OperatorModules::dropped_count() const {
   const std::lock_guard lock(mutex_);
-  return !dropped_.empty();
+  return dropped_.size();
 }
 
 void OperatorModules::unload_dropped() {

@@ -38,7 +38,7 @@ class OperatorModules {
   void wait();
   /// Any thread: the module goes when its last slot was dropped.
   void drop(std::span<const std::uint32_t> slots);
-  bool has_dropped() const;
+  std::size_t dropped_count() const;
   void unload_dropped();
 
   std::uint64_t loads() const noexcept { return loads_.load(); }

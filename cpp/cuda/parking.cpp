@@ -69,10 +69,10 @@ void Parking::drop(int ordinal, CUcontext context, CUmodule module) noexcept {
   unload(context, module);
 }
 
-bool Parking::has_dropped(int ordinal) const noexcept {
+std::size_t Parking::dropped_count(int ordinal) const noexcept {
   const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(
-      dropped_, [&](const Dropped& d) { return d.ordinal == ordinal; });
+  return static_cast<std::size_t>(std::ranges::count(
+      dropped_, ordinal, [](const Dropped& d) { return d.ordinal; }));
 }
 
 void Parking::unload_dropped(int ordinal) noexcept {

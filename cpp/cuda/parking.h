@@ -40,7 +40,7 @@ class Parking {
 
   /// Unload when no worker stays: now, if there is no runtime.
   void drop(int ordinal, CUcontext context, CUmodule module) noexcept;
-  bool has_dropped(int ordinal) const noexcept;
+  std::size_t dropped_count(int ordinal) const noexcept;
   /// No worker may stay, and the context must be current.
   void unload_dropped(int ordinal) noexcept;
 
