@@ -2,21 +2,19 @@
 #pragma once
 
 #include "operator.h"
+#include "vectors.h"
 
 namespace gpuos {
 
 #if defined(__CUDACC__)
 
 template <typename T>
-struct alignas(16) Pack {
-  static constexpr u32 kWidth = 16 / sizeof(T);
-  T values[kWidth];
-};
+using Pack = Vector<T, 16 / sizeof(T)>;
 
 template <typename T, u32 kUnroll, typename F, typename... In>
 GPUOS_DEVICE inline void map_packs(T* out, u32 packs, u32& i, Lane lane, F f,
                                    const In*... in) {
-  constexpr u32 kWidth = Pack<T>::kWidth;
+  constexpr u32 kWidth = 16 / sizeof(T);
   const u32 step = lane.count();
   for (; i + (kUnroll - 1) * step < packs; i += kUnroll * step) {
     // Every load is issued before the first use, so that a lane has several
@@ -58,13 +56,14 @@ GPUOS_DEVICE inline void map(T* out, u32 count, Lane lane, F f,
       (reinterpret_cast<u64>(out) | ... | reinterpret_cast<u64>(in));
   u32 done = 0;
   if (bits % 16 == 0) {
+    constexpr u32 kWidth = 16 / sizeof(T);
     constexpr u32 kUnroll = sizeof...(In) <= 2 ? kMaxUnroll : 1;
-    const u32 packs = count / Pack<T>::kWidth;
+    const u32 packs = count / kWidth;
     u32 i = lane.index();
     if constexpr (kUnroll > 1)
       map_packs<T, kUnroll>(out, packs, i, lane, f, in...);
     map_packs<T, 1>(out, packs, i, lane, f, in...);
-    done = packs * Pack<T>::kWidth;
+    done = packs * kWidth;
   }
   for (u32 i = done + lane.index(); i < count; i += lane.count()) {
     T x[sizeof...(In) == 0 ? 1 : sizeof...(In)] = {in[i]...};

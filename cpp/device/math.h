@@ -5,6 +5,7 @@
 #pragma once
 
 #include "arithmetic.h"
+#include "number_limits.h"
 
 #if defined(__CUDACC__)
 #define GPUOS_LIBM(name) ::name
@@ -203,19 +204,6 @@ GPUOS_DEVICE inline T pow(T base, T exponent) {
   return power;
 }
 
-template <typename To>
-struct IntegerLimits;
-template <>
-struct IntegerLimits<int> {
-  static constexpr int kLowest = -2147483647 - 1;
-  static constexpr int kHighest = 2147483647;
-};
-template <>
-struct IntegerLimits<long long> {
-  static constexpr long long kLowest = -9223372036854775807LL - 1;
-  static constexpr long long kHighest = 9223372036854775807LL;
-};
-
 // A parameter as the element type. Real to integer: towards zero, the nearest
 // limit when it does not fit, 0 for NaN; integers wrap.
 template <typename To, typename From>
@@ -223,11 +211,13 @@ GPUOS_DEVICE inline To convert(From value) {
   constexpr bool kFromReal = static_cast<From>(0.5) != 0;
   constexpr bool kToReal = static_cast<To>(0.5) != 0;
   if constexpr (kFromReal && !kToReal) {
-    using Limits = IntegerLimits<To>;
+    using ToLimits = Limits<To>;
     if (value != value) return 0;
     // The limits may not be exact in `From`, so compare before converting.
-    if (value <= static_cast<From>(Limits::kLowest)) return Limits::kLowest;
-    if (value >= static_cast<From>(Limits::kHighest)) return Limits::kHighest;
+    if (value <= static_cast<From>(ToLimits::lowest()))
+      return ToLimits::lowest();
+    if (value >= static_cast<From>(ToLimits::highest()))
+      return ToLimits::highest();
   }
   return static_cast<To>(value);
 }

@@ -72,7 +72,7 @@ __device__ inline u64 now_ns() {
 // WorkerKernel::launch(): without it, and before sm_90, a launch begins when
 // the one before it in the stream has ended.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-constexpr u32 kAwaitsPreviousLaunch = 1;
+enum : u32 { kAwaitsPreviousLaunch = 1 };
 // All writes of the launch before are visible after it.
 __device__ inline void await_previous_launch() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -81,7 +81,7 @@ __device__ inline void let_next_launch_begin() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 #else
-constexpr u32 kAwaitsPreviousLaunch = 0;
+enum : u32 { kAwaitsPreviousLaunch = 0 };
 __device__ inline void await_previous_launch() {}
 __device__ inline void let_next_launch_begin() {}
 #endif

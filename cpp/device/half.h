@@ -1,0 +1,64 @@
+// IEEE 754's binary16, for storage: arithmetic on it is arithmetic on float.
+#pragma once
+
+#include "number_limits.h"
+
+namespace gpuos {
+
+// What does not fit is infinite; a tie goes to the even neighbour. A NaN
+// becomes 0x7fff, which is what the device's instruction gives.
+GPUOS_DEVICE inline u16 to_half_bits(float value) {
+#if defined(__CUDA_ARCH__)
+  u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+#else
+  const u32 all = bit_cast<u32>(value);
+  const u32 sign = all >> 16 & 0x8000;
+  const u32 size = all & 0x7fffffff;
+  if (size > 0x7f800000) return 0x7fff;
+  if (size >= 0x47800000) return static_cast<u16>(sign | 0x7c00);
+  if (size < 0x38800000) {
+    // Subnormal: adding 0.5 puts its last bit where float rounds, to 2^-24.
+    const float sum = bit_cast<float>(size) + 0.5f;
+    return static_cast<u16>(sign | (bit_cast<u32>(sum) - 0x3f000000));
+  }
+  const u32 odd = size >> 13 & 1;
+  return static_cast<u16>(sign | (size - 0x38000000 + 0xfff + odd) >> 13);
+#endif
+}
+
+GPUOS_DEVICE inline float half_to_float(u16 bits) {
+#if defined(__CUDA_ARCH__)
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+#else
+  const u32 sign = static_cast<u32>(bits & 0x8000) << 16;
+  const u32 size = bits & 0x7fff;
+  if (size > 0x7c00) return bit_cast<float>(0x7fffffffu);
+  if (size == 0x7c00) return bit_cast<float>(sign | 0x7f800000);
+  // No subnormal float is used: the process may flush them to zero.
+  const float value = size < 0x400 ? static_cast<float>(size) * 0x1p-24f
+                                   : bit_cast<float>((size << 13) + 0x38000000);
+  return bit_cast<float>(sign | bit_cast<u32>(value));
+#endif
+}
+
+struct Half {
+  u16 bits;
+
+  Half() = default;
+  explicit GPUOS_DEVICE Half(float value) : bits(to_half_bits(value)) {}
+  GPUOS_DEVICE operator float() const { return half_to_float(bits); }
+};
+static_assert(sizeof(Half) == 2 && alignof(Half) == 2, "as in memory");
+
+template <>
+struct Limits<Half> : RealLimits<Half, u16, 10> {};
+template <>
+struct Compute<Half> {
+  using type = float;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,205 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "concat.h"
+#include "device/bfloat16.h"
+#include "device/half.h"
+#include "device/integers.h"
+#include "device/math.h"
+#include "device/vectors.h"
+#include "embedded.h"
+#include "jit/nvrtc_api.h"
+#include "jit/target.h"
+#include "jit/unit_compiler.h"
+#include "nvrtc_support.h"
+
+namespace gpuos {
+namespace {
+
+std::string_view text_of(std::string_view name) {
+  for (const EmbeddedFile& file : embedded_files())
+    if (file.name == name) return file.text;
+  return "";
+}
+
+std::string all_headers() {
+  std::string source;
+  for (const EmbeddedFile& file : embedded_files())
+    if (file.name.ends_with(".h"))
+      source += concat("#include \"gpuos/", file.name, "\"\n");
+  return source;
+}
+
+std::string arch_name(const testing::TestParamInfo<int>& info) {
+  return concat("sm_", info.param);
+}
+
+class DeviceHeaders : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
+
+  static std::string ptx_of(const std::string& source) {
+    const jit::Nvrtc& api = jit::nvrtc();
+    const std::string arch = concat("compute_", GetParam());
+    const jit::Object object =
+        jit::compile_unit(api, {.source = source, .file_name = "header.cu"},
+                          jit::choose_target(api, GetParam(), arch));
+    EXPECT_EQ(object.log, "");
+    return object.binary;
+  }
+};
+
+TEST_P(DeviceHeaders, CompilesAlone) {
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.name.ends_with(".h")) continue;
+    EXPECT_NO_THROW(ptx_of(concat("#include <gpuos/", file.name, ">\n")))
+        << file.name;
+  }
+}
+
+TEST_P(DeviceHeaders, CompilesTogetherAndIsNoDataInTheImage) {
+  const std::string ptx = ptx_of(all_headers());
+  EXPECT_EQ(ptx.find(".global"), ptx.npos) << ptx;
+  EXPECT_EQ(ptx.find(".const"), ptx.npos) << ptx;
+  EXPECT_EQ(ptx.find(".func"), ptx.npos) << ptx;
+}
+
+TEST_P(DeviceHeaders, NamesOfCstdintMayBeDeclaredAgain) {
+  EXPECT_NO_THROW(
+      ptx_of("#include \"gpuos/integers.h\"\n"
+             "using int64_t = signed long long;\n"  // as cuda/std/cstdint does
+             "using uint8_t = unsigned char;\n"
+             "__device__ uint64_t f(size_t a, int8_t b) { return a + b; }\n"));
+}
+
+TEST_P(DeviceHeaders, AConversionIsAnInstruction) {
+  const std::string ptx = ptx_of(
+      "#include \"gpuos/half.h\"\n#include \"gpuos/bfloat16.h\"\n"
+      "__device__ float f(gpuos::Half x) { return x; }\n"
+      "__device__ gpuos::Half g(float x) { return gpuos::Half(x); }\n"
+      "__device__ gpuos::BFloat16 h(float x) { return gpuos::BFloat16(x); }\n");
+  for (const char* part : {"cvt.f32.f16", "cvt.rn.f16.f32", "cvt.rn.bf16.f32"})
+    EXPECT_NE(ptx.find(part), ptx.npos) << part;
+}
+
+TEST_P(DeviceHeaders, AVectorIsOneAccess) {
+  const std::string ptx = ptx_of(
+      "#include \"gpuos/vectors.h\"\n"
+      "__device__ void f(float* to, const float* from) {\n"
+      "  gpuos::store_vector(to, gpuos::load_vector<4>(from));\n"
+      "}\n"
+      "__device__ void g(gpuos::u16* to, const gpuos::u16* from) {\n"
+      "  gpuos::store_vector(to, gpuos::load_vector<8>(from));\n"
+      "}\n");
+  std::size_t loads = 0;
+  for (std::size_t at = ptx.find("ld.v"); at != ptx.npos;
+       at = ptx.find("ld.v", at + 1))
+    ++loads;
+  EXPECT_EQ(loads, 2) << ptx;
+  EXPECT_EQ(ptx.find("ld.u"), ptx.npos) << ptx;
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, DeviceHeaders, testing::Values(80, 90),
+                         arch_name);
+
+// NVRTC's front end is nearly all of what a small operator costs to compile, 1
+// ms for about 10 KiB of text, and each compilation is handed all headers.
+TEST(DeviceHeaderSet, IsSmall) {
+  std::size_t all = 0;
+  for (const EmbeddedFile& file : embedded_files())
+    if (file.name.ends_with(".h")) all += file.text.size();
+  EXPECT_LE(all, 44u << 10);
+  // What every operator includes.
+  EXPECT_LE(text_of("operator.h").size() + text_of("task_abi.h").size(),
+            6u << 10);
+}
+
+template <typename T>
+void expect_limits_of_integer() {
+  using Wanted = std::numeric_limits<T>;
+  EXPECT_EQ(Limits<T>::lowest(), Wanted::lowest());
+  EXPECT_EQ(Limits<T>::highest(), Wanted::max());
+  EXPECT_EQ(Limits<T>::digits(), Wanted::digits);
+  EXPECT_EQ(Limits<T>::is_signed(), Wanted::is_signed);
+  EXPECT_TRUE(Limits<T>::is_integer());
+}
+
+template <typename T>
+void expect_limits_of_real() {
+  using Wanted = std::numeric_limits<T>;
+  EXPECT_EQ(Limits<T>::lowest(), Wanted::lowest());
+  EXPECT_EQ(Limits<T>::highest(), Wanted::max());
+  EXPECT_EQ(Limits<T>::digits(), Wanted::digits);
+  EXPECT_EQ(Limits<T>::infinity(), Wanted::infinity());
+  EXPECT_EQ(Limits<T>::smallest(), Wanted::min());
+  EXPECT_EQ(Limits<T>::smallest_subnormal(), Wanted::denorm_min());
+  EXPECT_EQ(Limits<T>::epsilon(), Wanted::epsilon());
+  EXPECT_TRUE(is_nan(Limits<T>::nan()));
+  EXPECT_FALSE(Limits<T>::is_integer());
+}
+
+TEST(DeviceLimits, AreThoseOfTheStandardLibrary) {
+  expect_limits_of_integer<char>();
+  expect_limits_of_integer<std::int8_t>();
+  expect_limits_of_integer<std::uint8_t>();
+  expect_limits_of_integer<std::int16_t>();
+  expect_limits_of_integer<std::uint16_t>();
+  expect_limits_of_integer<std::int32_t>();
+  expect_limits_of_integer<std::uint32_t>();
+  expect_limits_of_integer<long>();
+  expect_limits_of_integer<unsigned long>();
+  expect_limits_of_integer<long long>();
+  expect_limits_of_integer<unsigned long long>();
+  expect_limits_of_real<float>();
+  expect_limits_of_real<double>();
+}
+
+TEST(DeviceLimits, OfSixteenBits) {
+  EXPECT_EQ(Limits<Half>::highest(), 65504.0f);
+  EXPECT_EQ(Limits<Half>::lowest(), -65504.0f);
+  EXPECT_EQ(Limits<Half>::smallest(), 0x1p-14f);
+  EXPECT_EQ(Limits<Half>::smallest_subnormal(), 0x1p-24f);
+  EXPECT_EQ(Limits<Half>::epsilon(), 0x1p-10f);
+  EXPECT_EQ(Limits<BFloat16>::highest(), 0x1.fep127f);
+  EXPECT_EQ(Limits<BFloat16>::smallest(), 0x1p-126f);
+  EXPECT_EQ(Limits<BFloat16>::epsilon(), 0x1p-7f);
+  EXPECT_TRUE(is_infinite(Limits<Half>::infinity()));
+  EXPECT_TRUE(is_nan(Limits<BFloat16>::nan()));
+  EXPECT_TRUE(is_finite(Limits<Half>::lowest()));
+  EXPECT_FALSE(is_finite(-Limits<BFloat16>::infinity()));
+}
+
+TEST(DeviceTraits, SixteenBitsComputeAsFloat) {
+  static_assert(std::is_same_v<ComputeType<Half>, float>);
+  static_assert(std::is_same_v<ComputeType<BFloat16>, float>);
+  static_assert(std::is_same_v<ComputeType<double>, double>);
+  static_assert(std::is_same_v<ComputeType<int>, int>);
+  EXPECT_EQ(gpuos::sqrt(Half(4.0f)), 2.0f);
+  EXPECT_EQ(gpuos::maximum(BFloat16(1.0f), BFloat16(3.0f)), 3.0f);
+}
+
+TEST(Vectors, LoadAndStoreAtAnyAddress) {
+  alignas(16) std::uint16_t from[16];
+  alignas(16) std::uint16_t to[16] = {};
+  for (std::uint16_t i = 0; i < 16; ++i) from[i] = i;
+  EXPECT_TRUE(is_aligned<8>(from));
+  EXPECT_FALSE(is_aligned<8>(from + 1));
+  EXPECT_TRUE(is_aligned<2>(from + 2));
+  store_vector(to, load_vector<8>(from + 8));
+  EXPECT_EQ(to[0], 8);
+  EXPECT_EQ(to[7], 15);
+  store_vector_unaligned(to + 3, load_vector_unaligned<8>(from + 1));
+  EXPECT_EQ(to[2], 10);
+  EXPECT_EQ(to[3], 1);
+  EXPECT_EQ(to[10], 8);
+  EXPECT_EQ(to[11], 0);
+  EXPECT_EQ(load_vector<4>(from)[3], 3);
+}
+
+}  // namespace
+}  // namespace gpuos
