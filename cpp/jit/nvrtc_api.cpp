@@ -22,20 +22,25 @@ bool resolve(const SharedLibrary& library, Nvrtc& api) {
   GPUOS_RESOLVE(nvrtcGetErrorString)
   const bool has_all = complete;
   GPUOS_RESOLVE(nvrtcSetFlowCallback)
+  GPUOS_OPTIONAL_NVRTC_FUNCTIONS(GPUOS_RESOLVE)
 #undef GPUOS_RESOLVE
   return has_all;
 }
 
 // NVRTC opens its builtins by name at the first compile. The wheel of 13.0 has
 // no RPATH, so it finds them only if they are loaded already.
-void preload_builtins(const Nvrtc& api) {
+void preload_builtins(Nvrtc& api) {
   const std::string dir = api.path.substr(0, api.path.rfind('/'));
-  const std::string exact =
-      concat("libnvrtc-builtins.so.", api.major, ".", api.minor);
-  for (const std::string& prefix :
-       {exact, std::string("libnvrtc-builtins.so")}) {
-    for (const std::string& path : files_like(dir, prefix))
-      if (open_library(path).handle != nullptr) return;
+  const std::string exact = builtins_name(api);
+  std::vector<std::string> candidates = files_like(dir, exact);
+  for (std::string& path : files_like(dir, "libnvrtc-builtins.so"))
+    candidates.push_back(std::move(path));
+  candidates.push_back(exact);  // wherever the loader looks
+  for (const std::string& candidate : candidates) {
+    const SharedLibrary library = open_library(candidate);
+    if (library.handle == nullptr) continue;
+    api.builtins = library.path;
+    return;
   }
 }
 
@@ -57,6 +62,10 @@ bool open_api(const std::string& candidate, Nvrtc& api) {
 }
 
 }  // namespace
+
+std::string builtins_name(const Nvrtc& api) {
+  return concat("libnvrtc-builtins.so.", api.major, ".", api.minor);
+}
 
 const Nvrtc& nvrtc() {
   static std::atomic<const Nvrtc*> opened = nullptr;

@@ -36,10 +36,28 @@ enum nvrtcResult : int {
   X(nvrtcGetProgramLogSize, nvrtcProgram program, std::size_t* bytes) \
   X(nvrtcGetProgramLog, nvrtcProgram program, char* log)
 
+/// As NVRTC's header has it.
+struct nvrtcBundledHeadersInfo {
+  int available;
+  std::size_t compressed_bytes;
+  std::size_t bytes;
+  int major;
+  int minor;
+  unsigned files;
+};
+
+// From 13.3 on.
+#define GPUOS_OPTIONAL_NVRTC_FUNCTIONS(X)                               \
+  X(nvrtcGetBundledHeadersInfo, nvrtcBundledHeadersInfo* info,          \
+    const char** error)                                                 \
+  X(nvrtcInstallBundledHeaders, const char* folder, unsigned int flags, \
+    const char** error)
+
 /// NVRTC, loaded at run time.
 struct Nvrtc {
 #define GPUOS_DECLARE(name, ...) nvrtcResult (*name)(__VA_ARGS__) = nullptr;
   GPUOS_NVRTC_FUNCTIONS(GPUOS_DECLARE)
+  GPUOS_OPTIONAL_NVRTC_FUNCTIONS(GPUOS_DECLARE)  // null: there is none
 #undef GPUOS_DECLARE
   const char* (*nvrtcGetErrorString)(nvrtcResult) = nullptr;
   /// Since 12.9; null before. `callback(payload, nullptr)` gives 1 to cancel.
@@ -51,6 +69,7 @@ struct Nvrtc {
   int minor = 0;
   std::string path;
   std::string file;        // describe_file() of it
+  std::string builtins;    // path of its second library; empty: not found
   std::vector<int> archs;  // compute capabilities, ascending: 75, 80, ...
 };
 
@@ -58,5 +77,8 @@ struct Nvrtc {
 /// Threads: any.
 /// Throws: BackendUnavailable with the places that were looked at.
 const Nvrtc& nvrtc();
+
+/// The file name of the library that NVRTC opens at the first compile.
+std::string builtins_name(const Nvrtc& api);
 
 }  // namespace gpuos::jit

@@ -36,18 +36,6 @@ int visit_loaded(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-// Sub-folders of `dir` in a stable order; none if there is no such folder.
-std::vector<std::string> folders_in(const fs::path& dir) {
-  std::vector<std::string> found;
-  std::error_code ignored;
-  for (fs::directory_iterator it(dir, ignored), end; it != end;
-       it.increment(ignored)) {
-    if (it->is_directory(ignored)) found.push_back(it->path().string());
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
 const char* variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? nullptr : value;
@@ -56,9 +44,9 @@ const char* variable(const char* name) {
 // The wheels of a virtual environment: nvidia/cuda_nvrtc/lib and so on.
 void add_environment_dirs(std::vector<std::string>& dirs) {
   if (const char* root = variable("VIRTUAL_ENV")) {
-    for (const std::string& python : folders_in(fs::path(root) / "lib")) {
-      const fs::path wheels = fs::path(python) / "site-packages" / "nvidia";
-      for (const std::string& wheel : folders_in(wheels))
+    for (const std::string& python : folders_in(concat(root, "/lib"))) {
+      for (const std::string& wheel :
+           folders_in(python + "/site-packages/nvidia"))
         dirs.push_back(wheel + "/lib");
     }
   }
@@ -66,7 +54,9 @@ void add_environment_dirs(std::vector<std::string>& dirs) {
     dirs.push_back(std::string(root) + "/lib");
 }
 
-std::vector<std::string> search_dirs() {
+}  // namespace
+
+std::vector<std::string> library_folders() {
   std::vector<std::string> dirs = library_dirs();
   add_environment_dirs(dirs);
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
@@ -78,7 +68,16 @@ std::vector<std::string> search_dirs() {
   return dirs;
 }
 
-}  // namespace
+std::vector<std::string> folders_in(const std::string& dir) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (fs::directory_iterator it(dir, ignored), end; it != end;
+       it.increment(ignored)) {
+    if (it->is_directory(ignored)) found.push_back(it->path().string());
+  }
+  std::ranges::sort(found);
+  return found;
+}
 
 std::vector<std::string> files_like(const std::string& dir,
                                     std::string_view prefix) {
@@ -110,13 +109,13 @@ LibrarySearch search_library(std::string_view stem) {
     for (std::string& path : files_like(dir, file))
       add_unique(search.candidates, std::move(path));
   };
-  for (const std::string& dir : search_dirs()) add_dir(dir);
+  for (const std::string& dir : library_folders()) add_dir(dir);
   // Names without a folder: the loader looks in LD_LIBRARY_PATH and ld.so's
   // cache.
   search.places.push_back("the system's library path");
   for (const char* version : {".13", ".12", ""})
     search.candidates.push_back(file + version);
-  add_dir("/usr/local/cuda/lib64");
+  add_dir(kToolkitFolder);
   return search;
 }
 

@@ -24,6 +24,15 @@ struct LibrarySearch {
 /// CUDA_PATH, the system. Opens nothing.
 LibrarySearch search_library(std::string_view stem);
 
+/// The folders among those places, but for the system's.
+std::vector<std::string> library_folders();
+
+/// The last place: where a toolkit is unless it was told to be elsewhere.
+inline constexpr const char* kToolkitFolder = "/usr/local/cuda/lib64";
+
+/// Sub-folders of `dir` in a stable order; none if there is no such folder.
+std::vector<std::string> folders_in(const std::string& dir);
+
 /// A null handle if `candidate` cannot be opened.
 SharedLibrary open_library(const std::string& candidate) noexcept;
 

@@ -1,0 +1,195 @@
+#include "jit/cuda_headers.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "concat.h"
+#include "jit/bundled_headers.h"
+#include "jit/header_packages.h"
+#include "jit/shared_library.h"
+
+namespace gpuos::jit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 2> kSystemFolders{"/usr/include",
+                                                         "/usr/local/include"};
+#if defined(__aarch64__)
+constexpr std::string_view kTarget = "targets/sbsa-linux";
+#else
+constexpr std::string_view kTarget = "targets/x86_64-linux";
+#endif
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// The number behind `#define name`; 0 if there is none.
+int read_define(const fs::path& path, std::string_view name) {
+  std::ifstream file(path);
+  const std::string start = concat("#define ", name, " ");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(start)) continue;
+    const std::size_t at = line.find_first_not_of(' ', start.size());
+    int value = 0;
+    if (at != line.npos)
+      std::from_chars(line.data() + at, line.data() + line.size(), value);
+    return value;
+  }
+  return 0;
+}
+
+// 13000 is 13.0.
+int cuda_version(const fs::path& include) {
+  const int version =
+      read_define(include / "cuda_runtime_api.h", "CUDART_VERSION");
+  return version != 0 ? version
+                      : read_define(include / "cuda.h", "CUDA_VERSION");
+}
+
+class Search {
+ public:
+  explicit Search(int cuda_major) : cuda_major_(cuda_major) {}
+
+  void look_beside(const std::string& library_folder) {
+    fs::path folder(library_folder);
+    if (!folder.has_filename()) folder = folder.parent_path();
+    const fs::path root = folder.parent_path();
+    if (root.empty()) return;
+    const fs::path parent = root.parent_path();
+    add_root(root);
+    // The wheel of CCCL for CUDA 12 has no library beside it.
+    if (parent.filename() != "nvidia" ||
+        !add_place((parent / "*" / "include").string()))
+      return;
+    for (const std::string& wheel : folders_in(parent.string()))
+      add_include(fs::path(wheel) / "include");
+  }
+
+  HeaderSearch take() { return std::move(found_); }
+
+ private:
+  /// False: it was looked at before.
+  bool add_place(std::string place) {
+    if (std::ranges::find(found_.places, place) != found_.places.end())
+      return false;
+    found_.places.push_back(std::move(place));
+    return true;
+  }
+
+  void add_root(const fs::path& root) {
+    const fs::path include = root / "include";
+    // NVRTC is not the compiler that the system's headers are written for.
+    if (std::ranges::find(kSystemFolders, include.string()) !=
+        kSystemFolders.end())
+      return;
+    add_place(include.string());
+    add_include(include);
+    add_include(root / kTarget / "include");
+  }
+
+  void add_include(const fs::path& include) {
+    std::error_code error;
+    const fs::path real = fs::canonical(include, error);
+    if (error || std::ranges::find(seen_, real) != seen_.end()) return;
+    seen_.push_back(real);
+    const int version = cuda_version(include);
+    auto& dirs = version == 0 || version / 1000 == cuda_major_
+                     ? found_.dirs
+                     : found_.other_dirs;
+    dirs.push_back(include.string());
+    if (is_there(include / "cccl")) dirs.push_back((include / "cccl").string());
+  }
+
+  int cuda_major_;
+  std::vector<fs::path> seen_;
+  HeaderSearch found_;
+};
+
+/// The first of `dirs` that has `header`; empty without one.
+std::string folder_of(const std::vector<std::string>& dirs,
+                      std::string_view header) {
+  const auto it = std::ranges::find_if(
+      dirs, [&](const fs::path& dir) { return is_there(dir / header); });
+  return it == dirs.end() ? "" : *it;
+}
+
+bool is_complete(const std::vector<std::string>& dirs) {
+  constexpr std::array<std::string_view, 3> kParts{"cuda_fp16.h", "crt/mma.h",
+                                                   "cuda/std/version"};
+  return std::ranges::all_of(kParts, [&](std::string_view part) {
+    return !folder_of(dirs, part).empty();
+  });
+}
+
+// gpuos forbids NVRTC to look beside the file that includes (it would look into
+// the current folder too), and these include their neighbours by plain name.
+void add_folders_of_neighbours(std::vector<std::string>& dirs) {
+  for (const char* folder :
+       {"cooperative_groups/details", "cooperative_groups", "crt"}) {
+    const std::string parent = folder_of(dirs, folder);
+    if (!parent.empty()) dirs.push_back(concat(parent, "/", folder));
+  }
+}
+
+}  // namespace
+
+HeaderSearch search_cuda_headers(const Nvrtc& api) {
+  Search search(api.major);
+  search.look_beside(fs::path(api.path).parent_path().string());
+  for (const std::string& folder : library_folders())
+    search.look_beside(folder);
+  search.look_beside(kToolkitFolder);
+  return search.take();
+}
+
+std::vector<std::string> cuda_include_dirs(const Nvrtc& api) {
+  HeaderSearch search = search_cuda_headers(api);
+  std::vector<std::string> dirs = std::move(search.dirs);
+  if (!is_complete(dirs)) {
+    const BundledHeaders bundled = unpack_bundled_headers(api);
+    if (bundled.is_unpacked) {
+      dirs.push_back(bundled.folder);
+      dirs.push_back(bundled.folder + "/cccl");
+    }
+  }
+  dirs.insert(dirs.end(), search.other_dirs.begin(), search.other_dirs.end());
+  add_folders_of_neighbours(dirs);
+  return dirs;
+}
+
+std::string header_hint(std::string_view missing_header, const Nvrtc& api) {
+  std::string hint = package_hint(missing_header, api.major);
+  if (hint.empty()) return standard_hint(missing_header);
+  hint += concat("; it was looked for in ",
+                 join_places(search_cuda_headers(api).places));
+  const BundledHeaders bundled = find_bundled_headers(api);
+  if (bundled.is_available && !bundled.problem.empty())
+    hint += concat("; NVRTC's own copy cannot be unpacked: ", bundled.problem);
+  return hint;
+}
+
+FoundHeader find_cuda_headers(const std::vector<std::string>& dirs) {
+  FoundHeader found{folder_of(dirs, "cuda_fp16.h"), ""};
+  if (const int version = cuda_version(found.folder); version != 0)
+    found.version = concat(version / 1000, ".", version % 1000 / 10);
+  return found;
+}
+
+FoundHeader find_cccl_headers(const std::vector<std::string>& dirs) {
+  FoundHeader found{folder_of(dirs, "cuda/std/version"), ""};
+  const int version = read_define(
+      fs::path(found.folder) / "cuda/std/__cccl/version.h", "CCCL_VERSION");
+  if (version != 0)
+    found.version = concat(version / 1'000'000, ".", version / 1000 % 1000, ".",
+                           version % 1000);
+  return found;
+}
+
+}  // namespace gpuos::jit

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/nvrtc_api.h"
+
+namespace gpuos::jit {
+
+/// Folders with headers of CUDA and CCCL on this machine.
+struct HeaderSearch {
+  std::vector<std::string> dirs;        // best first
+  std::vector<std::string> other_dirs;  // of another major version than NVRTC
+  std::vector<std::string> places;      // looked at, for messages
+};
+
+/// Looks beside NVRTC's library, then beside each of library_folders(): the
+/// wheels (nvidia/cu13/include, nvidia/cuda_runtime/include and so on), conda,
+/// CUDA_HOME, CUDA_PATH, /usr/local/cuda. For each both `include` and
+/// `include/cccl`, where they exist.
+HeaderSearch search_cuda_headers(const Nvrtc& api);
+
+/// For --include-path, after the user's own: the folders found and, where they
+/// lack something, the headers that NVRTC carries in itself, which are unpacked
+/// at the first use. Some hundred calls of stat(): ask only for a source that
+/// includes more than the embedded headers.
+/// Threads: any.
+std::vector<std::string> cuda_include_dirs(const Nvrtc& api);
+
+/// To follow 'cannot open source file "x"': which package brings the header,
+/// the command that installs it, and where it was looked for. Empty if it is
+/// not CUDA's, CCCL's or the standard library's.
+std::string header_hint(std::string_view missing_header, const Nvrtc& api);
+
+/// A header that tells of the others beside it.
+struct FoundHeader {
+  std::string folder;   // empty: not found
+  std::string version;  // empty if unknown
+};
+FoundHeader find_cuda_headers(const std::vector<std::string>& dirs);
+FoundHeader find_cccl_headers(const std::vector<std::string>& dirs);
+
+}  // namespace gpuos::jit

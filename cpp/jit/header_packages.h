@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace gpuos::jit {
+
+/// "cub/cub.cuh comes with nvidia-cuda-cccl; install it with: pip install
+/// ..."; empty for a header that is neither CUDA's nor CCCL's. `cuda_major` is
+/// NVRTC's, which the packages are to fit.
+std::string package_hint(std::string_view header, int cuda_major);
+
+/// What to include instead of a header of the standard library; empty for
+/// others.
+std::string standard_hint(std::string_view header);
+
+/// pip install with the packages of CUDA's own headers, or of CCCL's.
+std::string install_cuda_headers(int cuda_major);
+std::string install_cccl_headers(int cuda_major);
+
+/// pip install with the package that NVRTC itself is in.
+std::string reinstall_nvrtc(int major, int minor);
+
+}  // namespace gpuos::jit

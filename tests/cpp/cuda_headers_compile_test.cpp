@@ -1,0 +1,69 @@
+// NVRTC reads the headers of CUDA and CCCL that this machine has.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "concat.h"
+#include "jit/bundled_headers.h"
+#include "jit/cuda_headers.h"
+#include "jit/target.h"
+#include "jit/unit_compiler.h"
+#include "nvrtc_support.h"
+
+namespace gpuos::jit {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+class RealHeaders : public testing::Test {
+ protected:
+  void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
+
+  static void compile(const std::string& header, const Texts& dirs) {
+    const std::string source = concat("#include <", header, ">\n");
+    EXPECT_NO_THROW(compile_unit(
+        nvrtc(),
+        {.source = source, .file_name = "real.cu", .include_dirs = dirs},
+        choose_target(nvrtc(), 90, "")))
+        << header;
+  }
+};
+
+TEST_F(RealHeaders, Compile) {
+  const Texts dirs = cuda_include_dirs(nvrtc());
+  if (find_cuda_headers(dirs).folder.empty()) GTEST_SKIP() << "no headers";
+  for (const char* header : {"cuda_fp16.h", "cuda_bf16.h"})
+    compile(header, dirs);
+  if (find_cccl_headers(dirs).folder.empty()) GTEST_SKIP() << "no CCCL";
+  for (const char* header :
+       {"cuda/std/limits", "cuda/std/cstdint", "cooperative_groups.h"})
+    compile(header, dirs);
+}
+
+TEST_F(RealHeaders, BundledOnesCompile) {
+  const BundledHeaders bundled = unpack_bundled_headers(nvrtc());
+  if (!bundled.is_available) GTEST_SKIP() << "NVRTC brings none";
+  ASSERT_TRUE(bundled.is_unpacked) << bundled.problem;
+  const Texts dirs{bundled.folder, bundled.folder + "/cccl"};
+  for (const char* header : {"cuda_fp16.h", "cuda/std/limits"})
+    compile(header, dirs);
+}
+
+TEST_F(RealHeaders, OursAgreeWithThem) {
+  const Texts dirs = cuda_include_dirs(nvrtc());
+  if (find_cccl_headers(dirs).folder.empty()) GTEST_SKIP() << "no CCCL";
+  for (const char* first : {"gpuos/integers.h", "cuda/std/cstdint"}) {
+    const std::string source =
+        concat("#include <", first,
+               ">\n#include <cuda/std/cstdint>\n#include <gpuos/integers.h>\n"
+               "#include <gpuos/half.h>\n#include <cuda_fp16.h>\n");
+    EXPECT_NO_THROW(compile_unit(
+        nvrtc(),
+        {.source = source, .file_name = "ours.cu", .include_dirs = dirs},
+        choose_target(nvrtc(), 90, "")));
+  }
+}
+
+}  // namespace
+}  // namespace gpuos::jit
