@@ -10,21 +10,12 @@
 #include "gpuos/cache.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
-#include "jit/nvjitlink_api.h"
-#include "jit/nvrtc_api.h"
+#include "jit/findings.h"
 
 namespace gpuos {
 namespace {
 
-constexpr std::string_view kInstallCompiler = "pip install gpuos[cuda]";
-
-Finding missing(std::string what, std::string hint) {
-  return {.what = std::move(what),
-          .found = false,
-          .version = {},
-          .where = {},
-          .hint = std::move(hint)};
-}
+using jit::missing;
 
 // CUDA's own way: 13020 is 13.2.
 std::string version_text(int version) {
@@ -76,36 +67,6 @@ void add_driver(std::vector<Finding>& findings) {
   }
 }
 
-void add_jit(std::vector<Finding>& findings) {
-  int major = 13;
-  int minor = 0;
-  try {
-    const jit::Nvrtc& api = jit::nvrtc();
-    major = api.major;
-    minor = api.minor;
-    findings.push_back({.what = "nvrtc",
-                        .found = true,
-                        .version = concat(major, ".", minor),
-                        .where = api.path,
-                        .hint = {}});
-  } catch (const Error& error) {
-    findings.push_back(missing("nvrtc", error.what()));
-  }
-  if (const jit::NvJitLink* api = jit::try_nvjitlink(major, minor)) {
-    findings.push_back({.what = "nvjitlink",
-                        .found = true,
-                        .version = concat(api->major, ".", api->minor),
-                        .where = api->path,
-                        .hint = {}});
-  } else {
-    findings.push_back(missing(
-        "nvjitlink",
-        concat("the driver links instead, if there is "
-               "one; install nvJitLink ",
-               major, ".", minor, " or newer with: ", kInstallCompiler)));
-  }
-}
-
 Finding find_compiler() {
   try {
     const host::HostCompiler compiler = host::find_host_compiler();
@@ -113,9 +74,10 @@ Finding find_compiler() {
             .found = true,
             .version = host::version_of(compiler),
             .where = compiler.path,
-            .hint = {}};
+            .hint = {},
+            .searched = host::compiler_places()};
   } catch (const Error& error) {
-    return missing("compiler", error.what());
+    return missing("compiler", error.what(), host::compiler_places());
   }
 }
 
@@ -125,7 +87,7 @@ Finding find_worker_image() {
     return missing("worker image",
                    concat("this library was built without nvcc; NVRTC compiles "
                           "the worker at first use: ",
-                          kInstallCompiler));
+                          jit::kInstallCompiler));
   std::string architectures;
   for (const std::string& name : cu::architectures_of(image))
     architectures += concat(architectures.empty() ? "" : ", ", name);
@@ -160,7 +122,7 @@ void add_cache(std::vector<Finding>& findings) {
 std::vector<Finding> diagnose() {
   std::vector<Finding> findings;
   add_driver(findings);
-  add_jit(findings);
+  jit::add_findings(findings);
   findings.push_back(find_compiler());
   findings.push_back(find_worker_image());
   add_cache(findings);

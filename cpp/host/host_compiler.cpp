@@ -211,6 +211,14 @@ HostCompiler find_host_compiler() {
       "one (apt install g++) or set CXX");
 }
 
+std::vector<std::string> compiler_places() {
+  std::vector<std::string> places{"CXX"};
+  std::istringstream folders{std::string(variable("PATH"))};
+  for (std::string folder; std::getline(folders, folder, ':');)
+    places.push_back(folder.empty() ? "." : folder);
+  return places;
+}
+
 std::string version_of(const HostCompiler& compiler) {
   try {
     const TempFolder folder;

@@ -20,6 +20,9 @@ struct HostCompiler {
 /// Throws: BackendUnavailable, saying what to install.
 HostCompiler find_host_compiler();
 
+/// Where find_host_compiler() looks: CXX, then the folders of PATH.
+std::vector<std::string> compiler_places();
+
 /// The first line of its `--version`; empty if that fails.
 std::string version_of(const HostCompiler& compiler);
 

@@ -7,13 +7,15 @@ namespace gpuos {
 
 /// One thing that gpuos looked for on this machine.
 struct Finding {
-  std::string what;  // "driver", "device 0", "nvrtc", "nvjitlink", "compiler",
-                     // "worker image", "cache",
+  std::string what;  // "driver", "device 0", "nvrtc", "nvrtc builtins",
+                     // "nvjitlink", "cuda headers", "cccl headers",
+                     // "bundled headers", "compiler", "worker image", "cache",
                      // "read-only cache"
   bool found = false;
   std::string version;  // empty if unknown
   std::string where;    // a path, or empty
   std::string hint;     // what to install or change when it is missing
+  std::vector<std::string> searched{};  // places, best first
 };
 
 /// What was found where, and what to install. Never throws for a missing part.

@@ -23,6 +23,8 @@ void register_diagnose(py::module_& module) {
       .def_readonly("version", &Finding::version, "Empty if unknown.")
       .def_readonly("where", &Finding::where, "A path, or empty.")
       .def_readonly("hint", &Finding::hint, "What to install if it is missing.")
+      .def_readonly("searched", &Finding::searched,
+                    "The places that were looked at, best first.")
       .def("__repr__", [](const Finding& finding) {
         return "gpuos.Finding(what='" + finding.what +
                "', found=" + (finding.found ? "True" : "False") +

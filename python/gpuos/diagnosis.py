@@ -26,15 +26,24 @@ class Diagnosis(list[_core.Finding]):
             for what, state, where in rows
         )
 
+    def places(self) -> str:
+        """Return where each missing part was looked for, a line for each."""
+        return "\n".join(
+            f"{finding.what} was looked for in {', '.join(finding.searched)}"
+            for finding in self
+            if not finding.found and finding.searched
+        )
+
 
 def diagnose() -> Diagnosis:
-    """Look for devices, driver, NVRTC, nvJitLink and a C++ compiler.
+    """Look for devices, driver, NVRTC, nvJitLink, headers and a C++ compiler.
 
     Returns
     -------
     Diagnosis
-        A list of Finding with `what`, `found`, `version`, `where` and `hint`
-        (what to install). A missing part is a finding, never an error.
+        A list of Finding with `what`, `found`, `version`, `where`, `hint`
+        (what to install) and `searched` (the places that were looked at). A
+        missing part is a finding, never an error.
 
     Examples
     --------

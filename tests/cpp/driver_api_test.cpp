@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -82,18 +83,52 @@ TEST(Owned, DestroysOnceAfterMoves) {
   EXPECT_EQ(destroyed, 1);
 }
 
+const Finding* find(const std::vector<Finding>& findings,
+                    std::string_view what) {
+  for (const Finding& finding : findings)
+    if (finding.what == what) return &finding;
+  return nullptr;
+}
+
 TEST(Diagnose, NamesEveryPartAndWhatToInstall) {
   const std::vector<Finding> findings = diagnose();
   for (const std::string what :
-       {"driver", "nvrtc", "nvjitlink", "compiler", "worker image"}) {
-    bool seen = false;
-    for (const Finding& finding : findings) {
-      if (finding.what != what) continue;
-      seen = true;
-      EXPECT_TRUE(finding.found || !finding.hint.empty()) << what;
-    }
-    EXPECT_TRUE(seen) << what;
+       {"driver", "nvrtc", "nvjitlink", "cuda headers", "cccl headers",
+        "bundled headers", "compiler", "worker image", "cache"}) {
+    const Finding* finding = find(findings, what);
+    ASSERT_NE(finding, nullptr) << what;
+    EXPECT_TRUE(finding->found ? !finding->where.empty()
+                               : !finding->hint.empty())
+        << what;
   }
+}
+
+TEST(Diagnose, TellsThePlacesThatWereLookedAt) {
+  const std::vector<Finding> findings = diagnose();
+  for (const std::string what :
+       {"nvrtc", "nvjitlink", "cuda headers", "cccl headers", "compiler"})
+    EXPECT_FALSE(find(findings, what)->searched.empty()) << what;
+  const auto& places = find(findings, "cuda headers")->searched;
+  EXPECT_EQ(places.back(), "/usr/local/cuda/include");
+}
+
+TEST(Diagnose, MissingHeadersComeWithTheCommandThatBringsThem) {
+  for (const Finding& finding : diagnose()) {
+    if (finding.found || finding.what.find("headers") == std::string::npos)
+      continue;
+    EXPECT_TRUE(finding.hint.find("pip install ") != std::string::npos ||
+                finding.hint.starts_with("cannot be unpacked: "))
+        << finding.hint;
+  }
+}
+
+TEST(Diagnose, BuiltinsOfNvrtcAreLookedForWithIt) {
+  const std::vector<Finding> findings = diagnose();
+  const Finding* builtins = find(findings, "nvrtc builtins");
+  EXPECT_EQ(builtins != nullptr, find(findings, "nvrtc")->found);
+  if (builtins == nullptr) GTEST_SKIP() << "no NVRTC";
+  EXPECT_EQ(builtins->version, find(findings, "nvrtc")->version);
+  EXPECT_NE(builtins->where.find("libnvrtc-builtins.so"), std::string::npos);
 }
 
 }  // namespace

@@ -186,7 +186,14 @@ def test_info_is_a_table():
     done = gpuos_command("info")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"gpuos {gpuos.__version__}\n")
-    for word in ("driver", "nvrtc", "compiler", "backend 'auto' is"):
+    for word in (
+        "driver",
+        "nvrtc",
+        "cuda headers",
+        "cccl headers",
+        "compiler",
+        "backend 'auto' is",
+    ):
         assert word in done.stdout
 
 

@@ -202,6 +202,17 @@ def test_diagnose_is_a_table():
     findings = gpuos.diagnose()
     names = {finding.what for finding in findings}
     assert {"driver", "nvrtc", "nvjitlink", "compiler"} <= names
+    assert {"cuda headers", "cccl headers", "bundled headers"} <= names
     assert len(str(findings).splitlines()) == len(findings)
     for finding in findings:
         assert finding.found or finding.hint
+
+
+def test_diagnose_tells_where_it_looked():
+    findings = gpuos.diagnose()
+    searched = {finding.what: finding.searched for finding in findings}
+    assert "/usr/local/cuda/include" in searched["cuda headers"]
+    assert searched["compiler"][0] == "CXX"
+    missing = [f.what for f in findings if not f.found and f.searched]
+    lines = findings.places().splitlines()
+    assert [line.split(" was looked")[0] for line in lines] == missing

@@ -15,7 +15,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command to the parser of all."""
     parser = commands.add_parser(
         "info",
-        help="devices, driver and compilers: found where, or what to install",
+        help="devices, driver, compilers and headers: found where, or what to "
+        "install",
         description="Show what gpuos finds on this machine and where; for "
         "what is missing, what to install.",
     )
@@ -25,7 +26,10 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 def main(_arguments: argparse.Namespace) -> int:
     """Print the table."""
     print(f"gpuos {gpuos.__version__}")
-    print(gpuos.diagnose())
+    findings = gpuos.diagnose()
+    print(findings)
+    if places := findings.places():
+        print(places)
     with gpuos.Runtime() as rt:
         stats = rt.stats()
         print(

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/diagnose.h"
+
+namespace gpuos::jit {
+
+inline constexpr std::string_view kInstallCompiler = "pip install gpuos[cuda]";
+
+Finding missing(std::string what, std::string hint,
+                std::vector<std::string> searched = {});
+
+/// NVRTC, nvJitLink and the headers that operators may include.
+void add_findings(std::vector<Finding>& findings);
+
+}  // namespace gpuos::jit
