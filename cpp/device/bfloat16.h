@@ -20,21 +20,21 @@ GPUOS_DEVICE inline u16 to_bfloat16_bits(float value) {
 #endif
 }
 
-struct BFloat16 {
+struct Bf16 {
   u16 bits;
 
-  BFloat16() = default;
-  explicit GPUOS_DEVICE BFloat16(float value) : bits(to_bfloat16_bits(value)) {}
+  Bf16() = default;
+  explicit GPUOS_DEVICE Bf16(float value) : bits(to_bfloat16_bits(value)) {}
   GPUOS_DEVICE operator float() const {
     return bit_cast<float>(static_cast<u32>(bits) << 16);
   }
 };
-static_assert(sizeof(BFloat16) == 2 && alignof(BFloat16) == 2, "as in memory");
+static_assert(sizeof(Bf16) == 2 && alignof(Bf16) == 2, "as in memory");
 
 template <>
-struct Limits<BFloat16> : RealLimits<BFloat16, u16, 7> {};
+struct Limits<Bf16> : RealLimits<Bf16, u16, 7> {};
 template <>
-struct Compute<BFloat16> {
+struct Compute<Bf16> {
   using type = float;
 };
 

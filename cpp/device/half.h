@@ -45,19 +45,19 @@ GPUOS_DEVICE inline float half_to_float(u16 bits) {
 #endif
 }
 
-struct Half {
+struct F16 {
   u16 bits;
 
-  Half() = default;
-  explicit GPUOS_DEVICE Half(float value) : bits(to_half_bits(value)) {}
+  F16() = default;
+  explicit GPUOS_DEVICE F16(float value) : bits(to_half_bits(value)) {}
   GPUOS_DEVICE operator float() const { return half_to_float(bits); }
 };
-static_assert(sizeof(Half) == 2 && alignof(Half) == 2, "as in memory");
+static_assert(sizeof(F16) == 2 && alignof(F16) == 2, "as in memory");
 
 template <>
-struct Limits<Half> : RealLimits<Half, u16, 10> {};
+struct Limits<F16> : RealLimits<F16, u16, 10> {};
 template <>
-struct Compute<Half> {
+struct Compute<F16> {
   using type = float;
 };
 

@@ -126,9 +126,14 @@ void add_findings(std::vector<Finding>& findings) {
   const std::vector<std::string> places = search_library("nvrtc").places;
   Nvrtc none;
   none.major = kNewestMajor;
-  const Nvrtc* api = &none;
+  const Nvrtc* api = nullptr;
   try {
     api = &nvrtc();
+  } catch (const BackendUnavailable& error) {
+    findings.push_back(missing("nvrtc", error.what(), places));
+    api = &none;
+  }
+  if (api != &none) {
     findings.push_back({.what = "nvrtc",
                         .found = true,
                         .version = concat(api->major, ".", api->minor),
@@ -136,8 +141,6 @@ void add_findings(std::vector<Finding>& findings) {
                         .hint = {},
                         .searched = places});
     findings.push_back(find_builtins(*api));
-  } catch (const Error& error) {
-    findings.push_back(missing("nvrtc", error.what(), places));
   }
   findings.push_back(find_nvjitlink(api->major, api->minor));
   add_headers(findings, *api);

@@ -13,6 +13,8 @@
 #include "device/math.h"
 #include "device/vectors.h"
 #include "embedded.h"
+#include "gpuos/error.h"
+#include "host/host_compiler.h"
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
@@ -44,8 +46,16 @@ class DeviceHeaders : public testing::TestWithParam<int> {
   void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
 
   static std::string ptx_of(const std::string& source) {
+    return compile(source, concat("compute_", GetParam()));
+  }
+  static std::string cubin_of(const std::string& source) {
+    return compile(source, concat("sm_", GetParam()));
+  }
+
+ private:
+  static std::string compile(const std::string& source,
+                             const std::string& arch) {
     const jit::Nvrtc& api = jit::nvrtc();
-    const std::string arch = concat("compute_", GetParam());
     const jit::Object object =
         jit::compile_unit(api, {.source = source, .file_name = "header.cu"},
                           jit::choose_target(api, GetParam(), arch));
@@ -78,11 +88,13 @@ TEST_P(DeviceHeaders, NamesOfCstdintMayBeDeclaredAgain) {
 }
 
 TEST_P(DeviceHeaders, AConversionIsAnInstruction) {
-  const std::string ptx = ptx_of(
+  const std::string source =
       "#include \"gpuos/half.h\"\n#include \"gpuos/bfloat16.h\"\n"
-      "__device__ float f(gpuos::Half x) { return x; }\n"
-      "__device__ gpuos::Half g(float x) { return gpuos::Half(x); }\n"
-      "__device__ gpuos::BFloat16 h(float x) { return gpuos::BFloat16(x); }\n");
+      "__device__ float f(gpuos::F16 x) { return x; }\n"
+      "__device__ gpuos::F16 g(float x) { return gpuos::F16(x); }\n"
+      "__device__ gpuos::Bf16 h(float x) { return gpuos::Bf16(x); }\n";
+  EXPECT_NO_THROW(cubin_of(source));
+  const std::string ptx = ptx_of(source);
   for (const char* part : {"cvt.f32.f16", "cvt.rn.f16.f32", "cvt.rn.bf16.f32"})
     EXPECT_NE(ptx.find(part), ptx.npos) << part;
 }
@@ -106,6 +118,26 @@ TEST_P(DeviceHeaders, AVectorIsOneAccess) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, DeviceHeaders, testing::Values(80, 90),
                          arch_name);
+
+TEST(DeviceHeaderSet, GoesWithTheStandardLibraryOfTheHost) {
+  std::string headers;
+  for (const char* name : {"integers", "number_limits", "half", "bfloat16",
+                           "vectors", "math", "map", "launch"})
+    headers += concat("#include \"gpuos/", name, ".h\"\n");
+  const std::string standard = "#include <cmath>\n#include <cstdint>\n";
+  for (const std::string& includes : {standard + headers, headers + standard}) {
+    try {
+      host::compile_host_operator(
+          {.source = concat(includes,
+                            "GPUOS_OPERATOR(fill) {\n"
+                            "  task.pointer<uint8_t>(0)[0] = std::uint8_t{1};\n"
+                            "}\n"),
+           .entry = "fill"});
+    } catch (const BackendUnavailable& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+}
 
 // NVRTC's front end is nearly all of what a small operator costs to compile, 1
 // ms for about 10 KiB of text, and each compilation is handed all headers.
@@ -160,27 +192,27 @@ TEST(DeviceLimits, AreThoseOfTheStandardLibrary) {
 }
 
 TEST(DeviceLimits, OfSixteenBits) {
-  EXPECT_EQ(Limits<Half>::highest(), 65504.0f);
-  EXPECT_EQ(Limits<Half>::lowest(), -65504.0f);
-  EXPECT_EQ(Limits<Half>::smallest(), 0x1p-14f);
-  EXPECT_EQ(Limits<Half>::smallest_subnormal(), 0x1p-24f);
-  EXPECT_EQ(Limits<Half>::epsilon(), 0x1p-10f);
-  EXPECT_EQ(Limits<BFloat16>::highest(), 0x1.fep127f);
-  EXPECT_EQ(Limits<BFloat16>::smallest(), 0x1p-126f);
-  EXPECT_EQ(Limits<BFloat16>::epsilon(), 0x1p-7f);
-  EXPECT_TRUE(is_infinite(Limits<Half>::infinity()));
-  EXPECT_TRUE(is_nan(Limits<BFloat16>::nan()));
-  EXPECT_TRUE(is_finite(Limits<Half>::lowest()));
-  EXPECT_FALSE(is_finite(-Limits<BFloat16>::infinity()));
+  EXPECT_EQ(Limits<F16>::highest(), 65504.0f);
+  EXPECT_EQ(Limits<F16>::lowest(), -65504.0f);
+  EXPECT_EQ(Limits<F16>::smallest(), 0x1p-14f);
+  EXPECT_EQ(Limits<F16>::smallest_subnormal(), 0x1p-24f);
+  EXPECT_EQ(Limits<F16>::epsilon(), 0x1p-10f);
+  EXPECT_EQ(Limits<Bf16>::highest(), 0x1.fep127f);
+  EXPECT_EQ(Limits<Bf16>::smallest(), 0x1p-126f);
+  EXPECT_EQ(Limits<Bf16>::epsilon(), 0x1p-7f);
+  EXPECT_TRUE(is_infinite(Limits<F16>::infinity()));
+  EXPECT_TRUE(is_nan(Limits<Bf16>::nan()));
+  EXPECT_TRUE(is_finite(Limits<F16>::lowest()));
+  EXPECT_FALSE(is_finite(-Limits<Bf16>::infinity()));
 }
 
 TEST(DeviceTraits, SixteenBitsComputeAsFloat) {
-  static_assert(std::is_same_v<ComputeType<Half>, float>);
-  static_assert(std::is_same_v<ComputeType<BFloat16>, float>);
+  static_assert(std::is_same_v<ComputeType<F16>, float>);
+  static_assert(std::is_same_v<ComputeType<Bf16>, float>);
   static_assert(std::is_same_v<ComputeType<double>, double>);
   static_assert(std::is_same_v<ComputeType<int>, int>);
-  EXPECT_EQ(gpuos::sqrt(Half(4.0f)), 2.0f);
-  EXPECT_EQ(gpuos::maximum(BFloat16(1.0f), BFloat16(3.0f)), 3.0f);
+  EXPECT_EQ(gpuos::sqrt(F16(4.0f)), 2.0f);
+  EXPECT_EQ(gpuos::maximum(Bf16(1.0f), Bf16(3.0f)), 3.0f);
 }
 
 TEST(Vectors, LoadAndStoreAtAnyAddress) {

@@ -68,7 +68,7 @@ class HalfOperators : public Contract {
 TEST_P(HalfOperators, EveryHalfIsTheSameFloat) {
   const Ints got =
       run("from_half",
-          "bit_cast<int32_t>(float(bit_cast<Half>(static_cast<u16>(x))))",
+          "bit_cast<int32_t>(float(bit_cast<F16>(static_cast<u16>(x))))",
           patterns());
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
     ASSERT_EQ(got[bits], std::bit_cast<std::int32_t>(
@@ -79,7 +79,7 @@ TEST_P(HalfOperators, EveryHalfIsTheSameFloat) {
 TEST_P(HalfOperators, EveryBFloat16IsTheSameFloat) {
   const Ints got =
       run("from_bfloat16",
-          "bit_cast<int32_t>(float(bit_cast<BFloat16>(static_cast<u16>(x))))",
+          "bit_cast<int32_t>(float(bit_cast<Bf16>(static_cast<u16>(x))))",
           patterns());
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
     ASSERT_EQ(static_cast<std::uint32_t>(got[bits]), bits << 16);
@@ -87,14 +87,14 @@ TEST_P(HalfOperators, EveryBFloat16IsTheSameFloat) {
 
 TEST_P(HalfOperators, FloatsBecomeTheSameHalf) {
   const Ints in = floats();
-  const Ints got = run("to_half", "Half(bit_cast<float>(x)).bits", in);
+  const Ints got = run("to_half", "F16(bit_cast<float>(x)).bits", in);
   for (std::size_t i = 0; i < in.size(); ++i)
     ASSERT_EQ(got[i], to_half_bits(std::bit_cast<float>(in[i]))) << in[i];
 }
 
 TEST_P(HalfOperators, FloatsBecomeTheSameBFloat16) {
   const Ints in = floats();
-  const Ints got = run("to_bfloat16", "BFloat16(bit_cast<float>(x)).bits", in);
+  const Ints got = run("to_bfloat16", "Bf16(bit_cast<float>(x)).bits", in);
   for (std::size_t i = 0; i < in.size(); ++i)
     ASSERT_EQ(got[i], to_bfloat16_bits(std::bit_cast<float>(in[i]))) << in[i];
 }

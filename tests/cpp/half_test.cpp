@@ -63,9 +63,9 @@ struct Format {
 template <typename T>
 struct FormatOf;
 template <>
-struct FormatOf<Half> : Format<5, 10> {};
+struct FormatOf<F16> : Format<5, 10> {};
 template <>
-struct FormatOf<BFloat16> : Format<8, 7> {};
+struct FormatOf<Bf16> : Format<8, 7> {};
 
 template <typename T>
 T from_bits(std::uint32_t bits) {
@@ -81,7 +81,7 @@ void expect_nearest(float x) {
 
 template <typename T>
 class SixteenBits : public testing::Test {};
-using Types = testing::Types<Half, BFloat16>;
+using Types = testing::Types<F16, Bf16>;
 TYPED_TEST_SUITE(SixteenBits, Types);
 
 TYPED_TEST(SixteenBits, EveryPatternHasItsValue) {

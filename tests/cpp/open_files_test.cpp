@@ -72,8 +72,15 @@ void count_open(int, siginfo_t* info, void* context) {
   answer(user, -EACCES);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kOpensFilesItself = true;  // at the end, to look for leaks
+#else
+constexpr bool kOpensFilesItself = false;
+#endif
+
 /// For all threads of the process. False if the system forbids it.
 bool trap_opens() {
+  if (kOpensFilesItself) return false;
   struct sigaction action{};
   action.sa_sigaction = count_open;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
