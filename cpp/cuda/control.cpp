@@ -180,13 +180,15 @@ void CudaBackend::while_parked(const std::function<void()>& job) {
   park();
   std::exception_ptr failure;
   try {
-    const auto pass = gate_.pass();
-    job();
+    {
+      const auto pass = gate_.pass();
+      job();
+    }
+    // A host that loads all the time leaves no other moment without workers.
+    if (dropped_count() >= kMostDropped) unload_dropped();
   } catch (...) {
     failure = std::current_exception();
   }
-  // A host that loads all the time leaves no other moment without workers.
-  if (dropped_count() >= kMostDropped) unload_dropped();
   if (was_resident) {
     device_->modules.put_before(device_->residency.stream());
     launch_residency();
@@ -207,11 +209,6 @@ void CudaBackend::inject(const std::string& name, const jit::Image& image,
 }
 
 void CudaBackend::run_parked(std::function<void()> job) {
-  // Its workers are gone or never go; the driver says what it can still do.
-  if (health_.is_dead()) {
-    job();
-    return;
-  }
   control_->run([this, job = std::move(job)] { while_parked(job); },
                 [this] { health_.check(); });
 }

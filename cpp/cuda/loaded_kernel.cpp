@@ -30,8 +30,7 @@ CUfunction find_function(const LoadedModule& module, const std::string& name,
 // Asking for one more than there are is an error that tools report, so it is
 // only done where the number is not known.
 std::optional<std::vector<std::size_t>> parameter_bytes(
-    CUfunction function,
-    const std::optional<std::vector<std::string>>& types) {
+    CUfunction function, const std::optional<std::vector<std::string>>& types) {
   const auto get = driver().cuFuncGetParamInfo;
   if (get == nullptr) return std::nullopt;
   const std::size_t most = types ? types->size() : SIZE_MAX;

@@ -33,9 +33,10 @@ class Parking {
   void leave(Parkable* runtime);
 
   /// Runs `job` while no runtime has workers on the device; on the caller's
-  /// thread if there is none. A dead runtime is left alone. `job` may outlive
-  /// the call if a runtime dies: it must own what it uses.
-  /// Throws: what `job` throws.
+  /// thread if there is none. `job` may outlive the call if a runtime dies: it
+  /// must own what it uses.
+  /// Throws: what `job` throws; TaskError if a runtime is dead, because its
+  /// workers may never leave.
   void run_parked(int ordinal, std::function<void()> job);
 
   /// Unload when no worker stays: now, if there is no runtime.

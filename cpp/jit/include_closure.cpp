@@ -45,14 +45,15 @@ class Closure {
       if (header.name == name) return add_text(name, header.text, "");
     }
     if (is_embedded(name)) return true;  // in the key of the compilers
-    for (const std::string& path : places(name, folder)) {
-      if (seen_.contains(path)) return true;
-      if (const auto text = read_file(path))
-        return add_text(path, *text,
-                        std::filesystem::path(path).parent_path().string());
-    }
-    key_.add(name).add(std::string("missing"));
-    return true;
+    key_.add(name);
+    return std::ranges::all_of(
+        places(name, folder), [&](const std::string& path) {
+          if (seen_.contains(path)) return true;
+          const auto text = read_file(path);
+          return !text ||
+                 add_text(path, *text,
+                          std::filesystem::path(path).parent_path().string());
+        });
   }
 
   // Next to the file that includes it, then in the given folders.
@@ -86,7 +87,9 @@ std::optional<std::string> include_digest(
     std::string_view source, std::span<const JitHeader> headers,
     std::span<const std::string> include_dirs) {
   Closure closure(headers, include_dirs);
-  if (!closure.add(source, "")) return std::nullopt;
+  // No file is looked for where no folder is given.
+  const std::string folder = include_dirs.empty() ? "" : ".";
+  if (!closure.add(source, folder)) return std::nullopt;
   return closure.digest();
 }
 

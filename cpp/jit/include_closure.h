@@ -10,9 +10,10 @@
 
 namespace gpuos::jit {
 
-/// The digest of all that `source` may include: the given headers and, in the
-/// order of `include_dirs`, files. More than what a compiler would open, since
-/// no #if is looked at, and a file that appears later changes it too.
+/// The digest of all that `source` may include: the given headers, and files
+/// beside the one that includes them, in the current folder for `source`, and
+/// in `include_dirs`. More than what a compiler would open, since no #if is
+/// looked at and each file of a name counts; one that appears later does too.
 ///
 /// Empty if it cannot be told: an #include of a macro, __has_include, #embed,
 /// or the time of the day.

@@ -9,8 +9,10 @@
 #include "jit/compile_cache.h"
 #include "jit/compile_log.h"
 #include "jit/compile_options.h"
+#include "jit/cuda_headers.h"
 #include "jit/disk_cache.h"
 #include "jit/include_closure.h"
+#include "jit/source_inputs.h"
 #include "jit/symbols.h"
 #include "jit/toolchain_key.h"
 #include "jit/unit_compiler.h"
@@ -29,6 +31,35 @@ Target target_of(const Nvrtc& api, const JitSource& source,
       source.options.arch.empty() ? config().nvrtc_arch : source.options.arch;
   return choose_target(api, compute_capability.value_or(api.archs.back()),
                        asked);
+}
+
+// Whether it includes more than what comes with it or with gpuos.
+bool wants_files(const JitSource& source) {
+  const auto names = includes_of(source.source);
+  const auto is_given = [&](const std::string& name) {
+    return is_embedded(name) ||
+           std::ranges::any_of(source.headers, [&](const JitHeader& header) {
+             return header.name == name;
+           });
+  };
+  if (!names || !std::ranges::all_of(*names, is_given)) return true;
+  return std::ranges::any_of(source.headers, [](const JitHeader& header) {
+    return !stands_alone(header.text);
+  });
+}
+
+// With the folders of CUDA's headers, where they may be wanted.
+JitSource with_cuda_headers(const Nvrtc& api, JitSource source) {
+  if (!wants_files(source)) return source;
+  for (std::string& folder : cuda_include_dirs(api))
+    source.include_dirs.push_back(std::move(folder));
+  return source;
+}
+
+[[noreturn]] void fail_without_header(const CompileError& error,
+                                      const std::string& hint) {
+  throw CompileError(concat(error.what(), "\n", hint), error.log(),
+                     error.place());
 }
 
 Unit unit_of(const JitSource& source, std::stop_token stop) {
@@ -50,6 +81,8 @@ Object compile_whole(const Nvrtc& api, const JitSource& source,
     return compile_unit(api, unit, target);
   } catch (const CompileError& error) {
     constexpr std::string_view kMissing = "Unresolved extern ";
+    const std::string hint = header_hint(missing_header(error.what()), api);
+    if (!hint.empty()) fail_without_header(error, hint);
     const std::size_t at = error.log().find(kMissing);
     if (at == std::string::npos || target.is_ptx) throw;
     const std::size_t open = error.log().find('\'', at) + 1;
@@ -119,11 +152,12 @@ Image read_or_compile(const Nvrtc& api, const JitSource& source,
 }  // namespace
 
 std::shared_ptr<const ModuleImage> compile_module(
-    const JitSource& source, std::optional<int> compute_capability,
+    const JitSource& given, std::optional<int> compute_capability,
     std::stop_token stop) {
   if (stop.stop_requested()) throw Cancelled("the compilation was cancelled");
-  check_options(source.options);
+  check_options(given.options);
   const Nvrtc& api = nvrtc();
+  const JitSource source = with_cuda_headers(api, given);
   const Target target = target_of(api, source, compute_capability);
   const auto digest =
       include_digest(source.source, source.headers, source.include_dirs);

@@ -12,10 +12,14 @@
 namespace gpuos::jit {
 namespace {
 
+// Without it NVRTC looks into the current folder, and a header for others
+// beside itself: for those of the user's files it must.
+constexpr std::string_view kNoSourceInclude = "--no-source-include";
+
 std::vector<std::string> wanted_options() {
-  return {"--minimal",            // a third of the time: no texture and runtime
-                                  // declarations
-          "--no-source-include",  // never look into the current folder
+  return {"--minimal",  // a third of the time: no texture and runtime
+                        // declarations
+          std::string(kNoSourceInclude),
           "--modify-stack-limit=false",  // or NVRTC changes the process's limit
           "--no-cache"};                 // or NVRTC writes to the home folder
 }
@@ -63,6 +67,14 @@ std::vector<std::string> fixed_options(const Unit& unit, const Target& target) {
   return options;
 }
 
+void add_optional(std::vector<std::string>& options, const Unit& unit,
+                  const std::vector<std::string>& optional) {
+  for (const std::string& option : optional) {
+    if (option != kNoSourceInclude || unit.include_dirs.empty())
+      options.push_back(option);
+  }
+}
+
 [[noreturn]] void fail(const Nvrtc& api, const Unit& unit, nvrtcResult result,
                        const std::string& log) {
   const FirstError error = first_error(log);
@@ -88,7 +100,7 @@ Object finish(const NvrtcProgram& program, const Unit& unit,
 
 std::vector<std::string> unit_options(const Unit& unit, const Target& target) {
   std::vector<std::string> options = fixed_options(unit, target);
-  for (const std::string& option : wanted_options()) options.push_back(option);
+  add_optional(options, unit, wanted_options());
   return options;
 }
 
@@ -99,8 +111,7 @@ Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
     for (const std::string& name : unit.name_expressions)
       program.add_name_expression(name);
     std::vector<std::string> options = fixed_options(unit, target);
-    for (std::string& option : optional_options().get())
-      options.push_back(std::move(option));
+    add_optional(options, unit, optional_options().get());
     const nvrtcResult result = program.compile(options, unit.stop);
     if (result == NVRTC_SUCCESS) return finish(program, unit, target);
     const std::string log = program.log();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "gpuos/error.h"
+#include "host/temp_folder.h"
 #include "jit/compile_cache.h"
 #include "nvrtc_support.h"
 
@@ -58,6 +59,26 @@ TEST_F(JitModuleTest, HeadersByNameAreFoundAndCount) {
 TEST_F(JitModuleTest, EmbeddedHeadersAreThere) {
   EXPECT_NO_THROW(
       compile({.source = "#include \"gpuos/math.h\"\n__global__ void k() {}"}));
+}
+
+TEST_F(JitModuleTest, HeadersOfTheUsersMayIncludeTheirNeighbours) {
+  const host::TempFolder folder;
+  host::write_file(folder.file("one.h"), "#include \"two.h\"\n");
+  host::write_file(folder.file("two.h"), "#define TWO 2\n");
+  const JitSource source{.source =
+                             "#include <one.h>\nextern \"C\" __global__ "
+                             "void k(int* x) { *x = TWO; }",
+                         .include_dirs = {folder.path()}};
+  const std::string first = compile(source).image();
+  host::write_file(folder.file("two.h"), "#define TWO 3\n");
+  EXPECT_NE(compile(source).image(), first);
+}
+
+TEST_F(JitModuleTest, MissingHeaderOfCudaSaysWhatBringsIt) {
+  const std::string message =
+      failure({.source = "#include <curand_kernel.h>\n"}).what();
+  if (message == "compiled") GTEST_SKIP() << "cuRAND's headers are here";
+  EXPECT_NE(message.find("pip install"), std::string::npos) << message;
 }
 
 TEST_F(JitModuleTest, OptionsReachTheCompiler) {

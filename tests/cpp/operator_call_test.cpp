@@ -74,10 +74,12 @@ class OperatorCall : public testing::Test {
     const jit::Nvrtc& nvrtc = jit::nvrtc();
     const jit::Target target =
         jit::choose_target(nvrtc, compute_capability_, "");
-    const std::array objects{jit::compile_unit(
-        nvrtc,
-        {.source = kCaller, .file_name = "caller.cu", .options = {.max_registers = 64}},
-        target)};
+    const std::array objects{
+        jit::compile_unit(nvrtc,
+                          {.source = kCaller,
+                           .file_name = "caller.cu",
+                           .options = {.max_registers = 64}},
+                          target)};
     const std::string cubin = jit::link_objects(nvrtc, objects, target, 64);
     CUmodule module = nullptr;
     GPUOS_CUDA_CHECK(driver().cuModuleLoadData(&module, cubin.data()));
