@@ -293,7 +293,12 @@ std::vector<std::uint64_t> Submitter::heads() {
   std::unique_lock lock(mutex_, std::defer_lock);
   lock_between(lock);
   std::vector<std::uint64_t> heads;
-  for (const Ring* ring : rings_) heads.push_back(ring->head());
+  for (Ring* ring : rings_) {
+    // What was dropped before may be free then; nobody else looks while workers
+    // stay.
+    ring->advance();
+    heads.push_back(ring->head());
+  }
   return heads;
 }
 
