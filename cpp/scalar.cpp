@@ -37,17 +37,18 @@ std::int32_t narrowed(std::int64_t value) {
 std::uint64_t Scalar::bits_as(DType dtype) const {
   switch (dtype) {
     case DType::Float32:
-      return std::bit_cast<std::uint32_t>(is_integer_
+      if (kind_ == Kind::Single) return std::bit_cast<std::uint32_t>(single_);
+      return std::bit_cast<std::uint32_t>(is_integer()
                                               ? static_cast<float>(integer_)
                                               : static_cast<float>(real_));
     case DType::Float64:
       return std::bit_cast<std::uint64_t>(real());
     case DType::Int32:
       return std::bit_cast<std::uint32_t>(
-          narrowed(is_integer_ ? integer_ : whole_number(real_, dtype)));
+          narrowed(is_integer() ? integer_ : whole_number(real(), dtype)));
     case DType::Int64:
       return static_cast<std::uint64_t>(
-          is_integer_ ? integer_ : whole_number(real_, dtype));
+          is_integer() ? integer_ : whole_number(real(), dtype));
   }
   throw InvalidArgument(concat("scalar: expected a dtype below ", kDTypeCount,
                                ", got ", static_cast<int>(dtype)));

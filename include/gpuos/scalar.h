@@ -13,16 +13,20 @@ class Scalar {
  public:
   template <std::integral T>
   Scalar(T value) noexcept  // NOLINT(google-explicit-constructor)
-      : is_integer_(true), integer_(static_cast<std::int64_t>(value)) {}
+      : kind_(Kind::Integer), integer_(static_cast<std::int64_t>(value)) {}
   template <std::floating_point T>
   Scalar(T value) noexcept  // NOLINT(google-explicit-constructor)
-      : is_integer_(false), real_(static_cast<double>(value)) {}
+      : kind_(Kind::Real), real_(static_cast<double>(value)) {}
+  /// A conversion would make a signalling NaN quiet.
+  Scalar(float value) noexcept  // NOLINT(google-explicit-constructor)
+      : kind_(Kind::Single), single_(value) {}
 
-  bool is_integer() const noexcept { return is_integer_; }
+  bool is_integer() const noexcept { return kind_ == Kind::Integer; }
   /// If is_integer().
   std::int64_t integer() const noexcept { return integer_; }
   double real() const noexcept {
-    return is_integer_ ? static_cast<double>(integer_) : real_;
+    if (kind_ == Kind::Single) return static_cast<double>(single_);
+    return is_integer() ? static_cast<double>(integer_) : real_;
   }
 
   /// The value's bits as `dtype`, zero-extended to 64.
@@ -31,9 +35,12 @@ class Scalar {
   std::uint64_t bits_as(DType dtype) const;
 
  private:
-  bool is_integer_;
+  enum class Kind : std::uint8_t { Integer, Single, Real };
+
+  Kind kind_;
   union {
     std::int64_t integer_;
+    float single_;
     double real_;
   };
 };
