@@ -23,8 +23,8 @@ struct Dim3 {
 
   Dim3() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): as CUDA's dim3
-  Dim3(std::uint32_t x_, std::uint32_t y_ = 1, std::uint32_t z_ = 1)
-      : x(x_), y(y_), z(z_) {}
+  Dim3(std::uint32_t sx, std::uint32_t sy = 1, std::uint32_t sz = 1)
+      : x(sx), y(sy), z(sz) {}
 };
 
 /// How a kernel is launched.
