@@ -1,10 +1,13 @@
 #include "cuda/loaded_module.h"
 
+#include <array>
 #include <vector>
 
+#include "concat.h"
 #include "cuda/check.h"
 #include "cuda/parking.h"
 #include "fork_guard.h"
+#include "gpuos/error.h"
 
 namespace gpuos::cu {
 namespace {
@@ -25,10 +28,26 @@ void load_functions(CUmodule module) {
     GPUOS_CUDA_CHECK(api.cuFuncLoad(function));
 }
 
+// With what the driver's compiler says of PTX that it does not take.
+CUmodule load_image(const std::string& image) {
+  std::array<char, 4096> log{};
+  std::array options{CU_JIT_ERROR_LOG_BUFFER,
+                     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  std::array<void*, 2> values{log.data(),
+                              reinterpret_cast<void*>(log.size() - 1)};
+  CUmodule module = nullptr;
+  const CUresult status = driver().cuModuleLoadDataEx(
+      &module, image.data(), static_cast<unsigned>(options.size()),
+      options.data(), values.data());
+  if (status == CUDA_ERROR_INVALID_PTX && log[0] != '\0')
+    throw CompileError(concat("the driver: ", log.data()), log.data());
+  check_cuda(status, "cuModuleLoadDataEx");
+  return module;
+}
+
 CUmodule load_now(const Context& context, const std::string& image) {
   const ContextScope scope(context);
-  CUmodule module = nullptr;
-  GPUOS_CUDA_CHECK(driver().cuModuleLoadData(&module, image.data()));
+  CUmodule module = load_image(image);
   try {
     load_functions(module);
   } catch (...) {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -287,15 +286,6 @@ Image read_or_compile(const Nvrtc& api, const CompileRequest& request,
   return image;
 }
 
-// A compilation takes some MiB and returns them. Once a block of this size was
-// freed, glibc keeps what is returned, where it would have given it to the
-// system and got it back page by page: a quarter of the time.
-void keep_freed_memory() {
-  constexpr std::size_t kBlock = std::size_t{16} << 20;
-  void* volatile block = std::malloc(kBlock);
-  std::free(block);
-}
-
 Target target_of(const Nvrtc& api, int compute_capability) {
   return choose_target(api, compute_capability, config().nvrtc_arch);
 }
@@ -329,7 +319,6 @@ Image compile_operators(const CompileRequest& request) {
 }
 
 void prepare_compiler(int compute_capability) {
-  keep_freed_memory();
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, compute_capability);
   const std::array objects{*link_root(api, target),

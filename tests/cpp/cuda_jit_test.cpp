@@ -90,6 +90,19 @@ TEST_F(CudaJit, PtxRunsAsWell) {
   EXPECT_EQ(x.read(), (std::vector<float>{2, 4, 6}));
 }
 
+TEST_F(CudaJit, PtxThatTheDriverRefusesSaysWhy) {
+  // sm_80 has no clusters.
+  const JitModule module = compile({.arch = "compute_80"});
+  try {
+    module.kernel("ranks");
+    FAIL() << "no exception";
+  } catch (const CompileError& error) {
+    EXPECT_NE(std::string(error.what()).find("cluster_ctarank"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(CudaJit, ArgumentsOfEveryWidthArrive) {
   struct Pair {
     float x;

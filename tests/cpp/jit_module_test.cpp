@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <chrono>
 #include <thread>
 
 #include "gpuos/error.h"
@@ -140,7 +140,10 @@ std::string large_source() {
   for (int i = 0; i < 40; ++i)
     text += "  x[" + std::to_string(i) + "] = f<" + std::to_string(150 + i) +
             ">(x[" + std::to_string(i) + "]);\n";
-  return text + "}\n";
+  // No cache has it.
+  return text + "}\n// " +
+         std::to_string(
+             std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
 TEST_F(JitModuleTest, FuturesHoldModulesAndErrors) {

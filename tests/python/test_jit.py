@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
 from concurrent.futures import CancelledError
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -234,7 +236,8 @@ def test_futures_are_cancelled_at_any_time(nvrtc: None) -> None:
     )
     options = gpuos.JitOptions(arch="sm_90")
     futures = [
-        gpuos.compile_async(source + f"// {i}", options=options) for i in range(20)
+        gpuos.compile_async(f"{source}// {i} {token_hex()}", options=options)
+        for i in range(20)
     ]
     assert all(f.cancel() for f in futures)
     for future in futures:
@@ -266,3 +269,28 @@ def test_define_many_takes_the_keywords_of_define(rt: gpuos.Runtime) -> None:
     with pytest.raises(TypeError, match="unexpected keyword 'sources'"):
         rt.define_many([{"name": "x", "sources": ""}])
     rt.replace(scaled, "o = k - x")
+
+
+def test_dropped_handles_leave_tasks_in_flight_alone(cuda: gpuos.Runtime) -> None:
+    source = """GPUOS_OPERATOR(spin) {
+      if (lane.index() != 0) return;
+      for (long long i = 0; i < task.scalar<long long>(1); ++i)
+        asm volatile("nanosleep.u32 1000;");
+      *task.pointer<float>(0) = 3;
+    }"""
+    spin = cuda.define(
+        "spin", source=source, params={"turns": "int64"}, inputs=0, elementwise=False
+    )
+    out = cuda.empty(1)
+    ticket = cuda.submit(spin, out=out, turns=20_000)
+    cuda.undefine(spin)
+    del spin
+    gc.collect()
+    kernel = gpuos.JitModule(
+        'extern "C" __global__ void set(float* x) { __nanosleep(1000000); *x += 1; }'
+    )["set"]
+    cuda.wait(ticket)
+    kernel.launch(1, 1, (out,))
+    del kernel
+    gc.collect()
+    assert out.numpy().tolist() == [4]
