@@ -19,6 +19,8 @@ using cu::LoadedModule;
 
 // Empty without a GPU.
 std::optional<int> capability_of(int device) {
+  // An exception would cost more than the rest of a compile that is remembered.
+  if (cu::try_driver() == nullptr) return std::nullopt;
   try {
     return cu::device_context(device).compute_capability();
   } catch (const BackendUnavailable&) {
