@@ -13,6 +13,8 @@ namespace {
 
 // What every device grants without being asked.
 constexpr std::uint32_t kFreeShared = 48 * 1024;
+// A kernel takes at most 32,764 bytes (CUDA C++ Programming Guide).
+constexpr std::size_t kMostParameters = 32'764;
 // The most that is portable; more has to be allowed.
 constexpr std::uint64_t kPortableCluster = 8;
 
@@ -33,7 +35,7 @@ std::optional<std::vector<std::size_t>> parameter_bytes(
     CUfunction function, const std::optional<std::vector<std::string>>& types) {
   const auto get = driver().cuFuncGetParamInfo;
   if (get == nullptr) return std::nullopt;
-  const std::size_t most = types ? types->size() : SIZE_MAX;
+  const std::size_t most = types ? types->size() : kMostParameters;
   std::vector<std::size_t> bytes;
   std::size_t offset = 0;
   std::size_t size = 0;

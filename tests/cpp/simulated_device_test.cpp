@@ -171,6 +171,30 @@ TEST_F(SimulatedDevice, TasksThatComeDuringALoadRunOnceAndWaitForNoLease) {
   EXPECT_EQ(x.read()[0], rounds);
 }
 
+TEST_F(SimulatedDevice, ModulesLoadBetweenTasksWhileAnotherRuntimeLives) {
+  constexpr int kLoads = 20;
+  start(Residency::Resident, 2s, 2s);
+  RuntimeOptions options;
+  options.backend = "cuda";
+  const Runtime other(options);
+  const DeviceArray<std::int32_t> x(runtime(), 64);
+  const Operator copy = runtime().find("copy");
+  const std::size_t loaded = ModuleRegistry::list().size();
+  const auto begin = Clock::now();
+  for (int i = 0; i < kLoads; ++i) {
+    round_trip(copy, x);
+    ASSERT_TRUE(becomes_true([&] { return runtime().stats().is_resident; }));
+    const JitModule module(
+        JitSource{.source = "extern \"C\" __global__ void k() {}"});
+    const Kernel kernel = module.kernel("k");
+    EXPECT_EQ(ModuleRegistry::list().size(), loaded + 1);
+  }
+  EXPECT_EQ(ModuleRegistry::list().size(), loaded);
+  EXPECT_EQ(runtime().stats().parks, static_cast<std::uint64_t>(kLoads));
+  // Without a park each load would have waited for a lease.
+  EXPECT_LT(Clock::now() - begin, 2s * kLoads / 2);
+}
+
 TEST_F(SimulatedDevice, APauseEndsTheStayAndTheNextTaskIsABurst) {
   start(Residency::Auto, 20ms, 20ms);
   const Operator op = runtime().find("copy");

@@ -142,6 +142,11 @@ CUresult cuModuleLoadData(CUmodule* module, const void*) {
   return create(module);
 }
 
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int,
+                            CUjit_option*, void**) {
+  return cuModuleLoadData(module, image);
+}
+
 CUresult cuModuleUnload(CUmodule) {
   const std::lock_guard lock(driver_mutex());
   Device::instance().synchronize();
@@ -158,6 +163,12 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, std::size_t* bytes,
   *pointer = reinterpret_cast<CUdeviceptr>(&nothing);
   *bytes = sizeof(nothing);
   return CUDA_SUCCESS;
+}
+
+// Kernels take nothing.
+CUresult cuFuncGetParamInfo(CUfunction, std::size_t, std::size_t*,
+                            std::size_t*) {
+  return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction) {
