@@ -1,6 +1,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn, SupportsIndex, SupportsInt, final, type_check_only
+from typing import (
+    Any,
+    NoReturn,
+    SupportsIndex,
+    SupportsInt,
+    TypeAlias,
+    final,
+    type_check_only,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -270,9 +278,10 @@ class Runtime(metaclass=_RuntimeType):
     def stats(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
-_Extent = int | Sequence[int]
+_Extent: TypeAlias = int | Sequence[int]
 
 def modules() -> list[ModuleInfo]: ...
+
 @final
 class ModuleInfo:
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
@@ -366,7 +375,9 @@ class Kernel:
     def max_active_blocks(
         self, block: SupportsInt, shared_bytes: SupportsInt = 0
     ) -> int: ...
-    def suggest_block(self, shared_bytes: SupportsInt = 0) -> tuple[int, int]: ...
+    def suggest_block(
+        self, shared_bytes: SupportsInt = 0
+    ) -> tuple[int, int]: ...
 
 @final
 class _StopSource:

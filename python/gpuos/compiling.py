@@ -81,7 +81,7 @@ def compile_async(
                 device=device,
                 _stop=future._stop,
             )
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 (it is the future's)
             future.set_exception(error)
         else:
             future.set_result(module)

@@ -30,7 +30,7 @@ NAMES = ["scale<float>", "scale<double>", "&counter"]
 @pytest.fixture(scope="module")
 def nvrtc() -> None:
     try:
-        compiled("extern \"C\" __global__ void k() {}")
+        compiled('extern "C" __global__ void k() {}')
     except gpuos.BackendUnavailable as error:
         pytest.skip(str(error))
 
@@ -41,19 +41,23 @@ def compiled(source: str, **keywords: Any) -> gpuos.JitModule:
 
 
 @pytest.fixture
-def kernels(nvrtc: None, cuda: gpuos.Runtime) -> gpuos.JitModule:
+def kernels(nvrtc: None, cuda: gpuos.Runtime) -> gpuos.JitModule:  # noqa: ARG001
     return gpuos.JitModule(SOURCE, NAMES, name="kernels.cu")
 
 
-def test_module_says_what_it_is(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_module_says_what_it_is() -> None:
     module = compiled(SOURCE, name_expressions=NAMES, name="kernels.cu")
     assert module.arch == "sm_90"
     assert module.image.startswith(b"\x7fELF")
     assert repr(module) == "gpuos.JitModule('kernels.cu', sm_90)"
 
 
-def test_headers_and_defines_reach_the_source(nvrtc: None) -> None:
-    options = gpuos.JitOptions(arch="compute_80", defines={"N": 7, "FLAG": None})
+@pytest.mark.usefixtures("nvrtc")
+def test_headers_and_defines_reach_the_source() -> None:
+    options = gpuos.JitOptions(
+        arch="compute_80", defines={"N": 7, "FLAG": None}
+    )
     module = compiled(
         '#include "two.h"\n#if N != 7 || FLAG != 1\n#error\n#endif\n'
         'extern "C" __global__ void k(int* x) { *x = TWO; }',
@@ -64,15 +68,19 @@ def test_headers_and_defines_reach_the_source(nvrtc: None) -> None:
     assert options.defines == {"N": "7", "FLAG": "1"}
 
 
-def test_options_may_be_the_compilers_own(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_options_may_be_the_compilers_own() -> None:
     source = 'extern "C" __global__ void k(int* x) { *x = 1; }'
     assert compiled(source, options=["--restrict"]).image
-    with pytest.raises(gpuos.InvalidArgument, match="expected 'std' to say this"):
+    with pytest.raises(
+        gpuos.InvalidArgument, match="expected 'std' to say this"
+    ):
         compiled(source, options=["--std=c++14"])
     with pytest.raises(gpuos.CompileError, match="frobnicate"):
         compiled(source, options=["--frobnicate"])
 
 
+@pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
@@ -83,13 +91,14 @@ def test_options_may_be_the_compilers_own(nvrtc: None) -> None:
     ],
 )
 def test_wrong_options_are_named(
-    nvrtc: None, keywords: dict[str, Any], message: str
+    keywords: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(gpuos.InvalidArgument, match=message):
         compiled("", options=gpuos.JitOptions(**keywords))
 
 
-def test_error_has_a_place_and_a_caret(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_error_has_a_place_and_a_caret() -> None:
     with pytest.raises(gpuos.CompileError) as caught:
         compiled('#line 12 "mine.cu"\n__global__ void k(int* x) { *x = foo; }')
     error = caught.value
@@ -99,13 +108,17 @@ def test_error_has_a_place_and_a_caret(nvrtc: None) -> None:
     assert "1 error detected" in error.log
 
 
-def test_unknown_names_list_what_there_is(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_unknown_names_list_what_there_is() -> None:
     module = compiled(SOURCE, name_expressions=NAMES)
-    with pytest.raises(gpuos.InvalidArgument, match=r"scale<float>.*got 'scale<int>'"):
+    with pytest.raises(
+        gpuos.InvalidArgument, match=r"scale<float>.*got 'scale<int>'"
+    ):
         module["scale<int>"]
 
 
-def test_compiling_needs_no_gpu_and_loading_does(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_compiling_needs_no_gpu_and_loading_does() -> None:
     module = compiled(SOURCE)
     try:
         with gpuos.Runtime(backend="cuda"):
@@ -116,7 +129,8 @@ def test_compiling_needs_no_gpu_and_loading_does(nvrtc: None) -> None:
         module["count"]
 
 
-def test_threads_compile_one_source_once(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_threads_compile_one_source_once() -> None:
     images: list[bytes] = []
     source = 'extern "C" __global__ void shared_by_threads() {}'
     threads = [
@@ -144,10 +158,15 @@ def test_arguments_are_read_once() -> None:
 def test_kernel_runs_on_arrays_of_the_runtime(
     kernels: gpuos.JitModule, cuda: gpuos.Runtime
 ) -> None:
-    for dtype, name in ((np.float32, "scale<float>"), (np.float64, "scale<double>")):
+    for dtype, name in (
+        (np.float32, "scale<float>"),
+        (np.float64, "scale<double>"),
+    ):
         x = cuda.array(np.arange(5, dtype=dtype))
         kernels[name].launch(1, 32, (x, 2, 5))
-        kernels[name].launch((1, 1), (32, 1, 1), gpuos.KernelArgs(x, 0.5, np.int32(3)))
+        kernels[name].launch(
+            (1, 1), (32, 1, 1), gpuos.KernelArgs(x, 0.5, np.int32(3))
+        )
         assert x.numpy().tolist() == [0, 1, 2, 6, 8]
 
 
@@ -178,7 +197,9 @@ def test_wrong_arguments_name_both_layouts(
     assert x.numpy().tolist() == [1]
 
 
-def test_variables_and_holders(kernels: gpuos.JitModule, cuda: gpuos.Runtime) -> None:
+def test_variables_and_holders(
+    kernels: gpuos.JitModule, cuda: gpuos.Runtime
+) -> None:
     assert kernels.global_bytes("counter") == 4
     assert kernels.global_address("counter") % 4 == 0
     kernel = kernels["count"]
@@ -207,17 +228,20 @@ def test_streams_of_torch(kernels: gpuos.JitModule) -> None:
         kernels["scale<float>"].launch(1, 32, (half.cpu(), 3, 4))
 
 
-def test_operators_are_listed(nap: gpuos.Operator) -> None:
+@pytest.mark.usefixtures("nap")
+def test_operators_are_listed() -> None:
     mine = [m for m in gpuos.modules() if m.name == "nap"]
     assert mine[-1].holders == {"operator": 1}
     assert mine[-1].bytes > 0
 
 
-def test_futures_hold_modules_and_errors(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_futures_hold_modules_and_errors() -> None:
     options = gpuos.JitOptions(arch="sm_90")
     futures = [
         gpuos.compile_async(
-            f'extern "C" __global__ void k(int* x) {{ *x = {i}; }}', options=options
+            f'extern "C" __global__ void k(int* x) {{ *x = {i}; }}',
+            options=options,
         )
         for i in range(4)
     ]
@@ -226,7 +250,8 @@ def test_futures_hold_modules_and_errors(nvrtc: None) -> None:
         gpuos.compile_async("broken", options=options).result(60)
 
 
-def test_futures_are_cancelled_at_any_time(nvrtc: None) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_futures_are_cancelled_at_any_time() -> None:
     body = "\n".join(f"x[{i}] = f<{150 + i}>(x[{i}]);" for i in range(40))
     source = (
         "template <int N> __device__ float f(float x) "
@@ -271,7 +296,9 @@ def test_define_many_takes_the_keywords_of_define(rt: gpuos.Runtime) -> None:
     rt.replace(scaled, "o = k - x")
 
 
-def test_dropped_handles_leave_tasks_in_flight_alone(cuda: gpuos.Runtime) -> None:
+def test_dropped_handles_leave_tasks_in_flight_alone(
+    cuda: gpuos.Runtime,
+) -> None:
     source = """GPUOS_OPERATOR(spin) {
       if (lane.index() != 0) return;
       for (long long i = 0; i < task.scalar<long long>(1); ++i)
@@ -279,7 +306,11 @@ def test_dropped_handles_leave_tasks_in_flight_alone(cuda: gpuos.Runtime) -> Non
       *task.pointer<float>(0) = 3;
     }"""
     spin = cuda.define(
-        "spin", source=source, params={"turns": "int64"}, inputs=0, elementwise=False
+        "spin",
+        source=source,
+        params={"turns": "int64"},
+        inputs=0,
+        elementwise=False,
     )
     out = cuda.empty(1)
     ticket = cuda.submit(spin, out=out, turns=20_000)
