@@ -29,7 +29,7 @@ TINY = context.Sizes(
 
 @pytest.fixture
 def run_tiny(monkeypatch, tmp_path):
-    monkeypatch.setattr("gpuos.bench.host_sizes", lambda: TINY)
+    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: TINY)
 
     def run(*arguments):
         path = tmp_path / "bench.json"

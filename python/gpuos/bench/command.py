@@ -1,0 +1,45 @@
+"""The words after `bench`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpuos.bench.measures import queue_measures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpuos.bench.row import Measure
+
+
+@dataclass(frozen=True)
+class Command:
+    """One word, and what it measures.
+
+    Parameters
+    ----------
+    has_plot : bool
+        Whether a measurement leaves series for a plot.
+    has_disk_cache : bool
+        Whether what is compiled is kept in a folder that ends with the run;
+        else it is kept nowhere.
+    """
+
+    name: str
+    summary: str
+    description: str
+    measures: Callable[[], list[Measure]]
+    has_plot: bool = False
+    has_disk_cache: bool = False
+
+
+COMMANDS = (
+    Command(
+        "queue",
+        "the queue against launches, graphs, PyTorch, CuPy and NumPy",
+        "Measure the queue; peers are measured in the same run.",
+        queue_measures,
+        has_plot=True,
+    ),
+)
