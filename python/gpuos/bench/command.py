@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpuos.bench.jit import jit_measures
 from gpuos.bench.measures import queue_measures
 
 if TYPE_CHECKING:
@@ -41,5 +42,12 @@ COMMANDS = (
         "Measure the queue; peers are measured in the same run.",
         queue_measures,
         has_plot=True,
+    ),
+    Command(
+        "jit",
+        "compiling at run time against cuda.core and CuPy",
+        "Measure compiling at run time; peers are measured in the same run.",
+        jit_measures,
+        has_disk_cache=True,
     ),
 )

@@ -39,6 +39,10 @@ class Sizes:
     pauses: int = 60
     idle_syncs: int = 50
     saturated_syncs: int = 15
+    jit_reps: int = 10
+    jit_many: int = 64
+    jit_async: int = 16
+    jit_hits: int = 1000
     scaling_elems: tuple[int, ...] = (64, 256, 1024, 4096, 16384, 65536)
     scaling_tasks: tuple[int, ...] = (
         1,
@@ -72,6 +76,10 @@ class Sizes:
             pauses=20,
             idle_syncs=10,
             saturated_syncs=3,
+            jit_reps=3,
+            jit_many=self.jit_many,
+            jit_async=self.jit_async,
+            jit_hits=self.jit_hits,
             scaling_elems=self.scaling_elems[::2],
             scaling_tasks=self.scaling_tasks[::2],
         )

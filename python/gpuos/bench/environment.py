@@ -9,7 +9,7 @@ from importlib import metadata
 
 import gpuos
 
-PACKAGES = ("numpy", "torch", "cupy-cuda13x", "cupy-cuda12x")
+PACKAGES = ("numpy", "torch", "cuda-core", "cupy-cuda13x", "cupy-cuda12x")
 
 
 def describe(
@@ -34,6 +34,8 @@ def describe(
     for finding in gpuos.diagnose():
         if finding.what == "driver" and finding.found:
             driver = finding.version
+        if finding.what == "nvrtc" and finding.found:
+            versions["nvrtc"] = finding.version
     now = dt.datetime.now(dt.timezone.utc)
     return {
         "date": now.isoformat(timespec="seconds"),

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+
+import pytest
+
+import gpuos
+from gpuos.bench import context, jit_child, jit_hits, jit_peers, main
+from gpuos.bench.command import COMMANDS
+from gpuos.bench.jit import jit_measures
+from gpuos.bench.jit_sources import many_kernels, new_name, small_kernel
+from gpuos.bench.row import Row, Unavailable, run_measure
+
+TINY = context.Sizes(jit_reps=2, jit_many=4, jit_async=3, jit_hits=10)
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    try:
+        gpuos.JitModule(small_kernel(new_name()))
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def run_tiny(monkeypatch, tmp_path):
+    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: TINY)
+
+    def run(*arguments):
+        path = tmp_path / "bench.json"
+        code = main(
+            ["jit", "--backend", "host", "--json", str(path), *arguments]
+        )
+        return code, json.loads(path.read_text())
+
+    return run
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_every_row_is_measured_but_those_of_a_gpu(run_tiny, capsys):
+    code, content = run_tiny()
+    printed = capsys.readouterr().out
+    names = [row.name for m in jit_measures() for row in m.rows]
+    assert [row["name"] for row in content["rows"]] == names
+    for row in content["rows"]:
+        assert row["name"] in printed
+        if "tiered" in row["name"]:
+            assert row["error"] == "needs the cuda backend"
+        else:
+            assert math.isfinite(row["value"]), row
+            assert not row["error"]
+    assert code == 0
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_limits_are_those_of_the_machine(run_tiny):
+    _, content = run_tiny("--only", "cold", "memory")
+    assert [row["asked"] for row in content["rows"]] == [25, 5]
+    assert all(row["ok"] is not None for row in content["rows"])
+    assert content["versions"]["nvrtc"]
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_peers_are_measured_or_say_why_not(run_tiny):
+    _, content = run_tiny("--only", "cold")
+    peers = content["rows"][0]["peers"]
+    assert list(peers) == ["cuda.core Program", "CuPy RawModule with the load"]
+    for value in peers.values():
+        assert value if isinstance(value, str) else value > 0
+    assert peers["CuPy RawModule with the load"] == "needs the cuda backend"
+
+
+def test_without_nvrtc_rows_say_so(monkeypatch):
+    def missing(*_arguments, **_keywords):
+        raise gpuos.BackendUnavailable("no NVRTC")
+
+    monkeypatch.setattr(gpuos, "JitModule", missing)
+    made = context.Context("host", 0, TINY)
+    for measure in jit_measures():
+        if measure.name != "tiered":
+            run_measure(made, measure)
+            for row in measure.rows:
+                assert row.error == "no NVRTC"
+                assert row.is_unavailable
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_hit_that_was_compiled_is_an_error(monkeypatch):
+    def run_without_a_cache(*arguments, **environment):
+        environment["GPUOS_CACHE_DIR"] = "off"
+        return jit_child.run_child(*arguments, **environment)
+
+    monkeypatch.setattr(jit_hits, "run_child", run_without_a_cache)
+    row = Row("hit", "ms")
+    with pytest.raises(ValueError, match="expected hits in the disk cache"):
+        jit_hits.run_disk(context.Context("host", 0, TINY), row)
+
+
+def test_child_that_fails_says_why():
+    with pytest.raises(RuntimeError, match=r"nothing: KeyError: 'nothing'"):
+        jit_child.run_child("nothing", "t", 0, 1)
+
+
+def test_peer_that_is_not_installed_says_so(monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr("importlib.import_module", absent)
+    with pytest.raises(Unavailable, match=r"cuda\.core is not installed"):
+        jit_peers.cuda_core_ms(lambda: "", "sm_90", 1)
+
+
+def test_sources_are_new_each_time():
+    assert small_kernel(new_name()) != small_kernel(new_name())
+    names = re.findall(r"scale_\w+", many_kernels(8) + many_kernels(8))
+    assert len(set(names)) == 16
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_environment_is_left_as_it_was(run_tiny):
+    before = os.environ["GPUOS_CACHE_DIR"]
+    run_tiny("--only", "memory")
+    assert os.environ["GPUOS_CACHE_DIR"] == before
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c.name)
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([command.name, "--help"])
+    assert end.value.code == 0
+    printed = "".join(capsys.readouterr().out.split())
+    assert ("--plot" in printed) is command.has_plot
+    for measure in command.measures():
+        assert measure.name in printed
