@@ -4,18 +4,38 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import has_cuda
+
+import gpuos
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(
-    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?",
+    r"^```python( gpu)?\n(.*?)^```\n(?:\n```text\n(.*?)^```)?",
     re.MULTILINE | re.DOTALL,
 )
 LINK = re.compile(r"\]\(([^)#]+)")
 END = "---\n"
 
 
-def blocks(page):
+def found(page):
     return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def blocks(page):
+    """The Python of a page and what it prints; "python gpu" needs a GPU."""
+    return [
+        (text, output)
+        for gpu, text, output in found(page)
+        if not gpu or has_cuda()
+    ]
+
+
+def need_nvrtc(texts):
+    if any("JitModule(" in text for text in texts):
+        try:
+            gpuos.JitModule("")
+        except gpuos.BackendUnavailable as error:
+            pytest.skip(str(error))
 
 
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
@@ -24,10 +44,18 @@ PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     texts = [text for text, _ in blocks(page)]
+    need_nvrtc(texts)
     done = run_python(f"print({END[:-1]!r})\n".join([*texts, ""]))
     assert (done.returncode, done.stderr) == (0, "")
     printed = done.stdout.split(END)
     assert printed == [output for _, output in blocks(page)] + [""]
+
+
+def test_blocks_for_a_gpu_are_python():
+    texts = [text for page in PAGES for gpu, text, _ in found(page) if gpu]
+    assert texts
+    for text in texts:
+        compile(text, "block", "exec")
 
 
 @pytest.mark.parametrize(
