@@ -50,11 +50,10 @@ def _cuda_core() -> Any:
     raise Unavailable(message)
 
 
-def cuda_core_ms(
-    make: Callable[[], str], arch: str, reps: int, kind: str = "cubin"
-) -> float:
+def cuda_core_ms(make: Callable[[], str], arch: str, reps: int) -> float:
     """Compile with cuda.core's Program; nothing is loaded or kept."""
     core = _cuda_core()
+    kind = "cubin" if arch.startswith("sm_") else "ptx"
     options = core.ProgramOptions(arch=arch, std="c++20")
     return median_ms(
         lambda text: core.Program(text, "c++", options).compile(kind).code,
