@@ -12,7 +12,7 @@ import pytest
 import gpuos
 from gpuos.cli.words import ago, size
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def text(value):
@@ -26,6 +26,7 @@ def entry(key, name="axpy.cu", *, schema=SCHEMA, registers=20, bytes_=1000):
     body += text(key) + text(name) + text("sm_90")
     body += struct.pack("<6I", registers, 0, 0, 0, 1, 0)
     body += struct.pack("<I", 1) + text("gpuos_entry_axpy")
+    body += struct.pack("<I", 0)  # name expressions
     body += text("no warnings") + text(b"\x7fELF" * (bytes_ // 4))
     return body + hashlib.sha256(body).digest()
 
