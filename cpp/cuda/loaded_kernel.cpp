@@ -249,4 +249,9 @@ Occupancy Kernel::suggest_block(std::size_t shared_bytes) const {
   return loaded(kernel_).suggest_block(shared_bytes);
 }
 
+void synchronize(Stream stream, int device) {
+  const cu::ContextScope scope(cu::device_context(device));
+  GPUOS_CUDA_CHECK(cu::driver().cuStreamSynchronize(cu::handle_of(stream)));
+}
+
 }  // namespace gpuos

@@ -72,6 +72,14 @@ FirstError first_error(const std::string& log) {
   return {log.substr(0, log.find('\n')), {}};
 }
 
+std::string wrong_name_expression(const std::string& log) {
+  constexpr std::string_view kBefore = "Input name expression was: \"";
+  const std::size_t found = log.find(kBefore);
+  if (found == log.npos) return "";
+  const std::size_t begin = log.find_first_not_of(' ', found + kBefore.size());
+  return log.substr(begin, log.find('"', begin) - begin);
+}
+
 std::string missing_header(const std::string& line) {
   constexpr std::string_view kBefore = "open source file \"";
   const std::size_t found = line.find(kBefore);

@@ -15,6 +15,9 @@ struct FirstError {
 
 FirstError first_error(const std::string& log);
 
+/// The name expression that NVRTC could not read; empty if none.
+std::string wrong_name_expression(const std::string& log);
+
 /// "x.h" of 'could not open source file "x.h"'; empty if that is not what
 /// `line` says.
 std::string missing_header(const std::string& line);

@@ -23,8 +23,9 @@ Target from_override(const std::string& text, int compute_capability) {
   if (number.empty() || digits == 0 ||
       !(suffix.empty() || suffix == "a" || suffix == "f")) {
     throw InvalidArgument(
-        concat("GPUOS_NVRTC_ARCH: expected sm_NN, compute_NN "
-               "or NN, such as sm_90, got '",
+        concat("arch: expected sm_NN, compute_NN "
+               "or NN, such as sm_90, in JitOptions.arch or GPUOS_NVRTC_ARCH, "
+               "got '",
                text, "'"));
   }
   const std::string real = concat(kReal, number);

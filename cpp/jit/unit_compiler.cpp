@@ -1,5 +1,6 @@
 #include "jit/unit_compiler.h"
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -75,9 +76,26 @@ void add_optional(std::vector<std::string>& options, const Unit& unit,
   }
 }
 
+std::string without_blanks(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
 [[noreturn]] void fail(const Nvrtc& api, const Unit& unit, nvrtcResult result,
                        const std::string& log) {
-  const FirstError error = first_error(log);
+  FirstError error = first_error(log);
+  // NVRTC writes it with spaces of its own.
+  const std::string wrong = without_blanks(wrong_name_expression(log));
+  const auto found =
+      std::ranges::find(unit.name_expressions, wrong, &without_blanks);
+  if (!wrong.empty() && found != unit.name_expressions.end()) {
+    // Its place is in a file that NVRTC made up.
+    const std::size_t text = error.line.find("error: ");
+    error.line = concat(
+        "name_expressions: '", *found, "': ",
+        text == std::string::npos ? error.line : error.line.substr(text));
+    error.place = {};
+  }
   std::string message =
       concat(error.place.line != 0 ? "" : unit.file_name + ": ",
              error.line.empty() ? api.nvrtcGetErrorString(result) : error.line);

@@ -147,6 +147,12 @@ class JitModule {
   std::shared_ptr<const State> state_;
 };
 
+/// Wait until what was launched in a stream is done; empty: in the legacy
+/// default stream. Tasks of a Runtime in its own streams are not waited for.
+/// A kernel that never ends is waited for as long.
+/// Throws: BackendUnavailable, CudaError.
+void synchronize(Stream stream = {}, int device = 0);
+
 /// Compile on threads of the background, which all callers share.
 /// Throws: from the future, what JitModule() throws.
 std::future<JitModule> compile_async(JitSource source, int device = 0,

@@ -107,6 +107,7 @@ void Array::copy_to_host(void* to) const {
   }
   wait();
   const WithoutGil no_gil;
+  wait_for_others();
   runtime_->core().copy_to_host(to, from.data, bytes());
 }
 
@@ -115,7 +116,13 @@ void Array::copy_from_host(const void* from) {
   if (bytes() == 0) return;
   wait();
   const WithoutGil no_gil;
+  wait_for_others();
   runtime_->core().copy_to_device(to.data, from, bytes());
+}
+
+void Array::wait_for_others() const {
+  if (is_exported_ && runtime_->is_cuda())
+    synchronize({}, runtime_->core().options().device);
 }
 
 void Array::wait() const { runtime_->wait_for_memory(view().data, bytes()); }

@@ -61,6 +61,9 @@ class Array {
 
  private:
   [[noreturn]] void refuse_freed() const;
+  /// Kernels that were launched with the address: those of the legacy default
+  /// stream, as for every copy of CUDA.
+  void wait_for_others() const;
 
   std::shared_ptr<RuntimeObject> runtime_;
   Buffer buffer_;

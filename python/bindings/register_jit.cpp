@@ -203,6 +203,21 @@ void register_jit(py::module_& module) {
   register_jit_options(module);
   register_kernel(module);
   register_module_info(module);
+  module.def(
+      "synchronize",
+      [](const py::object& stream, int device) {
+        const Stream named = stream_from(stream.ptr());
+        const WithoutGil no_gil;
+        synchronize(named, device);
+      },
+      "Wait until what was launched in a stream is done.\n\n"
+      "Parameters\n----------\n"
+      "stream : None, int or stream\n"
+      "    None: the legacy default stream. Tasks of a Runtime in its own\n"
+      "    streams are not waited for.\n"
+      "device : int\n\n"
+      "Raises\n------\nBackendUnavailable, CudaError",
+      py::arg("stream") = py::none(), py::arg("device") = 0);
   py::class_<JitModule> type(
       module, "JitModule",
       "CUDA C++ that is compiled at run time.\n\n"

@@ -36,6 +36,7 @@ from gpuos._core import (
     Timeout,
     __version__,
     modules,
+    synchronize,
 )
 from gpuos.compiling import CompileFuture, compile_async
 from gpuos.diagnosis import Diagnosis, diagnose
@@ -69,6 +70,7 @@ __all__ = [
     "compile_async",
     "diagnose",
     "modules",
+    "synchronize",
 ]
 
 _libraries.announce()

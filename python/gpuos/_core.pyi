@@ -281,6 +281,7 @@ class Runtime(metaclass=_RuntimeType):
 _Extent: TypeAlias = int | Sequence[int]
 
 def modules() -> list[ModuleInfo]: ...
+def synchronize(stream: object = None, device: SupportsInt = 0) -> None: ...
 
 @final
 class ModuleInfo:

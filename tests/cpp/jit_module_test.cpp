@@ -107,6 +107,17 @@ TEST_F(JitModuleTest, ErrorHasFileLineColumnAndCaret) {
   EXPECT_NE(error.log().find("1 error detected"), std::string::npos);
 }
 
+TEST_F(JitModuleTest, WrongNameExpressionIsNamed) {
+  const CompileError error =
+      failure({.source = "__global__ void k() {}",
+               .name_expressions = {"k", "nothing<int>"}});
+  EXPECT_TRUE(std::string(error.what())
+                  .starts_with("module.cu: name_expressions: 'nothing<int>': "
+                               "error: "))
+      << error.what();
+  EXPECT_EQ(error.place().line, 0);
+}
+
 TEST_F(JitModuleTest, MissingFunctionIsNamed) {
   const CompileError error =
       failure({.source = "__device__ int g(int);\n"
