@@ -89,8 +89,8 @@ TEST_F(CudaLifetime, OperatorsComeAndGo) {
          .expression = "o = x * " + std::to_string(i % kKinds)});
     runtime().undefine(op);
   });
-  EXPECT_TRUE(becomes_true(
-      [&] { return runtime().stats().unloads >= kCycles - 1; }));
+  EXPECT_TRUE(
+      becomes_true([&] { return runtime().stats().unloads >= kCycles - 1; }));
 }
 
 TEST_F(CudaLifetime, ModulesComeAndGo) {
