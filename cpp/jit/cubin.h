@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace gpuos::jit {
+
+struct Section {
+  std::string_view name;
+  std::uint32_t type = 0;
+  std::uint64_t flags = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint32_t link = 0;
+  std::uint32_t info = 0;
+};
+
+struct Symbol {
+  std::string_view name;
+  std::uint8_t type = 0;
+  std::uint8_t binding = 0;
+  std::uint16_t section = 0;  // 0: undefined
+  std::uint64_t value = 0;    // offset in the section
+  std::uint64_t bytes = 0;
+};
+
+struct Call {
+  std::uint32_t caller = 0;  // indices into the symbol table
+  std::uint32_t callee = 0;
+};
+
+struct Attribute {
+  std::uint8_t id = 0;
+  std::uint16_t value = 0;           // formats 2 and 3
+  std::vector<std::uint32_t> words;  // format 4
+};
+
+/// Throws: CompileError "cubin: ...".
+[[noreturn]] void fail_cubin(std::string_view what);
+
+/// Reads a CUBIN, which is a 64-bit little-endian ELF file for EM_CUDA.
+///
+/// Lifetime: what it returns points into the bytes.
+class Cubin {
+ public:
+  static constexpr std::uint32_t kNoBits = 8;  // a section without content
+
+  /// Throws: CompileError if it is no CUBIN.
+  explicit Cubin(std::string_view bytes);
+
+  /// 90 for sm_90.
+  std::uint32_t architecture() const;
+  const std::vector<Section>& sections() const { return sections_; }
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+  const Section* find_section(std::string_view name) const;
+  /// The index of a defined symbol.
+  std::optional<std::uint32_t> find_symbol(std::string_view name) const;
+  std::vector<Attribute> attributes(std::string_view section_name) const;
+  /// Direct calls.
+  std::vector<Call> calls() const;
+
+ private:
+  template <typename T>
+  T read(std::uint64_t at) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (at > bytes_.size() || bytes_.size() - at < sizeof(T))
+      fail_truncated(at);
+    T value;
+    std::memcpy(&value, bytes_.data() + at, sizeof(T));
+    return value;
+  }
+  [[noreturn]] void fail_truncated(std::uint64_t at) const;
+  std::string_view text(const Section& table, std::uint32_t at) const;
+  void read_sections();
+  void read_symbols();
+
+  std::string_view bytes_;
+  std::vector<Section> sections_;
+  std::vector<Symbol> symbols_;
+};
+
+}  // namespace gpuos::jit

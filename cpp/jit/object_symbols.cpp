@@ -1,0 +1,46 @@
+#include "jit/object_symbols.h"
+
+#include "jit/cubin.h"
+
+namespace gpuos::jit {
+namespace {
+
+// Of the ELF specification, and the one that CUDA gives variables.
+constexpr std::uint8_t kGlobal = 1;
+constexpr std::uint8_t kFunction = 2;
+
+}  // namespace
+
+ObjectSymbols object_symbols(std::string_view cubin) {
+  ObjectSymbols found;
+  const Cubin image(cubin);
+  for (const Symbol& symbol : image.symbols()) {
+    if (symbol.binding != kGlobal || symbol.name.empty() ||
+        symbol.name.starts_with('.'))
+      continue;
+    if (symbol.section == 0) {
+      found.undefined.emplace_back(symbol.name);
+    } else {
+      found.defined.push_back({std::string(symbol.name),
+                               static_cast<std::size_t>(symbol.bytes),
+                               symbol.type == kFunction});
+    }
+  }
+  return found;
+}
+
+std::optional<std::size_t> value_offset(std::string_view cubin,
+                                        std::string_view variable) {
+  const Cubin image(cubin);
+  const auto index = image.find_symbol(variable);
+  if (!index) return std::nullopt;
+  const Symbol& symbol = image.symbols()[*index];
+  if (symbol.section >= image.sections().size()) return std::nullopt;
+  const Section& section = image.sections()[symbol.section];
+  if (section.type == Cubin::kNoBits || symbol.value > section.size ||
+      symbol.bytes > section.size - symbol.value)
+    return std::nullopt;
+  return static_cast<std::size_t>(section.offset + symbol.value);
+}
+
+}  // namespace gpuos::jit
