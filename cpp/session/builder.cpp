@@ -1,0 +1,170 @@
+#include "session/builder.h"
+
+#include <algorithm>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "jit/object_symbols.h"
+#include "jit/symbols.h"
+
+namespace gpuos::session {
+namespace {
+
+constexpr std::string_view kStorage = "gpuos_storage_";
+
+// So that the linker puts its value in the file, where the address goes.
+constexpr std::string_view kPointerValue = "0x6770756f73ull";
+
+// As the Itanium ABI does it for the namespaces that the item stands in.
+std::string variable_symbol(const Item& item) {
+  std::string path;
+  for (const std::string& scope : item.scopes) {
+    if (scope.starts_with("extern")) return item.name;
+    std::string_view names = scope;
+    names.remove_prefix(names.find("namespace") + 9);
+    for (std::size_t at = 0; at < names.size();) {
+      const std::size_t begin = names.find_first_not_of(": ", at);
+      if (begin == names.npos) break;
+      at = std::min(names.find_first_of(": ", begin), names.size());
+      path += concat(at - begin, names.substr(begin, at - begin));
+    }
+  }
+  if (path.empty()) return item.name;
+  return concat("_ZN", path, item.name.size(), item.name, "E");
+}
+
+std::vector<Dependency> dependencies_of(const Selection& selection) {
+  std::vector<Dependency> found;
+  for (const EntryPtr& entry : selection.entries) {
+    // A macro is text: what was compiled with it stays as it is.
+    if (entry->item.kind != ItemKind::Directive)
+      found.push_back({entry->item.key, entry->version});
+  }
+  return found;
+}
+
+const jit::ObjectSymbol& only_symbol(const jit::ObjectSymbols& symbols,
+                                     const Plan& plan) {
+  const bool wants_function = plan.item.kind != ItemKind::Variable;
+  const auto found = std::ranges::find(symbols.defined, wants_function,
+                                       &jit::ObjectSymbol::is_function);
+  if (found == symbols.defined.end())
+    throw CompileError(
+        concat(plan.cell, ":", plan.item.line, ": expected ", plan.item.name,
+               " to be a symbol of its object, found none"),
+        "");
+  return *found;
+}
+
+DefinitionPtr finish(const Plan& plan, std::span<jit::Object> objects) {
+  auto definition = std::make_shared<Definition>();
+  definition->item = plan.item;
+  definition->cell = plan.cell;
+  definition->dependencies = plan.dependencies;
+  definition->object = std::move(objects[0]);
+  jit::ObjectSymbols symbols = jit::object_symbols(definition->object.binary);
+  const jit::ObjectSymbol& own = only_symbol(symbols, plan);
+  if (plan.item.kind == ItemKind::Variable) {
+    definition->pointer = std::move(objects[1]);
+    definition->storage_symbol = own.name;
+    definition->bytes = own.bytes;
+    definition->symbol = variable_symbol(plan.item);
+    if (!symbols.undefined.empty())
+      throw CompileError(
+          concat(plan.cell, ":", plan.item.line, ": expected a value of ",
+                 plan.item.name, " without addresses of functions, found ",
+                 jit::demangled(symbols.undefined.front()),
+                 "; let a kernel store it"),
+          "");
+  } else {
+    definition->symbol = own.name;
+  }
+  definition->undefined = std::move(symbols.undefined);
+  return definition;
+}
+
+Plan plan_variable(const Item& item, const std::string& cell,
+                   const Header& header) {
+  const Selection selection = header.select(identifiers_of(item.text), &item);
+  std::string text = item.text;
+  text.insert(item.name_at, kStorage);
+  Plan plan{.item = item,
+            .cell = cell,
+            .sources = {},
+            .dependencies = dependencies_of(
+                header.select(identifiers_of(item.header), &item)),
+            .included = selection.entries};
+  plan.sources.push_back({selection.text + placed(text, item, cell), cell});
+  plan.sources.push_back(
+      {concat("extern \"C\" __device__ unsigned long long ",
+              variable_symbol(item), " = ", kPointerValue, ";\n"),
+       cell});
+  return plan;
+}
+
+}  // namespace
+
+Plan make_plan(const Item& item, const std::string& cell,
+               const Header& header) {
+  if (item.kind == ItemKind::Variable) return plan_variable(item, cell, header);
+  const Selection selection = header.select(identifiers_of(item.text), &item);
+  Plan plan{.item = item,
+            .cell = cell,
+            .sources = {},
+            .dependencies = dependencies_of(selection),
+            .included = selection.entries};
+  plan.sources.push_back(
+      {selection.text + placed(item.text, item, cell), cell});
+  return plan;
+}
+
+std::vector<DefinitionPtr> build(std::span<const Plan> plans,
+                                 Compiler& compiler, std::string& log) {
+  std::vector<Source> sources;
+  for (const Plan& plan : plans)
+    sources.insert(sources.end(), plan.sources.begin(), plan.sources.end());
+  std::vector<jit::Object> objects = compiler.compile(sources);
+  std::vector<DefinitionPtr> built;
+  std::size_t at = 0;
+  for (const Plan& plan : plans) {
+    log += objects[at].log;
+    built.push_back(
+        finish(plan, std::span(objects).subspan(at, plan.sources.size())));
+    at += plan.sources.size();
+  }
+  return built;
+}
+
+DefinitionPtr build_instance(const std::string& name, const Header& header,
+                             Compiler& compiler) {
+  const Selection selection = header.select(identifiers_of(name), nullptr);
+  const Source source{selection.text, name, {name}};
+  std::vector<jit::Object> objects = compiler.compile({&source, 1});
+  auto definition = std::make_shared<Definition>();
+  definition->item.kind = ItemKind::Kernel;
+  definition->item.name = name;
+  definition->cell = "an instance of a template";
+  definition->symbol = objects[0].symbols.at(0).symbol;
+  definition->undefined = jit::object_symbols(objects[0].binary).undefined;
+  definition->object = std::move(objects[0]);
+  definition->dependencies = dependencies_of(selection);
+  return definition;
+}
+
+Source make_check(std::span<const EntryPtr> entries, const std::string& cell,
+                  const Header& header) {
+  std::set<std::string> roots;
+  for (const EntryPtr& entry : entries) {
+    roots.insert(entry->item.names.begin(), entry->item.names.end());
+    roots.insert(entry->mentions.begin(), entry->mentions.end());
+  }
+  Selection selection = header.select(roots, nullptr);
+  // Those that nobody can name.
+  for (const EntryPtr& entry : entries) {
+    if (std::ranges::find(selection.entries, entry) == selection.entries.end())
+      selection.text += placed(entry->item.header, entry->item, entry->cell);
+  }
+  return {std::move(selection.text), cell};
+}
+
+}  // namespace gpuos::session

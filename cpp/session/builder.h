@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "session/compiling.h"
+#include "session/definition.h"
+#include "session/header.h"
+
+namespace gpuos::session {
+
+/// A definition that is about to be compiled.
+struct Plan {
+  Item item;
+  std::string cell;
+  std::vector<Source> sources;  // of a variable two: storage, pointer
+  std::vector<Dependency> dependencies;
+  std::vector<EntryPtr> included;  // entries of the header that it sees
+};
+
+/// What `item` is compiled from, as the header is now.
+Plan make_plan(const Item& item, const std::string& cell, const Header& header);
+
+/// Throws: CompileError.
+std::vector<DefinitionPtr> build(std::span<const Plan> plans,
+                                 Compiler& compiler, std::string& log);
+
+/// An instance of a kernel template, "scale<float>".
+/// Throws: CompileError.
+DefinitionPtr build_instance(const std::string& name, const Header& header,
+                             Compiler& compiler);
+
+/// A unit that only says whether `entries` are right.
+Source make_check(std::span<const EntryPtr> entries, const std::string& cell,
+                  const Header& header);
+
+}  // namespace gpuos::session

@@ -1,0 +1,263 @@
+#include "session/classify.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "concat.h"
+#include "session/functions.h"
+#include "session/variables.h"
+
+namespace gpuos::session {
+namespace {
+
+class Classifier {
+ public:
+  Classifier(const TokenList& tokens, const Shape& shape,
+             const std::vector<std::string>& scopes)
+      : tokens_(tokens), shape_(shape), scopes_(scopes) {}
+
+  std::vector<Item> run() {
+    if (shape_.launch != 0) return {launch()};
+    if (tokens_.is(shape_.begin, "using")) return {using_declaration()};
+    if (shape_.is_class()) return {class_definition()};
+    if (tokens_.is(shape_.start, "typedef")) return {type_definition()};
+    if (tokens_.is(shape_.start, "static_assert")) return {plain_header("")};
+    if (tokens_.is(shape_.start, "concept"))
+      return {named_header("c:", shape_.start + 1)};
+    if (shape_.body != 0) return {function_definition()};
+    if (shape_.is_template) return {template_declaration()};
+    if (shape_.parameters != 0) return {function_declaration()};
+    return variables(tokens_, shape_, scopes_);
+  }
+
+ private:
+  bool has(std::string_view word, std::size_t end) const {
+    for (std::size_t i = shape_.start; i < end; ++i) {
+      if (tokens_.is(i, word)) return true;
+    }
+    return false;
+  }
+  bool has_any(std::initializer_list<std::string_view> words,
+               std::size_t end) const {
+    return std::ranges::any_of(
+        words, [&](std::string_view word) { return has(word, end); });
+  }
+
+  Item make(ItemKind kind) const {
+    const Token& first = tokens_[shape_.begin];
+    Item item;
+    item.kind = kind;
+    item.text = tokens_.text(shape_.begin, shape_.end);
+    item.line = first.line;
+    item.column = first.column;
+    item.scopes = scopes_;
+    return item;
+  }
+
+  std::string key(std::string_view prefix, std::string_view rest) const {
+    return concat(prefix, qualifier_of(scopes_), rest);
+  }
+
+  Item launch() const {
+    if (!scopes_.empty())
+      tokens_.fail(shape_.launch,
+                   "expected a launch outside of namespaces, found it inside");
+    return make(ItemKind::Launch);
+  }
+
+  Item plain_header(std::string_view key_prefix) const {
+    Item item = make(ItemKind::Header);
+    item.header = item.text;
+    item.key = key(concat(key_prefix, "text:"),
+                   tokens_.plain(shape_.begin, shape_.end));
+    return item;
+  }
+
+  Item named_header(std::string_view prefix, std::size_t name_at) const {
+    Item item = make(ItemKind::Header);
+    item.header = item.text;
+    item.name = tokens_[name_at].text;
+    item.names.insert(item.name);
+    item.key = key(prefix, item.name);
+    return item;
+  }
+
+  Item using_declaration() const {
+    const std::size_t at = shape_.begin + 1;
+    if (tokens_.is(at, "namespace")) {
+      Item item = plain_header("");
+      item.is_always = true;
+      // Nothing may have been declared in it for this unit.
+      std::string opened = tokens_.plain(at + 1, shape_.end - 1);
+      std::erase(opened, ' ');
+      item.header = concat("namespace ", opened, " {} ", item.text);
+      return item;
+    }
+    if (tokens_.is(at + 1, "=")) return named_header("t:", at);
+    return named_header("u:", shape_.end - 2);
+  }
+
+  Item type_definition() const {
+    std::size_t name_at = shape_.end - 2;
+    if (shape_.group != 0) {
+      name_at = shape_.group + 1;
+      while (tokens_.is(name_at, "*") || tokens_.is(name_at, "&")) ++name_at;
+    }
+    while (name_at > shape_.start && !tokens_.is_identifier(name_at)) --name_at;
+    return named_header("t:", name_at);
+  }
+
+  Item class_definition() const {
+    const std::size_t end =
+        shape_.class_body != 0 ? shape_.class_body : shape_.end - 1;
+    Item item = plain_header("");
+    // The name is the first identifier behind attributes.
+    for (std::size_t i = shape_.class_key + 1; i < end;) {
+      if (tokens_.is(i, "(") || tokens_.is(i, "[")) {
+        i = tokens_.behind(i);
+      } else if (tokens_.is(i, "<") || tokens_.is(i, ":")) {
+        break;
+      } else {
+        if (tokens_.is_identifier(i) && !is_keyword(tokens_[i].text) &&
+            !tokens_.is(i, "__align__") && !tokens_.is(i, "final"))
+          item.name = tokens_[i].text;
+        ++i;
+      }
+    }
+    const bool is_enum = tokens_.is(shape_.class_key, "enum");
+    if (is_enum) add_names(item, end, shape_.end);
+    if (!item.name.empty()) {
+      item.names.insert(item.name);
+      std::size_t head = end;
+      for (std::size_t i = shape_.class_key; i < end; ++i) {
+        if (tokens_.is(i, ":")) head = i;
+      }
+      // A specialisation is another thing than its template.
+      item.key = key(shape_.class_body != 0 ? "t:" : "forward:",
+                     tokens_.plain(shape_.class_key + 1, head));
+    }
+    return item;
+  }
+
+  void add_names(Item& item, std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (tokens_.is_identifier(i) && !is_keyword(tokens_[i].text))
+        item.names.emplace(tokens_[i].text);
+    }
+  }
+
+  // Names, key and what else all functions have.
+  Item function(ItemKind kind) const {
+    Item item = make(kind);
+    const FunctionName name = function_name(tokens_, shape_);
+    item.name = name.text;
+    item.is_operator = name.is_operator;
+    if (!name.is_operator) add_names(item, name.begin, shape_.parameters);
+    // An operator comes with the types that it takes, a member with its class.
+    if (name.is_operator) add_names(item, name.begin, signature_end());
+    std::string head;
+    if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);
+    item.key = key("f:", concat(head, item.name,
+                                parameter_key(tokens_, shape_.parameters)));
+    if (kind == ItemKind::Header) return item;
+    item.result = tokens_.plain(shape_.start, name.begin);
+    if (has_default_argument(tokens_, shape_.parameters))
+      item.defaults =
+          tokens_.plain(shape_.parameters, tokens_.behind(shape_.parameters));
+    return item;
+  }
+
+  std::size_t signature_end() const {
+    return shape_.body != 0 ? shape_.body : shape_.end - 1;
+  }
+
+  Item function_definition() const {
+    const std::size_t end = shape_.parameters;
+    const bool is_kernel = has("__global__", end);
+    const bool is_device = has("__device__", end);
+    const bool is_text =
+        shape_.is_template || has_any({"constexpr", "consteval"}, end) ||
+        (is_device &&
+         has_any({"inline", "__forceinline__", "__inline__", "static"}, end));
+    if (is_text) {
+      Item item = function(ItemKind::Header);
+      item.header = item.text;
+      return item;
+    }
+    if (!is_kernel && !is_device) return host_function();
+    refuse_static_locals(tokens_, shape_.body);
+    Item item = function(is_kernel ? ItemKind::Kernel : ItemKind::Function);
+    // A member was declared in its class, others of a namespace in that.
+    if (!function_name(tokens_, shape_).is_qualified)
+      item.header = tokens_.text(shape_.begin, shape_.body) + ";";
+    return item;
+  }
+
+  Item host_function() const {
+    const auto refuse = [&](std::size_t at, std::string_view found) {
+      tokens_.fail(at, concat("expected a __device__ or __global__ function, "
+                              "or void f() { k<<<...>>>(...); }, found ",
+                              found));
+    };
+    Item item = make(ItemKind::Launches);
+    item.name = function_name(tokens_, shape_).text;
+    if (tokens_.behind(shape_.parameters) != shape_.parameters + 2)
+      refuse(shape_.begin, concat("the host function ", item.name));
+    const std::size_t close = tokens_.behind(shape_.body) - 1;
+    for (std::size_t i = shape_.body + 1; i < close;) {
+      const Shape inner = find_shape(tokens_, i, close);
+      const bool is_call =
+          tokens_.is_identifier(i) && inner.parameters == i + 1;
+      if (inner.launch == 0 && !is_call)
+        refuse(i, concat("'", tokens_.plain(i, inner.end), "'"));
+      for (Item& statement : classify(tokens_, inner, {}))
+        item.statements.push_back(std::move(statement));
+      i = inner.end;
+    }
+    return item;
+  }
+
+  Item template_declaration() const {
+    if (shape_.parameters != 0) {
+      Item item = function(ItemKind::Header);
+      item.key = concat("declared:", item.key);
+      item.header = item.text;
+      return item;
+    }
+    Item item = plain_header("");
+    add_names(item, shape_.start,
+              shape_.initializer != 0 ? shape_.initializer : shape_.end);
+    return item;
+  }
+
+  Item function_declaration() const {
+    const std::size_t open = shape_.parameters;
+    if (open == shape_.begin + 1 && shape_.end == open + 3) {
+      Item item = make(ItemKind::Call);
+      item.name = tokens_[shape_.begin].text;
+      return item;
+    }
+    if (!has_any({"__device__", "__global__"}, open))
+      tokens_.fail(shape_.begin,
+                   concat("expected __device__ or __global__, a launch or a "
+                          "call, found '",
+                          tokens_.plain(shape_.begin, shape_.end), "'"));
+    Item item = function(ItemKind::Declaration);
+    item.header = item.text;
+    return item;
+  }
+
+  const TokenList& tokens_;
+  const Shape& shape_;
+  const std::vector<std::string>& scopes_;
+};
+
+}  // namespace
+
+std::vector<Item> classify(const TokenList& tokens, const Shape& shape,
+                           const std::vector<std::string>& scopes) {
+  return Classifier(tokens, shape, scopes).run();
+}
+
+}  // namespace gpuos::session

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "session/builder.h"
+#include "session/definitions.h"
+
+namespace gpuos::session {
+
+/// Definitions that are linked together, and all that they reach.
+struct Closure {
+  std::vector<DefinitionPtr> functions;
+  std::vector<DefinitionPtr> variables;
+};
+
+/// A closure as one image. Its variables are still to be given addresses.
+struct Linked {
+  DefinitionPtr root;
+  Closure closure;
+  std::string image;
+};
+
+/// Finds what a kernel needs among the newest definitions and links it.
+class Linker {
+ public:
+  Linker(const Header& header, Definitions& definitions, Compiler& compiler)
+      : header_(header), definitions_(definitions), compiler_(compiler) {}
+
+  /// What was compiled against something that has changed since is compiled
+  /// again.
+  /// Throws: CompileError naming a missing symbol and who wants it, or what no
+  /// longer compiles.
+  Closure close(std::span<const DefinitionPtr> roots);
+  /// The image of one kernel; the same one until something in it changes.
+  /// Throws: CompileError, BackendUnavailable without a linker.
+  std::shared_ptr<const Linked> link(const DefinitionPtr& root);
+  /// Everything as one image, in which each variable has its storage.
+  std::string link_all();
+
+  /// Keep no image of it.
+  void forget(const std::string& symbol);
+
+  bool is_current(const Linked& linked) const;
+  bool is_current(const Definition& definition) const;
+  /// The definition itself unless something that it was compiled against has
+  /// changed.
+  DefinitionPtr fresh(const DefinitionPtr& definition);
+
+ private:
+  [[noreturn]] void fail_missing(const std::string& symbol,
+                                 const Definition& user) const;
+  bool is_ours(const std::string& symbol) const;
+  EntryPtr find_change(const Definition& definition) const;
+
+  const Header& header_;
+  Definitions& definitions_;
+  Compiler& compiler_;
+  std::map<std::string, std::shared_ptr<const Linked>> links_;  // by symbol
+};
+
+}  // namespace gpuos::session

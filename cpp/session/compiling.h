@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpuos/jit_options.h"
+#include "jit/nvrtc_api.h"
+#include "jit/target.h"
+#include "jit/unit_compiler.h"
+
+namespace gpuos::session {
+
+/// One translation unit of a session.
+struct Source {
+  std::string text;
+  std::string cell;
+  std::vector<std::string> name_expressions{};
+};
+
+/// How a session compiles.
+struct CompilerSettings {
+  jit::Target target;
+  JitOptions options{};
+  std::vector<std::string> include_dirs{};
+};
+
+/// NVRTC with the options of one session.
+///
+/// Threads: any.
+class Compiler {
+ public:
+  Compiler(const jit::Nvrtc& api, CompilerSettings settings)
+      : api_(api), settings_(std::move(settings)) {}
+
+  /// Several at a time, at most one for each processor.
+  /// Throws: CompileError of the first source that has an error.
+  std::vector<jit::Object> compile(std::span<const Source> sources);
+
+  const jit::Nvrtc& api() const { return api_; }
+  const jit::Target& target() const { return settings_.target; }
+  std::uint64_t compiled() const { return compiled_; }
+
+ private:
+  jit::Object compile_one(const Source& source) const;
+
+  const jit::Nvrtc& api_;
+  const CompilerSettings settings_;
+  std::atomic<std::uint64_t> compiled_{0};
+};
+
+}  // namespace gpuos::session

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "jit/unit_compiler.h"
+#include "session/header.h"
+
+namespace gpuos::session {
+
+/// One function, kernel or variable as a relocatable object. Never changed
+/// once it is made.
+struct Definition {
+  Item item;
+  std::string cell;
+  std::string symbol;  // mangled
+  jit::Object object;
+  std::vector<std::string> undefined{};  // symbols that it wants
+  std::vector<Dependency> dependencies{};
+
+  // Of a variable: `object` holds its storage under another symbol, and this
+  // one a pointer of its name, which is linked with whoever mentions it.
+  jit::Object pointer{};
+  std::string storage_symbol{};
+  std::size_t bytes = 0;
+
+  bool is_variable() const { return item.kind == ItemKind::Variable; }
+  bool is_kernel() const { return item.kind == ItemKind::Kernel; }
+  /// "kernel foo (cell 3)", for messages.
+  std::string title() const;
+  std::string qualified_name() const {
+    return qualifier_of(item.scopes) + item.name;
+  }
+};
+using DefinitionPtr = std::shared_ptr<const Definition>;
+
+}  // namespace gpuos::session

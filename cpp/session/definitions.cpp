@@ -1,0 +1,59 @@
+#include "session/definitions.h"
+
+#include "jit/symbols.h"
+
+namespace gpuos::session {
+
+void Definitions::set(Table& table, const std::string& key,
+                      DefinitionPtr value) {
+  if (value == nullptr) {
+    table.erase(key);
+  } else {
+    table[key] = std::move(value);
+  }
+}
+
+DefinitionPtr Definitions::find(const Table& table, const std::string& key) {
+  const auto found = table.find(key);
+  return found == table.end() ? nullptr : found->second;
+}
+
+void Definitions::put(const DefinitionPtr& definition, Journal& journal) {
+  const auto publish = [&](Table& table, const std::string& key) {
+    journal.record(
+        [&table, key, old = find(table, key)] { set(table, key, old); });
+    set(table, key, definition);
+  };
+  publish(by_symbol_, definition->symbol);
+  publish(by_name_, definition->qualified_name());
+}
+
+void Definitions::refresh(const DefinitionPtr& definition) {
+  const DefinitionPtr old = find_symbol(definition->symbol);
+  set(by_symbol_, definition->symbol, definition);
+  if (find(by_name_, definition->qualified_name()) == old)
+    set(by_name_, definition->qualified_name(), definition);
+}
+
+DefinitionPtr Definitions::find_symbol(const std::string& symbol) const {
+  return find(by_symbol_, symbol);
+}
+
+DefinitionPtr Definitions::find_name(std::string_view name) const {
+  if (const DefinitionPtr found = find(by_name_, std::string(name)))
+    return found;
+  if (name.find('(') == name.npos) return nullptr;
+  for (const auto& [symbol, definition] : by_symbol_) {
+    if (jit::demangled(symbol) == name) return definition;
+  }
+  return nullptr;
+}
+
+std::vector<DefinitionPtr> Definitions::all() const {
+  std::vector<DefinitionPtr> found;
+  for (const auto& [symbol, definition] : by_symbol_)
+    found.push_back(definition);
+  return found;
+}
+
+}  // namespace gpuos::session

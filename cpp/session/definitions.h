@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "session/definition.h"
+#include "session/journal.h"
+
+namespace gpuos::session {
+
+/// The newest definition of each symbol.
+class Definitions {
+ public:
+  void put(const DefinitionPtr& definition, Journal& journal);
+  /// The same definition, compiled again.
+  void refresh(const DefinitionPtr& definition);
+
+  /// Null if there is none.
+  DefinitionPtr find_symbol(const std::string& symbol) const;
+  /// The newest of a qualified name, or of "k(int)"; null if there is none.
+  DefinitionPtr find_name(std::string_view name) const;
+  /// In no order.
+  std::vector<DefinitionPtr> all() const;
+
+ private:
+  using Table = std::unordered_map<std::string, DefinitionPtr>;
+
+  static void set(Table& table, const std::string& key, DefinitionPtr value);
+  static DefinitionPtr find(const Table& table, const std::string& key);
+
+  Table by_symbol_;
+  Table by_name_;
+};
+
+}  // namespace gpuos::session

@@ -1,0 +1,139 @@
+#include "session/functions.h"
+
+#include "concat.h"
+
+namespace gpuos::session {
+namespace {
+
+struct Range {
+  std::size_t begin;
+  std::size_t end;
+};
+
+// The parameters between the parentheses, without default arguments.
+std::vector<Range> parameters_of(const TokenList& tokens, std::size_t open) {
+  std::vector<Range> found;
+  const std::size_t close = tokens.behind(open) - 1;
+  std::size_t begin = open + 1;
+  std::size_t end = 0;  // where the default argument begins
+  const auto finish = [&](std::size_t at) {
+    if (at > begin) found.push_back({begin, end != 0 ? end : at});
+    begin = at + 1;
+    end = 0;
+  };
+  for (std::size_t i = begin; i < close;) {
+    if (tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{")) {
+      i = tokens.behind(i);
+    } else if (tokens.is(i, "<") && tokens.behind_angles(i) > i) {
+      i = tokens.behind_angles(i);
+    } else {
+      if (tokens.is(i, ",")) finish(i);
+      if (tokens.is(i, "=") && end == 0) end = i;
+      ++i;
+    }
+  }
+  finish(close);
+  return found;
+}
+
+bool is_qualifier(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "const") || tokens.is(i, "volatile") ||
+         tokens.is(i, "struct") || tokens.is(i, "class") ||
+         tokens.is(i, "typename");
+}
+
+// "int* x", "Point p", "unsigned n", but not "int*", "const Point", "a::Point".
+bool is_parameter_name(const TokenList& tokens, std::size_t begin,
+                       std::size_t i) {
+  return i > begin && tokens.is_identifier(i) && !is_keyword(tokens[i].text) &&
+         !is_qualifier(tokens, i - 1) && !tokens.is(i - 1, "::");
+}
+
+std::string type_of(const TokenList& tokens, Range range) {
+  std::size_t end = range.end;
+  std::string tail;
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    if (!tokens.is(i, "[")) continue;
+    end = i;
+    tail = "[]";
+    break;
+  }
+  if (end > range.begin && is_parameter_name(tokens, range.begin, end - 1))
+    --end;
+  std::string text;
+  for (std::size_t i = range.begin; i < end; ++i) {
+    if (tokens.is(i, "__restrict__")) continue;
+    if (!text.empty()) text += ' ';
+    text += tokens[i].text;
+  }
+  return text + tail;
+}
+
+std::size_t find_operator(const TokenList& tokens, const Shape& shape) {
+  for (std::size_t i = shape.start; i < shape.parameters; ++i) {
+    if (tokens.is(i, "operator")) return i;
+  }
+  return shape.parameters;
+}
+
+}  // namespace
+
+FunctionName function_name(const TokenList& tokens, const Shape& shape) {
+  FunctionName name;
+  std::size_t i = find_operator(tokens, shape);
+  name.is_operator = i < shape.parameters;
+  if (!name.is_operator) --i;
+  while (i >= shape.start + 2 && tokens.is(i - 1, "::") &&
+         tokens.is_identifier(i - 2)) {
+    i -= 2;
+    name.is_qualified = true;
+  }
+  name.begin = i;
+  for (; i < shape.parameters; ++i) name.text += tokens[i].text;
+  return name;
+}
+
+std::vector<std::string> parameter_types(const TokenList& tokens,
+                                         std::size_t open) {
+  std::vector<std::string> types;
+  for (const Range range : parameters_of(tokens, open)) {
+    std::string type = type_of(tokens, range);
+    if (type != "void") types.push_back(std::move(type));
+  }
+  return types;
+}
+
+std::string parameter_key(const TokenList& tokens, std::size_t open) {
+  std::string key = "(";
+  for (const std::string& type : parameter_types(tokens, open))
+    key += type + ",";
+  return key + ")";
+}
+
+bool has_default_argument(const TokenList& tokens, std::size_t open) {
+  const std::size_t close = tokens.behind(open) - 1;
+  for (std::size_t i = open + 1; i < close; ++i) {
+    if (tokens.is(i, "=")) return true;
+  }
+  return false;
+}
+
+void refuse_static_locals(const TokenList& tokens, std::size_t body) {
+  const std::size_t close = tokens.behind(body);
+  for (std::size_t i = body; i < close; ++i) {
+    if (!tokens.is(i, "static")) continue;
+    bool is_shared_or_const = false;
+    for (std::size_t j = i + 1; j < close && tokens.is_identifier(j); ++j) {
+      is_shared_or_const |= tokens.is(j, "const") ||
+                            tokens.is(j, "constexpr") ||
+                            tokens.is(j, "__shared__");
+    }
+    if (!is_shared_or_const)
+      tokens.fail(i,
+                  "expected no static variable in a function: each linked "
+                  "kernel would have its own; use a __device__ variable of the "
+                  "session");
+  }
+}
+
+}  // namespace gpuos::session

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "session/items.h"
+#include "session/pieces.h"
+
+namespace gpuos::session {
+
+/// A function's name with its qualifiers, or "operator +".
+struct FunctionName {
+  std::string text;
+  std::size_t begin = 0;  // index of its first token
+  bool is_qualified = false;
+  bool is_operator = false;
+};
+FunctionName function_name(const TokenList& tokens, const Shape& shape);
+
+/// What tells overloads apart: "(int,const float*)".
+std::string parameter_key(const TokenList& tokens, std::size_t open);
+
+/// The types of the parameters, as written: {"int", "const float *"}.
+std::vector<std::string> parameter_types(const TokenList& tokens,
+                                         std::size_t open);
+
+/// Whether a parameter has a default argument.
+bool has_default_argument(const TokenList& tokens, std::size_t open);
+
+/// Throws: CompileError for a local variable of which every linked kernel
+/// would have its own.
+void refuse_static_locals(const TokenList& tokens, std::size_t body);
+
+}  // namespace gpuos::session

@@ -1,0 +1,172 @@
+#include "session/header.h"
+
+#include <algorithm>
+
+#include "concat.h"
+
+namespace gpuos::session {
+namespace {
+
+std::string identity_of(const Item& item) {
+  std::string identity;
+  for (const std::string& scope : item.scopes) identity += scope + " { ";
+  if (!item.result.empty()) return identity + item.result + item.key;
+  const CellText text{"", item.header};
+  for (const Token& token : tokenize(text)) {
+    identity += token.text;
+    identity += ' ';
+  }
+  return identity;
+}
+
+bool by_version(const EntryPtr& a, const EntryPtr& b) {
+  return a->version < b->version;
+}
+
+// Puts what is needed before what needs it. The order of the cells does that
+// but for what was defined again: an older entry may need a newer version.
+class Emitter {
+ public:
+  explicit Emitter(std::vector<EntryPtr> entries)
+      : entries_(std::move(entries)) {
+    std::ranges::sort(entries_, by_version);
+    for (const EntryPtr& entry : entries_) {
+      for (const std::string& name : entry->item.names)
+        by_name_[name].push_back(entry);
+    }
+  }
+
+  Selection run() {
+    for (const EntryPtr& entry : entries_) emit(entry);
+    return std::move(selection_);
+  }
+
+ private:
+  void emit(const EntryPtr& entry) {
+    if (!seen_.insert(entry.get()).second) return;
+    for (const std::string& name : entry->mentions) {
+      const auto found = by_name_.find(name);
+      if (found == by_name_.end()) continue;
+      for (const EntryPtr& needed : found->second) {
+        if (needed->first < entry->version) emit(needed);
+      }
+    }
+    selection_.text += placed(entry->item.header, entry->item, entry->cell);
+    selection_.entries.push_back(entry);
+  }
+
+  std::vector<EntryPtr> entries_;
+  std::unordered_map<std::string, std::vector<EntryPtr>> by_name_;
+  std::set<const Entry*> seen_;
+  Selection selection_;
+};
+
+bool says_the_same(const Entry& old, const Entry& fresh) {
+  if (old.identity != fresh.identity) return false;
+  // A definition need not repeat what its declaration says.
+  return fresh.item.defaults.empty() ||
+         fresh.item.defaults == old.item.defaults;
+}
+
+// A second declaration with default arguments is an error, and one from a
+// definition that is being replaced says nothing.
+bool is_left_out(const Entry& entry, const Item* own) {
+  return own != nullptr && entry.item.key == own->key &&
+         (entry.item.kind != ItemKind::Declaration || !own->defaults.empty());
+}
+
+}  // namespace
+
+EntryPtr Header::find(const std::string& key) const {
+  const auto found = by_key_.find(key);
+  return found == by_key_.end() ? nullptr : found->second;
+}
+
+std::vector<EntryPtr> Header::find_named(const std::string& name) const {
+  std::vector<EntryPtr> found;
+  const auto keys = keys_by_name_.find(name);
+  if (keys == keys_by_name_.end()) return found;
+  for (const std::string& key : keys->second) {
+    if (EntryPtr entry = find(key)) found.push_back(std::move(entry));
+  }
+  return found;
+}
+
+void Header::set(const std::string& key, EntryPtr entry) {
+  if (const EntryPtr old = find(key)) {
+    for (const std::string& name : old->item.names)
+      keys_by_name_[name].erase(key);
+    always_.erase(old->version);
+    by_key_.erase(key);
+  }
+  if (entry == nullptr) return;
+  for (const std::string& name : entry->item.names)
+    keys_by_name_[name].insert(key);
+  if (entry->item.is_always) always_[entry->version] = entry;
+  by_key_[key] = std::move(entry);
+}
+
+EntryPtr Header::put(const Item& item, const std::string& cell,
+                     Journal& journal) {
+  if (item.header.empty()) return nullptr;
+  auto entry = std::make_shared<Entry>();
+  entry->item = item;
+  entry->cell = cell;
+  entry->identity = identity_of(item);
+  EntryPtr old = find(item.key);
+  if (old != nullptr && says_the_same(*old, *entry)) return old;
+  entry->mentions = identifiers_of(item.header);
+  entry->version = ++versions_;
+  entry->first = old != nullptr ? old->first : entry->version;
+  journal.record([this, key = item.key, old] { set(key, old); });
+  set(item.key, entry);
+  return entry;
+}
+
+Selection Header::select(const std::set<std::string>& roots,
+                         const Item* own) const {
+  std::set<std::string> seen = roots;
+  std::vector<std::string> names(roots.begin(), roots.end());
+  std::set<EntryPtr> chosen;
+  const auto choose = [&](const EntryPtr& entry) {
+    if (is_left_out(*entry, own) || !chosen.insert(entry).second) return;
+    for (const std::string& name : entry->mentions) {
+      if (seen.insert(name).second) names.push_back(name);
+    }
+  };
+  while (!names.empty()) {
+    const std::string name = std::move(names.back());
+    names.pop_back();
+    for (const EntryPtr& entry : find_named(name)) choose(entry);
+  }
+  for (const auto& [version, entry] : always_) chosen.insert(entry);
+  return Emitter({chosen.begin(), chosen.end()}).run();
+}
+
+bool Header::is_current(const Dependency& dependency) const {
+  const EntryPtr entry = find(dependency.key);
+  return entry != nullptr && entry->version == dependency.version;
+}
+
+std::string placed(const std::string& text, const Item& item,
+                   const std::string& cell) {
+  std::string code;
+  std::string closing;
+  for (const std::string& scope : item.scopes) {
+    code += scope + " {\n";
+    closing += "}";
+  }
+  std::string name;
+  for (const char c : cell) {
+    if (c == '"' || c == '\\') name += '\\';
+    name += c;
+  }
+  code += concat("#line ", item.line, " \"", name, "\"\n");
+  // So that the compiler counts the columns as the cell does.
+  code.append(static_cast<std::size_t>(item.column - 1), ' ');
+  code += text + "\n";
+  if (!closing.empty()) code += closing + "\n";
+  return code;
+}
+
+}  // namespace gpuos::session

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "session/items.h"
+#include "session/journal.h"
+
+namespace gpuos::session {
+
+/// One piece of the session's header.
+struct Entry {
+  Item item;
+  std::string cell;
+  std::set<std::string> mentions;
+  std::string identity;       // equal: callers see no difference
+  std::uint64_t version = 0;  // also its place, unless something older needs it
+  std::uint64_t first = 0;    // the version of the first with this key
+};
+using EntryPtr = std::shared_ptr<const Entry>;
+
+/// What an object was compiled against.
+struct Dependency {
+  std::string key;
+  std::uint64_t version = 0;
+};
+
+/// The part of the header that one unit needs.
+struct Selection {
+  std::string text;
+  std::vector<EntryPtr> entries;
+};
+
+/// What later cells see of the earlier ones. A unit is given only what its
+/// identifiers reach, so that the cost of a cell does not grow.
+class Header {
+ public:
+  /// Add the item's header text or replace the version before. A version that
+  /// says the same is kept. Null if there is nothing to add.
+  EntryPtr put(const Item& item, const std::string& cell, Journal& journal);
+  /// What a unit that mentions `roots` needs, without the entry of `own` if
+  /// that was made from the definition being compiled.
+  Selection select(const std::set<std::string>& roots, const Item* own) const;
+  bool is_current(const Dependency& dependency) const;
+  /// Null if there is none.
+  EntryPtr find(const std::string& key) const;
+  std::vector<EntryPtr> find_named(const std::string& name) const;
+
+ private:
+  void set(const std::string& key, EntryPtr entry);
+
+  std::uint64_t versions_ = 0;
+  std::unordered_map<std::string, EntryPtr> by_key_;
+  std::unordered_map<std::string, std::set<std::string>> keys_by_name_;
+  std::map<std::uint64_t, EntryPtr> always_;
+};
+
+/// Code at its own line and column of its cell, in its namespaces.
+std::string placed(const std::string& text, const Item& item,
+                   const std::string& cell);
+
+}  // namespace gpuos::session

@@ -1,0 +1,142 @@
+#include "session/items.h"
+
+#include <algorithm>
+
+#include "concat.h"
+#include "session/classify.h"
+#include "session/pieces.h"
+
+namespace gpuos::session {
+namespace {
+
+// "define" of "#  define N 4".
+std::string_view directive_word(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of("# \t");
+  if (begin == line.npos) return "";
+  const std::size_t end = line.find_first_of(" \t\n(<\"", begin);
+  return line.substr(begin, end - begin);
+}
+
+class Splitter {
+ public:
+  explicit Splitter(const CellText& cell) : tokens_(cell) {}
+
+  std::vector<Item> run() {
+    split(0, tokens_.size(), {});
+    return std::move(items_);
+  }
+
+ private:
+  void split(std::size_t begin, std::size_t end,
+             const std::vector<std::string>& scopes) {
+    for (std::size_t i = begin; i < end;) {
+      if (tokens_[i].kind == TokenKind::Directive) {
+        i = split_directive(i, end, scopes);
+      } else if (tokens_.is(i, ";")) {
+        ++i;
+      } else if (const std::size_t open = find_scope(i); open != 0) {
+        std::vector<std::string> inner = scopes;
+        std::string name = tokens_.text(i, open);
+        // In one session an unnamed namespace means what none would.
+        if (name != "namespace") inner.push_back(std::move(name));
+        split(open + 1, tokens_.behind(open) - 1, inner);
+        i = tokens_.behind(open);
+      } else {
+        const Shape shape = find_shape(tokens_, i, end);
+        for (Item& item : classify(tokens_, shape, scopes))
+          items_.push_back(std::move(item));
+        i = shape.end;
+      }
+    }
+  }
+
+  // The '{' of a namespace or of extern "C" at `i`; 0 if there is none.
+  std::size_t find_scope(std::size_t i) const {
+    std::size_t j = i;
+    if (tokens_.is(j, "inline") && tokens_.is(j + 1, "namespace")) ++j;
+    if (tokens_.is(j, "namespace")) {
+      ++j;
+      while (tokens_.is_identifier(j) || tokens_.is(j, "::")) ++j;
+      return tokens_.is(j, "{") ? j : 0;
+    }
+    const bool is_linkage = tokens_.is(j, "extern") && j + 2 < tokens_.size() &&
+                            tokens_[j + 1].kind == TokenKind::Text;
+    return is_linkage && tokens_.is(j + 2, "{") ? j + 2 : 0;
+  }
+
+  // One line, or all from #if to its #endif.
+  std::size_t split_directive(std::size_t i, std::size_t end,
+                              const std::vector<std::string>& scopes) {
+    std::size_t last = i;
+    int depth = 0;
+    for (;; ++last) {
+      if (last == end) tokens_.fail(i, "expected #endif, found the end");
+      if (tokens_[last].kind != TokenKind::Directive) {
+        refuse_conditional_definition(last, i);
+        continue;
+      }
+      const std::string_view word = directive_word(tokens_[last].text);
+      if (word.starts_with("if")) ++depth;
+      if (word == "endif") --depth;
+      if (depth <= 0) break;
+    }
+    Item item;
+    item.kind = ItemKind::Directive;
+    item.line = tokens_[i].line;
+    item.column = tokens_[i].column;
+    item.text = tokens_.text(i, last + 1);
+    item.header = item.text;
+    item.scopes = scopes;
+    item.is_always = true;
+    for (std::size_t j = i; j <= last; ++j) add_macro(tokens_[j].text, item);
+    item.key = concat("#", tokens_.plain(i, last + 1));
+    if (directive_word(item.text) != "pragma" ||
+        item.text.find("once") == item.text.npos)
+      items_.push_back(std::move(item));
+    return last + 1;
+  }
+
+  void refuse_conditional_definition(std::size_t at, std::size_t begin) const {
+    for (const std::string_view word :
+         {"__device__", "__global__", "__constant__", "<<<"}) {
+      if (tokens_.is(at, word))
+        tokens_.fail(begin,
+                     concat("expected #if around types and macros only, found ",
+                            word, " in it; put #if inside of the function"));
+    }
+  }
+
+  static void add_macro(std::string_view line, Item& item) {
+    if (directive_word(line) != "define") return;
+    const std::size_t begin =
+        line.find_first_not_of(" \t", line.find("define") + 6);
+    if (begin == line.npos) return;
+    const std::size_t end = line.find_first_of(" \t(\n", begin);
+    item.names.emplace(line.substr(begin, end - begin));
+    item.name = line.substr(begin, end - begin);
+  }
+
+  TokenList tokens_;
+  std::vector<Item> items_;
+};
+
+}  // namespace
+
+std::vector<Item> split_cell(const CellText& cell) {
+  return Splitter(cell).run();
+}
+
+std::string qualifier_of(const std::vector<std::string>& scopes) {
+  constexpr std::string_view kWord = "namespace ";
+  std::string qualifier;
+  for (const std::string& scope : scopes) {
+    const std::size_t at = scope.find(kWord);
+    if (at == scope.npos || scope.starts_with("inline")) continue;
+    qualifier += scope.substr(at + kWord.size());
+    while (qualifier.ends_with(' ')) qualifier.pop_back();
+    qualifier += "::";
+  }
+  return qualifier;
+}
+
+}  // namespace gpuos::session

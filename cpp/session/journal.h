@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace gpuos::session {
+
+/// How to take back what one cell did.
+class Journal {
+ public:
+  void record(std::function<void()> inverse) {
+    inverses_.push_back(std::move(inverse));
+  }
+  void roll_back() {
+    while (!inverses_.empty()) {
+      inverses_.back()();
+      inverses_.pop_back();
+    }
+  }
+
+ private:
+  std::vector<std::function<void()>> inverses_;
+};
+
+}  // namespace gpuos::session

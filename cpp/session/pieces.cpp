@@ -1,0 +1,201 @@
+#include "session/pieces.h"
+
+#include <algorithm>
+#include <array>
+
+#include "concat.h"
+
+namespace gpuos::session {
+namespace {
+
+// Their parentheses hold no parameters.
+constexpr std::array kTakeParentheses = std::to_array<std::string_view>(
+    {"__align__", "alignas", "__launch_bounds__", "__cluster_dims__",
+     "__maxnreg__", "__block_size__", "__attribute__", "decltype", "noexcept",
+     "requires", "explicit", "sizeof"});
+
+bool takes_parentheses(const Token& token) {
+  return std::ranges::find(kTakeParentheses, token.text) !=
+         kTakeParentheses.end();
+}
+
+bool is_class_key(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "struct") || tokens.is(i, "class") ||
+         tokens.is(i, "union") || tokens.is(i, "enum");
+}
+
+class ShapeFinder {
+ public:
+  ShapeFinder(const TokenList& tokens, std::size_t begin, std::size_t end)
+      : tokens_(tokens), end_(end), at_(begin) {
+    shape_.begin = begin;
+  }
+
+  Shape run() {
+    skip_template();
+    shape_.start = at_;
+    find_class();
+    while (at_ < end_) {
+      if (tokens_[at_].kind == TokenKind::Directive) {
+        tokens_.fail(at_, "expected the end of a definition before this line");
+      }
+      if (tokens_.is(at_, ";")) return finish(at_ + 1);
+      if (tokens_.is(at_, "{") && is_body()) {
+        shape_.body = at_;
+        return finish(tokens_.behind(at_));
+      }
+      step();
+    }
+    tokens_.fail(
+        shape_.begin,
+        concat("expected a ';' at the end of '",
+               tokens_.plain(shape_.begin, std::min(shape_.begin + 6, end_)),
+               " ...', found the end"));
+  }
+
+ private:
+  Shape finish(std::size_t end) {
+    shape_.end = end;
+    return std::move(shape_);
+  }
+
+  void skip_template() {
+    while (tokens_.is(at_, "template")) {
+      shape_.is_template = true;
+      ++at_;
+      if (tokens_.is(at_, "<")) at_ = tokens_.behind_angles(at_);
+    }
+  }
+
+  // "struct S {", "enum class E : int {", "struct S;", but not "struct S f()".
+  void find_class() {
+    std::size_t i = at_;
+    while (tokens_.is_identifier(i) && !is_class_key(tokens_, i) &&
+           !tokens_.is(i, "typedef"))
+      ++i;
+    if (i >= end_ || !is_class_key(tokens_, i)) return;
+    std::size_t j = i + 1;
+    while (j < end_ && !tokens_.is(j, "{") && !tokens_.is(j, ":") &&
+           !tokens_.is(j, ";")) {
+      if (tokens_.is(j, "<") && tokens_.behind_angles(j) > j) {
+        j = tokens_.behind_angles(j);
+      } else if (tokens_.is(j, "(") || tokens_.is(j, "[")) {
+        if (tokens_.is(j, "(") && !takes_parentheses(tokens_[j - 1])) return;
+        j = tokens_.behind(j);
+      } else if (tokens_.is_identifier(j) || tokens_.is(j, "::")) {
+        ++j;
+      } else {
+        return;
+      }
+    }
+    // "struct S x;" declares a variable.
+    const bool has_variable =
+        tokens_.is(j, ";") && j > i + 2 && tokens_.is_identifier(j - 1) &&
+        tokens_.is_identifier(j - 2) && !is_class_key(tokens_, j - 2);
+    if (has_variable) return;
+    shape_.class_key = i;
+    shape_.has_class_key = true;
+    while (j < end_ && !tokens_.is(j, "{") && !tokens_.is(j, ";")) ++j;
+    if (tokens_.is(j, "{")) shape_.class_body = j;
+  }
+
+  bool is_body() const {
+    return !shape_.is_class() && shape_.parameters != 0 &&
+           shape_.initializer == 0;
+  }
+
+  void step() {
+    const std::size_t i = at_;
+    if (tokens_.is(i, "(")) {
+      see_parentheses();
+    } else if (tokens_.is(i, "{")) {
+      if (shape_.initializer == 0) shape_.initializer = i;
+      at_ = tokens_.behind(i);
+    } else if (tokens_.is(i, "[")) {
+      at_ = tokens_.behind(i);
+    } else if (tokens_.is(i, "<") && shape_.initializer == 0 &&
+               i > shape_.start && tokens_.is_identifier(i - 1) &&
+               !tokens_.is(i - 1, "operator") && tokens_.behind_angles(i) > i) {
+      at_ = tokens_.behind_angles(i);
+    } else {
+      see_token();
+      ++at_;
+    }
+  }
+
+  void see_token() {
+    const bool is_operator = at_ > 0 && tokens_.is(at_ - 1, "operator");
+    if (tokens_.is(at_, "<<<") && shape_.launch == 0) shape_.launch = at_;
+    if (tokens_.is(at_, "=") && shape_.initializer == 0 && !is_operator &&
+        !(at_ > 1 && tokens_.is(at_ - 2, "operator")))
+      shape_.initializer = at_;
+    if (tokens_.is(at_, ",") && shape_.launch == 0)
+      shape_.commas.push_back(at_);
+  }
+
+  void see_parentheses() {
+    const std::size_t open = at_;
+    at_ = tokens_.behind(open);
+    if (shape_.initializer != 0 || shape_.parameters != 0 || open == 0) return;
+    const Token& before = tokens_[open - 1];
+    if (before.is("operator")) return;  // operator()(...)
+    if (takes_parentheses(before)) return;
+    if (tokens_.is(open + 1, "*") || tokens_.is(open + 1, "&")) {
+      if (shape_.group == 0) shape_.group = open;
+      return;
+    }
+    if (shape_.group == 0) shape_.parameters = open;
+  }
+
+  const TokenList& tokens_;
+  std::size_t end_;
+  std::size_t at_;
+  Shape shape_;
+};
+
+}  // namespace
+
+std::size_t TokenList::behind_angles(std::size_t i) const {
+  int depth = 0;
+  for (std::size_t j = i; j < size();) {
+    if (is(j, "(") || is(j, "[") || is(j, "{")) {
+      j = behind(j);
+      continue;
+    }
+    if (is(j, ";") || is(j, ")") || is(j, "}")) return i;
+    if (is(j, "<")) ++depth;
+    if (is(j, ">")) --depth;
+    if (is(j, ">>>")) depth -= 3;
+    ++j;
+    if (depth <= 0) return j;
+  }
+  return i;
+}
+
+std::string TokenList::text(std::size_t begin, std::size_t end) const {
+  if (begin >= end) return "";
+  const Token& last = tokens_[end - 1];
+  const std::size_t from = tokens_[begin].offset;
+  return cell_.text.substr(from, last.offset + last.text.size() - from);
+}
+
+std::string TokenList::plain(std::size_t begin, std::size_t end) const {
+  std::string text;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i > begin) text += ' ';
+    text += tokens_[i].text;
+  }
+  return text;
+}
+
+void TokenList::fail(std::size_t i, const std::string& what) const {
+  if (tokens_.empty()) fail_at(cell_, 1, 1, what);
+  const Token& token = tokens_[std::min(i, tokens_.size() - 1)];
+  fail_at(cell_, token.line, token.column, what);
+}
+
+Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end) {
+  return ShapeFinder(tokens, begin, end).run();
+}
+
+}  // namespace gpuos::session

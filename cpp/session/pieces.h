@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session/tokens.h"
+
+namespace gpuos::session {
+
+/// The tokens of one cell with the partners of its brackets.
+class TokenList {
+ public:
+  explicit TokenList(const CellText& cell)
+      : cell_(cell),
+        tokens_(tokenize(cell)),
+        partner_(match_brackets(cell, tokens_)) {}
+
+  const CellText& cell() const { return cell_; }
+  std::size_t size() const { return tokens_.size(); }
+  const Token& operator[](std::size_t i) const { return tokens_[i]; }
+  /// False past the end too.
+  bool is(std::size_t i, std::string_view text) const {
+    return i < tokens_.size() && tokens_[i].is(text);
+  }
+  bool is_identifier(std::size_t i) const {
+    return i < tokens_.size() && tokens_[i].is_identifier();
+  }
+  /// The index behind the partner of the bracket at `i`.
+  std::size_t behind(std::size_t i) const { return partner_[i] + 1; }
+  /// The index behind the '>' that closes the '<' at `i`; `i` if none does.
+  std::size_t behind_angles(std::size_t i) const;
+  /// What is written from token `begin` to before token `end`.
+  std::string text(std::size_t begin, std::size_t end) const;
+  /// The same tokens with one blank between them.
+  std::string plain(std::size_t begin, std::size_t end) const;
+
+  /// Throws: CompileError at token `i`, or at the end of the cell.
+  [[noreturn]] void fail(std::size_t i, const std::string& what) const;
+
+ private:
+  const CellText& cell_;
+  std::vector<Token> tokens_;
+  std::vector<std::size_t> partner_;
+};
+
+/// Where the parts of one declaration are; indices of tokens, 0: not there.
+struct Shape {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t start = 0;  // behind the template header
+  bool is_template = false;
+  std::size_t class_key = 0;    // of a definition or a forward declaration
+  std::size_t class_body = 0;   // its '{'
+  std::size_t parameters = 0;   // '(' of a function's parameters
+  std::size_t body = 0;         // '{' of a function
+  std::size_t initializer = 0;  // '=', '{' or '(' of a variable
+  std::size_t group = 0;        // '(' in "float (*f)(float)"
+  std::size_t launch = 0;       // "<<<"
+  std::vector<std::size_t> commas{};  // between declarators
+  bool has_class_key = false;         // class_key may be token 0
+
+  bool is_class() const { return has_class_key; }
+};
+
+/// The declaration or statement that begins at token `begin`.
+/// Throws: CompileError if it does not end.
+Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end);
+
+}  // namespace gpuos::session

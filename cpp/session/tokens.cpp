@@ -1,0 +1,261 @@
+#include "session/tokens.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::session {
+namespace {
+
+bool begins_name(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+bool continues_name(char c) { return begins_name(c) || is_digit(c); }
+bool is_space(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+class Scanner {
+ public:
+  explicit Scanner(const CellText& cell) : cell_(cell), text_(cell.text) {}
+
+  std::vector<Token> run() {
+    while (skip_blanks()) {
+      const std::size_t begin = at_;
+      const TokenKind kind = read();
+      push(kind, begin);
+      is_line_start_ = false;
+    }
+    return std::move(tokens_);
+  }
+
+ private:
+  char peek(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  bool starts_with(std::string_view wanted) const {
+    return text_.substr(at_).starts_with(wanted);
+  }
+
+  // Counts the lines up to `offset`, which never goes back.
+  void place(std::size_t offset, int& line, int& column) {
+    for (; counted_ < offset; ++counted_) {
+      if (text_[counted_] != '\n') continue;
+      ++line_;
+      line_begin_ = counted_ + 1;
+    }
+    line = line_;
+    column = static_cast<int>(offset - line_begin_) + 1;
+  }
+
+  void push(TokenKind kind, std::size_t begin) {
+    Token token{kind, text_.substr(begin, at_ - begin), begin, 0, 0};
+    place(begin, token.line, token.column);
+    tokens_.push_back(token);
+  }
+
+  [[noreturn]] void fail(std::size_t begin, const std::string& what) {
+    int line = 0;
+    int column = 0;
+    place(begin, line, column);
+    fail_at(cell_, line, column, what);
+  }
+
+  // False at the end of the cell.
+  bool skip_blanks() {
+    while (at_ < text_.size()) {
+      if (text_[at_] == '\n') is_line_start_ = true;
+      if (is_space(text_[at_])) {
+        ++at_;
+      } else if (starts_with("//")) {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (starts_with("/*")) {
+        skip_comment();
+      } else if (starts_with("\\\n")) {
+        at_ += 2;
+      } else {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void skip_comment() {
+    const std::size_t end = text_.find("*/", at_ + 2);
+    if (end == text_.npos) fail(at_, "expected */, found the end of the cell");
+    at_ = end + 2;
+  }
+
+  TokenKind read() {
+    const char c = peek();
+    if (c == '#' && is_line_start_) return read_directive();
+    if (begins_name(c)) return read_name();
+    if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return read_number();
+    if (c == '"' || c == '\'') return read_quoted(at_);
+    for (const std::string_view whole : {"<<<", ">>>", "::", "->"}) {
+      if (starts_with(whole)) {
+        at_ += whole.size();
+        return TokenKind::Punctuator;
+      }
+    }
+    ++at_;
+    return TokenKind::Punctuator;
+  }
+
+  TokenKind read_directive() {
+    while (at_ < text_.size() && text_[at_] != '\n') {
+      if (starts_with("/*")) {
+        skip_comment();
+      } else {
+        at_ += starts_with("\\\n") ? 2 : 1;
+      }
+    }
+    return TokenKind::Directive;
+  }
+
+  TokenKind read_name() {
+    const std::size_t begin = at_;
+    while (continues_name(peek())) ++at_;
+    const std::string_view name = text_.substr(begin, at_ - begin);
+    if (peek() == '"' && name.ends_with('R')) return read_raw(begin);
+    const bool is_prefix =
+        name == "L" || name == "u" || name == "U" || name == "u8";
+    if (is_prefix && (peek() == '"' || peek() == '\''))
+      return read_quoted(begin);
+    return TokenKind::Identifier;
+  }
+
+  TokenKind read_number() {
+    while (continues_name(peek()) || peek() == '.' ||
+           (peek() == '\'' && continues_name(peek(1))) || is_exponent_sign())
+      ++at_;
+    return TokenKind::Number;
+  }
+
+  bool is_exponent_sign() const {
+    if (peek() != '+' && peek() != '-') return false;
+    return std::string_view("eEpP").find(text_[at_ - 1]) != text_.npos;
+  }
+
+  TokenKind read_quoted(std::size_t begin) {
+    const char quote = peek();
+    for (++at_; peek() != quote; ++at_) {
+      if (peek() == '\\') ++at_;
+      if (at_ >= text_.size() || peek() == '\n')
+        fail(begin, concat("expected a closing ", quote,
+                           ", found the end of the line"));
+    }
+    ++at_;
+    return TokenKind::Text;
+  }
+
+  TokenKind read_raw(std::size_t begin) {
+    const std::size_t open = text_.find('(', at_);
+    const std::string close =
+        concat(")", text_.substr(at_ + 1, open - at_ - 1), "\"");
+    const std::size_t end = open == text_.npos ? open : text_.find(close, open);
+    if (end == text_.npos)
+      fail(begin,
+           "expected the end of a raw string, found the end of the "
+           "cell");
+    at_ = end + close.size();
+    return TokenKind::Text;
+  }
+
+  const CellText& cell_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool is_line_start_ = true;
+  std::size_t counted_ = 0;
+  std::size_t line_begin_ = 0;
+  int line_ = 1;
+  std::vector<Token> tokens_;
+};
+
+constexpr std::array kKeywords = std::to_array<std::string_view>(
+    {"alignas",     "auto",       "bool",     "break",        "case",
+     "char",        "class",      "const",    "constexpr",    "continue",
+     "decltype",    "default",    "do",       "double",       "else",
+     "enum",        "explicit",   "extern",   "false",        "float",
+     "for",         "if",         "inline",   "int",          "long",
+     "namespace",   "noexcept",   "nullptr",  "operator",     "private",
+     "public",      "requires",   "return",   "short",        "signed",
+     "sizeof",      "static",     "struct",   "switch",       "template",
+     "this",        "true",       "typedef",  "typename",     "union",
+     "unsigned",    "using",      "virtual",  "void",         "volatile",
+     "while",       "blockDim",   "blockIdx", "gridDim",      "threadIdx",
+     "__global__",  "__device__", "__host__", "__constant__", "__shared__",
+     "__restrict__"});
+
+// A directive may hold half a text: "#error don't".
+void add_names(std::string_view line, std::set<std::string>& names) {
+  for (std::size_t i = 0; i < line.size();) {
+    const std::size_t begin = i;
+    while (i < line.size() && continues_name(line[i])) ++i;
+    if (i > begin && begins_name(line[begin]))
+      names.emplace(line.substr(begin, i - begin));
+    if (i == begin) ++i;
+  }
+}
+
+}  // namespace
+
+void fail_at(const CellText& cell, int line, int column,
+             const std::string& what) {
+  throw CompileError(concat(cell.name, ":", line, ":", column, ": ", what), "");
+}
+
+std::vector<Token> tokenize(const CellText& cell) {
+  return Scanner(cell).run();
+}
+
+std::vector<std::size_t> match_brackets(const CellText& cell,
+                                        const std::vector<Token>& tokens) {
+  std::vector<std::size_t> partner(tokens.size(), 0);
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Token& token = tokens[i];
+    if (token.kind != TokenKind::Punctuator || token.text.size() != 1) continue;
+    const char c = token.text[0];
+    if (c == '(' || c == '[' || c == '{') open.push_back(i);
+    if (c != ')' && c != ']' && c != '}') continue;
+    const char wanted = c == ')' ? '(' : c == ']' ? '[' : '{';
+    if (open.empty() || tokens[open.back()].text[0] != wanted)
+      fail_at(
+          cell, token.line, token.column,
+          concat("expected '", wanted, "' before this '", c, "', found none"));
+    partner[i] = open.back();
+    partner[open.back()] = i;
+    open.pop_back();
+  }
+  if (!open.empty()) {
+    const Token& token = tokens[open.back()];
+    fail_at(cell, token.line, token.column,
+            concat("expected a partner of '", token.text,
+                   "', found the end of the cell"));
+  }
+  return partner;
+}
+
+bool is_keyword(std::string_view identifier) {
+  return std::ranges::find(kKeywords, identifier) != kKeywords.end();
+}
+
+std::set<std::string> identifiers_of(std::string_view code) {
+  std::set<std::string> found;
+  const CellText cell{"", std::string(code)};
+  for (const Token& token : tokenize(cell)) {
+    if (token.is_identifier() && !is_keyword(token.text))
+      found.emplace(token.text);
+    if (token.kind == TokenKind::Directive) add_names(token.text, found);
+  }
+  return found;
+}
+
+}  // namespace gpuos::session

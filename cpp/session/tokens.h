@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuos::session {
+
+enum class TokenKind : std::uint8_t {
+  Identifier,
+  Number,
+  Text,        // a string or a character, with its prefix
+  Punctuator,  // one character, but "::", "->", "<<<" and ">>>" whole
+  Directive    // a preprocessor line with its continuations
+};
+
+struct Token {
+  TokenKind kind;
+  std::string_view text;
+  std::size_t offset;  // of its first byte in the cell
+  int line;            // from 1
+  int column;          // from 1
+
+  bool is(std::string_view wanted) const { return text == wanted; }
+  bool is_identifier() const { return kind == TokenKind::Identifier; }
+};
+
+/// The text of one cell and what its messages call it.
+struct CellText {
+  std::string name;  // "cell 3"
+  std::string text;
+};
+
+/// Throws: CompileError "cell 3:7: ..." always.
+[[noreturn]] void fail_at(const CellText& cell, int line, int column,
+                          const std::string& what);
+
+/// Comments and white space are left out.
+/// Lifetime: tokens point into `cell.text`.
+/// Throws: CompileError for a text or a comment without an end.
+std::vector<Token> tokenize(const CellText& cell);
+
+/// For each bracket the index of its partner, else 0.
+/// Throws: CompileError for one without a partner.
+std::vector<std::size_t> match_brackets(const CellText& cell,
+                                        const std::vector<Token>& tokens);
+
+bool is_keyword(std::string_view identifier);
+
+/// The identifiers in a piece of code, those of its directives included,
+/// keywords not.
+std::set<std::string> identifiers_of(std::string_view code);
+
+}  // namespace gpuos::session

@@ -1,0 +1,238 @@
+#include "session/variables.h"
+
+#include <algorithm>
+
+#include "concat.h"
+
+namespace gpuos::session {
+namespace {
+
+struct Declarator {
+  std::size_t begin = 0;  // behind the base type
+  std::size_t end = 0;    // its ',' or ';'
+  std::size_t name = 0;
+  std::size_t initializer = 0;  // 0: none
+};
+
+bool is_pointer_mark(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "*") || tokens.is(i, "&");
+}
+
+std::size_t find_initializer(const TokenList& tokens, std::size_t begin,
+                             std::size_t end) {
+  for (std::size_t i = begin; i < end;) {
+    if (tokens.is(i, "=") || tokens.is(i, "{")) return i;
+    const bool skips = tokens.is(i, "(") || tokens.is(i, "[");
+    i = skips ? tokens.behind(i) : i + 1;
+  }
+  return 0;
+}
+
+// The identifier before '[', or before the end; in "(*f)(int)" that in the
+// first parentheses.
+std::size_t find_name(const TokenList& tokens, const Shape& shape,
+                      std::size_t begin, std::size_t end) {
+  std::size_t at = end;
+  if (shape.group >= begin && shape.group < end && shape.group != 0) {
+    at = tokens.behind(shape.group) - 1;
+  } else {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (tokens.is(i, "<") && tokens.behind_angles(i) > i)
+        i = tokens.behind_angles(i);
+      if (!tokens.is(i, "[") || i == begin) continue;
+      at = i;
+      break;
+    }
+  }
+  for (; at > begin; --at) {
+    if (tokens.is_identifier(at - 1) && !is_keyword(tokens[at - 1].text))
+      return at - 1;
+  }
+  tokens.fail(begin, concat("expected the name of a variable, found '",
+                            tokens.plain(begin, end), "'"));
+}
+
+bool is_dropped(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "static") || tokens.is(i, "inline") ||
+         tokens.is(i, "extern") || tokens.is(i, "constinit");
+}
+
+bool is_attribute(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "__device__") || tokens.is(i, "__constant__") ||
+         tokens.is(i, "__managed__");
+}
+
+bool takes_argument(const TokenList& tokens, std::size_t i) {
+  return (tokens.is(i, "alignas") || tokens.is(i, "__align__")) &&
+         tokens.is(i + 1, "(");
+}
+
+// How many elements "{1, 2, 3}" has.
+std::string count_of(const TokenList& tokens, const Declarator& declarator) {
+  std::size_t open = declarator.initializer;
+  if (tokens.is(open, "=")) ++open;
+  if (!tokens.is(open, "{"))
+    return concat("sizeof(", tokens.text(open, declarator.end), ")");
+  const std::size_t close = tokens.behind(open) - 1;
+  std::size_t count = close > open + 1 ? 1 : 0;
+  for (std::size_t i = open + 1; i < close;) {
+    if (tokens.is(i, ",") && i + 1 < close) ++count;
+    const bool skips =
+        tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{");
+    i = skips ? tokens.behind(i) : i + 1;
+  }
+  return std::to_string(count);
+}
+
+class Variables {
+ public:
+  Variables(const TokenList& tokens, const Shape& shape,
+            const std::vector<std::string>& scopes)
+      : tokens_(tokens), shape_(shape), scopes_(scopes) {}
+
+  std::vector<Item> run() {
+    find_declarators();
+    std::vector<Item> items;
+    for (const Declarator& declarator : declarators_)
+      items.push_back(make(declarator));
+    return items;
+  }
+
+ private:
+  bool base_has(std::string_view word) const {
+    for (std::size_t i = shape_.begin; i < declarators_.front().begin; ++i) {
+      if (tokens_.is(i, word)) return true;
+    }
+    return false;
+  }
+
+  void find_declarators() {
+    std::size_t begin = shape_.begin;
+    const auto add = [&](std::size_t end) {
+      Declarator declarator{.begin = begin, .end = end};
+      declarator.initializer = find_initializer(tokens_, begin, end);
+      const std::size_t head =
+          declarator.initializer != 0 ? declarator.initializer : end;
+      declarator.name = find_name(tokens_, shape_, begin, head);
+      if (declarators_.empty()) {
+        declarator.begin = declarator.name;
+        if (shape_.group != 0) declarator.begin = shape_.group;
+        while (declarator.begin > shape_.begin &&
+               is_pointer_mark(tokens_, declarator.begin - 1))
+          --declarator.begin;
+      }
+      declarators_.push_back(declarator);
+      begin = end + 1;
+    };
+    for (const std::size_t comma : shape_.commas) add(comma);
+    add(shape_.end - 1);
+  }
+
+  Item make(const Declarator& declarator) const {
+    Item item;
+    const Token& first = tokens_[shape_.begin];
+    item.line = first.line;
+    item.column = first.column;
+    item.scopes = scopes_;
+    item.name = tokens_[declarator.name].text;
+    item.names.insert(item.name);
+    item.key = concat("v:", qualifier_of(scopes_), item.name);
+    item.is_constant = base_has("__constant__");
+    const bool is_extern = base_has("extern");
+    if (base_has("__shared__") || is_own_copy(declarator)) {
+      item.kind = ItemKind::Header;
+      item.text = define(declarator, item);
+      item.header = declarators_.size() == 1
+                        ? tokens_.text(shape_.begin, shape_.end)
+                        : item.text;
+      return item;
+    }
+    if (!base_has("__device__") && !item.is_constant &&
+        !base_has("__managed__"))
+      tokens_.fail(
+          shape_.begin,
+          concat("expected device code or a launch, found '",
+                 tokens_.plain(shape_.begin, shape_.end),
+                 "'; write constexpr or __device__, or bind ", item.name));
+    if (base_has("auto"))
+      tokens_.fail(shape_.begin,
+                   concat("expected the type of ", item.name, ", found auto"));
+    item.kind = is_extern && declarator.initializer == 0 ? ItemKind::Declaration
+                                                         : ItemKind::Variable;
+    item.text = define(declarator, item);
+    item.header = refer(declarator, item);
+    return item;
+  }
+
+  // A constant that no host code will write: the compiler may fold it.
+  bool is_own_copy(const Declarator& declarator) const {
+    if (declarator.initializer == 0) return false;
+    if (base_has("constexpr")) return true;
+    if (base_has("__constant__") || !base_has("const")) return false;
+    return !is_pointer_mark(tokens_, declarator.name - 1) && shape_.group == 0;
+  }
+
+  // The definition alone, with its lines where they were.
+  std::string define(const Declarator& declarator, Item& item) const {
+    std::string text;
+    std::size_t line = static_cast<std::size_t>(item.line);
+    const auto append = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const Token& token = tokens_[i];
+        for (; line < static_cast<std::size_t>(token.line); ++line)
+          text += '\n';
+        if (is_dropped(tokens_, i) && i < declarators_.front().begin) continue;
+        if (!text.empty()) text += ' ';
+        if (i == declarator.name) item.name_at = text.size();
+        text += token.text;
+      }
+    };
+    append(shape_.begin, declarators_.front().begin);
+    append(declarator.begin, declarator.end);
+    return text + ";";
+  }
+
+  // "struct gpuos_of_x { float x[4]; }; extern __device__
+  // decltype(gpuos_of_x::x)& x;" says it for every declarator there is.
+  std::string refer(const Declarator& declarator, const Item& item) const {
+    std::string member;
+    const auto append = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (takes_argument(tokens_, i)) {
+          i = tokens_.behind(i + 1) - 1;
+          continue;
+        }
+        if (is_dropped(tokens_, i) || is_attribute(tokens_, i)) continue;
+        if (!member.empty()) member += ' ';
+        member += tokens_[i].text;
+        if (i == declarator.name && tokens_.is(i + 1, "[") &&
+            tokens_.is(i + 2, "]") && declarator.initializer != 0) {
+          member += concat("[", count_of(tokens_, declarator), "]");
+          i += 2;
+        }
+      }
+    };
+    append(shape_.begin, declarators_.front().begin);
+    append(declarator.begin, declarator.initializer != 0
+                                 ? declarator.initializer
+                                 : declarator.end);
+    const std::string holder = concat("gpuos_of_", item.name);
+    return concat("struct ", holder, " { ", member, "; }; extern __device__ ",
+                  item.is_constant ? "const " : "", "decltype(", holder,
+                  "::", item.name, ")& ", item.name, ";");
+  }
+
+  const TokenList& tokens_;
+  const Shape& shape_;
+  const std::vector<std::string>& scopes_;
+  std::vector<Declarator> declarators_;
+};
+
+}  // namespace
+
+std::vector<Item> variables(const TokenList& tokens, const Shape& shape,
+                            const std::vector<std::string>& scopes) {
+  return Variables(tokens, shape, scopes).run();
+}
+
+}  // namespace gpuos::session

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session/closure.h"
+#include "session/compiling.h"
+#include "session/definitions.h"
+#include "session/header.h"
+#include "session/journal.h"
+
+namespace gpuos::session {
+
+/// What one cell added, and what it wants to be launched.
+struct CellReport {
+  std::string cell;
+  std::vector<std::string> defined;  // "kernel foo", in the order of the cell
+  std::vector<Item> statements;      // Launch and Call
+  std::string log;                   // what the compiler said
+};
+
+/// Everything that a session knows, without a device. A cell is a transaction:
+/// between run() and accept() it can be taken back whole.
+class Workspace {
+ public:
+  /// Cells that undo() can take back; what older ones replaced is forgotten.
+  static constexpr std::size_t kUndoable = 64;
+
+  Workspace(const jit::Nvrtc& api, CompilerSettings settings)
+      : compiler_(api, std::move(settings)),
+        linker_(header_, definitions_, compiler_) {}
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  /// Compile a cell. An empty name is "cell <number>". On an error everything
+  /// is as it was.
+  /// Throws: CompileError.
+  CellReport run(std::string_view text, std::string_view name);
+  /// Keep what the last run() did.
+  void accept();
+  /// Take back what the last run() did.
+  void roll_back();
+  /// Take back the last accepted cell. False if there is none.
+  bool undo();
+
+  /// Up to date; "k", "m::k", "k(int)" or "k<float>".
+  /// Throws: CompileError if it is declared only or its instance has an error,
+  /// InvalidArgument if there is no such name.
+  DefinitionPtr kernel(std::string_view name);
+  DefinitionPtr function(std::string_view name);
+  /// Null if there is none.
+  DefinitionPtr find_variable(std::string_view name) const;
+  /// The statements of "void name() { ... }"; null if there is none.
+  const std::vector<Item>* find_launches(const std::string& name) const;
+
+  Linker& linker() { return linker_; }
+  Compiler& compiler() { return compiler_; }
+  const Header& header() const { return header_; }
+  std::size_t cells() const { return cells_; }
+  std::vector<std::string> names() const;
+
+ private:
+  void take(const Item& item, std::set<std::string>& keys,
+            std::vector<Plan>& plans, std::vector<EntryPtr>& added,
+            CellReport& report);
+  void set_launches(const Item& item);
+  std::vector<EntryPtr> unseen(std::span<const EntryPtr> added,
+                               std::span<const Plan> plans) const;
+  void compile(std::vector<Plan>& plans, std::span<const EntryPtr> added,
+               CellReport& report);
+  DefinitionPtr named(std::string_view name, bool wants_kernel);
+  DefinitionPtr instance(const std::string& name);
+  [[noreturn]] void fail_unknown(std::string_view name,
+                                 std::string_view wanted) const;
+
+  Header header_;
+  Definitions definitions_;
+  std::map<std::string, std::vector<Item>> launches_;
+  std::map<std::string, DefinitionPtr> instances_;
+  Compiler compiler_;
+  Linker linker_;
+  Journal current_;
+  std::deque<Journal> history_;
+  std::size_t cells_ = 0;
+};
+
+}  // namespace gpuos::session

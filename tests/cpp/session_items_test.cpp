@@ -1,0 +1,164 @@
+#include "session/items.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gpuos/error.h"
+
+namespace gpuos::session {
+namespace {
+
+std::vector<Item> split(const std::string& text) {
+  const CellText cell{"cell 1", text};
+  return split_cell(cell);
+}
+
+Item only(const std::string& text) {
+  std::vector<Item> items = split(text);
+  EXPECT_EQ(items.size(), 1u) << text;
+  return items.empty() ? Item{} : items.front();
+}
+
+std::string failure_of(const std::string& text) {
+  try {
+    split(text);
+  } catch (const CompileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SessionItems, KindsAreTold) {
+  const std::vector<std::pair<std::string, ItemKind>> cases{
+      {"#define N 4\n", ItemKind::Directive},
+      {"#include <a.h>\n", ItemKind::Directive},
+      {"struct P { float x; };", ItemKind::Header},
+      {"struct __align__(16) P { float x; };", ItemKind::Header},
+      {"struct P;", ItemKind::Header},
+      {"enum class E : int { a, b };", ItemKind::Header},
+      {"using T = float;", ItemKind::Header},
+      {"typedef float (*F)(float);", ItemKind::Header},
+      {"template <typename T> struct S { T x; };", ItemKind::Header},
+      {"template <int N> __global__ void k(int* x) { x[0] = N; }",
+       ItemKind::Header},
+      {"inline __device__ float f(float x) { return x; }", ItemKind::Header},
+      {"constexpr int n = 4;", ItemKind::Header},
+      {"__device__ const float t[2] = {1, 2};", ItemKind::Header},
+      {"extern __shared__ float s[];", ItemKind::Header},
+      {"static_assert(sizeof(int) == 4);", ItemKind::Header},
+      {"__device__ float f(float);", ItemKind::Declaration},
+      {"__global__ void k(float* x);", ItemKind::Declaration},
+      {"extern __device__ int n;", ItemKind::Declaration},
+      {"__device__ float f(float x) { return x; }", ItemKind::Function},
+      {"__device__ bool operator<(P a, P b) { return a.x < b.x; }",
+       ItemKind::Function},
+      {"__device__ auto f(int x) -> float { return x; }", ItemKind::Function},
+      {"__global__ void __launch_bounds__(64) k(float* x) {}",
+       ItemKind::Kernel},
+      {"extern \"C\" __global__ void k() {}", ItemKind::Kernel},
+      {"__device__ int n;", ItemKind::Variable},
+      {"__constant__ float c[4] = {1, 2, 3, 4};", ItemKind::Variable},
+      {"__device__ float (*fp)(float);", ItemKind::Variable},
+      {"static __device__ __align__(16) int n{3};", ItemKind::Variable},
+      {"__device__ P p;", ItemKind::Variable},
+      {"k<<<1, 32>>>(a, 3);", ItemKind::Launch},
+      {"k<float, 3><<<dim3(1, 2), 32>>>(a);", ItemKind::Launch},
+      {"void f() { k<<<1, 1>>>(); }", ItemKind::Launches},
+      {"f();", ItemKind::Call}};
+  for (const auto& [text, kind] : cases)
+    EXPECT_EQ(only(text).kind, kind) << text;
+}
+
+TEST(SessionItems, NamesAreFound) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"struct __align__(16) P { float x; };", "P"},
+      {"template <> struct Traits<P> { };", "Traits"},
+      {"enum E { a, b };", "E"},
+      {"using T = float;", "T"},
+      {"typedef float (*F)(float);", "F"},
+      {"typedef struct { int x; } Pair;", "Pair"},
+      {"__device__ unsigned long long f(int a, float* b) { return 0; }", "f"},
+      {"__device__ float P::norm() const { return x; }", "P::norm"},
+      {"__device__ float (*fp)(float);", "fp"},
+      {"__device__ float t[2][3];", "t"},
+      {"__device__ P* p = nullptr;", "p"},
+      {"constexpr int n = 4;", "n"}};
+  for (const auto& [text, name] : cases)
+    EXPECT_EQ(only(text).name, name) << text;
+}
+
+TEST(SessionItems, ACellIsCutIntoItsItemsWithTheirPlaces) {
+  const std::vector<Item> items = split(
+      "// first\n"
+      "#define TWICE(x) \\\n  ((x) * 2)\n"
+      "namespace a { namespace {\n"
+      "__device__ int n, *p = nullptr, t[2];\n"
+      "  __device__ int f(int x) { return TWICE(x); } } }\n"
+      "f(); g<<<1, 1>>>();");
+  ASSERT_EQ(items.size(), 7u);
+  EXPECT_EQ(items[0].name, "TWICE");
+  EXPECT_EQ(items[0].line, 2);
+  EXPECT_EQ(items[1].name, "n");
+  EXPECT_EQ(items[2].text, "__device__ int * p = nullptr;");
+  EXPECT_EQ(items[3].text, "__device__ int t [ 2 ];");
+  EXPECT_EQ(items[4].name, "f");
+  EXPECT_EQ(items[4].line, 6);
+  EXPECT_EQ(items[4].column, 3);
+  EXPECT_EQ(qualifier_of(items[4].scopes), "a::");
+  EXPECT_EQ(items[4].header, "__device__ int f(int x);");
+  EXPECT_EQ(items[6].kind, ItemKind::Launch);
+}
+
+TEST(SessionItems, OverloadsHaveKeysOfTheirOwnAndParameterNamesDoNotCount) {
+  const auto key = [](const std::string& parameters) {
+    return only("__device__ void f(" + parameters + ");").key;
+  };
+  EXPECT_EQ(key("int a, const float* b"), key("int, const float*"));
+  EXPECT_EQ(key("float x[4]"), key("float y[4]"));
+  EXPECT_EQ(key("unsigned n = 3"), key("unsigned"));
+  EXPECT_EQ(key("a::P p"), key("a::P"));
+  EXPECT_EQ(key("void"), key(""));
+  EXPECT_NE(key("int"), key("float"));
+  EXPECT_NE(key("const P&"), key("const P*"));
+}
+
+TEST(SessionItems, AVariableIsReferredToByItsName) {
+  EXPECT_EQ(only("__device__ float t[2][3] = {{1}};").header,
+            "struct gpuos_of_t { float t [ 2 ] [ 3 ]; }; extern __device__ "
+            "decltype(gpuos_of_t::t)& t;");
+  EXPECT_EQ(only("__constant__ int t[] = {1, 2, 3,};").header,
+            "struct gpuos_of_t { int t[3]; }; extern __device__ const "
+            "decltype(gpuos_of_t::t)& t;");
+}
+
+TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"\nint n = 3;", "cell 1:2:1: expected device code or a launch"},
+      {"int main() { return 0; }", "cell 1:1:14: expected a __device__"},
+      {"int f(int x) { return x; }", "found the host function f"},
+      {"__device__ int f() { static int n; return n++; }",
+       "expected no static variable"},
+      {"__device__ int f() {", "expected a partner of '{'"},
+      {"__device__ int n", "expected a ';' at the end"},
+      {"__device__ const char* s = \"abc", "expected a closing \""},
+      {"#if 1\n__device__ int n;\n#endif", "expected #if around types"},
+      {"#if 1\n", "expected #endif"},
+      {"/* open", "expected */"},
+      {"__device__ auto x = 3;", "expected the type of x, found auto"}};
+  for (const auto& [text, message] : cases)
+    EXPECT_NE(failure_of(text).find(message), std::string::npos)
+        << text << ": " << failure_of(text);
+}
+
+TEST(SessionItems, StaticTablesAndSharedMemoryMayBeLocal) {
+  EXPECT_EQ(failure_of("__device__ int f(int i) { static const int t[2] = {1, "
+                       "2}; static_assert(true); return t[i]; }"),
+            "");
+  EXPECT_EQ(failure_of("__global__ void k() { static __shared__ int s; }"), "");
+}
+
+}  // namespace
+}  // namespace gpuos::session

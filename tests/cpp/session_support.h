@@ -1,0 +1,57 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "jit/nvrtc_api.h"
+#include "jit/target.h"
+#include "nvrtc_support.h"
+#include "session/workspace.h"
+
+namespace gpuos::session {
+
+/// A session's definitions for sm_90, without a device.
+class WorkspaceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    GPUOS_SKIP_WITHOUT_NVRTC();
+    CompilerSettings settings;
+    settings.target = jit::choose_target(jit::nvrtc(), 90, "");
+    workspace_ = std::make_unique<Workspace>(jit::nvrtc(), settings);
+  }
+
+  Workspace& workspace() { return *workspace_; }
+
+  CellReport run(std::string_view text) {
+    CellReport report = workspace().run(text, "");
+    workspace().accept();
+    return report;
+  }
+  std::shared_ptr<const Linked> link(std::string_view kernel) {
+    return workspace().linker().link(workspace().kernel(kernel));
+  }
+  /// What running `text` or linking a kernel fails with.
+  template <typename Call>
+  static std::string failure_of(Call call) {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::string failure_of_cell(std::string_view text) {
+    return failure_of([&] { run(text); });
+  }
+  std::string failure_of_link(std::string_view kernel) {
+    return failure_of([&] { link(kernel); });
+  }
+  std::uint64_t compiled() { return workspace().compiler().compiled(); }
+
+ private:
+  std::unique_ptr<Workspace> workspace_;
+};
+
+}  // namespace gpuos::session
