@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "concat.h"
+#include "device_code.h"
 #include "gpuos/error.h"
 #include "jit/operator_compiler.h"
 
@@ -57,7 +58,12 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
     request.entries.push_back(entry);
   }
   if (!all_in_ptx) request.ptx.clear();
-  return jit::compile_operators(request);
+  if (definition.code == nullptr) return jit::compile_operators(request);
+  request.objects = definition.code->objects;
+  jit::Image image = jit::compile_operators(request);
+  jit::put_addresses(image.binary, definition.code->addresses);
+  image.keeps = definition.code;
+  return image;
 }
 
 OperatorModules::OperatorModules(int ordinal, const WorkerKernel& kernel)
@@ -94,7 +100,7 @@ void OperatorModules::load(const std::string& name, const jit::Image& image,
     throw;
   }
   const std::shared_ptr<Module> module(
-      new Module{raw, {name, ordinal_, image.binary.size()}});
+      new Module{raw, {name, ordinal_, image.binary.size()}, image.keeps});
   const std::lock_guard lock(mutex_);
   for (const std::uint32_t slot : slots) modules_[slot] = {module, "operator"};
   loads_.fetch_add(1);

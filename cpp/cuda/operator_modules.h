@@ -49,6 +49,7 @@ class OperatorModules {
   struct Module {
     CUmodule handle;
     ModuleRecord registered;
+    std::shared_ptr<const void> keeps;
     ModuleRecord& record() noexcept { return registered; }
   };
 

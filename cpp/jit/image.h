@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,12 @@ struct LoweredName {
 
 /// An image that is ready to be loaded.
 struct Image {
-  std::string binary;                  // CUBIN, or PTX for a whole module
-  std::vector<std::string> entries;    // exported pointers: gpuos_entry_<...>
-  Resources needs{};                   // of the neediest operator
-  std::string log{};                   // what the compiler said
-  std::vector<LoweredName> symbols{};  // of the name expressions
+  std::string binary;                   // CUBIN, or PTX for a whole module
+  std::vector<std::string> entries;     // exported pointers: gpuos_entry_<...>
+  Resources needs{};                    // of the neediest operator
+  std::string log{};                    // what the compiler said
+  std::vector<LoweredName> symbols{};   // of the name expressions
+  std::shared_ptr<const void> keeps{};  // what its addresses lead to
 };
 
 }  // namespace gpuos::jit

@@ -1,5 +1,8 @@
 #include "jit/object_symbols.h"
 
+#include <cstring>
+
+#include "concat.h"
 #include "jit/cubin.h"
 
 namespace gpuos::jit {
@@ -41,6 +44,17 @@ std::optional<std::size_t> value_offset(std::string_view cubin,
       symbol.bytes > section.size - symbol.value)
     return std::nullopt;
   return static_cast<std::size_t>(section.offset + symbol.value);
+}
+
+void put_addresses(std::string& image,
+                   std::span<const SymbolAddress> addresses) {
+  for (const SymbolAddress& each : addresses) {
+    const auto at = value_offset(image, each.symbol);
+    if (!at)
+      fail_cubin(concat("expected a place for the address of ", each.symbol,
+                        ", found none"));
+    std::memcpy(image.data() + *at, &each.address, sizeof each.address);
+  }
 }
 
 }  // namespace gpuos::jit

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +32,15 @@ ObjectSymbols object_symbols(std::string_view cubin);
 /// Throws: CompileError if it is no CUBIN.
 std::optional<std::size_t> value_offset(std::string_view cubin,
                                         std::string_view variable);
+
+/// What the pointer `symbol` of an image is to hold.
+struct SymbolAddress {
+  std::string symbol;
+  std::uint64_t address = 0;
+};
+
+/// Throws: CompileError if the image has no place for one of them.
+void put_addresses(std::string& image,
+                   std::span<const SymbolAddress> addresses);
 
 }  // namespace gpuos::jit

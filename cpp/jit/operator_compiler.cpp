@@ -185,13 +185,15 @@ Image link_operators(const Nvrtc& api, const CompileRequest& request,
   const bool from_ptx = takes_ptx(api, request);
   const Object object = make_object(api, request, target, from_ptx);
   image.log = object.log;
-  const auto link = [&](std::span<const Object> objects) {
+  const auto link = [&](std::vector<Object> objects) {
+    objects.insert(objects.end(), request.objects.begin(),
+                   request.objects.end());
     std::string cubin = link_objects(api, objects, target, registers);
     check_entries(request, cubin);
     return cubin;
   };
   if (from_ptx && !may_call(request.ptx)) {
-    image.binary = link({&object, 1});
+    image.binary = link({object});
     for (const std::string& entry : request.entries)
       image.needs =
           larger_of(image.needs,
@@ -200,13 +202,13 @@ Image link_operators(const Nvrtc& api, const CompileRequest& request,
     return image;
   }
   const auto root = link_root(api, target);
-  std::string rooted = link(std::array{*root, object});
+  std::string rooted = link({*root, object});
   image.needs = read_resources(rooted, kRootName);
   check_budget(request, rooted, image.needs);
   image.binary = std::move(rooted);
   // PTX would be compiled a second time.
   if (object.is_ptx || root->is_ptx) return image;
-  std::string bare = link({&object, 1});
+  std::string bare = link({object});
   if (keeps_all(*root, image.binary, bare)) image.binary = std::move(bare);
   return image;
 }
@@ -253,6 +255,7 @@ std::string key_of(const CompileRequest& request, const Target& target) {
       .add(request.ptx)
       .add(request.is_draft);
   for (const std::string& entry : request.entries) key.add(entry);
+  for (const Object& object : request.objects) key.add(object.binary);
   return key.text();
 }
 

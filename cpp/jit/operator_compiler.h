@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/image.h"
+#include "jit/unit_compiler.h"
 
 namespace gpuos::jit {
 
@@ -21,6 +22,7 @@ struct CompileRequest {
   Budget budget;
   /// Soon rather than well. Code that does not fit then is compiled well.
   bool is_draft = false;
+  std::vector<Object> objects{};  // linked with them
 };
 
 /// Compile, link and check. The result is in the process's memory cache, so a

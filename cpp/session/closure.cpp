@@ -113,6 +113,15 @@ Closure Linker::close(std::span<const DefinitionPtr> roots) {
   return closure;
 }
 
+std::string Linker::link_objects(std::span<const jit::Object> objects) {
+  ++linked_;
+  return jit::link_objects(compiler_.api(), objects, compiler_.target(), 0);
+}
+
+std::string Linker::link_storage(const Definition& variable) {
+  return link_objects({&variable.object, 1});
+}
+
 void Linker::forget(const std::string& symbol) { links_.erase(symbol); }
 
 bool Linker::is_current(const Linked& linked) const {
@@ -138,8 +147,7 @@ std::shared_ptr<const Linked> Linker::link(const DefinitionPtr& root) {
     objects.push_back(part->object);
   for (const DefinitionPtr& part : linked->closure.variables)
     objects.push_back(part->pointer);
-  linked->image =
-      jit::link_objects(compiler_.api(), objects, compiler_.target(), 0);
+  linked->image = link_objects(objects);
   kept = linked;
   return linked;
 }
@@ -156,7 +164,7 @@ std::string Linker::link_all() {
     objects.push_back(part->object);
   if (!closure.variables.empty())
     objects.push_back(pointers_to(closure.variables));
-  return jit::link_objects(compiler_.api(), objects, compiler_.target(), 0);
+  return link_objects(objects);
 }
 
 }  // namespace gpuos::session

@@ -38,11 +38,15 @@ class Linker {
   /// The image of one kernel; the same one until something in it changes.
   /// Throws: CompileError, BackendUnavailable without a linker.
   std::shared_ptr<const Linked> link(const DefinitionPtr& root);
+  /// The image that holds the storage of a variable, and nothing else.
+  std::string link_storage(const Definition& variable);
   /// Everything as one image, in which each variable has its storage.
   std::string link_all();
 
   /// Keep no image of it.
   void forget(const std::string& symbol);
+
+  std::uint64_t linked() const { return linked_; }
 
   bool is_current(const Linked& linked) const;
   bool is_current(const Definition& definition) const;
@@ -56,10 +60,13 @@ class Linker {
   bool is_ours(const std::string& symbol) const;
   EntryPtr find_change(const Definition& definition) const;
 
+  std::string link_objects(std::span<const jit::Object> objects);
+
   const Header& header_;
   Definitions& definitions_;
   Compiler& compiler_;
   std::map<std::string, std::shared_ptr<const Linked>> links_;  // by symbol
+  std::uint64_t linked_ = 0;
 };
 
 }  // namespace gpuos::session

@@ -103,6 +103,17 @@ std::vector<std::string> parameter_types(const TokenList& tokens,
   return types;
 }
 
+std::vector<std::string> parameter_names(const TokenList& tokens,
+                                         std::size_t open) {
+  std::vector<std::string> names;
+  for (const Range range : parameters_of(tokens, open)) {
+    const std::size_t last = range.end - 1;
+    names.emplace_back(
+        is_parameter_name(tokens, range.begin, last) ? tokens[last].text : "");
+  }
+  return names;
+}
+
 std::string parameter_key(const TokenList& tokens, std::size_t open) {
   std::string key = "(";
   for (const std::string& type : parameter_types(tokens, open))

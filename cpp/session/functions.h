@@ -24,6 +24,10 @@ std::string parameter_key(const TokenList& tokens, std::size_t open);
 std::vector<std::string> parameter_types(const TokenList& tokens,
                                          std::size_t open);
 
+/// Their names, "" where there is none.
+std::vector<std::string> parameter_names(const TokenList& tokens,
+                                         std::size_t open);
+
 /// Whether a parameter has a default argument.
 bool has_default_argument(const TokenList& tokens, std::size_t open);
 

@@ -47,8 +47,9 @@ struct Item {
   /// Needed by everybody: directives and using-directives.
   bool is_always = false;
 
-  std::size_t name_at = 0;         // of a variable: the name's offset in `text`
-  bool is_constant = false;        // a __constant__ variable
+  std::size_t name_at = 0;   // of a variable: the name's offset in `text`
+  bool is_constant = false;  // a __constant__ variable
+  bool is_array = false;
   std::vector<Item> statements{};  // of Launches
 };
 

@@ -138,6 +138,7 @@ class Variables {
     item.names.insert(item.name);
     item.key = concat("v:", qualifier_of(scopes_), item.name);
     item.is_constant = base_has("__constant__");
+    item.is_array = tokens_.is(declarator.name + 1, "[");
     const bool is_extern = base_has("extern");
     if (base_has("__shared__") || is_own_copy(declarator)) {
       item.kind = ItemKind::Header;

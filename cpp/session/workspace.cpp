@@ -63,7 +63,7 @@ void Workspace::take(const Item& item, std::set<std::string>& keys,
     report.defined.push_back(
         concat(kind_of(item), " ", qualifier_of(item.scopes), item.name));
   if (item.kind == ItemKind::Launches) {
-    set_launches(item);
+    set_launches(item, report.cell);
     return;
   }
   if (const EntryPtr entry = header_.put(item, report.cell, current_))
@@ -73,16 +73,16 @@ void Workspace::take(const Item& item, std::set<std::string>& keys,
     plans.push_back(make_plan(item, report.cell, header_));
 }
 
-void Workspace::set_launches(const Item& item) {
+void Workspace::set_launches(const Item& item, const std::string& cell) {
   const auto old = launches_.find(item.name);
   if (old == launches_.end()) {
     current_.record([this, name = item.name] { launches_.erase(name); });
   } else {
-    current_.record([this, name = item.name, statements = old->second] {
-      launches_[name] = statements;
+    current_.record([this, name = item.name, before = old->second] {
+      launches_[name] = before;
     });
   }
-  launches_[item.name] = item.statements;
+  launches_[item.name] = {cell, item.statements};
 }
 
 std::vector<EntryPtr> Workspace::unseen(std::span<const EntryPtr> added,
@@ -167,8 +167,7 @@ DefinitionPtr Workspace::find_variable(std::string_view name) const {
   return found != nullptr && found->is_variable() ? found : nullptr;
 }
 
-const std::vector<Item>* Workspace::find_launches(
-    const std::string& name) const {
+const LaunchFunction* Workspace::find_launches(const std::string& name) const {
   const auto found = launches_.find(name);
   return found == launches_.end() ? nullptr : &found->second;
 }

@@ -24,6 +24,12 @@ struct CellReport {
   std::string log;                   // what the compiler said
 };
 
+/// "void name() { k<<<1, 1>>>(); }"
+struct LaunchFunction {
+  std::string cell;
+  std::vector<Item> statements;
+};
+
 /// Everything that a session knows, without a device. A cell is a transaction:
 /// between run() and accept() it can be taken back whole.
 class Workspace {
@@ -55,8 +61,8 @@ class Workspace {
   DefinitionPtr function(std::string_view name);
   /// Null if there is none.
   DefinitionPtr find_variable(std::string_view name) const;
-  /// The statements of "void name() { ... }"; null if there is none.
-  const std::vector<Item>* find_launches(const std::string& name) const;
+  /// Null if there is none.
+  const LaunchFunction* find_launches(const std::string& name) const;
 
   Linker& linker() { return linker_; }
   Compiler& compiler() { return compiler_; }
@@ -68,7 +74,7 @@ class Workspace {
   void take(const Item& item, std::set<std::string>& keys,
             std::vector<Plan>& plans, std::vector<EntryPtr>& added,
             CellReport& report);
-  void set_launches(const Item& item);
+  void set_launches(const Item& item, const std::string& cell);
   std::vector<EntryPtr> unseen(std::span<const EntryPtr> added,
                                std::span<const Plan> plans) const;
   void compile(std::vector<Plan>& plans, std::span<const EntryPtr> added,
@@ -80,7 +86,7 @@ class Workspace {
 
   Header header_;
   Definitions definitions_;
-  std::map<std::string, std::vector<Item>> launches_;
+  std::map<std::string, LaunchFunction> launches_;
   std::map<std::string, DefinitionPtr> instances_;
   Compiler compiler_;
   Linker linker_;

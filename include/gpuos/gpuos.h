@@ -12,6 +12,7 @@
 #include "gpuos/options.h"
 #include "gpuos/runtime.h"
 #include "gpuos/scalar.h"
+#include "gpuos/session.h"
 #include "gpuos/stats.h"
 #include "gpuos/stream.h"
 #include "gpuos/tensor_view.h"

@@ -15,6 +15,8 @@ struct Parameter {
   DType dtype = DType::Float32;
 };
 
+struct DeviceCode;  // private
+
 /// What Runtime::define() and Runtime::replace() take: an expression or a
 /// whole operator, never both.
 struct OperatorDefinition {
@@ -38,6 +40,8 @@ struct OperatorDefinition {
   /// optimised code takes its place when it is ready. The host backend compiles
   /// once.
   bool tiered = false;
+  /// Set by a Session: what `source` calls.
+  std::shared_ptr<const DeviceCode> code{};
 };
 
 struct OperatorRecord;  // private

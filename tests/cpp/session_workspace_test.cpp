@@ -212,7 +212,7 @@ TEST_F(WorkspaceTest, TheReportSaysWhatACellHas) {
             (std::vector<std::string>{"macro N", "variable m::n", "kernel k",
                                       "name both"}));
   EXPECT_EQ(report.statements.size(), 2u);
-  EXPECT_EQ(workspace().find_launches("both")->size(), 2u);
+  EXPECT_EQ(workspace().find_launches("both")->statements.size(), 2u);
 }
 
 TEST_F(WorkspaceTest, ANameThatIsNotThereIsAnsweredWithThoseThatAre) {

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "jit/object_symbols.h"
+#include "jit/unit_compiler.h"
+
+namespace gpuos {
+
+/// What the source of an operator calls, compiled already.
+struct DeviceCode {
+  std::vector<jit::Object> objects;
+  std::vector<jit::SymbolAddress> addresses;         // of variables
+  std::vector<std::shared_ptr<const void>> storage;  // keeps them valid
+};
+
+}  // namespace gpuos

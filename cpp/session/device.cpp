@@ -1,0 +1,92 @@
+#include "session/device.h"
+
+#include "cuda/check.h"
+#include "cuda/loaded_kernel.h"
+#include "gpuos/error.h"
+#include "jit/object_symbols.h"
+
+namespace gpuos::session {
+namespace {
+
+// An image and the images that its pointers lead to.
+struct WithStorage {
+  std::shared_ptr<cu::LoadedModule> module;
+  std::vector<std::shared_ptr<const void>> storage;
+};
+
+}  // namespace
+
+const cu::Context& Device::context() const {
+  if (!refusal_.empty()) throw BackendUnavailable(refusal_);
+  return cu::device_context(ordinal_);
+}
+
+std::shared_ptr<cu::LoadedModule> Device::load_image(const std::string& name,
+                                                     std::string image) {
+  context();
+  ++loaded_;
+  return cu::LoadedModule::load(
+      ordinal_, name, std::make_shared<const std::string>(std::move(image)));
+}
+
+Kernel Device::load(const std::shared_ptr<const Linked>& linked,
+                    Linker& linker) {
+  const Definition& root = *linked->root;
+  Loaded& kept = kernels_[linked.get()];
+  if (kept.linked.expired()) {
+    context();
+    const auto whole = std::make_shared<WithStorage>();
+    std::vector<jit::SymbolAddress> addresses;
+    for (const DefinitionPtr& variable : linked->closure.variables) {
+      addresses.push_back(
+          {variable->symbol, storage(variable, linker).address});
+      whole->storage.push_back(owner(variable));
+    }
+    std::string image = linked->image;
+    jit::put_addresses(image, addresses);
+    whole->module = load_image(root.title(), std::move(image));
+    kept = {linked, {whole, whole->module.get()}};
+  }
+  return Kernel(std::make_shared<const cu::LoadedKernel>(
+      ModuleUse<cu::LoadedModule>(kept.module, "session"), root.item.name,
+      root.symbol));
+}
+
+cu::DeviceGlobal Device::storage(const DefinitionPtr& variable,
+                                 Linker& linker) {
+  Storage& kept = storages_[variable.get()];
+  if (kept.variable.expired())
+    kept = {variable,
+            load_image(variable->title(), linker.link_storage(*variable))};
+  return kept.module->global(variable->storage_symbol);
+}
+
+std::shared_ptr<const void> Device::owner(const DefinitionPtr& variable) const {
+  return storages_.at(variable.get()).module;
+}
+
+void Device::read(const cu::DeviceGlobal& from, void* to) const {
+  const cu::ContextScope scope(context());
+  GPUOS_CUDA_CHECK(cu::driver().cuMemcpyDtoH(to, from.address, from.bytes));
+}
+
+void Device::write(const cu::DeviceGlobal& to, const void* from) const {
+  const cu::ContextScope scope(context());
+  GPUOS_CUDA_CHECK(cu::driver().cuMemcpyHtoD(to.address, from, to.bytes));
+}
+
+void Device::synchronize() const {
+  const cu::ContextScope scope(context());
+  GPUOS_CUDA_CHECK(cu::driver().cuStreamSynchronize(nullptr));
+}
+
+void Device::collect() {
+  std::erase_if(kernels_, [](const auto& entry) {
+    return entry.second.linked.expired();
+  });
+  std::erase_if(storages_, [](const auto& entry) {
+    return entry.second.variable.expired();
+  });
+}
+
+}  // namespace gpuos::session

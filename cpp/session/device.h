@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuda/loaded_module.h"
+#include "gpuos/jit_module.h"
+#include "gpuos/stream.h"
+#include "session/closure.h"
+
+namespace gpuos::session {
+
+/// The loaded kernels and the storage of one session.
+class Device {
+ public:
+  /// `refusal`: why nothing can be loaded; empty if it can.
+  Device(int ordinal, std::string refusal)
+      : ordinal_(ordinal), refusal_(std::move(refusal)) {}
+
+  /// Throws: BackendUnavailable if nothing can be loaded.
+  const cu::Context& context() const;
+  /// Loaded unless it is already. The handle keeps the image and the storage
+  /// of its variables.
+  /// Throws: BackendUnavailable, CudaError.
+  Kernel load(const std::shared_ptr<const Linked>& linked, Linker& linker);
+  /// The one storage of a variable, loaded if it was not.
+  /// Throws: BackendUnavailable, CudaError.
+  cu::DeviceGlobal storage(const DefinitionPtr& variable, Linker& linker);
+  /// The module that storage() lies in.
+  std::shared_ptr<const void> owner(const DefinitionPtr& variable) const;
+
+  void read(const cu::DeviceGlobal& from, void* to) const;
+  void write(const cu::DeviceGlobal& to, const void* from) const;
+  /// Wait for what was launched there. Throws: CudaError.
+  void synchronize() const;
+  /// Unload what no kernel handle and no link of the session uses any more.
+  void collect();
+
+  std::uint64_t loaded() const { return loaded_; }
+
+ private:
+  struct Loaded {
+    std::weak_ptr<const Linked> linked;
+    std::shared_ptr<cu::LoadedModule> module;
+  };
+  struct Storage {
+    std::weak_ptr<const Definition> variable;
+    std::shared_ptr<cu::LoadedModule> module;
+  };
+
+  std::shared_ptr<cu::LoadedModule> load_image(const std::string& name,
+                                               std::string image);
+
+  const int ordinal_;
+  const std::string refusal_;
+  std::map<const Linked*, Loaded> kernels_;
+  std::map<const Definition*, Storage> storages_;
+  std::uint64_t loaded_ = 0;
+};
+
+}  // namespace gpuos::session

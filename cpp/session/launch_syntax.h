@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "session/items.h"
+
+namespace gpuos::session {
+
+/// One expression of a launch.
+struct Expression {
+  std::string text;
+  int line = 1;
+  int column = 1;
+};
+
+/// "k<float><<<grid, block, shared_bytes, stream>>>(a, 3);"
+struct LaunchStatement {
+  std::string kernel;
+  std::vector<Expression> config;  // two to four
+  std::vector<Expression> arguments;
+};
+
+/// Throws: CompileError with the place in `cell`.
+LaunchStatement parse_launch(const Item& item, const std::string& cell);
+
+}  // namespace gpuos::session

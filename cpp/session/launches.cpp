@@ -1,0 +1,191 @@
+#include "session/launches.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "jit/symbols.h"
+
+namespace gpuos::session {
+namespace {
+
+// Functions that call functions that launch; who calls himself gets here.
+constexpr int kDeepest = 16;
+
+[[noreturn]] void fail(const std::string& cell, const Expression& at,
+                       const std::string& what) {
+  throw InvalidArgument(concat(cell, ":", at.line, ":", at.column, ": ", what));
+}
+
+bool is_name(std::string_view text) {
+  if (text.empty()) return false;
+  const CellText cell{"", std::string(text)};
+  for (const Token& token : tokenize(cell)) {
+    if (!token.is_identifier() && !token.is("::")) return false;
+  }
+  return true;
+}
+
+void add(KernelArgs& args, const KernelArg& value) {
+  if (value.kind == KernelArg::Kind::Number) {
+    args.add(value.number);
+  } else {
+    args.add_bytes(value.data(), value.bytes, value.type, value.kind);
+  }
+}
+
+template <typename T>
+T from_bytes(const std::string& bytes) {
+  T value{};
+  std::memcpy(&value, bytes.data(), std::min(sizeof(T), bytes.size()));
+  return value;
+}
+
+}  // namespace
+
+std::vector<LinkedLaunch> Launches::link(const std::vector<Item>& statements,
+                                         const std::string& cell) {
+  std::vector<LinkedLaunch> launches;
+  add_links(statements, cell, 0, launches);
+  return launches;
+}
+
+void Launches::add_links(const std::vector<Item>& statements,
+                         const std::string& cell, int depth,
+                         std::vector<LinkedLaunch>& launches) {
+  for (const Item& item : statements) {
+    if (item.kind == ItemKind::Launch) {
+      LinkedLaunch launch{parse_launch(item, cell), cell, nullptr};
+      launch.linked =
+          workspace_.linker().link(workspace_.kernel(launch.statement.kernel));
+      launches.push_back(std::move(launch));
+      continue;
+    }
+    const LaunchFunction* called = workspace_.find_launches(item.name);
+    if (called == nullptr || depth == kDeepest)
+      throw InvalidArgument(concat(
+          cell, ":", item.line, ":", item.column, ": expected ", item.name,
+          " to be a function that launches kernels, found ",
+          called == nullptr ? "none of that name" : "one that calls itself"));
+    add_links(called->statements, called->cell, depth + 1, launches);
+  }
+}
+
+bool Launches::run(const LinkedLaunch& launch) {
+  const Kernel kernel = device_.load(launch.linked, workspace_.linker());
+  const LaunchConfig config = make_config(launch);
+  kernel.launch(config, make_arguments(launch));
+  return !config.stream.is_named;
+}
+
+LaunchConfig Launches::make_config(const LinkedLaunch& launch) {
+  const auto& given = launch.statement.config;
+  std::vector<Question> questions{{given[0], "dim3"}, {given[1], "dim3"}};
+  if (given.size() > 2) questions.push_back({given[2], "unsigned int"});
+  LaunchConfig config;
+  const bool is_plain = std::ranges::all_of(questions, [](const Question& q) {
+    const auto number = literal(q.expression.text);
+    return number && number->is_integer();
+  });
+  const auto values =
+      is_plain ? std::vector<std::string>(questions.size())
+               : evaluator_.evaluate(questions, launch.cell, bindings_.values);
+  const auto number = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(literal(given[i].text)->integer());
+  };
+  config.grid = is_plain ? Dim3(number(0)) : from_bytes<Dim3>(values[0]);
+  config.block = is_plain ? Dim3(number(1)) : from_bytes<Dim3>(values[1]);
+  if (given.size() > 2)
+    config.shared_bytes =
+        is_plain ? number(2) : from_bytes<std::uint32_t>(values[2]);
+  if (given.size() > 3 && given[3].text != "0") {
+    const auto found = bindings_.values.find(given[3].text);
+    if (found == bindings_.values.end())
+      fail(launch.cell, given[3],
+           concat("expected the name of a bound stream, got ", given[3].text));
+    void* handle = nullptr;
+    std::memcpy(&handle, found->second.data(), sizeof handle);
+    config.stream = Stream(handle);
+  }
+  return config;
+}
+
+KernelArgs Launches::make_arguments(const LinkedLaunch& launch) {
+  const auto types = jit::parameter_types(launch.linked->root->symbol);
+  KernelArgs args;
+  for (std::size_t i = 0; i < launch.statement.arguments.size(); ++i) {
+    const Expression& expression = launch.statement.arguments[i];
+    if (add_argument(expression, launch.cell, args)) continue;
+    const bool knows_type =
+        types && i < types->size() && !(*types)[i].ends_with('*');
+    const Question question{expression, knows_type ? (*types)[i] : ""};
+    const std::string bytes =
+        evaluator_.evaluate({&question, 1}, launch.cell, bindings_.values)
+            .front();
+    args.add_bytes(bytes.data(), bytes.size(), "value");
+  }
+  return args;
+}
+
+bool Launches::add_argument(const Expression& expression,
+                            const std::string& cell, KernelArgs& args) {
+  std::string text = expression.text;
+  if (text == "nullptr") {
+    args.add(static_cast<void*>(nullptr));
+    return true;
+  }
+  if (const auto number = literal(text)) {
+    args.add(*number);
+    return true;
+  }
+  if (text.starts_with('-')) {
+    if (const auto number = literal(text.substr(1))) {
+      args.add(number->is_integer() ? Scalar(-number->integer())
+                                    : Scalar(-number->real()));
+      return true;
+    }
+  }
+  const bool is_address = text.starts_with('&');
+  if (is_address) text.erase(0, text.find_first_not_of("& \t\n"));
+  if (!is_name(text)) {
+    if (is_address)
+      fail(cell, expression,
+           concat("expected the name of a variable behind '&', got '", text,
+                  "'"));
+    return false;
+  }
+  const auto bound = bindings_.values.find(text);
+  if (bound != bindings_.values.end() && !is_address) {
+    add(args, bound->second);
+    return true;
+  }
+  if (add_variable(text, is_address, args)) return true;
+  if (!is_address && !workspace_.header().find_named(text).empty())
+    return false;
+  if (!is_address && text.find("::") != text.npos) return false;
+  fail(cell, expression,
+       concat("expected a literal, a variable of the session or a bound name, "
+              "got ",
+              expression.text));
+}
+
+bool Launches::add_variable(std::string_view name, bool is_address,
+                            KernelArgs& args) {
+  const DefinitionPtr variable = workspace_.find_variable(name);
+  if (variable == nullptr) return false;
+  const cu::DeviceGlobal storage =
+      device_.storage(variable, workspace_.linker());
+  if (is_address || variable->item.is_array) {
+    args.add_bytes(&storage.address, sizeof storage.address, "pointer",
+                   KernelArg::Kind::Pointer);
+    return true;
+  }
+  std::string value(storage.bytes, '\0');
+  device_.read(storage, value.data());
+  args.add_bytes(value.data(), value.size(), "value");
+  return true;
+}
+
+}  // namespace gpuos::session

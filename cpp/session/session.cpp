@@ -1,0 +1,243 @@
+#include "gpuos/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+
+#include "concat.h"
+#include "config.h"
+#include "gpuos/error.h"
+#include "gpuos/runtime.h"
+#include "jit/compile_options.h"
+#include "jit/nvrtc_api.h"
+#include "session/device.h"
+#include "session/launches.h"
+#include "session/operators.h"
+#include "session/workspace.h"
+
+namespace gpuos {
+namespace {
+
+using session::DefinitionPtr;
+
+// Why a session of `runtime` cannot load; empty if it can.
+std::string refusal_of(const Runtime* runtime) {
+  if (runtime == nullptr || runtime->backend() == "cuda") return "";
+  return concat(
+      "session: expected a runtime with backend cuda to load "
+      "device code, got ",
+      runtime->backend());
+}
+
+int device_of(const Runtime* runtime, const SessionOptions& options) {
+  return runtime == nullptr ? options.device : runtime->options().device;
+}
+
+// The device's, else the newest that NVRTC knows.
+int capability_of(const jit::Nvrtc& api, int device) {
+  try {
+    return cu::device_context(device).compute_capability();
+  } catch (const BackendUnavailable&) {
+    return api.archs.back();
+  }
+}
+
+session::CompilerSettings settings_of(const jit::Nvrtc& api,
+                                      const SessionOptions& options,
+                                      int device) {
+  session::CompilerSettings settings;
+  settings.options = options.jit;
+  settings.include_dirs = options.include_dirs;
+  settings.target = jit::choose_target(
+      api, capability_of(api, device),
+      options.jit.arch.empty() ? config().nvrtc_arch : options.jit.arch);
+  if (settings.target.is_ptx)
+    throw BackendUnavailable(concat(
+        "session: expected an NVRTC that makes CUBIN for the device, ", "got ",
+        api.major, ".", api.minor, ", which makes ", settings.target.arch,
+        "; a newer one: pip install -U gpuos[cuda]"));
+  return settings;
+}
+
+}  // namespace
+
+class Session::Impl {
+ public:
+  Impl(Runtime* owner, const SessionOptions& options)
+      : runtime(owner),
+        workspace(jit::nvrtc(), settings_of(jit::nvrtc(), options,
+                                            device_of(owner, options))),
+        device(device_of(owner, options), refusal_of(owner)),
+        launches(workspace, device, bindings) {}
+
+  CellResult run(std::string_view text, std::string_view name);
+  DefinitionPtr find_variable(std::string_view name) const;
+  cu::DeviceGlobal storage(std::string_view name) {
+    return device.storage(find_variable(name), workspace.linker());
+  }
+  cu::DeviceGlobal storage_of(std::string_view name, std::size_t bytes);
+
+  std::mutex mutex;
+  Runtime* const runtime;
+  session::Bindings bindings;
+  session::Workspace workspace;
+  session::Device device;
+  session::Launches launches;
+
+ private:
+  void launch(const std::vector<session::LinkedLaunch>& linked);
+};
+
+CellResult Session::Impl::run(std::string_view text, std::string_view name) {
+  session::CellReport report = workspace.run(text, name);
+  CellResult result{.cell = report.cell,
+                    .defined = std::move(report.defined),
+                    .launches = 0,
+                    .log = std::move(report.log)};
+  try {
+    const auto linked = launches.link(report.statements, report.cell);
+    result.launches = linked.size();
+    launch(linked);
+  } catch (...) {
+    workspace.roll_back();
+    device.collect();
+    throw;
+  }
+  workspace.accept();
+  device.collect();
+  return result;
+}
+
+void Session::Impl::launch(const std::vector<session::LinkedLaunch>& linked) {
+  if (linked.empty()) return;
+  // What is submitted already may work on the arrays that are bound.
+  if (runtime != nullptr) runtime->synchronize(std::chrono::nanoseconds::max());
+  bool must_wait = false;
+  for (const session::LinkedLaunch& launch : linked)
+    must_wait |= launches.run(launch);
+  if (must_wait) device.synchronize();
+}
+
+DefinitionPtr Session::Impl::find_variable(std::string_view name) const {
+  if (DefinitionPtr found = workspace.find_variable(name)) return found;
+  throw InvalidArgument(
+      concat("session: expected the name of a variable, got '", name, "'"));
+}
+
+cu::DeviceGlobal Session::Impl::storage_of(std::string_view name,
+                                           std::size_t bytes) {
+  const cu::DeviceGlobal found = storage(name);
+  if (found.bytes == bytes) return found;
+  throw InvalidArgument(concat("session: ", name, ": expected ", found.bytes,
+                               " bytes, got ", bytes));
+}
+
+Session::Session(SessionOptions options)
+    : impl_(std::make_unique<Impl>(nullptr, options)) {}
+
+Session::Session(Runtime& runtime, SessionOptions options)
+    : impl_(std::make_unique<Impl>(&runtime, options)) {}
+
+Session::~Session() = default;
+
+CellResult Session::run(std::string_view text, std::string_view name) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->run(text, name);
+}
+
+bool Session::undo() {
+  const std::lock_guard lock(impl_->mutex);
+  const bool is_undone = impl_->workspace.undo();
+  impl_->device.collect();
+  return is_undone;
+}
+
+void Session::bind_value(std::string_view name, const KernelArgs& value,
+                         std::shared_ptr<const void> owner) {
+  const std::lock_guard lock(impl_->mutex);
+  const std::string key(name);
+  impl_->bindings.values.insert_or_assign(key, value.values().front());
+  impl_->bindings.owners.insert_or_assign(key, std::move(owner));
+}
+
+void Session::unbind(std::string_view name) {
+  const std::lock_guard lock(impl_->mutex);
+  const std::string key(name);
+  if (impl_->bindings.values.erase(key) == 0)
+    throw InvalidArgument(
+        concat("session: expected a bound name, got '", name, "'"));
+  impl_->bindings.owners.erase(key);
+}
+
+Kernel Session::kernel(std::string_view name) {
+  const std::lock_guard lock(impl_->mutex);
+  session::Linker& linker = impl_->workspace.linker();
+  return impl_->device.load(linker.link(impl_->workspace.kernel(name)), linker);
+}
+
+std::string Session::link(std::string_view kernel) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->workspace.linker().link(impl_->workspace.kernel(kernel))->image;
+}
+
+SessionVariable Session::variable(std::string_view name) {
+  const std::lock_guard lock(impl_->mutex);
+  const cu::DeviceGlobal found = impl_->storage(name);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives an integer
+  return {reinterpret_cast<void*>(found.address), found.bytes};
+}
+
+void Session::read(std::string_view name, void* to, std::size_t bytes) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->device.read(impl_->storage_of(name, bytes), to);
+}
+
+void Session::write(std::string_view name, const void* from,
+                    std::size_t bytes) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->device.write(impl_->storage_of(name, bytes), from);
+}
+
+Operator Session::make_operator(std::string_view function,
+                                std::string_view operator_name,
+                                const std::vector<std::string>& params) {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->runtime == nullptr)
+    throw InvalidArgument(
+        "operator: expected the session of a Runtime, got "
+        "one without");
+  impl_->device.context();
+  const DefinitionPtr found = impl_->workspace.function(function);
+  const std::string name =
+      operator_name.empty() ? found->item.name : std::string(operator_name);
+  const OperatorDefinition definition = session::define_operator(
+      found, name, params, impl_->workspace, impl_->device);
+  Runtime& runtime = *impl_->runtime;
+  const std::vector<std::string> known = runtime.operator_names();
+  if (std::ranges::find(known, name) == known.end())
+    return runtime.define(definition);
+  Operator op = runtime.find(name);
+  runtime.replace(op, definition);
+  return op;
+}
+
+std::string Session::export_cubin() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->workspace.linker().link_all();
+}
+
+std::vector<std::string> Session::names() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->workspace.names();
+}
+
+SessionStats Session::stats() const {
+  const std::lock_guard lock(impl_->mutex);
+  return {.cells = impl_->workspace.cells(),
+          .compiled = impl_->workspace.compiler().compiled(),
+          .linked = impl_->workspace.linker().linked(),
+          .loaded = impl_->device.loaded()};
+}
+
+}  // namespace gpuos

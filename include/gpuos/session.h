@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpuos/jit_module.h"
+#include "gpuos/jit_options.h"
+#include "gpuos/kernel_args.h"
+#include "gpuos/operator.h"
+
+namespace gpuos {
+
+class Runtime;
+
+/// How a session compiles.
+struct SessionOptions {
+  /// CUDA device ordinal; a session of a Runtime is on its device.
+  int device = 0;
+  JitOptions jit{};
+  /// Where #include looks beside the embedded headers.
+  std::vector<std::string> include_dirs{};
+};
+
+/// What one cell did.
+struct CellResult {
+  std::string cell;                  // "cell 3", or the name that it was given
+  std::vector<std::string> defined;  // "kernel foo", in the order of the cell
+  std::size_t launches = 0;
+  std::string log;  // what the compiler said
+};
+
+struct SessionStats {
+  std::size_t cells = 0;
+  std::uint64_t compiled = 0;  // units that NVRTC compiled
+  std::uint64_t linked = 0;    // images that were linked
+  std::uint64_t loaded = 0;    // images that were loaded
+};
+
+/// The storage of a session's variable.
+struct SessionVariable {
+  void* data = nullptr;  // on the device
+  std::size_t bytes = 0;
+};
+
+/// A CUDA C++ program that grows cell by cell. Later cells see earlier ones;
+/// what is defined again replaces the version before for whoever is linked
+/// from then on. Compiling and linking need no GPU. See docs/sessions.md.
+///
+/// Threads: any; one cell at a time.
+/// Lifetime: kernels and operators that came from it may outlive it.
+class Session {
+ public:
+  /// Throws: InvalidArgument, BackendUnavailable without NVRTC.
+  explicit Session(SessionOptions options = {});
+  /// For operators of `runtime`, which must outlive the session.
+  explicit Session(Runtime& runtime, SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Add the definitions of a cell, then run its launches and wait for those
+  /// without a stream of their own. On an error no definition is kept.
+  /// `name` is for messages; empty: "cell <number>".
+  /// Throws: CompileError, InvalidArgument, BackendUnavailable, CudaError.
+  CellResult run(std::string_view text, std::string_view name = {});
+  /// Take back the definitions of the last cell; the last 64 can be. False if
+  /// there is none. What launches have written stays.
+  bool undo();
+
+  /// Give launches a name for a value; a second value replaces the first.
+  /// `owner` is kept as long as the name is bound.
+  template <typename T>
+  void bind(std::string_view name, const T& value,
+            std::shared_ptr<const void> owner = nullptr) {
+    bind_value(name, KernelArgs::of(value), std::move(owner));
+  }
+  /// Throws: InvalidArgument if it is not bound.
+  void unbind(std::string_view name);
+
+  /// "k", "a::k", "k(int)" for one of several, "k<float>" for a template: the
+  /// newest version, linked and loaded. The handle keeps that version.
+  /// Throws: InvalidArgument, CompileError, BackendUnavailable, CudaError.
+  Kernel kernel(std::string_view name);
+  Kernel operator[](std::string_view name) { return kernel(name); }
+  /// The image that kernel() would load, but for the addresses of variables.
+  std::string link(std::string_view kernel);
+
+  /// The storage of a variable, loaded if it was not.
+  /// Throws: InvalidArgument, BackendUnavailable, CudaError.
+  SessionVariable variable(std::string_view name);
+  /// Copies the whole variable, after the kernels that run now.
+  /// Throws: InvalidArgument if `bytes` is not its size.
+  void read(std::string_view name, void* to, std::size_t bytes);
+  void write(std::string_view name, const void* from, std::size_t bytes);
+
+  /// An elementwise operator of the runtime that calls the __device__ function
+  /// `function`. Its parameters are the inputs, but for those in `params`,
+  /// which are scalars. An operator of the name is replaced.
+  /// Throws: InvalidArgument, CompileError, BackendUnavailable.
+  Operator make_operator(std::string_view function,
+                         std::string_view operator_name = {},
+                         const std::vector<std::string>& params = {});
+
+  /// Everything as one CUBIN in which each variable has its storage.
+  /// Throws: CompileError if something is defined nowhere.
+  std::string export_cubin();
+
+  /// Functions, kernels and variables, sorted.
+  std::vector<std::string> names() const;
+  SessionStats stats() const;
+
+ private:
+  class Impl;
+
+  void bind_value(std::string_view name, const KernelArgs& value,
+                  std::shared_ptr<const void> owner);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuos
