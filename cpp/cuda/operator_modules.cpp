@@ -28,6 +28,30 @@ std::string expression_entry(std::span<const OperatorBuild> builds,
                            name_of(build.dtype));
 }
 
+// With what sessions compiled for them, and the addresses of its variables.
+jit::Image compile(jit::CompileRequest request,
+                   std::span<const OperatorBuild> builds) {
+  const auto codes =
+      std::make_shared<std::vector<std::shared_ptr<const DeviceCode>>>();
+  for (const OperatorBuild& build : builds) {
+    const auto& code = build.definition.code;
+    if (code == nullptr) continue;
+    for (const jit::Object& object : code->objects) {
+      const bool is_there =
+          std::ranges::any_of(request.objects, [&](const jit::Object& other) {
+            return other.binary == object.binary;
+          });
+      if (!is_there) request.objects.push_back(object);
+    }
+    codes->push_back(code);
+  }
+  jit::Image image = jit::compile_operators(request);
+  for (const auto& code : *codes)
+    jit::put_addresses(image.binary, code->addresses);
+  if (!codes->empty()) image.keeps = codes;
+  return image;
+}
+
 }  // namespace
 
 jit::Image build_image(std::span<const OperatorBuild> builds,
@@ -58,12 +82,7 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
     request.entries.push_back(entry);
   }
   if (!all_in_ptx) request.ptx.clear();
-  if (definition.code == nullptr) return jit::compile_operators(request);
-  request.objects = definition.code->objects;
-  jit::Image image = jit::compile_operators(request);
-  jit::put_addresses(image.binary, definition.code->addresses);
-  image.keeps = definition.code;
-  return image;
+  return compile(std::move(request), builds);
 }
 
 OperatorModules::OperatorModules(int ordinal, const WorkerKernel& kernel)

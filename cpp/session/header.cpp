@@ -61,11 +61,11 @@ class Emitter {
   Selection selection_;
 };
 
-bool says_the_same(const Entry& old, const Entry& fresh) {
-  if (old.identity != fresh.identity) return false;
+bool says_the_same(const Entry& old, const Item& fresh,
+                   const std::string& identity) {
+  if (old.identity != identity) return false;
   // A definition need not repeat what its declaration says.
-  return fresh.item.defaults.empty() ||
-         fresh.item.defaults == old.item.defaults;
+  return fresh.defaults.empty() || fresh.defaults == old.item.defaults;
 }
 
 // A second declaration with default arguments is an error, and one from a
@@ -106,21 +106,48 @@ void Header::set(const std::string& key, EntryPtr entry) {
   by_key_[key] = std::move(entry);
 }
 
-EntryPtr Header::put(const Item& item, const std::string& cell,
+EntryPtr Header::add(const Item& item, const std::string& cell,
+                     const EntryPtr& old, std::string identity,
                      Journal& journal) {
-  if (item.header.empty()) return nullptr;
   auto entry = std::make_shared<Entry>();
   entry->item = item;
   entry->cell = cell;
-  entry->identity = identity_of(item);
-  EntryPtr old = find(item.key);
-  if (old != nullptr && says_the_same(*old, *entry)) return old;
+  entry->identity = std::move(identity);
   entry->mentions = identifiers_of(item.header);
   entry->version = ++versions_;
   entry->first = old != nullptr ? old->first : entry->version;
   journal.record([this, key = item.key, old] { set(key, old); });
   set(item.key, entry);
   return entry;
+}
+
+// What came before keeps the macro's text of then, as in a file.
+EntryPtr Header::put_macro(Item item, const std::string& cell,
+                           Journal& journal) {
+  const auto known = macros_.find(item.name);
+  const std::string last = known == macros_.end() ? "" : known->second;
+  if (last == item.header) return nullptr;
+  journal.record([this, name = item.name, last] { macros_[name] = last; });
+  macros_[item.name] = item.header;
+  if (!last.empty()) {
+    Item undo = item;
+    undo.header = concat("#undef ", item.name);
+    undo.key += concat("@", versions_);
+    add(undo, cell, nullptr, "", journal);
+  }
+  item.key += concat("@", versions_);
+  return add(item, cell, nullptr, "", journal);
+}
+
+EntryPtr Header::put(const Item& item, const std::string& cell,
+                     Journal& journal) {
+  if (item.header.empty()) return nullptr;
+  if (item.kind == ItemKind::Directive && !item.name.empty())
+    return put_macro(item, cell, journal);
+  EntryPtr old = find(item.key);
+  std::string identity = identity_of(item);
+  if (old != nullptr && says_the_same(*old, item, identity)) return old;
+  return add(item, cell, old, std::move(identity), journal);
 }
 
 Selection Header::select(const std::set<std::string>& roots,

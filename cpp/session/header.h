@@ -53,11 +53,15 @@ class Header {
 
  private:
   void set(const std::string& key, EntryPtr entry);
+  EntryPtr put_macro(Item item, const std::string& cell, Journal& journal);
+  EntryPtr add(const Item& item, const std::string& cell, const EntryPtr& old,
+               std::string identity, Journal& journal);
 
   std::uint64_t versions_ = 0;
   std::unordered_map<std::string, EntryPtr> by_key_;
   std::unordered_map<std::string, std::set<std::string>> keys_by_name_;
   std::map<std::uint64_t, EntryPtr> always_;
+  std::unordered_map<std::string, std::string> macros_;  // their last line
 };
 
 /// Code at its own line and column of its cell, in its namespaces.

@@ -107,9 +107,10 @@ class Splitter {
   }
 
   static void add_macro(std::string_view line, Item& item) {
-    if (directive_word(line) != "define") return;
+    const std::string_view word = directive_word(line);
+    if (word != "define" && word != "undef") return;
     const std::size_t begin =
-        line.find_first_not_of(" \t", line.find("define") + 6);
+        line.find_first_not_of(" \t", line.find(word) + word.size());
     if (begin == line.npos) return;
     const std::size_t end = line.find_first_of(" \t(\n", begin);
     item.names.emplace(line.substr(begin, end - begin));

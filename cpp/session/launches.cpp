@@ -43,6 +43,18 @@ T from_bytes(const std::string& bytes) {
   return value;
 }
 
+// A stream comes as a pointer, or from Python as an integer.
+void* handle_of(const KernelArg& value) {
+  std::uintptr_t handle = 0;
+  if (value.kind == KernelArg::Kind::Number) {
+    handle = static_cast<std::uintptr_t>(value.number.integer());
+  } else {
+    std::memcpy(&handle, value.data(), std::min(value.bytes, sizeof handle));
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<void*>(handle);
+}
+
 }  // namespace
 
 std::vector<LinkedLaunch> Launches::link(const std::vector<Item>& statements,
@@ -105,9 +117,7 @@ LaunchConfig Launches::make_config(const LinkedLaunch& launch) {
     if (found == bindings_.values.end())
       fail(launch.cell, given[3],
            concat("expected the name of a bound stream, got ", given[3].text));
-    void* handle = nullptr;
-    std::memcpy(&handle, found->second.data(), sizeof handle);
-    config.stream = Stream(handle);
+    config.stream = Stream(handle_of(found->second));
   }
   return config;
 }

@@ -199,25 +199,31 @@ void Session::write(std::string_view name, const void* from,
   impl_->device.write(impl_->storage_of(name, bytes), from);
 }
 
-Operator Session::make_operator(std::string_view function,
-                                std::string_view operator_name,
-                                const std::vector<std::string>& params) {
+OperatorDefinition Session::operator_definition(
+    std::string_view function, std::string_view operator_name,
+    const std::vector<std::string>& params) {
   const std::lock_guard lock(impl_->mutex);
   if (impl_->runtime == nullptr)
     throw InvalidArgument(
-        "operator: expected the session of a Runtime, got "
-        "one without");
+        "operator: expected the session of a Runtime, got one without");
   impl_->device.context();
   const DefinitionPtr found = impl_->workspace.function(function);
-  const std::string name =
-      operator_name.empty() ? found->item.name : std::string(operator_name);
-  const OperatorDefinition definition = session::define_operator(
-      found, name, params, impl_->workspace, impl_->device);
+  return session::define_operator(
+      found,
+      operator_name.empty() ? found->item.name : std::string(operator_name),
+      params, impl_->workspace, impl_->device);
+}
+
+Operator Session::make_operator(std::string_view function,
+                                std::string_view operator_name,
+                                const std::vector<std::string>& params) {
+  const OperatorDefinition definition =
+      operator_definition(function, operator_name, params);
   Runtime& runtime = *impl_->runtime;
   const std::vector<std::string> known = runtime.operator_names();
-  if (std::ranges::find(known, name) == known.end())
+  if (std::ranges::find(known, definition.name) == known.end())
     return runtime.define(definition);
-  Operator op = runtime.find(name);
+  Operator op = runtime.find(definition.name);
   runtime.replace(op, definition);
   return op;
 }

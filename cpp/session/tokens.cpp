@@ -208,7 +208,16 @@ void add_names(std::string_view line, std::set<std::string>& names) {
 
 void fail_at(const CellText& cell, int line, int column,
              const std::string& what) {
-  throw CompileError(concat(cell.name, ":", line, ":", column, ": ", what), "");
+  std::string_view rest = cell.text;
+  for (int i = 1; i < line && !rest.empty(); ++i)
+    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+  SourcePlace place{.file = cell.name, .line = line, .column = column};
+  place.excerpt =
+      concat(rest.substr(0, rest.find('\n')), "\n",
+             std::string(static_cast<std::size_t>(column - 1), ' '), "^");
+  throw CompileError(concat(cell.name, ":", line, ":", column, ": ", what, "\n",
+                            place.excerpt),
+                     "", place);
 }
 
 std::vector<Token> tokenize(const CellText& cell) {

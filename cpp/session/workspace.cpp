@@ -36,7 +36,7 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
     std::vector<Plan> plans;
     std::vector<EntryPtr> added;
     for (const Item& item : split_cell(cell))
-      take(item, keys, plans, added, report);
+      take(item, cell, keys, plans, added, report);
     compile(plans, added, report);
   } catch (...) {
     roll_back();
@@ -45,9 +45,9 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   return report;
 }
 
-void Workspace::take(const Item& item, std::set<std::string>& keys,
-                     std::vector<Plan>& plans, std::vector<EntryPtr>& added,
-                     CellReport& report) {
+void Workspace::take(const Item& item, const CellText& cell,
+                     std::set<std::string>& keys, std::vector<Plan>& plans,
+                     std::vector<EntryPtr>& added, CellReport& report) {
   if (item.kind == ItemKind::Launch || item.kind == ItemKind::Call) {
     report.statements.push_back(item);
     return;
@@ -55,10 +55,9 @@ void Workspace::take(const Item& item, std::set<std::string>& keys,
   const bool is_definition =
       item.kind != ItemKind::Declaration && item.kind != ItemKind::Directive;
   if (is_definition && !item.key.empty() && !keys.insert(item.key).second)
-    throw CompileError(concat(report.cell, ":", item.line, ":", item.column,
-                              ": expected one definition of ", item.name,
-                              " in a cell, found a second"),
-                       "");
+    fail_at(cell, item.line, item.column,
+            concat("expected one definition of ", item.name,
+                   " in a cell, found a second"));
   if (!item.name.empty())
     report.defined.push_back(
         concat(kind_of(item), " ", qualifier_of(item.scopes), item.name));

@@ -71,7 +71,7 @@ class Workspace {
   std::vector<std::string> names() const;
 
  private:
-  void take(const Item& item, std::set<std::string>& keys,
+  void take(const Item& item, const CellText& cell, std::set<std::string>& keys,
             std::vector<Plan>& plans, std::vector<EntryPtr>& added,
             CellReport& report);
   void set_launches(const Item& item, const std::string& cell);

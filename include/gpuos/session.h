@@ -97,10 +97,14 @@ class Session {
   void read(std::string_view name, void* to, std::size_t bytes);
   void write(std::string_view name, const void* from, std::size_t bytes);
 
-  /// An elementwise operator of the runtime that calls the __device__ function
-  /// `function`. Its parameters are the inputs, but for those in `params`,
-  /// which are scalars. An operator of the name is replaced.
+  /// What Runtime::define() and replace() take for an elementwise operator that
+  /// calls the __device__ function `function`. Its parameters are the inputs,
+  /// but for those in `params`, which are scalars.
   /// Throws: InvalidArgument, CompileError, BackendUnavailable.
+  OperatorDefinition operator_definition(
+      std::string_view function, std::string_view operator_name = {},
+      const std::vector<std::string>& params = {});
+  /// Define such an operator, or replace the one of that name.
   Operator make_operator(std::string_view function,
                          std::string_view operator_name = {},
                          const std::vector<std::string>& params = {});

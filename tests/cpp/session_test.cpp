@@ -143,6 +143,19 @@ TEST_F(SessionTest, CellsHaveTheNamesThatTheyAreGiven) {
   EXPECT_EQ(failure.find("In \"7\":2: error"), 0u) << failure;
 }
 
+TEST_F(SessionTest, ErrorsOfTheSessionHaveTheirPlaceToo) {
+  Session session(runtime(), options());
+  try {
+    session.run("constexpr int n = 1;\n  int m = 2;\n");
+    FAIL();
+  } catch (const CompileError& error) {
+    EXPECT_EQ(error.place().file, "cell 1");
+    EXPECT_EQ(error.place().line, 2);
+    EXPECT_EQ(error.place().column, 3);
+    EXPECT_EQ(error.place().excerpt, "  int m = 2;\n  ^");
+  }
+}
+
 TEST_F(SessionTest, AFailingCellMayBeRunAgain) {
   Session session(runtime(), options());
   EXPECT_THROW(session.run("__device__ int f() { return g(); }"), CompileError);

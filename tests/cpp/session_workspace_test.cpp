@@ -48,6 +48,19 @@ TEST_F(WorkspaceTest, TypesTemplatesMacrosAndIncludesReachLaterCells) {
   EXPECT_EQ(link("k")->closure.functions.size(), 3u);
 }
 
+TEST_F(WorkspaceTest, AMacroMeansWhatItMeantWhereItIsUsed) {
+  run("#define N 4\ninline __device__ int f() { return N; }\n#undef N\n"
+      "#define N 5\n");
+  run("__global__ void k(int* x) { static_assert(N == 5); x[0] = f(); }");
+  run("#define N 4\n");
+  const CellReport report =
+      run("__device__ int g() { static_assert(N == 4); return f(); }");
+  EXPECT_EQ(report.log, "");
+  EXPECT_TRUE(workspace().undo());
+  EXPECT_TRUE(workspace().undo());
+  EXPECT_EQ(failure_of_cell("static_assert(N == 5);"), "");
+}
+
 TEST_F(WorkspaceTest, DeclarationsAreLinkedOnceTheirDefinitionsCome) {
   run("__global__ void foo(int* x); __global__ void bar(int* x);"
       "__device__ int later(int);");
