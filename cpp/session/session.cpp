@@ -153,11 +153,11 @@ bool Session::undo() {
   return is_undone;
 }
 
-void Session::bind_value(std::string_view name, const KernelArgs& value,
-                         std::shared_ptr<const void> owner) {
+void Session::bind(std::string_view name, const KernelArg& value,
+                   std::shared_ptr<const void> owner) {
   const std::lock_guard lock(impl_->mutex);
   const std::string key(name);
-  impl_->bindings.values.insert_or_assign(key, value.values().front());
+  impl_->bindings.values.insert_or_assign(key, value);
   impl_->bindings.owners.insert_or_assign(key, std::move(owner));
 }
 

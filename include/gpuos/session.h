@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,10 +75,13 @@ class Session {
   /// Give launches a name for a value; a second value replaces the first.
   /// `owner` is kept as long as the name is bound.
   template <typename T>
+    requires(!std::same_as<T, KernelArg>)
   void bind(std::string_view name, const T& value,
             std::shared_ptr<const void> owner = nullptr) {
-    bind_value(name, KernelArgs::of(value), std::move(owner));
+    bind(name, KernelArgs::of(value).values().front(), std::move(owner));
   }
+  void bind(std::string_view name, const KernelArg& value,
+            std::shared_ptr<const void> owner = nullptr);
   /// Throws: InvalidArgument if it is not bound.
   void unbind(std::string_view name);
 
@@ -119,9 +123,6 @@ class Session {
 
  private:
   class Impl;
-
-  void bind_value(std::string_view name, const KernelArgs& value,
-                  std::shared_ptr<const void> owner);
 
   std::unique_ptr<Impl> impl_;
 };

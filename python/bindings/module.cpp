@@ -13,4 +13,5 @@ PYBIND11_MODULE(_core, module) {
   gpuos::python::register_runtime(module);
   gpuos::python::register_submit(module);
   gpuos::python::register_jit(module);
+  gpuos::python::register_session(module);
 }

@@ -30,5 +30,6 @@ void register_operator(pybind11::module_& module);
 void register_runtime(pybind11::module_& module);
 void register_submit(pybind11::module_& module);
 void register_jit(pybind11::module_& module);
+void register_session(pybind11::module_& module);
 
 }  // namespace gpuos::python

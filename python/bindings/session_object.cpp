@@ -1,0 +1,168 @@
+#include "session_object.h"
+
+#include <algorithm>
+
+#include "gpuos/error.h"
+#include "kernel_arguments.h"
+#include "runtime_object.h"
+#include "without_gil.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+// A Python object that C++ holds and may let go of on any thread.
+std::shared_ptr<const void> owner_of(const py::handle& value) {
+  value.inc_ref();
+  return {value.ptr(), [](PyObject* object) {
+            if (Py_IsInitialized() == 0) return;
+            const py::gil_scoped_acquire gil;
+            Py_DECREF(object);
+          }};
+}
+
+KernelArg argument_from(const std::string& name, const py::handle& value) {
+  KernelArgs args;
+  try {
+    add_argument(args, value.ptr(), 0);
+  } catch (const InvalidArgument& error) {
+    std::string text = error.what();
+    text.erase(0, std::min(text.find(": "), text.size()));
+    throw InvalidArgument(name + text);
+  }
+  return args.values().front();
+}
+
+}  // namespace
+
+SessionObject::SessionObject(std::shared_ptr<RuntimeObject> runtime,
+                             const SessionOptions& options)
+    : runtime_(std::move(runtime)) {
+  const WithoutGil no_gil;
+  session_ = runtime_ == nullptr
+                 ? std::make_unique<Session>(options)
+                 : std::make_unique<Session>(runtime_->core(), options);
+}
+
+CellResult SessionObject::run(const std::string& text,
+                              const std::string& name) {
+  const WithoutGil no_gil;
+  return session_->run(text, name);
+}
+
+bool SessionObject::undo() {
+  const WithoutGil no_gil;
+  return session_->undo();
+}
+
+void SessionObject::bind(const py::kwargs& values) {
+  for (const auto& [key, value] : values) {
+    const auto name = key.cast<std::string>();
+    const KernelArg argument = argument_from(name, value);
+    const std::shared_ptr<const void> owner = owner_of(value);
+    const WithoutGil no_gil;
+    session_->bind(name, argument, owner);
+  }
+}
+
+void SessionObject::unbind(const py::args& names) {
+  for (const py::handle name : names) {
+    const auto text = name.cast<std::string>();
+    const WithoutGil no_gil;
+    session_->unbind(text);
+  }
+}
+
+Kernel SessionObject::kernel(const std::string& name) {
+  const WithoutGil no_gil;
+  return session_->kernel(name);
+}
+
+py::bytes SessionObject::link(const std::string& kernel) {
+  std::string image;
+  {
+    const WithoutGil no_gil;
+    image = session_->link(kernel);
+  }
+  return {image};
+}
+
+SessionVariable SessionObject::variable(const std::string& name) {
+  const WithoutGil no_gil;
+  return session_->variable(name);
+}
+
+py::object SessionObject::read(const std::string& name,
+                               const py::object& dtype) {
+  const py::module_ numpy = py::module_::import("numpy");
+  std::string value;
+  {
+    const WithoutGil no_gil;
+    value.resize(session_->variable(name).bytes);
+    session_->read(name, value.data(), value.size());
+  }
+  return numpy.attr("frombuffer")(py::bytes(value), dtype).attr("copy")();
+}
+
+void SessionObject::write(const std::string& name, const py::object& values) {
+  const py::bytes bytes =
+      py::module_::import("numpy").attr("ascontiguousarray")(values).attr(
+          "tobytes")();
+  const std::string_view view = bytes;
+  const WithoutGil no_gil;
+  session_->write(name, view.data(), view.size());
+}
+
+OperatorPtr SessionObject::make_operator(
+    const std::string& function, const std::string& name,
+    const std::vector<std::string>& params) {
+  OperatorDefinition definition;
+  Operator op;
+  {
+    const WithoutGil no_gil;
+    definition = session_->operator_definition(function, name, params);
+    Runtime& runtime = runtime_->core();
+    const std::vector<std::string> known = runtime.operator_names();
+    if (std::ranges::find(known, definition.name) == known.end()) {
+      op = runtime.define(definition);
+    } else {
+      op = runtime.find(definition.name);
+      runtime.replace(op, definition);
+    }
+  }
+  definition.code.reset();
+  auto made = std::make_shared<OperatorObject>(runtime_.get(), op, definition);
+  runtime_->remember(made);
+  return made;
+}
+
+py::bytes SessionObject::export_cubin() {
+  std::string image;
+  {
+    const WithoutGil no_gil;
+    image = session_->export_cubin();
+  }
+  return {image};
+}
+
+std::vector<std::string> SessionObject::names() {
+  const WithoutGil no_gil;
+  return session_->names();
+}
+
+py::dict SessionObject::stats() {
+  SessionStats stats;
+  {
+    const WithoutGil no_gil;
+    stats = session_->stats();
+  }
+  py::dict all;
+  all["cells"] = stats.cells;
+  all["compiled"] = stats.compiled;
+  all["linked"] = stats.linked;
+  all["loaded"] = stats.loaded;
+  return all;
+}
+
+}  // namespace gpuos::python

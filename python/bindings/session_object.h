@@ -1,0 +1,47 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpuos/session.h"
+#include "operator_object.h"
+
+namespace gpuos::python {
+
+class RuntimeObject;
+
+/// What Python calls gpuos.Session: a session, and the runtime that it is of.
+///
+/// Threads: every member is called with the GIL held, and gives it away while
+/// it works, because another thread may be running a cell.
+class SessionObject {
+ public:
+  /// `runtime` may be null.
+  SessionObject(std::shared_ptr<RuntimeObject> runtime,
+                const SessionOptions& options);
+
+  CellResult run(const std::string& text, const std::string& name);
+  bool undo();
+  void bind(const pybind11::kwargs& values);
+  void unbind(const pybind11::args& names);
+  Kernel kernel(const std::string& name);
+  pybind11::bytes link(const std::string& kernel);
+  SessionVariable variable(const std::string& name);
+  pybind11::object read(const std::string& name, const pybind11::object& dtype);
+  void write(const std::string& name, const pybind11::object& values);
+  OperatorPtr make_operator(const std::string& function,
+                            const std::string& name,
+                            const std::vector<std::string>& params);
+  pybind11::bytes export_cubin();
+  std::vector<std::string> names();
+  pybind11::dict stats();
+
+ private:
+  std::shared_ptr<RuntimeObject> runtime_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace gpuos::python
