@@ -53,6 +53,9 @@ std::size_t find_name(const TokenList& tokens, const Shape& shape,
 }
 
 bool is_dropped(const TokenList& tokens, std::size_t i) {
+  // "C" of extern "C"
+  if (tokens[i].kind == TokenKind::Text && i > 0 && tokens.is(i - 1, "extern"))
+    return true;
   return tokens.is(i, "static") || tokens.is(i, "inline") ||
          tokens.is(i, "extern") || tokens.is(i, "constinit");
 }

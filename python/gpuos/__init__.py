@@ -17,6 +17,7 @@ from gpuos._core import (
     Array,
     BackendUnavailable,
     Cancelled,
+    CellResult,
     CompileError,
     CudaError,
     Error,
@@ -31,6 +32,7 @@ from gpuos._core import (
     Operator,
     QueueClosed,
     Runtime,
+    Session,
     TaskError,
     Ticket,
     Timeout,
@@ -40,12 +42,14 @@ from gpuos._core import (
 )
 from gpuos.compiling import CompileFuture, compile_async
 from gpuos.diagnosis import Diagnosis, diagnose
+from gpuos.magic import load_ipython_extension
 
 __all__ = [
     "Alias",
     "Array",
     "BackendUnavailable",
     "Cancelled",
+    "CellResult",
     "CompileError",
     "CompileFuture",
     "CudaError",
@@ -62,6 +66,7 @@ __all__ = [
     "Operator",
     "QueueClosed",
     "Runtime",
+    "Session",
     "TaskError",
     "Ticket",
     "Timeout",
@@ -69,6 +74,7 @@ __all__ = [
     "cache",
     "compile_async",
     "diagnose",
+    "load_ipython_extension",
     "modules",
     "synchronize",
 ]

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuos.bench import report
+from gpuos.bench import report, session
 from gpuos.bench.command import COMMANDS
 from gpuos.bench.environment import describe
 from gpuos.bench.runner import Run, make_context, say
@@ -38,6 +38,7 @@ def make_parser() -> argparse.ArgumentParser:
             ),
             command,
         )
+    session.add_parser(commands)
     return parser
 
 
@@ -71,23 +72,32 @@ def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
 
 
 @contextlib.contextmanager
-def _cache_of(command: Command) -> Iterator[None]:
+def _cache_at(where: str) -> Iterator[None]:
     # What an earlier run compiled would count as compiled now.
     before = os.environ.get(CACHE)
+    os.environ[CACHE] = where
+    try:
+        yield
+    finally:
+        os.environ.pop(CACHE)
+        if before is not None:
+            os.environ[CACHE] = before
+
+
+@contextlib.contextmanager
+def _cache_of(command: Command) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
-        os.environ[CACHE] = folder if command.has_disk_cache else "off"
-        try:
+        with _cache_at(folder if command.has_disk_cache else "off"):
             yield
-        finally:
-            os.environ.pop(CACHE)
-            if before is not None:
-                os.environ[CACHE] = before
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `bench`; return 0, or 1 if a row failed (not if it is slow)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     options = make_parser().parse_args(arguments)
+    if options.command == "session":
+        with _cache_at("off"):
+            return session.main(options)
     command: Command = options.chosen
     measures = [
         measure
