@@ -4,16 +4,33 @@
 #include <exception>
 #include <thread>
 
+#include "concat.h"
+#include "gpuos/error.h"
+#include "jit/compile_log.h"
+#include "jit/cuda_headers.h"
+#include "jit/source_inputs.h"
+
 namespace gpuos::session {
 
 jit::Object Compiler::compile_one(const Source& source) const {
-  return jit::compile_unit(api_,
-                           {.source = source.text,
-                            .file_name = source.cell,
-                            .options = settings_.options,
-                            .include_dirs = settings_.include_dirs,
-                            .name_expressions = source.name_expressions},
-                           settings_.target);
+  jit::Unit unit{.source = source.text,
+                 .file_name = source.cell,
+                 .options = settings_.options,
+                 .include_dirs = settings_.include_dirs,
+                 .name_expressions = source.name_expressions};
+  if (!jit::stands_alone(source.text)) {
+    for (std::string& folder : jit::cuda_include_dirs(api_))
+      unit.include_dirs.push_back(std::move(folder));
+  }
+  try {
+    return jit::compile_unit(api_, unit, settings_.target);
+  } catch (const CompileError& error) {
+    const std::string hint =
+        jit::header_hint(jit::missing_header(error.what()), api_);
+    if (hint.empty()) throw;
+    throw CompileError(concat(error.what(), "\n", hint), error.log(),
+                       error.place());
+  }
 }
 
 std::vector<jit::Object> Compiler::compile(std::span<const Source> sources) {

@@ -112,6 +112,8 @@ TEST_P(CudaSession, AHandleKeepsItsVersionAndCallersTakeTheNewOne) {
   old.launch(1, 1, {});
   GPUOS_CUDA_CHECK(driver().cuCtxSynchronize());
   EXPECT_EQ(value_of<std::int32_t>("result"), 1);
+  session().write("result", std::array{0}.data(), sizeof(int));
+  // The launch was a cell too.
   EXPECT_TRUE(session().undo());
   EXPECT_TRUE(session().undo());
   session().run("k<<<1, 1>>>();");

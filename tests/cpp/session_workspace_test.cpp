@@ -1,6 +1,8 @@
 #include "session_support.h"
 
+#include "gpuos/error.h"
 #include "jit/elf_resources.h"
+#include "jit/object_symbols.h"
 
 namespace gpuos::session {
 namespace {
@@ -198,6 +200,27 @@ TEST_F(WorkspaceTest, UsersOfAVariableHoldItsAddressOnly) {
   EXPECT_EQ(workspace().find_variable("table")->bytes, 4000u);
   EXPECT_EQ(workspace().find_variable("m::n")->symbol, "_ZN1m1nE");
   EXPECT_NE(failure_of_cell("__global__ void w() { m::c[0] = 1; }"), "");
+}
+
+TEST_F(WorkspaceTest, ImagesHavePlacesForAddressesAndStorage) {
+  run("namespace m { __device__ int n; } __constant__ float c[2] = {1, 2};"
+      "extern \"C\" __device__ double plain = 3;"
+      "__global__ void k(float* x) { x[0] = m::n + c[1] + plain; }");
+  const auto linked = link("k");
+  ASSERT_EQ(linked->closure.variables.size(), 3u);
+  std::string image = linked->image;
+  std::vector<jit::SymbolAddress> addresses;
+  for (const DefinitionPtr& variable : linked->closure.variables) {
+    addresses.push_back({variable->symbol, 0x123456789abcdefu});
+    const std::string storage = workspace().linker().link_storage(*variable);
+    EXPECT_TRUE(jit::has_symbol(storage, variable->storage_symbol));
+    EXPECT_FALSE(jit::has_symbol(storage, variable->symbol));
+  }
+  jit::put_addresses(image, addresses);
+  EXPECT_EQ(image.size(), linked->image.size());
+  EXPECT_NE(image, linked->image);
+  addresses.push_back({"missing", 0});
+  EXPECT_THROW(jit::put_addresses(image, addresses), CompileError);
 }
 
 TEST_F(WorkspaceTest, TheWholeSessionIsExportedAsOneImage) {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpuos
+from gpuos.bench import main as bench
 from gpuos.magic import describe
 
 ROOT = Path(__file__).parents[2]
@@ -151,6 +152,16 @@ def test_the_example_notebook_runs():
         if cell["cell_type"] == "code":
             assert cell["outputs"] == []
             shell.run("".join(cell["source"]))
+
+
+def test_the_cost_of_a_cell_is_measured(session, capsys, tmp_path):
+    assert session.names() == []
+    written = tmp_path / "cost.md"
+    bench(["session", "--cells", "6", "--markdown", str(written)])
+    printed = capsys.readouterr().out
+    assert "4 to 6" in printed
+    assert "last 3 cells against the first 3" in printed
+    assert written.read_text().startswith("| cells | compile ms |")
 
 
 @pytest.mark.gpu

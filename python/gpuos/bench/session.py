@@ -57,6 +57,12 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "beside compiling all cells anew each time. Needs no GPU.",
     )
     parser.add_argument("--cells", type=int, default=CELLS, metavar="N")
+    parser.add_argument(
+        "--arch",
+        default="",
+        metavar="SM",
+        help="such as sm_90; the device's, or the newest, if not given",
+    )
     for name, what in (
         ("json", "everything, for programs"),
         ("plot", "a PNG of time over the number of the cell"),
@@ -80,11 +86,12 @@ def _timed_ms(start: float) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def measure(cells: int) -> Result:
+def measure(cells: int, arch: str = "") -> Result:
     """Run the cells of one session and compile their sum now and then."""
     result = Result()
     choose = random.Random(1)
-    session = gpuos.Session()
+    options = gpuos.JitOptions(arch=arch)
+    session = gpuos.Session(options)
     session.run("__global__ void warm_up() {}")
     session.link("warm_up")
     texts: list[str] = []
@@ -99,15 +106,15 @@ def measure(cells: int) -> Result:
         result.link_ms.append(_timed_ms(start))
     for count in sorted({min(sample, cells) for sample in SAMPLES}):
         start = time.perf_counter()
-        gpuos.JitModule("".join(texts[:count]))
+        gpuos.JitModule("".join(texts[:count]), options=options)
         result.whole_ms[count] = _timed_ms(start)
-    result.chain_link_ms = measure_chain(cells)
+    result.chain_link_ms = measure_chain(cells, options)
     return result
 
 
-def measure_chain(cells: int) -> float:
+def measure_chain(cells: int, options: gpuos.JitOptions) -> float:
     """Return the time to link a kernel that reaches every cell."""
-    session = gpuos.Session()
+    session = gpuos.Session(options)
     # In few cells: what is measured is the link.
     for begin in range(0, cells, GROUP):
         session.run(
@@ -199,7 +206,7 @@ def main(options: argparse.Namespace) -> int:
     """Measure, print and write what is wanted; 0 if it is as asked."""
     # What an earlier run compiled would count as compiled now.
     os.environ["GPUOS_CACHE_DIR"] = "off"
-    result = measure(max(2, options.cells))
+    result = measure(max(2, options.cells), options.arch)
     rows = table(result)
     for row in rows:
         _say("".join(f"{cell:<16}" for cell in row).rstrip())
