@@ -115,7 +115,8 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
   entry->identity = std::move(identity);
   entry->mentions = identifiers_of(item.header);
   entry->version = ++versions_;
-  entry->first = old != nullptr ? old->first : entry->version;
+  const Entry* before = old.get();
+  entry->first = before != nullptr ? before->first : entry->version;
   journal.record([this, key = item.key, old] { set(key, old); });
   set(item.key, entry);
   return entry;
@@ -181,7 +182,7 @@ std::string placed(const std::string& text, const Item& item,
   std::string closing;
   for (const std::string& scope : item.scopes) {
     code += scope + " {\n";
-    closing += "}";
+    closing += '}';
   }
   std::string name;
   for (const char c : cell) {

@@ -153,6 +153,27 @@ TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
         << text << ": " << failure_of(text);
 }
 
+TEST(SessionItems, EveryBeginningOfACellIsTakenOrRefused) {
+  const std::string cell =
+      "#define N(x) \\\n x\n#if 1\nstruct Q {};\n#endif\n"
+      "namespace a::b { template <typename T, int N = (3 > 2)> struct S {}; }\n"
+      "extern \"C\" { __device__ float (*f)(float), g[2][3] = {{1.5e-3f}}; }\n"
+      "(x) { } __device__ a::b::S<int> operator+(const S<int>& l, int r = 2);\n"
+      "template <> __global__ void k<3>(int* x) { x[0] = R\"(})\"[0]; }\n"
+      "void both() { k<3><<<dim3(1, 2), 1>>>(&y, {1}); both(); }\n"
+      "using T = int; typedef struct { int x; } P; enum { u, v };\n"
+      "k<<<1, 1>>>(P{1}); both();";
+  for (std::size_t end = 0; end <= cell.size(); ++end) {
+    for (const std::size_t begin : {std::size_t{0}, end / 2, end / 3}) {
+      try {
+        split(cell.substr(begin, end - begin));
+      } catch (const CompileError& error) {
+        EXPECT_FALSE(error.place().file.empty());
+      }
+    }
+  }
+}
+
 TEST(SessionItems, StaticTablesAndSharedMemoryMayBeLocal) {
   EXPECT_EQ(failure_of("__device__ int f(int i) { static const int t[2] = {1, "
                        "2}; static_assert(true); return t[i]; }"),
