@@ -40,29 +40,34 @@ Kernel Device::load(const std::shared_ptr<const Linked>& linked,
     for (const DefinitionPtr& variable : linked->closure.variables) {
       addresses.push_back(
           {variable->symbol, storage(variable, linker).address});
-      whole->storage.push_back(owner(variable));
+      whole->storage.push_back(owner(variable, "session"));
     }
     std::string image = linked->image;
     jit::put_addresses(image, addresses);
     whole->module = load_image(root.title(), std::move(image));
-    kept = {linked, {whole, whole->module.get()}};
+    const std::shared_ptr<cu::LoadedModule> module(whole, whole->module.get());
+    kept = {linked, {module, "session"}};
   }
   return Kernel(std::make_shared<const cu::LoadedKernel>(
-      ModuleUse<cu::LoadedModule>(kept.module, "session"), root.item.name,
-      root.symbol));
+      ModuleUse<cu::LoadedModule>(kept.module.shared(), "Kernel"),
+      root.item.name, root.symbol));
 }
 
 cu::DeviceGlobal Device::storage(const DefinitionPtr& variable,
                                  Linker& linker) {
   Storage& kept = storages_[variable.get()];
-  if (kept.variable.expired())
-    kept = {variable,
-            load_image(variable->title(), linker.link_storage(*variable))};
+  if (kept.variable.expired()) {
+    std::shared_ptr<cu::LoadedModule> module =
+        load_image(variable->title(), linker.link_storage(*variable));
+    kept = {variable, {std::move(module), "session"}};
+  }
   return kept.module->global(variable->storage_symbol);
 }
 
-std::shared_ptr<const void> Device::owner(const DefinitionPtr& variable) const {
-  return storages_.at(variable.get()).module;
+std::shared_ptr<const void> Device::owner(const DefinitionPtr& variable,
+                                          std::string what) const {
+  return std::make_shared<ModuleUse<cu::LoadedModule>>(
+      storages_.at(variable.get()).module.shared(), std::move(what));
 }
 
 void Device::read(const cu::DeviceGlobal& from, void* to) const {

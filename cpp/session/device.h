@@ -30,8 +30,9 @@ class Device {
   /// The one storage of a variable, loaded if it was not.
   /// Throws: BackendUnavailable, CudaError.
   cu::DeviceGlobal storage(const DefinitionPtr& variable, Linker& linker);
-  /// The module that storage() lies in.
-  std::shared_ptr<const void> owner(const DefinitionPtr& variable) const;
+  /// Keeps the module that storage() lies in; `what` for the registry.
+  std::shared_ptr<const void> owner(const DefinitionPtr& variable,
+                                    std::string what) const;
 
   void read(const cu::DeviceGlobal& from, void* to) const;
   void write(const cu::DeviceGlobal& to, const void* from) const;
@@ -45,11 +46,11 @@ class Device {
  private:
   struct Loaded {
     std::weak_ptr<const Linked> linked;
-    std::shared_ptr<cu::LoadedModule> module;
+    ModuleUse<cu::LoadedModule> module;
   };
   struct Storage {
     std::weak_ptr<const Definition> variable;
-    std::shared_ptr<cu::LoadedModule> module;
+    ModuleUse<cu::LoadedModule> module;
   };
 
   std::shared_ptr<cu::LoadedModule> load_image(const std::string& name,

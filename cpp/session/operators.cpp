@@ -104,7 +104,7 @@ std::shared_ptr<const DeviceCode> code_of(const DefinitionPtr& function,
     code->objects.push_back(part->pointer);
     code->addresses.push_back(
         {part->symbol, device.storage(part, workspace.linker()).address});
-    code->storage.push_back(device.owner(part));
+    code->storage.push_back(device.owner(part, "operator"));
   }
   return code;
 }
