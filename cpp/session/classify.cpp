@@ -188,10 +188,24 @@ class Classifier {
     if (!is_kernel && !is_device) return host_function();
     refuse_static_locals(tokens_, shape_.body);
     Item item = function(is_kernel ? ItemKind::Kernel : ItemKind::Function);
+    if (is_kernel) make_external(item);
     // A member was declared in its class, others of a namespace in that.
     if (!function_name(tokens_, shape_).is_qualified)
-      item.header = tokens_.text(shape_.begin, shape_.body) + ";";
+      item.header = item.text.substr(0, offset_of(shape_.body)) + ";";
     return item;
+  }
+
+  std::size_t offset_of(std::size_t i) const {
+    return tokens_[i].offset - tokens_[shape_.begin].offset;
+  }
+
+  // In one session a static or an inline kernel means what another would.
+  void make_external(Item& item) const {
+    for (std::size_t i = shape_.start; i < shape_.parameters; ++i) {
+      if (tokens_.is(i, "static") || tokens_.is(i, "inline"))
+        item.text.replace(offset_of(i), tokens_[i].text.size(),
+                          std::string(tokens_[i].text.size(), ' '));
+    }
   }
 
   Item host_function() const {

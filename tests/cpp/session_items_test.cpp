@@ -108,7 +108,7 @@ TEST(SessionItems, ACellIsCutIntoItsItemsWithTheirPlaces) {
   EXPECT_EQ(items[4].line, 6);
   EXPECT_EQ(items[4].column, 3);
   EXPECT_EQ(qualifier_of(items[4].scopes), "a::");
-  EXPECT_EQ(items[4].header, "__device__ int f(int x);");
+  EXPECT_EQ(items[4].header, "__device__ int f(int x) ;");
   EXPECT_EQ(items[6].kind, ItemKind::Launch);
 }
 

@@ -188,6 +188,12 @@ TEST_F(WorkspaceTest, OverloadsOfAKernelAreToldApart) {
   EXPECT_EQ(workspace().kernel("k(int*)")->symbol, "_Z1kPi");
 }
 
+TEST_F(WorkspaceTest, AStaticKernelIsAKernel) {
+  run("static __global__ void k(int* x) { x[0] = 1; }"
+      "inline __global__ void l(int* x) { x[0] = 1; }");
+  EXPECT_EQ(failure_of_link("k") + failure_of_link("l"), "");
+}
+
 TEST_F(WorkspaceTest, UsersOfAVariableHoldItsAddressOnly) {
   run("__device__ float table[1000] = {1, 2};"
       "namespace m { __device__ int n = 3; __constant__ int c[] = {1, 2}; }");
