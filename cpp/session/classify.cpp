@@ -155,7 +155,11 @@ class Classifier {
     item.is_operator = name.is_operator;
     if (!name.is_operator) add_names(item, name.begin, shape_.parameters);
     // An operator comes with the types that it takes, a member with its class.
-    if (name.is_operator) add_names(item, name.begin, signature_end());
+    if (name.is_operator) {
+      for (const std::string& type :
+           parameter_types(tokens_, shape_.parameters))
+        item.names.merge(identifiers_of(type));
+    }
     std::string head;
     if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);
     item.key = key("f:", concat(head, item.name,
@@ -166,10 +170,6 @@ class Classifier {
       item.defaults =
           tokens_.plain(shape_.parameters, tokens_.behind(shape_.parameters));
     return item;
-  }
-
-  std::size_t signature_end() const {
-    return shape_.body != 0 ? shape_.body : shape_.end - 1;
   }
 
   Item function_definition() const {

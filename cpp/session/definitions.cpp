@@ -18,14 +18,23 @@ DefinitionPtr Definitions::find(const Table& table, const std::string& key) {
   return found == table.end() ? nullptr : found->second;
 }
 
+void Definitions::publish(Table& table, const std::string& key,
+                          const DefinitionPtr& value, Journal& journal) {
+  journal.record(
+      [&table, key, old = find(table, key)] { set(table, key, old); });
+  set(table, key, value);
+}
+
 void Definitions::put(const DefinitionPtr& definition, Journal& journal) {
-  const auto publish = [&](Table& table, const std::string& key) {
-    journal.record(
-        [&table, key, old = find(table, key)] { set(table, key, old); });
-    set(table, key, definition);
-  };
-  publish(by_symbol_, definition->symbol);
-  publish(by_name_, definition->qualified_name());
+  publish(by_symbol_, definition->symbol, definition, journal);
+  publish(by_name_, definition->qualified_name(), definition, journal);
+}
+
+void Definitions::erase(const Item& item, Journal& journal) {
+  const DefinitionPtr old = find_name(qualifier_of(item.scopes) + item.name);
+  if (old == nullptr || old->item.key != item.key) return;
+  publish(by_symbol_, old->symbol, nullptr, journal);
+  publish(by_name_, old->qualified_name(), nullptr, journal);
 }
 
 void Definitions::refresh(const DefinitionPtr& definition) {

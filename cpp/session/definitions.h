@@ -14,6 +14,9 @@ namespace gpuos::session {
 class Definitions {
  public:
   void put(const DefinitionPtr& definition, Journal& journal);
+  /// `item` is text for all who use it from now on: what was compiled of an
+  /// earlier version goes.
+  void erase(const Item& item, Journal& journal);
   /// The same definition, compiled again.
   void refresh(const DefinitionPtr& definition);
 
@@ -27,6 +30,8 @@ class Definitions {
  private:
   using Table = std::unordered_map<std::string, DefinitionPtr>;
 
+  static void publish(Table& table, const std::string& key,
+                      const DefinitionPtr& value, Journal& journal);
   static void set(Table& table, const std::string& key, DefinitionPtr value);
   static DefinitionPtr find(const Table& table, const std::string& key);
 

@@ -65,6 +65,7 @@ void Workspace::take(const Item& item, const CellText& cell,
     set_launches(item, report.cell);
     return;
   }
+  if (item.kind == ItemKind::Header) definitions_.erase(item, current_);
   if (const EntryPtr entry = header_.put(item, report.cell, current_))
     added.push_back(entry);
   if (item.kind == ItemKind::Function || item.kind == ItemKind::Kernel ||

@@ -188,6 +188,19 @@ TEST_F(WorkspaceTest, OverloadsOfAKernelAreToldApart) {
   EXPECT_EQ(workspace().kernel("k(int*)")->symbol, "_Z1kPi");
 }
 
+TEST_F(WorkspaceTest, TextTakesThePlaceOfAnObject) {
+  run("__device__ int n = 1; __device__ int f() { return 1; }");
+  run("__global__ void k(int* x) { x[0] = f() + n; }");
+  EXPECT_EQ(link("k")->closure.functions.size(), 2u);
+  run("constexpr int n = 2; inline __device__ int f() { return 2; }");
+  const auto linked = link("k");
+  EXPECT_EQ(linked->closure.functions.size(), 1u);
+  EXPECT_TRUE(linked->closure.variables.empty());
+  EXPECT_EQ(workspace().find_variable("n"), nullptr);
+  EXPECT_TRUE(workspace().undo());
+  EXPECT_EQ(link("k")->closure.variables.size(), 1u);
+}
+
 TEST_F(WorkspaceTest, AStaticKernelIsAKernel) {
   run("static __global__ void k(int* x) { x[0] = 1; }"
       "inline __global__ void l(int* x) { x[0] = 1; }");
