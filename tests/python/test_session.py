@@ -161,7 +161,7 @@ def test_the_cost_of_a_cell_is_measured(session, capsys, tmp_path):
     printed = capsys.readouterr().out
     assert "4 to 6" in printed
     assert "last 3 cells against the first 3" in printed
-    assert written.read_text().startswith("| cells | compile ms |")
+    assert written.read_text().startswith("| median of | compile ms |")
 
 
 @pytest.mark.gpu

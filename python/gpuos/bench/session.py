@@ -43,9 +43,9 @@ class Result:
         ]
 
     def ratio(self, group: int) -> float:
-        """Last `group` cells against the first `group`, by their means."""
-        total = self.total_ms
-        return statistics.mean(total[-group:]) / statistics.mean(total[:group])
+        """Last `group` cells against the first `group`, by their medians."""
+        last = statistics.median(self.total_ms[-group:])
+        return last / statistics.median(self.total_ms[:group])
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -131,7 +131,7 @@ def measure_chain(cells: int, options: gpuos.JitOptions) -> float:
 def table(result: Result) -> list[tuple[str, ...]]:
     """Return the header and a row for each group of cells."""
     rows: list[tuple[str, ...]] = [
-        ("cells", "compile ms", "link ms", "sum ms", "all cells anew ms")
+        ("median of", "compile ms", "link ms", "sum ms", "all cells anew ms")
     ]
     count = len(result.compile_ms)
     group = max(1, min(GROUP, count // 2))
@@ -145,9 +145,9 @@ def table(result: Result) -> list[tuple[str, ...]]:
         rows.append(
             (
                 f"{begin + 1} to {end}",
-                number(statistics.mean(result.compile_ms[begin:end])),
-                number(statistics.mean(result.link_ms[begin:end])),
-                number(statistics.mean(result.total_ms[begin:end])),
+                number(statistics.median(result.compile_ms[begin:end])),
+                number(statistics.median(result.link_ms[begin:end])),
+                number(statistics.median(result.total_ms[begin:end])),
                 ", ".join(anew),
             )
         )
