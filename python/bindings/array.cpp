@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpuos/error.h"
+#include "gpuos/jit_module.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
