@@ -197,10 +197,9 @@ void CudaBackend::while_parked(const std::function<void()>& job) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void CudaBackend::inject(const std::string& name, const jit::Image& image,
-                         std::span<const std::uint32_t> slots) {
+void CudaBackend::inject(std::span<const OperatorImage> images) {
   try {
-    while_parked([&] { device_->modules.load(name, image, slots); });
+    while_parked([&] { device_->modules.load(images); });
   } catch (...) {
     device_->modules.wait();
     throw;

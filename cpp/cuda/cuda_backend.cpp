@@ -325,16 +325,12 @@ void CudaBackend::check(const BatchRef& batch) {
 void CudaBackend::load(std::span<const OperatorBuild> builds) {
   health_.check();
   const auto start = Clock::now();
-  jit::Image image = build_image(builds, context_.compute_capability(),
-                                 device_->kernel.budget());
+  std::vector<OperatorImage> images = build_images(
+      builds, context_.compute_capability(), device_->kernel.budget());
   last_compile_ms_.store(
       std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  std::vector<std::uint32_t> slots;
-  for (const OperatorBuild& build : builds) slots.push_back(build.slot);
-  control_->run(
-      [this, name = builds.front().definition.name, image = std::move(image),
-       slots = std::move(slots)] { inject(name, image, slots); },
-      [this] { health_.check(); });
+  control_->run([this, images = std::move(images)] { inject(images); },
+                [this] { health_.check(); });
 }
 
 void CudaBackend::unload(std::span<const std::uint32_t> slots) noexcept {

@@ -131,8 +131,7 @@ class CudaBackend final : public Backend, private Parkable {
   void park();
   /// Workers that stayed are back after `job`.
   void while_parked(const std::function<void()>& job);
-  void inject(const std::string& name, const jit::Image& image,
-              std::span<const std::uint32_t> slots);
+  void inject(std::span<const OperatorImage> images);
   std::size_t dropped_count() const;
   void unload_dropped();
 

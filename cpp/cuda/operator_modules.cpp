@@ -1,6 +1,8 @@
 #include "cuda/operator_modules.h"
 
 #include <algorithm>
+#include <future>
+#include <thread>
 
 #include "concat.h"
 #include "device_code.h"
@@ -8,8 +10,10 @@
 #include "jit/operator_compiler.h"
 
 namespace gpuos::cu {
-
 namespace {
+
+// A large source takes NVRTC some hundred MiB.
+constexpr std::size_t kMostThreads = 8;
 
 std::string image_name(std::span<const OperatorBuild> builds) {
   const std::string& first = builds.front().definition.name;
@@ -26,6 +30,24 @@ std::string expression_entry(std::span<const OperatorBuild> builds,
   return is_alone ? concat("expression_", name_of(build.dtype))
                   : concat("expression", i, "_", build.definition.name, "_",
                            name_of(build.dtype));
+}
+
+// One part for each processor; what one definition makes stays together.
+std::vector<std::span<const OperatorBuild>> parts_of(
+    std::span<const OperatorBuild> builds) {
+  const std::size_t threads = std::clamp<std::size_t>(
+      std::thread::hardware_concurrency(), 1, kMostThreads);
+  const std::size_t size = (builds.size() + threads - 1) / threads;
+  std::vector<std::span<const OperatorBuild>> parts;
+  for (std::size_t begin = 0; begin < builds.size();) {
+    std::size_t end = std::min(begin + size, builds.size());
+    while (end < builds.size() &&
+           &builds[end].definition == &builds[end - 1].definition)
+      ++end;
+    parts.push_back(builds.subspan(begin, end - begin));
+    begin = end;
+  }
+  return parts;
 }
 
 // With what sessions compiled for them, and the addresses of its variables.
@@ -54,8 +76,8 @@ jit::Image compile(jit::CompileRequest request,
 
 }  // namespace
 
-jit::Image build_image(std::span<const OperatorBuild> builds,
-                       int compute_capability, const jit::Budget& budget) {
+OperatorImage build_image(std::span<const OperatorBuild> builds,
+                          int compute_capability, const jit::Budget& budget) {
   jit::CompileRequest request;
   request.file_name = concat(image_name(builds), ".cu");
   request.compute_capability = compute_capability;
@@ -82,7 +104,26 @@ jit::Image build_image(std::span<const OperatorBuild> builds,
     request.entries.push_back(entry);
   }
   if (!all_in_ptx) request.ptx.clear();
-  return compile(std::move(request), builds);
+  OperatorImage image{.name = image_name(builds),
+                      .image = compile(std::move(request), builds),
+                      .slots = {}};
+  for (const OperatorBuild& build : builds) image.slots.push_back(build.slot);
+  return image;
+}
+
+std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
+                                        int compute_capability,
+                                        const jit::Budget& budget) {
+  const auto build = [&](std::span<const OperatorBuild> part) {
+    return build_image(part, compute_capability, budget);
+  };
+  const auto parts = parts_of(builds);
+  std::vector<std::future<OperatorImage>> others;
+  for (const auto& part : std::span(parts).subspan(1))
+    others.push_back(std::async(std::launch::async, build, part));
+  std::vector<OperatorImage> images{build(parts.front())};
+  for (auto& other : others) images.push_back(other.get());
+  return images;
 }
 
 OperatorModules::OperatorModules(int ordinal, const WorkerKernel& kernel)
@@ -100,29 +141,40 @@ OperatorModules::~OperatorModules() {
   for (CUmodule module : dropped_) driver().cuModuleUnload(module);
 }
 
-void OperatorModules::load(const std::string& name, const jit::Image& image,
-                           std::span<const std::uint32_t> slots) {
-  CUmodule raw = nullptr;
-  GPUOS_CUDA_CHECK(driver().cuModuleLoadData(&raw, image.binary.data()));
+void OperatorModules::load(std::span<const OperatorImage> images) {
+  std::size_t done = 0;
   try {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
+    for (; done < images.size(); ++done) load_one(images[done]);
+  } catch (...) {
+    for (const OperatorImage& image : images.first(done)) drop(image.slots);
+    throw;
+  }
+  loads_.fetch_add(1);
+}
+
+void OperatorModules::load_one(const OperatorImage& image) {
+  const jit::Image& linked = image.image;
+  CUmodule raw = nullptr;
+  GPUOS_CUDA_CHECK(driver().cuModuleLoadData(&raw, linked.binary.data()));
+  try {
+    for (std::size_t i = 0; i < image.slots.size(); ++i) {
       CUdeviceptr pointer = 0;
       std::size_t bytes = 0;
       GPUOS_CUDA_CHECK(driver().cuModuleGetGlobal(&pointer, &bytes, raw,
-                                                  image.entries[i].c_str()));
+                                                  linked.entries[i].c_str()));
       GPUOS_CUDA_CHECK(driver().cuMemcpyDtoDAsync(
-          kernel_.entry(slots[i]), pointer, sizeof(OpFn), stream_.get()));
+          kernel_.entry(image.slots[i]), pointer, sizeof(OpFn), stream_.get()));
     }
     GPUOS_CUDA_CHECK(driver().cuEventRecord(written_.get(), stream_.get()));
   } catch (...) {
     driver().cuModuleUnload(raw);
     throw;
   }
-  const std::shared_ptr<Module> module(
-      new Module{raw, {name, ordinal_, image.binary.size()}, image.keeps});
+  const std::shared_ptr<Module> module(new Module{
+      raw, {image.name, ordinal_, linked.binary.size()}, linked.keeps});
   const std::lock_guard lock(mutex_);
-  for (const std::uint32_t slot : slots) modules_[slot] = {module, "operator"};
-  loads_.fetch_add(1);
+  for (const std::uint32_t slot : image.slots)
+    modules_[slot] = {module, "operator"};
 }
 
 void OperatorModules::put_before(CUstream stream) {

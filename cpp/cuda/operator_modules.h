@@ -15,9 +15,21 @@
 
 namespace gpuos::cu {
 
-/// Operators of one definition as one linked image.
-jit::Image build_image(std::span<const OperatorBuild> builds,
-                       int compute_capability, const jit::Budget& budget);
+/// Linked operators and the slots that they are for.
+struct OperatorImage {
+  std::string name;
+  jit::Image image;
+  std::vector<std::uint32_t> slots;
+};
+
+/// Operators as one linked image.
+OperatorImage build_image(std::span<const OperatorBuild> builds,
+                          int compute_capability, const jit::Budget& budget);
+
+/// The same as several, which as many threads compile.
+std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
+                                        int compute_capability,
+                                        const jit::Budget& budget);
 
 /// Which loaded module stands behind which slot of the operator table.
 ///
@@ -28,10 +40,9 @@ class OperatorModules {
   OperatorModules(int ordinal, const WorkerKernel& kernel);
   ~OperatorModules();
 
-  /// Load `image` and begin to write its pointers into the table; all or
+  /// Load the images and begin to write their pointers into the table; all or
   /// nothing.
-  void load(const std::string& name, const jit::Image& image,
-            std::span<const std::uint32_t> slots);
+  void load(std::span<const OperatorImage> images);
   /// What `stream` runs from now on sees the table as load() leaves it.
   void put_before(CUstream stream);
   /// Until then, nobody else may use the new slots.
@@ -46,6 +57,8 @@ class OperatorModules {
   void abandon() noexcept;
 
  private:
+  void load_one(const OperatorImage& image);
+
   struct Module {
     CUmodule handle;
     ModuleRecord registered;

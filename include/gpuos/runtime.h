@@ -112,7 +112,7 @@ class Runtime {
   /// Throws: InvalidArgument (name taken, bad expression), CompileError,
   /// BackendUnavailable.
   Operator define(const OperatorDefinition& definition);
-  /// Many operators in one image, which takes a tenth of the time for each; all
+  /// Many operators in a few images that as many threads compile; all
   /// or nothing.
   /// Throws: as define().
   std::vector<Operator> define_many(
