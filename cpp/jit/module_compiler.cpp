@@ -48,9 +48,7 @@ bool wants_files(const JitSource& source) {
   });
 }
 
-// With the folders of CUDA's headers, where they may be wanted.
 JitSource with_cuda_headers(const Nvrtc& api, JitSource source) {
-  if (!wants_files(source)) return source;
   for (std::string& folder : cuda_include_dirs(api))
     source.include_dirs.push_back(std::move(folder));
   return source;
@@ -149,6 +147,16 @@ Image read_or_compile(const Nvrtc& api, const JitSource& source,
       [&] { return compile_now(api, source, target, stop); });
 }
 
+std::shared_ptr<const ModuleImage> remembered(const Nvrtc& api,
+                                              const JitSource& source,
+                                              const Target& target,
+                                              const std::string& key,
+                                              const std::stop_token& stop) {
+  return modules().get(key, [&] {
+    return ModuleImage{read_or_compile(api, source, target, key, stop), target};
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<const ModuleImage> compile_module(
@@ -157,17 +165,18 @@ std::shared_ptr<const ModuleImage> compile_module(
   if (stop.stop_requested()) throw Cancelled("the compilation was cancelled");
   check_options(given.options);
   const Nvrtc& api = nvrtc();
+  const Target target = target_of(api, given, compute_capability);
+  // The key has all that it is made of.
+  if (!wants_files(given))
+    return remembered(api, given, target, key_of(given, target), stop);
   const JitSource source = with_cuda_headers(api, given);
-  const Target target = target_of(api, source, compute_capability);
   const auto digest =
       include_digest(source.source, source.headers, source.include_dirs);
   if (!digest)
     return std::make_shared<const ModuleImage>(
         ModuleImage{compile_now(api, source, target, std::move(stop)), target});
-  const std::string key = key_of(source, target) + *digest;
-  return modules().get(key, [&] {
-    return ModuleImage{read_or_compile(api, source, target, key, stop), target};
-  });
+  return remembered(api, source, target, key_of(source, target) + *digest,
+                    stop);
 }
 
 }  // namespace gpuos::jit
