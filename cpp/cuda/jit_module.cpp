@@ -1,7 +1,6 @@
 #include "gpuos/jit_module.h"
 
 #include <mutex>
-#include <optional>
 
 #include "concat.h"
 #include "cuda/loaded_kernel.h"
@@ -16,17 +15,6 @@ namespace {
 
 using cu::LoadedKernel;
 using cu::LoadedModule;
-
-// Empty without a GPU.
-std::optional<int> capability_of(int device) {
-  // An exception would cost more than the rest of a compile that is remembered.
-  if (cu::try_driver() == nullptr) return std::nullopt;
-  try {
-    return cu::device_context(device).compute_capability();
-  } catch (const BackendUnavailable&) {
-    return std::nullopt;
-  }
-}
 
 // Why the driver does not take an image that NVRTC made.
 bool is_misfit(int code) {
@@ -99,8 +87,8 @@ JitModule::JitModule(JitSource source, int device, std::stop_token stop) {
   const auto state = std::make_shared<State>();
   state->name = source.name;
   state->device = device;
-  state->compiled =
-      jit::compile_module(source, capability_of(device), std::move(stop));
+  state->compiled = jit::compile_module(
+      source, cu::try_compute_capability(device), std::move(stop));
   state_ = state;
 }
 

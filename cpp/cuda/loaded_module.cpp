@@ -68,6 +68,16 @@ const Context& device_context(int ordinal) {
   return contexts->emplace(ordinal, Context(ordinal)).first->second;
 }
 
+std::optional<int> try_compute_capability(int ordinal) {
+  // An exception would cost more than the rest of a compile that is remembered.
+  if (try_driver() == nullptr) return std::nullopt;
+  try {
+    return device_context(ordinal).compute_capability();
+  } catch (const BackendUnavailable&) {
+    return std::nullopt;
+  }
+}
+
 std::shared_ptr<LoadedModule> LoadedModule::load(
     int ordinal, std::string name, std::shared_ptr<const std::string> image) {
   const Context& context = device_context(ordinal);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "cuda/context.h"
@@ -21,6 +22,10 @@ struct DeviceGlobal {
 /// The device's context, made at the first call and kept for ever.
 /// Throws: BackendUnavailable, CudaError; InvalidArgument for no such device.
 const Context& device_context(int ordinal);
+
+/// major * 10 + minor; empty without a GPU.
+/// Throws: InvalidArgument for no such device.
+std::optional<int> try_compute_capability(int ordinal);
 
 /// An image on a device. All of its kernels are loaded with it, so that no
 /// launch has to.

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <future>
-#include <thread>
 
 #include "concat.h"
 #include "device_code.h"
 #include "gpuos/error.h"
+#include "jit/compile_pool.h"
 #include "jit/operator_compiler.h"
 
 namespace gpuos::cu {
 namespace {
-
-// A large source takes NVRTC some hundred MiB.
-constexpr std::size_t kMostThreads = 8;
 
 std::string image_name(std::span<const OperatorBuild> builds) {
   const std::string& first = builds.front().definition.name;
@@ -35,8 +32,7 @@ std::string expression_entry(std::span<const OperatorBuild> builds,
 // One part for each processor; what one definition makes stays together.
 std::vector<std::span<const OperatorBuild>> parts_of(
     std::span<const OperatorBuild> builds) {
-  const std::size_t threads = std::clamp<std::size_t>(
-      std::thread::hardware_concurrency(), 1, kMostThreads);
+  const std::size_t threads = jit::compile_threads();
   const std::size_t size = (builds.size() + threads - 1) / threads;
   std::vector<std::span<const OperatorBuild>> parts;
   for (std::size_t begin = 0; begin < builds.size();) {

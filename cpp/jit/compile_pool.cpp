@@ -15,6 +15,11 @@ constexpr std::chrono::seconds kGrace{5};
 
 }  // namespace
 
+std::size_t compile_threads() noexcept {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1,
+                                 kMostThreads);
+}
+
 CompilePool& CompilePool::instance() {
   // Never destroyed, because threads may outlive main(); but what runs then
   // must not meet a compiler that the process is tearing down.
@@ -26,9 +31,7 @@ CompilePool& CompilePool::instance() {
   return *pool;
 }
 
-CompilePool::CompilePool()
-    : most_(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1,
-                                    kMostThreads)) {}
+CompilePool::CompilePool() : most_(compile_threads()) {}
 
 void CompilePool::post(std::function<void()> job) {
   bool needs_thread = false;

@@ -8,9 +8,12 @@
 
 namespace gpuos::jit {
 
-/// Threads that compile, as many as there are processors, at most 8: a large
-/// source takes NVRTC some hundred MiB. A thread that finds nothing to do for a
-/// while ends.
+/// How many compilations run side by side: one for each processor, at most 8,
+/// because a large source takes NVRTC some hundred MiB.
+std::size_t compile_threads() noexcept;
+
+/// compile_threads() threads, begun when they are needed. One that finds
+/// nothing to do for a while ends.
 ///
 /// Threads: any.
 /// Lifetime: when the process ends, what has not begun is dropped and what

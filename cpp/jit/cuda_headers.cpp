@@ -9,6 +9,7 @@
 
 #include "concat.h"
 #include "jit/bundled_headers.h"
+#include "jit/compile_log.h"
 #include "jit/header_packages.h"
 #include "jit/shared_library.h"
 
@@ -190,6 +191,13 @@ FoundHeader find_cccl_headers(const std::vector<std::string>& dirs) {
     found.version = concat(version / 1'000'000, ".", version / 1000 % 1000, ".",
                            version % 1000);
   return found;
+}
+
+void throw_with_header_hint(const CompileError& error, const Nvrtc& api) {
+  const std::string hint = header_hint(missing_header(error.what()), api);
+  if (!hint.empty())
+    throw CompileError(concat(error.what(), "\n", hint), error.log(),
+                       error.place());
 }
 
 }  // namespace gpuos::jit

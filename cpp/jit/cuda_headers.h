@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpuos/error.h"
 #include "jit/nvrtc_api.h"
 
 namespace gpuos::jit {
@@ -32,6 +33,9 @@ std::vector<std::string> cuda_include_dirs(const Nvrtc& api);
 /// the command that installs it, and where it was looked for. Empty if it is
 /// not CUDA's, CCCL's or the standard library's.
 std::string header_hint(std::string_view missing_header, const Nvrtc& api);
+
+/// `error` once more with the hint; returns if there is none.
+void throw_with_header_hint(const CompileError& error, const Nvrtc& api);
 
 /// A header that tells of the others beside it.
 struct FoundHeader {

@@ -7,7 +7,6 @@
 #include "config.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
-#include "jit/compile_log.h"
 #include "jit/compile_options.h"
 #include "jit/cuda_headers.h"
 #include "jit/disk_cache.h"
@@ -54,12 +53,6 @@ JitSource with_cuda_headers(const Nvrtc& api, JitSource source) {
   return source;
 }
 
-[[noreturn]] void fail_without_header(const CompileError& error,
-                                      const std::string& hint) {
-  throw CompileError(concat(error.what(), "\n", hint), error.log(),
-                     error.place());
-}
-
 Unit unit_of(const JitSource& source, std::stop_token stop) {
   return {.source = source.source,
           .file_name = source.name,
@@ -79,8 +72,7 @@ Object compile_whole(const Nvrtc& api, const JitSource& source,
     return compile_unit(api, unit, target);
   } catch (const CompileError& error) {
     constexpr std::string_view kMissing = "Unresolved extern ";
-    const std::string hint = header_hint(missing_header(error.what()), api);
-    if (!hint.empty()) fail_without_header(error, hint);
+    throw_with_header_hint(error, api);
     const std::size_t at = error.log().find(kMissing);
     if (at == std::string::npos || target.is_ptx) throw;
     const std::size_t open = error.log().find('\'', at) + 1;

@@ -11,8 +11,7 @@ using nvrtcProgram = struct nvrtcProgram_st*;
 enum nvrtcResult : int {
   NVRTC_SUCCESS = 0,
   NVRTC_ERROR_INVALID_OPTION = 5,
-  NVRTC_ERROR_COMPILATION = 6,
-  NVRTC_ERROR_CANCELLED = 16
+  NVRTC_ERROR_COMPILATION = 6
 };
 
 // X(name, parameters...)

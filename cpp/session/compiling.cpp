@@ -4,9 +4,8 @@
 #include <exception>
 #include <thread>
 
-#include "concat.h"
 #include "gpuos/error.h"
-#include "jit/compile_log.h"
+#include "jit/compile_pool.h"
 #include "jit/cuda_headers.h"
 #include "jit/source_inputs.h"
 
@@ -25,11 +24,8 @@ jit::Object Compiler::compile_one(const Source& source) const {
   try {
     return jit::compile_unit(api_, unit, settings_.target);
   } catch (const CompileError& error) {
-    const std::string hint =
-        jit::header_hint(jit::missing_header(error.what()), api_);
-    if (hint.empty()) throw;
-    throw CompileError(concat(error.what(), "\n", hint), error.log(),
-                       error.place());
+    jit::throw_with_header_hint(error, api_);
+    throw;
   }
 }
 
@@ -46,8 +42,7 @@ std::vector<jit::Object> Compiler::compile(std::span<const Source> sources) {
       }
     }
   };
-  const std::size_t threads = std::min<std::size_t>(
-      sources.size(), std::max(1u, std::thread::hardware_concurrency()));
+  const std::size_t threads = std::min(sources.size(), jit::compile_threads());
   {
     std::vector<std::jthread> helpers;
     for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);

@@ -34,15 +34,6 @@ int device_of(const Runtime* runtime, const SessionOptions& options) {
   return runtime == nullptr ? options.device : runtime->options().device;
 }
 
-// The device's, else the newest that NVRTC knows.
-int capability_of(const jit::Nvrtc& api, int device) {
-  try {
-    return cu::device_context(device).compute_capability();
-  } catch (const BackendUnavailable&) {
-    return api.archs.back();
-  }
-}
-
 session::CompilerSettings settings_of(const jit::Nvrtc& api,
                                       const SessionOptions& options,
                                       int device) {
@@ -50,7 +41,7 @@ session::CompilerSettings settings_of(const jit::Nvrtc& api,
   settings.options = options.jit;
   settings.include_dirs = options.include_dirs;
   settings.target = jit::choose_target(
-      api, capability_of(api, device),
+      api, cu::try_compute_capability(device).value_or(api.archs.back()),
       options.jit.arch.empty() ? config().nvrtc_arch : options.jit.arch);
   if (settings.target.is_ptx)
     throw BackendUnavailable(concat(
