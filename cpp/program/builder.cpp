@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <array>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "gpuos/program.h"
+#include "program/graph.h"
+#include "program/typing.h"
+
+namespace gpuos {
+namespace {
+
+using program::Graph;
+using program::Node;
+
+Graph& graph_of(const Value& value) {
+  if (value.graph() == nullptr)
+    throw InvalidArgument(
+        "ProgramBuilder: expected a value of this builder, got an empty one");
+  return *value.graph();
+}
+
+// The result's dimensions are the operands', aligned at the last.
+std::uint8_t broadcast_rank(std::span<const Node> operands) {
+  std::uint8_t rank = 0;
+  for (const Node& node : operands) rank = std::max(rank, node.rank);
+  return rank;
+}
+
+// A bit for each of `axes`.
+std::uint8_t mask_of(Op op, int rank,
+                     const std::optional<std::vector<int>>& axes) {
+  if (!axes) return static_cast<std::uint8_t>((1u << rank) - 1);
+  std::uint8_t mask = 0;
+  for (const int axis : *axes) {
+    const int dim = axis < 0 ? axis + rank : axis;
+    if (dim < 0 || dim >= rank)
+      throw InvalidArgument(concat(info_of(op).name, ": expected axes of ",
+                                   -rank, " to ", rank - 1, ", got ", axis));
+    const auto bit = static_cast<std::uint8_t>(1u << dim);
+    if ((mask & bit) != 0)
+      throw InvalidArgument(concat(info_of(op).name,
+                                   ": expected each axis once, got ", axis,
+                                   " twice"));
+    mask = static_cast<std::uint8_t>(mask | bit);
+  }
+  return mask;
+}
+
+DType weak_dtype(const Scalar& value) {
+  if (value.is_complex()) return DType::Complex64;
+  return value.is_integer() ? DType::Int64 : DType::Float64;
+}
+
+std::uint32_t add_scalar(Graph& graph, const program::ScalarSource& source,
+                         DType dtype, bool is_weak) {
+  graph.scalars.push_back(source);
+  return graph.add(
+      {.op = Op::Scalar,
+       .dtype = dtype,
+       .is_weak = is_weak,
+       .index = static_cast<std::uint32_t>(graph.scalars.size() - 1)});
+}
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder() : graph_(std::make_shared<Graph>()) {}
+
+Value ProgramBuilder::input(DType dtype, int rank) {
+  if (rank < 0 || rank > kMaxDims)
+    throw InvalidArgument(concat("input: expected a rank of 0 to ", kMaxDims,
+                                 ", got ", rank));
+  graph_->inputs.push_back({dtype, rank});
+  return graph_->value(graph_->add(
+      {.op = Op::Input,
+       .dtype = dtype,
+       .rank = static_cast<std::uint8_t>(rank),
+       .index = static_cast<std::uint32_t>(graph_->inputs.size() - 1)}));
+}
+
+Value ProgramBuilder::scalar(DType dtype) {
+  return graph_->value(
+      add_scalar(*graph_, {.argument = graph_->scalar_arguments++}, dtype,
+                 false));
+}
+
+Value ProgramBuilder::number(const Scalar& like) {
+  return graph_->value(add_scalar(*graph_,
+                                  {.argument = graph_->scalar_arguments++},
+                                  weak_dtype(like), true));
+}
+
+Value ProgramBuilder::literal(const Scalar& value) {
+  return graph_->value(
+      add_scalar(*graph_,
+                 {.kind = program::ScalarSource::Kind::Literal,
+                  .literal = value},
+                 weak_dtype(value), true));
+}
+
+Value ProgramBuilder::apply(Op op, std::span<const Value> operands) {
+  const OpInfo& info = info_of(op);
+  if (info.rule == OpRule::Leaf || info.rule == OpRule::Reduction ||
+      operands.size() != info.operands)
+    throw InvalidArgument(concat("apply: ", info.name, ": expected ",
+                                 info.operands, " operands, got ",
+                                 operands.size()));
+  Graph& graph = graph_of(operands[0]);
+  std::array<Node, 3> nodes;
+  Node node{.op = op};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (&graph_of(operands[i]) != &graph)
+      throw InvalidArgument(concat(info.name,
+                                   ": expected operands of one program"));
+    nodes[i] = graph.nodes[operands[i].id()];
+  }
+  const std::span known(nodes.data(), operands.size());
+  const program::Typing type = program::type_of(op, known);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool is_condition = info.rule == OpRule::Select && i == 0;
+    node.operands[i] =
+        program::convert(graph, operands[i].id(),
+                         is_condition ? DType::Bool : type.operands);
+  }
+  if (program::is_commutative(op) && node.operands[1] < node.operands[0])
+    std::swap(node.operands[0], node.operands[1]);
+  node.dtype = type.result;
+  node.is_weak = type.is_weak;
+  node.rank = broadcast_rank(known);
+  return graph.value(graph.add(node));
+}
+
+Value ProgramBuilder::reduce(Op op, const Value& value,
+                             std::optional<std::vector<int>> axes,
+                             bool keepdims) {
+  Graph& graph = graph_of(value);
+  const Node operand = graph.nodes[value.id()];
+  if (info_of(op).rule != OpRule::Reduction)
+    throw InvalidArgument(
+        concat("reduce: expected a reduction, got ", info_of(op).name));
+  const std::uint8_t mask = mask_of(op, operand.rank, axes);
+  const bool is_place = op == Op::Argmax || op == Op::Argmin;
+  if (is_place && axes && axes->size() != 1)
+    throw InvalidArgument(concat(info_of(op).name,
+                                 ": expected one axis or none, got ",
+                                 axes->size()));
+  const program::Typing type =
+      program::reduction_type_of(op, operand.dtype);
+  Node node{.op = op, .dtype = type.result, .keepdims = keepdims};
+  node.axes = mask;
+  node.operands[0] = program::convert(graph, value.id(), type.operands);
+  int kept = 0;
+  for (int d = 0; d < operand.rank; ++d) kept += (mask >> d & 1) == 0;
+  node.rank = keepdims ? operand.rank : static_cast<std::uint8_t>(kept);
+  return graph.value(graph.add(node));
+}
+
+Value ProgramBuilder::cast(const Value& value, DType dtype) {
+  Graph& graph = graph_of(value);
+  if (is_complex(value.dtype()) && !is_complex(dtype))
+    throw InvalidArgument(concat("astype: expected a complex dtype for ",
+                                 name_of(value.dtype()), ", got ",
+                                 name_of(dtype), "; take real or absolute"));
+  return graph.value(program::convert(graph, value.id(), dtype));
+}
+
+Value ProgramBuilder::view(const Value& value, std::span<const int> dims) {
+  Graph& graph = graph_of(value);
+  const Node operand = graph.nodes[value.id()];
+  if (dims.size() > kMaxDims)
+    throw InvalidArgument(concat("view: expected at most ", kMaxDims,
+                                 " dimensions, got ", dims.size()));
+  Node node{.op = Op::View,
+            .dtype = operand.dtype,
+            .is_weak = operand.is_weak,
+            .rank = static_cast<std::uint8_t>(dims.size())};
+  node.operands[0] = value.id();
+  unsigned seen = 0;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    node.dims[d] = program::kNewDim;
+    if (dims[d] == -1) continue;
+    if (dims[d] < 0 || dims[d] >= operand.rank || (seen >> dims[d] & 1) != 0)
+      throw InvalidArgument(concat("view: expected each dimension of 0 to ",
+                                   operand.rank - 1, " once, got ", dims[d]));
+    seen |= 1u << dims[d];
+    node.dims[d] = static_cast<std::uint8_t>(dims[d]);
+  }
+  if (seen != (1u << operand.rank) - 1)
+    throw InvalidArgument(concat("view: expected all ", operand.rank,
+                                 " dimensions of the operand"));
+  return graph.value(graph.add(node));
+}
+
+Value ProgramBuilder::extent(const Value& value,
+                             std::optional<std::vector<int>> axes) {
+  Graph& graph = graph_of(value);
+  Node node{.op = Op::Extent, .dtype = DType::Float64, .is_weak = true};
+  node.axes = mask_of(Op::Extent, value.rank(), axes);
+  node.operands[0] = value.id();
+  return graph.value(graph.add(node));
+}
+
+void ProgramBuilder::output(const Value& value) {
+  if (&graph_of(value) != graph_.get())
+    throw InvalidArgument("output: expected a value of this builder");
+  graph_->outputs.push_back(
+      program::convert(*graph_, value.id(), value.dtype()));
+}
+
+}  // namespace gpuos

@@ -1,0 +1,72 @@
+#include "program/graph.h"
+
+#include <utility>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::program {
+
+bool is_commutative(Op op) noexcept {
+  switch (op) {
+    case Op::Add:
+    case Op::Multiply:
+    case Op::Maximum:
+    case Op::Minimum:
+    case Op::Fmax:
+    case Op::Fmin:
+    case Op::Equal:
+    case Op::NotEqual:
+    case Op::BitwiseAnd:
+    case Op::BitwiseOr:
+    case Op::BitwiseXor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::uint32_t Graph::add(const Node& node) {
+  const auto [at, is_new] =
+      known_.emplace(node, static_cast<std::uint32_t>(nodes.size()));
+  if (is_new) nodes.push_back(node);
+  return at->second;
+}
+
+Value Graph::value(std::uint32_t id) { return {shared_from_this(), id}; }
+
+std::uint32_t convert(Graph& graph, std::uint32_t value, DType dtype) {
+  const Node node = graph.nodes[value];
+  if (node.dtype == dtype && !node.is_weak) return value;
+  Node converted = node;
+  if (node.op != Op::Scalar || !node.is_weak) {
+    converted = Node{.op = Op::Cast, .rank = node.rank};
+    converted.operands[0] = value;
+  }
+  converted.dtype = dtype;
+  converted.is_weak = false;
+  return graph.add(converted);
+}
+
+}  // namespace gpuos::program
+
+namespace gpuos {
+namespace {
+
+const program::Node& node_of(const Value& value) {
+  if (value.graph() == nullptr)
+    throw InvalidArgument(
+        "Value: expected a value of a program that is being built, got an "
+        "empty one");
+  return value.graph()->nodes[value.id()];
+}
+
+}  // namespace
+
+DType Value::dtype() const { return node_of(*this).dtype; }
+
+int Value::rank() const { return node_of(*this).rank; }
+
+bool Value::is_weak() const { return node_of(*this).is_weak; }
+
+}  // namespace gpuos

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gpuos/dtype.h"
+#include "gpuos/program.h"
+#include "gpuos/program_ops.h"
+#include "gpuos/scalar.h"
+
+namespace gpuos::program {
+
+/// A dimension that a view adds.
+inline constexpr std::uint8_t kNewDim = 0xff;
+
+/// Dimension d of a view is dimension `dims[d]` of its operand, or kNewDim.
+using DimMap = std::array<std::uint8_t, kMaxDims>;
+
+struct Node {
+  Op op{};
+  DType dtype{};
+  bool is_weak = false;
+  bool keepdims = false;                    // of a reduction
+  std::uint8_t rank = 0;
+  std::uint8_t axes = 0;                    // reduction, Extent: bit d
+  std::array<std::uint32_t, 3> operands{};  // earlier nodes
+  std::uint32_t index = 0;                  // Input, Scalar: which
+  DimMap dims{};                            // View
+
+  friend auto operator<=>(const Node&, const Node&) = default;
+};
+
+/// Where the value of a scalar comes from.
+struct ScalarSource {
+  enum class Kind : std::uint8_t { Argument, Literal };
+  Kind kind = Kind::Argument;
+  std::uint32_t argument = 0;  // Argument: number among the call's scalars
+  std::optional<gpuos::Scalar> literal;
+};
+
+/// Nodes in an order in which operands come first. A node that is there
+/// already is not added again.
+struct Graph : std::enable_shared_from_this<Graph> {
+  std::vector<Node> nodes;
+  std::vector<ProgramArgument> inputs;
+  std::vector<ScalarSource> scalars;
+  std::uint32_t scalar_arguments = 0;
+  std::vector<std::uint32_t> outputs;
+
+  std::uint32_t add(const Node& node);
+  Value value(std::uint32_t id);
+
+ private:
+  std::map<Node, std::uint32_t> known_;
+};
+
+/// Whether `a + b` and `b + a` are the same.
+bool is_commutative(Op op) noexcept;
+
+/// What `value` is as `dtype`: itself, a scalar of that dtype, or a cast.
+std::uint32_t convert(Graph& graph, std::uint32_t value, DType dtype);
+
+}  // namespace gpuos::program

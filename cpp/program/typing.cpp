@@ -1,0 +1,171 @@
+#include "program/typing.h"
+
+#include <optional>
+#include <string>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "program/promotion.h"
+
+namespace gpuos::program {
+namespace {
+
+[[noreturn]] void refuse(Op op, std::string_view expected, DType got) {
+  throw InvalidArgument(concat(info_of(op).name, ": expected ", expected,
+                               ", got ", name_of(got)));
+}
+
+[[noreturn]] void refuse_complex128(Op op, DType a, DType b) {
+  throw InvalidArgument(concat(info_of(op).name, ": expected dtypes that fit ",
+                               "complex64, got ", name_of(a), " and ",
+                               name_of(b), ", which give complex128"));
+}
+
+// Weak numbers together stay weak: bool < int < real < complex.
+DType wider_of_weak(DType a, DType b) noexcept {
+  for (const DType dtype : {DType::Complex64, DType::Float64, DType::Int64}) {
+    if (a == dtype || b == dtype) return dtype;
+  }
+  return a;
+}
+
+Typing common_type(Op op, std::span<const Node> operands) {
+  DType dtype = operands[0].dtype;
+  bool is_weak = operands[0].is_weak;
+  for (const Node& node : operands.subspan(1)) {
+    std::optional<DType> next;
+    if (is_weak && node.is_weak)
+      next = wider_of_weak(dtype, node.dtype);
+    else if (is_weak)
+      next = promote_weak(dtype, node.dtype);
+    else if (node.is_weak)
+      next = promote_weak(node.dtype, dtype);
+    else
+      next = promote(dtype, node.dtype);
+    if (!next) refuse_complex128(op, dtype, node.dtype);
+    dtype = *next;
+    is_weak = is_weak && node.is_weak;
+  }
+  return {dtype, dtype, is_weak};
+}
+
+bool takes_complex(Op op) noexcept {
+  switch (op) {
+    case Op::Add:
+    case Op::Subtract:
+    case Op::Multiply:
+    case Op::Divide:
+    case Op::Negative:
+    case Op::Square:
+    case Op::Reciprocal:
+    case Op::Conjugate:
+    case Op::Absolute:
+    case Op::RealPart:
+    case Op::ImaginaryPart:
+    case Op::Exp:
+    case Op::Log:
+    case Op::Sqrt:
+    case Op::Equal:
+    case Op::NotEqual:
+    case Op::Isnan:
+    case Op::Isinf:
+    case Op::Isfinite:
+    case Op::Where:
+    case Op::Sum:
+    case Op::Prod:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What NumPy computes in int8 where it has no loop for bool.
+bool widens_bool(Op op) noexcept {
+  switch (op) {
+    case Op::FloorDivide:
+    case Op::Remainder:
+    case Op::Fmod:
+    case Op::Power:
+    case Op::Square:
+    case Op::Reciprocal:
+    case Op::LeftShift:
+    case Op::RightShift:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool refuses_bool(Op op) noexcept {
+  return op == Op::Subtract || op == Op::Negative || op == Op::Sign;
+}
+
+Typing arithmetic(Op op, Typing type) {
+  if (type.operands == DType::Bool) {
+    if (refuses_bool(op)) refuse(op, "numbers", type.operands);
+    if (widens_bool(op)) type.operands = type.result = DType::Int8;
+  }
+  return type;
+}
+
+}  // namespace
+
+Typing type_of(Op op, std::span<const Node> operands) {
+  const OpRule rule = info_of(op).rule;
+  Typing type = common_type(
+      op, rule == OpRule::Select ? operands.subspan(1) : operands);
+  if (is_complex(type.operands) && !takes_complex(op))
+    refuse(op, "a real dtype", type.operands);
+  switch (rule) {
+    case OpRule::Arithmetic:
+      return arithmetic(op, type);
+    case OpRule::Division:
+      if (!is_floating(type.operands) && !is_complex(type.operands))
+        type.operands = DType::Float64;
+      type.result = type.operands;
+      return type;
+    case OpRule::Real:
+      type.operands =
+          type.is_weak && !is_complex(type.operands)
+              ? DType::Float64
+              : floating_of(type.operands);
+      type.result = type.operands;
+      return type;
+    case OpRule::Integer:
+      if (is_floating(type.operands)) refuse(op, "integers", type.operands);
+      return arithmetic(op, type);
+    case OpRule::Comparison:
+    case OpRule::Test:
+      type.result = DType::Bool;
+      type.is_weak = false;
+      return type;
+    case OpRule::Parts:
+      if (is_complex(type.operands)) type.result = DType::Float32;
+      return type;
+    default:
+      return type;
+  }
+}
+
+Typing reduction_type_of(Op op, DType dtype) {
+  if (is_complex(dtype) && !takes_complex(op))
+    refuse(op, "a real dtype", dtype);
+  switch (op) {
+    case Op::Sum:
+    case Op::Prod: {
+      const bool is_exact = is_integer(dtype) || dtype == DType::Bool;
+      if (!is_exact) return {dtype, dtype};
+      const DType wide = dtype == DType::Bool || is_signed(dtype)
+                             ? DType::Int64
+                             : DType::UInt64;
+      return {wide, wide};
+    }
+    case Op::Argmax:
+    case Op::Argmin:
+      return {dtype, DType::Int64};
+    default:
+      return {dtype, dtype};
+  }
+}
+
+}  // namespace gpuos::program

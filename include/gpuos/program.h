@@ -1,0 +1,146 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpuos/dtype.h"
+#include "gpuos/program_ops.h"
+#include "gpuos/scalar.h"
+#include "gpuos/tensor_view.h"
+
+namespace gpuos {
+
+namespace program {
+struct Graph;  // private to cpp/program
+struct Plan;
+}  // namespace program
+
+/// A value of a program that is being built: an array of some dtype and rank
+/// whose shape is known only when the program is called.
+///
+/// A weak value is a plain number: it takes the dtype of what it meets, as a
+/// number of Python does.
+class Value {
+ public:
+  Value() = default;
+
+  DType dtype() const;
+  int rank() const;
+  bool is_weak() const;
+
+  const std::shared_ptr<program::Graph>& graph() const { return graph_; }
+  std::uint32_t id() const noexcept { return id_; }
+
+ private:
+  friend class ProgramBuilder;
+  friend struct program::Graph;
+  Value(std::shared_ptr<program::Graph> graph, std::uint32_t id)
+      : graph_(std::move(graph)), id_(id) {}
+
+  std::shared_ptr<program::Graph> graph_;
+  std::uint32_t id_ = 0;
+};
+
+/// The dtype and rank of an input or an output.
+struct ProgramArgument {
+  DType dtype = DType::Float32;
+  int rank = 0;
+
+  friend bool operator==(const ProgramArgument&,
+                         const ProgramArgument&) = default;
+};
+
+using Shape = std::vector<std::int64_t>;
+
+/// Elementwise operations and reductions that run as one submission. A plain
+/// value: copies are the same program.
+///
+/// Structure alone decides what is compiled: not shapes, strides, scalars or
+/// numbers that were written in the expression.
+class Program {
+ public:
+  Program() = default;
+
+  const std::vector<ProgramArgument>& inputs() const;
+  const std::vector<ProgramArgument>& outputs() const;
+  /// Scalars that a call gives; numbers of the expression do not count.
+  std::size_t scalars() const;
+  /// Operations left after what is unused or said twice was removed.
+  std::size_t operations() const;
+  /// The same for programs of one structure, in every process.
+  std::uint64_t hash() const;
+
+  /// The shapes of the outputs for inputs of these shapes.
+  /// Throws: InvalidArgument for another number or rank of inputs, and for
+  /// shapes that do not broadcast.
+  std::vector<Shape> output_shapes(std::span<const Shape> inputs) const;
+
+  bool is_empty() const noexcept { return plan_ == nullptr; }
+  const std::shared_ptr<const program::Plan>& plan() const { return plan_; }
+
+ private:
+  friend class ProgramBuilder;
+  explicit Program(std::shared_ptr<const program::Plan> plan)
+      : plan_(std::move(plan)) {}
+
+  std::shared_ptr<const program::Plan> plan_;
+};
+
+/// Builds a program node by node. All functions of Values that are declared
+/// below go through apply() and reduce().
+///
+/// Threads: one at a time.
+class ProgramBuilder {
+ public:
+  ProgramBuilder();
+
+  /// The next input. Throws: InvalidArgument for a rank outside 0 to kMaxDims.
+  Value input(DType dtype, int rank);
+  /// The next scalar of a call, of this dtype.
+  Value scalar(DType dtype);
+  /// The next scalar of a call, weak; `like` says whether it is an integer, a
+  /// real or a complex number.
+  Value number(const Scalar& like);
+  /// A weak number that is the same in every call.
+  Value literal(const Scalar& value);
+
+  /// An elementwise operation: operands are promoted as NumPy does it and
+  /// broadcast against each other.
+  /// Throws: InvalidArgument for dtypes that `op` does not take.
+  static Value apply(Op op, std::span<const Value> operands);
+  static Value apply(Op op, std::initializer_list<Value> operands) {
+    return apply(op, std::span(operands.begin(), operands.size()));
+  }
+  /// A reduction over `axes` (negative ones count from the end; all if empty).
+  /// Throws: InvalidArgument for an axis that is not there or there twice, and
+  /// for several axes of an argmax or argmin.
+  static Value reduce(Op op, const Value& value,
+                      std::optional<std::vector<int>> axes = {},
+                      bool keepdims = false);
+  static Value cast(const Value& value, DType dtype);
+  /// Dimension d of the result is dimension `dims[d]` of the operand, or a new
+  /// one of size 1 for -1. Every dimension of the operand is named once.
+  /// Throws: InvalidArgument.
+  static Value view(const Value& value, std::span<const int> dims);
+  /// How many elements of `value` lie along `axes`, as a scalar float64.
+  static Value extent(const Value& value,
+                      std::optional<std::vector<int>> axes = {});
+
+  /// The next output.
+  void output(const Value& value);
+
+  /// Throws: InvalidArgument if there is no output, or more arguments than a
+  /// task can carry.
+  Program build() const;
+
+ private:
+  std::shared_ptr<program::Graph> graph_;
+};
+
+}  // namespace gpuos
