@@ -38,6 +38,13 @@ inline void check_address(const OperatorRecord& op, std::size_t index,
            elem_bytes, ", got ", address);
 }
 
+inline void check_contiguous(const OperatorRecord& op, std::size_t index,
+                             const TensorView& view) {
+  if (!view.is_contiguous())
+    refuse(op, label(index), ": expected a contiguous array in C order, got ",
+           to_string(view));
+}
+
 bool same_shape(const TensorView& a, const TensorView& b) noexcept {
   if (a.dims != b.dims) return false;
   // Not std::equal(): a call of memcmp() takes longer than a few words.
@@ -138,8 +145,10 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   const std::int64_t size = out.size();
   if (size < 0)
     refuse(op, "expected sizes of at least 0, got out ", to_string(out));
+  check_contiguous(op, 0, out);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorView& in = inputs[i];
+    check_contiguous(op, i + 1, in);
     if (in.dtype != out.dtype)
       refuse(op, "expected one dtype, got ", label(i + 1), " ", to_string(in),
              " and out ", to_string(out));

@@ -15,6 +15,16 @@ constexpr std::array<Names, kDTypeCount> kNames{{
     {"float64", "double"},
     {"int32", "int"},
     {"int64", "long long"},
+    {"bool", "bool"},
+    {"int8", "signed char"},
+    {"uint8", "unsigned char"},
+    {"int16", "short"},
+    {"uint16", "unsigned short"},
+    {"uint32", "unsigned int"},
+    {"uint64", "unsigned long long"},
+    {"float16", "gpuos::F16"},
+    {"bfloat16", "gpuos::Bf16"},
+    {"complex64", "gpuos::C64"},
 }};
 
 const Names& names_of(DType dtype) noexcept {

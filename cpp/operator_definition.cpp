@@ -9,6 +9,22 @@
 
 namespace gpuos {
 
+namespace {
+
+void check_dtype(const OperatorDefinition& definition, DType dtype) {
+  const auto index = static_cast<std::size_t>(dtype);
+  if (index >= kDTypeCount)
+    throw InvalidArgument(concat(definition.name, ": expected a dtype below ",
+                                 kDTypeCount, ", got ", index));
+  if (!definition.expression.empty() && index >= kBuiltinDTypeCount)
+    throw InvalidArgument(concat(
+        definition.name,
+        ": expected float32, float64, int32 or int64 for an expression, got ",
+        name_of(dtype)));
+}
+
+}  // namespace
+
 void check_name(std::string_view name) {
   const auto is_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -29,6 +45,9 @@ void check_definition(const OperatorDefinition& definition) {
   if (definition.dtypes.empty())
     throw InvalidArgument(
         concat(definition.name, ": expected at least 1 dtype, got 0"));
+  for (const DType dtype : definition.dtypes) check_dtype(definition, dtype);
+  for (const Parameter& param : definition.params)
+    check_dtype(definition, param.dtype);
   if (!definition.source.empty() && definition.dtypes.size() != 1)
     throw InvalidArgument(concat(definition.name,
                                  ": a whole operator has 1 dtype, got ",

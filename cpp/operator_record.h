@@ -13,8 +13,15 @@
 
 namespace gpuos {
 
+/// Built-in operators and expressions know the first so many dtypes.
+inline constexpr std::size_t kBuiltinDTypeCount = 4;
+
 /// What a defined name means at this moment. `submit` reads it without a lock.
 struct OperatorRecord {
+  OperatorRecord() {
+    for (auto& slot : slots) slot.store(kNoSlot, std::memory_order_relaxed);
+  }
+
   static constexpr std::int32_t kNoSlot = -1;
 
   std::string name;
@@ -28,8 +35,7 @@ struct OperatorRecord {
   bool is_builtin = false;
 
   std::atomic<bool> is_defined{true};
-  std::array<std::atomic<std::int32_t>, kDTypeCount> slots{kNoSlot, kNoSlot,
-                                                           kNoSlot, kNoSlot};
+  std::array<std::atomic<std::int32_t>, kDTypeCount> slots;
 
   // An alias only. `history` keeps its targets alive, its back is `target`; so
   // many switches can be taken back.

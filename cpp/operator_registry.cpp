@@ -34,7 +34,7 @@ OperatorRegistry::OperatorRegistry(Backend& backend,
       wait_past_(std::move(wait_past)) {
   add_builtins();
   for (std::uint32_t slot = abi::kSlots;
-       slot-- > std::size(kBuiltins) * kDTypeCount;)
+       slot-- > std::size(kBuiltins) * kBuiltinDTypeCount;)
     free_slots_.push_back(slot);
 }
 
@@ -48,7 +48,8 @@ void OperatorRegistry::add_builtins() {
     record->is_builtin = true;
     // The dtype of a built-in's scalar is that of its buffers; see submit().
     if (builtin.has_value) record->params.push_back({"value", DType::Float32});
-    for (auto& entry : record->slots) entry = slot++;
+    for (std::size_t dtype = 0; dtype < kBuiltinDTypeCount; ++dtype)
+      record->slots[dtype] = slot++;
     records_.emplace(builtin.name, std::move(record));
   }
 }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "concat.h"
@@ -59,11 +60,17 @@ bool is_of_kind(const KernelArg& arg, Takes takes) {
   }
 }
 
-bool fits_integer(std::int64_t value, std::size_t bytes) {
+bool fits_integer(std::int64_t value, bool is_above_int64, std::size_t bytes) {
   if (bytes >= 8) return true;
+  if (is_above_int64) return false;
   const int bits = static_cast<int>(8 * bytes);
   return value >= -(std::int64_t{1} << (bits - 1)) &&
          value < (std::int64_t{1} << bits);
+}
+
+const char* what_is(const Scalar& number) {
+  if (number.is_complex()) return "a complex number";
+  return number.is_integer() ? "an integer" : "a real number";
 }
 
 class Binder {
@@ -86,6 +93,8 @@ class Binder {
     const std::size_t bytes = bytes_of(i);
     const Takes takes = what_takes(type_of(i));
     check_kind(arg, takes);
+    // Not one value: a struct says which bytes.
+    if (arg.number.is_complex()) mismatch();
     const bool is_real = takes == Takes::Real ||
                          (takes == Takes::Anything && !arg.number.is_integer());
     return is_real ? real_bits(i, arg.number, bytes)
@@ -120,10 +129,13 @@ class Binder {
     const std::int64_t value = number.is_integer()
                                    ? number.integer()
                                    : static_cast<std::int64_t>(real);
-    if (!fits_integer(value, bytes == 0 ? 8 : bytes))
-      throw InvalidArgument(concat(kernel_, ": argument ", i,
-                                   ": expected an integer of ", bytes,
-                                   " bytes, got ", value));
+    const bool is_above = number.is_above_int64();
+    if (!fits_integer(value, is_above, bytes == 0 ? 8 : bytes))
+      throw InvalidArgument(
+          concat(kernel_, ": argument ", i, ": expected an integer of ", bytes,
+                 " bytes, got ",
+                 is_above ? std::to_string(static_cast<std::uint64_t>(value))
+                          : std::to_string(value)));
     return static_cast<std::uint64_t>(value);
   }
 
@@ -161,7 +173,7 @@ class Binder {
     for (const KernelArg& arg : args_.values()) {
       text += text.empty() ? "(" : ", ";
       text += arg.kind == Kind::Number
-                  ? (arg.number.is_integer() ? "an integer" : "a real number")
+                  ? what_is(arg.number)
                   : concat(arg.type, ": ", arg.bytes, " bytes");
     }
     return text.empty() ? "()" : text + ")";

@@ -48,10 +48,9 @@ T read_param(const Task& task, u32 argument, DType dtype) {
       return convert<T>(task.scalar<double>(argument));
     case DType::Int32:
       return convert<T>(task.scalar<int>(argument));
-    case DType::Int64:
+    default:
       return convert<T>(task.scalar<long long>(argument));
   }
-  return T{};
 }
 
 template <typename T>
@@ -270,10 +269,9 @@ std::shared_ptr<const InterpreterProgram> make_interpreter_program(
       return make_typed<double>(expression, lowered);
     case DType::Int32:
       return make_typed<int>(expression, lowered);
-    case DType::Int64:
+    default:
       return make_typed<long long>(expression, lowered);
   }
-  return nullptr;
 }
 
 void interpret(Task task, Lane) {

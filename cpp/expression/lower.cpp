@@ -97,10 +97,9 @@ class Lowering {
       case DType::Int32:
         return static_cast<std::uint32_t>(
             whole_of(node, std::uint64_t{1} << 31));
-      case DType::Int64:
+      default:
         return whole_of(node, std::uint64_t{1} << 63);
     }
-    return 0;
   }
 
   std::uint64_t whole_of(const Node& node, std::uint64_t limit) const {

@@ -14,10 +14,9 @@ PtxType ptx_type_of(DType dtype) noexcept {
       return {"f64", 8, true};
     case DType::Int32:
       return {"s32", 4, false};
-    case DType::Int64:
-      break;
+    default:
+      return {"s64", 8, false};
   }
-  return {"s64", 8, false};
 }
 
 std::string ptx_constant(std::uint64_t bits, DType dtype) {

@@ -38,10 +38,9 @@ std::string spell_constant(std::uint64_t bits, DType dtype) {
       return spell_real(std::bit_cast<double>(bits), "");
     case DType::Int32:
       return spell_whole(std::bit_cast<std::int32_t>(low), "");
-    case DType::Int64:
+    default:
       return spell_whole(std::bit_cast<std::int64_t>(bits), "LL");
   }
-  return {};
 }
 
 std::string spell_value(const Lowered& lowered, std::uint32_t at) {

@@ -22,7 +22,10 @@ T read_as(const KernelArg& arg) {
 }
 
 std::optional<Scalar> number_of(const KernelArg& arg) {
-  if (arg.kind == KernelArg::Kind::Number) return arg.number;
+  if (arg.kind == KernelArg::Kind::Number) {
+    if (arg.number.is_complex()) return std::nullopt;
+    return arg.number;
+  }
   if (arg.type == "bool") return Scalar(read_as<bool>(arg));
   if (arg.type == "int8") return Scalar(read_as<std::int8_t>(arg));
   if (arg.type == "int16") return Scalar(read_as<std::int16_t>(arg));
@@ -45,6 +48,9 @@ std::string constant(const std::string& name, const Scalar& number) {
     return concat("constexpr double ", name, " = ", text.str(), ";\n");
   }
   const std::int64_t value = number.integer();
+  if (number.is_above_int64())
+    return concat("constexpr unsigned long long ", name, " = ",
+                  static_cast<std::uint64_t>(value), "ull;\n");
   const bool is_int = value >= std::numeric_limits<std::int32_t>::min() &&
                       value <= std::numeric_limits<std::int32_t>::max();
   // The least integer has no literal.

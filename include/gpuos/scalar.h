@@ -1,7 +1,9 @@
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <cstdint>
+#include <utility>
 
 #include "gpuos/dtype.h"
 
@@ -11,37 +13,58 @@ namespace gpuos {
 /// task is submitted.
 class Scalar {
  public:
+  // The sum with 0: in_range() takes no bool and no character.
   template <std::integral T>
   Scalar(T value) noexcept  // NOLINT(google-explicit-constructor)
-      : kind_(Kind::Integer), integer_(static_cast<std::int64_t>(value)) {}
+      : kind_(std::in_range<std::int64_t>(0 + value) ? Kind::Integer
+                                                     : Kind::Unsigned),
+        integer_(static_cast<std::int64_t>(value)) {}
   template <std::floating_point T>
   Scalar(T value) noexcept  // NOLINT(google-explicit-constructor)
       : kind_(Kind::Real), real_(static_cast<double>(value)) {}
   /// A conversion would make a signalling NaN quiet.
   Scalar(float value) noexcept  // NOLINT(google-explicit-constructor)
       : kind_(Kind::Single), single_(value) {}
+  Scalar(std::complex<float> value) noexcept  // NOLINT(*-explicit-constructor)
+      : kind_(Kind::Complex), complex_{value.real(), value.imag()} {}
 
-  bool is_integer() const noexcept { return kind_ == Kind::Integer; }
-  /// If is_integer().
-  std::int64_t integer() const noexcept { return integer_; }
-  double real() const noexcept {
-    if (kind_ == Kind::Single) return static_cast<double>(single_);
-    return is_integer() ? static_cast<double>(integer_) : real_;
+  bool is_integer() const noexcept {
+    return kind_ == Kind::Integer || is_above_int64();
   }
+  /// An integer of 2^63 or more.
+  bool is_above_int64() const noexcept { return kind_ == Kind::Unsigned; }
+  bool is_complex() const noexcept { return kind_ == Kind::Complex; }
+  /// If is_integer(); of one above int64 the same bits, thus negative.
+  std::int64_t integer() const noexcept { return integer_; }
+  /// Of a complex number the real part.
+  double real() const noexcept;
 
-  /// The value's bits as `dtype`, zero-extended to 64.
-  /// Throws: InvalidArgument if `dtype` is an integer type and the value is
-  /// not a whole number that fits.
+  /// The value's bits as `dtype`, zero-extended to 64. Rounded once, to the
+  /// nearest number and a tie to even; NaN as half or bfloat16 is 0x7fff. A
+  /// complex number has its real part in the low half.
+  /// Throws: InvalidArgument if `dtype` is bool or an integer type and the
+  /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
+  /// real and the value is complex.
   std::uint64_t bits_as(DType dtype) const;
 
  private:
-  enum class Kind : std::uint8_t { Integer, Single, Real };
+  enum class Kind : std::uint8_t { Integer, Unsigned, Single, Real, Complex };
+  struct Parts {
+    float real;
+    float imag;
+  };
+
+  /// A double on which rounding to fewer than 52 bits is rounding of the value.
+  double sticky_real() const noexcept;
+  float single() const noexcept;
+  std::uint64_t whole_bits_as(DType dtype) const;
 
   Kind kind_;
   union {
     std::int64_t integer_;
     float single_;
     double real_;
+    Parts complex_;
   };
 };
 

@@ -11,7 +11,14 @@ namespace gpuos {
 
 inline constexpr int kMaxDims = 8;
 
-/// A contiguous, C-ordered buffer of one element type. Owns nothing.
+/// Addresses from `low` to just before `high`.
+struct ByteRange {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+};
+
+/// A buffer of one element type, in C order without gaps or with strides of its
+/// own. Owns nothing. Operators take contiguous ones only.
 ///
 /// Lifetime: the memory must stay valid until every task that was submitted
 /// with it is done. Buffers of Runtime::allocate() keep this rule by
@@ -21,7 +28,12 @@ struct TensorView {
   DType dtype = DType::Float32;
   bool read_only = false;
   std::uint8_t dims = 1;
+  bool has_strides = false;  // false: in C order without gaps
   std::array<std::int64_t, kMaxDims> shape{};
+  /// From one element to the next along each axis; may be 0 or negative.
+  /// Units: elements. Read only if `has_strides`, and unset until then: a
+  /// submission makes many views and writes no more than it must.
+  std::array<std::int64_t, kMaxDims> strides;
 
   TensorView() = default;
   TensorView(void* buffer, std::int64_t elems, DType type)
@@ -44,9 +56,21 @@ struct TensorView {
     }
     return product;
   }
+
+  /// In C order without gaps. Strides along axes of one element, or of a view
+  /// without elements, do not matter.
+  bool is_contiguous() const noexcept {
+    return !has_strides || has_c_strides();
+  }
+
+  /// What its elements cover; nothing if there are none.
+  ByteRange byte_range() const noexcept;
+
+ private:
+  bool has_c_strides() const noexcept;
 };
 
-/// "(2, 3) float32", for messages.
+/// "(2, 3) float32", or "(3, 2) float32 with strides (1, 3)", for messages.
 std::string to_string(const TensorView& view);
 
 }  // namespace gpuos

@@ -121,6 +121,16 @@ TEST(BindArguments, NumbersThatDoNotFitAreRefused) {
   args.add(Scalar(256));
   EXPECT_EQ(refusal(sizes({1}), args),
             "k: argument 0: expected an integer of 1 bytes, got 256");
+  KernelArgs large;
+  large.add(Scalar(~std::uint64_t{0}));
+  EXPECT_EQ(refusal(sizes({4}), large),
+            "k: argument 0: expected an integer of 4 bytes, got "
+            "18446744073709551615");
+  EXPECT_EQ(refusal(sizes({8}), large), "");
+  KernelArgs complex;
+  complex.add(Scalar(std::complex<float>(1, 2)));
+  EXPECT_NE(refusal(sizes({8}), complex).find("a complex number"),
+            std::string::npos);
   KernelArgs real;
   real.add(Scalar(0.5));
   EXPECT_NE(refusal(typed({4}, {"int"}), real), "");

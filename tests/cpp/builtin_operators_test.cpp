@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpuos/dtype.h"
+#include "operator_record.h"
 
 namespace gpuos {
 namespace {
@@ -42,7 +43,7 @@ class BuiltinOperators : public testing::Test {
     u64 args[] = {bits(out.data()), bits(x.data()), bits(y.data())};
     if (op == kFill) std::memcpy(&args[1], &x[0], sizeof(T));
     const auto dtype = static_cast<std::size_t>(DTypeOf<T>::kValue);
-    const OpFn function = gpuos_builtin_table[op * kDTypeCount + dtype];
+    const OpFn function = gpuos_builtin_table[op * kBuiltinDTypeCount + dtype];
     function(Task{args, nullptr, static_cast<u32>(x.size())}, Lane{});
     return out;
   }

@@ -12,10 +12,43 @@ TEST(DType, NamesGoBothWays) {
   }
   EXPECT_EQ(name_of(DType::Int64), "int64");
   EXPECT_EQ(cpp_name_of(DType::Int64), "long long");
+  EXPECT_EQ(name_of(DType::UInt16), "uint16");
+  EXPECT_EQ(cpp_name_of(DType::UInt16), "unsigned short");
+  EXPECT_EQ(name_of(DType::Complex64), "complex64");
+  EXPECT_EQ(cpp_name_of(DType::Complex64), "gpuos::C64");
+}
+
+TEST(DType, BuiltInOperatorsKeepTheirSlots) {
+  EXPECT_EQ(static_cast<int>(DType::Float32), 0);
+  EXPECT_EQ(static_cast<int>(DType::Float64), 1);
+  EXPECT_EQ(static_cast<int>(DType::Int32), 2);
+  EXPECT_EQ(static_cast<int>(DType::Int64), 3);
+}
+
+TEST(DType, EveryDtypeIsOfOneKind) {
+  std::size_t floating = 0;
+  std::size_t integers = 0;
+  std::size_t is_signed_too = 0;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    EXPECT_EQ(is_floating(dtype) + is_integer(dtype) + is_complex(dtype) +
+                  (dtype == DType::Bool),
+              1)
+        << name_of(dtype);
+    floating += is_floating(dtype);
+    integers += is_integer(dtype);
+    is_signed_too += is_signed(dtype);
+    const bool is_named_unsigned =
+        name_of(dtype).starts_with("uint") || dtype == DType::Bool;
+    EXPECT_EQ(is_signed(dtype), !is_named_unsigned) << name_of(dtype);
+  }
+  EXPECT_EQ(floating, 4u);
+  EXPECT_EQ(integers, 8u);
+  EXPECT_EQ(is_signed_too, 9u);
 }
 
 TEST(DType, UnknownNameIsEmpty) {
-  EXPECT_EQ(dtype_from_name("float16"), std::nullopt);
+  EXPECT_EQ(dtype_from_name("float128"), std::nullopt);
   EXPECT_EQ(dtype_from_name(""), std::nullopt);
   EXPECT_EQ(dtype_from_name("Float32"), std::nullopt);
 }
@@ -25,6 +58,16 @@ TEST(DType, SizesAreThoseOfTheCppTypes) {
   EXPECT_EQ(size_of(DType::Float64), sizeof(double));
   EXPECT_EQ(size_of(DType::Int32), sizeof(int));
   EXPECT_EQ(size_of(DType::Int64), sizeof(long long));
+  EXPECT_EQ(size_of(DType::Bool), sizeof(bool));
+  EXPECT_EQ(size_of(DType::Int8), 1u);
+  EXPECT_EQ(size_of(DType::UInt8), 1u);
+  EXPECT_EQ(size_of(DType::Int16), 2u);
+  EXPECT_EQ(size_of(DType::UInt16), 2u);
+  EXPECT_EQ(size_of(DType::UInt32), 4u);
+  EXPECT_EQ(size_of(DType::UInt64), 8u);
+  EXPECT_EQ(size_of(DType::Float16), 2u);
+  EXPECT_EQ(size_of(DType::BFloat16), 2u);
+  EXPECT_EQ(size_of(DType::Complex64), 8u);
 }
 
 }  // namespace

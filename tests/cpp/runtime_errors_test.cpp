@@ -92,6 +92,31 @@ TEST_P(RuntimeErrors, DtypeMismatchGivesBothDtypes) {
                  {"float32", "int32"});
 }
 
+TEST_P(RuntimeErrors, BuiltInOperatorsHaveFourDtypes) {
+  TensorView halves = x();
+  halves.dtype = DType::Float16;
+  expect_refused([&] { runtime().submit("add", {halves, halves}, halves); },
+                 {"add", "float32 or float64 or int32 or int64", "float16"});
+}
+
+TEST_P(RuntimeErrors, StridedViews) {
+  TensorView columns = x();
+  columns.dims = 2;
+  columns.shape = {4, 4};
+  columns.has_strides = true;
+  columns.strides = {1, 4};
+  TensorView square = columns;
+  square.strides = {4, 1};
+  TensorView result = out();
+  result.dims = 2;
+  result.shape = {4, 4};
+  expect_refused([&] { runtime().submit("copy", {columns}, result); },
+                 {"copy: input 0", "contiguous", "strides (1, 4)"});
+  expect_refused([&] { runtime().submit("copy", {square}, columns); },
+                 {"copy: out", "contiguous"});
+  EXPECT_NO_THROW(runtime().submit("copy", {square}, result));
+}
+
 TEST_P(RuntimeErrors, ReadOnlyOutput) {
   TensorView fixed = out();
   fixed.read_only = true;
@@ -166,6 +191,20 @@ TEST_P(RuntimeErrors, BadDefinitions) {
       {"both"});
   expect_refused([&] { define({.name = "n", .expression = "o = x +* y"}); },
                  {"n"});
+  expect_refused(
+      [&] {
+        define({.name = "n",
+                .expression = "o = -x",
+                .dtypes = {DType::Float32, DType::UInt8}});
+      },
+      {"n: expected float32, float64, int32 or int64", "uint8"});
+  expect_refused(
+      [&] {
+        define({.name = "n",
+                .expression = "o = k * x",
+                .params = {{"k", DType::Bool}}});
+      },
+      {"n: expected float32, float64, int32 or int64", "bool"});
 }
 
 TEST_P(RuntimeErrors, AClosedRuntimeTakesNothing) {

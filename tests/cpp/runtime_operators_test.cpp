@@ -92,6 +92,34 @@ TEST_P(RuntimeOperators, AWholeOperator) {
   EXPECT_EQ(out.read(), Floats(200'001, 8));
 }
 
+TEST_P(RuntimeOperators, AWholeOperatorOfAnyDtype) {
+  const Operator op = runtime().define(
+      {.name = "plus",
+       .source = "#include \"gpuos/half.h\"\n"
+                 "GPUOS_OPERATOR(plus) {\n"
+                 "  unsigned char* out = task.pointer<unsigned char>(0);\n"
+                 "  const unsigned char* x =\n"
+                 "      task.pointer<const unsigned char>(1);\n"
+                 "  const float k = task.scalar<gpuos::F16>(2);\n"
+                 "  for (gpuos::u32 i = lane.index(); i < task.count;\n"
+                 "       i += lane.count())\n"
+                 "    out[i] = static_cast<unsigned char>(x[i] + k);\n"
+                 "}",
+       .params = {{"k", DType::Float16}},
+       .dtypes = {DType::UInt8},
+       .inputs = 1});
+  using Bytes = std::vector<std::uint8_t>;
+  DeviceArray<std::uint8_t> x(runtime(), 1000, 200), out(runtime(), 1000);
+  const auto view = [](const DeviceArray<std::uint8_t>& array) {
+    return TensorView(array.data(), 1000, DType::UInt8);
+  };
+  runtime().submit(op, {view(x)}, view(out), {50});
+  EXPECT_EQ(out.read(), Bytes(1000, 250));
+  TensorView floats = view(out);
+  floats.dtype = DType::Int8;
+  EXPECT_THROW(runtime().submit(op, {floats}, floats, {1}), InvalidArgument);
+}
+
 TEST_P(RuntimeOperators, AWholeOperatorOfAnyShape) {
   const Operator sum = runtime().define(
       {.name = "total",
