@@ -15,6 +15,7 @@
 #include "gpuos/options.h"
 #include "gpuos/runtime.h"
 #include "gpuos/stats.h"
+#include "program/workers.h"
 #include "queue/hazards.h"
 #include "queue/ring.h"
 
@@ -100,6 +101,9 @@ class Backend {
   virtual void flush(const Stream* only) = 0;
   /// Makes sure that the batch will run without another call.
   virtual void ensure_running(const BatchRef& batch) = 0;
+
+  /// Who shares a program's task.
+  virtual program::Workers workers() const noexcept = 0;
 
   /// Whether tiles take turns element by element, as the lanes of many workers
   /// do, or lie one behind the other.

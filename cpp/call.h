@@ -21,6 +21,8 @@ struct Call {
   std::uint32_t slot = 0;
   DType dtype = DType::Float32;
   std::uint64_t count = 0;      // elements of the output
+  std::uint32_t tiles = 0;      // descriptors, each with the same arguments; 0:
+                                // the elements decide
   std::uint32_t buffers = 0;    // output and inputs
   std::uint32_t arg_count = 0;  // and scalars
   // Filled up to their counts; the rest is left as it is.

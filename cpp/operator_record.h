@@ -16,6 +16,9 @@ namespace gpuos {
 /// Built-in operators and expressions know the first so many dtypes.
 inline constexpr std::size_t kBuiltinDTypeCount = 4;
 
+/// Behind the built-in operators: what runs programs.
+inline constexpr std::uint32_t kInterpreterSlot = 6 * kBuiltinDTypeCount;
+
 /// What a defined name means at this moment. `submit` reads it without a lock.
 struct OperatorRecord {
   OperatorRecord() {

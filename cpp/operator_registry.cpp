@@ -34,7 +34,7 @@ OperatorRegistry::OperatorRegistry(Backend& backend,
       wait_past_(std::move(wait_past)) {
   add_builtins();
   for (std::uint32_t slot = abi::kSlots;
-       slot-- > std::size(kBuiltins) * kBuiltinDTypeCount;)
+       slot-- > kInterpreterSlot + 1;)
     free_slots_.push_back(slot);
 }
 

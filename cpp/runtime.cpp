@@ -117,6 +117,15 @@ Ticket Runtime::submit(const Operator& op,
                 std::span(params.begin(), params.size()));
 }
 
+Ticket Runtime::submit(const Program& program,
+                       std::span<const TensorView> inputs,
+                       std::span<const TensorView> outputs,
+                       std::span<const Scalar> scalars, Stream stream) {
+  return impl_->open().programs.submit(
+      program.plan(), inputs, outputs, scalars, stream,
+      [this](std::size_t bytes) { return allocate(bytes); });
+}
+
 Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
                             Stream stream) {
   RuntimeCore& core = impl_->open();

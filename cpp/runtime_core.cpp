@@ -82,6 +82,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
           [this](const OperatorRegistry::Marks& marks) {
             return wait_past(marks, deadline_after(options.submit_timeout));
           }),
+      programs(*backend, submitter),
       generation_(fork_generation()),
       id_(submitter.runtime_id()) {}
 

@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "operator_registry.h"
+#include "program/program_table.h"
 #include "submitter.h"
 
 namespace gpuos {
@@ -43,6 +44,7 @@ struct RuntimeCore {
   std::unique_ptr<Backend> backend;
   Submitter submitter;
   OperatorRegistry registry;
+  ProgramTable programs;
   std::atomic<std::uint64_t> upgrades{0};
 
  private:

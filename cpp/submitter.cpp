@@ -54,6 +54,7 @@ std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
 }
 
 Cut Submitter::cut(const Call& call) const {
+  if (call.tiles != 0) return {.piece = call.count, .total = call.tiles};
   // The usual case, without a division.
   if (call.count <= min_tile_ || !call.op->elementwise) return {};
   return cut_of(backend_, call, rings_[0]->max_batch());
@@ -64,6 +65,8 @@ Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
   Ring& ring = *rings_[plan.route.ring];
   if (cut.piece == 0)
     write_whole(ring, place, plan.after, call);
+  else if (call.tiles != 0)
+    write_tiles(ring, place, plan.after, call);
   else
     write_cut(ring, place, plan.after, call, cut, interleaves_);
   if (call.op->is_traced)
@@ -71,6 +74,8 @@ Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
   count(tasks_, cut.total);
   count(batches_, 1);
   backend_.publish(plan.route, place, cut.total);
+  newest_ring_.store(plan.route.ring, std::memory_order_relaxed);
+  newest_batch_.store(place.batch_begin, std::memory_order_relaxed);
   return {place.batch_begin, place.first + cut.total, plan.route.ring,
           runtime_id_};
 }
@@ -276,6 +281,12 @@ bool Submitter::wait(const BatchRef& batch, Deadline deadline) {
 
 BatchRef Submitter::oldest_of(std::uint32_t ring) const {
   return {ring, rings_[ring]->completed(), nullptr};
+}
+
+bool Submitter::is_idle() const noexcept {
+  const Ring& ring = *rings_[newest_ring_.load(std::memory_order_relaxed)];
+  return ring.head() == 0 ||
+         ring.is_done(newest_batch_.load(std::memory_order_relaxed));
 }
 
 void Submitter::flush(const Stream* only) {

@@ -45,6 +45,9 @@ class Submitter {
   /// Throws: TaskError if the backend is dead, not if the batch failed.
   bool wait(const BatchRef& batch, Deadline deadline);
 
+  /// Whether what was submitted last is done. May be wrong a moment later.
+  bool is_idle() const noexcept;
+
   std::uint32_t runtime_id() const noexcept { return runtime_id_; }
   std::uint64_t tasks_submitted() const noexcept { return tasks_; }
   std::uint64_t batches_submitted() const noexcept { return batches_; }
@@ -126,6 +129,8 @@ class Submitter {
   bool is_closed_ = false;
   bool is_unfinished_ = false;  // under the lock
   std::condition_variable finished_;
+  std::atomic<std::uint32_t> newest_ring_{0};
+  std::atomic<std::uint64_t> newest_batch_{0};
   std::atomic<std::uint64_t> tasks_{0};
   std::atomic<std::uint64_t> batches_{0};
   std::atomic<std::uint64_t> ordered_{0};

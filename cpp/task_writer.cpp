@@ -57,6 +57,19 @@ void write_cut(Ring& ring, const Place& place,
   }
 }
 
+void write_tiles(Ring& ring, const Place& place,
+                 std::optional<std::uint64_t> after, const Call& call) {
+  for (std::uint32_t tile = 0; tile < call.tiles; ++tile) {
+    abi::Payload payload =
+        payload_of(call, static_cast<std::uint32_t>(call.count));
+    const std::uint64_t position = place.first + tile;
+    copy_args(call, ring.arg_block(position), payload);
+    payload.flags |= static_cast<std::uint16_t>(tile << abi::kTileShift);
+    payload.parts = static_cast<std::uint16_t>(call.tiles);
+    write_task(ring, place, position, after, payload);
+  }
+}
+
 TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,
                        std::uint64_t tile, bool interleaves)
     : many_(many),

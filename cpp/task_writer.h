@@ -91,6 +91,10 @@ void write_cut(Ring& ring, const Place& place,
                std::optional<std::uint64_t> after, const Call& call,
                const Cut& cut, bool interleaves);
 
+/// Writes the descriptors of a task whose tiles know what is theirs.
+void write_tiles(Ring& ring, const Place& place,
+                 std::optional<std::uint64_t> after, const Call& call);
+
 /// Writes the descriptors of many tasks, some at a time.
 class TaskWriter {
  public:

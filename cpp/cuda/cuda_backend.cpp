@@ -290,6 +290,10 @@ void CudaBackend::ensure_running(const BatchRef& batch) {
   }
 }
 
+program::Workers CudaBackend::workers() const noexcept {
+  return {.count = device_->workers, .lanes = options_.threads_per_worker};
+}
+
 std::uint64_t CudaBackend::min_tile_elems() const noexcept {
   return kTileElems;
 }

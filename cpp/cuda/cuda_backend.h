@@ -68,6 +68,7 @@ class CudaBackend final : public Backend, private Parkable {
              const std::string& operator_name) override;
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;
+  program::Workers workers() const noexcept override;
   // All workers then move through memory side by side, which its pages like.
   bool interleaves_tiles() const noexcept override { return true; }
   std::uint64_t min_tile_elems() const noexcept override;

@@ -47,8 +47,16 @@ struct Lane {
   }
   GPUOS_DEVICE u32 index() const { return first + threadIdx.x; }
   GPUOS_DEVICE u32 count() const { return total; }
+  // Which of the workers that share the task, and how many they are.
+  GPUOS_DEVICE u32 tile() const { return first / blockDim.x; }
+  GPUOS_DEVICE u32 tiles() const { return total / blockDim.x; }
   GPUOS_DEVICE void barrier() const { __syncthreads(); }
 #else
+  u32 number = 0;
+  u32 total = 1;
+
+  u32 tile() const { return number; }
+  u32 tiles() const { return total; }
   static constexpr u32 index() { return 0; }
   static constexpr u32 count() { return 1; }
   static constexpr void barrier() {}

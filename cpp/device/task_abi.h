@@ -20,12 +20,13 @@ namespace abi {
 
 // Enumerators, because each constant would be a variable in every image.
 enum Limit : u32 {
-  kAbiVersion = 1,
+  kAbiVersion = 2,
   kInlineArgs = 4,         // arguments that fit a descriptor
-  kMaxArgs = 16,           // output, inputs and scalars together
+  kMaxArgs = 32,           // output, inputs and scalars together
   kSlots = 1024,           // operators loaded at the same time
   kMaxTiles = 4096,        // of one task
-  kLaunchDescriptors = 56  // that fit a launch's parameters
+  kLaunchDescriptors = 56,  // that fit a launch's parameters
+  kScratchBytes = 36864     // shared memory of a worker for its operator
 };
 
 // The low bits of Payload::flags; the tile's number lies above them.
@@ -72,7 +73,7 @@ GPUOS_DEVICE inline u32 lap_tag(u64 position, u32 capacity_bits) {
 struct alignas(128) ArgBlock {
   u64 args[kMaxArgs];
 };
-static_assert(sizeof(ArgBlock) == 128, "sixteen arguments");
+static_assert(sizeof(ArgBlock) == 256, "thirty-two arguments");
 
 }  // namespace abi
 }  // namespace gpuos

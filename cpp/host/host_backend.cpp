@@ -12,6 +12,8 @@
 #include "host/builtin_table.h"
 #include "host/cpu_relax.h"
 #include "host/operator_loader.h"
+#include "operator_record.h"
+#include "program/host_interpreter.h"
 
 namespace gpuos::host {
 namespace {
@@ -51,6 +53,8 @@ std::shared_ptr<Shared> make_shared_state(const RuntimeOptions& options,
   for (const Builtin& builtin : builtin_table())
     shared->table.set(slot++, {builtin.function, nullptr, nullptr,
                                std::string(builtin.name)});
+  shared->table.set(kInterpreterSlot,
+                    {program::interpret, nullptr, nullptr, "program"});
   return shared;
 }
 
@@ -95,6 +99,10 @@ std::optional<Place> HostBackend::reserve(const Route&, std::uint32_t tasks) {
 void HostBackend::publish(const Route&, const Place& place,
                           std::uint32_t tasks) {
   shared_->publish(place.first + tasks);
+}
+
+program::Workers HostBackend::workers() const noexcept {
+  return {.count = static_cast<std::uint32_t>(shared_->states.size())};
 }
 
 std::uint64_t HostBackend::min_tile_elems() const noexcept {

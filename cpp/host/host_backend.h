@@ -36,6 +36,7 @@ class HostBackend final : public Backend {
              const std::string&) override {}
   void flush(const Stream*) override {}
   void ensure_running(const BatchRef&) override {}
+  program::Workers workers() const noexcept override;
   std::uint64_t min_tile_elems() const noexcept override;
   std::uint64_t tile_elems(std::uint64_t elems,
                            std::size_t elem_bytes) const noexcept override;

@@ -205,7 +205,10 @@ class Worker {
                           ? shared_.ring.arg_block(position).args
                           : payload.args;
     try {
-      entry.function(Task{args, entry.state, payload.count}, Lane{});
+      entry.function(
+          Task{args, entry.state, payload.count},
+          Lane{static_cast<u32>(payload.flags >> abi::kTileShift),
+               payload.parts == 0 ? u32{1} : payload.parts});
     } catch (const std::exception& error) {
       fail(payload.op, position, error.what());
     } catch (...) {

@@ -116,6 +116,8 @@ Typing type_of(Op op, std::span<const Node> operands) {
       op, rule == OpRule::Select ? operands.subspan(1) : operands);
   if (is_complex(type.operands) && !takes_complex(op))
     refuse(op, "a real dtype", type.operands);
+  if (op == Op::ImaginaryPart && !is_complex(type.operands))
+    refuse(op, "a complex dtype", type.operands);
   switch (rule) {
     case OpRule::Arithmetic:
       return arithmetic(op, type);

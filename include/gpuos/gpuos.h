@@ -10,6 +10,8 @@
 #include "gpuos/module_registry.h"
 #include "gpuos/operator.h"
 #include "gpuos/options.h"
+#include "gpuos/program.h"
+#include "gpuos/program_ops.h"
 #include "gpuos/runtime.h"
 #include "gpuos/scalar.h"
 #include "gpuos/session.h"

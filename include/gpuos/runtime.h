@@ -13,6 +13,7 @@
 #include "gpuos/error.h"
 #include "gpuos/operator.h"
 #include "gpuos/options.h"
+#include "gpuos/program.h"
 #include "gpuos/scalar.h"
 #include "gpuos/stats.h"
 #include "gpuos/stream.h"
@@ -91,6 +92,15 @@ class Runtime {
   /// With a named stream they are launched before this returns.
   Ticket submit_many(const Operator& op, const ManyTasks& many,
                      Stream stream = {});
+
+  /// Queue a program: as one task, unless a reduction over long rows needs
+  /// more. Inputs and outputs may have any strides; an output may be the very
+  /// buffer of an input, but not overlap one otherwise.
+  /// Throws: InvalidArgument for other dtypes, ranks or shapes than the
+  /// program's; as submit().
+  Ticket submit(const Program& program, std::span<const TensorView> inputs,
+                std::span<const TensorView> outputs,
+                std::span<const Scalar> scalars = {}, Stream stream = {});
 
   /// Launch what waits for a burst, in every stream or in the one named.
   void flush();

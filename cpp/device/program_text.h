@@ -1,0 +1,87 @@
+// The text that the interpreter of programs runs, and what a task of it is
+// given. Read by the host compiler, nvcc and NVRTC.
+#pragma once
+
+#include "integers.h"
+#include "program_codes.h"
+
+namespace gpuos {
+namespace program {
+
+// A cell holds a value of 32 bits for each element that a lane works on; values
+// of 64 bits take two that follow each other.
+enum : u32 {
+  kMaxCells = 250,
+  kLast = 255,  // operand a or b: the result of the instruction before;
+                // result: no cell keeps it
+  kMaxAccesses = 28,
+  kMaxTaskDims = 16
+};
+
+struct Instruction {
+  u16 opcode;  // Code << kTypeBits | Type
+  u8 a;
+  u8 b;
+  u8 c;
+  u8 out;
+  u16 index;  // of an access or a scalar
+};
+static_assert(sizeof(Instruction) == 8, "one word");
+
+GPUOS_DEVICE constexpr u16 opcode_of(Code code, u32 type) {
+  return static_cast<u16>(static_cast<u32>(code) << kTypeBits | type);
+}
+
+// The beginning of a text. Behind it: where each part ends, in instructions,
+// a word each; then the instructions.
+struct TextHeader {
+  u16 parts;  // odd: 0, 2, ... once a row, 1, 3, ... for each column
+  u16 cells;
+  u16 accesses;
+  u16 scalars;
+};
+static_assert(sizeof(TextHeader) == 8, "one word");
+
+GPUOS_DEVICE inline const u64* part_ends(const u64* text) { return text + 1; }
+GPUOS_DEVICE inline const Instruction* instructions_of(const u64* text) {
+  return reinterpret_cast<const Instruction*>(
+      text + 1 + reinterpret_cast<const TextHeader*>(text)->parts);
+}
+
+// How a task's arguments follow each other: the text's address, an address for
+// each access, the scalars, a TaskShape, and unless that is flat a RowShape and a
+// table.
+struct TaskShape {
+  u32 flat;       // bit a: access a walks through memory without gaps; else it
+                  // stays where it is
+  u8 flags;       // ShapeFlags
+  u8 outer_dims;  // dimensions of a row's number
+  u8 inner_dims;  // of a column's
+  u8 unused;
+};
+static_assert(sizeof(TaskShape) == 8, "one argument");
+
+enum ShapeFlags : u8 {
+  kFlat = 1,        // one row, and every access is contiguous or constant
+  kRows = 2,        // lanes that work together have a row each; else one for all
+  kFarTable = 4,    // the table's address is there instead of the table
+  kTransposed = 8,  // neighbouring lanes have neighbouring rows, not columns
+  kSliced = 16      // several workers share a row
+};
+
+struct RowShape {
+  u64 columns;
+  u32 rows;
+  u32 row_lanes;  // lanes of a worker that share a row, a power of two
+  u32 slices;     // kSliced: tiles that share a row
+  u32 unused;
+  u64 gathered;   // kSliced: address of a counter for each group of rows, then
+                  // of what the slices gathered
+};
+static_assert(sizeof(RowShape) == 32, "four arguments");
+
+// The table: a u32 size for each dimension, outer ones first, one more if that
+// is odd; then for each access an i64 stride for each dimension. Units: bytes.
+
+}  // namespace program
+}  // namespace gpuos

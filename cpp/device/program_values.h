@@ -1,0 +1,165 @@
+// Conversions between the types of programs, and what narrow dtypes make of
+// values.
+#pragma once
+
+#include "bfloat16.h"
+#include "functions.h"
+#include "half.h"
+#include "program_codes.h"
+
+namespace gpuos {
+namespace program {
+
+template <u32 kType>
+struct ValueOf;
+template <>
+struct ValueOf<kF32> {
+  using type = float;
+};
+template <>
+struct ValueOf<kF64> {
+  using type = double;
+};
+template <>
+struct ValueOf<kI32> {
+  using type = i32;
+};
+template <>
+struct ValueOf<kU32> {
+  using type = u32;
+};
+template <>
+struct ValueOf<kI64> {
+  using type = i64;
+};
+template <>
+struct ValueOf<kU64> {
+  using type = u64;
+};
+template <>
+struct ValueOf<kC64> {
+  using type = C64;
+};
+
+template <typename T>
+struct IsReal {
+  static constexpr bool value = false;
+};
+template <>
+struct IsReal<float> {
+  static constexpr bool value = true;
+};
+template <>
+struct IsReal<double> {
+  static constexpr bool value = true;
+};
+
+// A real to an integer: towards zero. What does not fit an i64 becomes the
+// nearest limit, NaN 0; fewer bits than that keep the low ones. A negative real
+// as u64 wraps.
+template <typename To, typename From>
+GPUOS_DEVICE inline To to_integer(From x) {
+  if constexpr (IsReal<From>::value) {
+    if constexpr (sizeof(To) == 8 && static_cast<To>(-1) > 0) {
+      if (!(x < 0)) return gpuos::convert<u64>(x);
+    }
+    return static_cast<To>(gpuos::convert<i64>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <typename To>
+struct Conversion {
+  template <typename From>
+  static GPUOS_DEVICE To of(From x) {
+    if constexpr (IsReal<To>::value)
+      return static_cast<To>(x);
+    else
+      return to_integer<To>(x);
+  }
+  static GPUOS_DEVICE To of(C64 x) { return of(x.re); }
+};
+template <>
+struct Conversion<bool> {
+  template <typename From>
+  static GPUOS_DEVICE i32 of(From x) {
+    return x != 0;
+  }
+  static GPUOS_DEVICE i32 of(C64 x) { return (x.re != 0) | (x.im != 0); }
+};
+template <>
+struct Conversion<C64> {
+  template <typename From>
+  static GPUOS_DEVICE C64 of(From x) {
+    return {static_cast<float>(x), 0};
+  }
+  static GPUOS_DEVICE C64 of(C64 x) { return x; }
+};
+
+// The nearest float of fewer bits that a half type then rounds as if it had
+// been given the double: towards zero, with the last bit set if inexact.
+GPUOS_DEVICE inline float to_odd(double x) {
+  const float near = static_cast<float>(x);
+  if (!(static_cast<double>(near) != x)) return near;
+  u32 bits = bit_cast<u32>(near);
+  if (near != near) return near;
+  const bool is_beyond = x > 0 ? static_cast<double>(near) > x
+                               : static_cast<double>(near) < x;
+  if (is_beyond) --bits;
+  return bit_cast<float>(bits | 1);
+}
+
+GPUOS_DEVICE inline float single_of(float x) { return x; }
+GPUOS_DEVICE inline float single_of(double x) { return to_odd(x); }
+
+struct RoundToF16 {
+  template <typename T>
+  static GPUOS_DEVICE float of(T x) {
+    return half_to_float(to_half_bits(single_of(x)));
+  }
+};
+struct RoundToBf16 {
+  template <typename T>
+  static GPUOS_DEVICE float of(T x) {
+    return static_cast<float>(Bf16(single_of(x)));
+  }
+};
+
+// The value that a reduction begins with.
+template <typename T>
+GPUOS_DEVICE inline T first_sum() {
+  return T{};
+}
+template <typename T>
+GPUOS_DEVICE inline T first_product() {
+  return Conversion<T>::of(1.0f);
+}
+template <typename T>
+GPUOS_DEVICE inline T lowest() {
+  if constexpr (IsReal<T>::value)
+    return -Limits<T>::infinity();
+  else
+    return Limits<T>::lowest();
+}
+template <typename T>
+GPUOS_DEVICE inline T highest() {
+  if constexpr (IsReal<T>::value)
+    return Limits<T>::infinity();
+  else
+    return Limits<T>::highest();
+}
+
+// Whether an argmax or argmin takes `b` at `place_b` rather than `a`: NaN
+// before numbers, then the value, then the first place.
+template <bool kMax, typename T>
+GPUOS_DEVICE inline bool takes(T a, u64 place_a, T b, u64 place_b) {
+  const bool nan_a = a != a;
+  const bool nan_b = b != b;
+  if (nan_a | nan_b) return nan_b & (!nan_a | (place_b < place_a));
+  const bool better = kMax ? a < b : b < a;
+  return better | ((a == b) & (place_b < place_a));
+}
+
+}  // namespace program
+}  // namespace gpuos

@@ -1,0 +1,127 @@
+#include "program/layout.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace gpuos::program {
+namespace {
+
+/// From one element to the next along `dim`. Units: elements.
+}  // namespace
+
+std::int64_t stride_of(const TensorView& view, std::size_t dim) {
+  if (view.has_strides) return view.strides[dim];
+  std::int64_t stride = 1;
+  for (std::size_t d = dim + 1; d < view.dims; ++d) stride *= view.shape[d];
+  return stride;
+}
+
+std::int64_t byte_stride(const Access& access, const TensorView& view,
+                         std::size_t axis) {
+  const std::int8_t dim = access.dims[axis];
+  if (dim == kNoDim || view.shape[static_cast<std::size_t>(dim)] == 1)
+    return 0;
+  return stride_of(view, static_cast<std::size_t>(dim)) *
+         static_cast<std::int64_t>(gpuos::size_of(view.dtype));
+}
+
+void remove_dim(Layout& layout, std::uint32_t d) {
+  const std::uint32_t dims = layout.dims();
+  std::move(layout.sizes.begin() + d + 1, layout.sizes.begin() + dims,
+            layout.sizes.begin() + d);
+  for (std::uint32_t a = 0; a < layout.accesses; ++a) {
+    auto& strides = layout.strides[a];
+    std::move(strides.begin() + d + 1, strides.begin() + dims,
+              strides.begin() + d);
+  }
+  --(d < layout.outer ? layout.outer : layout.inner);
+}
+
+void swap_dims(Layout& layout, std::uint32_t d, std::uint32_t e) {
+  std::swap(layout.sizes[d], layout.sizes[e]);
+  for (std::uint32_t a = 0; a < layout.accesses; ++a)
+    std::swap(layout.strides[a][d], layout.strides[a][e]);
+}
+
+/// Whether walking along `d` goes on where walking along `d` + 1 ends.
+bool can_merge(const Layout& layout, std::uint32_t d) {
+  const auto size = static_cast<std::int64_t>(layout.sizes[d + 1]);
+  for (std::uint32_t a = 0; a < layout.accesses; ++a) {
+    const auto& strides = layout.strides[a];
+    if (strides[d] != strides[d + 1] * size) return false;
+  }
+  return true;
+}
+
+/// Whether `d` should come before `e`: what is written decides first.
+bool is_outer(const Pass& pass, const Layout& layout, std::uint32_t d,
+              std::uint32_t e) {
+  for (const bool writes : {true, false}) {
+    for (std::uint32_t a = 0; a < layout.accesses; ++a) {
+      if (pass.accesses[a].writes != writes) continue;
+      const std::int64_t x = std::abs(layout.strides[a][d]);
+      const std::int64_t y = std::abs(layout.strides[a][e]);
+      if (x != y) return x > y;
+    }
+  }
+  return d < e;
+}
+
+void sort_dims(const Pass& pass, Layout& layout) {
+  for (std::uint32_t i = 1; i < layout.inner; ++i)
+    for (std::uint32_t d = i; d > 0 && is_outer(pass, layout, d, d - 1); --d)
+      swap_dims(layout, d, d - 1);
+}
+
+void collapse(Layout& layout) {
+  for (std::uint32_t d = layout.dims(); d-- > 0;)
+    if (layout.sizes[d] == 1) remove_dim(layout, d);
+  for (std::uint32_t d = layout.dims(); d-- > 1;) {
+    const std::uint32_t before = d - 1;
+    const bool same_group = (before < layout.outer) == (d < layout.outer);
+    if (!same_group || !can_merge(layout, before)) continue;
+    layout.sizes[d] *= layout.sizes[before];
+    remove_dim(layout, before);
+  }
+}
+
+}  // namespace
+
+void make_layout(const Pass& pass, std::span<const std::int64_t> sizes,
+                 std::span<const TensorView* const> views, Layout& layout) {
+  layout.outer = static_cast<std::uint32_t>(pass.outer.size());
+  layout.inner = static_cast<std::uint32_t>(pass.inner.size());
+  layout.accesses = static_cast<std::uint32_t>(pass.accesses.size());
+  layout.rows = layout.columns = 1;
+  for (std::uint32_t d = 0; d < layout.dims(); ++d) {
+    const bool is_row = d < layout.outer;
+    const SetId set =
+        is_row ? pass.outer[d] : pass.inner[d - layout.outer];
+    layout.sizes[d] = static_cast<std::uint64_t>(sizes[set]);
+    (is_row ? layout.rows : layout.columns) *= layout.sizes[d];
+  }
+  for (std::uint32_t a = 0; a < layout.accesses; ++a) {
+    layout.addresses[a] = reinterpret_cast<std::uint64_t>(views[a]->data);
+    for (std::uint32_t d = 0; d < layout.dims(); ++d)
+      layout.strides[a][d] = byte_stride(pass.accesses[a], *views[a], d);
+  }
+  if (!pass.has_reduction) sort_dims(pass, layout);
+  collapse(layout);
+}
+
+std::optional<std::uint32_t> flat_accesses(const Pass& pass,
+                                           const Layout& layout) {
+  if (layout.outer != 0 || layout.inner > 1 || pass.has_reduction)
+    return std::nullopt;
+  std::uint32_t flat = 0;
+  for (std::uint32_t a = 0; a < layout.accesses; ++a) {
+    if (layout.inner == 0 || layout.strides[a][0] == 0) continue;
+    const auto bytes =
+        static_cast<std::int64_t>(gpuos::size_of(pass.accesses[a].dtype));
+    if (layout.strides[a][0] != bytes) return std::nullopt;
+    flat |= 1u << a;
+  }
+  return flat;
+}
+
+}  // namespace gpuos::program

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "device/program_text.h"
+#include "gpuos/tensor_view.h"
+#include "program/plan.h"
+
+namespace gpuos::program {
+
+/// How a pass walks through memory in one call.
+struct Layout {
+  std::uint64_t rows = 1;
+  std::uint64_t columns = 1;
+  std::uint32_t outer = 0;  // dimensions of a row's number
+  std::uint32_t inner = 0;  // of a column's
+  std::uint32_t accesses = 0;
+  std::array<std::uint64_t, kMaxAxes> sizes;
+  std::array<std::uint64_t, kMaxAccesses> addresses;
+  /// By access and dimension. Units: bytes.
+  std::array<std::array<std::int64_t, kMaxAxes>, kMaxAccesses> strides;
+
+  std::uint32_t dims() const noexcept { return outer + inner; }
+  std::uint64_t elements() const noexcept { return rows * columns; }
+};
+
+/// `views` has the memory of each access. Dimensions that can be walked
+/// through as one become one, and of a pass without reductions those with the
+/// shortest strides come last.
+void make_layout(const Pass& pass, std::span<const std::int64_t> sizes,
+                 std::span<const TensorView* const> views, Layout& layout);
+
+/// A bit for each access that walks without gaps; empty if one is neither that
+/// nor constant, or there is more than one dimension.
+std::optional<std::uint32_t> flat_accesses(const Pass& pass,
+                                           const Layout& layout);
+
+}  // namespace gpuos::program

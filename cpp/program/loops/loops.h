@@ -1,0 +1,364 @@
+// The loops of the host's interpreter, one for each opcode. Included once for
+// each kind of processor, with `gpuos` defined as another name.
+#pragma once
+
+#include "device/program_text.h"
+#include "device/program_values.h"
+
+// Element i of every operand belongs to element i of the result, so loops may
+// be vectorised although cells may be the same.
+#if defined(__clang__)
+#define GPUOS_INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GPUOS_INDEPENDENT_LOOP _Pragma("GCC ivdep")
+#endif
+
+namespace gpuos::program {
+namespace {
+
+using ::gpuos::program::Code;
+using Operands = ::GPUOS_LOOP_NAMESPACE::program::LoopOperands;
+using Memory = ::GPUOS_LOOP_NAMESPACE::program::LoopMemory;
+using Loop = ::GPUOS_LOOP_NAMESPACE::program::Loop;
+using MemoryLoop = ::GPUOS_LOOP_NAMESPACE::program::MemoryLoop;
+
+template <typename R, typename A, typename F>
+void loop1(const Operands& x, F f) {
+  auto* out = static_cast<R*>(x.out);
+  const auto* a = static_cast<const A*>(x.a);
+  GPUOS_INDEPENDENT_LOOP
+  for (std::size_t i = 0; i < x.count; ++i) out[i] = f(a[i]);
+}
+
+template <typename R, typename A, typename F>
+void loop2(const Operands& x, F f) {
+  auto* out = static_cast<R*>(x.out);
+  const auto* a = static_cast<const A*>(x.a);
+  const auto* b = static_cast<const A*>(x.b);
+  GPUOS_INDEPENDENT_LOOP
+  for (std::size_t i = 0; i < x.count; ++i) out[i] = f(a[i], b[i]);
+}
+
+// f has no captures, so a default-made one is the same function. `kIs`: the
+// type is one that the code takes.
+template <bool kIs, typename R, typename A, typename F>
+constexpr Loop make1(F) {
+  if constexpr (kIs)
+    return [](const Operands& x) { loop1<R, A>(x, F{}); };
+  else
+    return nullptr;
+}
+
+template <bool kIs, typename R, typename A, typename F>
+constexpr Loop make2(F) {
+  if constexpr (kIs)
+    return [](const Operands& x) { loop2<R, A>(x, F{}); };
+  else
+    return nullptr;
+}
+
+template <typename T>
+void select(const Operands& x) {
+  auto* out = static_cast<T*>(x.out);
+  const auto* condition = static_cast<const i32*>(x.a);
+  const auto* b = static_cast<const T*>(x.b);
+  const auto* c = static_cast<const T*>(x.c);
+  GPUOS_INDEPENDENT_LOOP
+  for (std::size_t i = 0; i < x.count; ++i)
+    out[i] = condition[i] != 0 ? b[i] : c[i];
+}
+
+template <typename T>
+void fill(const Operands& x, T value) {
+  auto* out = static_cast<T*>(x.out);
+  for (std::size_t i = 0; i < x.count; ++i) out[i] = value;
+}
+
+// Pairs of halves, as a tree: the same order whatever the processor.
+template <typename T, typename F>
+void join(const Operands& x, F f) {
+  auto* cells = static_cast<T*>(x.out);
+  for (std::size_t count = x.count; count > 1;) {
+    const std::size_t half = (count + 1) / 2;
+    GPUOS_INDEPENDENT_LOOP
+    for (std::size_t i = 0; i < count - half; ++i)
+      cells[i] = f(cells[i], cells[half + i]);
+    count = half;
+  }
+  fill<T>(x, cells[0]);
+}
+
+template <bool kIs, typename T, typename F>
+constexpr Loop make_step(F) {
+  if constexpr (kIs) {
+    return [](const Operands& x) {
+      auto* out = static_cast<T*>(x.out);
+      const auto* a = static_cast<const T*>(x.a);
+      GPUOS_INDEPENDENT_LOOP
+      for (std::size_t i = 0; i < x.count; ++i) out[i] = F{}(out[i], a[i]);
+    };
+  } else {
+    return nullptr;
+  }
+}
+
+template <bool kIs, typename T, typename F>
+constexpr Loop make_join(F) {
+  if constexpr (kIs)
+    return [](const Operands& x) { join<T>(x, F{}); };
+  else
+    return nullptr;
+}
+
+template <bool kIs, typename T, typename F>
+constexpr Loop make_first(F) {
+  if constexpr (kIs)
+    return [](const Operands& x) { fill<T>(x, F{}(T{})); };
+  else
+    return nullptr;
+}
+
+// An argmax gathers values in `out` and places behind them, in `c`.
+template <bool kMax, typename T>
+struct Place {
+  static void first(const Operands& x) {
+    fill<T>(x, kMax ? lowest<T>() : highest<T>());
+    auto* places = static_cast<u64*>(const_cast<void*>(x.c));
+    for (std::size_t i = 0; i < x.count; ++i) places[i] = ~0ull >> 1;
+  }
+  static void take(T& value, u64& place, T other, u64 other_place) {
+    const bool is_taken = takes<kMax>(value, place, other, other_place);
+    value = is_taken ? other : value;
+    place = is_taken ? other_place : place;
+  }
+  // `b` is not null where all elements have one place.
+  static void step(const Operands& x) {
+    auto* values = static_cast<T*>(x.out);
+    auto* places = static_cast<u64*>(const_cast<void*>(x.c));
+    const auto* a = static_cast<const T*>(x.a);
+    const u64 stride = x.b == nullptr ? 1 : 0;
+    for (std::size_t i = 0; i < x.count; ++i)
+      take(values[i], places[i], a[i], x.place + i * stride);
+  }
+  static void join(const Operands& x) {
+    auto* values = static_cast<T*>(x.out);
+    auto* places = static_cast<u64*>(const_cast<void*>(x.c));
+    for (std::size_t i = 1; i < x.count; ++i)
+      take(values[0], places[0], values[i], places[i]);
+    for (std::size_t i = 1; i < x.count; ++i) {
+      values[i] = values[0];
+      places[i] = places[0];
+    }
+  }
+};
+
+template <typename Cell, typename Stored>
+void load(const Memory& x) {
+  auto* out = static_cast<Cell*>(x.cells);
+  if (x.stride == sizeof(Stored)) {
+    const auto* in = reinterpret_cast<const Stored*>(x.memory);
+    GPUOS_INDEPENDENT_LOOP
+    for (std::size_t i = 0; i < x.count; ++i) out[i] = static_cast<Cell>(in[i]);
+    return;
+  }
+  const char* in = x.memory;
+  for (std::size_t i = 0; i < x.count; ++i, in += x.stride)
+    out[i] = static_cast<Cell>(*reinterpret_cast<const Stored*>(in));
+}
+
+template <typename Cell, typename Stored>
+void store(const Memory& x) {
+  const auto* in = static_cast<const Cell*>(x.cells);
+  if (x.stride == sizeof(Stored)) {
+    auto* out = reinterpret_cast<Stored*>(x.memory);
+    GPUOS_INDEPENDENT_LOOP
+    for (std::size_t i = 0; i < x.count; ++i)
+      out[i] = static_cast<Stored>(in[i]);
+    return;
+  }
+  char* out = x.memory;
+  for (std::size_t i = 0; i < x.count; ++i, out += x.stride)
+    *reinterpret_cast<Stored*>(out) = static_cast<Stored>(in[i]);
+}
+
+// What a cell holds of a stored type.
+template <typename Stored>
+struct CellOf {
+  using type = u32;
+};
+template <>
+struct CellOf<signed char> {
+  using type = i32;
+};
+template <>
+struct CellOf<short> {
+  using type = i32;
+};
+template <>
+struct CellOf<u64> {
+  using type = u64;
+};
+template <>
+struct CellOf<F16> {
+  using type = float;
+};
+template <>
+struct CellOf<Bf16> {
+  using type = float;
+};
+
+struct Loops {
+  Loop loops[static_cast<u32>(Code::Count) << kTypeBits]{};
+
+  constexpr void set(Code code, u32 type, Loop loop) {
+    loops[opcode_of(code, type)] = loop;
+  }
+
+  template <u32 kType>
+  constexpr void add() {
+    using T = typename ValueOf<kType>::type;
+#define GPUOS_ADD(name, function, types)                     \
+  set(Code::name, kType, make1<has(types, kType), T, T>([](auto x) -> T { \
+        return fn::function(x);                              \
+      }));
+    GPUOS_UNARY_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+#define GPUOS_ADD(name, function, types)                          \
+  set(Code::name, kType,                                          \
+      make2<has(types, kType), T, T>([](auto x, auto y) -> T {    \
+        return fn::function(x, y);                                \
+      }));
+    GPUOS_BINARY_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+#define GPUOS_ADD(name, function, types)                          \
+  set(Code::name, kType,                                          \
+      make2<has(types, kType), i32, T>([](auto x, auto y) -> i32 {  \
+        return fn::function(x, y);                                \
+      }));
+    GPUOS_COMPARISON_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+#define GPUOS_ADD(name, function, types)                              \
+  set(Code::name, kType,                                              \
+      make1<has(types, kType), i32, T>(                               \
+          [](auto x) -> i32 { return fn::function(x); }));
+    GPUOS_TEST_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+#define GPUOS_ADD(name, To)                                               \
+  set(Code::name, kType,                                                  \
+      make1<true, decltype(Conversion<To>::of(T{})), T>(                  \
+          [](auto x) { return Conversion<To>::of(x); }));
+    GPUOS_CONVERSION_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+#define GPUOS_ADD(name, function, types)                                     \
+  set(Code::name##Step, kType, make_step<has(types, kType), T>(              \
+                                   [](auto x, auto y) -> T {                 \
+                                     return fn::function(x, y);              \
+                                   }));                                      \
+  set(Code::name##Join, kType, make_join<has(types, kType), T>(              \
+                                   [](auto x, auto y) -> T {                 \
+                                     return fn::function(x, y);              \
+                                   }));
+    GPUOS_REDUCTION_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+    set(Code::SumInit, kType,
+        make_first<true, T>([](auto x) { return first_sum<decltype(x)>(); }));
+    set(Code::ProdInit, kType, make_first<true, T>([](auto x) {
+          return first_product<decltype(x)>();
+        }));
+    constexpr bool kIsOrdered = has(kOrdered, kType);
+    set(Code::MaxInit, kType, make_first<kIsOrdered, T>([](auto x) {
+          return lowest<decltype(x)>();
+        }));
+    set(Code::MinInit, kType, make_first<kIsOrdered, T>([](auto x) {
+          return highest<decltype(x)>();
+        }));
+    if constexpr (kIsOrdered) {
+      set(Code::ArgmaxInit, kType, Place<true, T>::first);
+      set(Code::ArgmaxStep, kType, Place<true, T>::step);
+      set(Code::ArgmaxJoin, kType, Place<true, T>::join);
+      set(Code::ArgminInit, kType, Place<false, T>::first);
+      set(Code::ArgminStep, kType, Place<false, T>::step);
+      set(Code::ArgminJoin, kType, Place<false, T>::join);
+    }
+    using Bits = typename ValueOf<sizeof(T) == 8 ? kU64 : kU32>::type;
+    set(Code::Where, kType, select<Bits>);
+    set(Code::Copy32, kType, [](const Operands& x) {
+      loop1<u32, u32>(x, [](u32 y) { return y; });
+    });
+    set(Code::Copy64, kType, [](const Operands& x) {
+      loop1<u64, u64>(x, [](u64 y) { return y; });
+    });
+  }
+
+  template <u32 kType>
+  constexpr void add_integer() {
+    using T = typename ValueOf<kType>::type;
+    set(Code::WrapI8, kType, make1<true, T, T>([](auto x) -> decltype(x) {
+          return static_cast<signed char>(x);
+        }));
+    set(Code::WrapU8, kType, make1<true, T, T>([](auto x) -> decltype(x) {
+          return static_cast<unsigned char>(x);
+        }));
+    set(Code::WrapI16, kType, make1<true, T, T>([](auto x) -> decltype(x) {
+          return static_cast<short>(x);
+        }));
+    set(Code::WrapU16, kType, make1<true, T, T>([](auto x) -> decltype(x) {
+          return static_cast<u16>(x);
+        }));
+    set(Code::LogicalNot, kType, make1<true, T, T>([](auto x) -> decltype(x) {
+          return x == 0;
+        }));
+  }
+
+  template <u32 kType>
+  constexpr void add_real() {
+    using T = typename ValueOf<kType>::type;
+    set(Code::RoundF16, kType, make1<true, float, T>([](auto x) {
+          return RoundToF16::of(x);
+        }));
+    set(Code::RoundBf16, kType, make1<true, float, T>([](auto x) {
+          return RoundToBf16::of(x);
+        }));
+  }
+
+  constexpr Loops() {
+    add<kF32>();
+    add<kF64>();
+    add<kI32>();
+    add<kU32>();
+    add<kI64>();
+    add<kU64>();
+    add<kC64>();
+    add_integer<kI32>();
+    add_integer<kU32>();
+    add_real<kF32>();
+    add_real<kF64>();
+#define GPUOS_ADD(name, function)                                      \
+  set(Code::name, kC64, make1<true, float, C64>([](auto x) -> float {  \
+        return fn::function(x);                                        \
+      }));
+    GPUOS_PART_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+  }
+};
+
+struct MemoryLoops {
+  MemoryLoop loops[static_cast<u32>(Code::Count)]{};
+
+  constexpr MemoryLoops() {
+#define GPUOS_ADD(name, Stored) \
+  loops[static_cast<u32>(Code::name)] = load<CellOf<Stored>::type, Stored>;
+    GPUOS_LOAD_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+#define GPUOS_ADD(name, Stored) \
+  loops[static_cast<u32>(Code::name)] = store<CellOf<Stored>::type, Stored>;
+    GPUOS_STORE_CODES(GPUOS_ADD)
+#undef GPUOS_ADD
+  }
+};
+
+constexpr Loops kLoops;
+constexpr MemoryLoops kMemoryLoops;
+
+}  // namespace
+}  // namespace gpuos::program

@@ -1,0 +1,18 @@
+#include "program/loops/loop_table.h"
+
+// Functions that are not inlined must not be shared with files that are
+// compiled for other processors.
+namespace gpuos_loops = gpuos;
+#define GPUOS_LOOP_NAMESPACE gpuos_loops
+#define gpuos gpuos_avx512
+#include "program/loops/loops.h"
+#undef gpuos
+
+namespace gpuos::program {
+
+LoopTable loops_avx512() noexcept {
+  return {gpuos_avx512::program::kLoops.loops,
+          gpuos_avx512::program::kMemoryLoops.loops};
+}
+
+}  // namespace gpuos::program

@@ -1,0 +1,235 @@
+#include "program/operations.h"
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "program/compute_type.h"
+
+namespace gpuos::program {
+namespace {
+
+#define GPUOS_CASE(name, ...) \
+  case Op::name:              \
+    return Code::name;
+
+Code function_code(Op op) {
+  switch (op) {
+    GPUOS_UNARY_CODES(GPUOS_CASE)
+    GPUOS_BINARY_CODES(GPUOS_CASE)
+    GPUOS_COMPARISON_CODES(GPUOS_CASE)
+    GPUOS_TEST_CODES(GPUOS_CASE)
+    case Op::Where:
+      return Code::Where;
+    default:
+      throw Error(concat("lower: expected a function, got ",
+                         info_of(op).name));
+  }
+}
+#undef GPUOS_CASE
+
+bool is_bool(DType dtype) noexcept { return dtype == DType::Bool; }
+
+// Results that are among the operands' values, or whole numbers between them.
+bool stays_in_range(const Step& step) noexcept {
+  switch (step.op) {
+    case Op::Maximum:
+    case Op::Minimum:
+    case Op::Fmax:
+    case Op::Fmin:
+    case Op::Where:
+    case Op::Sign:
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::Rint:
+    case Op::Copysign:
+    case Op::BitwiseAnd:
+    case Op::BitwiseOr:
+    case Op::BitwiseXor:
+      return true;
+    case Op::Negative:
+    case Op::Absolute:
+      return is_floating(step.dtype);
+    default:
+      return false;
+  }
+}
+
+// What a narrow dtype would make of the value.
+void narrow(std::vector<Operation>& operations, DType dtype, Type type) {
+  switch (dtype) {
+    case DType::Int8:
+      operations.push_back({Code::WrapI8, type});
+      break;
+    case DType::UInt8:
+      operations.push_back({Code::WrapU8, type});
+      break;
+    case DType::Int16:
+      operations.push_back({Code::WrapI16, type});
+      break;
+    case DType::UInt16:
+      operations.push_back({Code::WrapU16, type});
+      break;
+    case DType::Float16:
+      operations.push_back({Code::RoundF16, type});
+      break;
+    case DType::BFloat16:
+      operations.push_back({Code::RoundBf16, type});
+      break;
+    default:
+      break;
+  }
+}
+
+bool is_identity(const Step& step) noexcept {
+  const bool is_exact = is_integer(step.from) || is_bool(step.from);
+  switch (step.op) {
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+      return is_exact;
+    case Op::Conjugate:
+    case Op::RealPart:
+      return !is_complex(step.from);
+    case Op::Absolute:
+      return is_bool(step.from) || (is_exact && !is_signed(step.from));
+    default:
+      return false;
+  }
+}
+
+Code conversion_to(DType dtype) {
+  if (is_bool(dtype)) return Code::ToBool;
+  constexpr Code kCodes[] = {Code::ToF32, Code::ToF64, Code::ToI32,
+                             Code::ToU32, Code::ToI64, Code::ToU64,
+                             Code::ToC64};
+  return kCodes[compute_type(dtype)];
+}
+
+// Whether every value of `from` is one of `to`.
+bool holds(DType to, DType from) noexcept {
+  if (is_bool(from)) return true;
+  if (is_floating(to) || is_floating(from)) return false;
+  const bool fits = size_of(to) > size_of(from) ||
+                    (size_of(to) == size_of(from) &&
+                     is_signed(to) == is_signed(from));
+  return fits && (is_signed(to) || !is_signed(from));
+}
+
+std::vector<Operation> cast(const Step& step) {
+  const Type from = compute_type(step.from);
+  const Type to = compute_type(step.dtype);
+  std::vector<Operation> operations;
+  if (is_bool(step.dtype)) {
+    operations.push_back({Code::ToBool, from});
+    return operations;
+  }
+  // A double is rounded to a half type once.
+  const bool rounds_double =
+      from == kF64 && to == kF32 && step.dtype != DType::Float32;
+  if (rounds_double) {
+    narrow(operations, step.dtype, from);
+    return operations;
+  }
+  if (from != to) operations.push_back({conversion_to(step.dtype), from});
+  if (!holds(step.dtype, step.from)) narrow(operations, step.dtype, to);
+  return operations;
+}
+
+Code code_of(const Step& step) {
+  if (is_bool(step.from)) {
+    if (step.op == Op::Add) return Code::BitwiseOr;
+    if (step.op == Op::Multiply) return Code::BitwiseAnd;
+    if (step.op == Op::Invert) return Code::LogicalNot;
+  }
+  if (is_complex(step.from)) {
+    if (step.op == Op::Absolute) return Code::ComplexAbs;
+    if (step.op == Op::RealPart) return Code::ComplexReal;
+    if (step.op == Op::ImaginaryPart) return Code::ComplexImag;
+  }
+  return function_code(step.op);
+}
+
+}  // namespace
+
+std::vector<Operation> operations_of(const Step& step) {
+  if (step.op == Op::Cast) return cast(step);
+  std::vector<Operation> operations;
+  if (is_identity(step)) return operations;
+  operations.push_back({code_of(step), compute_type(step.from)});
+  const bool is_same_kind = !is_bool(step.dtype);
+  if (is_same_kind && !stays_in_range(step))
+    narrow(operations, step.dtype, compute_type(step.dtype));
+  return operations;
+}
+
+Type reduction_type(const Step& step) {
+  return is_bool(step.from) ? kU32 : compute_type(step.from);
+}
+
+std::vector<Operation> after_reduction(const Step& step) {
+  std::vector<Operation> operations;
+  if (is_bool(step.dtype)) operations.push_back({Code::ToBool, kU32});
+  if (step.op == Op::Sum || step.op == Op::Prod)
+    narrow(operations, step.dtype, compute_type(step.dtype));
+  return operations;
+}
+
+Operation load_of(DType dtype) {
+  const Type type = compute_type(dtype);
+  switch (dtype) {
+    case DType::Int8:
+      return {Code::LoadI8, type};
+    case DType::Bool:
+    case DType::UInt8:
+      return {Code::LoadU8, type};
+    case DType::Int16:
+      return {Code::LoadI16, type};
+    case DType::UInt16:
+      return {Code::LoadU16, type};
+    case DType::Float16:
+      return {Code::LoadF16, type};
+    case DType::BFloat16:
+      return {Code::LoadBf16, type};
+    default:
+      return {size_of(dtype) == 4 ? Code::Load32 : Code::Load64, type};
+  }
+}
+
+Operation store_of(DType dtype) {
+  const Type type = compute_type(dtype);
+  if (dtype == DType::Float16) return {Code::StoreF16, type};
+  if (dtype == DType::BFloat16) return {Code::StoreBf16, type};
+  switch (size_of(dtype)) {
+    case 1:
+      return {Code::Store8, type};
+    case 2:
+      return {Code::Store16, type};
+    case 4:
+      return {Code::Store32, type};
+    default:
+      return {Code::Store64, type};
+  }
+}
+
+#define GPUOS_CASE(name, ...) \
+  case Op::name:              \
+    return Code::name##Init;
+
+Code reduction_code(Op op) {
+  switch (op) {
+    GPUOS_REDUCTION_CODES(GPUOS_CASE)
+    GPUOS_PLACE_CODES(GPUOS_CASE)
+    default:
+      throw Error(concat("lower: expected a reduction, got ",
+                         info_of(op).name));
+  }
+}
+#undef GPUOS_CASE
+
+std::uint32_t gathered_cells(const Step& step) {
+  const std::uint32_t value = cells_of(step.from);
+  const bool is_place = step.op == Op::Argmax || step.op == Op::Argmin;
+  return is_place ? value + 2 : value;
+}
+
+}  // namespace gpuos::program

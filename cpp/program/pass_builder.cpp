@@ -1,0 +1,394 @@
+#include "program/pass_builder.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace gpuos::program {
+namespace {
+
+AxisMap no_axes() {
+  AxisMap map;
+  map.fill(kNoDim);
+  return map;
+}
+
+bool is_reduction(const Node& node) {
+  return info_of(node.op).rule == OpRule::Reduction;
+}
+
+std::size_t operand_count(const Node& node) {
+  return node.op == Op::Extent ? 0 : info_of(node.op).operands;
+}
+
+bool is_reduced(const Node& reduction, std::size_t dim) {
+  return (reduction.axes >> dim & 1) != 0;
+}
+
+}  // namespace
+
+Dimensions::Dimensions(const Graph& graph, std::vector<DimSet>& sets)
+    : sets_(sets) {
+  sets_.assign(1, {});
+  ids_.emplace(DimSet{}, 0);
+  for (std::uint32_t id = 0; id < graph.nodes.size(); ++id)
+    dims_.push_back(infer(graph, id));
+}
+
+SetId Dimensions::intern(DimSet set) {
+  const auto [at, is_new] =
+      ids_.emplace(set, static_cast<SetId>(sets_.size()));
+  if (is_new) sets_.push_back(std::move(set));
+  return at->second;
+}
+
+SetId Dimensions::join(SetId a, SetId b) {
+  if (a == b) return a;
+  DimSet both;
+  std::set_union(sets_[a].begin(), sets_[a].end(), sets_[b].begin(),
+                 sets_[b].end(), std::back_inserter(both));
+  return intern(std::move(both));
+}
+
+std::vector<SetId> Dimensions::infer(const Graph& graph, std::uint32_t id) {
+  const Node& node = graph.nodes[id];
+  std::vector<SetId> dims(node.rank, 0);
+  if (node.op == Op::Input) {
+    for (std::uint32_t d = 0; d < node.rank; ++d)
+      dims[d] = intern({{node.index, d}});
+  } else if (node.op == Op::View) {
+    const auto& from = dims_[node.operands[0]];
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (node.dims[d] != kNewDim) dims[d] = from[node.dims[d]];
+  } else if (is_reduction(node)) {
+    const auto& from = dims_[node.operands[0]];
+    std::size_t to = 0;
+    for (std::size_t d = 0; d < from.size(); ++d) {
+      if (!is_reduced(node, d)) dims[to] = from[d];
+      if (!is_reduced(node, d) || node.keepdims) ++to;
+    }
+  } else {
+    for (std::size_t k = 0; k < operand_count(node); ++k) {
+      const auto& from = dims_[node.operands[k]];
+      const std::size_t shift = dims.size() - from.size();
+      for (std::size_t d = 0; d < from.size(); ++d)
+        dims[shift + d] = join(dims[shift + d], from[d]);
+    }
+  }
+  return dims;
+}
+
+PassBuilder::PassBuilder(const Graph& graph, Dimensions& dims,
+                         const Stored& stored)
+    : graph_(graph), dims_(dims), stored_(stored) {}
+
+void PassBuilder::set_axes(std::span<const Root> roots) {
+  axes_ = dims_.of(roots[0].node);
+  is_outer_.assign(axes_.size(), false);
+  AxisMap identity = no_axes();
+  for (std::size_t d = 0; d < axes_.size(); ++d)
+    identity[d] = static_cast<std::int8_t>(d);
+  for (const Root& root : roots) choose_outer(root.node, identity);
+  for (std::size_t d = 0; d < axes_.size(); ++d)
+    if (is_outer_[d]) pass_.outer.push_back(axes_[d]);
+  for (std::size_t d = 0; d < axes_.size(); ++d)
+    if (!is_outer_[d]) pass_.inner.push_back(axes_[d]);
+}
+
+// The first reduction decides: the dimensions that it keeps are the rows'.
+void PassBuilder::choose_outer(std::uint32_t id, const AxisMap& map) {
+  if (has_axes_ || stored_.contains(id)) return;
+  const Node& node = graph_.nodes[id];
+  if (!is_reduction(node)) {
+    for (std::size_t k = 0; k < operand_count(node); ++k)
+      choose_outer(node.operands[k], operand_map(node, k, map));
+    return;
+  }
+  has_axes_ = true;
+  for (std::size_t d = 0; d < node.rank; ++d) {
+    if (map[d] != kNoDim && dims_.of(id)[d] != 0)
+      is_outer_[static_cast<std::size_t>(map[d])] = true;
+  }
+  const bool has_inner =
+      std::find(is_outer_.begin(), is_outer_.end(), false) != is_outer_.end();
+  if (has_inner) return;
+  const auto& operand = dims_.of(node.operands[0]);
+  for (std::size_t d = 0; d < operand.size(); ++d)
+    if (is_reduced(node, d)) pass_.inner.push_back(operand[d]);
+}
+
+// Of the roots: axes are numbered outer ones first.
+AxisMap PassBuilder::root_map(std::uint32_t id) const {
+  AxisMap map = no_axes();
+  std::int8_t outer = 0;
+  auto inner = static_cast<std::int8_t>(pass_.outer.size());
+  for (std::size_t d = 0; d < axes_.size(); ++d) {
+    const std::int8_t axis = is_outer_[d] ? outer++ : inner++;
+    if (dims_.of(id)[d] != 0) map[d] = axis;
+  }
+  return map;
+}
+
+AxisMap PassBuilder::operand_map(const Node& node, std::size_t k,
+                                 const AxisMap& map) const {
+  AxisMap result = no_axes();
+  const auto& operand = dims_.of(node.operands[k]);
+  if (node.op == Op::View) {
+    for (std::size_t d = 0; d < node.rank; ++d)
+      if (node.dims[d] != kNewDim) result[node.dims[d]] = map[d];
+  } else {
+    const std::size_t shift = node.rank - operand.size();
+    for (std::size_t d = 0; d < operand.size(); ++d)
+      result[d] = map[shift + d];
+  }
+  // What is 1 in every call is the same along any axis.
+  for (std::size_t d = 0; d < operand.size(); ++d)
+    if (operand[d] == 0) result[d] = kNoDim;
+  return result;
+}
+
+bool PassBuilder::fits(const Node& reduction, const AxisMap& map) const {
+  const auto outer = static_cast<std::int8_t>(pass_.outer.size());
+  for (std::size_t d = 0; d < reduction.rank; ++d)
+    if (map[d] >= outer) return false;
+  std::size_t reduced = 0;
+  for (std::size_t d = 0; d < kMaxDims; ++d)
+    reduced += is_reduced(reduction, d) ? 1 : 0;
+  return reduced == pass_.inner.size();
+}
+
+AxisMap PassBuilder::reduction_map(const Node& reduction,
+                                   const AxisMap& map) const {
+  AxisMap result = no_axes();
+  const auto& operand = dims_.of(reduction.operands[0]);
+  auto inner = static_cast<std::int8_t>(pass_.outer.size());
+  std::size_t kept = 0;
+  for (std::size_t d = 0; d < operand.size(); ++d) {
+    const bool reduced = is_reduced(reduction, d);
+    if (reduced)
+      result[d] = inner++;
+    else
+      result[d] = map[kept];
+    if (!reduced || reduction.keepdims) ++kept;
+    if (operand[d] == 0) result[d] = kNoDim;
+  }
+  return result;
+}
+
+void PassBuilder::look_for_foreign(std::uint32_t id, const AxisMap& map,
+                                   std::vector<std::uint32_t>& foreign) {
+  if (stored_.contains(id)) return;
+  const Node& node = graph_.nodes[id];
+  if (!is_reduction(node)) {
+    for (std::size_t k = 0; k < operand_count(node); ++k)
+      look_for_foreign(node.operands[k], operand_map(node, k, map), foreign);
+  } else if (fits(node, map)) {
+    look_for_foreign(node.operands[0], reduction_map(node, map), foreign);
+  } else {
+    foreign.push_back(id);
+  }
+}
+
+std::vector<std::uint32_t> PassBuilder::find_foreign(
+    std::span<const Root> roots) {
+  set_axes(roots);
+  std::vector<std::uint32_t> foreign;
+  for (const Root& root : roots)
+    look_for_foreign(root.node, root_map(root.node), foreign);
+  return foreign;
+}
+
+bool PassBuilder::is_inner(const AxisMap& map, std::size_t rank) const {
+  const auto outer = static_cast<std::int8_t>(pass_.outer.size());
+  return std::any_of(map.begin(), map.begin() + static_cast<long>(rank),
+                     [&](std::int8_t axis) { return axis >= outer; });
+}
+
+std::uint32_t PassBuilder::add_access(const Access& access) {
+  const auto at =
+      std::find(pass_.accesses.begin(), pass_.accesses.end(), access);
+  const auto index = static_cast<std::uint32_t>(at - pass_.accesses.begin());
+  if (at == pass_.accesses.end()) pass_.accesses.push_back(access);
+  return index;
+}
+
+std::uint32_t PassBuilder::add_step(const Step& step) {
+  pass_.steps.push_back(step);
+  return static_cast<std::uint32_t>(pass_.steps.size() - 1);
+}
+
+PassBuilder::Value PassBuilder::evaluate(std::uint32_t id,
+                                         const AxisMap& map) {
+  if (const auto at = values_.find({id, map}); at != values_.end())
+    return at->second;
+  const Value value = evaluate_new(id, map);
+  values_.emplace(Key{id, map}, value);
+  if (of_step_.size() <= value.step) of_step_.resize(value.step + 1);
+  of_step_[value.step] = value;
+  return value;
+}
+
+PassBuilder::Value PassBuilder::evaluate_new(std::uint32_t id,
+                                             const AxisMap& map) {
+  const Node& node = graph_.nodes[id];
+  if (const auto at = stored_.find(id); at != stored_.end())
+    return load(at->second, id, map);
+  switch (node.op) {
+    case Op::Input:
+      return load({Buffer::Kind::Input, node.index}, id, map);
+    case Op::Scalar:
+      return scalar({.dtype = node.dtype, .source = node.index});
+    case Op::Extent: {
+      ScalarWord word{.dtype = node.dtype, .is_extent = true};
+      const auto& dims = dims_.of(node.operands[0]);
+      for (std::size_t d = 0; d < dims.size(); ++d)
+        if (is_reduced(node, d)) word.extent.push_back(dims[d]);
+      return scalar(word);
+    }
+    case Op::View:
+      return evaluate(node.operands[0], operand_map(node, 0, map));
+    default:
+      return is_reduction(node) ? reduce(node, map) : compute(node, map);
+  }
+}
+
+PassBuilder::Value PassBuilder::load(const Buffer& buffer, std::uint32_t id,
+                                     const AxisMap& map) {
+  const Node& node = graph_.nodes[id];
+  Access access{.buffer = buffer, .dtype = node.dtype, .dims = no_axes()};
+  for (std::size_t d = 0; d < node.rank; ++d)
+    if (map[d] != kNoDim)
+      access.dims[static_cast<std::size_t>(map[d])] =
+          static_cast<std::int8_t>(d);
+  const std::uint32_t step = add_step({.kind = Step::Kind::Load,
+                                       .dtype = node.dtype,
+                                       .from = node.dtype,
+                                       .index = add_access(access)});
+  return {step, 0, is_inner(map, node.rank)};
+}
+
+PassBuilder::Value PassBuilder::scalar(const ScalarWord& word) {
+  const auto at =
+      std::find(pass_.scalars.begin(), pass_.scalars.end(), word);
+  const auto index = static_cast<std::uint32_t>(at - pass_.scalars.begin());
+  if (at == pass_.scalars.end()) pass_.scalars.push_back(word);
+  return {add_step({.kind = Step::Kind::Scalar,
+                    .dtype = word.dtype,
+                    .from = word.dtype,
+                    .index = index}),
+          0, false};
+}
+
+PassBuilder::Value PassBuilder::reduce(const Node& node, const AxisMap& map) {
+  const AxisMap inside = reduction_map(node, map);
+  const auto& operand_dims = dims_.of(node.operands[0]);
+  std::size_t inner = 0;
+  for (std::size_t d = 0; d < operand_dims.size(); ++d) {
+    if (!is_reduced(node, d)) continue;
+    const SetId axis = pass_.inner[inner++];
+    if (axis != operand_dims[d])
+      pass_.equal.push_back({operand_dims[d], axis});
+  }
+  const Value operand = evaluate(node.operands[0], inside);
+  pass_.has_reduction = true;
+  const std::uint32_t step =
+      add_step({.kind = Step::Kind::Reduce,
+                .op = node.op,
+                .dtype = node.dtype,
+                .from = graph_.nodes[node.operands[0]].dtype,
+                .operands = {operand.step}});
+  return {step, operand.ready + 1, false};
+}
+
+PassBuilder::Value PassBuilder::compute(const Node& node, const AxisMap& map) {
+  Step step{.kind = Step::Kind::Compute, .op = node.op, .dtype = node.dtype};
+  Value value;
+  const std::size_t count = operand_count(node);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Value operand =
+        evaluate(node.operands[k], operand_map(node, k, map));
+    step.operands[k] = operand.step;
+    value.ready = std::max(value.ready, operand.ready);
+    value.is_inner = value.is_inner || operand.is_inner;
+  }
+  step.from = graph_.nodes[node.operands[count - 1]].dtype;
+  value.step = add_step(step);
+  return value;
+}
+
+void PassBuilder::store(const Root& root) {
+  const AxisMap map = root_map(root.node);
+  const Value value = evaluate(root.node, map);
+  const Node& node = graph_.nodes[root.node];
+  Access access{.buffer = root.buffer,
+                .dtype = node.dtype,
+                .writes = true,
+                .dims = no_axes()};
+  // All axes, also those along which the value is the same.
+  const AxisMap all = [&] {
+    AxisMap axes = no_axes();
+    std::int8_t outer = 0;
+    auto inner = static_cast<std::int8_t>(pass_.outer.size());
+    for (std::size_t d = 0; d < axes_.size(); ++d)
+      axes[d] = is_outer_[d] ? outer++ : inner++;
+    return axes;
+  }();
+  for (std::size_t d = 0; d < axes_.size(); ++d)
+    access.dims[static_cast<std::size_t>(all[d])] =
+        static_cast<std::int8_t>(d);
+  const std::uint32_t step = add_step({.kind = Step::Kind::Store,
+                                       .dtype = node.dtype,
+                                       .from = node.dtype,
+                                       .index = add_access(access),
+                                       .operands = {value.step}});
+  of_step_.resize(pass_.steps.size());
+  of_step_[step] = {step, value.ready, is_inner(all, axes_.size())};
+}
+
+// Marks what loop `loop` must compute for `step`.
+void PassBuilder::need(std::uint32_t id, std::uint32_t loop) {
+  if (!of_step_[id].is_inner || needed_[loop][id]) return;
+  needed_[loop][id] = true;
+  const Step& step = pass_.steps[id];
+  const std::size_t operands = step.kind == Step::Kind::Store ? 1
+                               : step.kind == Step::Kind::Compute
+                                   ? info_of(step.op).operands
+                                   : 0;
+  for (std::size_t k = 0; k < operands; ++k) need(step.operands[k], loop);
+}
+
+void PassBuilder::arrange() {
+  of_step_.resize(pass_.steps.size());
+  std::uint32_t loops = 1;
+  for (const Value& value : of_step_)
+    loops = std::max(loops, value.is_inner ? value.ready + 1 : value.ready);
+  pass_.parts.resize(2 * loops + 1);
+  needed_.assign(loops, std::vector<bool>(pass_.steps.size()));
+  for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
+    const Step& step = pass_.steps[id];
+    const Value& value = of_step_[id];
+    if (step.kind == Step::Kind::Reduce) {
+      need(step.operands[0], value.ready - 1);
+      needed_[value.ready - 1][id] = true;
+    } else if (step.kind == Step::Kind::Store) {
+      // Last of all: an output may be the buffer of an input.
+      if (value.is_inner)
+        need(id, loops - 1);
+      else
+        pass_.parts.back().push_back(id);
+    } else if (!value.is_inner) {
+      pass_.parts[2 * value.ready].push_back(id);
+    }
+  }
+  for (std::uint32_t loop = 0; loop < loops; ++loop)
+    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id)
+      if (needed_[loop][id]) pass_.parts[2 * loop + 1].push_back(id);
+}
+
+Pass PassBuilder::build(std::span<const Root> roots) {
+  set_axes(roots);
+  for (const Root& root : roots) store(root);
+  arrange();
+  return std::move(pass_);
+}
+
+}  // namespace gpuos::program

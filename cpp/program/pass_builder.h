@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "program/graph.h"
+#include "program/plan.h"
+
+namespace gpuos::program {
+
+/// The dimensions of each node as sets of input dimensions.
+class Dimensions {
+ public:
+  Dimensions(const Graph& graph, std::vector<DimSet>& sets);
+
+  const std::vector<SetId>& of(std::uint32_t node) const {
+    return dims_[node];
+  }
+  SetId join(SetId a, SetId b);
+
+ private:
+  SetId intern(DimSet set);
+  std::vector<SetId> infer(const Graph& graph, std::uint32_t node);
+
+  std::vector<DimSet>& sets_;
+  std::map<DimSet, SetId> ids_;
+  std::vector<std::vector<SetId>> dims_;
+};
+
+/// Where the values that a pass does not compute itself come from.
+using Stored = std::map<std::uint32_t, Buffer>;  // by node
+
+struct Root {
+  std::uint32_t node = 0;
+  Buffer buffer;
+};
+
+/// Builds one pass that computes `roots`, which have the same dimensions.
+class PassBuilder {
+ public:
+  PassBuilder(const Graph& graph, Dimensions& dims, const Stored& stored);
+
+  /// Reductions that cannot be part of the pass; build() then is wrong before
+  /// they are stored by another one.
+  std::vector<std::uint32_t> find_foreign(std::span<const Root> roots);
+  Pass build(std::span<const Root> roots);
+
+ private:
+  struct Value {
+    std::uint32_t step = 0;
+    std::uint32_t ready = 0;  // the first loop in which it can be computed
+    bool is_inner = false;    // differs from element to element of a row
+  };
+  using Key = std::pair<std::uint32_t, AxisMap>;
+
+  void set_axes(std::span<const Root> roots);
+  void choose_outer(std::uint32_t node, const AxisMap& map);
+  AxisMap root_map(std::uint32_t node) const;
+  AxisMap operand_map(const Node& node, std::size_t k,
+                      const AxisMap& map) const;
+  bool fits(const Node& reduction, const AxisMap& map) const;
+  AxisMap reduction_map(const Node& reduction, const AxisMap& map) const;
+  void look_for_foreign(std::uint32_t node, const AxisMap& map,
+                        std::vector<std::uint32_t>& foreign);
+
+  Value evaluate(std::uint32_t node, const AxisMap& map);
+  Value evaluate_new(std::uint32_t node, const AxisMap& map);
+  Value load(const Buffer& buffer, std::uint32_t node, const AxisMap& map);
+  Value scalar(const ScalarWord& word);
+  Value reduce(const Node& node, const AxisMap& map);
+  Value compute(const Node& node, const AxisMap& map);
+  std::uint32_t add_access(const Access& access);
+  std::uint32_t add_step(const Step& step);
+  bool is_inner(const AxisMap& map, std::size_t rank) const;
+  void store(const Root& root);
+  void arrange();
+  void need(std::uint32_t step, std::uint32_t loop);
+
+  const Graph& graph_;
+  Dimensions& dims_;
+  const Stored& stored_;
+  Pass pass_;
+  std::vector<SetId> axes_;     // of the roots, aligned
+  std::vector<bool> is_outer_;  // of axes_
+  bool has_axes_ = false;       // choose_outer() met a reduction
+  std::vector<std::int8_t> inner_axes_;  // of axes_, in order
+  std::map<Key, Value> values_;
+  std::vector<Value> of_step_;
+  std::vector<std::vector<bool>> needed_;  // by loop and step
+};
+
+}  // namespace gpuos::program

@@ -1,0 +1,232 @@
+#include "program/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "concat.h"
+#include "device/task_abi.h"
+#include "gpuos/error.h"
+#include "program/pass_builder.h"
+
+namespace gpuos::program {
+namespace {
+
+bool is_reduction(const Node& node) {
+  return info_of(node.op).rule == OpRule::Reduction;
+}
+
+/// Splits a graph into passes.
+class Scheduler {
+ public:
+  Scheduler(const Graph& graph, Dimensions& dims, bool fuses)
+      : graph_(graph), dims_(dims), fuses_(fuses) {}
+
+  Schedule run() {
+    // Outputs of the same dimensions come out of one pass.
+    std::map<std::vector<SetId>, std::vector<Root>> groups;
+    for (std::uint32_t i = 0; i < graph_.outputs.size(); ++i)
+      groups[dims_.of(graph_.outputs[i])].push_back(
+          {graph_.outputs[i], {Buffer::Kind::Output, i}});
+    for (const auto& [dims, roots] : groups) add_pass(roots);
+    return std::move(schedule_);
+  }
+
+ private:
+  void add_pass(const std::vector<Root>& roots) {
+    for (const std::uint32_t node : foreign_of(roots)) store(node);
+    schedule_.passes.push_back(PassBuilder(graph_, dims_, stored_).build(roots));
+  }
+
+  std::vector<std::uint32_t> foreign_of(const std::vector<Root>& roots) {
+    if (fuses_) return PassBuilder(graph_, dims_, stored_).find_foreign(roots);
+    std::vector<std::uint32_t> found;
+    for (const Root& root : roots) {
+      const Node& node = graph_.nodes[root.node];
+      // The pass of a reduction computes it, but none before it.
+      find_reductions(is_reduction(node) ? node.operands[0] : root.node,
+                      found);
+    }
+    return found;
+  }
+
+  void find_reductions(std::uint32_t id, std::vector<std::uint32_t>& found) {
+    if (stored_.contains(id)) return;
+    const Node& node = graph_.nodes[id];
+    if (is_reduction(node)) {
+      found.push_back(id);
+      return;
+    }
+    const std::size_t operands =
+        node.op == Op::Extent ? 0 : info_of(node.op).operands;
+    for (std::size_t k = 0; k < operands; ++k)
+      find_reductions(node.operands[k], found);
+  }
+
+  void store(std::uint32_t node) {
+    if (stored_.contains(node)) return;
+    const auto index = static_cast<std::uint32_t>(schedule_.temporaries.size());
+    const Buffer buffer{Buffer::Kind::Temporary, index};
+    schedule_.temporaries.push_back({graph_.nodes[node].dtype, dims_.of(node)});
+    add_pass({{node, buffer}});
+    stored_.emplace(node, buffer);
+  }
+
+  const Graph& graph_;
+  Dimensions& dims_;
+  bool fuses_;
+  Stored stored_;
+  Schedule schedule_;
+};
+
+std::size_t count_operations(const Graph& graph) {
+  std::vector<bool> used(graph.nodes.size());
+  for (const std::uint32_t output : graph.outputs) used[output] = true;
+  std::size_t count = 0;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    if (!used[i]) continue;
+    const Node& node = graph.nodes[i];
+    for (std::size_t k = 0; k < info_of(node.op).operands; ++k)
+      used[node.operands[k]] = true;
+    const bool is_leaf = info_of(node.op).rule == OpRule::Leaf;
+    count += !is_leaf || node.op == Op::Cast ? 1 : 0;
+  }
+  return count;
+}
+
+void check_size(const Schedule& schedule) {
+  for (const Pass& pass : schedule.passes) {
+    const std::size_t count = pass.accesses.size() + pass.scalars.size();
+    if (count > kMaxPassArguments)
+      throw InvalidArgument(concat(
+          "build: expected at most ", kMaxPassArguments,
+          " inputs, outputs and scalars, got ", count,
+          "; make several programs of it"));
+  }
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::string text_of(const Access& access) {
+  return concat(name_of(access.dtype), access.writes ? "!" : "", " ");
+}
+
+std::string text_of(const Step& step) {
+  return concat(static_cast<int>(step.kind), ",", static_cast<int>(step.op),
+                ",", static_cast<int>(step.dtype), ",",
+                static_cast<int>(step.from), ",", step.index, ",",
+                step.operands[0], ",", step.operands[1], ",",
+                step.operands[2], ";");
+}
+
+// Also what is not code: which buffers, dimensions and scalars.
+std::string text_of(const Schedule& schedule) {
+  std::string text;
+  for (const Pass& pass : schedule.passes) {
+    text += structure_of(pass);
+    for (const SetId set : pass.outer) text += concat("o", set);
+    for (const SetId set : pass.inner) text += concat("i", set);
+    for (const Access& access : pass.accesses) {
+      text += concat("b", static_cast<int>(access.buffer.kind), ".",
+                     access.buffer.index);
+      for (const std::int8_t dim : access.dims)
+        text += concat(",", static_cast<int>(dim));
+    }
+    for (const ScalarWord& word : pass.scalars) {
+      text += concat("s", word.source);
+      for (const SetId set : word.extent) text += concat("*", set);
+    }
+  }
+  return text;
+}
+
+std::string text_of(const Plan& plan) {
+  std::string text;
+  for (const ProgramArgument& input : plan.inputs)
+    text += concat(name_of(input.dtype), input.rank, " ");
+  for (const DimSet& set : plan.sets) {
+    text += "(";
+    for (const Dim& dim : set) text += concat(dim.input, ".", dim.dim, " ");
+    text += ")";
+  }
+  return text + text_of(plan.split) + text_of(plan.fused);
+}
+
+}  // namespace
+
+std::string structure_of(const Pass& pass) {
+  std::string text;
+  for (const Access& access : pass.accesses) text += text_of(access);
+  for (const ScalarWord& word : pass.scalars)
+    text += concat("=", name_of(word.dtype), " ");
+  for (const Step& step : pass.steps) text += text_of(step);
+  for (const auto& part : pass.parts) {
+    text += "|";
+    for (const std::uint32_t step : part) text += concat(step, ",");
+  }
+  return text;
+}
+
+std::shared_ptr<const Plan> make_plan(const Graph& graph) {
+  if (graph.outputs.empty())
+    throw InvalidArgument("build: expected at least 1 output, got 0");
+  auto plan = std::make_shared<Plan>();
+  plan->inputs = graph.inputs;
+  plan->scalars = graph.scalars;
+  plan->scalar_arguments = graph.scalar_arguments;
+  Dimensions dims(graph, plan->sets);
+  for (const std::uint32_t output : graph.outputs) {
+    const Node& node = graph.nodes[output];
+    plan->outputs.push_back({node.dtype, node.rank});
+    plan->output_dims.push_back(dims.of(output));
+  }
+  plan->fused = Scheduler(graph, dims, true).run();
+  plan->split = Scheduler(graph, dims, false).run();
+  check_size(plan->fused);
+  check_size(plan->split);
+  plan->operations = count_operations(graph);
+  plan->hash = hash_of(text_of(*plan));
+  return plan;
+}
+
+}  // namespace gpuos::program
+
+namespace gpuos {
+
+namespace {
+
+const program::Plan& plan_of(
+    const std::shared_ptr<const program::Plan>& plan) {
+  if (plan == nullptr)
+    throw InvalidArgument("Program: expected a built program, got an empty one");
+  return *plan;
+}
+
+}  // namespace
+
+Program ProgramBuilder::build() const {
+  return Program(program::make_plan(*graph_));
+}
+
+const std::vector<ProgramArgument>& Program::inputs() const {
+  return plan_of(plan_).inputs;
+}
+
+const std::vector<ProgramArgument>& Program::outputs() const {
+  return plan_of(plan_).outputs;
+}
+
+std::size_t Program::scalars() const {
+  return plan_of(plan_).scalar_arguments;
+}
+
+std::size_t Program::operations() const { return plan_of(plan_).operations; }
+
+std::uint64_t Program::hash() const { return plan_of(plan_).hash; }
+
+}  // namespace gpuos

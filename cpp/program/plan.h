@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpuos/program.h"
+#include "program/graph.h"
+
+namespace gpuos::program {
+
+/// A dimension of an input.
+struct Dim {
+  std::uint32_t input = 0;
+  std::uint32_t dim = 0;
+
+  friend auto operator<=>(const Dim&, const Dim&) = default;
+};
+
+/// Dimensions that are broadcast against each other; their common size is that
+/// of the longest. None: 1.
+using DimSet = std::vector<Dim>;
+
+/// The number of a DimSet in Plan::sets; 0 is the empty one.
+using SetId = std::uint32_t;
+
+/// What a pass reads or writes.
+struct Buffer {
+  enum class Kind : std::uint8_t { Input, Output, Temporary };
+  Kind kind{};
+  std::uint32_t index = 0;
+
+  friend auto operator<=>(const Buffer&, const Buffer&) = default;
+};
+
+/// Of one pass: a task carries an address or a value for each.
+inline constexpr std::size_t kMaxPassArguments = 28;
+
+inline constexpr std::int8_t kNoDim = -1;
+inline constexpr std::size_t kMaxAxes = 2 * kMaxDims;
+
+/// For each axis of a pass, or each dimension of a value, one of the other.
+using AxisMap = std::array<std::int8_t, kMaxAxes>;
+
+/// A buffer, and which of its dimensions each axis of the pass walks along.
+struct Access {
+  Buffer buffer;
+  DType dtype{};
+  bool writes = false;
+  AxisMap dims{};
+
+  friend auto operator<=>(const Access&, const Access&) = default;
+};
+
+/// One operation of a pass.
+struct Step {
+  enum class Kind : std::uint8_t { Load, Store, Scalar, Compute, Reduce };
+  Kind kind{};
+  Op op{};            // Compute, Reduce; Cast too
+  DType dtype{};      // of the result
+  DType from{};       // of the operands but a condition
+  std::uint32_t index = 0;                  // access or scalar word
+  std::array<std::uint32_t, 3> operands{};  // earlier steps
+
+  friend auto operator<=>(const Step&, const Step&) = default;
+};
+
+/// A scalar as a task carries it.
+struct ScalarWord {
+  DType dtype{};
+  bool is_extent = false;
+  std::uint32_t source = 0;   // in Plan::scalars
+  std::vector<SetId> extent;  // is_extent: the product of their sizes
+
+  friend auto operator<=>(const ScalarWord&, const ScalarWord&) = default;
+};
+
+/// One loop nest: for each element of the outer axes, parts in turns: part 0
+/// once, part 1 for each element of the inner axes, part 2 once, and so on.
+/// What reductions in a loop gather is ready in the part behind it.
+struct Pass {
+  std::vector<SetId> outer;
+  std::vector<SetId> inner;
+  /// Pairs that must have the same size for a fused pass to be right.
+  std::vector<std::array<SetId, 2>> equal;
+  std::vector<Access> accesses;
+  std::vector<ScalarWord> scalars;
+  std::vector<Step> steps;
+  /// The steps of each part; a step of a loop may be in several loops.
+  std::vector<std::vector<std::uint32_t>> parts;
+
+  std::size_t loops() const noexcept { return parts.size() / 2; }
+  bool reduces() const noexcept { return parts.size() > 1 && has_reduction; }
+  bool has_reduction = false;
+};
+
+/// A buffer between two passes, in C order.
+struct Temporary {
+  DType dtype{};
+  std::vector<SetId> dims;
+};
+
+/// Passes that follow each other.
+struct Schedule {
+  std::vector<Pass> passes;
+  std::vector<Temporary> temporaries;
+};
+
+/// A program, ready for every runtime.
+struct Plan {
+  std::vector<ProgramArgument> inputs;
+  std::vector<ProgramArgument> outputs;
+  std::vector<std::vector<SetId>> output_dims;
+  std::vector<ScalarSource> scalars;
+  std::uint32_t scalar_arguments = 0;
+  std::vector<DimSet> sets;
+  std::size_t operations = 0;
+  std::uint64_t hash = 0;
+  /// Reductions over short rows together with what is around them, and each
+  /// reduction in a pass of its own. The same if there is nothing to fuse.
+  Schedule fused;
+  Schedule split;
+};
+
+std::shared_ptr<const Plan> make_plan(const Graph& graph);
+
+/// A text that is the same for passes that one piece of code can serve.
+std::string structure_of(const Pass& pass);
+
+}  // namespace gpuos::program

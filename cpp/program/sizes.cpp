@@ -1,0 +1,95 @@
+#include "program/sizes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::program {
+namespace {
+
+/// A row that is longer is better reduced by several workers.
+constexpr std::int64_t kLongRow = 1 << 16;
+/// So many rows keep all workers of a large device busy.
+constexpr std::int64_t kManyRows = 256;
+
+[[noreturn]] void refuse_sizes(const DimSet& set, const Dim& dim,
+                               std::int64_t size, std::int64_t other) {
+  throw InvalidArgument(concat(
+      "program: expected sizes that broadcast, got ", size, " for dimension ",
+      dim.dim, " of input ", dim.input, " and ", other, " for dimension ",
+      set.front().dim, " of input ", set.front().input));
+}
+
+std::int64_t common_size(const DimSet& set,
+                         std::span<const std::int64_t* const> shapes) {
+  std::int64_t common = 1;
+  for (const Dim& dim : set) {
+    const std::int64_t size = shapes[dim.input][dim.dim];
+    if (size == common || size == 1) continue;
+    if (common != 1) refuse_sizes(set, dim, size, common);
+    common = size;
+  }
+  return common;
+}
+
+}  // namespace
+
+void find_sizes(const Plan& plan,
+                std::span<const std::int64_t* const> shapes,
+                std::vector<std::int64_t>& sizes) {
+  sizes.resize(plan.sets.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    sizes[i] = common_size(plan.sets[i], shapes);
+}
+
+std::int64_t size_of(std::span<const SetId> dims,
+                     std::span<const std::int64_t> sizes) {
+  std::int64_t product = 1;
+  for (const SetId dim : dims) product *= sizes[dim];
+  return product;
+}
+
+bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes) {
+  for (const Pass& pass : plan.fused.passes) {
+    for (const auto& [a, b] : pass.equal)
+      if (sizes[a] != sizes[b]) return false;
+    if (pass.loops() > 1 && size_of(pass.inner, sizes) > kLongRow &&
+        size_of(pass.outer, sizes) < kManyRows)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace gpuos::program
+
+namespace gpuos {
+
+std::vector<Shape> Program::output_shapes(std::span<const Shape> inputs) const {
+  if (plan_ == nullptr)
+    throw InvalidArgument("Program: expected a built program, got an empty one");
+  const program::Plan& plan = *plan_;
+  if (inputs.size() != plan.inputs.size())
+    throw InvalidArgument(concat("program: expected ", plan.inputs.size(),
+                                 " inputs, got ", inputs.size()));
+  std::vector<const std::int64_t*> shapes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(plan.inputs[i].rank);
+    if (inputs[i].size() != rank)
+      throw InvalidArgument(concat("program: expected ", rank,
+                                   " dimensions of input ", i, ", got ",
+                                   inputs[i].size()));
+    shapes.push_back(inputs[i].data());
+  }
+  std::vector<std::int64_t> sizes;
+  program::find_sizes(plan, shapes, sizes);
+  std::vector<Shape> result;
+  for (const auto& dims : plan.output_dims) {
+    Shape& shape = result.emplace_back();
+    for (const program::SetId dim : dims) shape.push_back(sizes[dim]);
+  }
+  return result;
+}
+
+}  // namespace gpuos

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpuos/tensor_view.h"
+#include "program/plan.h"
+
+namespace gpuos::program {
+
+/// The size of each of the plan's sets for inputs of some shapes, in `sizes`.
+/// `shapes` has a pointer to each input's sizes.
+/// Throws: InvalidArgument for shapes that do not broadcast.
+void find_sizes(const Plan& plan,
+                std::span<const std::int64_t* const> shapes,
+                std::vector<std::int64_t>& sizes);
+
+/// Whether a schedule that fuses reductions with what is around them is right
+/// for these sizes, and not the slower one.
+bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes);
+
+std::int64_t size_of(std::span<const SetId> dims,
+                     std::span<const std::int64_t> sizes);
+
+}  // namespace gpuos::program

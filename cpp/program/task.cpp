@@ -1,0 +1,254 @@
+#include "program/task.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+
+#include "device/bfloat16.h"
+#include "device/half.h"
+#include "program/compute_type.h"
+#include "program/operations.h"
+
+namespace gpuos::program {
+namespace {
+
+/// Elements that a lane takes at a time when there are enough for all.
+constexpr std::uint64_t kWide = 4;
+/// A row of so many columns for each lane is cut into slices.
+constexpr std::uint64_t kSliceColumns = 32;
+/// Elements of a worker's tile on the host.
+constexpr std::uint64_t kHostTile = 16384;
+
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+std::uint32_t clamp_tiles(std::uint64_t tiles, std::uint64_t most) {
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      tiles, 1, std::min<std::uint64_t>(most, abi::kMaxTiles)));
+}
+
+/// Whether rows, not columns, follow each other in memory.
+bool has_close_rows(const Layout& layout) {
+  if (layout.outer == 0 || layout.inner == 0) return false;
+  for (std::uint32_t a = 0; a < layout.accesses; ++a) {
+    const std::int64_t row = std::abs(layout.strides[a][layout.outer - 1]);
+    const std::int64_t column = std::abs(layout.strides[a][layout.dims() - 1]);
+    if (row != 0 && column != 0 && row != column) return row < column;
+  }
+  return false;
+}
+
+Split split_elements(const Layout& layout, const Workers& workers) {
+  const std::uint64_t elements = layout.columns;
+  if (workers.lanes == 1)
+    return {.tiles = clamp_tiles(elements / kHostTile, 4 * workers.count)};
+  // Who waits for one result wants it soon; else fewer workers do the same
+  // with fewer instructions.
+  const std::uint64_t each =
+      workers.are_idle ? workers.lanes : workers.lanes * kWide;
+  return {.tiles = clamp_tiles(ceil_div(elements, each), workers.count)};
+}
+
+Split split_rows(const Pass& pass, const Layout& layout,
+                 const Workers& workers) {
+  Split split;
+  const std::uint64_t lanes = workers.lanes;
+  split.is_transposed = has_close_rows(layout);
+  // Lanes of a row have at least two columns each.
+  std::uint64_t row_lanes =
+      std::bit_ceil(std::max<std::uint64_t>(1, ceil_div(layout.columns, 4)));
+  row_lanes = std::min(row_lanes, std::bit_floor(lanes));
+  if (split.is_transposed) {
+    // A warp reads neighbouring rows; more lanes of a row only if rows are few.
+    const std::uint64_t wanted = ceil_div(workers.count * lanes, layout.rows);
+    const std::uint64_t most = std::max<std::uint64_t>(1, lanes / 32);
+    row_lanes = std::min({row_lanes, std::bit_ceil(wanted), std::bit_floor(most)});
+  }
+  split.row_lanes = static_cast<std::uint32_t>(row_lanes);
+  const std::uint64_t groups = ceil_div(layout.rows, lanes / row_lanes);
+  if (pass.loops() == 1 && groups < workers.count) {
+    const std::uint64_t wanted = layout.columns / (row_lanes * kSliceColumns);
+    split.slices = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(wanted, 1, workers.count / groups));
+  }
+  const std::uint64_t most =
+      split.slices > 1 ? groups * split.slices : workers.count;
+  split.tiles = clamp_tiles(groups * split.slices, most);
+  return split;
+}
+
+Split split_host_rows(const Pass& pass, const Layout& layout,
+                      const Workers& workers) {
+  Split split;
+  split.is_transposed = has_close_rows(layout);
+  const std::uint64_t wanted = layout.elements() / kHostTile;
+  if (pass.loops() == 1 && layout.rows < workers.count) {
+    split.slices = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+        layout.columns / kHostTile, 1, 4 * workers.count / layout.rows));
+  }
+  split.tiles = split.slices > 1
+                    ? static_cast<std::uint32_t>(layout.rows * split.slices)
+                    : clamp_tiles(std::min(wanted, layout.rows),
+                                  4 * workers.count);
+  return split;
+}
+
+std::uint64_t group_rows(const Split& split, const Workers& workers) {
+  return workers.lanes == 1 ? 1 : workers.lanes / split.row_lanes;
+}
+
+std::uint64_t computed_bits(std::uint64_t bits, DType dtype) {
+  switch (dtype) {
+    case DType::Int8:
+      return static_cast<std::uint32_t>(static_cast<std::int8_t>(bits));
+    case DType::Int16:
+      return static_cast<std::uint32_t>(static_cast<std::int16_t>(bits));
+    case DType::Float16:
+      return std::bit_cast<std::uint32_t>(
+          half_to_float(static_cast<u16>(bits)));
+    case DType::BFloat16:
+      return bits << 16;
+    default:
+      return bits;
+  }
+}
+
+/// Appends words to a task's arguments.
+class Arguments {
+ public:
+  explicit Arguments(Call& call) : call_(call) { call.arg_count = 0; }
+
+  void add(std::uint64_t word) { call_.args[call_.arg_count++] = word; }
+  template <typename T>
+  void add(const T& value) {
+    static_assert(sizeof(T) % 8 == 0);
+    std::uint64_t words[sizeof(T) / 8];
+    std::memcpy(words, &value, sizeof(T));
+    for (const std::uint64_t word : words) add(word);
+  }
+  std::size_t room() const { return call_.args.size() - call_.arg_count; }
+
+ private:
+  Call& call_;
+};
+
+std::vector<std::uint64_t> table_of(const Layout& layout) {
+  std::vector<std::uint64_t> words((layout.dims() + 1) / 2);
+  for (std::uint32_t d = 0; d < layout.dims(); ++d)
+    words[d / 2] |= (layout.sizes[d] & 0xffffffff) << (d % 2 * 32);
+  for (std::uint32_t a = 0; a < layout.accesses; ++a)
+    for (std::uint32_t d = 0; d < layout.dims(); ++d)
+      words.push_back(static_cast<std::uint64_t>(layout.strides[a][d]));
+  return words;
+}
+
+}  // namespace
+
+Split split_of(const Pass& pass, const Layout& layout,
+               const Workers& workers) {
+  if (!pass.has_reduction) return split_elements(layout, workers);
+  return workers.lanes == 1 ? split_host_rows(pass, layout, workers)
+                            : split_rows(pass, layout, workers);
+}
+
+std::size_t gathered_bytes(const Pass& pass, const Layout& layout,
+                           const Split& split, const Workers& workers) {
+  if (split.slices == 1) return 0;
+  std::size_t cells = 0;
+  for (const Step& step : pass.steps)
+    if (step.kind == Step::Kind::Reduce) cells += gathered_cells(step);
+  const std::uint64_t in_group = group_rows(split, workers);
+  const std::uint64_t groups = ceil_div(layout.rows, in_group);
+  return 4 * (groups + groups * in_group * split.slices * cells);
+}
+
+void find_scalars(const Plan& plan, const Pass& pass,
+                  std::span<const gpuos::Scalar> given,
+                  std::span<const std::int64_t> sizes, std::uint64_t* words) {
+  for (const ScalarWord& word : pass.scalars) {
+    if (word.is_extent) {
+      *words++ = std::bit_cast<std::uint64_t>(
+          static_cast<double>(size_of(word.extent, sizes)));
+      continue;
+    }
+    const ScalarSource& source = plan.scalars[word.source];
+    const gpuos::Scalar& value =
+        source.kind == ScalarSource::Kind::Literal ? *source.literal
+                                                   : given[source.argument];
+    *words++ = computed_bits(value.bits_as(word.dtype), word.dtype);
+  }
+}
+
+void write_arguments(const Pass& pass, const Layout& layout,
+                     const Split& split, std::uint64_t text,
+                     std::span<const std::uint64_t> scalars,
+                     std::uint64_t gathered, const FarTable& far_table,
+                     Call& call) {
+  Arguments arguments(call);
+  arguments.add(text);
+  for (std::uint32_t a = 0; a < layout.accesses; ++a)
+    arguments.add(layout.addresses[a]);
+  for (const std::uint64_t word : scalars) arguments.add(word);
+  call.count = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(layout.elements(), 0xffffffff));
+  call.tiles = split.tiles;
+  TaskShape shape{.flat = 0,
+                  .flags = 0,
+                  .outer_dims = static_cast<u8>(layout.outer),
+                  .inner_dims = static_cast<u8>(layout.inner),
+                  .unused = 0};
+  if (const auto flat = flat_accesses(pass, layout)) {
+    shape.flat = *flat;
+    shape.flags = kFlat;
+    arguments.add(shape);
+    return;
+  }
+  if (pass.has_reduction) shape.flags |= kRows;
+  if (split.is_transposed) shape.flags |= kTransposed;
+  if (split.slices > 1) shape.flags |= kSliced;
+  const auto table = table_of(layout);
+  constexpr std::size_t kFixed = (sizeof(shape) + sizeof(RowShape)) / 8;
+  const bool is_far = kFixed + table.size() > arguments.room();
+  if (is_far) shape.flags |= kFarTable;
+  arguments.add(shape);
+  arguments.add(RowShape{.columns = layout.columns,
+                         .rows = static_cast<u32>(layout.rows),
+                         .row_lanes = split.row_lanes,
+                         .slices = split.slices,
+                         .unused = 0,
+                         .gathered = gathered});
+  if (is_far) {
+    arguments.add(far_table(table));
+    return;
+  }
+  for (const std::uint64_t word : table) arguments.add(word);
+}
+
+void for_each_piece(const Pass& pass, const Layout& layout,
+                    std::uint64_t limit,
+                    const std::function<void(const Layout&)>& f) {
+  const std::uint64_t size =
+      pass.has_reduction ? layout.rows : layout.columns;
+  if (size <= limit) {
+    f(layout);
+    return;
+  }
+  // The first dimension in two halves.
+  Layout half = layout;
+  const std::uint64_t first = layout.sizes[0] / 2;
+  half.sizes[0] = first;
+  (pass.has_reduction ? half.rows : half.columns) =
+      size / layout.sizes[0] * first;
+  for_each_piece(pass, half, limit, f);
+  half.sizes[0] = layout.sizes[0] - first;
+  (pass.has_reduction ? half.rows : half.columns) =
+      size / layout.sizes[0] * half.sizes[0];
+  for (std::uint32_t a = 0; a < layout.accesses; ++a)
+    half.addresses[a] += first * static_cast<std::uint64_t>(layout.strides[a][0]);
+  for_each_piece(pass, half, limit, f);
+}
+
+}  // namespace gpuos::program

@@ -1,0 +1,317 @@
+#include "program/text.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "program/compute_type.h"
+#include "program/operations.h"
+
+namespace gpuos::program {
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffff;
+
+/// Which cells are free.
+class Cells {
+ public:
+  /// Pairs begin at even cells, so that two of them are the same or apart.
+  std::uint8_t take(std::uint32_t count) {
+    const std::uint32_t step = count == 1 ? 1 : 2;
+    for (std::uint32_t first = 0; first + count <= kMaxCells; first += step) {
+      const auto begin = used_.begin() + first;
+      if (std::find(begin, begin + count, true) != begin + count) continue;
+      std::fill_n(begin, count, true);
+      most_ = std::max(most_, first + count);
+      return static_cast<std::uint8_t>(first);
+    }
+    throw InvalidArgument(
+        concat("build: expected at most ", kMaxCells,
+               " cells of 32 bits for values that are needed later, got more; "
+               "make several programs of it"));
+  }
+  void give_back(std::uint8_t first, std::uint32_t count) {
+    std::fill_n(used_.begin() + first, count, false);
+  }
+  std::uint32_t most() const noexcept { return most_; }
+
+ private:
+  std::array<bool, kMaxCells> used_{};
+  std::uint32_t most_ = 0;
+};
+
+/// Turns the steps of a pass into instructions, part by part.
+class Writer {
+ public:
+  explicit Writer(const Pass& pass)
+      : pass_(pass), place_(pass.steps.size()), last_(pass.steps.size()) {}
+
+  std::vector<std::uint64_t> write() {
+    find_last_uses();
+    std::vector<std::uint64_t> ends;
+    for (std::size_t part = 0; part < pass_.parts.size(); ++part) {
+      write_part(part);
+      ends.push_back(instructions_.size());
+    }
+    const TextHeader header{
+        .parts = static_cast<u16>(pass_.parts.size()),
+        .cells = static_cast<u16>(std::max(1u, cells_.most())),
+        .accesses = static_cast<u16>(pass_.accesses.size()),
+        .scalars = static_cast<u16>(pass_.scalars.size())};
+    std::vector<std::uint64_t> words{std::bit_cast<std::uint64_t>(header)};
+    words.insert(words.end(), ends.begin(), ends.end());
+    for (const Instruction& instruction : instructions_)
+      words.push_back(std::bit_cast<std::uint64_t>(instruction));
+    return words;
+  }
+
+ private:
+  /// A moment: place k of part p. A value that a loop uses but does not make
+  /// is needed until the loop is over.
+  struct Moment {
+    std::size_t part = 0;
+    std::size_t index = 0;
+    friend auto operator<=>(const Moment&, const Moment&) = default;
+  };
+
+  static std::size_t operands_of(const Step& step) {
+    switch (step.kind) {
+      case Step::Kind::Store:
+      case Step::Kind::Reduce:
+        return 1;
+      case Step::Kind::Compute:
+        return info_of(step.op).operands;
+      default:
+        return 0;
+    }
+  }
+
+  bool is_row(std::uint32_t id) const { return row_[id]; }
+
+  /// A loop makes its values anew, whatever other loops do with them.
+  Moment last_use(std::uint32_t id) const {
+    return is_row(id) ? last_[id] : Moment{now_.part, last_in_part_[id]};
+  }
+
+  void find_last_uses() {
+    row_.assign(pass_.steps.size(), false);
+    for (std::size_t part = 0; part < pass_.parts.size(); part += 2)
+      for (const std::uint32_t id : pass_.parts[part]) row_[id] = true;
+    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id)
+      if (pass_.steps[id].kind == Step::Kind::Reduce) row_[id] = true;
+    for (std::size_t part = 0; part < pass_.parts.size(); ++part) {
+      const auto& steps = pass_.parts[part];
+      for (std::size_t k = 0; k < steps.size(); ++k) {
+        const Step& step = pass_.steps[steps[k]];
+        for (std::size_t i = 0; i < operands_of(step); ++i)
+          note_use(step.operands[i], {part, k});
+      }
+    }
+  }
+
+  void note_use(std::uint32_t id, Moment at) {
+    // Loops may run again, so what comes from outside stays until their end.
+    if (at.part % 2 == 1 && is_row(id)) at.index = pass_.parts[at.part].size();
+    last_[id] = std::max(last_[id], at);
+  }
+
+  void find_last_uses_in(std::size_t part) {
+    last_in_part_.assign(pass_.steps.size(), 0);
+    const auto& steps = pass_.parts[part];
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      const Step& step = pass_.steps[steps[k]];
+      for (std::size_t i = 0; i < operands_of(step); ++i)
+        last_in_part_[step.operands[i]] = k;
+    }
+  }
+
+  void write_part(std::size_t part) {
+    now_ = {part, 0};
+    acc_ = kNone;
+    find_last_uses_in(part);
+    if (part % 2 == 0 && part > 0) join_reductions(part - 1);
+    const auto& steps = pass_.parts[part];
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      now_ = {part, k};
+      next_ = k + 1 < steps.size() ? steps[k + 1] : kNone;
+      write_step(steps[k]);
+    }
+    now_.index = steps.size();
+    free_unused();
+    if (part % 2 == 0 && part + 1 < pass_.parts.size())
+      begin_reductions(part + 1);
+  }
+
+  template <typename F>
+  void each_reduction(std::size_t loop, F f) {
+    for (const std::uint32_t id : pass_.parts[loop])
+      if (pass_.steps[id].kind == Step::Kind::Reduce) f(id, pass_.steps[id]);
+  }
+
+  static Code after(Code code, u32 places) {
+    return static_cast<Code>(static_cast<u32>(code) + places);
+  }
+
+  void begin_reductions(std::size_t loop) {
+    each_reduction(loop, [&](std::uint32_t id, const Step& step) {
+      place_[id] = cells_.take(gathered_cells(step));
+      held_.push_back(id);
+      emit({reduction_code(step.op), reduction_type(step)}, {}, place_[id], 0);
+    });
+  }
+
+  void join_reductions(std::size_t loop) {
+    each_reduction(loop, [&](std::uint32_t id, const Step& step) {
+      const Code code = after(reduction_code(step.op), 2);
+      emit({code, reduction_type(step)}, {}, place_[id], 0);
+      for (const Operation& operation : after_reduction(step))
+        emit(operation, {place_[id]}, place_[id], 0);
+    });
+  }
+
+  void write_step(std::uint32_t id) {
+    const Step& step = pass_.steps[id];
+    switch (step.kind) {
+      case Step::Kind::Load:
+        emit_result(id, load_of(step.dtype), {}, step.index);
+        break;
+      case Step::Kind::Scalar:
+        emit_result(id,
+                    {cells_of(step.dtype) == 2 ? Code::Scalar64
+                                               : Code::Scalar32,
+                     compute_type(step.dtype)},
+                    {}, step.index);
+        break;
+      case Step::Kind::Store:
+        emit(store_of(step.dtype), operand_cells(step), kLast, step.index);
+        free_unused();
+        break;
+      case Step::Kind::Reduce:
+        emit({after(reduction_code(step.op), 1), reduction_type(step)},
+             operand_cells(step), place_[id], 0);
+        free_unused();
+        break;
+      case Step::Kind::Compute:
+        write_compute(id, step);
+        break;
+    }
+  }
+
+  void write_compute(std::uint32_t id, const Step& step) {
+    const auto operations = operations_of(step);
+    if (operations.empty()) {
+      write_identity(id, step);
+      return;
+    }
+    auto operands = operand_cells(step);
+    for (std::size_t i = 0; i + 1 < operations.size(); ++i) {
+      emit(operations[i], operands, kLast, 0);
+      operands = {kLast};
+    }
+    emit_result(id, operations.back(), operands, 0);
+  }
+
+  // The operand under another name.
+  void write_identity(std::uint32_t id, const Step& step) {
+    const bool is_wide = cells_of(step.from) == 2;
+    emit_result(id,
+                {is_wide ? Code::Copy64 : Code::Copy32,
+                 compute_type(step.from)},
+                operand_cells(step), 0);
+  }
+
+  std::vector<std::uint8_t> operand_cells(const Step& step) const {
+    std::vector<std::uint8_t> cells;
+    for (std::size_t i = 0; i < operands_of(step); ++i) {
+      // The third operand is always read from a cell.
+      const bool is_last = step.operands[i] == acc_ && i < 2;
+      cells.push_back(is_last ? static_cast<std::uint8_t>(kLast)
+                              : place_[step.operands[i]]);
+    }
+    return cells;
+  }
+
+  // Whether only the next step uses the value, and can take it from the
+  // instruction before.
+  bool is_for_next_only(std::uint32_t id) const {
+    if (next_ == kNone || last_use(id) != Moment{now_.part, now_.index + 1})
+      return false;
+    const Step& next = pass_.steps[next_];
+    return next.kind != Step::Kind::Compute || info_of(next.op).operands < 3 ||
+           next.operands[2] != id;
+  }
+
+  void emit_result(std::uint32_t id, const Operation& operation,
+                   const std::vector<std::uint8_t>& operands,
+                   std::uint32_t index) {
+    const Step& step = pass_.steps[id];
+    // The result may lie where an operand lay that is as wide and not needed
+    // any more.
+    const std::uint32_t cells = cells_of(step.dtype);
+    const bool has_condition = step.op == Op::Where && cells == 2;
+    const bool may_replace = step.kind == Step::Kind::Compute &&
+                             cells == cells_of(step.from) && !has_condition;
+    if (may_replace) free_unused();
+    const bool is_kept = !is_for_next_only(id);
+    if (is_kept) {
+      place_[id] = cells_.take(cells);
+      held_.push_back(id);
+    }
+    emit(operation, operands,
+         is_kept ? place_[id] : static_cast<std::uint8_t>(kLast), index);
+    acc_ = id;
+    if (!may_replace) free_unused();
+  }
+
+  void emit(const Operation& operation,
+            const std::vector<std::uint8_t>& operands, std::uint8_t out,
+            std::uint32_t index) {
+    Instruction instruction{
+        .opcode = opcode_of(operation.code, operation.type),
+        .a = kLast,
+        .b = kLast,
+        .c = kLast,
+        .out = out,
+        .index = static_cast<u16>(index)};
+    if (!operands.empty()) instruction.a = operands[0];
+    if (operands.size() > 1) instruction.b = operands[1];
+    if (operands.size() > 2) instruction.c = operands[2];
+    instructions_.push_back(instruction);
+    acc_ = kNone;
+  }
+
+  // Gives back the cells of what is not used after now.
+  void free_unused() {
+    std::erase_if(held_, [&](std::uint32_t id) {
+      if (last_use(id) > now_) return false;
+      const Step& step = pass_.steps[id];
+      cells_.give_back(place_[id], step.kind == Step::Kind::Reduce
+                                       ? gathered_cells(step)
+                                       : cells_of(step.dtype));
+      return true;
+    });
+  }
+
+  const Pass& pass_;
+  Cells cells_;
+  std::vector<Instruction> instructions_;
+  std::vector<std::uint8_t> place_;
+  std::vector<Moment> last_;  // over all parts
+  std::vector<std::size_t> last_in_part_;
+  std::vector<bool> row_;
+  std::vector<std::uint32_t> held_;
+  Moment now_;
+  std::uint32_t next_ = kNone;
+  std::uint32_t acc_ = kNone;  // whose value the instruction before made
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> text_of(const Pass& pass) {
+  return Writer(pass).write();
+}
+
+}  // namespace gpuos::program

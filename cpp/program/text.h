@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/program_text.h"
+#include "program/plan.h"
+
+namespace gpuos::program {
+
+/// What the interpreter runs for a pass: the words that program_text.h
+/// describes. Throws: InvalidArgument if too many values are needed at a time.
+std::vector<std::uint64_t> text_of(const Pass& pass);
+
+}  // namespace gpuos::program

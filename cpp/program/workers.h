@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace gpuos::program {
+
+/// Who runs a pass.
+struct Workers {
+  std::uint32_t count = 1;
+  std::uint32_t lanes = 1;  // of one worker; 1: it does all elements of a tile
+  bool are_idle = false;    // nothing else is pending
+};
+
+}  // namespace gpuos::program
