@@ -27,6 +27,17 @@ bool TensorView::has_c_strides() const noexcept {
   return true;
 }
 
+std::array<std::int64_t, kMaxDims> TensorView::element_strides()
+    const noexcept {
+  std::array<std::int64_t, kMaxDims> found{};
+  std::int64_t next = 1;
+  for (std::size_t i = dims; i-- > 0;) {
+    found[i] = has_strides ? strides[i] : next;
+    next *= shape[i];
+  }
+  return found;
+}
+
 ByteRange TensorView::byte_range() const noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(data);
   const std::int64_t elems = size();

@@ -63,6 +63,9 @@ struct TensorView {
     return !has_strides || has_c_strides();
   }
 
+  /// The strides, those of C order if it has none of its own; 0 behind `dims`.
+  std::array<std::int64_t, kMaxDims> element_strides() const noexcept;
+
   /// What its elements cover; nothing if there are none.
   ByteRange byte_range() const noexcept;
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "array_shape.h"
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "without_gil.h"
@@ -41,6 +42,24 @@ TensorView make_view(const std::vector<std::int64_t>& shape, DType dtype) {
   return view;
 }
 
+// What zeros() fills, whatever the dtype.
+constexpr std::size_t kWordBytes = 4;
+
+std::size_t words_in(std::size_t bytes) {
+  return (bytes + kWordBytes - 1) / kWordBytes;
+}
+
+struct Span {
+  void* data;
+  std::size_t bytes;
+};
+
+Span span_of(const TensorView& view) {
+  const ByteRange range = view.byte_range();
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return {reinterpret_cast<void*>(range.low), range.high - range.low};
+}
+
 }  // namespace
 
 Array::Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
@@ -64,7 +83,8 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
   {
     const WithoutGil no_gil;
     // An empty array has an address too: a null one means a mistake.
-    buffer = runtime.core().allocate(std::max<std::size_t>(bytes, 1));
+    buffer = runtime.core().allocate(kWordBytes *
+                                     std::max<std::size_t>(words_in(bytes), 1));
   }
   view.data = buffer.get();
   return std::make_unique<Array>(runtime.shared_from_this(), std::move(buffer),
@@ -80,40 +100,35 @@ std::size_t Array::bytes() const {
   return static_cast<std::size_t>(view_.size()) * size_of(view_.dtype);
 }
 
-std::unique_ptr<Array> Array::rows(std::int64_t begin, std::int64_t end) const {
-  TensorView part = view();
-  part.shape[0] = 1;
-  const std::int64_t row_bytes =
-      part.size() * static_cast<std::int64_t>(size_of(part.dtype));
-  part.shape[0] = std::max<std::int64_t>(end - begin, 0);
-  part.data = static_cast<char*>(part.data) + begin * row_bytes;
-  return std::make_unique<Array>(runtime_, buffer_, part);
+TensorView Array::words() const {
+  return {view().data, static_cast<std::int64_t>(words_in(bytes())),
+          DType::Int32};
 }
 
-std::unique_ptr<Array> Array::row(std::int64_t index) const {
-  std::unique_ptr<Array> one = rows(index, index + 1);
-  TensorView& part = one->view_;
-  std::copy(part.shape.begin() + 1, part.shape.end(), part.shape.begin());
-  part.shape.back() = 0;
-  --part.dims;
-  return one;
+std::unique_ptr<Array> Array::with_view(const TensorView& view) const {
+  return std::make_unique<Array>(runtime_, buffer_, view);
 }
 
 void Array::copy_to_host(void* to) const {
-  const TensorView& from = view();
-  if (bytes() == 0) return;
+  const auto [from, bytes] = span_of(view());
+  if (bytes == 0) return;
   if (!runtime_->is_cuda() && runtime_->core().is_closed()) {
-    std::memcpy(to, from.data, bytes());  // results outlive their workers
+    std::memcpy(to, from, bytes);  // results outlive their workers
     return;
   }
   wait();
   const WithoutGil no_gil;
   wait_for_others();
-  runtime_->core().copy_to_host(to, from.data, bytes());
+  runtime_->core().copy_to_host(to, from, bytes);
 }
 
 void Array::copy_from_host(const void* from) {
   const TensorView& to = view();
+  if (!to.is_contiguous()) {
+    throw InvalidArgument(
+        "copy_from: expected an array in C order without gaps, got " +
+        to_string(to));
+  }
   if (bytes() == 0) return;
   wait();
   const WithoutGil no_gil;
@@ -126,7 +141,10 @@ void Array::wait_for_others() const {
     synchronize({}, runtime_->core().options().device);
 }
 
-void Array::wait() const { runtime_->wait_for_memory(view().data, bytes()); }
+void Array::wait() const {
+  const auto [data, bytes] = span_of(view());
+  runtime_->wait_for_memory(data, bytes);
+}
 
 void Array::free() {
   if (is_freed_) return;
@@ -135,16 +153,6 @@ void Array::free() {
   Buffer last = std::move(buffer_);
   const WithoutGil no_gil;
   last.reset();
-}
-
-std::string shape_text(const TensorView& view) {
-  std::string text = "(";
-  for (int i = 0; i < view.dims; ++i) {
-    if (i > 0) text += ", ";
-    text += std::to_string(view.shape[static_cast<std::size_t>(i)]);
-  }
-  if (view.dims == 1) text += ",";
-  return text + ")";
 }
 
 }  // namespace gpuos::python

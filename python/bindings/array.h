@@ -14,7 +14,7 @@
 namespace gpuos::python {
 
 /// What Python calls gpuos.Array: memory of a runtime with a shape and a
-/// dtype, or a row or slice of one.
+/// dtype, or a view of one.
 class Array {
  public:
   Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
@@ -39,12 +39,15 @@ class Array {
   RuntimeObject& runtime() const noexcept { return *runtime_; }
   const Buffer& buffer() const noexcept { return buffer_; }
 
-  /// Rows `begin` to `end` of the first axis.
-  std::unique_ptr<Array> rows(std::int64_t begin, std::int64_t end) const;
-  /// Row `index`, one dimension less.
-  std::unique_ptr<Array> row(std::int64_t index) const;
+  /// All memory of an array that allocate() made as numbers that every runtime
+  /// can fill.
+  TensorView words() const;
+  /// Another view of the same memory, which it keeps alive.
+  std::unique_ptr<Array> with_view(const TensorView& view) const;
 
+  /// The bytes of view().byte_range(), gaps too.
   void copy_to_host(void* to) const;
+  /// Throws: InvalidArgument unless the array is in C order without gaps.
   void copy_from_host(const void* from);
   /// Wait for the pending tasks that use this memory.
   void wait() const;
@@ -72,12 +75,6 @@ class Array {
   bool is_exported_ = false;
   bool is_freed_ = false;
 };
-
-/// Copy an array_like of the same shape and dtype. Throws: InvalidArgument.
-void copy_from(Array& array, const pybind11::object& source);
-
-/// "(2, 3)"
-std::string shape_text(const TensorView& view);
 
 extern PyTypeObject* array_type;
 

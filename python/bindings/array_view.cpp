@@ -4,12 +4,12 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "dlpack_view.h"
 #include "gpuos/error.h"
+#include "numpy_dtype.h"
 #include "view_checks.h"
 
 namespace py = pybind11;
@@ -19,29 +19,6 @@ namespace {
 
 using NumPy = py::detail::npy_api;
 
-std::string dtype_text(py::handle dtype) {
-  return py::cast<std::string>(py::str(dtype));
-}
-
-std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
-  const auto* d = py::detail::array_descriptor_proxy(descriptor);
-  if (d->byteorder != '=' && d->byteorder != '|') return std::nullopt;
-  switch (d->type_num) {
-    case NumPy::NPY_FLOAT_:
-      return DType::Float32;
-    case NumPy::NPY_DOUBLE_:
-      return DType::Float64;
-    case NumPy::NPY_INT_:
-      return DType::Int32;
-    case NumPy::NPY_LONG_:
-      return sizeof(long) == 8 ? DType::Int64 : DType::Int32;
-    case NumPy::NPY_LONGLONG_:
-      return DType::Int64;
-    default:
-      return std::nullopt;
-  }
-}
-
 TensorView view_ndarray(PyObject* object, Role role) {
   const auto* array = py::detail::array_proxy(object);
   const auto dtype = dtype_from_numpy(array->descr);
@@ -50,7 +27,8 @@ TensorView view_ndarray(PyObject* object, Role role) {
   view.dtype = *dtype;
   set_shape(view, role, array->nd, array->dimensions);
   if ((array->flags & NumPy::NPY_ARRAY_C_CONTIGUOUS_) == 0)
-    refuse(role, kContiguous, "one with gaps or another order");
+    set_strides(view, role, array->strides,
+                static_cast<std::int64_t>(size_of(*dtype)));
   view.data = array->data;
   view.read_only = (array->flags & NumPy::NPY_ARRAY_WRITEABLE_) == 0;
   return view;
@@ -78,10 +56,10 @@ ForeignView view_cuda_interface(PyObject* object, Role role) {
   set_shape(view, role, static_cast<std::int64_t>(shape.size()), shape.data());
   if (interface.contains("strides") && !interface["strides"].is_none()) {
     const auto strides = interface["strides"].cast<std::vector<std::int64_t>>();
-    if (strides.size() != shape.size() ||
-        !is_c_ordered(view, strides.data(),
-                      static_cast<std::int64_t>(size_of(*dtype))))
-      refuse(role, kContiguous, "one with gaps or another order");
+    if (strides.size() != shape.size())
+      refuse(role, "a stride for each axis", std::to_string(strides.size()));
+    set_strides(view, role, strides.data(),
+                static_cast<std::int64_t>(size_of(*dtype)));
   }
   if (interface.contains("mask") && !interface["mask"].is_none())
     refuse(role, "an array without a mask", "one with a mask");
@@ -164,22 +142,6 @@ Integers integers_of(PyObject* object, const char* what) {
       std::string("submit_many: expected ") + what +
       " as a contiguous one-dimensional ndarray of int64 or uint64, got " +
       type_text(object));
-}
-
-DType dtype_of(py::handle dtype) {
-  std::optional<DType> known;
-  if (py::isinstance<py::str>(dtype))
-    known = dtype_from_name(py::cast<std::string>(dtype));
-  if (!known) {
-    const py::object descriptor =
-        py::dtype::from_args(py::reinterpret_borrow<py::object>(dtype));
-    known = dtype_from_numpy(descriptor.ptr());
-    if (!known) {
-      throw InvalidArgument(std::string("dtype: expected ") + kKnownDtypes +
-                            ", got " + dtype_text(descriptor));
-    }
-  }
-  return *known;
 }
 
 }  // namespace gpuos::python

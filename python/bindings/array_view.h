@@ -27,8 +27,8 @@ struct ForeignView {
 /// Any object but a gpuos.Array: a NumPy array, or whatever speaks DLPack, an
 /// array interface or the buffer protocol. Never copies.
 ///
-/// Throws: InvalidArgument for what is no array, lies in the wrong memory, is
-/// not contiguous or has a dtype that gpuos does not know.
+/// Throws: InvalidArgument for what is no array, lies in the wrong memory, has
+/// a dtype that gpuos does not know or strides that are no whole elements.
 ForeignView view_foreign(PyObject* object, const RuntimeObject& runtime,
                          Role role);
 
@@ -42,8 +42,5 @@ struct Integers {
 
 /// Throws: InvalidArgument naming `what`.
 Integers integers_of(PyObject* object, const char* what);
-
-/// "float32", numpy.float32, numpy.dtype("f4"), ... Throws: InvalidArgument.
-DType dtype_of(pybind11::handle dtype);
 
 }  // namespace gpuos::python

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "array_view.h"
 #include "gpuos/error.h"
+#include "numpy_dtype.h"
 
 namespace py = pybind11;
 

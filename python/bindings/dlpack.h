@@ -23,7 +23,14 @@ enum DeviceType : std::int32_t {
   kCudaManaged = 13,
 };
 
-enum TypeCode : std::uint8_t { kInt = 0, kFloat = 2 };
+enum TypeCode : std::uint8_t {
+  kInt = 0,
+  kUInt = 1,
+  kFloat = 2,
+  kBfloat = 4,
+  kComplex = 5,
+  kBool = 6,
+};
 
 struct Device {
   std::int32_t type;

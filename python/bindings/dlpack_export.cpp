@@ -16,12 +16,6 @@ dlpack::Device device_of(const Array& array) {
   return {dlpack::kCuda, runtime.core().options().device};
 }
 
-dlpack::DataType type_of(DType dtype) {
-  const bool is_float = dtype == DType::Float32 || dtype == DType::Float64;
-  return {static_cast<std::uint8_t>(is_float ? dlpack::kFloat : dlpack::kInt),
-          static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
-}
-
 // What a capsule owns. The runtime goes last: the buffer is its memory.
 template <typename ManagedTensor>
 struct Owner {
@@ -53,15 +47,11 @@ ManagedTensor* make_owner(const Array& array) {
   owner->runtime = array.runtime().shared_from_this();
   owner->buffer = array.buffer();
   owner->shape = view.shape;
-  std::int64_t stride = 1;
-  for (std::size_t i = view.dims; i-- > 0;) {
-    owner->strides[i] = stride;
-    stride *= view.shape[i];
-  }
+  owner->strides = view.element_strides();
   owner->managed.tensor = {view.data,
                            device_of(array),
                            view.dims,
-                           type_of(view.dtype),
+                           dlpack_type_of(view.dtype),
                            owner->shape.data(),
                            owner->strides.data(),
                            0};
@@ -78,6 +68,22 @@ py::object make_capsule(void* pointer, const char* name,
 }
 
 }  // namespace
+
+dlpack::DataType dlpack_type_of(DType dtype) noexcept {
+  std::uint8_t code = dlpack::kUInt;
+  if (dtype == DType::Bool) {
+    code = dlpack::kBool;
+  } else if (dtype == DType::BFloat16) {
+    code = dlpack::kBfloat;
+  } else if (is_complex(dtype)) {
+    code = dlpack::kComplex;
+  } else if (is_floating(dtype)) {
+    code = dlpack::kFloat;
+  } else if (is_signed(dtype)) {
+    code = dlpack::kInt;
+  }
+  return {code, static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
+}
 
 py::object to_dlpack(const Array& array, bool is_versioned) {
   if (!is_versioned) {

@@ -3,8 +3,11 @@
 #include <pybind11/pybind11.h>
 
 #include "array.h"
+#include "dlpack.h"
 
 namespace gpuos::python {
+
+dlpack::DataType dlpack_type_of(DType dtype) noexcept;
 
 /// The array as a DLPack capsule, of version 1 if `is_versioned`. The capsule
 /// and whoever takes it hold the memory.

@@ -7,6 +7,8 @@
 
 #include "dlpack.h"
 #include "dlpack_exchange.h"
+#include "dlpack_export.h"
+#include "numpy_dtype.h"
 #include "view_checks.h"
 
 namespace py = pybind11;
@@ -27,11 +29,12 @@ bool is_in(const Memory& wanted, dlpack::Device device) noexcept {
 }
 
 DType dtype_from_dlpack(dlpack::DataType type, Role role) {
-  const bool is_known_size = type.bits == 32 || type.bits == 64;
-  if (type.lanes == 1 && is_known_size && type.code == dlpack::kFloat)
-    return type.bits == 32 ? DType::Float32 : DType::Float64;
-  if (type.lanes == 1 && is_known_size && type.code == dlpack::kInt)
-    return type.bits == 32 ? DType::Int32 : DType::Int64;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const dlpack::DataType known = dlpack_type_of(dtype);
+    if (type.code == known.code && type.bits == known.bits && type.lanes == 1)
+      return dtype;
+  }
   refuse(role, kKnownDtypes,
          "DLPack type code " + std::to_string(type.code) + " of " +
              std::to_string(type.bits) + " bits");
@@ -41,8 +44,7 @@ TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
   TensorView view;
   view.dtype = dtype_from_dlpack(tensor.dtype, role);
   set_shape(view, role, tensor.ndim, tensor.shape);
-  if (tensor.strides != nullptr && !is_c_ordered(view, tensor.strides, 1))
-    refuse(role, kContiguous, "one with gaps or another order");
+  set_strides(view, role, tensor.strides, 1);
   view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   // Where nothing can lie: a part of a tensor that has no memory, such as
   // PyTorch's fake ones.
@@ -50,6 +52,24 @@ TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
   if (reinterpret_cast<std::uintptr_t>(view.data) < kLowestAddress)
     view.data = nullptr;
   return view;
+}
+
+bool is_true(PyObject* object, const char* method) {
+  return py::hasattr(object, method) &&
+         py::cast<bool>(py::handle(object).attr(method)());
+}
+
+// PyTorch's conj() and the imag of its result only mark a tensor, and DLPack
+// tells nobody. Such an imag has gaps or a single element.
+void check_unmarked(PyObject* object, const TensorView& view, Role role) {
+  const bool may_be_marked =
+      view.has_strides || is_complex(view.dtype) || view.size() == 1;
+  if (!may_be_marked) return;
+  if (is_true(object, "is_conj") || is_true(object, "is_neg")) {
+    refuse(role, "a tensor that lies in memory as it is",
+           "one to be conjugated or negated; pass "
+           "tensor.resolve_conj().resolve_neg()");
+  }
 }
 
 py::object call_dlpack(PyObject* object, bool is_cuda) {
@@ -94,6 +114,7 @@ ForeignView view_exchanged(PyObject* object, const Memory& wanted, Role role) {
   if (!found.is_valid() || !is_in(wanted, found.tensor().device)) return {};
   ForeignView foreign;
   foreign.view = view_tensor(found.tensor(), role);
+  check_unmarked(object, foreign.view, role);
   foreign.view.read_only = found.is_read_only();
   foreign.keep = py::reinterpret_borrow<py::object>(object);
   return foreign;
@@ -108,6 +129,7 @@ ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role) {
     const auto* managed = static_cast<dlpack::ManagedVersioned*>(
         PyCapsule_GetPointer(capsule, dlpack::kVersionedCapsule));
     foreign.view = view_tensor(managed->tensor, role);
+    check_unmarked(object, foreign.view, role);
     foreign.view.read_only = (managed->flags & dlpack::kReadOnlyFlag) != 0;
     return foreign;
   }
@@ -115,6 +137,7 @@ ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role) {
       PyCapsule_GetPointer(capsule, dlpack::kCapsule));
   if (managed == nullptr) throw py::error_already_set();
   foreign.view = view_tensor(managed->tensor, role);
+  check_unmarked(object, foreign.view, role);
   return foreign;
 }
 

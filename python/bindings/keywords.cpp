@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <complex>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -33,6 +34,21 @@ bool is_same(PyObject* a, PyObject* b) noexcept {
   return a == b || PyUnicode_Compare(a, b) == 0;
 }
 
+// NumPy's complex64 is no Python complex, and as a float it would lose a part.
+bool is_complex_number(PyObject* number) {
+  if (PyComplex_Check(number)) return true;
+  // No guarded initialisation: the import may let another thread in.
+  static PyObject* numpy_type = nullptr;
+  if (numpy_type == nullptr) {
+    numpy_type =
+        py::object(py::module_::import("numpy").attr("complexfloating"))
+            .release()
+            .ptr();
+  }
+  return PyObject_TypeCheck(number,
+                            reinterpret_cast<PyTypeObject*>(numpy_type)) != 0;
+}
+
 std::string known_params(const OperatorObject& op) {
   if (op.param_names.empty()) return "it has none";
   std::string text = "it has";
@@ -55,6 +71,15 @@ Scalar scalar_of(PyObject* number) {
     if (value == -1 && PyErr_Occurred() != nullptr)
       throw py::error_already_set();
     if (overflow == 0) return value;
+    const unsigned long long large = PyLong_AsUnsignedLongLong(whole.ptr());
+    if (PyErr_Occurred() == nullptr) return large;
+    PyErr_Clear();
+  }
+  if (is_complex_number(number)) {
+    const Py_complex value = PyComplex_AsCComplex(number);
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return std::complex<float>(static_cast<float>(value.real),
+                               static_cast<float>(value.imag));
   }
   const double value = PyFloat_AsDouble(number);
   if (value == -1.0 && PyErr_Occurred() != nullptr)

@@ -6,12 +6,14 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "array.h"
+#include "array_index.h"
+#include "array_numpy.h"
+#include "array_shape.h"
 #include "dlpack.h"
 #include "dlpack_export.h"
-#include "gpuos/error.h"
+#include "numpy_dtype.h"
 #include "registrations.h"
 
 namespace py = pybind11;
@@ -21,20 +23,6 @@ namespace gpuos::python {
 PyTypeObject* array_type = nullptr;
 
 namespace {
-
-py::tuple shape_of(const TensorView& view) {
-  py::tuple shape(view.dims);
-  for (std::size_t i = 0; i < view.dims; ++i) shape[i] = view.shape[i];
-  return shape;
-}
-
-py::dtype numpy_dtype(DType dtype) {
-  return py::dtype(std::string(name_of(dtype)));
-}
-
-std::vector<py::ssize_t> numpy_shape(const TensorView& view) {
-  return {view.shape.begin(), view.shape.begin() + view.dims};
-}
 
 std::string device_text(const Array& array) {
   if (!array.runtime().is_cuda()) return "host";
@@ -49,42 +37,6 @@ std::string repr(const Array& array) {
          (array.is_freed() ? ", freed)" : ")");
 }
 
-py::array copy_out(const Array& array) {
-  const TensorView& view = array.view();
-  py::array copy(numpy_dtype(view.dtype), numpy_shape(view));
-  array.copy_to_host(copy.mutable_data());
-  return copy;
-}
-
-py::array view_out(py::handle self) {
-  auto& array = self.cast<Array&>();
-  const TensorView& view = array.view();
-  if (array.runtime().is_cuda()) {
-    throw InvalidArgument(
-        "numpy: expected copy=True for an array on the device, got "
-        "copy=False");
-  }
-  array.wait();
-  array.mark_exported();
-  return py::array(numpy_dtype(view.dtype), numpy_shape(view), view.data, self);
-}
-
-py::array numpy(py::handle self, bool copy) {
-  return copy ? copy_out(self.cast<Array&>()) : view_out(self);
-}
-
-// NumPy's protocol: copy None means "only if needed".
-py::object to_array(py::handle self, const py::object& dtype,
-                    const py::object& copy) {
-  auto& array = self.cast<Array&>();
-  const bool must_copy = !copy.is_none() && copy.cast<bool>();
-  const bool may_copy = copy.is_none() || must_copy;
-  const bool copies = must_copy || (may_copy && array.runtime().is_cuda());
-  py::object made = numpy(self, copies);
-  if (dtype.is_none()) return made;
-  return made.attr("astype")(dtype, py::arg("copy") = false);
-}
-
 std::int64_t row_count(const Array& array) {
   const TensorView& view = array.view();
   if (view.dims == 0)
@@ -93,64 +45,15 @@ std::int64_t row_count(const Array& array) {
 }
 
 std::unique_ptr<Array> get_item(const Array& array, const py::object& index) {
-  const std::int64_t rows = row_count(array);
-  if (py::isinstance<py::slice>(index)) {
-    py::ssize_t begin = 0;
-    py::ssize_t end = 0;
-    py::ssize_t step = 0;
-    py::ssize_t count = 0;
-    if (!py::slice(index).compute(rows, &begin, &end, &step, &count))
-      throw py::error_already_set();
-    if (step != 1) {
-      throw InvalidArgument("array: expected a slice of step 1, got step " +
-                            std::to_string(step));
-    }
-    return array.rows(begin, begin + count);
-  }
-  if (PyIndex_Check(index.ptr()) == 0) {
-    throw py::type_error(
-        std::string("array: expected a row number or a slice, got ") +
-        Py_TYPE(index.ptr())->tp_name);
-  }
-  const py::ssize_t number = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
-  if (number == -1 && PyErr_Occurred() != nullptr)
-    throw py::error_already_set();
-  if (number < -rows || number >= rows) {
-    throw py::index_error("array: expected a row under " +
-                          std::to_string(rows) + ", got " +
-                          std::to_string(number));
-  }
-  return array.row(number < 0 ? number + rows : number);
+  return array.with_view(indexed(array.view(), index));
 }
 
-py::dict interface_of(Array& array) {
-  const TensorView& view = array.view();
-  array.wait();
-  array.mark_exported();
-  py::dict interface;
-  interface["shape"] = shape_of(view);
-  interface["typestr"] = numpy_dtype(view.dtype).attr("str");
-  interface["data"] =
-      py::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), false);
-  interface["strides"] = py::none();
-  interface["version"] = 3;
-  return interface;
+std::unique_ptr<Array> transpose(const Array& array, const py::args& axes) {
+  return array.with_view(transposed(array.view(), axes));
 }
 
-[[noreturn]] void no_attribute(const char* name, const char* place) {
-  throw py::attribute_error(std::string(name) + ": this array is on the " +
-                            place);
-}
-
-py::dict host_interface(Array& array) {
-  if (array.runtime().is_cuda()) no_attribute("__array_interface__", "device");
-  return interface_of(array);
-}
-
-py::dict cuda_interface(Array& array) {
-  if (!array.runtime().is_cuda())
-    no_attribute("__cuda_array_interface__", "host");
-  return interface_of(array);
+std::unique_ptr<Array> reshape(const Array& array, const py::args& shape) {
+  return array.with_view(reshaped(array.view(), shape));
 }
 
 py::object export_dlpack(const Array& array, const py::object& /*stream*/,
@@ -171,34 +74,17 @@ py::object export_dlpack(const Array& array, const py::object& /*stream*/,
 
 }  // namespace
 
-void copy_from(Array& array, const py::object& source) {
-  const TensorView& to = array.view();
-  const auto from = py::module_::import("numpy")
-                        .attr("ascontiguousarray")(source)
-                        .cast<py::array>();
-  if (!from.dtype().is(numpy_dtype(to.dtype))) {
-    throw InvalidArgument("copy_from: expected dtype " +
-                          std::string(name_of(to.dtype)) + ", got " +
-                          py::cast<std::string>(py::str(from.dtype())));
-  }
-  // ascontiguousarray() gives a number one axis.
-  const bool is_number = to.dims == 0 && from.size() == 1;
-  const py::object shape = from.attr("shape");
-  if (!is_number && !shape.equal(shape_of(to))) {
-    throw InvalidArgument("copy_from: expected shape " + shape_text(to) +
-                          ", got " + py::cast<std::string>(py::str(shape)));
-  }
-  array.copy_from_host(from.data());
-}
-
 void register_array(py::module_& module) {
   py::class_<Array> type(
       module, "Array",
-      "Memory of a runtime with a shape and a dtype; C order, no gaps.\n\n"
-      "Made by Runtime.array(), empty() and zeros(). A row or slice of the\n"
-      "first axis shares its memory. NumPy, CuPy, PyTorch and JAX take it\n"
-      "without a copy through DLPack or the array interfaces: that waits for\n"
-      "the tasks that use it now, not for those submitted later.",
+      "Memory of a runtime with a shape and a dtype, or a view of one.\n\n"
+      "Made by Runtime.array(), empty() and zeros(), in C order without gaps.\n"
+      "Indexing as NumPy's, T, transpose() and reshape() give views that "
+      "share\n"
+      "the memory and keep it alive. NumPy, CuPy, PyTorch and JAX take an\n"
+      "array without a copy through DLPack or the array interfaces: that "
+      "waits\n"
+      "for the tasks that use it now, not for those submitted later.",
       py::is_final(), plain_metaclass());
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
@@ -209,14 +95,38 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "dtype",
           [](const Array& a) { return numpy_dtype(a.view_unchecked().dtype); },
-          "The element type, as a NumPy dtype.")
+          "The element type, as a NumPy dtype; bfloat16 needs ml_dtypes.")
       .def_property_readonly(
           "ndim", [](const Array& a) { return int{a.view_unchecked().dims}; },
           "How many axes.")
       .def_property_readonly(
           "size", [](const Array& a) { return a.view_unchecked().size(); },
           "How many elements.")
-      .def_property_readonly("nbytes", &Array::bytes, "How many bytes.")
+      .def_property_readonly("nbytes", &Array::bytes,
+                             "How many bytes its elements have.")
+      .def_property_readonly(
+          "strides",
+          [](const Array& a) { return strides_tuple(a.view_unchecked()); },
+          "Bytes from one element to the next along each axis.")
+      .def_property_readonly(
+          "T", [](const Array& a) { return transpose(a, py::args()); },
+          "A view with the axes reversed.")
+      .def(
+          "transpose", &transpose,
+          "transpose(*axes): a view with the axes in another order.\n\n"
+          "Parameters\n----------\n"
+          "*axes : int\n"
+          "    Each axis once, as numbers or one tuple; none reverses them.\n\n"
+          "Raises\n------\n"
+          "InvalidArgument\n    If an axis is missing, unknown or given twice.")
+      .def("reshape", &reshape,
+           "reshape(*shape): a view with another shape, in C order.\n\n"
+           "Parameters\n----------\n"
+           "*shape : int\n"
+           "    Numbers or one tuple; one of them may be -1.\n\n"
+           "Raises\n------\n"
+           "InvalidArgument\n    If that would need a copy, or the sizes "
+           "differ.")
       .def_property_readonly(
           "ptr",
           [](Array& a) {
@@ -225,10 +135,11 @@ void register_array(py::module_& module) {
             a.mark_exported();
             return address;
           },
-          "The address. Keep the array alive while it is used.")
+          "The address of the first element. Keep the array alive while it is\n"
+          "used.")
       .def_property_readonly("device", &device_text,
                              "\"host\", or such as \"cuda:0\".")
-      .def("numpy", &numpy, py::kw_only(), py::arg("copy") = true,
+      .def("numpy", &to_numpy, py::kw_only(), py::arg("copy") = true,
            "Wait for the tasks that use this memory and return an ndarray.\n\n"
            "Parameters\n----------\n"
            "copy : bool\n"
@@ -236,6 +147,7 @@ void register_array(py::module_& module) {
            "    submitted later change it.\n\n"
            "Raises\n------\n"
            "InvalidArgument\n    If it was freed, or cannot be a view.\n"
+           "TypeError\n    For bfloat16 if ml_dtypes is not installed.\n"
            "TaskError\n    If the runtime is dead. A task that failed is told\n"
            "    by its ticket, synchronize() and close().")
       .def("copy_from", &copy_from, py::arg("source"),
@@ -244,15 +156,17 @@ void register_array(py::module_& module) {
            "source : array_like, of this shape and dtype\n"
            "    Made contiguous only if needed.\n\n"
            "Raises\n------\n"
-           "InvalidArgument\n    If shape or dtype differ.")
+           "InvalidArgument\n    If shape or dtype differ, or for a view with\n"
+           "    gaps or another order.")
       .def("free", &Array::free,
            "Give the memory back once the tasks that use it are done.\n\n"
            "Any later use raises InvalidArgument. If the address went out (a\n"
            "view, ptr, an array interface), the memory stays until this\n"
            "object goes.")
       .def("__len__", &row_count)
-      .def("__getitem__", &get_item, py::arg("index"),
-           "Row `index` or rows `begin:end`, sharing memory.")
+      .def(
+          "__getitem__", &get_item, py::arg("index"),
+          "A view, as NumPy's: integers, slices, None, ... and tuples of them.")
       .def("__repr__", &repr)
       .def("__array__", &to_array, py::arg("dtype") = py::none(), py::kw_only(),
            py::arg("copy") = py::none())

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "array.h"
-#include "array_view.h"
+#include "array_numpy.h"
+#include "array_shape.h"
 #include "definition.h"
+#include "numpy_dtype.h"
 #include "options.h"
 #include "registrations.h"
 #include "runtime_docs.h"
@@ -28,11 +30,6 @@ namespace {
 
 using RuntimePtr = std::shared_ptr<RuntimeObject>;
 
-std::vector<std::int64_t> shape_from(const py::object& shape) {
-  if (PyIndex_Check(shape.ptr()) != 0) return {shape.cast<std::int64_t>()};
-  return shape.cast<std::vector<std::int64_t>>();
-}
-
 std::unique_ptr<Array> empty(RuntimeObject& self, const py::object& shape,
                              const py::object& dtype) {
   return Array::allocate(self, shape_from(shape), dtype_of(dtype));
@@ -44,14 +41,16 @@ std::unique_ptr<Array> zeros(RuntimeObject& self, const py::object& shape,
   const Operator fill = self.find("fill")->op;
   const Scalar zero = 0;
   const WithoutGil no_gil;
-  self.core().submit(fill, {}, made->view(), {&zero, 1});
+  self.core().submit(fill, {}, made->words(), {&zero, 1});
   return made;
 }
 
 std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
                              const py::object& dtype) {
+  const py::object wanted =
+      dtype.is_none() ? dtype : numpy_dtype(dtype_of(dtype));
   const py::object from = py::module_::import("numpy").attr("asarray")(
-      source, py::arg("dtype") = dtype);
+      source, py::arg("dtype") = wanted);
   auto made = empty(self, from.attr("shape"), from.attr("dtype"));
   copy_from(*made, from);
   return made;

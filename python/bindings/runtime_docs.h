@@ -197,7 +197,8 @@ source : str, keyword only
 params : dict of str to dtype, keyword only
     Scalars that submit() takes by keyword, in this order.
 dtype : dtype or sequence of dtypes, keyword only
-    Of the arrays: float32, float64, int32, int64. `source` takes one.
+    Of the arrays: float32, float64, int32, int64. `source` takes one, which
+    may be any that arrays have.
 inputs : int, keyword only
     `source` only: how many input arrays; None: any number.
 elementwise : bool, keyword only
@@ -316,7 +317,8 @@ inline constexpr char kArray[] =
 Parameters
 ----------
 source : array_like, any shape
-    float32, float64, int32 or int64.
+    bool, int8 to int64, uint8 to uint64, float16, bfloat16 (of ml_dtypes),
+    float32, float64 or complex64.
 dtype : dtype or None
     Convert to it first; None keeps the source's.
 
@@ -332,6 +334,7 @@ Parameters
 ----------
 shape : int or sequence of int
 dtype : dtype
+    "bfloat16" too, which NumPy has not.
 
 Returns
 -------

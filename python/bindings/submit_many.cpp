@@ -12,8 +12,10 @@
 #include "arguments.h"
 #include "gpuos/error.h"
 #include "keywords.h"
+#include "numpy_dtype.h"
 #include "runtime_object.h"
 #include "stream.h"
+#include "view_checks.h"
 
 namespace py = pybind11;
 
@@ -47,6 +49,7 @@ ReadColumn read_sequence(Arguments& arguments, PyObject* object, Role role) {
   for (std::size_t i = 0; i < read.tasks; ++i) {
     PyObject* item = PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
     const TensorView view = arguments.view(item, role);
+    check_contiguous(view, role);
     if (i == 0) read.dtype = view.dtype;
     if (view.dtype != read.dtype) {
       throw InvalidArgument(
@@ -65,6 +68,7 @@ ReadColumn read_sequence(Arguments& arguments, PyObject* object, Role role) {
 
 ReadColumn read_rows(Arguments& arguments, PyObject* object, Role role) {
   const TensorView view = arguments.view(object, role);
+  check_contiguous(view, role);
   if (view.dims == 0) {
     throw InvalidArgument(role.text() +
                           ": expected rows along the first axis, got an "

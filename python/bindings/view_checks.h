@@ -11,11 +11,6 @@
 
 namespace gpuos::python {
 
-inline constexpr char kKnownDtypes[] =
-    "dtype float32, float64, int32 or int64 in native byte order";
-inline constexpr char kContiguous[] =
-    "a contiguous array in C order (numpy.ascontiguousarray copies)";
-
 /// Throws: InvalidArgument, "add: input 0: expected <expected>, got <got>".
 [[noreturn]] void refuse(Role role, const std::string& expected,
                          const std::string& got);
@@ -34,8 +29,13 @@ void set_shape(TensorView& view, Role role, std::int64_t dims,
   std::copy(shape, shape + dims, view.shape.begin());
 }
 
-/// Whether strides, of which `unit` is one element, leave no gaps.
-bool is_c_ordered(const TensorView& view, const std::int64_t* strides,
-                  std::int64_t unit) noexcept;
+/// Strides of which `unit` is one element; null is C order. A view that lies in
+/// C order without gaps gets none.
+/// Throws: InvalidArgument for a stride that is no whole number of elements.
+void set_strides(TensorView& view, Role role, const std::int64_t* strides,
+                 std::int64_t unit);
+
+/// Throws: InvalidArgument unless the view is in C order without gaps.
+void check_contiguous(const TensorView& view, Role role);
 
 }  // namespace gpuos::python

@@ -60,6 +60,13 @@ TEST(TensorView, StridesThatNothingFollowsDoNotMatter) {
   EXPECT_TRUE(strided({2, 0}, {9, 9}).is_contiguous());
 }
 
+TEST(TensorView, StridesAreThoseOfCOrderUnlessItHasItsOwn) {
+  using Strides = std::array<std::int64_t, kMaxDims>;
+  EXPECT_EQ(view_of({2, 3, 4}).element_strides(), (Strides{12, 4, 1}));
+  EXPECT_EQ(view_of({}).element_strides(), Strides{});
+  EXPECT_EQ(strided({2, 3}, {-1, 7}).element_strides(), (Strides{-1, 7}));
+}
+
 TEST(TensorView, CoversTheBytesThatItsStridesReach) {
   using Range = std::pair<std::uint64_t, std::uint64_t>;
   EXPECT_EQ(range_of(strided({2, 3}, {3, 1})), Range(1000, 1024));

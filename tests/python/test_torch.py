@@ -46,6 +46,54 @@ def test_tensors_are_taken_without_a_copy(host, dtype, shape):
     assert torch.equal(out, x + x)
 
 
+DTYPES = [
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+    "float16",
+    "bfloat16",
+    "complex64",
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_and_tensors_share_memory_in_every_dtype(host, dtype):
+    array = host.zeros((2, 3), dtype)
+    tensor = torch.from_dlpack(array.T)
+    assert tensor.dtype == getattr(torch, dtype)
+    assert (tensor.shape, tensor.stride()) == ((3, 2), (1, 3))
+    tensor[2, 0] = 1
+    whole = torch.from_dlpack(array)
+    assert whole.to(torch.complex64).tolist() == [[0, 0, 1], [0, 0, 0]]
+
+
+COPY = """
+GPUOS_OPERATOR({name}) {{
+  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+    task.pointer<{type}>(0)[i] = task.pointer<const {type}>(1)[i];
+}}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "complex64"])
+def test_whole_operators_take_tensors_of_other_dtypes(host, dtype):
+    x = torch.tensor([1, 0, 1]).to(getattr(torch, dtype))
+    bits = {1: "unsigned char", 2: "unsigned short", 8: "long long"}
+    source = COPY.format(name=f"copy_{dtype}", type=bits[x.element_size()])
+    op = host.define(f"copy_{dtype}", source=source, dtype=dtype, inputs=1)
+    out = torch.zeros_like(x)
+    host.wait(host.submit(op, x, out=out))
+    assert torch.equal(out, x)
+
+
 def test_a_part_of_a_tensor_is_taken_where_it_lies(host):
     whole = torch.arange(6, dtype=torch.float32)
     out = torch.zeros(6)
@@ -104,8 +152,10 @@ def test_tensors_are_held_until_their_task_is_done(rt, nap):
         (lambda: torch.ones(3, requires_grad=True) * 2, "gradient"),
         (lambda: torch.ones(3).as_subclass(OwnDlpack), "mine, with"),
         (lambda: torch.eye(3).to_sparse(), "strided"),
-        (lambda: torch.ones(3, dtype=torch.bfloat16), "code 4 of 16 bits"),
-        (lambda: torch.ones(3, dtype=torch.cfloat).conj(), "float32"),
+        (lambda: torch.ones(3, dtype=torch.cdouble), "code 5 of 128 bits"),
+        (lambda: torch.ones(3, dtype=torch.cfloat).conj(), "conjugate"),
+        (lambda: torch.ones(3, dtype=torch.cfloat).conj().imag, "negated"),
+        (lambda: torch.ones((), dtype=torch.cfloat).conj().imag, "negated"),
         (lambda: torch.ones(2, 3).T, "contiguous"),
         (lambda: torch.ones(6)[::2], "contiguous"),
         (lambda: torch.ones(1).expand(3), "contiguous"),

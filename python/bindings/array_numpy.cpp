@@ -1,0 +1,133 @@
+#include "array_numpy.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "array_shape.h"
+#include "gpuos/error.h"
+#include "numpy_dtype.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+std::vector<py::ssize_t> numpy_shape(const TensorView& view) {
+  return {view.shape.begin(), view.shape.begin() + view.dims};
+}
+
+// An ndarray over memory that `base` keeps alive.
+py::array ndarray_over(const TensorView& view, void* data, py::handle base) {
+  return py::array(numpy_dtype(view.dtype), numpy_shape(view), strides_of(view),
+                   data, base);
+}
+
+// The bytes between the first and the last element, of which NumPy then takes
+// the elements.
+py::array copy_strided(const Array& array) {
+  const TensorView& view = array.view();
+  const ByteRange range = view.byte_range();
+  py::array_t<std::uint8_t> bytes(
+      static_cast<py::ssize_t>(range.high - range.low));
+  std::uint8_t* low = bytes.mutable_data();
+  array.copy_to_host(low);
+  const auto first = reinterpret_cast<std::uint64_t>(view.data) - range.low;
+  return ndarray_over(view, low + first, bytes).attr("copy")();
+}
+
+py::array copy_out(const Array& array) {
+  const TensorView& view = array.view();
+  if (!view.is_contiguous()) return copy_strided(array);
+  py::array copy(numpy_dtype(view.dtype), numpy_shape(view));
+  array.copy_to_host(copy.mutable_data());
+  return copy;
+}
+
+py::array view_out(py::handle self) {
+  auto& array = self.cast<Array&>();
+  const TensorView& view = array.view();
+  if (array.runtime().is_cuda()) {
+    throw InvalidArgument(
+        "numpy: expected copy=True for an array on the device, got "
+        "copy=False");
+  }
+  array.wait();
+  array.mark_exported();
+  return ndarray_over(view, view.data, self);
+}
+
+py::dict interface_of(Array& array) {
+  const TensorView& view = array.view();
+  if (view.dtype == DType::BFloat16) {
+    throw py::attribute_error(
+        "the array interfaces have no bfloat16; take this array through "
+        "DLPack");
+  }
+  array.wait();
+  array.mark_exported();
+  py::dict interface;
+  interface["shape"] = shape_of(view);
+  interface["typestr"] = numpy_dtype(view.dtype).attr("str");
+  interface["data"] =
+      py::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), false);
+  interface["strides"] = py::none();
+  if (!view.is_contiguous()) interface["strides"] = strides_tuple(view);
+  interface["version"] = 3;
+  return interface;
+}
+
+[[noreturn]] void no_attribute(const char* name, const char* place) {
+  throw py::attribute_error(std::string(name) + ": this array is on the " +
+                            place);
+}
+
+}  // namespace
+
+py::array to_numpy(py::handle self, bool copy) {
+  return copy ? copy_out(self.cast<Array&>()) : view_out(self);
+}
+
+py::object to_array(py::handle self, const py::object& dtype,
+                    const py::object& copy) {
+  auto& array = self.cast<Array&>();
+  const bool must_copy = !copy.is_none() && copy.cast<bool>();
+  const bool may_copy = copy.is_none() || must_copy;
+  const bool copies = must_copy || (may_copy && array.runtime().is_cuda());
+  py::object made = to_numpy(self, copies);
+  if (dtype.is_none()) return made;
+  return made.attr("astype")(dtype, py::arg("copy") = false);
+}
+
+py::dict host_interface(Array& array) {
+  if (array.runtime().is_cuda()) no_attribute("__array_interface__", "device");
+  return interface_of(array);
+}
+
+py::dict cuda_interface(Array& array) {
+  if (!array.runtime().is_cuda())
+    no_attribute("__cuda_array_interface__", "host");
+  return interface_of(array);
+}
+
+void copy_from(Array& array, const py::object& source) {
+  const TensorView& to = array.view();
+  const auto from = py::module_::import("numpy")
+                        .attr("ascontiguousarray")(source)
+                        .cast<py::array>();
+  if (dtype_from_numpy(from.dtype().ptr()) != to.dtype) {
+    throw InvalidArgument("copy_from: expected dtype " +
+                          std::string(name_of(to.dtype)) + ", got " +
+                          dtype_text(from.dtype()));
+  }
+  // ascontiguousarray() gives a number one axis.
+  const bool is_number = to.dims == 0 && from.size() == 1;
+  const py::object shape = from.attr("shape");
+  if (!is_number && !shape.equal(shape_of(to))) {
+    throw InvalidArgument("copy_from: expected shape " + shape_text(to) +
+                          ", got " + py::cast<std::string>(py::str(shape)));
+  }
+  array.copy_from_host(from.data());
+}
+
+}  // namespace gpuos::python

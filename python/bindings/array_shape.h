@@ -1,0 +1,36 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpuos/tensor_view.h"
+
+namespace gpuos::python {
+
+/// An int or a sequence of int.
+std::vector<std::int64_t> shape_from(const pybind11::object& shape);
+
+pybind11::tuple shape_of(const TensorView& view);
+
+/// "(2, 3)"
+std::string shape_text(const TensorView& view);
+
+/// Units: bytes.
+std::vector<std::int64_t> strides_of(const TensorView& view);
+pybind11::tuple strides_tuple(const TensorView& view);
+
+/// The same elements; what lies in C order says so by having no strides.
+TensorView without_needless_strides(const TensorView& view);
+
+/// The axes in another order: all of them, negative ones counted from the end.
+/// None, or no axes at all, reverses them. Throws: InvalidArgument.
+TensorView transposed(const TensorView& view, const pybind11::args& axes);
+
+/// The same elements in C order under another shape, of which one extent may
+/// be -1. Throws: InvalidArgument if that needs a copy or other elements.
+TensorView reshaped(const TensorView& view, const pybind11::args& shape);
+
+}  // namespace gpuos::python

@@ -1,0 +1,111 @@
+#include "numpy_dtype.h"
+
+#include "gpuos/error.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+
+const char* const kKnownDtypes =
+    "dtype float32, float64, int8 to int64, uint8 to uint64, bool, float16, "
+    "bfloat16 or complex64 in native byte order";
+
+namespace {
+
+using NumPy = py::detail::npy_api;
+
+constexpr int kNumPyHalf = 23;  // pybind11 does not name it
+
+constexpr DType integer_of(std::size_t bytes, bool is_signed) {
+  switch (bytes) {
+    case 1:
+      return is_signed ? DType::Int8 : DType::UInt8;
+    case 2:
+      return is_signed ? DType::Int16 : DType::UInt16;
+    case 4:
+      return is_signed ? DType::Int32 : DType::UInt32;
+    default:
+      return is_signed ? DType::Int64 : DType::UInt64;
+  }
+}
+
+// Of another library's: NumPy has none. The name needs no import of it.
+bool is_bfloat16(PyObject* descriptor) {
+  return py::reinterpret_borrow<py::dtype>(descriptor).itemsize() == 2 &&
+         dtype_text(descriptor) == "bfloat16";
+}
+
+}  // namespace
+
+std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
+  const auto* d = py::detail::array_descriptor_proxy(descriptor);
+  if (d->byteorder != '=' && d->byteorder != '|') return std::nullopt;
+  switch (d->type_num) {
+    case NumPy::NPY_FLOAT_:
+      return DType::Float32;
+    case NumPy::NPY_DOUBLE_:
+      return DType::Float64;
+    case NumPy::NPY_BOOL_:
+      return DType::Bool;
+    case NumPy::NPY_BYTE_:
+      return DType::Int8;
+    case NumPy::NPY_UBYTE_:
+      return DType::UInt8;
+    case NumPy::NPY_SHORT_:
+      return DType::Int16;
+    case NumPy::NPY_USHORT_:
+      return DType::UInt16;
+    case NumPy::NPY_INT_:
+      return DType::Int32;
+    case NumPy::NPY_UINT_:
+      return DType::UInt32;
+    case NumPy::NPY_LONG_:
+      return integer_of(sizeof(long), true);
+    case NumPy::NPY_ULONG_:
+      return integer_of(sizeof(long), false);
+    case NumPy::NPY_LONGLONG_:
+      return DType::Int64;
+    case NumPy::NPY_ULONGLONG_:
+      return DType::UInt64;
+    case kNumPyHalf:
+      return DType::Float16;
+    case NumPy::NPY_CFLOAT_:
+      return DType::Complex64;
+    default:
+      if (is_bfloat16(descriptor)) return DType::BFloat16;
+      return std::nullopt;
+  }
+}
+
+DType dtype_of(py::handle dtype) {
+  if (py::isinstance<py::str>(dtype)) {
+    const auto known = dtype_from_name(py::cast<std::string>(dtype));
+    if (known) return *known;
+  }
+  const py::object descriptor =
+      py::dtype::from_args(py::reinterpret_borrow<py::object>(dtype));
+  const auto known = dtype_from_numpy(descriptor.ptr());
+  if (known) return *known;
+  throw InvalidArgument(std::string("dtype: expected ") + kKnownDtypes +
+                        ", got " + dtype_text(descriptor));
+}
+
+py::dtype numpy_dtype(DType dtype) {
+  if (dtype != DType::BFloat16) return py::dtype(std::string(name_of(dtype)));
+  try {
+    return py::dtype::from_args(
+        py::module_::import("ml_dtypes").attr("bfloat16"));
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+  }
+  throw py::type_error(
+      "bfloat16: expected the package ml_dtypes, which gives NumPy this "
+      "dtype; install it, or take the array through DLPack "
+      "(torch.from_dlpack)");
+}
+
+std::string dtype_text(py::handle dtype) {
+  return py::cast<std::string>(py::str(dtype));
+}
+
+}  // namespace gpuos::python
