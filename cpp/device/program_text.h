@@ -15,7 +15,9 @@ enum : u32 {
   kLast = 255,  // operand a or b: the result of the instruction before;
                 // result: no cell keeps it
   kMaxAccesses = 28,
-  kMaxTaskDims = 16
+  // What the worker's scratch holds: instructions, then cells.
+  kTextBytes = 4096,
+  kCellBytes = abi::kScratchBytes - kTextBytes
 };
 
 struct Instruction {
@@ -74,7 +76,7 @@ struct RowShape {
   u32 rows;
   u32 row_lanes;  // lanes of a worker that share a row, a power of two
   u32 slices;     // kSliced: tiles that share a row
-  u32 unused;
+  u32 lanes;      // of a worker that work
   u64 gathered;   // kSliced: address of a counter for each group of rows, then
                   // of what the slices gathered
 };

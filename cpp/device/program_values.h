@@ -5,6 +5,8 @@
 #include "bfloat16.h"
 #include "functions.h"
 #include "half.h"
+#include "integers.h"
+#include "math.h"
 #include "program_codes.h"
 
 namespace gpuos {
@@ -124,6 +126,46 @@ struct RoundToBf16 {
   static GPUOS_DEVICE float of(T x) {
     return static_cast<float>(Bf16(single_of(x)));
   }
+};
+
+template <typename Narrow>
+struct WrapTo {
+  template <typename T>
+  static GPUOS_DEVICE T of(T x) {
+    return static_cast<T>(static_cast<Narrow>(x));
+  }
+};
+struct NotFunction {
+  template <typename T>
+  static GPUOS_DEVICE T of(T x) {
+    return x == 0;
+  }
+};
+
+// What a cell holds of a stored type.
+template <typename Stored>
+struct CellOf {
+  using type = u32;
+};
+template <>
+struct CellOf<signed char> {
+  using type = i32;
+};
+template <>
+struct CellOf<short> {
+  using type = i32;
+};
+template <>
+struct CellOf<u64> {
+  using type = u64;
+};
+template <>
+struct CellOf<F16> {
+  using type = float;
+};
+template <>
+struct CellOf<Bf16> {
+  using type = float;
 };
 
 // The value that a reduction begins with.

@@ -41,7 +41,7 @@ struct ScalarSource {
   enum class Kind : std::uint8_t { Argument, Literal };
   Kind kind = Kind::Argument;
   std::uint32_t argument = 0;  // Argument: number among the call's scalars
-  std::optional<gpuos::Scalar> literal;
+  std::optional<gpuos::Scalar> literal{};
 };
 
 /// Nodes in an order in which operands come first. A node that is there

@@ -129,7 +129,8 @@ class Interpreter {
     const std::size_t all = std::min<u64>(slices, chunk_);
     gather(cells + row * slices * words, slices, all);
     run_joins(all);
-    run_after_joins({row, 0, all});
+    is_row_part_ = true;
+    run_after_joins({row, 0, 1});
   }
 
   u32* counters() const {
@@ -236,6 +237,7 @@ class Interpreter {
   }
 
   void run_part(u32 part, const Chunk& chunk) {
+    is_row_part_ = part % 2 == 0;
     for (const Instruction* at = task_.begin(part); at != task_.end(part); ++at)
       run_one(*at, chunk);
   }
@@ -261,25 +263,24 @@ class Interpreter {
     if (code <= Code::LoadBf16) {
       walk(x.index, chunk, code, result_cell(x.out));
     } else if (code <= Code::StoreBf16) {
-      walk(x.index, chunk, code,
-           static_cast<char*>(const_cast<void*>(operand_cell(x.a))));
+      // A row has one result, however wide its values are.
+      const bool is_single = is_row_part_ && !is_transposed();
+      walk(x.index, {chunk.row, chunk.column, is_single ? 1 : chunk.count},
+           code, static_cast<char*>(const_cast<void*>(operand_cell(x.a))));
     } else if (code == Code::Scalar32 || code == Code::Scalar64) {
-      fill_scalar(x, chunk, code == Code::Scalar64);
+      fill_scalar(x, chunk.count, code == Code::Scalar64);
     } else {
       compute(x, chunk, code);
     }
   }
 
-  void fill_scalar(const Instruction& x, const Chunk& chunk, bool wide) {
+  void fill_scalar(const Instruction& x, std::size_t count, bool wide) {
     const u64 bits = task_.scalars[x.index];
     char* out = result_cell(x.out);
-    // The widest chunk of the loops to come.
-    static_cast<void>(chunk);
     if (wide)
-      std::fill_n(reinterpret_cast<u64*>(out), chunk_, bits);
+      std::fill_n(reinterpret_cast<u64*>(out), count, bits);
     else
-      std::fill_n(reinterpret_cast<u32*>(out), chunk_,
-                  static_cast<u32>(bits));
+      std::fill_n(reinterpret_cast<u32*>(out), count, static_cast<u32>(bits));
   }
 
   void compute(const Instruction& x, const Chunk& chunk, Code code) {
@@ -295,46 +296,10 @@ class Interpreter {
       operands.c = cell(x.out + value);
       operands.b = is_transposed() ? operands.a : nullptr;
     }
-    const bool joins = is_join(x);
     // Lanes that have a row each have nothing to join.
-    if (joins && is_transposed()) return;
+    if (is_transposed() && is_join(x)) return;
     operands.out = result_cell(x.out);
-    const bool is_first = is_between(code, Code::SumInit, Code::ArgminJoin) &&
-                          !joins && x.a == kLast && is_init(code);
-    if (is_first) operands.count = chunk_;
     table_.loops[x.opcode](operands);
-    if (joins) spread(x, chunk.count);
-  }
-
-  static bool is_init(Code code) {
-    switch (code) {
-      case Code::SumInit:
-      case Code::ProdInit:
-      case Code::MaxInit:
-      case Code::MinInit:
-      case Code::ArgmaxInit:
-      case Code::ArgminInit:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  // A row's value for every element of the chunks to come.
-  void spread(const Instruction& x, std::size_t from) {
-    const u32 value = is_wide(type_of(x.opcode)) ? 2 : 1;
-    spread_cell(cell(x.out), value == 2, from);
-    if (is_place(code_of(x.opcode)))
-      spread_cell(cell(x.out + value), true, from);
-  }
-  void spread_cell(char* cells, bool wide, std::size_t from) {
-    if (wide) {
-      auto* words = reinterpret_cast<u64*>(cells);
-      std::fill(words + from, words + chunk_, words[0]);
-    } else {
-      auto* words = reinterpret_cast<u32*>(cells);
-      std::fill(words + from, words + chunk_, words[0]);
-    }
   }
 
   /// Loads or stores the elements of `chunk`, in runs along which the access
@@ -414,6 +379,7 @@ class Interpreter {
   const LoopTable& table_;
   std::size_t chunk_;
   u32 last_ = 0;
+  bool is_row_part_ = true;
   char* result_ = nullptr;
   alignas(64) char cells_[kCellBytes];
 };

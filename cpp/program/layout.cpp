@@ -4,17 +4,14 @@
 #include <cstdlib>
 
 namespace gpuos::program {
-namespace {
-
-/// From one element to the next along `dim`. Units: elements.
-}  // namespace
-
 std::int64_t stride_of(const TensorView& view, std::size_t dim) {
   if (view.has_strides) return view.strides[dim];
   std::int64_t stride = 1;
   for (std::size_t d = dim + 1; d < view.dims; ++d) stride *= view.shape[d];
   return stride;
 }
+
+namespace {
 
 std::int64_t byte_stride(const Access& access, const TensorView& view,
                          std::size_t axis) {

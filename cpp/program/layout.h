@@ -27,6 +27,9 @@ struct Layout {
   std::uint64_t elements() const noexcept { return rows * columns; }
 };
 
+/// From one element to the next along `dim`. Units: elements.
+std::int64_t stride_of(const TensorView& view, std::size_t dim);
+
 /// `views` has the memory of each access. Dimensions that can be walked
 /// through as one become one, and of a pass without reductions those with the
 /// shortest strides come last.

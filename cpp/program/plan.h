@@ -73,7 +73,7 @@ struct ScalarWord {
   DType dtype{};
   bool is_extent = false;
   std::uint32_t source = 0;   // in Plan::scalars
-  std::vector<SetId> extent;  // is_extent: the product of their sizes
+  std::vector<SetId> extent{};  // is_extent: the product of their sizes
 
   friend auto operator<=>(const ScalarWord&, const ScalarWord&) = default;
 };

@@ -13,10 +13,8 @@
 namespace gpuos {
 namespace {
 
-using program::Access;
 using program::Pass;
 using program::Plan;
-using program::TaskShape;
 
 constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
 /// A wait for an earlier part of the same program, which makes progress.
@@ -85,7 +83,7 @@ struct ProgramTable::Submission {
   }
 
   void check_outputs() const;
-  void check_overlap(const Pass& pass, const Access& out,
+  void check_overlap(const Pass& pass, const program::Access& out,
                      const TensorView& view, bool is_same_pass) const;
   void check_overlaps(const program::Schedule& schedule) const;
   void check_empty(const program::Schedule& schedule) const;
@@ -112,18 +110,19 @@ void ProgramTable::Submission::check_outputs() const {
 }
 
 void ProgramTable::Submission::check_overlap(const Pass& pass,
-                                             const Access& out,
+                                             const program::Access& out,
                                              const TensorView& view,
                                              bool is_same_pass) const {
   const ByteRange range = view.byte_range();
-  for (const Access& in : pass.accesses) {
+  for (const program::Access& in : pass.accesses) {
     if (in.writes || in.buffer.kind != program::Buffer::Kind::Input) continue;
     const TensorView& input = view_of(in.buffer);
     if (!overlap(range, input.byte_range())) continue;
     const auto is_same_dim = [&](std::size_t d) {
       return input.shape[d] == view.shape[d] &&
              (view.shape[d] <= 1 ||
-              stride_of(input, d) == stride_of(view, d));
+              program::stride_of(input, d) ==
+                                      program::stride_of(view, d));
     };
     bool is_same = is_same_pass && input.data == view.data &&
                    size_of(input.dtype) == size_of(view.dtype) &&
@@ -140,7 +139,7 @@ void ProgramTable::Submission::check_overlap(const Pass& pass,
 void ProgramTable::Submission::check_overlaps(
     const program::Schedule& schedule) const {
   for (std::size_t p = 0; p < schedule.passes.size(); ++p) {
-    for (const Access& out : schedule.passes[p].accesses) {
+    for (const program::Access& out : schedule.passes[p].accesses) {
       if (!out.writes || out.buffer.kind != program::Buffer::Kind::Output)
         continue;
       const TensorView& view = view_of(out.buffer);
@@ -159,8 +158,8 @@ void ProgramTable::Submission::check_overlaps(
 void ProgramTable::Submission::check_empty(
     const program::Schedule& schedule) const {
   for (const Pass& pass : schedule.passes) {
-    if (!pass.has_reduction || program::size_of(pass.inner, sizes) != 0 ||
-        program::size_of(pass.outer, sizes) == 0)
+    if (!pass.has_reduction || program::count_of(pass.inner, sizes) != 0 ||
+        program::count_of(pass.outer, sizes) == 0)
       continue;
     for (const program::Step& step : pass.steps) {
       if (step.kind != program::Step::Kind::Reduce || step.op == Op::Sum ||
@@ -330,11 +329,12 @@ Ticket ProgramTable::submit_piece(Submission& submission, const Pass& pass,
   program::write_arguments(
       pass, layout, split, reinterpret_cast<std::uint64_t>(code.text),
       std::span(scalars.data(), pass.scalars.size()), gathered_at,
+      submission.workers.lanes,
       [&](std::span<const std::uint64_t> table) {
         return far_table(submission, table);
       },
       call);
-  for (const Access& access : pass.accesses) {
+  for (const program::Access& access : pass.accesses) {
     const ByteRange range = submission.view_of(access.buffer).byte_range();
     if (range.low == range.high) continue;
     call.accesses[call.access_count++] = {range.low, range.high,

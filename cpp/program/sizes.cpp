@@ -44,7 +44,7 @@ void find_sizes(const Plan& plan,
     sizes[i] = common_size(plan.sets[i], shapes);
 }
 
-std::int64_t size_of(std::span<const SetId> dims,
+std::int64_t count_of(std::span<const SetId> dims,
                      std::span<const std::int64_t> sizes) {
   std::int64_t product = 1;
   for (const SetId dim : dims) product *= sizes[dim];
@@ -55,8 +55,8 @@ bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes) {
   for (const Pass& pass : plan.fused.passes) {
     for (const auto& [a, b] : pass.equal)
       if (sizes[a] != sizes[b]) return false;
-    if (pass.loops() > 1 && size_of(pass.inner, sizes) > kLongRow &&
-        size_of(pass.outer, sizes) < kManyRows)
+    if (pass.loops() > 1 && count_of(pass.inner, sizes) > kLongRow &&
+        count_of(pass.outer, sizes) < kManyRows)
       return false;
   }
   return true;

@@ -20,7 +20,7 @@ void find_sizes(const Plan& plan,
 /// for these sizes, and not the slower one.
 bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes);
 
-std::int64_t size_of(std::span<const SetId> dims,
+std::int64_t count_of(std::span<const SetId> dims,
                      std::span<const std::int64_t> sizes);
 
 }  // namespace gpuos::program

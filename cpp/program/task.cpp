@@ -10,6 +10,7 @@
 #include "device/half.h"
 #include "program/compute_type.h"
 #include "program/operations.h"
+#include "program/sizes.h"
 
 namespace gpuos::program {
 namespace {
@@ -89,6 +90,7 @@ Split split_host_rows(const Pass& pass, const Layout& layout,
     split.slices = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         layout.columns / kHostTile, 1, 4 * workers.count / layout.rows));
   }
+  if (split.slices > 1) split.is_transposed = false;
   split.tiles = split.slices > 1
                     ? static_cast<std::uint32_t>(layout.rows * split.slices)
                     : clamp_tiles(std::min(wanted, layout.rows),
@@ -171,7 +173,7 @@ void find_scalars(const Plan& plan, const Pass& pass,
   for (const ScalarWord& word : pass.scalars) {
     if (word.is_extent) {
       *words++ = std::bit_cast<std::uint64_t>(
-          static_cast<double>(size_of(word.extent, sizes)));
+          static_cast<double>(count_of(word.extent, sizes)));
       continue;
     }
     const ScalarSource& source = plan.scalars[word.source];
@@ -185,15 +187,15 @@ void find_scalars(const Plan& plan, const Pass& pass,
 void write_arguments(const Pass& pass, const Layout& layout,
                      const Split& split, std::uint64_t text,
                      std::span<const std::uint64_t> scalars,
-                     std::uint64_t gathered, const FarTable& far_table,
-                     Call& call) {
+                     std::uint64_t gathered, std::uint32_t lanes,
+                     const FarTable& far_table, Call& call) {
   Arguments arguments(call);
   arguments.add(text);
   for (std::uint32_t a = 0; a < layout.accesses; ++a)
     arguments.add(layout.addresses[a]);
   for (const std::uint64_t word : scalars) arguments.add(word);
   call.count = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(layout.elements(), 0xffffffff));
+      std::clamp<std::uint64_t>(layout.elements(), 1, 0xffffffff));
   call.tiles = split.tiles;
   TaskShape shape{.flat = 0,
                   .flags = 0,
@@ -218,7 +220,7 @@ void write_arguments(const Pass& pass, const Layout& layout,
                          .rows = static_cast<u32>(layout.rows),
                          .row_lanes = split.row_lanes,
                          .slices = split.slices,
-                         .unused = 0,
+                         .lanes = lanes,
                          .gathered = gathered});
   if (is_far) {
     arguments.add(far_table(table));

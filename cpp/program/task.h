@@ -41,8 +41,8 @@ using FarTable = std::function<std::uint64_t(std::span<const std::uint64_t>)>;
 void write_arguments(const Pass& pass, const Layout& layout,
                      const Split& split, std::uint64_t text,
                      std::span<const std::uint64_t> scalars,
-                     std::uint64_t gathered, const FarTable& far_table,
-                     Call& call);
+                     std::uint64_t gathered, std::uint32_t lanes,
+                     const FarTable& far_table, Call& call);
 
 /// Calls `f` for parts of `layout` of at most `limit` elements each, or rows
 /// if the pass has reductions.

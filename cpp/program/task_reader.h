@@ -18,7 +18,7 @@ struct TaskReader {
             .rows = 1,
             .row_lanes = 1,
             .slices = 1,
-            .unused = 0,
+            .lanes = 1,
             .gathered = 0};
     if ((shape.flags & kFlat) != 0) return;
     rows = *reinterpret_cast<const RowShape*>(at);

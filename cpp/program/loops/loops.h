@@ -181,32 +181,6 @@ void store(const Memory& x) {
     *reinterpret_cast<Stored*>(out) = static_cast<Stored>(in[i]);
 }
 
-// What a cell holds of a stored type.
-template <typename Stored>
-struct CellOf {
-  using type = u32;
-};
-template <>
-struct CellOf<signed char> {
-  using type = i32;
-};
-template <>
-struct CellOf<short> {
-  using type = i32;
-};
-template <>
-struct CellOf<u64> {
-  using type = u64;
-};
-template <>
-struct CellOf<F16> {
-  using type = float;
-};
-template <>
-struct CellOf<Bf16> {
-  using type = float;
-};
-
 struct Loops {
   Loop loops[static_cast<u32>(Code::Count) << kTypeBits]{};
 
@@ -293,20 +267,20 @@ struct Loops {
   template <u32 kType>
   constexpr void add_integer() {
     using T = typename ValueOf<kType>::type;
-    set(Code::WrapI8, kType, make1<true, T, T>([](auto x) -> decltype(x) {
-          return static_cast<signed char>(x);
+    set(Code::WrapI8, kType, make1<true, T, T>([](auto x) {
+          return WrapTo<signed char>::of(x);
         }));
-    set(Code::WrapU8, kType, make1<true, T, T>([](auto x) -> decltype(x) {
-          return static_cast<unsigned char>(x);
+    set(Code::WrapU8, kType, make1<true, T, T>([](auto x) {
+          return WrapTo<unsigned char>::of(x);
         }));
-    set(Code::WrapI16, kType, make1<true, T, T>([](auto x) -> decltype(x) {
-          return static_cast<short>(x);
+    set(Code::WrapI16, kType, make1<true, T, T>([](auto x) {
+          return WrapTo<short>::of(x);
         }));
-    set(Code::WrapU16, kType, make1<true, T, T>([](auto x) -> decltype(x) {
-          return static_cast<u16>(x);
+    set(Code::WrapU16, kType, make1<true, T, T>([](auto x) {
+          return WrapTo<u16>::of(x);
         }));
-    set(Code::LogicalNot, kType, make1<true, T, T>([](auto x) -> decltype(x) {
-          return x == 0;
+    set(Code::LogicalNot, kType, make1<true, T, T>([](auto x) {
+          return NotFunction::of(x);
         }));
   }
 
