@@ -106,7 +106,10 @@ TensorView Array::words() const {
 }
 
 std::unique_ptr<Array> Array::with_view(const TensorView& view) const {
-  return std::make_unique<Array>(runtime_, buffer_, view);
+  auto part = std::make_unique<Array>(runtime_, buffer_, view);
+  // Whoever has the address of the whole writes to its parts.
+  part->is_exported_ = is_exported_;
+  return part;
 }
 
 void Array::copy_to_host(void* to) const {

@@ -21,7 +21,7 @@ std::string tuple_text(const std::int64_t* numbers, std::size_t count) {
     if (i > 0) text += ", ";
     text += std::to_string(numbers[i]);
   }
-  if (count == 1) text += ",";
+  if (count == 1) text += ',';
   return text + ")";
 }
 

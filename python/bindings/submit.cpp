@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,9 +30,11 @@ namespace {
 /// nothing.
 class Inputs {
  public:
-  void add(const TensorView& view) {
-    std::construct_at(reinterpret_cast<TensorView*>(storage_.data()) + count_++,
-                      view);
+  // Takes what makes the view, so that it is made where it stays.
+  template <typename Make>
+  void add(Make make) {
+    ::new (storage_.data() + sizeof(TensorView) * count_) TensorView(make());
+    ++count_;
   }
   std::span<const TensorView> view() const noexcept {
     return {reinterpret_cast<const TensorView*>(storage_.data()), count_};
@@ -67,7 +69,9 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
   Arguments arguments(runtime);
   Inputs inputs;
   for (std::size_t i = 1; i < count; ++i)
-    inputs.add(arguments.view(args[i], {name, static_cast<int>(i) - 1}));
+    inputs.add([&] {
+      return arguments.view(args[i], {name, static_cast<int>(i) - 1});
+    });
   const TensorView out = arguments.view(keywords.out, {name, -1});
   const Stream stream = stream_from(keywords.stream);
   // To give the GIL away and to take it back costs much beside the rest, so it
