@@ -89,7 +89,7 @@ WorkerKernel::~WorkerKernel() {
 std::uint32_t WorkerKernel::max_workers(std::uint32_t threads) const {
   int blocks = 0;
   GPUOS_CUDA_CHECK(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, function_, static_cast<int>(threads), 0));
+      &blocks, function_, static_cast<int>(threads), abi::kScratchBytes));
   return static_cast<std::uint32_t>(blocks) * multiprocessors_;
 }
 
@@ -111,7 +111,7 @@ void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
                                 .blockDimX = threads,
                                 .blockDimY = 1,
                                 .blockDimZ = 1,
-                                .sharedMemBytes = 0,
+                                .sharedMemBytes = abi::kScratchBytes,
                                 .hStream = stream,
                                 .attrs = &attribute,
                                 .numAttrs = 1};
@@ -120,7 +120,8 @@ void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
     return;
   }
   GPUOS_CUDA_CHECK(driver().cuLaunchKernel(function_, workers, 1, 1, threads, 1,
-                                           1, 0, stream, parameters, nullptr));
+                                           1, abi::kScratchBytes, stream,
+                                           parameters, nullptr));
 }
 
 void WorkerKernel::abandon() noexcept {

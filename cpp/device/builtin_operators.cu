@@ -17,7 +17,10 @@ GPUOS_BUILTIN_OPERATORS(GPUOS_DEFINE)
   GPUOS_BUILTIN_DTYPES(GPUOS_ROW_DTYPE, name)
 
 extern "C" {
+// program_interpreter.cu
+GPUOS_DEVICE void gpuos_op_program(gpuos::Task task, gpuos::Lane lane);
+
 // What the worker copies into the first slots of its operator table.
-GPUOS_ENTRY gpuos::OpFn gpuos_builtin_table[24] = {
-    GPUOS_BUILTIN_OPERATORS(GPUOS_ROW)};
+GPUOS_ENTRY gpuos::OpFn gpuos_builtin_table[25] = {
+    GPUOS_BUILTIN_OPERATORS(GPUOS_ROW) gpuos_op_program};
 }

@@ -777,7 +777,7 @@ class Interpreter {
   u32 lanes_;  // of the worker that work
   u32 instructions_;
   Values<W> last_;
-  const u32* gathered_ = nullptr;  // of this lane's row
+  u32* gathered_ = nullptr;  // of this lane's row
   u32 gathered_stride_ = 0;        // from slice to slice
 };
 
