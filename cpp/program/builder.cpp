@@ -91,6 +91,16 @@ Value ProgramBuilder::number(const Scalar& like) {
 }
 
 Value ProgramBuilder::literal(const Scalar& value) {
+  const DType dtype = weak_dtype(value);
+  for (std::uint32_t i = 0; i < graph_->scalars.size(); ++i) {
+    const auto& known = graph_->scalars[i].literal;
+    if (known && weak_dtype(*known) == dtype &&
+        known->bits_as(dtype) == value.bits_as(dtype))
+      return graph_->value(graph_->add({.op = Op::Scalar,
+                                        .dtype = dtype,
+                                        .is_weak = true,
+                                        .index = i}));
+  }
   return graph_->value(
       add_scalar(*graph_,
                  {.kind = program::ScalarSource::Kind::Literal,

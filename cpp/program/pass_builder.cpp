@@ -83,7 +83,8 @@ PassBuilder::PassBuilder(const Graph& graph, Dimensions& dims,
 
 void PassBuilder::set_axes(std::span<const Root> roots) {
   axes_ = dims_.of(roots[0].node);
-  is_outer_.assign(axes_.size(), false);
+  // What is 1 in every call is nothing to walk along.
+  for (const SetId axis : axes_) is_outer_.push_back(axis == 0);
   AxisMap identity = no_axes();
   for (std::size_t d = 0; d < axes_.size(); ++d)
     identity[d] = static_cast<std::int8_t>(d);

@@ -28,11 +28,23 @@ class Scheduler {
     for (std::uint32_t i = 0; i < graph_.outputs.size(); ++i)
       groups[dims_.of(graph_.outputs[i])].push_back(
           {graph_.outputs[i], {Buffer::Kind::Output, i}});
-    for (const auto& [dims, roots] : groups) add_pass(roots);
+    for (const auto& [dims, roots] : groups) add_group(roots);
     return std::move(schedule_);
   }
 
  private:
+  // Alone, a reduction has the inner axes that it needs.
+  void add_group(const std::vector<Root>& roots) {
+    std::vector<Root> together;
+    for (const Root& root : roots) {
+      if (!fuses_ && is_reduction(graph_.nodes[root.node]))
+        add_pass({root});
+      else
+        together.push_back(root);
+    }
+    if (!together.empty()) add_pass(together);
+  }
+
   void add_pass(const std::vector<Root>& roots) {
     for (const std::uint32_t node : foreign_of(roots)) store(node);
     schedule_.passes.push_back(PassBuilder(graph_, dims_, stored_).build(roots));

@@ -227,9 +227,14 @@ class Writer {
     std::vector<std::uint8_t> cells;
     for (std::size_t i = 0; i < operands_of(step); ++i) {
       // The third operand is always read from a cell.
-      const bool is_last = step.operands[i] == acc_ && i < 2;
-      cells.push_back(is_last ? static_cast<std::uint8_t>(kLast)
-                              : place_[step.operands[i]]);
+      const std::uint32_t id = step.operands[i];
+      const bool is_last = id == acc_ && i < 2;
+      const Step& made = pass_.steps[id];
+      // An argmax' result lies behind the value that it found there.
+      const bool is_place = made.op == Op::Argmax || made.op == Op::Argmin;
+      const std::uint32_t behind = is_place ? cells_of(made.from) : 0;
+      cells.push_back(static_cast<std::uint8_t>(
+          is_last ? std::uint32_t{kLast} : place_[id] + behind));
     }
     return cells;
   }
