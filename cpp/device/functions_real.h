@@ -1,0 +1,144 @@
+// The functions of real numbers: docs/functions.md states how exact each is.
+// Float results are within 2 ulp. Where CUDA's own float function is not (see
+// the tables of the CUDA Programming Guide, "Mathematical Functions"), or the
+// host has none of ours, double computes and one rounding follows.
+#pragma once
+
+#include "functions_basic.h"
+#include "functions_host.h"
+
+namespace gpuos::fn {
+
+// X(gpuos's name, C's name). First what both have in float,
+#define GPUOS_FN_EXACT(X) \
+  X(sqrt, sqrt)           \
+  X(floor, floor)         \
+  X(ceil, ceil)           \
+  X(trunc, trunc)         \
+  X(round, rint)
+// then what functions_host.h gives the host and CUDA has well enough,
+#define GPUOS_FN_NATIVE(X) \
+  X(exp, exp)              \
+  X(exp2, exp2)            \
+  X(expm1, expm1)          \
+  X(log, log)              \
+  X(log2, log2)            \
+  X(log10, log10)          \
+  X(log1p, log1p)          \
+  X(sin, sin)              \
+  X(cos, cos)              \
+  X(cosh, cosh)            \
+  X(tanh, tanh)            \
+  X(erf, erf)
+// what functions_host.h gives the host and CUDA has not,
+#define GPUOS_FN_NATIVE_ON_HOST(X) \
+  X(tan, tan)                      \
+  X(sinh, sinh)                    \
+  X(erfc, erfc)
+// what only CUDA has,
+#define GPUOS_FN_NATIVE_ON_DEVICE(X) \
+  X(cbrt, cbrt)                      \
+  X(asin, asin)                      \
+  X(acos, acos)                      \
+  X(atan, atan)
+// and what neither has.
+#define GPUOS_FN_THROUGH_DOUBLE(X) \
+  X(asinh, asinh)                  \
+  X(acosh, acosh)                  \
+  X(atanh, atanh)                  \
+  X(tgamma, tgamma)
+
+#define GPUOS_FN_DOUBLE(name, c_name) \
+  GPUOS_DEVICE inline double name(double x) { return GPUOS_LIBM(c_name)(x); }
+GPUOS_FN_EXACT(GPUOS_FN_DOUBLE)
+GPUOS_FN_NATIVE(GPUOS_FN_DOUBLE)
+GPUOS_FN_NATIVE_ON_HOST(GPUOS_FN_DOUBLE)
+GPUOS_FN_NATIVE_ON_DEVICE(GPUOS_FN_DOUBLE)
+GPUOS_FN_THROUGH_DOUBLE(GPUOS_FN_DOUBLE)
+#undef GPUOS_FN_DOUBLE
+
+// C's lgamma() also writes the sign to a variable that threads share. Under a
+// name of our own, because clang has no builtin and headers may declare it.
+#if defined(__CUDACC__)
+GPUOS_DEVICE inline double lgamma(double x) { return ::lgamma(x); }
+#else
+extern "C" double gpuos_lgamma_r(double x, int* sign) __asm__("lgamma_r");
+inline double lgamma(double x) {
+  int sign = 0;
+  return gpuos_lgamma_r(x, &sign);
+}
+#endif
+
+#define GPUOS_FN_FLOAT(name, c_name) \
+  GPUOS_DEVICE inline float name(float x) { return GPUOS_LIBM(c_name##f)(x); }
+#define GPUOS_FN_ROUNDED(name, c_name)                       \
+  GPUOS_DEVICE inline float name(float x) {                  \
+    return static_cast<float>(name(static_cast<double>(x))); \
+  }
+GPUOS_FN_EXACT(GPUOS_FN_FLOAT)
+#if defined(__CUDACC__)
+GPUOS_FN_NATIVE(GPUOS_FN_FLOAT)
+GPUOS_FN_NATIVE_ON_HOST(GPUOS_FN_ROUNDED)
+GPUOS_FN_NATIVE_ON_DEVICE(GPUOS_FN_FLOAT)
+#else
+GPUOS_FN_NATIVE_ON_DEVICE(GPUOS_FN_ROUNDED)
+#endif
+GPUOS_FN_THROUGH_DOUBLE(GPUOS_FN_ROUNDED)
+GPUOS_FN_ROUNDED(lgamma, lgamma)
+#undef GPUOS_FN_FLOAT
+#undef GPUOS_FN_ROUNDED
+
+// An integer is whole already.
+#define GPUOS_FN_WHOLE(name)                                                 \
+  template <typename T>                                                      \
+  GPUOS_DEVICE inline T name(T x) {                                          \
+    static_assert(!is_real_type<T>(), #name ": neither a number nor whole"); \
+    return x;                                                                \
+  }
+GPUOS_FN_WHOLE(floor)
+GPUOS_FN_WHOLE(ceil)
+GPUOS_FN_WHOLE(trunc)
+GPUOS_FN_WHOLE(round)
+#undef GPUOS_FN_WHOLE
+
+using gpuos::rsqrt;
+
+GPUOS_DEVICE inline double atan2(double y, double x) {
+  return GPUOS_LIBM(atan2)(y, x);
+}
+GPUOS_DEVICE inline float atan2(float y, float x) {
+  return static_cast<float>(
+      atan2(static_cast<double>(y), static_cast<double>(x)));
+}
+GPUOS_DEVICE inline double pow(double a, double b) {
+  return GPUOS_LIBM(pow)(a, b);
+}
+GPUOS_DEVICE inline float pow(float a, float b) {
+  return static_cast<float>(
+      pow(static_cast<double>(a), static_cast<double>(b)));
+}
+GPUOS_DEVICE inline double hypot(double a, double b) {
+  return GPUOS_LIBM(hypot)(a, b);
+}
+// In double no square of a float is too large or too small.
+GPUOS_DEVICE inline float hypot(float a, float b) {
+  const double x = a;
+  const double y = b;
+  const float size = static_cast<float>(sqrt(x * x + y * y));
+  const bool infinite = is_infinite(a) | is_infinite(b);
+  return infinite ? Limits<float>::infinity() : size;
+}
+
+// log(exp(a) + exp(b)).
+GPUOS_DEVICE inline double logaddexp(double a, double b) {
+  if (a == b) return a + 0x1.62e42fefa39efp-1;  // infinities too
+  const double gap = a - b;
+  if (gap > 0) return a + log1p(exp(-gap));
+  return gap <= 0 ? b + log1p(exp(gap)) : gap;
+}
+GPUOS_DEVICE inline float logaddexp(float a, float b) {
+  return static_cast<float>(
+      logaddexp(static_cast<double>(a), static_cast<double>(b)));
+}
+
+}  // namespace gpuos::fn
