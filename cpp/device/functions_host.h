@@ -7,34 +7,13 @@
 
 #if !defined(__CUDACC__)
 
-#include "number_limits.h"
+#include "functions_exp.h"
 
 namespace gpuos::fn::wide {
 
 // Adding it rounds a double below 2^51 to a whole number, which then lies in
 // the low bits.
 inline constexpr double kWhole = 0x1.8p52;
-
-template <typename T>
-inline T polynomial(T, T last) {
-  return last;
-}
-template <typename T, typename... More>
-inline T polynomial(T x, T first, More... more) {
-  return first + x * polynomial(x, more...);
-}
-
-// NaN stays NaN.
-template <typename T>
-inline T clamp(T x, T low, T high) {
-  const T raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
-
-// As a float that is normal.
-inline float power_of_two(int exponent) {
-  return bit_cast<float>(static_cast<u32>(exponent + 127) << 23);
-}
 
 struct Exponential {
   double scale;  // exp(x) = scale * (1 + part)
@@ -159,23 +138,8 @@ namespace gpuos::fn {
 
 // Beyond +-110 every exponential is zero or infinite as a float.
 
-// All in float, which is twice as fast; nothing else is asked for as often.
-inline float exp(float x) {
-  constexpr float kWhole = 0x1.8p23f;
-  const float y = wide::clamp(x, -110.0f, 110.0f);
-  const float shifted = y * 0x1.715476p+0f + kWhole;
-  const float k = shifted - kWhole;
-  const float r = (y - k * 0x1.62e4p-1f) - k * 0x1.7f7d1cp-20f;
-  const float tail =
-      wide::polynomial(r, 0.49999999537f, 0.16666575241f, 0.04166685770f,
-                       0.00836348559f, 0.00139014282f);
-  const float power = 1 + (r + r * r * tail);
-  // 2^k in two factors, because it may be no normal number.
-  const int n =
-      static_cast<int>(bit_cast<u32>(shifted) - bit_cast<u32>(kWhole));
-  const int half = n >> 1;
-  return power * wide::power_of_two(half) * wide::power_of_two(n - half);
-}
+// In float, which is twice as fast; nothing else is asked for as often.
+inline float exp(float x) { return close_exp(x); }
 inline float exp2(float x) {
   const double y = wide::clamp(x, -160.0f, 160.0f);
   return static_cast<float>(wide::exp(y * 0x1.62e42fefa39efp-1));

@@ -2,6 +2,7 @@
 // together from others. Each has its limit at both infinities.
 #pragma once
 
+#include "functions_exp.h"
 #include "functions_real.h"
 
 namespace gpuos::fn {
@@ -58,14 +59,15 @@ GPUOS_DEVICE inline double gelu_tanh(double x) {
 #if defined(__CUDACC__)
 
 // top / (1 + exp(-(x + rest))) for |rest| far below 1. Below -64 only the
-// exponential counts: divided by exp(32), since it may be too large itself.
+// exponential counts: divided by exp(37), since it may be too large itself. The
+// inverse of that is nearly a float.
 GPUOS_DEVICE inline float logistic(float top, float x, float rest) {
   const bool far = x < -64;
-  const float e = exp(far ? -x - 32 : -x);
+  const float e = close_exp(far ? -x - 37 : -x);
   // Where the exponential is 0 or infinite, `rest` may be no number.
   const bool plain = (e > 0) & (e < Limits<float>::infinity());
   const float exact = plain ? e - e * rest : e;
-  return (far ? top * 0x1.c8465p-47f : top) / (far ? exact : 1 + exact);
+  return (far ? top * 0x1.898472p-54f : top) / (far ? exact : 1 + exact);
 }
 
 GPUOS_DEVICE inline float sigmoid(float x) { return logistic(1, x, 0); }

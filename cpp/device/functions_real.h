@@ -57,15 +57,17 @@ GPUOS_FN_NATIVE_ON_DEVICE(GPUOS_FN_DOUBLE)
 GPUOS_FN_THROUGH_DOUBLE(GPUOS_FN_DOUBLE)
 #undef GPUOS_FN_DOUBLE
 
-// C's lgamma() also writes the sign to a variable that threads share.
-GPUOS_DEVICE inline double lgamma(double x) {
+// C's lgamma() also writes the sign to a variable that threads share. Under a
+// name of our own, because clang has no builtin and headers may declare it.
 #if defined(__CUDACC__)
-  return ::lgamma(x);
+GPUOS_DEVICE inline double lgamma(double x) { return ::lgamma(x); }
 #else
+extern "C" double gpuos_lgamma_r(double x, int* sign) __asm__("lgamma_r");
+inline double lgamma(double x) {
   int sign = 0;
-  return __builtin_lgamma_r(x, &sign);
-#endif
+  return gpuos_lgamma_r(x, &sign);
 }
+#endif
 
 #define GPUOS_FN_FLOAT(name, c_name) \
   GPUOS_DEVICE inline float name(float x) { return GPUOS_LIBM(c_name##f)(x); }

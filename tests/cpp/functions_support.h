@@ -47,10 +47,10 @@ using Wide = long double;
   X(erfc, std::erfc(x), 1, 1, 5)                                        \
   X(lgamma, std::lgamma(x), 1, 1, 6)                                    \
   X(tgamma, std::tgamma(x), 1, 1, 10)                                   \
-  X(sigmoid, 1 / (1 + std::exp(-x)), 1, 2, 3)                           \
-  X(silu, limited(x) / (1 + std::exp(-limited(x))), 1, 3, 4)            \
+  X(sigmoid, 1 / (1 + std::exp(-x)), 1, 2, 4)                           \
+  X(silu, limited(x) / (1 + std::exp(-limited(x))), 1, 2, 5)            \
   X(gelu, limited(x) / 2 * std::erfc(limited(x) * -kRootHalf), 1, 6, 8) \
-  X(gelu_tanh, gelu_tanh_reference(limited(x)), 1, 4, 1500)             \
+  X(gelu_tanh, gelu_tanh_reference(limited(x)), 1, 3, 1500)             \
   X(floor, std::floor(x), 0, 0, 0)                                      \
   X(ceil, std::ceil(x), 0, 0, 0)                                        \
   X(trunc, std::trunc(x), 0, 0, 0)                                      \

@@ -7,6 +7,11 @@ namespace gpuos {
 namespace {
 
 template <typename T>
+double bound_of(double of_float, double of_double) {
+  return sizeof(T) == 8 ? of_double : of_float;
+}
+
+template <typename T>
 class RealFunctions : public testing::Test {};
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(RealFunctions, Reals);
@@ -14,9 +19,9 @@ TYPED_TEST_SUITE(RealFunctions, Reals);
 TYPED_TEST(RealFunctions, OfOneAreAsCloseAsTheTableSays) {
   for (const TypeParam value : many_numbers<TypeParam>()) {
     const Wide x = value;
-#define GPUOS_CHECK(name, reference, host, device, of_double)                 \
-  ASSERT_TRUE(is_close(#name, fn::name(value), reference,                     \
-                       sizeof(TypeParam) == 8 ? (of_double) : (host), value)) \
+#define GPUOS_CHECK(name, reference, host, device, of_double)        \
+  ASSERT_TRUE(is_close(#name, fn::name(value), reference,            \
+                       bound_of<TypeParam>(host, of_double), value)) \
       << #name << " of " << value << " is " << fn::name(value);
     GPUOS_UNARY_FUNCTIONS(GPUOS_CHECK)
 #undef GPUOS_CHECK
@@ -30,11 +35,10 @@ TYPED_TEST(RealFunctions, OfTwoAreAsCloseAsTheTableSays) {
   for (std::size_t i = 0; i < left.size(); ++i) {
     const Wide a = left[i];
     const Wide b = right[i];
-#define GPUOS_CHECK(name, reference, host, device, of_double)         \
-  ASSERT_TRUE(is_close(#name, fn::name(left[i], right[i]), reference, \
-                       sizeof(TypeParam) == 8 ? (of_double) : (host), \
-                       left[i]))                                      \
-      << #name << " of " << left[i] << " and " << right[i] << " is "  \
+#define GPUOS_CHECK(name, reference, host, device, of_double)          \
+  ASSERT_TRUE(is_close(#name, fn::name(left[i], right[i]), reference,  \
+                       bound_of<TypeParam>(host, of_double), left[i])) \
+      << #name << " of " << left[i] << " and " << right[i] << " is "   \
       << fn::name(left[i], right[i]);
     GPUOS_BINARY_FUNCTIONS(GPUOS_CHECK)
 #undef GPUOS_CHECK
