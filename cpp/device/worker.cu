@@ -28,6 +28,9 @@ struct Work {
   u64 args[abi::kMaxArgs];
   OpFn operator_fn;
   u32 leave;
+  // Of a chain.
+  abi::Member members[abi::kChainRecords];
+  OpFn functions[abi::kChainRecords];  // where a member begins
 };
 
 __device__ u32 place_of(const Queue& queue, u64 position) {
@@ -56,10 +59,54 @@ __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
   work.operator_fn = launch.table[word & 0xffff];
 }
 
+// Warp 0 fetches a chain's members and their operators, all in a few trips.
+__device__ void load_chain(const Launch& launch, Work& work) {
+  constexpr u32 kTrip = 8;  // chunks of a lane that are on the way together
+  const u32 records = work.payload.count;
+  const u32 chunks = records * (sizeof(abi::Member) / sizeof(Chunk));
+  const char* from =
+      reinterpret_cast<const char*>(work.payload.args[abi::kChainBlock]);
+  Chunk* to = reinterpret_cast<Chunk*>(work.members);
+  for (u32 first = threadIdx.x; first < chunks; first += 32 * kTrip) {
+    Chunk trip[kTrip];
+#pragma unroll
+    for (u32 k = 0; k < kTrip; ++k) {
+      const u32 i = first + 32 * k;
+      if (i < chunks) trip[k] = load_chunk(from + sizeof(Chunk) * i);
+    }
+#pragma unroll
+    for (u32 k = 0; k < kTrip; ++k) {
+      const u32 i = first + 32 * k;
+      if (i < chunks) to[i] = trip[k];
+    }
+  }
+  __syncwarp();
+  // Where arguments go on there is no slot; what is read there is not used, and
+  // must only lie in the table.
+  for (u32 i = threadIdx.x; i < records; i += 32)
+    work.functions[i] = launch.table[work.members[i].op & (abi::kSlots - 1)];
+}
+
+// All threads of the worker. A member reads what an earlier one wrote through
+// the same L1, so a barrier is all that stands between them.
+__device__ void run_chain(const Work& work) {
+  const u32 records = work.payload.count;
+  for (u32 i = 0; i < records;) {
+    if (i != 0) __syncthreads();
+    const abi::Member& member = work.members[i];
+    const u32 next = i + abi::chain_records(member.arg_count);
+    work.functions[i](Task{member.args, nullptr, member.count}, Lane::of(0, 1));
+    i = next;
+  }
+}
+
 // All threads of the worker.
 __device__ void run_task(const Work& work) {
   const Payload& payload = work.payload;
-  if (payload.flags & abi::kJoin) return;
+  if (payload.flags & abi::kJoin) {
+    if (abi::is_chain(payload.flags)) run_chain(work);
+    return;
+  }
   const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
                   nullptr, payload.count};
   const u32 tiles = payload.parts == 0 ? 1 : payload.parts;
@@ -195,10 +242,12 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
 }
 
 // Warp 0: wait for the batches that the task comes after. False: leave.
-__device__ bool await_batches(const Launch& launch, Watch& watch,
-                              const Work& work, u64 position, u64& next) {
+__device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
+                              u64 position, u64& next) {
   const Payload& payload = work.payload;
   if (!(payload.flags & (abi::kWaits | abi::kJoin))) return true;
+  // Arrives while the batches run.
+  if (abi::is_chain(payload.flags)) load_chain(launch, work);
   const u32 lane = threadIdx.x;
   u32 distance = 0;
   if (payload.flags & abi::kJoin) {
@@ -316,6 +365,7 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
       __syncwarp();
       load_arg_block(
           work, launch.queue.arg_blocks + place_of(launch.queue, position));
+      if (abi::is_chain(work.payload.flags)) load_chain(launch, work);
       // Arrives while the task runs.
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
@@ -343,6 +393,9 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
           launch.descriptors + static_cast<u32>(work.payload.args[1]));
       if (threadIdx.x < abi::kMaxArgs)
         work.args[threadIdx.x] = args[threadIdx.x];
+      __syncthreads();
+    } else if (abi::is_chain(work.payload.flags)) {
+      if (threadIdx.x < 32) load_chain(launch, work);
       __syncthreads();
     }
     if (threadIdx.x == 0 && launch.signal != 0)
