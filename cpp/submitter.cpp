@@ -37,6 +37,8 @@ std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
   Plan plan;
   plan.route = admit(call, stream);
   plan.is_single = parts.total == 1;
+  if (const auto place = follow_row(call, plan))
+    return write(call, parts, *place, plan);
   const auto conflicts = find_conflicts(call);
   // A task that may become a member of a chain calls nobody; one that turns out
   // not to be one may.
@@ -160,6 +162,7 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
     lock_between(lock);
     plan.route = admit(call, stream);
     plan.after.reset();
+    if (const auto place = follow_row(call, plan)) return *place;
     check_memory(call);
     BatchRef blocker;
     const auto conflicts = find_conflicts(call);

@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "call.h"
+#include "queue/chain_rows.h"
 #include "task_writer.h"
 
 namespace gpuos {
@@ -107,6 +108,16 @@ class Submitter {
   /// member: it stands at `place` then.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
                   Plan& plan, Place& place, BatchRef& blocker);
+  /// The same for one that touches only what members of one chain touch. Empty:
+  /// it does not, or the chain is closed.
+  std::optional<Place> follow_row(const Call& call, Plan& plan);
+  bool add_to_open(const Call& call, std::uint64_t position);
+  static bool add_to_flush(const Call& call, Ring& ring,
+                           std::uint64_t position);
+  void count_member() noexcept {
+    count(ordered_, 1);
+    count(chained_, 1);
+  }
   bool grow_chain(const Call& call, const HazardTable::Conflicts& conflicts,
                   Place& place);
   Followed open_chain(const Call& call, const HazardTable::Conflicts& conflicts,
@@ -156,6 +167,7 @@ class Submitter {
   bool interleaves_;
   std::vector<Ring*> rings_;
   HazardTable hazards_;
+  ChainRows rows_;
   bool is_closed_ = false;
   bool is_unfinished_ = false;  // under the lock
   std::condition_variable finished_;

@@ -69,9 +69,47 @@ Submitter::Followed Submitter::follow(const Call& call,
   if (followed != Followed::Yes) return followed;
   plan.is_chained = true;
   note(call, plan, place);
-  count(ordered_, 1);
-  count(chained_, 1);
+  count_member();
   return Followed::Yes;
+}
+
+std::optional<Place> Submitter::follow_row(const Call& call, Plan& plan) {
+  if (!plan.is_single || call.op->is_traced) return std::nullopt;
+  const Route& route = plan.route;
+  ChainRows::Row* row =
+      rows_.find(route.ring, route.stream, call.access_view());
+  if (row == nullptr) return std::nullopt;
+  const std::uint64_t position = row->position;
+  const BatchRef batch = row->batch;
+  const bool is_member =
+      route.ring == kChainRing
+          ? add_to_open(call, position)
+          : backend_.is_collecting(route, batch) &&
+                add_to_flush(call, *rings_[route.ring], position);
+  if (!is_member) {
+    ChainRows::forget(*row);
+    return std::nullopt;
+  }
+  rings_[route.ring]->add_to_place(batch.begin);
+  plan.is_chained = true;
+  count_member();
+  return Place{position, batch.begin, 0};
+}
+
+bool Submitter::add_to_open(const Call& call, std::uint64_t position) {
+  abi::Payload* chain = backend_.chains().find(position);
+  if (chain == nullptr || !has_room(*chain, call.arg_count)) return false;
+  add_member(*chain, call);
+  return true;
+}
+
+bool Submitter::add_to_flush(const Call& call, Ring& ring,
+                             std::uint64_t position) {
+  abi::Payload chain = read_payload(ring.descriptor(position));
+  if (!has_room(chain, call.arg_count)) return false;
+  add_member(chain, call);
+  ring.write(position, chain);
+  return true;
 }
 
 bool Submitter::grow_chain(const Call& call,
@@ -191,7 +229,10 @@ void Submitter::close_chains(const HazardTable::Conflicts& conflicts) {
 void Submitter::note(const Call& call, const Plan& plan, const Place& place) {
   const BatchRef batch{plan.route.ring, place.batch_begin, plan.route.stream};
   if (plan.is_chained) {
-    hazards_.add_to_chain(call.access_view(), batch, place.first);
+    for (const Access& access : call.access_view()) {
+      if (rows_.add(batch, place.first, access))
+        hazards_.add({&access, 1}, batch, HazardTable::kAlone, place.first);
+    }
     return;
   }
   if (!plan.is_single) {

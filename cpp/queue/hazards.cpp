@@ -115,28 +115,6 @@ void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
   }
 }
 
-bool HazardTable::is_among_last(const Access& access, const BatchRef& batch,
-                                std::uint64_t position) const noexcept {
-  constexpr std::uint64_t kLast = 16;
-  const std::uint64_t end = last_ - std::min(last_ - first_, kLast);
-  for (std::uint64_t i = last_; i != end; --i) {
-    const Entry& entry = entries_[(i - 1) & mask_];
-    if (entry.position == position && entry.batch == batch &&
-        entry.access.low == access.low && entry.access.high == access.high &&
-        (entry.access.writes || !access.writes))
-      return true;
-  }
-  return false;
-}
-
-void HazardTable::add_to_chain(std::span<const Access> accesses,
-                               const BatchRef& batch, std::uint64_t position) {
-  for (const Access& access : accesses) {
-    if (!is_among_last(access, batch, position))
-      add({&access, 1}, batch, kAlone, position);
-  }
-}
-
 void HazardTable::prune(std::span<const Ring* const> rings) {
   while (first_ != last_) {
     const BatchRef batch = oldest();

@@ -81,12 +81,6 @@ class HazardTable {
   /// do not wait for each other; `group` is where the first of them begins.
   void add(std::span<const Access> accesses, const BatchRef& batch,
            std::uint64_t group, std::uint64_t position = kNoPosition);
-  /// The same for a task that joined others at `position` of the batch: what
-  /// one of the last of them did too is there already. Whoever meets it without
-  /// being one of them ends the chain, so the older entry says as much.
-  void add_to_chain(std::span<const Access> accesses, const BatchRef& batch,
-                    std::uint64_t position);
-
   /// Drops entries of batches that are done, oldest first.
   void prune(std::span<const Ring* const> rings);
 
@@ -173,8 +167,6 @@ class HazardTable {
     touched.high = is_touched ? std::max(touched.high, to) : to;
     touched.newest = newest();
   }
-  bool is_among_last(const Access& access, const BatchRef& batch,
-                     std::uint64_t position) const noexcept;
   void add_pages(const Access& access) noexcept;
   void search(const Access& access, std::span<const Ring* const> rings,
               Conflicts& found) const;
