@@ -42,15 +42,14 @@ std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
   const auto conflicts = find_conflicts(call);
   // A task that may become a member of a chain calls nobody; one that turns out
   // not to be one may.
-  const bool may_follow =
-      conflicts && conflicts->count == 1 && plan.is_single &&
-      !call.op->is_traced &&
+  const bool follows =
+      conflicts && conflicts->count == 1 && may_follow(call, plan) &&
       backend_.is_collecting(plan.route, conflicts->batches[0]);
   if (!backend_.is_quick(plan.route, parts.total, call.access_view(),
-                         conflicts.has_value() && !may_follow))
+                         conflicts.has_value() && !follows))
     return std::nullopt;
   BatchRef blocker;
-  if (may_follow) {
+  if (follows) {
     Place place;
     if (!hazards_.has_room(call.access_count) ||
         follow(call, *conflicts, plan, place, blocker) != Followed::Yes)

@@ -104,6 +104,8 @@ class Submitter {
   std::optional<Place> place_for(
       const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
       std::uint32_t tasks, Plan& plan, BatchRef& blocker);
+  /// Whether the task may be a member of a chain.
+  static bool may_follow(const Call& call, const Plan& plan);
   /// Puts a task that meets others into a chain with them, if it can be a
   /// member: it stands at `place` then.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,

@@ -11,6 +11,10 @@ namespace {
 /// rows side by side, each chain would be closed with its first member.
 constexpr std::uint64_t kNear = 2 * OpenChains::kMost;
 
+/// Elements of a member of an open chain. Workers leave, for a load, only
+/// behind a whole chain; larger tasks gain little by it.
+constexpr std::uint64_t kMostElems = 8192;
+
 u16 distance_of(std::uint64_t position, std::uint64_t earlier) {
   return static_cast<u16>(position - earlier);
 }
@@ -50,12 +54,16 @@ bool add_waits(abi::Payload& chain, std::uint64_t position,
 
 }  // namespace
 
+bool Submitter::may_follow(const Call& call, const Plan& plan) {
+  return plan.is_single && !call.op->is_traced &&
+         (plan.route.ring != kChainRing || call.count <= kMostElems);
+}
+
 Submitter::Followed Submitter::follow(const Call& call,
                                       const HazardTable::Conflicts& conflicts,
                                       Plan& plan, Place& place,
                                       BatchRef& blocker) {
-  if (!plan.is_single || call.op->is_traced || conflicts.overflow)
-    return Followed::No;
+  if (conflicts.overflow || !may_follow(call, plan)) return Followed::No;
   Followed followed = Followed::Yes;
   if (plan.route.ring != kChainRing) {
     followed = follow_in_flush(call, conflicts, plan, place, blocker);
@@ -74,7 +82,7 @@ Submitter::Followed Submitter::follow(const Call& call,
 }
 
 std::optional<Place> Submitter::follow_row(const Call& call, Plan& plan) {
-  if (!plan.is_single || call.op->is_traced) return std::nullopt;
+  if (!may_follow(call, plan)) return std::nullopt;
   const Route& route = plan.route;
   ChainRows::Row* row =
       rows_.find(route.ring, route.stream, call.access_view());

@@ -290,7 +290,8 @@ void CudaBackend::flush(const gpuos::Stream* only) {
 void CudaBackend::ensure_running(const BatchRef& batch) {
   Bursts& bursts = device_->bursts;
   if (batch.ring == kResidentRing) {
-    chains_.close(batch.begin);
+    // Also those before it: each keeps a worker, and there may be few.
+    chains_.close_until(batch.begin);
     if (!is_resident_.load()) control_->notify();
     return;
   }

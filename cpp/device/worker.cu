@@ -59,8 +59,9 @@ __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
   work.operator_fn = launch.table[word & 0xffff];
 }
 
-// Warp 0 fetches a chain's members and their operators, all in a few trips.
-__device__ void load_chain(const Launch& launch, Work& work) {
+// Warp 0 fetches a chain's members and their operators, all in a few trips. Not
+// inlined, and run_chain() neither: ordinary tasks would pay for its registers.
+__device__ __noinline__ void load_chain(const OpFn* table, Work& work) {
   constexpr u32 kTrip = 8;  // chunks of a lane that are on the way together
   const u32 records = work.payload.count;
   const u32 chunks = records * (sizeof(abi::Member) / sizeof(Chunk));
@@ -84,12 +85,12 @@ __device__ void load_chain(const Launch& launch, Work& work) {
   // Where arguments go on there is no slot; what is read there is not used, and
   // must only lie in the table.
   for (u32 i = threadIdx.x; i < records; i += 32)
-    work.functions[i] = launch.table[work.members[i].op & (abi::kSlots - 1)];
+    work.functions[i] = table[work.members[i].op & (abi::kSlots - 1)];
 }
 
 // All threads of the worker. A member reads what an earlier one wrote through
 // the same L1, so a barrier is all that stands between them.
-__device__ void run_chain(const Work& work) {
+__device__ __noinline__ void run_chain(const Work& work) {
   const u32 records = work.payload.count;
   for (u32 i = 0; i < records;) {
     if (i != 0) __syncthreads();
@@ -247,7 +248,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
   const Payload& payload = work.payload;
   if (!(payload.flags & (abi::kWaits | abi::kJoin))) return true;
   // Arrives while the batches run.
-  if (abi::is_chain(payload.flags)) load_chain(launch, work);
+  if (abi::is_chain(payload.flags)) load_chain(launch.table, work);
   const u32 lane = threadIdx.x;
   u32 distance = 0;
   if (payload.flags & abi::kJoin) {
@@ -365,7 +366,7 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
       __syncwarp();
       load_arg_block(
           work, launch.queue.arg_blocks + place_of(launch.queue, position));
-      if (abi::is_chain(work.payload.flags)) load_chain(launch, work);
+      if (abi::is_chain(work.payload.flags)) load_chain(launch.table, work);
       // Arrives while the task runs.
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
@@ -395,7 +396,7 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
         work.args[threadIdx.x] = args[threadIdx.x];
       __syncthreads();
     } else if (abi::is_chain(work.payload.flags)) {
-      if (threadIdx.x < 32) load_chain(launch, work);
+      if (threadIdx.x < 32) load_chain(launch.table, work);
       __syncthreads();
     }
     if (threadIdx.x == 0 && launch.signal != 0)
