@@ -272,13 +272,6 @@ void CudaBackend::watch(const Route& route, const Place& place,
   control_->notify();
 }
 
-bool CudaBackend::is_collecting(const Route& route,
-                                const BatchRef& batch) const {
-  return route.ring == kBurstRing && batch.ring == kBurstRing &&
-         device_->bursts.is_collecting(batch.begin,
-                                       static_cast<CUstream>(route.stream));
-}
-
 void CudaBackend::flush(const gpuos::Stream* only) {
   chains_.close_all();
   if (only == nullptr || device_->bursts.is_open_in(handle_of(*only)))

@@ -69,7 +69,11 @@ class CudaBackend final : public Backend, private Parkable {
              const std::string& operator_name) override;
   OpenChains& chains() noexcept override { return chains_; }
   ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
-  bool is_collecting(const Route& route, const BatchRef& batch) const override;
+  bool is_collecting(const Route& route, const BatchRef& batch) const override {
+    return route.ring == kBurstRing && batch.ring == kBurstRing &&
+           device_->bursts.is_collecting(batch.begin,
+                                         static_cast<CUstream>(route.stream));
+  }
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;
   // All workers then move through memory side by side, which its pages like.

@@ -1,6 +1,6 @@
 // How the host side of the CUDA backend puts dependent tasks into chains, on a
 // device that is simulated.
-#include <algorithm>
+#include <array>
 #include <random>
 #include <thread>
 
@@ -187,6 +187,28 @@ TEST_P(SimulatedChains, RunWithoutAnybodyWhoWaits) {
   const Words words(runtime(), model);
   for (int i = 0; i < 20; ++i) mix(words, 0, 0, 1);
   EXPECT_TRUE(becomes_true([&] { return counts().tasks == 20; }));
+}
+
+TEST_P(SimulatedChains, TrySubmitMakesMembersToo) {
+  GPUOS_START(options());
+  std::vector<std::int32_t> model{1, 2};
+  const Words words(runtime(), model);
+  const Operator add = runtime().find("add");
+  const TensorView x = words.view(0, 1), y = words.view(1, 1);
+  mix(words, 0, 0, 1);  // asks whose memory it is
+  mix(model, 0, 0, 1);
+  const std::uint64_t chained_before = runtime().stats().tasks_chained;
+  int refused = 0;
+  for (int i = 0; i < 60; ++i) {
+    if (!runtime().try_submit(add, std::array{x, y}, x)) {
+      ++refused;
+      continue;
+    }
+    mix(model, 0, 0, 1);
+  }
+  EXPECT_EQ(words.read(), model);
+  EXPECT_LT(refused, 30);  // now and then somebody holds the lock
+  EXPECT_GT(runtime().stats().tasks_chained, chained_before);
 }
 
 TEST_P(SimulatedChains, ManyTasksAreNotMembers) {
