@@ -74,6 +74,39 @@ std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
   return times;
 }
 
+ChainTimes chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
+  Runtime& runtime = rig.runtime();
+  const TensorView sum = view(rig.out_address(0), elems);
+  const TensorView step = view(rig.a_address(0), elems);
+  const auto size = static_cast<std::size_t>(elems);
+  const std::size_t bytes = size * sizeof(float);
+  const std::vector<float> zeros(size);
+  std::vector<float> steps(size);
+  runtime.copy_to_host(steps.data(), step.data, bytes);
+  std::vector<float> expected(size);
+  for (std::size_t link = 0; link < links; ++link)
+    for (std::size_t i = 0; i < size; ++i) expected[i] += steps[i];
+
+  ChainTimes times;
+  std::vector<float> got(size);
+  const auto per_link = 1e3 / static_cast<double>(links);
+  times.link_ns = repeat(reps, [&] {
+    runtime.copy_to_device(sum.data, zeros.data(), bytes);
+    const auto start = Clock::now();
+    Ticket last;
+    for (std::size_t link = 0; link < links; ++link)
+      last = runtime.submit(rig.add(), {sum, step}, sum);
+    times.submit_ns.push_back(us_since(start) * per_link);
+    rig.wait(last);
+    const double ns = us_since(start) * per_link;
+    runtime.copy_to_host(got.data(), sum.data, bytes);
+    for (std::size_t i = 0; i < size; ++i)
+      times.wrong += got[i] != expected[i] ? 1 : 0;
+    return ns;
+  });
+  return times;
+}
+
 LargeAdd large_add(Rig& rig, std::size_t elems, int reps) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   Runtime& runtime = rig.runtime();

@@ -23,6 +23,14 @@ std::vector<double> round_trip_us(Rig& rig, std::int64_t elems, int reps,
 std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
                              int count, int reps);
 
+struct ChainTimes {
+  std::vector<double> link_ns;    // until the last one is done
+  std::vector<double> submit_ns;  // of a submit() call
+  std::uint64_t wrong = 0;
+};
+/// `links` adds to one buffer, each of which needs the one before.
+ChainTimes chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps);
+
 struct LargeAdd {
   std::vector<double> us;
   std::uint64_t wrong = 0;

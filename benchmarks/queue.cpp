@@ -27,6 +27,10 @@ void print_residency(RuntimeOptions options, Residency residency,
   for (const std::int64_t elems : {1024, 4096})
     print("add of " + std::to_string(elems) + ", " + mode,
           median(bulk_ns(rig, 262'144, elems, 1, 7)), "ns");
+  const ChainTimes chain = chain_ns(rig, 4096, 1024, 7);
+  print("a link of a chain, add of 1024, " + mode, median(chain.link_ns), "ns");
+  print("submit() of a link, " + mode, median(chain.submit_ns), "ns");
+  print("wrong elements, " + mode, static_cast<double>(chain.wrong), "");
   const auto trips = round_trip_us(rig, 1024, 2000);
   print("round trip, " + mode + ", median", median(trips), "us");
   print("round trip, " + mode + ", p99", quantile(trips, 0.99), "us");

@@ -16,10 +16,15 @@
 #include "gpuos/runtime.h"
 #include "gpuos/stats.h"
 #include "program/workers.h"
+#include "queue/chain_blocks.h"
 #include "queue/hazards.h"
+#include "queue/open_chains.h"
 #include "queue/ring.h"
 
 namespace gpuos {
+
+/// The ring whose workers take positions one by one, as they are written.
+inline constexpr std::uint32_t kChainRing = 0;
 
 using Deadline = std::chrono::steady_clock::time_point;
 
@@ -91,6 +96,15 @@ class Backend {
   /// ring is full.
   virtual std::optional<Place> reserve(const Route& route,
                                        std::uint32_t tasks) = 0;
+  /// Chains of kChainRing that take members. Waits, flushes and what comes
+  /// after them close them, and the backend when they are old.
+  virtual OpenChains& chains() noexcept = 0;
+  virtual ChainBlocks& chain_blocks() noexcept = 0;
+  /// Whether `batch` is a flush that tasks of `route` may join and whose
+  /// descriptors nobody has read.
+  virtual bool is_collecting(const Route&, const BatchRef&) const {
+    return false;
+  }
   /// The descriptors of `place` are written.
   virtual void publish(const Route& route, const Place& place,
                        std::uint32_t tasks) = 0;
@@ -155,7 +169,8 @@ class Backend {
 };
 
 /// Throws: BackendUnavailable, CudaError.
-std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options);
+std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options,
+                                           std::mutex& submit_mutex);
 std::unique_ptr<Backend> make_cuda_backend(const RuntimeOptions& options,
                                            std::mutex& submit_mutex);
 

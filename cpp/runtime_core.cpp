@@ -64,13 +64,13 @@ RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
 
 std::unique_ptr<Backend> RuntimeCore::make_backend(
     const RuntimeOptions& options, std::mutex& submit_mutex) {
-  if (options.backend == "host") return make_host_backend(options);
+  if (options.backend == "host") return make_host_backend(options, submit_mutex);
   try {
     return make_cuda_backend(options, submit_mutex);
   } catch (const BackendUnavailable&) {
     if (options.backend == "cuda") throw;
   }
-  return make_host_backend(options);
+  return make_host_backend(options, submit_mutex);
 }
 
 RuntimeCore::RuntimeCore(RuntimeOptions wanted)
@@ -194,9 +194,11 @@ Stats RuntimeCore::stats() const {
   stats.tasks_submitted = submitter.tasks_submitted();
   stats.batches_submitted = submitter.batches_submitted();
   stats.tasks_ordered = submitter.tasks_ordered();
+  stats.tasks_chained = submitter.tasks_chained();
+  stats.chains = submitter.chains();
   stats.upgrades = upgrades.load();
   for (Ring* ring : backend->rings())
-    stats.tasks_completed += ring->completed();
+    stats.tasks_completed += ring->completed_tasks();
   backend->fill_stats(stats);
   return stats;
 }

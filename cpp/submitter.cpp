@@ -8,15 +8,6 @@
 #include "gpuos/error.h"
 
 namespace gpuos {
-namespace {
-
-/// Written under the submit lock, read without it.
-void count(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
-  counter.store(counter.load(std::memory_order_relaxed) + by,
-                std::memory_order_relaxed);
-}
-
-}  // namespace
 
 Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
                      const RuntimeOptions& options, std::uint32_t runtime_id)
@@ -32,6 +23,7 @@ Ticket Submitter::submit(Call& call, const Stream& stream) {
   if (call.count == 0) return {0, 0, 0, runtime_id_};
   const Cut parts = cut(call);
   Plan plan;
+  plan.is_single = parts.total == 1;
   std::unique_lock lock(mutex_, std::defer_lock);
   const Place place = acquire(lock, call, stream, parts.total, plan);
   return write(call, parts, place, plan);
@@ -42,12 +34,28 @@ std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
   const Cut parts = cut(call);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || is_unfinished_) return std::nullopt;
-  Plan plan{admit(call, stream), std::nullopt};
+  Plan plan;
+  plan.route = admit(call, stream);
+  plan.is_single = parts.total == 1;
+  if (const auto place = follow_row(call, plan))
+    return write(call, parts, *place, plan);
   const auto conflicts = find_conflicts(call);
+  // A task that may become a member of a chain calls nobody; one that turns out
+  // not to be one may.
+  const bool follows =
+      conflicts && conflicts->count == 1 && may_follow(call, plan) &&
+      backend_.is_collecting(plan.route, conflicts->batches[0]);
   if (!backend_.is_quick(plan.route, parts.total, call.access_view(),
-                         conflicts.has_value()))
+                         conflicts.has_value() && !follows))
     return std::nullopt;
   BatchRef blocker;
+  if (follows) {
+    Place place;
+    if (!hazards_.has_room(call.access_count) ||
+        follow(call, *conflicts, plan, place, blocker) != Followed::Yes)
+      return std::nullopt;
+    return write(call, parts, place, plan);
+  }
   const auto place = place_for(call, conflicts, parts.total, plan, blocker);
   if (!place) return std::nullopt;
   return write(call, parts, *place, plan);
@@ -63,6 +71,11 @@ Cut Submitter::cut(const Call& call) const {
 Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
                         const Plan& plan) {
   Ring& ring = *rings_[plan.route.ring];
+  if (plan.is_chained) {
+    count(tasks_, 1);
+    count(batches_, 1);
+    return {place.batch_begin, place.first + 1, plan.route.ring, runtime_id_};
+  }
   if (cut.piece == 0)
     write_whole(ring, place, plan.after, call);
   else if (call.tiles != 0)
@@ -151,7 +164,9 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
   std::optional<Deadline> deadline;
   for (;;) {
     lock_between(lock);
-    plan = Plan{admit(call, stream), std::nullopt};
+    plan.route = admit(call, stream);
+    plan.after.reset();
+    if (const auto place = follow_row(call, plan)) return *place;
     check_memory(call);
     BatchRef blocker;
     const auto conflicts = find_conflicts(call);
@@ -184,25 +199,35 @@ std::optional<HazardTable::Conflicts> Submitter::find_conflicts(
 std::optional<Place> Submitter::place_for(
     const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
     std::uint32_t tasks, Plan& plan, BatchRef& blocker) {
-  if (conflicts && !put_in_order(*conflicts, plan, blocker))
-    return std::nullopt;
   if (!hazards_.has_room(call.access_count)) {
     blocker = hazards_.oldest();
     return std::nullopt;
+  }
+  if (conflicts) {
+    Place followed;
+    switch (follow(call, *conflicts, plan, followed, blocker)) {
+      case Followed::Yes:
+        return followed;
+      case Followed::Blocked:
+        return std::nullopt;
+      case Followed::No:
+        break;
+    }
+    if (!put_in_order(*conflicts, plan, blocker)) return std::nullopt;
   }
   const auto place = backend_.reserve(plan.route, tasks);
   if (!place) {
     blocker = oldest_of(plan.route.ring);
     return std::nullopt;
   }
-  hazards_.add(call.access_view(),
-               {plan.route.ring, place->batch_begin, plan.route.stream});
+  note(call, plan, *place);
   if (conflicts) count(ordered_, 1);
   return place;
 }
 
 bool Submitter::put_in_order(const HazardTable::Conflicts& conflicts,
                              Plan& plan, BatchRef& blocker) {
+  close_chains(conflicts);
   const Order order = backend_.order(plan.route, conflicts.view());
   if (order.wait_on_host) {
     blocker = *order.wait_on_host;

@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "call.h"
+#include "queue/chain_rows.h"
 #include "task_writer.h"
 
 namespace gpuos {
@@ -52,12 +53,23 @@ class Submitter {
   std::uint64_t tasks_submitted() const noexcept { return tasks_; }
   std::uint64_t batches_submitted() const noexcept { return batches_; }
   std::uint64_t tasks_ordered() const noexcept { return ordered_; }
+  std::uint64_t tasks_chained() const noexcept { return chained_; }
+  std::uint64_t chains() const noexcept { return chains_; }
 
  private:
   /// What the tasks of one submission have in common.
   struct Plan {
     Route route;
     std::optional<std::uint64_t> after;  // where the batch to wait for begins
+    bool is_single = false;              // one task of one descriptor
+    bool is_chained = false;             // it is a member of a chain already
+  };
+
+  /// What became of a task that might follow another one in its worker.
+  enum class Followed : std::uint8_t {
+    Yes,     // it is a member of a chain
+    No,      // it cannot be one
+    Blocked  // something must be done first
   };
 
   /// Keeps others from queueing anything between the parts of one submission,
@@ -95,6 +107,33 @@ class Submitter {
   std::optional<Place> place_for(
       const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
       std::uint32_t tasks, Plan& plan, BatchRef& blocker);
+  /// Whether the task may be a member of a chain.
+  static bool may_follow(const Call& call, const Plan& plan);
+  /// Puts a task that meets others into a chain with them, if it can be a
+  /// member: it stands at `place` then.
+  Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
+                  Plan& plan, Place& place, BatchRef& blocker);
+  /// The same for one that touches only what members of one chain touch. Empty:
+  /// it does not, or the chain is closed.
+  std::optional<Place> follow_row(const Call& call, Plan& plan);
+  bool add_to_open(const Call& call, std::uint64_t position);
+  static bool add_to_flush(const Call& call, Ring& ring,
+                           std::uint64_t position);
+  void count_member() noexcept {
+    count(ordered_, 1);
+    count(chained_, 1);
+  }
+  bool grow_chain(const Call& call, const HazardTable::Conflicts& conflicts,
+                  Place& place);
+  Followed open_chain(const Call& call, const HazardTable::Conflicts& conflicts,
+                      const Plan& plan, Place& place, BatchRef& blocker);
+  Followed follow_in_flush(const Call& call,
+                           const HazardTable::Conflicts& conflicts,
+                           const Plan& plan, Place& place, BatchRef& blocker);
+  /// Closes the chains among them, which later tasks wait for.
+  void close_chains(const HazardTable::Conflicts& conflicts);
+  /// Notes what the tasks at `place` touch.
+  void note(const Call& call, const Plan& plan, const Place& place);
   /// Room for the next tasks of the same submission.
   Place acquire_next(std::unique_lock<std::mutex>& lock, const Call& call,
                      std::uint32_t tasks, const Plan& plan,
@@ -118,6 +157,13 @@ class Submitter {
   [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
   BatchRef oldest_of(std::uint32_t ring) const;
 
+  /// Written under the submit lock, read without it.
+  static void count(std::atomic<std::uint64_t>& counter,
+                    std::uint64_t by) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + by,
+                  std::memory_order_relaxed);
+  }
+
   Backend& backend_;
   std::mutex& mutex_;
   std::chrono::milliseconds timeout_;
@@ -126,6 +172,7 @@ class Submitter {
   bool interleaves_;
   std::vector<Ring*> rings_;
   HazardTable hazards_;
+  ChainRows rows_;
   bool is_closed_ = false;
   bool is_unfinished_ = false;  // under the lock
   std::condition_variable finished_;
@@ -134,6 +181,8 @@ class Submitter {
   std::atomic<std::uint64_t> tasks_{0};
   std::atomic<std::uint64_t> batches_{0};
   std::atomic<std::uint64_t> ordered_{0};
+  std::atomic<std::uint64_t> chained_{0};
+  std::atomic<std::uint64_t> chains_{0};
 };
 
 }  // namespace gpuos

@@ -16,15 +16,6 @@ constexpr std::uint32_t kLongFlush = 256;
 constexpr std::uint32_t kBlockPlaces =
     sizeof(abi::ArgBlock) / sizeof(abi::Descriptor);
 
-abi::Payload payload_of(const abi::Descriptor& descriptor) {
-  std::uint32_t words[12];
-  for (int chunk = 0; chunk < 4; ++chunk)
-    std::copy_n(descriptor.words + 4 * chunk, 3, words + 3 * chunk);
-  abi::Payload payload;
-  std::memcpy(&payload, words, sizeof(payload));
-  return payload;
-}
-
 abi::Descriptor descriptor_of(const abi::Payload& payload) {
   std::uint32_t words[12];
   std::memcpy(words, &payload, sizeof(payload));
@@ -76,6 +67,16 @@ bool Bursts::is_quick(CUstream stream, std::uint32_t tasks) const noexcept {
   if (together >= kLongFlush || together > ring_.max_batch()) return false;
   // Who opens a flush of another's stream asks whether it is captured.
   return is_open() ? open_.stream == stream : stream == stream_.get();
+}
+
+std::uint32_t Bursts::open_tasks() const noexcept {
+  std::uint32_t tasks = 0;
+  for (std::uint64_t i = 0; i < open_.tasks; ++i) {
+    const abi::Payload payload =
+        read_payload(ring_.descriptor(open_.begin + i));
+    tasks += abi::is_chain(payload.flags) ? payload.count : 1;
+  }
+  return tasks;
 }
 
 void Bursts::launch_if_long() {
@@ -145,7 +146,7 @@ std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first) {
     blocks_begin -= kBlockPlaces;
     std::memcpy(static_cast<void*>(launch_.descriptors + blocks_begin),
                 &ring_.arg_block(position), sizeof(abi::ArgBlock));
-    abi::Payload payload = payload_of(descriptor);
+    abi::Payload payload = read_payload(descriptor);
     payload.args[1] = blocks_begin;
     launch_.descriptors[tasks] = descriptor_of(payload);
   }

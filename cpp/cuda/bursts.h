@@ -49,7 +49,12 @@ class Bursts {
   bool is_open_at(std::uint64_t begin) const noexcept {
     return is_open() && open_.begin == begin;
   }
-  std::uint32_t open_tasks() const noexcept { return open_.tasks; }
+  /// Whether tasks of `stream` may still change what lies in that batch.
+  bool is_collecting(std::uint64_t begin, CUstream stream) const noexcept {
+    return is_open_at(begin) && open_.stream == stream && !open_.captures;
+  }
+  /// Tasks of the open flush; of a chain its records count.
+  std::uint32_t open_tasks() const noexcept;
   std::chrono::steady_clock::time_point opened_at() const noexcept {
     return open_.since;
   }

@@ -38,14 +38,15 @@ std::optional<microseconds> CudaBackend::tick() {
   if (health_.is_dead()) return std::nullopt;
   try {
     look_after_residency();
-    look_after_flush();
+    look_after_age();
     look_after_faults();
   } catch (const std::exception& error) {
     fail(error);
     return std::nullopt;
   }
   const std::unique_lock lock(submit_mutex_, std::try_to_lock);
-  if (!lock || is_resident_.load() || device_->bursts.is_open())
+  if (!lock || is_resident_.load() || device_->bursts.is_open() ||
+      !chains_.is_empty())
     return kActiveTick;
   for (Ring* ring : rings_) ring->advance();
   if (Clock::now() < awake_until_) return kActiveTick;
@@ -94,6 +95,8 @@ void CudaBackend::look_after_residency() {
   ring.advance();
   if (!wants_workers(is_fed)) return;
   device_->bursts.launch();
+  // They would find nothing to do, leave, and be wanted again.
+  chains_.close_all();
   launch_residency();
 }
 
@@ -130,9 +133,11 @@ void CudaBackend::launch_residency() {
   is_resident_.store(true);
 }
 
-void CudaBackend::look_after_flush() {
+void CudaBackend::look_after_age() {
   const std::unique_lock lock(submit_mutex_, std::try_to_lock);
-  if (!lock || !device_->bursts.is_open()) return;
+  if (!lock) return;
+  chains_.close_old(options_.flush_after);
+  if (!device_->bursts.is_open()) return;
   if (Clock::now() - device_->bursts.opened_at() >= options_.flush_after)
     device_->bursts.launch();
 }

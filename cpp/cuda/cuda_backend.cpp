@@ -53,6 +53,7 @@ DeviceSide::DeviceSide(const Context& context, DriverGate& gate,
       workers(worker_count(kernel, options)),
       resident_storage(options.queue_capacity),
       burst_storage(options.queue_capacity),
+      chain_memory(ChainBlocks::kBytes),
       resident_ring(resident_storage.host(), options.queue_capacity),
       burst_ring(burst_storage.host(), options.queue_capacity),
       residency(kernel, resident_storage.device(), options, workers),
@@ -66,6 +67,7 @@ void DeviceSide::abandon() noexcept {
   kernel.abandon();
   resident_storage.abandon();
   burst_storage.abandon();
+  chain_memory.abandon();
   residency.abandon();
   bursts.abandon();
   modules.abandon();
@@ -84,6 +86,10 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
         return std::make_unique<DeviceSide>(context_, gate_, options);
       }()),
       rings_{&device_->resident_ring, &device_->burst_ring},
+      chains_(
+          device_->resident_ring, [this] { control_->notify(); },
+          [this] { publish({kResidentRing, nullptr}, {}, 0); }),
+      chain_blocks_(device_->chain_memory.as<abi::Member>(), rings_),
       addresses_(context_, gate_),
       policy_(options.linger),
       watchdog_(rings_, options.watchdog) {
@@ -267,6 +273,7 @@ void CudaBackend::watch(const Route& route, const Place& place,
 }
 
 void CudaBackend::flush(const gpuos::Stream* only) {
+  chains_.close_all();
   if (only == nullptr || device_->bursts.is_open_in(handle_of(*only)))
     guarded([&] { device_->bursts.launch(); });
   // Also what the control thread could not launch.
@@ -276,6 +283,8 @@ void CudaBackend::flush(const gpuos::Stream* only) {
 void CudaBackend::ensure_running(const BatchRef& batch) {
   Bursts& bursts = device_->bursts;
   if (batch.ring == kResidentRing) {
+    // Also those before it: each keeps a worker, and there may be few.
+    chains_.close_until(batch.begin);
     if (!is_resident_.load()) control_->notify();
     return;
   }

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "backend.h"
+#include "control_thread.h"
 #include "cuda/address_cache.h"
 #include "cuda/bursts.h"
 #include "cuda/context.h"
-#include "cuda/control_thread.h"
 #include "cuda/driver_gate.h"
 #include "cuda/operator_modules.h"
 #include "cuda/parking.h"
@@ -24,7 +24,7 @@
 
 namespace gpuos::cu {
 
-inline constexpr std::uint32_t kResidentRing = 0;
+inline constexpr std::uint32_t kResidentRing = kChainRing;
 inline constexpr std::uint32_t kBurstRing = 1;
 
 /// Everything that lives on the device.
@@ -38,6 +38,7 @@ struct DeviceSide {
   std::uint32_t workers;
   RingStorage resident_storage;
   RingStorage burst_storage;
+  PinnedBuffer chain_memory;
   Ring resident_ring;
   Ring burst_ring;
   ResidentWorkers residency;
@@ -66,6 +67,13 @@ class CudaBackend final : public Backend, private Parkable {
                std::uint32_t tasks) override;
   void watch(const Route& route, const Place& place, std::uint32_t tasks,
              const std::string& operator_name) override;
+  OpenChains& chains() noexcept override { return chains_; }
+  ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
+  bool is_collecting(const Route& route, const BatchRef& batch) const override {
+    return route.ring == kBurstRing && batch.ring == kBurstRing &&
+           device_->bursts.is_collecting(batch.begin,
+                                         static_cast<CUstream>(route.stream));
+  }
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;
   program::Workers workers() const noexcept override;
@@ -126,7 +134,7 @@ class CudaBackend final : public Backend, private Parkable {
   bool wants_workers(bool is_fed);
   /// Auto: a residency that the policy asked for is due, or has ended.
   bool is_stay_worthwhile(bool goes_on);
-  void look_after_flush();
+  void look_after_age();
   void look_after_faults();
   void launch_residency();
   void park();
@@ -143,6 +151,8 @@ class CudaBackend final : public Backend, private Parkable {
   DriverGate gate_;
   std::unique_ptr<DeviceSide> device_;
   std::array<Ring*, 2> rings_;
+  OpenChains chains_;
+  ChainBlocks chain_blocks_;
   AddressCache addresses_;
   StayPolicy policy_;
   Watchdog watchdog_;

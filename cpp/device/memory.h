@@ -6,7 +6,7 @@
 
 namespace gpuos {
 
-struct Chunk {
+struct alignas(16) Chunk {
   u32 words[4];
 };
 

@@ -25,6 +25,7 @@ enum Limit : u32 {
   kMaxArgs = 32,           // output, inputs and scalars together
   kSlots = 1024,           // operators loaded at the same time
   kMaxTiles = 4096,        // of one task
+  kChainRecords = 128,      // of one chain's block
   kLaunchDescriptors = 56,  // that fit a launch's parameters
   kScratchBytes = 36864     // shared memory of a worker for its operator
 };
@@ -35,7 +36,8 @@ enum Flags : u16 {
                      // argument block of the same ring slot
   kTraced = 2,       // the worker marks `started` before it runs the task
   kJoin = 4,         // no operator: wait for the batches listed in `args`
-  kWaits = 8         // `wait_distance` is not 0
+  kWaits = 8,        // `wait_distance` is not 0
+  kChain = kJoin | kWaits  // a join that goes on with the members in a block
 };
 enum : u32 { kTileShift = 4 };
 
@@ -55,6 +57,34 @@ struct Payload {
 static_assert(sizeof(Payload) == 48, "a descriptor carries 12 words");
 
 enum : u32 { kMaxJoined = kInlineArgs * sizeof(u64) / sizeof(u16) };
+
+GPUOS_DEVICE inline bool is_chain(u32 flags) {
+  return (flags & kChain) == kChain;
+}
+
+// One task of a chain. What does not fit `args` goes on in the records behind
+// it, so that all arguments of a member lie in a row.
+struct alignas(16) Member {
+  u16 op;  // slot in the operator table
+  u16 arg_count;
+  u32 count;  // elements
+  u64 args[7];
+};
+static_assert(sizeof(Member) == 64, "a member is one cache line");
+
+// Records that a member with so many arguments takes; its head is as long as
+// one of them.
+GPUOS_DEVICE inline u32 chain_records(u32 arg_count) {
+  return (1 + arg_count + 7) / 8;
+}
+
+// The descriptor of a chain: `count` records of members lie at the address
+// args[kChainBlock]; the distances of the join come before it.
+enum : u32 {
+  kChainBlock = kInlineArgs - 1,
+  kMaxChainWaits = kChainBlock * sizeof(u64) / sizeof(u16),
+  kChainBytes = kChainRecords * sizeof(Member)
+};
 
 // A payload in a ring slot: four chunks of 16 bytes, each three payload words
 // and the lap tag. A chunk is stored and loaded whole, so a slot whose four

@@ -1,7 +1,9 @@
 // The worker kernel: one block is one worker. Built by nvcc ahead of time and
 // by NVRTC at run time.
+#include "chain.h"
 #include "launch.h"
 #include "memory.h"
+#include "watch.h"
 
 namespace gpuos {
 namespace {
@@ -14,10 +16,6 @@ constexpr u32 kAllLanes = 0xffffffffu;
 // Lanes of warp 0 while it polls: 0 to 3 load the descriptor's chunks, in the
 // same instruction kParkLane loads the park word and kTicketLane the ticket.
 constexpr u32 kChunkLanes = 4;
-constexpr u32 kParkLane = 4;
-constexpr u32 kTicketLane = 5;
-// Polls between two looks at the clock.
-constexpr u32 kClockPolls = 8;
 // How many workers poll as fast as they can, and the others' pause.
 constexpr u32 kNearTurns = 64;
 constexpr u32 kFarPollNs = 500;
@@ -28,6 +26,7 @@ struct Work {
   u64 args[abi::kMaxArgs];
   OpFn operator_fn;
   u32 leave;
+  Chain chain;
 };
 
 __device__ u32 place_of(const Queue& queue, u64 position) {
@@ -59,7 +58,10 @@ __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
 // All threads of the worker.
 __device__ void run_task(const Work& work) {
   const Payload& payload = work.payload;
-  if (payload.flags & abi::kJoin) return;
+  if (payload.flags & abi::kJoin) {
+    if (abi::is_chain(payload.flags)) run_chain(work.chain, payload.count);
+    return;
+  }
   const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
                   nullptr, payload.count};
   const u32 tiles = payload.parts == 0 ? 1 : payload.parts;
@@ -101,49 +103,6 @@ __device__ bool is_finished(const Queue& queue, u64 begin) {
   const u32 flag = load_acquire(queue.flags + place_of(queue, begin));
   return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity_bits)) >= 0;
 }
-
-// Why a resident worker leaves; a lane of warp 0 each.
-class Watch {
- public:
-  __device__ explicit Watch(const Launch& launch)
-      : launch_(launch), start_(now_ns()), idle_since_(start_) {
-    if (threadIdx.x == kParkLane) word_ = &launch.state->park;
-    if (threadIdx.x == kTicketLane) word_ = &launch.state->ticket;
-  }
-
-  // What this lane loads beside the descriptor, or null.
-  __device__ const u64* word() const { return word_; }
-
-  // `value` is what the lane found there.
-  __device__ bool must_leave(u64 value) {
-    if (threadIdx.x == kParkLane) return value >= launch_.residency;
-    if (threadIdx.x != kTicketLane) return false;
-    // Every task that any worker takes moves the ticket.
-    if (value != ticket_) {
-      ticket_ = value;
-      is_idle_ = false;
-    }
-    if (++polls_ % kClockPolls != 0) return false;
-    const u64 now = now_ns();
-    if (!is_idle_) idle_since_ = now;
-    is_idle_ = true;
-    if (now - start_ < launch_.lease_ns &&
-        now - idle_since_ < launch_.linger_ns)
-      return false;
-    // One leaves, so all must: a position is run by the worker that claimed it.
-    atomicMax(&launch_.state->park, launch_.residency);
-    return true;
-  }
-
- private:
-  const Launch& launch_;
-  const u64* word_ = nullptr;
-  u64 start_;
-  u64 idle_since_;
-  u64 ticket_ = 0;
-  u32 polls_ = 0;
-  bool is_idle_ = false;
-};
 
 __device__ u64 claim(const Launch& launch) {
   return atomicAdd(&launch.state->ticket, 1ull);
@@ -195,10 +154,13 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
 }
 
 // Warp 0: wait for the batches that the task comes after. False: leave.
-__device__ bool await_batches(const Launch& launch, Watch& watch,
-                              const Work& work, u64 position, u64& next) {
+__device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
+                              u64 position, u64& next) {
   const Payload& payload = work.payload;
   if (!(payload.flags & (abi::kWaits | abi::kJoin))) return true;
+  // Arrives while the batches run.
+  if (abi::is_chain(payload.flags))
+    load_chain(work.chain, payload, launch.table);
   const u32 lane = threadIdx.x;
   u32 distance = 0;
   if (payload.flags & abi::kJoin) {
@@ -316,6 +278,8 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
       __syncwarp();
       load_arg_block(
           work, launch.queue.arg_blocks + place_of(launch.queue, position));
+      if (abi::is_chain(work.payload.flags))
+        load_chain(work.chain, work.payload, launch.table);
       // Arrives while the task runs.
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
@@ -334,6 +298,11 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
       const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
       store_chunk(work, threadIdx.x, Chunk{{words[0], words[1], words[2], 0}});
       if (threadIdx.x == 0) load_operator(launch, work, words[0]);
+    }
+    if (threadIdx.x < 32) {
+      __syncwarp();
+      if (abi::is_chain(work.payload.flags))
+        load_chain(work.chain, work.payload, launch.table);
     }
     if (i == blockIdx.x) begin_burst();
     __syncthreads();

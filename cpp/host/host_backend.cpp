@@ -26,6 +26,8 @@ constexpr std::uint64_t kTileStep = 64;  // elements; tiles start on cache lines
 constexpr std::uint64_t kPauseTurns = 32;  // before a waiter sleeps
 constexpr int kPausesPerTurn = 8;
 constexpr std::align_val_t kAlignment{64};
+// Ticks without a chain before the control thread sleeps.
+constexpr std::uint32_t kQuietTicks = 16;
 // A worker that is not stuck leaves within this.
 constexpr std::chrono::milliseconds kGrace{1000};
 
@@ -65,10 +67,15 @@ constexpr std::uint64_t rounded_up(std::uint64_t value, std::uint64_t step) {
 }  // namespace
 
 HostBackend::HostBackend(const RuntimeOptions& options,
-                         std::uint64_t first_position)
+                         std::mutex& submit_mutex, std::uint64_t first_position)
     : options_(options),
       shared_(make_shared_state(options, first_position)),
+      submit_mutex_(submit_mutex),
       ring_(&shared_->ring),
+      chains_(
+          *ring_, [this] { look_after_chains(); },
+          [this] { shared_->publish(chains_.first(ring_->head())); }),
+      chain_blocks_(shared_->chain_memory.get(), {&ring_, 1}),
       threads_(shared_) {}
 
 HostBackend::~HostBackend() { stop_threads(); }
@@ -98,11 +105,32 @@ std::optional<Place> HostBackend::reserve(const Route&, std::uint32_t tasks) {
 
 void HostBackend::publish(const Route&, const Place& place,
                           std::uint32_t tasks) {
+  // Workers take what lies before the first open chain, and a task that meets
+  // nobody must not wait for one.
+  chains_.close_all();
   shared_->publish(place.first + tasks);
 }
 
 program::Workers HostBackend::workers() const noexcept {
   return {.count = static_cast<std::uint32_t>(shared_->states.size())};
+}
+
+void HostBackend::look_after_chains() {
+  quiet_ticks_.store(0, std::memory_order_relaxed);
+  if (control_ == nullptr)
+    control_ =
+        std::make_unique<ControlThread>([] {}, [this] { return tick(); });
+  control_->notify();
+}
+
+std::optional<std::chrono::microseconds> HostBackend::tick() {
+  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
+  if (lock) chains_.close_old(options_.flush_after);
+  // Waking it costs more than to look a few times in vain.
+  if (lock && chains_.is_empty() &&
+      quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
+    return std::nullopt;
+  return options_.flush_after;
 }
 
 std::uint64_t HostBackend::min_tile_elems() const noexcept {
@@ -227,6 +255,7 @@ void HostBackend::stop() {
 void HostBackend::stop_threads() {
   if (is_stopped_) return;
   is_stopped_ = true;
+  control_.reset();
   threads_.stop(kGrace);
 }
 
@@ -234,8 +263,9 @@ void HostBackend::stop_threads() {
 
 namespace gpuos {
 
-std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options) {
-  return std::make_unique<host::HostBackend>(options);
+std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options,
+                                           std::mutex& submit_mutex) {
+  return std::make_unique<host::HostBackend>(options, submit_mutex);
 }
 
 }  // namespace gpuos

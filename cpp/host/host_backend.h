@@ -8,6 +8,7 @@
 #include <string>
 
 #include "backend.h"
+#include "control_thread.h"
 #include "host/worker.h"
 #include "host/worker_threads.h"
 
@@ -16,8 +17,8 @@ namespace gpuos::host {
 /// Runs tasks on threads of this process.
 class HostBackend final : public Backend {
  public:
-  explicit HostBackend(const RuntimeOptions& options,
-                       std::uint64_t first_position = 0);
+  HostBackend(const RuntimeOptions& options, std::mutex& submit_mutex,
+              std::uint64_t first_position = 0);
   ~HostBackend() override;
   HostBackend(const HostBackend&) = delete;
   HostBackend& operator=(const HostBackend&) = delete;
@@ -34,8 +35,12 @@ class HostBackend final : public Backend {
   // Workers note what they run themselves.
   void watch(const Route&, const Place&, std::uint32_t,
              const std::string&) override {}
-  void flush(const Stream*) override {}
-  void ensure_running(const BatchRef&) override {}
+  OpenChains& chains() noexcept override { return chains_; }
+  ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
+  void flush(const Stream*) override { chains_.close_all(); }
+  void ensure_running(const BatchRef& batch) override {
+    chains_.close_until(batch.begin);
+  }
   program::Workers workers() const noexcept override;
   std::uint64_t min_tile_elems() const noexcept override;
   std::uint64_t tile_elems(std::uint64_t elems,
@@ -59,6 +64,9 @@ class HostBackend final : public Backend {
   void stop() override;
 
  private:
+  /// Sees to it that an open chain is closed when it is old.
+  void look_after_chains();
+  std::optional<std::chrono::microseconds> tick();
   bool is_dead() const noexcept {
     return is_dead_.load(std::memory_order_acquire);
   }
@@ -70,7 +78,10 @@ class HostBackend final : public Backend {
 
   const RuntimeOptions options_;
   std::shared_ptr<Shared> shared_;
+  std::mutex& submit_mutex_;
   Ring* ring_;
+  OpenChains chains_;
+  ChainBlocks chain_blocks_;
   WorkerThreads threads_;
   std::atomic<std::uint64_t> injections_{0};
   std::atomic<std::uint64_t> unloads_{0};
@@ -81,6 +92,9 @@ class HostBackend final : public Backend {
   std::string culprit_;  // the operator that made the backend dead
   bool is_death_told_ = false;
   bool is_stopped_ = false;
+  // From the first chain on.
+  std::unique_ptr<ControlThread> control_;
+  std::atomic<std::uint32_t> quiet_ticks_{0};
 };
 
 }  // namespace gpuos::host

@@ -9,6 +9,7 @@
 
 #include "concat.h"
 #include "host/cpu_relax.h"
+#include "queue/chain_blocks.h"
 
 namespace gpuos::host {
 namespace {
@@ -132,7 +133,11 @@ class Worker {
       batch_begin_ = begin;
       batch_size_ = payload.batch_size;
       if (!await_batches(payload, position)) return;
-      if (!(payload.flags & abi::kJoin)) run_task(payload, position);
+      if (abi::is_chain(payload.flags)) {
+        run_chain(payload, position);
+      } else if (!(payload.flags & abi::kJoin)) {
+        run_task(payload, position);
+      }
       ++finished_;
     }
     finish_batch();
@@ -200,22 +205,37 @@ class Worker {
     const bool may_be_long = is_traced || payload.count > kShortElems;
     if (may_be_long) turn_away();
     if (is_traced) begin_traced(payload.op, position);
-    const auto& entry = shared_.table.entry(payload.op);
     const u64* args = payload.flags & abi::kArgsInBlock
                           ? shared_.ring.arg_block(position).args
                           : payload.args;
-    try {
-      entry.function(
-          Task{args, entry.state, payload.count},
-          Lane{static_cast<u32>(payload.flags >> abi::kTileShift),
-               payload.parts == 0 ? u32{1} : payload.parts});
-    } catch (const std::exception& error) {
-      fail(payload.op, position, error.what());
-    } catch (...) {
-      fail(payload.op, position, "an exception of unknown type");
-    }
+    const Lane lane{static_cast<u32>(payload.flags >> abi::kTileShift),
+                    payload.parts == 0 ? u32{1} : payload.parts};
+    call_operator(payload.op, args, payload.count, lane, position);
     if (is_traced) end_traced();
     if (may_be_long) shared_.idle.turn_back();
+  }
+
+  void run_chain(const abi::Payload& payload, std::uint64_t position) {
+    turn_away();
+    const auto* members =
+        reinterpret_cast<const abi::Member*>(payload.args[abi::kChainBlock]);
+    for (u32 i = 0; i < payload.count;
+         i += abi::chain_records(members[i].arg_count))
+      call_operator(members[i].op, members[i].args, members[i].count, Lane{},
+                    position);
+    shared_.idle.turn_back();
+  }
+
+  void call_operator(std::uint32_t slot, const u64* args, u32 count, Lane lane,
+                     std::uint64_t position) {
+    const auto& entry = shared_.table.entry(slot);
+    try {
+      entry.function(Task{args, entry.state, count}, lane);
+    } catch (const std::exception& error) {
+      fail(slot, position, error.what());
+    } catch (...) {
+      fail(slot, position, "an exception of unknown type");
+    }
   }
 
   void begin_traced(std::uint32_t slot, std::uint64_t position) {
@@ -256,6 +276,8 @@ Shared::Shared(std::uint32_t capacity, std::uint32_t workers,
                std::chrono::nanoseconds linger_time,
                std::uint64_t first_position)
     : storage(capacity),
+      chain_memory(
+          new abi::Member[ChainBlocks::kBytes / sizeof(abi::Member)]()),
       ring(storage.memory(), capacity, first_position),
       idle(workers),
       linger(linger_time),

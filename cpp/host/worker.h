@@ -41,6 +41,7 @@ struct Shared {
   std::optional<std::uint32_t> find_overrun(std::chrono::milliseconds limit);
 
   RingStorage storage;
+  std::unique_ptr<abi::Member[]> chain_memory;
   Ring ring;
   OperatorTable table;
   FailureLog failures;

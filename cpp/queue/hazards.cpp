@@ -39,8 +39,9 @@ void HazardTable::search(const Access& access,
   const Entry* cover = nullptr;
   // It waits for everything older that we meet, except for its own group.
   const auto is_behind_cover = [&](const Entry& entry) {
-    return cover != nullptr && (entry.group != cover->group ||
-                                entry.batch.ring != cover->batch.ring);
+    return cover != nullptr &&
+           (cover->group == kAlone || entry.group != cover->group ||
+            entry.batch.ring != cover->batch.ring);
   };
   for (std::uint64_t end = last_; end != first_;) {
     if (is_behind_cover(entries_[(end - 1) & mask_])) return;
@@ -72,12 +73,17 @@ bool HazardTable::note_conflict(const Access& access, const Entry& entry,
   if (!rings.empty() && rings[entry.batch.ring]->is_done(entry.batch.begin))
     return true;
   const auto end = found.batches.begin() + found.count;
-  if (std::find(found.batches.begin(), end, entry.batch) == end) {
-    if (found.count == kMaxConflicts) {
-      found.overflow = true;
-      return false;
-    }
-    found.batches[found.count++] = entry.batch;
+  const auto same = std::find(found.batches.begin(), end, entry.batch);
+  const auto i = static_cast<std::size_t>(same - found.batches.begin());
+  if (same != end) {
+    if (found.positions[i] != entry.position) found.positions[i] = kNoPosition;
+  } else if (found.count == kMaxConflicts) {
+    found.overflow = true;
+    return false;
+  } else {
+    found.batches[i] = entry.batch;
+    found.positions[i] = entry.position;
+    ++found.count;
   }
   if (entry.access.writes && entry.access.low <= access.low &&
       access.high <= entry.access.high)
@@ -97,10 +103,10 @@ HazardTable::Conflicts HazardTable::find(
 }
 
 void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
-                      std::uint64_t group) {
+                      std::uint64_t group, std::uint64_t position) {
   for (const Access& access : accesses) {
     const std::uint64_t i = last_ & mask_;
-    entries_[i] = {access, batch, group};
+    entries_[i] = {access, batch, group, position};
     lows_[i] = static_cast<std::int64_t>(access.low);
     highs_[i] = static_cast<std::int64_t>(access.high);
     written_highs_[i] = access.writes ? highs_[i] : 0;

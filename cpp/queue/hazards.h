@@ -37,8 +37,15 @@ class HazardTable {
   /// `capacity` accesses; a power of two.
   explicit HazardTable(std::size_t capacity = 4096);
 
+  /// For add(): a task that waits for all that it meets.
+  static constexpr std::uint64_t kAlone = ~std::uint64_t{0};
+  /// Not one position, or not one whose descriptor says all of the task.
+  static constexpr std::uint64_t kNoPosition = ~std::uint64_t{0};
+
   struct Conflicts {
     std::array<BatchRef, kMaxConflicts> batches;
+    // Where in the batch the tasks lie that are met.
+    std::array<std::uint64_t, kMaxConflicts> positions;
     std::size_t count = 0;
     bool overflow = false;  // there are more
     std::span<const BatchRef> view() const { return {batches.data(), count}; }
@@ -68,13 +75,12 @@ class HazardTable {
   bool is_long() const noexcept { return last_ - first_ > entries_.size() / 4; }
   /// There must be room.
   void add(std::span<const Access> accesses, const BatchRef& batch) {
-    add(accesses, batch, batch.begin);
+    add(accesses, batch, kAlone, batch.begin);
   }
   /// The same for one of several batches that were submitted in one piece and
   /// do not wait for each other; `group` is where the first of them begins.
   void add(std::span<const Access> accesses, const BatchRef& batch,
-           std::uint64_t group);
-
+           std::uint64_t group, std::uint64_t position = kNoPosition);
   /// Drops entries of batches that are done, oldest first.
   void prune(std::span<const Ring* const> rings);
 
@@ -87,6 +93,7 @@ class HazardTable {
     Access access;
     BatchRef batch;
     std::uint64_t group = 0;
+    std::uint64_t position = 0;
   };
 
   // Pages that pending accesses touch, found by hash: a task whose pages are

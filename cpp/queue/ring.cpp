@@ -11,7 +11,7 @@ Ring::Ring(RingMemory memory, std::uint32_t capacity,
       capacity_bits_(static_cast<std::uint32_t>(std::countr_zero(capacity))),
       head_(first_position),
       completed_(first_position),
-      sizes_(capacity) {}
+      batches_(capacity) {}
 
 std::optional<std::uint64_t> Ring::open_batch(std::uint32_t tasks) {
   const std::uint64_t begin = head();
@@ -19,7 +19,7 @@ std::optional<std::uint64_t> Ring::open_batch(std::uint32_t tasks) {
     advance();
     if (begin + tasks - completed() > capacity_) return std::nullopt;
   }
-  sizes_[place_of(begin)] = tasks;
+  batches_[place_of(begin)] = {tasks, 0};
   head_.store(begin + tasks, std::memory_order_release);
   return begin;
 }
@@ -30,7 +30,7 @@ bool Ring::extend_batch(std::uint64_t begin, std::uint32_t tasks) {
     advance();
     if (end + tasks - completed() > capacity_) return false;
   }
-  sizes_[place_of(begin)] += tasks;
+  batches_[place_of(begin)].places += tasks;
   head_.store(end + tasks, std::memory_order_release);
   return true;
 }
@@ -38,8 +38,14 @@ bool Ring::extend_batch(std::uint64_t begin, std::uint32_t tasks) {
 void Ring::advance() noexcept {
   std::uint64_t position = completed();
   const std::uint64_t end = head();
-  while (position != end && is_done(position))
-    position += sizes_[place_of(position)];
+  std::uint64_t more = 0;
+  while (position != end && is_done(position)) {
+    const Batch& batch = batches_[place_of(position)];
+    position += batch.places;
+    more += batch.more;
+  }
+  completed_more_.store(completed_more_.load(std::memory_order_relaxed) + more,
+                        std::memory_order_relaxed);
   completed_.store(position, std::memory_order_release);
 }
 

@@ -29,6 +29,15 @@ struct PayloadWords {
   u64 tail;  // batch_offset, batch_size, wait_distance, parts; 16 bits each
 };
 
+inline abi::Payload read_payload(const abi::Descriptor& descriptor) {
+  std::uint32_t words[12];
+  for (int chunk = 0; chunk < 4; ++chunk)
+    std::memcpy(words + 3 * chunk, descriptor.words + 4 * chunk, 12);
+  abi::Payload payload;
+  std::memcpy(&payload, words, sizeof(payload));
+  return payload;
+}
+
 /// The producers' side of a queue: which positions are taken, written, done.
 ///
 /// Threads: what changes the ring needs the submit lock; is_done(), head() and
@@ -61,6 +70,10 @@ class Ring {
   std::uint64_t completed() const noexcept {
     return completed_.load(std::memory_order_acquire);
   }
+  /// Tasks at the places before completed(), those of chains included.
+  std::uint64_t completed_tasks() const noexcept {
+    return completed() + completed_more_.load(std::memory_order_relaxed);
+  }
 
   /// Takes `tasks` places as one batch and returns its first position; empty
   /// when there is no room. Only positions that were given out are written.
@@ -68,6 +81,11 @@ class Ring {
 
   /// Lengthens the newest batch, which must not have been handed to a worker.
   bool extend_batch(std::uint64_t begin, std::uint32_t tasks);
+
+  /// One more task at a place of the batch, which is not done.
+  void add_to_place(std::uint64_t begin) noexcept {
+    ++batches_[place_of(begin)].more;
+  }
 
   /// Puts the descriptor of `position` in place. On the resident ring a worker
   /// may take it at once.
@@ -107,12 +125,18 @@ class Ring {
   void advance() noexcept;
 
  private:
+  struct Batch {
+    std::uint32_t places = 0;
+    std::uint32_t more = 0;  // tasks beyond one a place
+  };
+
   RingMemory memory_;
   std::uint32_t capacity_;
   std::uint32_t capacity_bits_;
   std::atomic<std::uint64_t> head_;
   std::atomic<std::uint64_t> completed_;
-  std::vector<std::uint32_t> sizes_;  // of the batch that begins at a place
+  std::atomic<std::uint64_t> completed_more_{0};
+  std::vector<Batch> batches_;  // those that begin at a place
 };
 
 inline void Ring::write(std::uint64_t position,

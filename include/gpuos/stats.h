@@ -22,6 +22,8 @@ struct Stats {
   std::uint64_t tasks_completed = 0;  // as of the last look at the queue
   std::uint64_t batches_submitted = 0;
   std::uint64_t tasks_ordered = 0;  // had to wait for an earlier task
+  std::uint64_t tasks_chained = 0;  // of these: one worker runs them in a row
+  std::uint64_t chains = 0;         // such rows
   std::uint64_t bursts = 0;
   std::uint64_t residencies = 0;  // launches of workers that stay
   std::uint64_t parks = 0;

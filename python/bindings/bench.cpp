@@ -40,6 +40,19 @@ py::dict large_add(Rig& rig, std::size_t elems, int reps) {
   return dict;
 }
 
+py::dict chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
+  bench::ChainTimes times;
+  {
+    const py::gil_scoped_release no_gil;
+    times = bench::chain_ns(rig, links, elems, reps);
+  }
+  py::dict dict;
+  dict["link_ns"] = times.link_ns;
+  dict["submit_ns"] = times.submit_ns;
+  dict["wrong"] = times.wrong;
+  return dict;
+}
+
 py::dict define_ms(Rig& rig, int reps) {
   bench::DefineTimes result;
   {
@@ -100,6 +113,8 @@ void add_rig(py::module_& module) {
            py::arg("reps"), py::arg("warm_up") = 200, NoGil())
       .def("flush_us", &bench::flush_us, py::arg("tasks"), py::arg("elems"),
            py::arg("count"), py::arg("reps"), NoGil())
+      .def("chain_ns", &chain_ns, py::arg("links"), py::arg("elems"),
+           py::arg("reps"))
       .def("large_add", &large_add, py::arg("elems"), py::arg("reps"))
       .def("define_ms", &define_ms, py::arg("reps"))
       .def("swap_under_load", &swap_under_load, py::arg("swaps"),

@@ -24,6 +24,8 @@ inline pybind11::dict stats_to_dict(const Stats& s) {
   dict["tasks_completed"] = s.tasks_completed;
   dict["batches_submitted"] = s.batches_submitted;
   dict["tasks_ordered"] = s.tasks_ordered;
+  dict["tasks_chained"] = s.tasks_chained;
+  dict["chains"] = s.chains;
   dict["bursts"] = s.bursts;
   dict["residencies"] = s.residencies;
   dict["parks"] = s.parks;

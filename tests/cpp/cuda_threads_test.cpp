@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/control_thread.h"
+#include "control_thread.h"
 #include "cuda/flush_failures.h"
 #include "cuda/watchdog.h"
 #include "cuda/watchdog_thread.h"

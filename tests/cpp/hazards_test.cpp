@@ -114,6 +114,28 @@ TEST_F(HazardTableTest, ReadersOfAPageThatIsLeftAndUsedAgain) {
   }
 }
 
+TEST_F(HazardTableTest, TellsWhichPositionOfABatchIsMet) {
+  const BatchRef batch{0, *ring_.open_batch(3), nullptr};
+  const auto add_at = [&](std::uint64_t position, Access access) {
+    table_.add({&access, 1}, batch, HazardTable::kAlone, position);
+  };
+  add_at(0, writes(100, 200));
+  add_at(1, writes(300, 400));
+  const Access many = writes(500, 600);
+  table_.add({&many, 1}, batch, batch.begin);
+  const auto position_of = [&](std::vector<Access> accesses) {
+    const auto found = table_.find(accesses);
+    EXPECT_EQ(found.count, 1u);
+    return found.positions[0];
+  };
+  EXPECT_EQ(position_of({reads(100, 150)}), 0u);
+  EXPECT_EQ(position_of({reads(350, 450)}), 1u);
+  EXPECT_EQ(position_of({reads(100, 400)}), HazardTable::kNoPosition);
+  EXPECT_EQ(position_of({reads(150, 160), reads(350, 360)}),
+            HazardTable::kNoPosition);
+  EXPECT_EQ(position_of({reads(500, 501)}), HazardTable::kNoPosition);
+}
+
 TEST_F(HazardTableTest, WriteWaitsForReadAndForWrite) {
   const auto reader = add({reads(1000, 2000)});
   const auto writer = add({writes(3000, 4000)});

@@ -37,7 +37,7 @@ class Driver {
  public:
   explicit Driver(const RuntimeOptions& options,
                   std::uint64_t first_position = 0)
-      : backend(options, first_position) {}
+      : backend(options, mutex, first_position) {}
 
   struct Job {
     std::uint32_t slot = kAddF32;
@@ -108,8 +108,8 @@ class Driver {
   Ring& ring() { return *backend.rings()[0]; }
 
   static constexpr std::uint64_t kNone = ~0ull;
-  HostBackend backend;
   std::mutex mutex;
+  HostBackend backend;
 
  private:
   template <typename T>

@@ -1,7 +1,5 @@
 // The host side of the CUDA backend on a device that is simulated: what needs
 // right threads and no right operators.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -9,33 +7,12 @@
 
 #include "contract.h"
 #include "nvrtc_support.h"
-#include "simulator/simulator.h"
+#include "simulated_support.h"
 
 namespace gpuos {
 namespace {
 
 using namespace std::chrono_literals;
-
-using Clock = std::chrono::steady_clock;
-
-template <typename Condition>
-bool becomes_true(Condition condition) {
-  const auto deadline = Clock::now() + kDeadline;
-  while (!condition()) {
-    if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(100us);
-  }
-  return true;
-}
-
-/// Null where libcuda.so.1 is another one.
-sim::Simulator* find_simulator() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
-  const auto get =
-      reinterpret_cast<sim::GetSimulator*>(dlsym(library, sim::kGetSimulator));
-  return get != nullptr ? get() : nullptr;
-}
 
 /// Keeps tasks of whole operators from ending as long as it lives.
 class Hold {

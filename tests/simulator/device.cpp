@@ -39,9 +39,11 @@ abi::Payload payload_of(const abi::Descriptor& descriptor) {
   return std::bit_cast<abi::Payload>(words);
 }
 
-u64 output_of(const abi::Payload& payload, const abi::ArgBlock& block) {
-  return (payload.flags & abi::kArgsInBlock) != 0 ? peek(block.args)
-                                                  : payload.args[0];
+std::array<u64, 3> args_of(const abi::Payload& payload,
+                           const abi::ArgBlock& block) {
+  if ((payload.flags & abi::kArgsInBlock) == 0)
+    return {payload.args[0], payload.args[1], payload.args[2]};
+  return {peek(block.args), peek(block.args + 1), peek(block.args + 2)};
 }
 
 void finish(const abi::Queue& queue, u64 begin) {
@@ -157,7 +159,8 @@ void Device::stay(const abi::Launch& launch) {
       continue;
     }
     const abi::Payload payload = payload_of(descriptor);
-    run_task(queue, payload, output_of(payload, queue.arg_blocks[place]),
+    check_waits(queue, payload, position);
+    run_task(queue, payload, args_of(payload, queue.arg_blocks[place]).data(),
              position);
     if (payload.batch_offset + 1 == payload.batch_size)
       finish(queue, position - payload.batch_offset);
@@ -190,19 +193,56 @@ void Device::run_burst(const abi::Launch& launch) {
       else
         block = queue.arg_blocks[place];
     }
-    run_task(queue, payload, output_of(payload, block), launch.begin + i);
+    run_task(queue, payload, args_of(payload, block).data(), launch.begin + i);
   }
   add(&Counts::burst_tasks, tasks);
   if (launch.signal != 0) finish(queue, launch.begin);
 }
 
+GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
+  const auto* members =
+      reinterpret_cast<const abi::Member*>(payload.args[abi::kChainBlock]);
+  for (u32 i = 0; i < payload.count;
+       i += abi::chain_records(peek(&members[i].arg_count))) {
+    add(&Counts::tasks);
+    add(&Counts::chained);
+    const u64* args = members[i].args;
+    const std::array<u64, 3> own{peek(args), peek(args + 1), peek(args + 2)};
+    apply(own.data());
+  }
+}
+
 void Device::run_task(const abi::Queue& queue, const abi::Payload& payload,
-                      u64 output, u64 position) {
+                      const u64* args, u64 position) {
+  if (abi::is_chain(payload.flags)) return run_chain(payload);
   if ((payload.flags & abi::kTraced) != 0) mark_started(queue, position);
   add(&Counts::tasks);
   const bool is_first_tile = payload.flags >> abi::kTileShift == 0;
-  if ((payload.flags & abi::kJoin) == 0 && is_first_tile)
-    ++*reinterpret_cast<u32*>(output);
+  if ((payload.flags & abi::kJoin) == 0 && is_first_tile) apply(args);
+}
+
+void Device::apply(const u64* args) {
+  const auto word = [=](int i) -> u32& {
+    return *reinterpret_cast<u32*>(args[i]);
+  };
+  word(0) = mixes_.load() ? 31 * word(0) + word(1) + 7 * word(2) : word(0) + 1;
+}
+
+void Device::check_waits(const abi::Queue& queue, const abi::Payload& payload,
+                         u64 position) {
+  std::array<u16, abi::kMaxJoined> distances{};
+  if ((payload.flags & abi::kJoin) != 0)
+    std::memcpy(distances.data(), payload.args,
+                payload.parts * sizeof(distances[0]));
+  else
+    distances[0] = payload.wait_distance;
+  for (const u16 distance : distances) {
+    const u64 begin = position - distance;
+    const u32 done = peek(queue.done + place_of(queue, begin));
+    const u32 tag = abi::lap_tag(begin, queue.capacity_bits);
+    if (distance != 0 && static_cast<int>(done - tag) < 0)
+      add(&Counts::unmet_waits);
+  }
 }
 
 void Device::mark_started(const abi::Queue& queue, u64 position) {

@@ -28,6 +28,7 @@ class Device final : public Simulator {
   Counts counts() const override;
   void reset_counts() override;
   void hold_whole_tasks(bool holds) override { holds_.store(holds); }
+  void mix(bool mixes) override { mixes_.store(mixes); }
   void set_launch_time(std::chrono::microseconds time) override {
     launch_time_.store(time);
   }
@@ -51,11 +52,16 @@ class Device final : public Simulator {
   void stay(const abi::Launch& launch);
   void run_burst(const abi::Launch& launch);
   void run_task(const abi::Queue& queue, const abi::Payload& payload,
-                u64 output, u64 position);
+                const u64* args, u64 position);
+  void apply(const u64* args);
+  void check_waits(const abi::Queue& queue, const abi::Payload& payload,
+                   u64 position);
+  void run_chain(const abi::Payload& payload);
   void mark_started(const abi::Queue& queue, u64 position);
   void add(std::uint64_t Counts::* count, std::uint64_t by = 1);
 
   std::atomic<bool> holds_{false};
+  std::atomic<bool> mixes_{false};
   std::atomic<std::chrono::microseconds> launch_time_{};
   std::atomic<std::chrono::microseconds> load_time_{};
 

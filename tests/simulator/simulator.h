@@ -7,7 +7,8 @@ namespace gpuos::sim {
 
 /// What the device has done since the counts were reset.
 struct Counts {
-  std::uint64_t tasks = 0;  // tiles of a task count
+  std::uint64_t tasks = 0;    // tiles of a task count
+  std::uint64_t chained = 0;  // of these: members of chains
   std::uint64_t burst_tasks = 0;
   std::uint64_t bursts = 0;
   std::uint64_t residencies = 0;
@@ -15,6 +16,9 @@ struct Counts {
   /// longest time that one of them waited.
   std::uint64_t bursts_behind = 0;
   std::chrono::microseconds longest_behind{0};
+  /// Batches that a task waits for and that were not done, although places are
+  /// run in order.
+  std::uint64_t unmet_waits = 0;
   bool holds_task = false;  // one stands still now
   bool is_loading = false;  // a module
 };
@@ -31,6 +35,9 @@ class Simulator {
   virtual void reset_counts() = 0;
   /// Tasks of whole operators do not end until this is set back.
   virtual void hold_whole_tasks(bool holds) = 0;
+  /// Tasks of an output and two inputs become a = 31 a + b + 7 c of first words
+  /// instead: what they give depends on their order.
+  virtual void mix(bool mixes) = 0;
   /// How long the launch of workers that stay goes on after the device has it.
   virtual void set_launch_time(std::chrono::microseconds time) = 0;
   /// How long a module load takes once the device is idle.

@@ -1,10 +1,10 @@
-#include "cuda/control_thread.h"
+#include "control_thread.h"
 
 #include <pthread.h>
 
 #include "gpuos/error.h"
 
-namespace gpuos::cu {
+namespace gpuos {
 
 namespace {
 
@@ -115,4 +115,4 @@ void ControlThread::sleep(std::optional<std::chrono::microseconds> time) {
   is_notified_.store(false);
 }
 
-}  // namespace gpuos::cu
+}  // namespace gpuos

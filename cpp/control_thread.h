@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-namespace gpuos::cu {
+namespace gpuos {
 
 /// The one thread that loads modules and changes residencies, so that no
 /// caller's thread meets a driver call that may block.
@@ -60,4 +60,4 @@ class ControlThread {
   std::thread thread_;
 };
 
-}  // namespace gpuos::cu
+}  // namespace gpuos

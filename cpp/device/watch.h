@@ -1,0 +1,57 @@
+// When the workers of a residency leave.
+#pragma once
+
+#include "launch.h"
+#include "memory.h"
+
+namespace gpuos {
+
+// Lanes of warp 0 that look at these words while it polls.
+enum : u32 { kParkLane = 4, kTicketLane = 5 };
+// Polls between two looks at the clock.
+enum : u32 { kClockPolls = 8 };
+
+// Why a resident worker leaves; a lane of warp 0 each.
+class Watch {
+ public:
+  __device__ explicit Watch(const abi::Launch& launch)
+      : launch_(launch), start_(now_ns()), idle_since_(start_) {
+    if (threadIdx.x == kParkLane) word_ = &launch.state->park;
+    if (threadIdx.x == kTicketLane) word_ = &launch.state->ticket;
+  }
+
+  // What this lane loads beside the descriptor, or null.
+  __device__ const u64* word() const { return word_; }
+
+  // `value` is what the lane found there.
+  __device__ bool must_leave(u64 value) {
+    if (threadIdx.x == kParkLane) return value >= launch_.residency;
+    if (threadIdx.x != kTicketLane) return false;
+    // Every task that any worker takes moves the ticket.
+    if (value != ticket_) {
+      ticket_ = value;
+      is_idle_ = false;
+    }
+    if (++polls_ % kClockPolls != 0) return false;
+    const u64 now = now_ns();
+    if (!is_idle_) idle_since_ = now;
+    is_idle_ = true;
+    if (now - start_ < launch_.lease_ns &&
+        now - idle_since_ < launch_.linger_ns)
+      return false;
+    // One leaves, so all must: a position is run by the worker that claimed it.
+    atomicMax(&launch_.state->park, launch_.residency);
+    return true;
+  }
+
+ private:
+  const abi::Launch& launch_;
+  const u64* word_ = nullptr;
+  u64 start_;
+  u64 idle_since_;
+  u64 ticket_ = 0;
+  u32 polls_ = 0;
+  bool is_idle_ = false;
+};
+
+}  // namespace gpuos

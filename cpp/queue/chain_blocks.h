@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/task_abi.h"
+#include "queue/hazards.h"
+#include "queue/ring.h"
+
+namespace gpuos {
+
+/// The blocks in which members of chains lie. They are given out in turns: one
+/// is free again when the batch that had it is done.
+///
+/// Threads: the submit lock.
+class ChainBlocks {
+ public:
+  static constexpr std::uint32_t kCount = 256;
+  static constexpr std::size_t kBytes =
+      std::size_t{kCount} * abi::kChainRecords * sizeof(abi::Member);
+
+  /// `memory`: kBytes that the workers reach at the same address.
+  ChainBlocks(abi::Member* memory, std::span<Ring* const> rings)
+      : memory_(memory), rings_(rings), owners_(kCount) {}
+
+  /// The batch that must be done before take(); null: there is a block.
+  const BatchRef* blocker() const noexcept {
+    const Owner& owner = owners_[next_];
+    if (!owner.is_set || rings_[owner.batch.ring]->is_done(owner.batch.begin))
+      return nullptr;
+    return &owner.batch;
+  }
+  abi::Member* take(const BatchRef& owner) {
+    owners_[next_] = {owner, true};
+    abi::Member* block = memory_ + std::size_t{next_} * abi::kChainRecords;
+    next_ = (next_ + 1) % kCount;
+    return block;
+  }
+
+ private:
+  struct Owner {
+    BatchRef batch;
+    bool is_set = false;
+  };
+
+  abi::Member* memory_;
+  std::span<Ring* const> rings_;
+  std::vector<Owner> owners_;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,255 @@
+// Which tasks follow others in one worker, as members of a chain.
+#include <algorithm>
+
+#include "queue/chain.h"
+#include "submitter.h"
+
+namespace gpuos {
+namespace {
+
+/// A task begins a chain behind one of the last so many places only: of more
+/// rows side by side, each chain would be closed with its first member.
+constexpr std::uint64_t kNear = 2 * OpenChains::kMost;
+
+/// Elements of a member of an open chain. Workers leave, for a load, only
+/// behind a whole chain; larger tasks gain little by it.
+constexpr std::uint64_t kMostElems = 8192;
+
+u16 distance_of(std::uint64_t position, std::uint64_t earlier) {
+  return static_cast<u16>(position - earlier);
+}
+
+void add_member(abi::Payload& chain, const Call& call) {
+  gpuos::add_member(
+      chain, call.slot, static_cast<u32>(call.count),
+      std::span<const std::uint64_t>(call.args).first(call.arg_count));
+}
+
+/// Makes the task that a descriptor names the first member of `chain`.
+void add_member(abi::Payload& chain, const abi::Payload& task,
+                const abi::ArgBlock& block) {
+  const bool in_block = (task.flags & abi::kArgsInBlock) != 0;
+  const std::span<const u64> args =
+      in_block ? std::span<const u64>(block.args, task.args[0])
+               : std::span<const u64>(task.args);
+  gpuos::add_member(chain, task.op, task.count, args);
+}
+
+/// Adds waits for the batches that are not `position` itself. False: there is
+/// no room, or one of them is later and may be claimed later.
+bool add_waits(abi::Payload& chain, std::uint64_t position,
+               const HazardTable::Conflicts& conflicts) {
+  abi::Payload longer = chain;
+  for (const BatchRef& batch : conflicts.view()) {
+    if (batch.begin == position) continue;
+    if (batch.begin > position) return false;
+    const u16 distance = distance_of(position, batch.begin);
+    if (waits_for(longer, distance)) continue;
+    if (longer.parts == abi::kMaxChainWaits) return false;
+    add_wait(longer, distance);
+  }
+  chain = longer;
+  return true;
+}
+
+}  // namespace
+
+bool Submitter::may_follow(const Call& call, const Plan& plan) {
+  return plan.is_single && !call.op->is_traced &&
+         (plan.route.ring != kChainRing || call.count <= kMostElems);
+}
+
+Submitter::Followed Submitter::follow(const Call& call,
+                                      const HazardTable::Conflicts& conflicts,
+                                      Plan& plan, Place& place,
+                                      BatchRef& blocker) {
+  if (conflicts.overflow || !may_follow(call, plan)) return Followed::No;
+  Followed followed = Followed::Yes;
+  if (plan.route.ring != kChainRing) {
+    followed = follow_in_flush(call, conflicts, plan, place, blocker);
+  } else {
+    for (const BatchRef& batch : conflicts.view()) {
+      if (batch.ring != kChainRing) return Followed::No;
+    }
+    if (!grow_chain(call, conflicts, place))
+      followed = open_chain(call, conflicts, plan, place, blocker);
+  }
+  if (followed != Followed::Yes) return followed;
+  plan.is_chained = true;
+  note(call, plan, place);
+  count_member();
+  return Followed::Yes;
+}
+
+std::optional<Place> Submitter::follow_row(const Call& call, Plan& plan) {
+  if (!may_follow(call, plan)) return std::nullopt;
+  const Route& route = plan.route;
+  ChainRows::Row* row =
+      rows_.find(route.ring, route.stream, call.access_view());
+  if (row == nullptr) return std::nullopt;
+  const std::uint64_t position = row->position;
+  const BatchRef batch = row->batch;
+  const bool is_member =
+      route.ring == kChainRing
+          ? add_to_open(call, position)
+          : backend_.is_collecting(route, batch) &&
+                add_to_flush(call, *rings_[route.ring], position);
+  if (!is_member) {
+    ChainRows::forget(*row);
+    return std::nullopt;
+  }
+  rings_[route.ring]->add_to_place(batch.begin);
+  plan.is_chained = true;
+  count_member();
+  return Place{position, batch.begin, 0};
+}
+
+bool Submitter::add_to_open(const Call& call, std::uint64_t position) {
+  abi::Payload* chain = backend_.chains().find(position);
+  if (chain == nullptr || !has_room(*chain, call.arg_count)) return false;
+  add_member(*chain, call);
+  return true;
+}
+
+bool Submitter::add_to_flush(const Call& call, Ring& ring,
+                             std::uint64_t position) {
+  abi::Payload chain = read_payload(ring.descriptor(position));
+  if (!has_room(chain, call.arg_count)) return false;
+  add_member(chain, call);
+  ring.write(position, chain);
+  return true;
+}
+
+bool Submitter::grow_chain(const Call& call,
+                           const HazardTable::Conflicts& conflicts,
+                           Place& place) {
+  OpenChains& chains = backend_.chains();
+  abi::Payload* chain = nullptr;
+  std::uint64_t position = 0;
+  for (const BatchRef& batch : conflicts.view()) {
+    abi::Payload* open = chains.find(batch.begin);
+    if (open == nullptr || (chain != nullptr && batch.begin < position))
+      continue;
+    chain = open;
+    position = batch.begin;
+  }
+  if (chain == nullptr || !has_room(*chain, call.arg_count) ||
+      !add_waits(*chain, position, conflicts))
+    return false;
+  // It waits for the others among them, which must run then.
+  for (const BatchRef& batch : conflicts.view()) {
+    if (batch.begin != position) chains.close(batch.begin);
+  }
+  add_member(*chain, call);
+  rings_[kChainRing]->add_to_place(position);
+  place = {position, position, 1};
+  return true;
+}
+
+Submitter::Followed Submitter::open_chain(
+    const Call& call, const HazardTable::Conflicts& conflicts, const Plan& plan,
+    Place& place, BatchRef& blocker) {
+  if (conflicts.count > abi::kMaxChainWaits) return Followed::No;
+  const std::uint64_t head = rings_[kChainRing]->head();
+  if (std::ranges::none_of(conflicts.view(), [=](const BatchRef& batch) {
+        return batch.begin + kNear >= head;
+      }))
+    return Followed::No;
+  close_chains(conflicts);
+  // Before the place is taken: what is closed is published up to the head.
+  OpenChains& chains = backend_.chains();
+  chains.make_room();
+  if (const BatchRef* owner = backend_.chain_blocks().blocker()) {
+    blocker = *owner;
+    return Followed::Blocked;
+  }
+  const auto reserved = backend_.reserve(plan.route, 1);
+  if (!reserved) {
+    blocker = oldest_of(kChainRing);
+    return Followed::Blocked;
+  }
+  place = *reserved;
+  abi::Member* block =
+      backend_.chain_blocks().take({kChainRing, place.first, nullptr});
+  abi::Payload& chain = chains.open(place.first, block);
+  add_waits(chain, place.first, conflicts);
+  add_member(chain, call);
+  count(chains_, 1);
+  return Followed::Yes;
+}
+
+Submitter::Followed Submitter::follow_in_flush(
+    const Call& call, const HazardTable::Conflicts& conflicts, const Plan& plan,
+    Place& place, BatchRef& blocker) {
+  // One of the batches is the flush; others are waited for as by any task of
+  // it.
+  HazardTable::Conflicts others;
+  const BatchRef* flush = nullptr;
+  std::uint64_t position = HazardTable::kNoPosition;
+  for (std::size_t i = 0; i < conflicts.count; ++i) {
+    if (backend_.is_collecting(plan.route, conflicts.batches[i])) {
+      flush = &conflicts.batches[i];
+      position = conflicts.positions[i];
+    } else {
+      others.batches[others.count++] = conflicts.batches[i];
+    }
+  }
+  if (position == HazardTable::kNoPosition) return Followed::No;
+  Ring& ring = *rings_[plan.route.ring];
+  abi::Payload payload = read_payload(ring.descriptor(position));
+  const bool is_new = !abi::is_chain(payload.flags);
+  if (!is_new && !has_room(payload, call.arg_count)) return Followed::No;
+  if (others.count != 0) {
+    close_chains(others);
+    const Order order = backend_.order(plan.route, others.view());
+    if (order.wait_on_host) {
+      blocker = *order.wait_on_host;
+      return Followed::Blocked;
+    }
+  }
+  if (is_new) {
+    if (const BatchRef* owner = backend_.chain_blocks().blocker()) {
+      blocker = *owner;
+      return Followed::Blocked;
+    }
+    abi::Payload chain = make_chain(backend_.chain_blocks().take(*flush));
+    chain.batch_offset = payload.batch_offset;
+    chain.batch_size = payload.batch_size;
+    add_member(chain, payload, ring.arg_block(position));
+    payload = chain;
+    count(chains_, 1);
+  }
+  add_member(payload, call);
+  ring.write(position, payload);
+  ring.add_to_place(flush->begin);
+  place = {position, flush->begin, 0};
+  return Followed::Yes;
+}
+
+void Submitter::close_chains(const HazardTable::Conflicts& conflicts) {
+  OpenChains& chains = backend_.chains();
+  if (chains.is_empty()) return;
+  for (const BatchRef& batch : conflicts.view()) {
+    if (batch.ring == kChainRing) chains.close(batch.begin);
+  }
+}
+
+void Submitter::note(const Call& call, const Plan& plan, const Place& place) {
+  const BatchRef batch{plan.route.ring, place.batch_begin, plan.route.stream};
+  if (plan.is_chained) {
+    for (const Access& access : call.access_view()) {
+      if (rows_.add(batch, place.first, access))
+        hazards_.add({&access, 1}, batch, HazardTable::kAlone, place.first);
+    }
+    return;
+  }
+  if (!plan.is_single) {
+    // Where submit_many() begins; its batches do not wait for each other.
+    hazards_.add(call.access_view(), batch, place.batch_begin);
+    return;
+  }
+  hazards_.add(call.access_view(), batch, HazardTable::kAlone,
+               call.op->is_traced ? HazardTable::kNoPosition : place.first);
+}
+
+}  // namespace gpuos

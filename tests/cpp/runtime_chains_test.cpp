@@ -1,0 +1,239 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "contract.h"
+
+namespace gpuos {
+namespace {
+
+using namespace std::chrono_literals;
+using Ints = std::vector<std::int32_t>;
+
+/// Dependent small tasks: on each backend and, on the device, in each mode.
+class RuntimeChains : public Contract {
+ protected:
+  void SetUp() override {
+    Contract::SetUp();
+    if (IsSkipped() || is_host()) return;
+    RuntimeOptions resident = options();
+    resident.residency = Residency::Resident;
+    restart(resident);
+  }
+  void add_one(const DeviceArray<std::int32_t>& x,
+               const DeviceArray<std::int32_t>& one) {
+    last_ = runtime().submit("add", {x.view(), one.view()}, x.view());
+  }
+  bool becomes_done(const Ticket& ticket) {
+    const auto end = std::chrono::steady_clock::now() + kDeadline;
+    while (!runtime().is_done(ticket)) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  Ticket last_;
+};
+
+TEST_P(RuntimeChains, LinksBehindABusyTaskBecomeMembers) {
+  DeviceArray<std::int32_t> x(runtime(), 65), one(runtime(), 65, 1);
+  for (int i = 0; i < 1000; ++i) add_one(x, one);
+  EXPECT_EQ(x.read(), Ints(65, 1000));
+  const Stats stats = runtime().stats();
+  EXPECT_GT(stats.tasks_chained, 0u);
+  EXPECT_GT(stats.chains, 0u);
+  EXPECT_GE(stats.tasks_ordered, stats.tasks_chained);
+  EXPECT_GE(stats.tasks_chained, stats.chains);
+  EXPECT_EQ(stats.tasks_submitted, 1000u);
+  EXPECT_EQ(stats.batches_submitted, 1000u);
+}
+
+TEST_P(RuntimeChains, EveryMemberCountsAsATask) {
+  DeviceArray<std::int32_t> x(runtime(), 4), one(runtime(), 4, 1);
+  for (int i = 0; i < 500; ++i) add_one(x, one);
+  synchronize();
+  EXPECT_EQ(runtime().stats().tasks_completed, 500u);
+}
+
+TEST_P(RuntimeChains, OutlastEveryLapOfTheRingAndOfTheBlocks) {
+  RuntimeOptions small = runtime().options();
+  small.queue_capacity = 64;
+  restart(small);
+  constexpr int kLinks = 100'000;
+  DeviceArray<std::int32_t> x(runtime(), 8), one(runtime(), 8, 1);
+  for (int i = 0; i < kLinks; ++i) add_one(x, one);
+  EXPECT_EQ(x.read(), Ints(8, kLinks));
+}
+
+TEST_P(RuntimeChains, StandSideBySide) {
+  for (const int rows : {2, 3, 8, 9, 40}) {
+    std::vector<DeviceArray<std::int32_t>> x;
+    for (int i = 0; i < rows; ++i) x.emplace_back(runtime(), 16, i);
+    DeviceArray<std::int32_t> one(runtime(), 16, 1);
+    for (int link = 0; link < 300; ++link)
+      for (const auto& row : x) add_one(row, one);
+    for (int i = 0; i < rows; ++i)
+      ASSERT_EQ(x[static_cast<std::size_t>(i)].read(), Ints(16, 300 + i));
+  }
+}
+
+TEST_P(RuntimeChains, MeetAndPartAgain) {
+  DeviceArray<std::int32_t> a(runtime(), 16, 1), b(runtime(), 16, 1);
+  DeviceArray<std::int32_t> c(runtime(), 16), one(runtime(), 16, 1);
+  std::uint32_t model_a = 1, model_b = 1;
+  for (int round = 0; round < 1000; ++round) {
+    add_one(a, one);
+    add_one(b, one);
+    runtime().submit("sub", {a.view(), b.view()}, c.view());
+    runtime().submit("add", {a.view(), c.view()}, b.view());
+    runtime().submit("add", {c.view(), one.view()}, a.view());
+    const std::uint32_t sum = ++model_a;
+    const std::uint32_t difference = sum - ++model_b;
+    model_b = sum + difference;
+    model_a = difference + 1;
+  }
+  EXPECT_EQ(a.read()[0], static_cast<std::int32_t>(model_a));
+  EXPECT_EQ(b.read()[15], static_cast<std::int32_t>(model_b));
+}
+
+TEST_P(RuntimeChains, AReaderBetweenMembersSeesTheValueOfItsMoment) {
+  constexpr int kLinks = 400;
+  DeviceArray<std::int32_t> x(runtime(), 4), one(runtime(), 4, 1);
+  DeviceArray<std::int32_t> seen(runtime(), 4 * kLinks);
+  for (int i = 0; i < kLinks; ++i) {
+    add_one(x, one);
+    runtime().submit("copy", {x.view()}, seen.view(4u * i, 4));
+  }
+  const Ints result = seen.read();
+  for (int i = 0; i < 4 * kLinks; ++i) ASSERT_EQ(result[i], i / 4 + 1);
+}
+
+TEST_P(RuntimeChains, AWriterOfWhatMembersReadComesBehindThem) {
+  DeviceArray<std::int32_t> x(runtime(), 4), step(runtime(), 4, 1);
+  std::int32_t model = 0, by = 1;
+  for (int i = 0; i < 500; ++i) {
+    add_one(x, step);
+    model += by;
+    if (i % 7 != 0) continue;
+    by = i;
+    runtime().submit("fill", {}, step.view(), {by});
+  }
+  EXPECT_EQ(x.read(), Ints(4, model));
+}
+
+TEST_P(RuntimeChains, LargeTasksAndManyTasksStandBetweenMembers) {
+  constexpr std::size_t kLarge = 100'000;
+  DeviceArray<std::int32_t> x(runtime(), kLarge), one(runtime(), kLarge, 1);
+  ManyTasks many;
+  many.tasks = 100;
+  many.dtype = DType::Int32;
+  many.size = 10;
+  many.out = x.column(10);
+  many.inputs = {x.column(10), one.column(10)};
+  const Operator add = runtime().find("add");
+  constexpr int kRounds = 30;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < 10; ++i)
+      runtime().submit(add, {x.view(0, 8), one.view(0, 8)}, x.view(0, 8));
+    runtime().submit(add, {x.view(), one.view()}, x.view());
+    runtime().submit(add, {x.view(4, 8), one.view(4, 8)}, x.view(4, 8));
+    runtime().submit_many(add, many);
+  }
+  const Ints result = x.read();
+  EXPECT_EQ(result[0], 12 * kRounds);
+  EXPECT_EQ(result[5], 13 * kRounds);
+  EXPECT_EQ(result[10], 3 * kRounds);
+  EXPECT_EQ(result[999], 2 * kRounds);
+  EXPECT_EQ(result[kLarge - 1], kRounds);
+}
+
+TEST_P(RuntimeChains, MembersMayHaveManyArguments) {
+  OperatorDefinition many{.name = "many",
+                          .expression = "o = a + b + c + d + e + f",
+                          .dtypes = {DType::Int32}};
+  for (const char* name : {"s", "t", "u", "v"}) {
+    many.params.push_back({name, DType::Int32});
+    many.expression += std::string(" + ") + name;
+  }
+  const Operator op = runtime().define(many);
+  DeviceArray<std::int32_t> x(runtime(), 8), one(runtime(), 8, 1);
+  const TensorView y = one.view();
+  for (int i = 0; i < 300; ++i) {
+    runtime().submit(op, {x.view(), y, y, y, y, y}, x.view(), {1, 2, 3, 4});
+    add_one(x, one);
+  }
+  EXPECT_EQ(x.read(), Ints(8, 300 * (5 + 10 + 1)));
+}
+
+TEST_P(RuntimeChains, AMemberMayBeWaitedFor) {
+  DeviceArray<std::int32_t> x(runtime(), 8), one(runtime(), 8, 1);
+  std::vector<Ticket> tickets;
+  for (int i = 0; i < 300; ++i) {
+    add_one(x, one);
+    tickets.push_back(last_);
+    if (i % 50 == 25) {
+      ASSERT_TRUE(
+          runtime().wait(tickets[static_cast<std::size_t>(i) - 10], kDeadline));
+    }
+  }
+  for (const Ticket& ticket : tickets) EXPECT_TRUE(becomes_done(ticket));
+  EXPECT_EQ(x.read(), Ints(8, 300));
+}
+
+TEST_P(RuntimeChains, RunWithoutAnybodyWhoWaits) {
+  RuntimeOptions slow = runtime().options();
+  slow.flush_after = 20ms;
+  restart(slow);
+  DeviceArray<std::int32_t> x(runtime(), 1), one(runtime(), 1, 1);
+  for (int i = 0; i < 20; ++i) add_one(x, one);
+  // Nothing is asked of the queue meanwhile.
+  std::this_thread::sleep_for(500ms);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(runtime().is_done(last_));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20ms);
+  EXPECT_EQ(x.read(), Ints(1, 20));
+}
+
+TEST_P(RuntimeChains, RunBeforeTheirOperatorsAreReplaced) {
+  const auto plus = [](int by) {
+    return OperatorDefinition{.name = "plus",
+                              .expression = "o = x + " + std::to_string(by),
+                              .dtypes = {DType::Int32}};
+  };
+  const Operator op = runtime().define(plus(1));
+  DeviceArray<std::int32_t> x(runtime(), 8);
+  std::int32_t model = 0;
+  for (int by = 1; by <= 5; ++by) {
+    for (int i = 0; i < 50; ++i) {
+      runtime().submit(op, {x.view()}, x.view());
+      model += by;
+    }
+    runtime().replace(op, plus(by + 1));
+  }
+  EXPECT_EQ(x.read(), Ints(8, model));
+}
+
+TEST_P(RuntimeChains, ABufferOutlivesTheMembersThatUseIt) {
+  DeviceArray<std::int32_t> x(runtime(), 8);
+  for (int i = 0; i < 500; ++i) {
+    const DeviceArray<std::int32_t> one(runtime(), 8, 1);
+    add_one(x, one);
+  }
+  EXPECT_EQ(x.read(), Ints(8, 500));
+}
+
+TEST_P(RuntimeChains, CloseRunsOpenChains) {
+  DeviceArray<std::int32_t> x(runtime(), 1), one(runtime(), 1, 1);
+  for (int i = 0; i < 40; ++i) add_one(x, one);
+  runtime().close();
+  EXPECT_EQ(runtime().stats().tasks_completed, 40u);
+}
+
+GPUOS_INSTANTIATE_CONTRACT(RuntimeChains);
+
+}  // namespace
+}  // namespace gpuos

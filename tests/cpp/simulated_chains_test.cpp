@@ -1,0 +1,246 @@
+// How the host side of the CUDA backend puts dependent tasks into chains, on a
+// device that is simulated.
+#include <array>
+#include <random>
+#include <thread>
+
+#include "simulated_support.h"
+
+namespace gpuos {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SimulatedChains : public testing::TestWithParam<Residency> {
+ protected:
+  void SetUp() override {
+    simulator_ = find_simulator();
+    ASSERT_NE(simulator_, nullptr)
+        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    simulator_->reset_counts();
+    simulator_->mix(true);
+  }
+  void TearDown() override {
+    runtime_.reset();
+    if (simulator_ == nullptr) return;
+    simulator_->synchronize();
+    EXPECT_EQ(counts().unmet_waits, 0u);
+    simulator_->mix(false);
+  }
+
+  RuntimeOptions options() const {
+    RuntimeOptions options;
+    options.backend = "cuda";
+    options.residency = GetParam();
+    return options;
+  }
+  Runtime& start(const RuntimeOptions& options) {
+    try {
+      runtime_ = std::make_unique<Runtime>(options);
+    } catch (const BackendUnavailable& error) {
+      skip_ = error.what();
+      return *runtime_;
+    }
+    add_ = runtime_->find("add");
+    return *runtime_;
+  }
+  Runtime& runtime() { return *runtime_; }
+  sim::Counts counts() const { return simulator_->counts(); }
+
+  /// A word each.
+  using Words = DeviceArray<std::int32_t>;
+  Ticket mix(const Words& words, std::size_t out, std::size_t a,
+             std::size_t b) {
+    return runtime().submit(add_, {words.view(a, 1), words.view(b, 1)},
+                            words.view(out, 1));
+  }
+  static void mix(std::vector<std::int32_t>& words, std::size_t out,
+                  std::size_t a, std::size_t b) {
+    const auto word = [&](std::size_t i) {
+      return static_cast<std::uint32_t>(words[i]);
+    };
+    words[out] =
+        static_cast<std::int32_t>(31 * word(out) + word(a) + 7 * word(b));
+  }
+
+  std::string skip_;
+
+ private:
+  sim::Simulator* simulator_ = nullptr;
+  std::unique_ptr<Runtime> runtime_;
+  Operator add_;
+};
+
+#define GPUOS_START(options) \
+  start(options);            \
+  if (!skip_.empty()) GTEST_SKIP() << skip_
+
+TEST_P(SimulatedChains, AChainOfLinksIsAFewLaunchesOrPlaces) {
+  GPUOS_START(options());
+  std::vector<std::int32_t> model{1, 2};
+  const Words words(runtime(), model);
+  for (int i = 0; i < 1000; ++i) {
+    mix(words, 0, 0, 1);
+    mix(model, 0, 0, 1);
+  }
+  EXPECT_EQ(words.read(), model);
+  EXPECT_EQ(counts().tasks, 1000u);
+  EXPECT_TRUE(runtime().synchronize(kDeadline));
+  EXPECT_EQ(runtime().stats().tasks_completed, 1000u);
+  if (GetParam() == Residency::Burst) {
+    // One place after the other would be a launch a link.
+    EXPECT_EQ(counts().chained, 1000u);
+    EXPECT_LE(counts().bursts, 100u);
+  }
+}
+
+TEST_P(SimulatedChains, TasksOfManyRowsShareAFlush) {
+  GPUOS_START(options());
+  constexpr std::size_t kRows = 20;
+  std::vector<std::int32_t> model(kRows + 1, 3);
+  const Words words(runtime(), model);
+  for (int link = 0; link < 50; ++link) {
+    for (std::size_t row = 0; row < kRows; ++row) {
+      mix(words, row, row, kRows);
+      mix(model, row, row, kRows);
+    }
+  }
+  EXPECT_EQ(words.read(), model);
+}
+
+TEST_P(SimulatedChains, RandomStreamsEqualASequentialRun) {
+  for (const std::uint32_t capacity : {64u, 1024u}) {
+    RuntimeOptions wanted = options();
+    wanted.queue_capacity = capacity;
+    GPUOS_START(wanted);
+    std::mt19937 random(capacity);
+    for (const std::size_t size : {4u, 12u, 100u}) {
+      std::vector<std::int32_t> model(size, 1);
+      const Words words(runtime(), model);
+      const auto pick = [&] { return random() % size; };
+      for (int step = 0; step < 3000; ++step) {
+        const std::size_t out = pick(), a = pick(), b = pick();
+        const Ticket ticket = mix(words, out, a, b);
+        mix(model, out, a, b);
+        if (step % 100 == 0) runtime().is_done(ticket);
+        if (step % 501 == 0) {
+          ASSERT_EQ(words.read(), model);
+        }
+      }
+      ASSERT_EQ(words.read(), model);
+    }
+  }
+}
+
+TEST_P(SimulatedChains, ThreadsEachHaveTheirOwn) {
+  GPUOS_START(options());
+  constexpr std::size_t kThreads = 4, kWords = 5;
+  std::vector<std::int32_t> models[kThreads];
+  std::vector<std::unique_ptr<Words>> words;
+  for (auto& model : models) {
+    model.assign(kWords, 1);
+    words.push_back(std::make_unique<Words>(runtime(), model));
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        std::mt19937 random(static_cast<unsigned>(t));
+        for (int step = 0; step < 2000; ++step) {
+          const std::size_t out = random() % kWords, a = random() % kWords;
+          const Ticket ticket = mix(*words[t], out, a, 4);
+          mix(models[t], out, a, 4);
+          if (step % 300 == 0) runtime().wait(ticket, kDeadline);
+        }
+      });
+    }
+  }
+  for (std::size_t t = 0; t < kThreads; ++t)
+    EXPECT_EQ(words[t]->read(), models[t]);
+}
+
+TEST_P(SimulatedChains, RunBeforeAModuleIsLoadedAndAfterIt) {
+  GPUOS_START(options());
+  std::vector<std::int32_t> model{1, 2};
+  const Words words(runtime(), model);
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 50; ++i) {
+      mix(words, 0, 0, 1);
+      mix(model, 0, 0, 1);
+    }
+    try {
+      const JitModule module(
+          JitSource{.source = "extern \"C\" __global__ void k() {}"});
+      module.kernel("k");
+    } catch (const BackendUnavailable& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  EXPECT_EQ(words.read(), model);
+}
+
+TEST_P(SimulatedChains, RunWithoutAnybodyWhoWaits) {
+  RuntimeOptions slow = options();
+  slow.flush_after = 20ms;
+  GPUOS_START(slow);
+  std::vector<std::int32_t> model{1, 2};
+  const Words words(runtime(), model);
+  for (int i = 0; i < 20; ++i) mix(words, 0, 0, 1);
+  EXPECT_TRUE(becomes_true([&] { return counts().tasks == 20; }));
+}
+
+TEST_P(SimulatedChains, TrySubmitMakesMembersToo) {
+  GPUOS_START(options());
+  std::vector<std::int32_t> model{1, 2};
+  const Words words(runtime(), model);
+  const Operator add = runtime().find("add");
+  const TensorView x = words.view(0, 1), y = words.view(1, 1);
+  mix(words, 0, 0, 1);  // asks whose memory it is
+  mix(model, 0, 0, 1);
+  const std::uint64_t chained_before = runtime().stats().tasks_chained;
+  int refused = 0;
+  for (int i = 0; i < 60; ++i) {
+    if (!runtime().try_submit(add, std::array{x, y}, x)) {
+      ++refused;
+      continue;
+    }
+    mix(model, 0, 0, 1);
+  }
+  EXPECT_EQ(words.read(), model);
+  EXPECT_LT(refused, 30);  // now and then somebody holds the lock
+  EXPECT_GT(runtime().stats().tasks_chained, chained_before);
+}
+
+TEST_P(SimulatedChains, ManyTasksAreNotMembers) {
+  GPUOS_START(options());
+  std::vector<std::int32_t> model(20, 1);
+  const Words words(runtime(), model);
+  ManyTasks many;
+  many.tasks = 10;
+  many.dtype = DType::Int32;
+  many.size = 1;
+  many.out = words.column(1);
+  many.inputs = {words.column(1), words.column(1)};
+  for (int round = 0; round < 20; ++round) {
+    runtime().submit_many(runtime().find("add"), many);
+    for (std::size_t i = 0; i < 10; ++i) mix(model, i, i, i);
+    for (const std::size_t out : {3, 3, 15, 15}) {
+      mix(words, out, 3, 4);
+      mix(model, out, 3, 4);
+    }
+  }
+  EXPECT_EQ(words.read(), model);
+}
+
+std::string mode_name(const testing::TestParamInfo<Residency>& info) {
+  static const char* const kNames[] = {"auto", "resident", "burst"};
+  return kNames[static_cast<int>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, SimulatedChains,
+                         testing::Values(Residency::Burst, Residency::Resident,
+                                         Residency::Auto),
+                         mode_name);
+
+}  // namespace
+}  // namespace gpuos
