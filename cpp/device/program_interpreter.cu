@@ -340,8 +340,9 @@ class Interpreter {
   // ---- The instructions.
 
   // All threads run row parts, because joins have barriers; those without a
-  // row do nothing else.
-  __device__ void run_part(u32 part, Mode mode, const Place& place,
+  // row do nothing else. One copy: it is long, and called once for some
+  // elements of a part.
+  __device__ __noinline__ void run_part(u32 part, Mode mode, const Place& place,
                            u32 valid) {
     const bool is_row = part % 2 == 0;
     const u32 loaded = is_row && !place.is_on ? 0 : valid;
