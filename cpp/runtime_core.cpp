@@ -64,7 +64,8 @@ RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
 
 std::unique_ptr<Backend> RuntimeCore::make_backend(
     const RuntimeOptions& options, std::mutex& submit_mutex) {
-  if (options.backend == "host") return make_host_backend(options, submit_mutex);
+  if (options.backend == "host")
+    return make_host_backend(options, submit_mutex);
   try {
     return make_cuda_backend(options, submit_mutex);
   } catch (const BackendUnavailable&) {
