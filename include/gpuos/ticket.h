@@ -9,7 +9,8 @@ namespace gpuos {
 struct Ticket {
   std::uint64_t begin = 0;    // position of the first task
   std::uint64_t end = 0;      // one past the last; begin == end: done at once
-  std::uint32_t ring = 0;     // which ring of the runtime
+  std::uint16_t ring = 0;     // which ring of the runtime
+  std::uint16_t member = 0;   // of the chain there; its members end together
   std::uint32_t runtime = 0;  // which runtime of the process
 
   friend bool operator==(const Ticket&, const Ticket&) = default;
