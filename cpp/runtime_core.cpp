@@ -64,7 +64,8 @@ RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
 
 std::unique_ptr<Backend> RuntimeCore::make_backend(
     const RuntimeOptions& options, std::mutex& submit_mutex) {
-  if (options.backend == "host") return make_host_backend(options, submit_mutex);
+  if (options.backend == "host")
+    return make_host_backend(options, submit_mutex);
   try {
     return make_cuda_backend(options, submit_mutex);
   } catch (const BackendUnavailable&) {
@@ -106,6 +107,13 @@ bool RuntimeCore::wait(const Ticket& ticket, Deadline deadline) {
     throw InvalidArgument(concat("wait: expected a ticket of runtime ", id_,
                                  ", got one of runtime ", ticket.runtime));
   const Ring& ring = *backend->rings()[ticket.ring];
+  if (ticket.member == Ticket::kAllBefore) {
+    std::vector<std::uint64_t> marks(backend->rings().size());
+    marks[ticket.ring] = ticket.end;
+    if (!wait_past(marks, deadline)) return false;
+    backend->check({ticket.ring, ticket.begin, nullptr});
+    return true;
+  }
   // A ticket of many batches: all but the last are full.
   for (std::uint64_t begin = ticket.begin; begin < ticket.end;
        begin += ring.max_batch()) {

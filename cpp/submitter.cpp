@@ -20,7 +20,7 @@ Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
       rings_(backend.rings().begin(), backend.rings().end()) {}
 
 Ticket Submitter::submit(Call& call, const Stream& stream) {
-  if (call.count == 0) return {0, 0, 0, runtime_id_};
+  if (call.count == 0) return {.runtime = runtime_id_};
   const Cut parts = cut(call);
   Plan plan;
   plan.is_single = parts.total == 1;
@@ -30,7 +30,7 @@ Ticket Submitter::submit(Call& call, const Stream& stream) {
 }
 
 std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
-  if (call.count == 0) return Ticket{0, 0, 0, runtime_id_};
+  if (call.count == 0) return Ticket{.runtime = runtime_id_};
   const Cut parts = cut(call);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || is_unfinished_) return std::nullopt;
@@ -68,13 +68,22 @@ Cut Submitter::cut(const Call& call) const {
   return cut_of(backend_, call, rings_[0]->max_batch());
 }
 
+Ticket Submitter::ticket_of(const Plan& plan, const Place& place,
+                            std::uint64_t tasks) const {
+  return {.begin = place.batch_begin,
+          .end = place.first + tasks,
+          .ring = static_cast<std::uint16_t>(plan.route.ring),
+          .member = static_cast<std::uint16_t>(place.member),
+          .runtime = runtime_id_};
+}
+
 Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
                         const Plan& plan) {
   Ring& ring = *rings_[plan.route.ring];
   if (plan.is_chained) {
     count(tasks_, 1);
     count(batches_, 1);
-    return {place.batch_begin, place.first + 1, plan.route.ring, runtime_id_};
+    return ticket_of(plan, place, 1);
   }
   if (cut.piece == 0)
     write_whole(ring, place, plan.after, call);
@@ -89,13 +98,12 @@ Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
   backend_.publish(plan.route, place, cut.total);
   newest_ring_.store(plan.route.ring, std::memory_order_relaxed);
   newest_batch_.store(place.batch_begin, std::memory_order_relaxed);
-  return {place.batch_begin, place.first + cut.total, plan.route.ring,
-          runtime_id_};
+  return ticket_of(plan, place, cut.total);
 }
 
 Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
                               const Stream& stream) {
-  if (call.count == 0) return {0, 0, 0, runtime_id_};
+  if (call.count == 0) return {.runtime = runtime_id_};
   const std::uint32_t max_batch = rings_[0]->max_batch();
   TaskWriter writer(call, many, tile_of(backend_, call, max_batch),
                     interleaves_);
@@ -107,8 +115,7 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
       static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
   Place place = acquire(lock, call, stream, tasks, plan);
   const Unfinished unfinished(*this);
-  const Ticket ticket{place.batch_begin, place.first + left, plan.route.ring,
-                      runtime_id_};
+  const Ticket ticket = ticket_of(plan, place, left);
   writer.use_operator_of(call);
   Ring& ring = *rings_[plan.route.ring];
   for (;;) {

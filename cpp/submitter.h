@@ -92,6 +92,8 @@ class Submitter {
   };
 
   Cut cut(const Call& call) const;
+  Ticket ticket_of(const Plan& plan, const Place& place,
+                   std::uint64_t tasks) const;
   Ticket write(const Call& call, const Cut& cut, const Place& place,
                const Plan& plan);
 
@@ -116,9 +118,11 @@ class Submitter {
   /// The same for one that touches only what members of one chain touch. Empty:
   /// it does not, or the chain is closed.
   std::optional<Place> follow_row(const Call& call, Plan& plan);
-  bool add_to_open(const Call& call, std::uint64_t position);
-  static bool add_to_flush(const Call& call, Ring& ring,
-                           std::uint64_t position);
+  /// The record that the call takes in the chain at `position`; 0: the chain is
+  /// closed or full.
+  std::uint32_t add_to_open(const Call& call, std::uint64_t position);
+  static std::uint32_t add_to_flush(const Call& call, Ring& ring,
+                                    std::uint64_t position);
   void count_member() noexcept {
     count(ordered_, 1);
     count(chained_, 1);

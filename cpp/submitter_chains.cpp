@@ -19,10 +19,13 @@ u16 distance_of(std::uint64_t position, std::uint64_t earlier) {
   return static_cast<u16>(position - earlier);
 }
 
-void add_member(abi::Payload& chain, const Call& call) {
+/// The record that it takes.
+std::uint32_t add_member(abi::Payload& chain, const Call& call) {
+  const std::uint32_t record = chain.count;
   gpuos::add_member(
       chain, call.slot, static_cast<u32>(call.count),
       std::span<const std::uint64_t>(call.args).first(call.arg_count));
+  return record;
 }
 
 /// Makes the task that a descriptor names the first member of `chain`.
@@ -89,35 +92,34 @@ std::optional<Place> Submitter::follow_row(const Call& call, Plan& plan) {
   if (row == nullptr) return std::nullopt;
   const std::uint64_t position = row->position;
   const BatchRef batch = row->batch;
-  const bool is_member =
-      route.ring == kChainRing
-          ? add_to_open(call, position)
-          : backend_.is_collecting(route, batch) &&
-                add_to_flush(call, *rings_[route.ring], position);
-  if (!is_member) {
+  std::uint32_t member = 0;
+  if (route.ring == kChainRing)
+    member = add_to_open(call, position);
+  else if (backend_.is_collecting(route, batch))
+    member = add_to_flush(call, *rings_[route.ring], position);
+  if (member == 0) {
     ChainRows::forget(*row);
     return std::nullopt;
   }
   rings_[route.ring]->add_to_place(batch.begin);
   plan.is_chained = true;
   count_member();
-  return Place{position, batch.begin, 0};
+  return Place{position, batch.begin, 0, member};
 }
 
-bool Submitter::add_to_open(const Call& call, std::uint64_t position) {
+std::uint32_t Submitter::add_to_open(const Call& call, std::uint64_t position) {
   abi::Payload* chain = backend_.chains().find(position);
-  if (chain == nullptr || !has_room(*chain, call.arg_count)) return false;
-  add_member(*chain, call);
-  return true;
+  if (chain == nullptr || !has_room(*chain, call.arg_count)) return 0;
+  return add_member(*chain, call);
 }
 
-bool Submitter::add_to_flush(const Call& call, Ring& ring,
-                             std::uint64_t position) {
+std::uint32_t Submitter::add_to_flush(const Call& call, Ring& ring,
+                                      std::uint64_t position) {
   abi::Payload chain = read_payload(ring.descriptor(position));
-  if (!has_room(chain, call.arg_count)) return false;
-  add_member(chain, call);
+  if (!has_room(chain, call.arg_count)) return 0;
+  const std::uint32_t member = add_member(chain, call);
   ring.write(position, chain);
-  return true;
+  return member;
 }
 
 bool Submitter::grow_chain(const Call& call,
@@ -140,9 +142,8 @@ bool Submitter::grow_chain(const Call& call,
   for (const BatchRef& batch : conflicts.view()) {
     if (batch.begin != position) chains.close(batch.begin);
   }
-  add_member(*chain, call);
+  place = {position, position, 1, add_member(*chain, call)};
   rings_[kChainRing]->add_to_place(position);
-  place = {position, position, 1};
   return true;
 }
 
@@ -219,10 +220,9 @@ Submitter::Followed Submitter::follow_in_flush(
     payload = chain;
     count(chains_, 1);
   }
-  add_member(payload, call);
+  place = {position, flush->begin, 0, add_member(payload, call)};
   ring.write(position, payload);
   ring.add_to_place(flush->begin);
-  place = {position, flush->begin, 0};
   return Followed::Yes;
 }
 

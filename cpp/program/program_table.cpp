@@ -232,8 +232,11 @@ Ticket ProgramTable::join(const Ticket& first, const Ticket& second) {
   if (first.begin == first.end) return second;
   if (second.begin == second.end) return first;
   if (first.ring == second.ring)
-    return {std::min(first.begin, second.begin),
-            std::max(first.end, second.end), first.ring, first.runtime};
+    return {.begin = std::min(first.begin, second.begin),
+            .end = std::max(first.end, second.end),
+            .ring = first.ring,
+            .member = Ticket::kAllBefore,
+            .runtime = first.runtime};
   const BatchRef batch{first.ring, first.begin, nullptr};
   submitter_.ensure_running(batch);
   if (!submitter_.wait(batch, std::chrono::steady_clock::now() + kJoinTimeout))
@@ -269,7 +272,7 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
   submission.check_overlaps(schedule);
   submission.check_empty(schedule);
   submission.add_temporaries(schedule);
-  Ticket ticket{0, 0, 0, submitter_.runtime_id()};
+  Ticket ticket{.runtime = submitter_.runtime_id()};
   for (std::size_t i = 0; i < schedule.passes.size(); ++i) {
     Code& code = fuses ? *entry->fused[i] : *entry->split[i];
     ticket = join(ticket,
@@ -280,7 +283,7 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
 
 Ticket ProgramTable::submit_pass(Submission& submission, const Pass& pass,
                                  Code& code) {
-  Ticket ticket{0, 0, 0, submitter_.runtime_id()};
+  Ticket ticket{.runtime = submitter_.runtime_id()};
   std::array<const TensorView*, program::kMaxAccesses> views{};
   for (std::size_t a = 0; a < pass.accesses.size(); ++a)
     views[a] = &submission.view_of(pass.accesses[a].buffer);

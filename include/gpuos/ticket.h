@@ -7,9 +7,13 @@ namespace gpuos {
 /// What a caller waits on: a range of one runtime's queue. A plain value; copy
 /// it, share it between threads, drop it.
 struct Ticket {
+  static constexpr std::uint16_t kAllBefore = 0xffff;
+
   std::uint64_t begin = 0;    // position of the first task
   std::uint64_t end = 0;      // one past the last; begin == end: done at once
-  std::uint32_t ring = 0;     // which ring of the runtime
+  std::uint16_t ring = 0;     // which ring of the runtime
+  std::uint16_t member = 0;   // of the chain there; its members end together.
+                              // kAllBefore: everything that came before `end`
   std::uint32_t runtime = 0;  // which runtime of the process
 
   friend bool operator==(const Ticket&, const Ticket&) = default;

@@ -37,7 +37,8 @@ Py_hash_t hash(PyObject* self) {
   const Ticket& t = as_ticket(self)->ticket;
   constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15u;
   const std::uint64_t mixed =
-      (t.begin * kMix) ^ (t.end + (std::uint64_t{t.runtime} << 32) + t.ring);
+      (t.begin * kMix) ^ (t.end + (std::uint64_t{t.runtime} << 32) +
+                          (std::uint64_t{t.member} << 16) + t.ring);
   const auto value = static_cast<Py_hash_t>(mixed);
   return value == -1 ? -2 : value;  // -1 means an error
 }

@@ -173,7 +173,9 @@ TEST_P(RuntimeChains, AMemberMayBeWaitedFor) {
   DeviceArray<std::int32_t> x(runtime(), 8), one(runtime(), 8, 1);
   std::vector<Ticket> tickets;
   for (int i = 0; i < 300; ++i) {
+    const Ticket before = last_;
     add_one(x, one);
+    EXPECT_NE(last_, before);
     tickets.push_back(last_);
     if (i % 50 == 25) {
       ASSERT_TRUE(
