@@ -9,6 +9,7 @@
 #include "load.h"
 #include "loops.h"
 #include "options.h"
+#include "programs.h"
 #include "rig.h"
 #include "stats_dict.h"
 
@@ -130,6 +131,24 @@ void add_rig(py::module_& module) {
       .def("close", &Rig::close, NoGil());
 }
 
+void add_programs(py::module_& module) {
+  py::class_<Program>(module, "Program", "A chain of operations.")
+      .def(py::init(&bench::chain_program), py::arg("operations"),
+           py::arg("variant") = 0);
+  module.def("program_first_us", &bench::program_first_us, py::arg("rig"),
+             py::arg("operations"), py::arg("elems"), py::arg("reps"), NoGil());
+  module.def("program_latency_us", &bench::program_latency_us, py::arg("rig"),
+             py::arg("program"), py::arg("elems"), py::arg("reps"), NoGil());
+  module.def("program_stream_ns", &bench::program_stream_ns, py::arg("rig"),
+             py::arg("program"), py::arg("elems"), py::arg("calls"),
+             py::arg("reps"), NoGil());
+  module.def("program_shapes_ns", &bench::program_shapes_ns, py::arg("rig"),
+             py::arg("program"), py::arg("elems"), py::arg("shapes"),
+             py::arg("reps"), NoGil());
+  module.def("program_wrong", &bench::program_wrong, py::arg("rig"),
+             py::arg("operations"), py::arg("elems"), NoGil());
+}
+
 void add_device(py::module_& module) {
   py::class_<Device>(module, "Device", "Launches and graphs without gpuos.")
       .def(py::init<int>(), py::arg("device") = 0, NoGil())
@@ -151,4 +170,5 @@ PYBIND11_MODULE(_bench, module) {
   module.doc() = "Loops for `python -m gpuos bench`.";
   gpuos::python::add_rig(module);
   gpuos::python::add_device(module);
+  gpuos::python::add_programs(module);
 }

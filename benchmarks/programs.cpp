@@ -1,0 +1,139 @@
+#include "programs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "timing.h"
+
+namespace gpuos::bench {
+namespace {
+
+TensorView view(std::uint64_t address, std::int64_t elems) {
+  return {reinterpret_cast<float*>(address), elems};
+}
+
+Ticket submit_one(Rig& rig, const Program& program, std::size_t set,
+                  std::int64_t elems) {
+  const std::array inputs{view(rig.a_address(set), elems),
+                          view(rig.b_address(set), elems)};
+  const std::array outputs{view(rig.out_address(set), elems)};
+  return rig.runtime().submit(program, inputs, outputs);
+}
+
+double reference(double x, double y, int operations) {
+  double z = x;
+  for (int i = 0; i < operations; ++i) {
+    switch (i % 7) {
+      case 0: z *= y; break;
+      case 1: z += x; break;
+      case 2: z = std::max(z, 0.0); break;
+      case 3: z = 1 / (1 + std::exp(-z)); break;
+      case 4: z -= y; break;
+      case 5: z = std::tanh(z); break;
+      default: z /= y;
+    }
+  }
+  return z;
+}
+
+}  // namespace
+
+Program chain_program(int operations, int variant) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  const Value y = builder.input(DType::Float32, 1);
+  const Value zero = builder.literal(0.0);
+  const auto apply = [](Op op, const Value& a, const Value& b) {
+    return ProgramBuilder::apply(op, {a, b});
+  };
+  Value z = x;
+  for (int i = 0; i < operations; ++i) {
+    switch (i % 7) {
+      case 0: z = apply(Op::Multiply, z, y); break;
+      // The variants differ in which of their operations is another one.
+      case 1: z = apply(i / 7 < variant ? Op::Subtract : Op::Add, z, x); break;
+      case 2: z = apply(Op::Maximum, z, zero); break;
+      case 3: z = ProgramBuilder::apply(Op::Sigmoid, {z}); break;
+      case 4: z = apply(Op::Subtract, z, y); break;
+      case 5: z = ProgramBuilder::apply(Op::Tanh, {z}); break;
+      default: z = apply(Op::Divide, z, y);
+    }
+  }
+  builder.output(z);
+  return builder.build();
+}
+
+std::vector<double> program_first_us(Rig& rig, int operations,
+                                     std::int64_t elems, int reps) {
+  std::vector<double> times;
+  for (int i = 1; i <= std::min(reps, operations / 7); ++i) {
+    const Program program = chain_program(operations, i);
+    const auto start = Clock::now();
+    rig.wait(submit_one(rig, program, 0, elems));
+    times.push_back(us_since(start));
+  }
+  return times;
+}
+
+std::vector<double> program_latency_us(Rig& rig, const Program& program,
+                                       std::int64_t elems, int reps) {
+  constexpr int kWarmUp = 20;
+  std::vector<double> times;
+  for (int i = -kWarmUp; i < reps; ++i) {
+    const auto start = Clock::now();
+    rig.wait(submit_one(rig, program, static_cast<std::size_t>(i + kWarmUp),
+                        elems));
+    const double us = us_since(start);
+    if (i >= 0) times.push_back(us);
+  }
+  return times;
+}
+
+std::vector<double> program_stream_ns(Rig& rig, const Program& program,
+                                      std::int64_t elems, int calls,
+                                      int reps) {
+  return repeat(reps, [&] {
+    const auto start = Clock::now();
+    for (int i = 0; i < calls; ++i)
+      submit_one(rig, program, static_cast<std::size_t>(i), elems);
+    rig.synchronize();
+    return 1e3 * us_since(start) / calls;
+  });
+}
+
+std::vector<double> program_shapes_ns(Rig& rig, const Program& program,
+                                      std::int64_t elems, int shapes,
+                                      int reps) {
+  return repeat(reps, [&] {
+    const auto start = Clock::now();
+    for (int i = 0; i < shapes; ++i)
+      submit_one(rig, program, static_cast<std::size_t>(i), elems + 1 + i);
+    rig.synchronize();
+    return 1e3 * us_since(start) / shapes;
+  });
+}
+
+std::uint64_t program_wrong(Rig& rig, int operations, std::int64_t elems) {
+  const Program program = chain_program(operations);
+  rig.wait(submit_one(rig, program, 0, elems));
+  const auto size = static_cast<std::size_t>(elems);
+  std::array<std::vector<float>, 3> values;
+  const std::array addresses{rig.a_address(0), rig.b_address(0),
+                             rig.out_address(0)};
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    values[k].resize(size);
+    rig.runtime().copy_to_host(values[k].data(),
+                               reinterpret_cast<const void*>(addresses[k]),
+                               size * sizeof(float));
+  }
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const double expected = reference(values[0][i], values[1][i], operations);
+    const double got = values[2][i];
+    wrong += std::fabs(got - expected) <= 1e-4 * std::fabs(expected) ? 0 : 1;
+  }
+  return wrong;
+}
+
+}  // namespace gpuos::bench
