@@ -33,7 +33,7 @@ std::vector<double> program_shapes_ns(Rig& rig, const Program& program,
                                       std::int64_t elems, int shapes, int reps);
 
 /// Elements of the first set's output that differ from what the host computes
-/// in double by more than 1e-4 of the value.
+/// in double by more than 1e-4 of the value, or of 0.1 if that is more.
 std::uint64_t program_wrong(Rig& rig, int operations, std::int64_t elems);
 
 }  // namespace gpuos::bench

@@ -1,4 +1,5 @@
-// The functions of programs as types.
+// The functions of programs, each as one that the interpreter calls by its
+// address: values go in and come out as bits.
 #pragma once
 
 #include "program_values.h"
@@ -6,28 +7,160 @@
 namespace gpuos {
 namespace program {
 
-#define GPUOS_FUNCTOR1(name, function, ...)   \
-  struct name##Function {                     \
-    template <typename T>                     \
-    static GPUOS_DEVICE auto of(T x) {        \
-      return fn::function(x);                 \
-    }                                         \
+// Of one element.
+using Function = u64 (*)(u64 a, u64 b);
+
+// Of four elements of 32 bits.
+struct alignas(16) Four {
+  u32 values[4];
+};
+using FunctionOfFour = Four (*)(Four a, Four b);
+
+template <typename T>
+__device__ inline T from_bits(u64 bits) {
+  if constexpr (sizeof(T) == 8)
+    return bit_cast<T>(bits);
+  else
+    return bit_cast<T>(static_cast<u32>(bits));
+}
+template <typename T>
+__device__ inline u64 to_bits(T value) {
+  if constexpr (sizeof(T) == 8)
+    return bit_cast<u64>(value);
+  else
+    return bit_cast<u32>(value);
+}
+__device__ inline u64 to_bits(bool value) { return value; }
+
+#define GPUOS_FUNCTOR1(name, function, ...)                         \
+  struct name##Function {                                           \
+    template <typename T>                                           \
+    static __device__ T of(T x, T) {                                \
+      return static_cast<T>(fn::function(x));                       \
+    }                                                               \
   };
-#define GPUOS_FUNCTOR2(name, function, ...)   \
-  struct name##Function {                     \
-    template <typename T>                     \
-    static GPUOS_DEVICE auto of(T x, T y) {   \
-      return fn::function(x, y);              \
-    }                                         \
+#define GPUOS_FUNCTOR2(name, function, ...)                         \
+  struct name##Function {                                           \
+    template <typename T>                                           \
+    static __device__ T of(T x, T y) {                              \
+      return static_cast<T>(fn::function(x, y));                    \
+    }                                                               \
+  };
+#define GPUOS_COMPARISON(name, function, ...)                       \
+  struct name##Function {                                           \
+    template <typename T>                                           \
+    static __device__ u32 of(T x, T y) {                            \
+      return fn::function(x, y) ? 1 : 0;                            \
+    }                                                               \
+  };
+#define GPUOS_TEST(name, function, ...)                             \
+  struct name##Function {                                           \
+    template <typename T>                                           \
+    static __device__ u32 of(T x, T) {                              \
+      return fn::function(x) ? 1 : 0;                               \
+    }                                                               \
+  };
+#define GPUOS_PART(name, function)                                  \
+  struct name##Function {                                           \
+    static __device__ float of(C64 x, C64) {                        \
+      return fn::function(x);                                       \
+    }                                                               \
   };
 GPUOS_UNARY_CODES(GPUOS_FUNCTOR1)
 GPUOS_BINARY_CODES(GPUOS_FUNCTOR2)
-GPUOS_COMPARISON_CODES(GPUOS_FUNCTOR2)
-GPUOS_TEST_CODES(GPUOS_FUNCTOR1)
-GPUOS_PART_CODES(GPUOS_FUNCTOR1)
+GPUOS_COMPARISON_CODES(GPUOS_COMPARISON)
+GPUOS_TEST_CODES(GPUOS_TEST)
+GPUOS_PART_CODES(GPUOS_PART)
 GPUOS_REDUCTION_CODES(GPUOS_FUNCTOR2)
 #undef GPUOS_FUNCTOR1
 #undef GPUOS_FUNCTOR2
+#undef GPUOS_COMPARISON
+#undef GPUOS_TEST
+#undef GPUOS_PART
+
+template <typename Converter>
+struct ConversionFunction {
+  template <typename T>
+  static __device__ auto of(T x, T) {
+    return Converter::of(x);
+  }
+};
+struct CopyFunction {
+  template <typename T>
+  static __device__ T of(T x, T) {
+    return x;
+  }
+};
+
+// What reductions begin with.
+struct SumFirst {
+  template <typename T>
+  static __device__ T of(T, T) {
+    return first_sum<T>();
+  }
+};
+struct ProdFirst {
+  template <typename T>
+  static __device__ T of(T, T) {
+    return first_product<T>();
+  }
+};
+struct MaxFirst {
+  template <typename T>
+  static __device__ T of(T, T) {
+    return lowest<T>();
+  }
+};
+struct MinFirst {
+  template <typename T>
+  static __device__ T of(T, T) {
+    return highest<T>();
+  }
+};
+
+// 2: `b` is taken; 1: the one that comes first is; 0: `a` is.
+template <bool kMax>
+struct PlaceOrder {
+  template <typename T>
+  static __device__ u32 of(T a, T b) {
+    const bool nan_a = a != a;
+    const bool nan_b = b != b;
+    if (nan_a | nan_b) return nan_a & nan_b ? 1 : nan_b ? 2 : 0;
+    if (a == b) return 1;
+    return (kMax ? a < b : b < a) ? 2 : 0;
+  }
+};
+
+template <typename F, typename T>
+__device__ u64 call(u64 a, u64 b) {
+  return to_bits(F::of(from_bits<T>(a), from_bits<T>(b)));
+}
+
+template <typename F, typename T>
+__device__ Four call_four(Four a, Four b) {
+  Four out;
+#pragma unroll
+  for (u32 w = 0; w < 4; ++w)
+    out.values[w] = static_cast<u32>(call<F, T>(a.values[w], b.values[w]));
+  return out;
+}
+
+// The addresses, or null for what does not exist; `kIs`: the code takes the
+// type.
+template <typename F, typename T, bool kIs>
+__device__ constexpr Function function_of() {
+  if constexpr (kIs)
+    return call<F, T>;
+  else
+    return nullptr;
+}
+template <typename F, typename T, bool kIs>
+__device__ constexpr FunctionOfFour four_of() {
+  if constexpr (kIs)
+    return call_four<F, T>;
+  else
+    return nullptr;
+}
 
 }  // namespace program
 }  // namespace gpuos

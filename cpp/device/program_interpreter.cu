@@ -1,56 +1,98 @@
 // The interpreter of programs, an operator of the worker's own: each
 // instruction is run by all lanes for one or four elements each, with its
-// operands in shared memory. What most programs of small operations are made of
-// is in the loop itself, the rest in program_cold.h.
-#include "program_cold.h"
-#include "vectors.h"
+// operands in shared memory, by a call of its function's address.
+#include "program_joins.h"
+#include "program_memory.h"
 
 namespace gpuos {
 namespace program {
+
+// program_functions.cu
+extern __device__ Function gpuos_program_functions[];
+extern __device__ FunctionOfFour gpuos_program_functions_of_four[];
+
 namespace {
 
-__device__ bool is_run(Mode mode, Code code) {
+// An instruction with its function, as it lies in scratch.
+struct alignas(16) Resolved {
+  u64 function;
+  Instruction x;
+};
+constexpr u32 kKept = kTextBytes / sizeof(Resolved);
+
+constexpr u32 kFirstOfFour = static_cast<u32>(Code::Negative) << kTypeBits;
+constexpr u32 kEndOfFour = static_cast<u32>(Code::Isnan) << kTypeBits;
+
+__device__ u32 kind_of(const Instruction& x) { return x.form & kKindMask; }
+
+template <u32 W>
+__device__ Resolved resolve(const Instruction& x) {
+  Resolved resolved{0, x};
+  // A reduction's values are put together one by one.
+  const bool is_one = W == 1 || kind_of(x) != kCompute;
+  const bool has_four = x.opcode >= kFirstOfFour && x.opcode < kEndOfFour;
+  if (!is_one && has_four)
+    resolved.function = reinterpret_cast<u64>(
+        gpuos_program_functions_of_four[x.opcode - kFirstOfFour]);
+  if (resolved.function != 0) {
+    // Marks a function of four.
+    resolved.x.c = 1;
+    return resolved;
+  }
+  if (kind_of(x) == kCompute || kind_of(x) >= kInit)
+    resolved.function =
+        reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
+  return resolved;
+}
+
+// What of a part is run while slices are put together.
+enum class Mode : u32 { All, Inits, Joins, Gathers, Rest };
+
+__device__ bool is_run(Mode mode, u32 kind) {
   if (mode == Mode::All) return true;
-  const bool joins = is_reduction(code) && stage_of(code) == Stage::Join;
-  if (mode == Mode::Inits)
-    return is_reduction(code) && stage_of(code) == Stage::Init;
+  if (mode == Mode::Inits) return kind == kInit || kind == kPlaceInit;
+  const bool joins = kind == kJoin || kind == kPlaceJoin;
   return joins == (mode != Mode::Rest);
 }
+
+// What is the same for all instructions of a part.
+struct Run {
+  u32 begin;
+  u32 end;
+  u32 loaded;  // elements of a lane that are loaded and gathered
+  u32 stored;
+  Mode mode;
+};
 
 template <u32 W>
 class Interpreter {
  public:
   __device__ Interpreter(const DeviceTask& task, u32 lanes)
-      : task_(task),
-        cells_{threadIdx.x, lanes},
-        lanes_(lanes),
-        shared_{&task, lanes, W, {}, {}, nullptr, 0} {
-    instructions_ =
-        static_cast<u32>(part_ends(task.text)[task.header.parts - 1]);
-    const u64* from = task.text + 1 + task.header.parts;
-    constexpr u32 kKept = kTextBytes / sizeof(u64);
-    u64* kept = reinterpret_cast<u64*>(scratch);
-    for (u32 i = threadIdx.x; i < instructions_ && i < kKept; i += blockDim.x)
-      kept[i] = from[i];
+      : task_(task), cells_{lanes} {
+    const u32 count = task.end(task.header.parts - 1);
+    Resolved* kept = reinterpret_cast<Resolved*>(scratch);
+    for (u32 i = threadIdx.x; i < count && i < kKept; i += blockDim.x)
+      kept[i] = resolve<W>(instructions_of(task.text)[i]);
     __syncthreads();
   }
 
   // All workers share the columns.
   __device__ void run_elements(u32 tile, u32 tiles) {
-    const bool works = threadIdx.x < lanes_;
+    const bool works = threadIdx.x < cells_.lanes;
     Place place{0, 0, 0, 0, works};
-    run_part(0, Mode::All, place, W);
     if (!works) return;
+    run_part(0, Mode::All, place, W, 0);
     const u64 columns = task_.rows.columns;
-    const u64 step = u64{tiles} * lanes_ * W;
-    for (place.column = (u64{tile} * lanes_ + threadIdx.x) * W;
-         place.column < columns; place.column += step)
-      run_part(1, Mode::All, place, valid_at(place.column));
+    const u64 step = u64{tiles} * cells_.lanes * W;
+    for (place.column = (u64{tile} * cells_.lanes + threadIdx.x) * W;
+         place.column < columns; place.column += step) {
+      const u32 valid = valid_of(columns - place.column);
+      run_part(1, Mode::All, place, valid, valid);
+    }
   }
 
   __device__ void run_rows(u32 tile, u32 tiles) {
-    const u32 in_group = lanes_ / task_.rows.row_lanes;
-    const u32 groups = (task_.rows.rows + in_group - 1) / in_group;
+    const u32 groups = group_count();
     for (u32 group = tile; group < groups; group += tiles) {
       Place place = place_in(group);
       for (u32 part = 0; part < task_.header.parts; ++part) {
@@ -76,16 +118,13 @@ class Interpreter {
     run_row_part(0, Mode::All, place);
     run_columns(1, place, begin, end);
     run_row_part(2, Mode::Joins, place);
-    const u32 in_group = lanes_ / task_.rows.row_lanes;
-    const u32 groups = (task_.rows.rows + in_group - 1) / in_group;
     const u32 words = gathered_words();
-    u32* kept = reinterpret_cast<u32*>(task_.rows.gathered) + groups;
-    const u32 row_in_group = static_cast<u32>(place.row - u64{group} * in_group);
-    kept += (u64{group} * slices * in_group + row_in_group) * words;
-    shared_.gathered = kept;
-    shared_.gathered_stride = in_group * words;
+    const u64 row_in_group = place.row - u64{group} * group_rows();
+    kept_stride_ = group_rows() * words;
+    kept_ = reinterpret_cast<u32*>(task_.rows.gathered) + group_count() +
+            u64{group} * slices * kept_stride_ + row_in_group * words;
     if (place.is_on && place.sub == 0)
-      keep_gathered(kept + u64{slice} * shared_.gathered_stride);
+      keep_gathered(kept_ + u64{slice} * kept_stride_);
     if (!is_last_slice(group)) return;
     run_row_part(0, Mode::Inits, place);
     run_row_part(2, Mode::Gathers, place);
@@ -94,14 +133,19 @@ class Interpreter {
   }
 
  private:
-  __device__ u32 valid_at(u64 column) const {
-    const u64 left = task_.rows.columns - column;
+  __device__ static u32 valid_of(u64 left) {
     return left < W ? static_cast<u32>(left) : W;
+  }
+  __device__ u32 group_rows() const {
+    return cells_.lanes / task_.rows.row_lanes;
+  }
+  __device__ u32 group_count() const {
+    return (task_.rows.rows + group_rows() - 1) / group_rows();
   }
 
   __device__ Place place_in(u32 group) const {
     const u32 row_lanes = task_.rows.row_lanes;
-    const u32 in_group = lanes_ / row_lanes;
+    const u32 in_group = group_rows();
     const u32 lane = threadIdx.x;
     const bool transposed = task_.shape.flags & kTransposed;
     const u32 row = transposed ? lane % in_group : lane / row_lanes;
@@ -110,13 +154,15 @@ class Interpreter {
     place.distance = transposed ? in_group : 1;
     place.row = u64{group} * in_group + row;
     place.column = 0;
-    place.is_on = lane < lanes_ && place.row < task_.rows.rows;
+    place.is_on = lane < cells_.lanes && place.row < task_.rows.rows;
     return place;
   }
 
   __device__ void run_row_part(u32 part, Mode mode, Place& place) {
     place.column = 0;
-    run_part(part, mode, place, W);
+    // A row has one result, which its first lane writes.
+    run_part(part, mode, place, place.is_on ? W : 0,
+             place.is_on && place.sub == 0 ? 1 : 0);
   }
 
   __device__ void run_columns(u32 part, Place& place, u64 begin, u64 end) {
@@ -124,44 +170,32 @@ class Interpreter {
     const u64 step = u64{task_.rows.row_lanes} * W;
     for (place.column = begin + u64{place.sub} * W; place.column < end;
          place.column += step) {
-      const u64 left = end - place.column;
-      run_part(part, Mode::All, place, left < W ? static_cast<u32>(left) : W);
+      const u32 valid = valid_of(end - place.column);
+      run_part(part, Mode::All, place, valid, valid);
     }
   }
 
-  __device__ Instruction fetch(u32 i) const {
-    constexpr u32 kKept = kTextBytes / sizeof(u64);
-    if (i < kKept)
-      return bit_cast<Instruction>(reinterpret_cast<const u64*>(scratch)[i]);
-    return instructions_of(task_.text)[i];
+  __device__ Reduction<W> reduction_of(const Instruction& x) const {
+    return {cells_, gpuos_program_functions[x.opcode], x.out,
+            (x.form & kWideOperands) != 0, kind_of(x) >= kPlaceInit};
   }
 
+  // Calls `f` for each join at the beginning of part 2.
+  template <typename F>
+  __device__ void each_join(F f) const {
+    const Instruction* all = instructions_of(task_.text);
+    for (u32 i = task_.begin(2); i < task_.end(2); ++i)
+      if (is_run(Mode::Joins, kind_of(all[i]))) f(reduction_of(all[i]));
+  }
   __device__ u32 gathered_words() const {
     u32 words = 0;
-    for (u32 i = task_.begin(2); i < task_.end(2); ++i) {
-      const Instruction x = fetch(i);
-      const Code code = static_cast<Code>(x.opcode >> kTypeBits);
-      if (is_run(Mode::Joins, code)) words += words_of(x, code);
-    }
+    each_join([&](const Reduction<W>& x) { words += x.words(); });
     return words;
   }
-  __device__ static u32 value_words(const Instruction& x) {
-    const u32 type = x.opcode & ((1u << kTypeBits) - 1);
-    return type == kF64 || type >= kI64 ? 2 : 1;
-  }
-  __device__ static u32 words_of(const Instruction& x, Code code) {
-    return value_words(x) + (is_place(code) ? 2 : 0);
-  }
-
   __device__ void keep_gathered(u32* to) const {
-    for (u32 i = task_.begin(2); i < task_.end(2); ++i) {
-      const Instruction x = fetch(i);
-      const Code code = static_cast<Code>(x.opcode >> kTypeBits);
-      if (!is_run(Mode::Joins, code)) continue;
-      const u32 words = words_of(x, code);
-      for (u32 k = 0; k < words; ++k)
-        *to++ = *cells_.at(x.out + k, threadIdx.x);
-    }
+    each_join([&](const Reduction<W>& x) {
+      to = keep_words(x.of(threadIdx.x, 0), x.wide, x.has_place, to);
+    });
   }
 
   // All threads. Counts the slice; the last worker sees what all have kept.
@@ -170,7 +204,8 @@ class Interpreter {
     // Pairs with the same fence of the worker that comes last.
     fence_gpu();
     __syncthreads();
-    u32* told = cell_words();
+    u32* told = cells_.at(0, 0);
+    // The last one also sets the count back to 0.
     if (threadIdx.x == 0)
       *told = atomicInc(counter, task_.rows.slices - 1) ==
               task_.rows.slices - 1;
@@ -181,302 +216,220 @@ class Interpreter {
     return is_last;
   }
 
-  template <bool kWide>
-  __device__ void read(u8 cell, const Values<W>& last,
+  __device__ static Resolved fetch(const u64* text_instructions, u32 i) {
+    if (i < kKept) return reinterpret_cast<const Resolved*>(scratch)[i];
+    return resolve<W>(reinterpret_cast<const Instruction*>(
+        text_instructions)[i]);
+  }
+
+  __device__ void read(u8 cell, bool wide, const Values<W>& last,
                        Values<W>& values) const {
     if (cell == kLast)
       values = last;
     else
-      cells_.template read<kWide>(cell, values);
-  }
-  template <bool kWide>
-  __device__ void finish(const Instruction& x, const Values<W>& values) const {
-    if (x.out != kLast) cells_.template write<kWide>(x.out, values);
+      cells_.read(cell, wide, values);
   }
 
-  template <typename F, typename R, typename T>
-  __device__ void unary(const Instruction& x, Values<W>& last) const {
-    Values<W> a;
-    read<false>(x.a, last, a);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      put<R>(last, w, static_cast<R>(F::of(get<T>(a, w))));
-    finish<false>(x, last);
+  // Row parts are run by all threads, because joins have barriers; those
+  // without a row do nothing else.
+  __device__ __noinline__ void run_part(u32 part, Mode mode,
+                                        const Place& place, u32 loaded,
+                                        u32 stored) {
+    const Run run{task_.begin(part), task_.end(part), loaded, stored, mode};
+    const bool works = threadIdx.x < cells_.lanes;
+    const u64* instructions =
+        reinterpret_cast<const u64*>(instructions_of(task_.text));
+    // In registers, not by way of `this`.
+    const Cells<W> cells = cells_;
+    Values<W> last{};
+    Resolved next = fetch(instructions, run.begin);
+    for (u32 i = run.begin; i < run.end; ++i) {
+      const Resolved now = next;
+      if (i + 1 < run.end) next = fetch(instructions, i + 1);
+      const u32 kind = now.x.form & kKindMask;
+      if (!is_run(mode, kind)) continue;
+      if (kind == kJoin || kind == kPlaceJoin) {
+        join(now, mode, place);
+      } else if (works) {
+        if (kind == kCompute)
+          compute(now, cells, last);
+        else
+          run_other(now, cells, place, run, last);
+      }
+    }
   }
 
-  template <typename F, typename R, typename T>
-  __device__ void binary(const Instruction& x, Values<W>& last) const {
+  __device__ void compute(const Resolved& now, const Cells<W>& cells,
+                          Values<W>& last) const {
+    const Instruction& x = now.x;
+    const bool wide = x.form & kWideOperands;
     Values<W> a, b;
-    read<false>(x.a, last, a);
-    read<false>(x.b, last, b);
+    if (x.a == kLast) a = last; else cells.read(x.a, wide, a);
+    if (x.b == kLast) b = last; else cells.read(x.b, wide, b);
+    if constexpr (W == 4) {
+      if (x.c == 1) {
+        const auto function = reinterpret_cast<FunctionOfFour>(now.function);
+        const Four result =
+            function(Four{{a.low[0], a.low[1], a.low[2], a.low[3]}},
+                     Four{{b.low[0], b.low[1], b.low[2], b.low[3]}});
+#pragma unroll
+        for (u32 w = 0; w < W; ++w) last.low[w] = result.values[w];
+        if (x.out != kLast) cells.write_words(x.out, last.low);
+        return;
+      }
+    }
+    const auto function = reinterpret_cast<Function>(now.function);
 #pragma unroll
     for (u32 w = 0; w < W; ++w)
-      put<R>(last, w, static_cast<R>(F::of(get<T>(a, w), get<T>(b, w))));
-    finish<false>(x, last);
+      last.set(w, function(a.bits(w, wide), b.bits(w, wide)));
+    if (x.out != kLast) cells.write(x.out, x.form & kWideResult, last);
+  }
+
+  __device__ void run_other(const Resolved& now, const Cells<W>& cells,
+                            const Place& place, const Run& run,
+                            Values<W>& last) const {
+    const Instruction& x = now.x;
+    const u32 code = x.opcode >> kTypeBits;
+    switch (x.form & kKindMask) {
+      case kLoad:
+        load_into(x, code, place, run.loaded, last);
+        break;
+      case kStore:
+        store_from(x, code, place, run.stored, last);
+        return;
+      case kScalar: {
+        const u64 bits = task_.scalars[x.index];
+#pragma unroll
+        for (u32 w = 0; w < W; ++w) last.set(w, bits);
+        break;
+      }
+      case kSelect:
+        select(x, last);
+        break;
+      case kStep:
+        step(now, run.loaded, last);
+        return;
+      case kPlaceStep:
+        step_place(now, place, run.loaded, last);
+        return;
+      default:
+        begin(now);
+        return;
+    }
+    if (x.out != kLast) cells.write(x.out, x.form & kWideResult, last);
+  }
+
+  __device__ void load_into(const Instruction& x, u32 code, const Place& place,
+                            u32 valid, Values<W>& last) const {
+    if constexpr (W == 4) {
+      const uint4* four =
+          code == static_cast<u32>(Code::Load32)
+              ? four_at(task_, x.index, place, valid)
+              : nullptr;
+      if (four != nullptr) {
+        const uint4 all = *four;
+        last.low[0] = all.x;
+        last.low[1] = all.y;
+        last.low[2] = all.z;
+        last.low[3] = all.w;
+        return;
+      }
+    }
+    last = load<W>(task_, code, x.index, place, valid);
+  }
+
+  __device__ void store_from(const Instruction& x, u32 code,
+                             const Place& place, u32 valid,
+                             const Values<W>& last) const {
+    Values<W> values;
+    read(x.a, x.form & kWideOperands, last, values);
+    if constexpr (W == 4) {
+      uint4* four = code == static_cast<u32>(Code::Store32)
+                        ? four_at(task_, x.index, place, valid)
+                        : nullptr;
+      if (four != nullptr) {
+        *four = make_uint4(values.low[0], values.low[1], values.low[2],
+                           values.low[3]);
+        return;
+      }
+    }
+    store<W>(task_, code, x.index, place, valid, values);
   }
 
   __device__ void select(const Instruction& x, Values<W>& last) const {
+    const bool wide = x.form & kWideOperands;
     Values<W> condition, b, c;
-    read<false>(x.a, last, condition);
-    read<false>(x.b, last, b);
-    cells_.template read<false>(x.c, c);
+    read(x.a, false, last, condition);
+    read(x.b, wide, last, b);
+    cells_.read(x.c, wide, c);
 #pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      last.low[w] = condition.low[w] != 0 ? b.low[w] : c.low[w];
-    finish<false>(x, last);
+    for (u32 w = 0; w < W; ++w) {
+      const bool is = condition.low[w] != 0;
+      last.low[w] = is ? b.low[w] : c.low[w];
+      last.high[w] = is ? b.high[w] : c.high[w];
+    }
   }
 
-  template <bool kWide>
-  __device__ void scalar(const Instruction& x, Values<W>& last) const {
-    const u64 bits = task_.scalars[x.index];
+  __device__ void begin(const Resolved& now) const {
+    const Instruction& x = now.x;
+    const bool wide = x.form & kWideOperands;
+    Values<W> values;
+    const u64 first = reinterpret_cast<Function>(now.function)(0, 0);
 #pragma unroll
-    for (u32 w = 0; w < W; ++w) put<u64>(last, w, bits);
-    finish<kWide>(x, last);
+    for (u32 w = 0; w < W; ++w) values.set(w, first);
+    cells_.write(x.out, wide, values);
+    if (kind_of(x) != kPlaceInit) return;
+#pragma unroll
+    for (u32 w = 0; w < W; ++w) values.set(w, ~0ull >> 1);
+    cells_.write(x.out + (wide ? 2 : 1), true, values);
   }
 
-  template <typename F>
-  __device__ void step(const Instruction& x, const Values<W>& last,
-                       u32 valid) const {
+  __device__ void step(const Resolved& now, u32 valid,
+                       const Values<W>& last) const {
+    const Instruction& x = now.x;
+    const bool wide = x.form & kWideOperands;
+    const auto function = reinterpret_cast<Function>(now.function);
     Values<W> a, sum;
-    read<false>(x.a, last, a);
-    cells_.template read<false>(x.out, sum);
+    read(x.a, wide, last, a);
+    cells_.read(x.out, wide, sum);
 #pragma unroll
     for (u32 w = 0; w < W; ++w)
       if (w < valid)
-        put<float>(sum, w, F::of(get<float>(sum, w), get<float>(a, w)));
-    cells_.template write<false>(x.out, sum);
+        sum.set(w, function(sum.bits(w, wide), a.bits(w, wide)));
+    cells_.write(x.out, wide, sum);
   }
 
-  // ---- Memory.
-
-  __device__ char* address(u32 access, const Place& place) const {
-    char* base = reinterpret_cast<char*>(task_.addresses[access]);
-    const u32 outer = task_.shape.outer_dims;
-    return base + task_.offset(access, 0, outer, place.row) +
-           task_.offset(access, outer, task_.dims(), place.column);
+  __device__ void step_place(const Resolved& now, const Place& place,
+                             u32 valid, const Values<W>& last) const {
+    const Instruction& x = now.x;
+    const bool wide = x.form & kWideOperands;
+    Reduction<W> reduction{cells_, reinterpret_cast<Function>(now.function),
+                           x.out, wide, true};
+    Values<W> a;
+    read(x.a, wide, last, a);
+#pragma unroll
+    for (u32 w = 0; w < W; ++w) {
+      if (w >= valid) continue;
+      const Gathered mine{a.bits(w, wide), place.column + w};
+      reduction.keep(w, reduction.both(reduction.of(threadIdx.x, w), mine));
+    }
   }
 
-  template <typename Stored, typename F>
-  __device__ void walk(u32 access, const Place& place, u32 valid, F f) const {
-    if (task_.shape.flags & kFlat) {
-      auto* base = reinterpret_cast<Stored*>(task_.addresses[access]);
-      const bool is_flat = task_.shape.flat >> access & 1;
-      Stored* at = is_flat ? base + place.column : base;
-      const u32 step = is_flat;
-      for (u32 w = 0; w < W; ++w)
-        if (w < valid) f(w, at + w * step);
+  __device__ void join(const Resolved& now, Mode mode, const Place& place) {
+    const Reduction<W> x = reduction_of(now.x);
+    if (mode != Mode::Gathers) {
+      join_lanes<W>(x, task_.rows.row_lanes, place);
       return;
     }
-    const u32 inner = task_.shape.inner_dims;
-    if (inner <= 1) {
-      char* at = address(access, place);
-      const i64 stride =
-          inner == 0 ? 0
-                     : task_.strides[access * task_.dims() +
-                                     task_.shape.outer_dims];
-      for (u32 w = 0; w < W; ++w)
-        if (w < valid) f(w, reinterpret_cast<Stored*>(at + w * stride));
-      return;
-    }
-    Place next = place;
-    for (u32 w = 0; w < W; ++w, ++next.column)
-      if (w < valid) f(w, reinterpret_cast<Stored*>(address(access, next)));
-  }
-
-  // Four elements in a row, if they are aligned.
-  template <typename Stored>
-  __device__ const Vector<Stored, W>* vector_at(u32 access, const Place& place,
-                                                u32 valid) const {
-    if constexpr (W == 1 || sizeof(Stored) > 4) {
-      return nullptr;
-    } else {
-      const bool is_flat = (task_.shape.flags & kFlat) &&
-                           (task_.shape.flat >> access & 1) && valid == W;
-      const auto* at =
-          reinterpret_cast<const Stored*>(task_.addresses[access]) +
-          place.column;
-      return is_flat && is_aligned<W>(at)
-                 ? reinterpret_cast<const Vector<Stored, W>*>(at)
-                 : nullptr;
-    }
-  }
-
-  template <typename Cell, typename Stored>
-  __device__ void load(const Instruction& x, const Place& place, u32 valid,
-                       Values<W>& out) const {
-    if (const auto* vector = vector_at<Stored>(x.index, place, valid)) {
-      const Vector<Stored, W> loaded = *vector;
-#pragma unroll
-      for (u32 w = 0; w < W; ++w)
-        put<Cell>(out, w, static_cast<Cell>(loaded.values[w]));
-    } else {
-#pragma unroll
-      for (u32 w = 0; w < W; ++w) put<Cell>(out, w, Cell{});
-      walk<Stored>(x.index, place, valid, [&](u32 w, const Stored* from) {
-        put<Cell>(out, w, static_cast<Cell>(*from));
-      });
-    }
-    finish<sizeof(Cell) == 8>(x, out);
-  }
-
-  template <typename Cell, typename Stored>
-  __device__ void store(const Instruction& x, const Place& place, u32 valid,
-                        const Values<W>& last) const {
-    Values<W> values;
-    read<sizeof(Cell) == 8>(x.a, last, values);
-    if (const auto* vector = vector_at<Stored>(x.index, place, valid)) {
-      Vector<Stored, W> stored;
-#pragma unroll
-      for (u32 w = 0; w < W; ++w)
-        stored.values[w] = static_cast<Stored>(get<Cell>(values, w));
-      *const_cast<Vector<Stored, W>*>(vector) = stored;
-      return;
-    }
-    walk<Stored>(x.index, place, valid, [&](u32 w, Stored* to) {
-      *to = static_cast<Stored>(get<Cell>(values, w));
-    });
-  }
-
-  // ---- The instructions.
-
-  // All threads run row parts, because joins have barriers; those without a
-  // row do nothing else. One copy: it is long, and called once for some
-  // elements of a part.
-  __device__ __noinline__ void run_part(u32 part, Mode mode, const Place& place,
-                           u32 valid) {
-    const bool is_row = part % 2 == 0;
-    const u32 loaded = is_row && !place.is_on ? 0 : valid;
-    // A row has one result, which its first lane writes.
-    const u32 stored = !is_row ? valid : place.is_on && place.sub == 0 ? 1 : 0;
-    Values<W> last{};
-    const u32 end = task_.end(part);
-    for (u32 i = task_.begin(part); i < end; ++i) {
-      const Instruction x = fetch(i);
-      const Code code = static_cast<Code>(x.opcode >> kTypeBits);
-      if (!is_run(mode, code)) continue;
-      const bool joins = is_reduction(code) && stage_of(code) == Stage::Join;
-      if (is_row && !joins && threadIdx.x >= lanes_) continue;
-      run_one(x, code, mode, place, loaded, stored, last);
-    }
-  }
-
-  __device__ void run_one(const Instruction& x, Code code, Mode mode,
-                          const Place& place, u32 loaded, u32 stored,
-                          Values<W>& last) {
-    switch (x.opcode) {
-#define GPUOS_CASE(name)                                \
-  case opcode_of(Code::name, kF32):                     \
-    unary<name##Function, float, float>(x, last);       \
-    break;
-      GPUOS_CASE(Negative)
-      GPUOS_CASE(Square)
-      GPUOS_CASE(Reciprocal)
-      GPUOS_CASE(Absolute)
-      GPUOS_CASE(Exp)
-      GPUOS_CASE(Log)
-      GPUOS_CASE(Sqrt)
-      GPUOS_CASE(Rsqrt)
-      GPUOS_CASE(Tanh)
-      GPUOS_CASE(Sigmoid)
-#undef GPUOS_CASE
-#define GPUOS_CASE(name)                                \
-  case opcode_of(Code::name, kF32):                     \
-    binary<name##Function, float, float>(x, last);      \
-    break;
-      GPUOS_CASE(Add)
-      GPUOS_CASE(Subtract)
-      GPUOS_CASE(Multiply)
-      GPUOS_CASE(Divide)
-      GPUOS_CASE(Maximum)
-      GPUOS_CASE(Minimum)
-#undef GPUOS_CASE
-#define GPUOS_CASE(name)                                \
-  case opcode_of(Code::name, kF32):                     \
-    binary<name##Function, i32, float>(x, last);        \
-    break;                                              \
-  case opcode_of(Code::name, kI32):                     \
-    binary<name##Function, i32, i32>(x, last);          \
-    break;
-      GPUOS_CASE(Less)
-      GPUOS_CASE(LessEqual)
-      GPUOS_CASE(Equal)
-      GPUOS_CASE(NotEqual)
-#undef GPUOS_CASE
-#define GPUOS_CASE(name)                                \
-  case opcode_of(Code::name, kI32):                     \
-    binary<name##Function, i32, i32>(x, last);          \
-    break;
-      GPUOS_CASE(Add)
-      GPUOS_CASE(Subtract)
-      GPUOS_CASE(Multiply)
-      GPUOS_CASE(BitwiseAnd)
-      GPUOS_CASE(BitwiseOr)
-#undef GPUOS_CASE
-      case opcode_of(Code::Where, kF32):
-      case opcode_of(Code::Where, kI32):
-      case opcode_of(Code::Where, kU32):
-        select(x, last);
-        break;
-      case opcode_of(Code::RoundF16, kF32):
-        unary<RoundToF16, float, float>(x, last);
-        break;
-      case opcode_of(Code::RoundBf16, kF32):
-        unary<RoundToBf16, float, float>(x, last);
-        break;
-      case opcode_of(Code::SumStep, kF32):
-        step<SumFunction>(x, last, loaded);
-        break;
-      case opcode_of(Code::MaxStep, kF32):
-        step<MaxFunction>(x, last, loaded);
-        break;
-      default:
-        if (code <= Code::Scalar64) {
-          run_memory(x, code, place, loaded, stored, last);
-        } else {
-#pragma unroll
-          for (u32 w = 0; w < W; ++w) {
-            shared_.low[w] = last.low[w];
-            shared_.high[w] = last.high[w];
-          }
-          run_cold(shared_, x, code, mode, place, loaded);
-#pragma unroll
-          for (u32 w = 0; w < W; ++w) {
-            last.low[w] = shared_.low[w];
-            last.high[w] = shared_.high[w];
-          }
-        }
-    }
-  }
-
-  __device__ void run_memory(const Instruction& x, Code code,
-                             const Place& place, u32 loaded, u32 stored,
-                             Values<W>& last) const {
-    switch (code) {
-#define GPUOS_CASES(name, Stored)                                        \
-  case Code::name:                                                       \
-    load<typename CellOf<Stored>::type, Stored>(x, place, loaded, last); \
-    break;
-      GPUOS_LOAD_CODES(GPUOS_CASES)
-#undef GPUOS_CASES
-#define GPUOS_CASES(name, Stored)                                         \
-  case Code::name:                                                        \
-    store<typename CellOf<Stored>::type, Stored>(x, place, stored, last); \
-    break;
-      GPUOS_STORE_CODES(GPUOS_CASES)
-#undef GPUOS_CASES
-      case Code::Scalar32:
-        scalar<false>(x, last);
-        break;
-      default:
-        scalar<true>(x, last);
-    }
+    gather_slices<W>(x, kept_, kept_stride_, task_.rows.slices,
+                     task_.rows.row_lanes, place);
+    kept_ += x.words();
   }
 
   const DeviceTask& task_;
-  Cells<W> cells_;
-  u32 lanes_;  // of the worker that work
-  u32 instructions_;
-  Shared shared_;
+  const Cells<W> cells_;
+  u32* kept_ = nullptr;  // what the slices of this lane's row gathered
+  u32 kept_stride_ = 0;  // words from slice to slice
 };
 
 template <u32 W>

@@ -26,9 +26,28 @@ struct Instruction {
   u8 b;
   u8 c;
   u8 out;
-  u16 index;  // of an access or a scalar
+  u8 index;  // of an access or a scalar
+  u8 form;   // Form
 };
 static_assert(sizeof(Instruction) == 8, "one word");
+
+// How an instruction is run, whatever it computes: a kind, and flags.
+enum Form : u8 {
+  kCompute,  // of a and b
+  kSelect,   // a ? b : c
+  kLoad,
+  kStore,
+  kScalar,
+  kInit,     // what a reduction begins with
+  kStep,     // out and a become out
+  kJoin,     // the row's lanes put together what they have
+  kPlaceInit,  // the same for an argmax or argmin, whose place lies behind
+  kPlaceStep,
+  kPlaceJoin,
+  kKindMask = 0x0f,
+  kWideOperands = 0x10,  // of 64 bits; not the condition of a select
+  kWideResult = 0x20
+};
 
 GPUOS_DEVICE constexpr u16 opcode_of(Code code, u32 type) {
   return static_cast<u16>(static_cast<u32>(code) << kTypeBits | type);

@@ -174,6 +174,77 @@ std::vector<Operation> after_reduction(const Step& step) {
   return operations;
 }
 
+namespace {
+
+constexpr u8 form(u32 kind, bool wide_operands, bool wide_result) {
+  return static_cast<u8>(kind | (wide_operands ? kWideOperands : 0) |
+                         (wide_result ? kWideResult : 0));
+}
+
+bool is_wide(Type type) { return cells_of(type) == 2; }
+
+// Of conversions: what they make.
+bool is_result_wide(const Operation& operation) {
+  switch (operation.code) {
+    case Code::ToF64:
+    case Code::ToI64:
+    case Code::ToU64:
+    case Code::ToC64:
+      return true;
+    case Code::ToF32:
+    case Code::ToI32:
+    case Code::ToU32:
+    case Code::ToBool:
+    case Code::RoundF16:
+    case Code::RoundBf16:
+    case Code::ComplexAbs:
+    case Code::ComplexReal:
+    case Code::ComplexImag:
+    case Code::Less:
+    case Code::LessEqual:
+    case Code::Equal:
+    case Code::NotEqual:
+    case Code::Isnan:
+    case Code::Isinf:
+    case Code::Isfinite:
+    case Code::Signbit:
+      return false;
+    default:
+      return is_wide(operation.type);
+  }
+}
+
+u8 reduction_form(const Operation& operation) {
+  const bool wide = is_wide(operation.type);
+  const bool is_place = operation.code >= Code::ArgmaxInit;
+  const u32 stage = (static_cast<u32>(operation.code) -
+                     static_cast<u32>(Code::SumInit)) % 3;
+  return form((is_place ? kPlaceInit : kInit) + stage, wide, wide);
+}
+
+}  // namespace
+
+u8 form_of(const Operation& operation) {
+  const bool wide = is_wide(operation.type);
+  if (operation.code >= Code::SumInit) return reduction_form(operation);
+  switch (operation.code) {
+    case Code::Load64:
+      return form(kLoad, false, true);
+    case Code::Store64:
+      return form(kStore, true, false);
+    case Code::Scalar32:
+    case Code::Scalar64:
+      return form(kScalar, false, operation.code == Code::Scalar64);
+    case Code::Where:
+      return form(kSelect, wide, wide);
+    default:
+      break;
+  }
+  if (operation.code <= Code::LoadBf16) return form(kLoad, false, false);
+  if (operation.code <= Code::StoreBf16) return form(kStore, false, false);
+  return form(kCompute, wide, is_result_wide(operation));
+}
+
 Operation load_of(DType dtype) {
   const Type type = compute_type(dtype);
   switch (dtype) {

@@ -21,6 +21,9 @@ std::vector<Operation> operations_of(const Step& step);
 /// What makes a reduction's result a value of its dtype.
 std::vector<Operation> after_reduction(const Step& step);
 
+/// A Form: how `operation` is run.
+u8 form_of(const Operation& operation);
+
 Operation load_of(DType dtype);
 Operation store_of(DType dtype);
 

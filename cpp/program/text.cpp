@@ -280,7 +280,8 @@ class Writer {
         .b = kLast,
         .c = kLast,
         .out = out,
-        .index = static_cast<u16>(index)};
+        .index = static_cast<u8>(index),
+        .form = form_of(operation)};
     if (!operands.empty()) instruction.a = operands[0];
     if (operands.size() > 1) instruction.b = operands[1];
     if (operands.size() > 2) instruction.c = operands[2];

@@ -1,0 +1,123 @@
+// How the lanes of a row, and the workers that share it, put together what
+// they have gathered.
+#pragma once
+
+#include "memory.h"
+#include "program_lanes.h"
+
+namespace gpuos {
+namespace program {
+
+// A gathered value, and where an argmax or argmin found it.
+struct Gathered {
+  u64 value;
+  u64 place;
+};
+
+// One reduction of a row.
+template <u32 W>
+struct Reduction {
+  Cells<W> cells;
+  Function function;
+  u32 cell;
+  bool wide;
+  bool has_place;
+
+  __device__ u32 place_cell() const { return cell + (wide ? 2 : 1); }
+  __device__ u32 words() const { return (wide ? 2 : 1) + (has_place ? 2 : 0); }
+
+  __device__ Gathered both(const Gathered& a, const Gathered& b) const {
+    const u64 result = function(a.value, b.value);
+    if (!has_place) return {result, 0};
+    const bool takes = result == 2 || (result == 1 && b.place < a.place);
+    return takes ? b : a;
+  }
+
+  __device__ Gathered of(u32 lane, u32 w) const {
+    Gathered found{word(cell, lane, w), 0};
+    if (wide) found.value |= word(cell + 1, lane, w) << 32;
+    if (has_place)
+      found.place = word(place_cell(), lane, w) |
+                    word(place_cell() + 1, lane, w) << 32;
+    return found;
+  }
+  __device__ void keep(u32 w, const Gathered& found) const {
+    set_word(cell, w, found.value);
+    if (wide) set_word(cell + 1, w, found.value >> 32);
+    if (!has_place) return;
+    set_word(place_cell(), w, found.place);
+    set_word(place_cell() + 1, w, found.place >> 32);
+  }
+
+ private:
+  __device__ u64 word(u32 at, u32 lane, u32 w) const {
+    return cells.at(at, lane)[w];
+  }
+  __device__ void set_word(u32 at, u32 w, u64 bits) const {
+    cells.mine(at)[w] = static_cast<u32>(bits);
+  }
+};
+
+// What slices keep in device memory, as words.
+__device__ inline u32* keep_words(const Gathered& found, bool wide,
+                                  bool has_place, u32* to) {
+  *to++ = static_cast<u32>(found.value);
+  if (wide) *to++ = static_cast<u32>(found.value >> 32);
+  if (!has_place) return to;
+  *to++ = static_cast<u32>(found.place);
+  *to++ = static_cast<u32>(found.place >> 32);
+  return to;
+}
+__device__ inline Gathered kept_words(const u32* from, bool wide,
+                                      bool has_place) {
+  // Past this multiprocessor's L1: another one wrote them.
+  Gathered found{__ldcg(from), 0};
+  if (wide) found.value |= u64{__ldcg(++from)} << 32;
+  if (!has_place) return found;
+  found.place = __ldcg(++from);
+  found.place |= u64{__ldcg(++from)} << 32;
+  return found;
+}
+
+// All threads of the worker: the row's value, put together in an order that
+// depends on nothing else, becomes that of all its lanes.
+template <u32 W>
+__device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
+                                        Place place) {
+  const bool works = threadIdx.x < x.cells.lanes;
+  Gathered sum{};
+  if (works) {
+    sum = x.of(threadIdx.x, 0);
+    for (u32 w = 1; w < W; ++w) sum = x.both(sum, x.of(threadIdx.x, w));
+    x.keep(0, sum);
+  }
+  for (u32 half = row_lanes / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (works && place.sub < half) {
+      sum = x.both(sum, x.of(threadIdx.x + half * place.distance, 0));
+      x.keep(0, sum);
+    }
+  }
+  __syncthreads();
+  if (works) sum = x.of(threadIdx.x - place.sub * place.distance, 0);
+  __syncthreads();
+  if (!works) return;
+  for (u32 w = 0; w < W; ++w) x.keep(w, sum);
+}
+
+// What the slices of the row kept, `stride` words apart, on top of what the
+// lane has.
+template <u32 W>
+__device__ __noinline__ void gather_slices(Reduction<W> x, const u32* kept,
+                                           u32 stride, u32 slices,
+                                           u32 row_lanes, Place place) {
+  if (!place.is_on) return;
+  Gathered sum = x.of(threadIdx.x, 0);
+  for (u32 slice = place.sub; slice < slices; slice += row_lanes)
+    sum = x.both(sum, kept_words(kept + u64{slice} * stride, x.wide,
+                                 x.has_place));
+  x.keep(0, sum);
+}
+
+}  // namespace program
+}  // namespace gpuos
