@@ -13,35 +13,69 @@ extern __device__ FunctionOfFour gpuos_program_functions_of_four[];
 
 namespace {
 
-// An instruction with its function, as it lies in scratch.
+// An instruction ready to run, as it lies in scratch. Cells are offsets in
+// bytes from the lane's first one.
 struct alignas(16) Resolved {
-  u64 function;
-  Instruction x;
+  u64 function;  // kSelect: where the third operand is
+  u16 a;
+  u16 b;
+  u16 out;
+  u8 index;
+  u8 form;
 };
+static_assert(sizeof(Resolved) == 16, "one load");
 constexpr u32 kKept = kTextBytes / sizeof(Resolved);
+constexpr u32 kNoCell = 0xffff;
+
+// A form beside those of Form: the function is one of four elements.
+constexpr u32 kComputeFour = kKindMask;
 
 constexpr u32 kFirstOfFour = static_cast<u32>(Code::Negative) << kTypeBits;
 constexpr u32 kEndOfFour = static_cast<u32>(Code::Isnan) << kTypeBits;
 
 __device__ u32 kind_of(const Instruction& x) { return x.form & kKindMask; }
 
-template <u32 W>
-__device__ Resolved resolve(const Instruction& x) {
-  Resolved resolved{0, x};
-  // A reduction's values are put together one by one.
-  const bool is_one = W == 1 || kind_of(x) != kCompute;
-  const bool has_four = x.opcode >= kFirstOfFour && x.opcode < kEndOfFour;
-  if (!is_one && has_four)
-    resolved.function = reinterpret_cast<u64>(
-        gpuos_program_functions_of_four[x.opcode - kFirstOfFour]);
-  if (resolved.function != 0) {
-    // Marks a function of four.
-    resolved.x.c = 1;
-    return resolved;
+// The words of a Resolved in registers.
+struct Step {
+  u64 function;
+  u32 operands;
+  u32 rest;
+
+  __device__ u32 a() const { return operands & 0xffff; }
+  __device__ u32 b() const { return operands >> 16; }
+  __device__ u32 out() const { return rest & 0xffff; }
+  __device__ u32 index() const { return rest >> 16 & 0xff; }
+  __device__ u32 form() const { return rest >> 24; }
+  __device__ u32 kind() const { return rest >> 24 & kKindMask; }
+  __device__ bool has_wide_operands() const {
+    return rest >> 24 & kWideOperands;
   }
-  if (kind_of(x) == kCompute || kind_of(x) >= kInit)
-    resolved.function =
-        reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
+  __device__ bool has_wide_result() const { return rest >> 24 & kWideResult; }
+};
+
+template <u32 W>
+__device__ Resolved resolve(const Instruction& x, u32 cell_bytes) {
+  const auto offset = [&](u8 cell) {
+    return static_cast<u16>(cell == kLast ? kNoCell : cell * cell_bytes);
+  };
+  Resolved resolved{0, offset(x.a), offset(x.b), offset(x.out), x.index,
+                    x.form};
+  const u32 kind = kind_of(x);
+  if (kind == kSelect) {
+    resolved.function = offset(x.c);
+  } else if (kind == kLoad || kind == kStore) {
+    resolved.function = x.opcode >> kTypeBits;
+  } else if (kind != kScalar) {
+    if (W == 4 && kind == kCompute && x.opcode >= kFirstOfFour &&
+        x.opcode < kEndOfFour)
+      resolved.function = reinterpret_cast<u64>(
+          gpuos_program_functions_of_four[x.opcode - kFirstOfFour]);
+    if (resolved.function != 0)
+      resolved.form = kComputeFour;
+    else
+      resolved.function =
+          reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
+  }
   return resolved;
 }
 
@@ -55,13 +89,10 @@ __device__ bool is_run(Mode mode, u32 kind) {
   return joins == (mode != Mode::Rest);
 }
 
-// What is the same for all instructions of a part.
-struct Run {
-  u32 begin;
-  u32 end;
-  u32 loaded;  // elements of a lane that are loaded and gathered
+// How many elements of a lane are loaded and gathered, and how many stored.
+struct Valid {
+  u32 loaded;
   u32 stored;
-  Mode mode;
 };
 
 template <u32 W>
@@ -72,7 +103,7 @@ class Interpreter {
     const u32 count = task.end(task.header.parts - 1);
     Resolved* kept = reinterpret_cast<Resolved*>(scratch);
     for (u32 i = threadIdx.x; i < count && i < kKept; i += blockDim.x)
-      kept[i] = resolve<W>(instructions_of(task.text)[i]);
+      kept[i] = resolve<W>(instructions_of(task.text)[i], cell_bytes());
     __syncthreads();
   }
 
@@ -81,13 +112,13 @@ class Interpreter {
     const bool works = threadIdx.x < cells_.lanes;
     Place place{0, 0, 0, 0, works};
     if (!works) return;
-    run_part(0, Mode::All, place, W, 0);
+    run_part(0, place, {W, 0});
     const u64 columns = task_.rows.columns;
     const u64 step = u64{tiles} * cells_.lanes * W;
     for (place.column = (u64{tile} * cells_.lanes + threadIdx.x) * W;
          place.column < columns; place.column += step) {
       const u32 valid = valid_of(columns - place.column);
-      run_part(1, Mode::All, place, valid, valid);
+      run_part(1, place, {valid, valid});
     }
   }
 
@@ -158,11 +189,24 @@ class Interpreter {
     return place;
   }
 
+  // Run by all threads, because joins have barriers; those without a row do
+  // nothing else.
   __device__ void run_row_part(u32 part, Mode mode, Place& place) {
     place.column = 0;
     // A row has one result, which its first lane writes.
-    run_part(part, mode, place, place.is_on ? W : 0,
-             place.is_on && place.sub == 0 ? 1 : 0);
+    const Valid valid{place.is_on ? W : 0,
+                      place.is_on && place.sub == 0 ? 1u : 0u};
+    const bool works = threadIdx.x < cells_.lanes;
+    Values<W> last{};
+    for (u32 i = task_.begin(part); i < task_.end(part); ++i) {
+      const Instruction x = instructions_of(task_.text)[i];
+      const u32 kind = kind_of(x);
+      if (!is_run(mode, kind)) continue;
+      if (kind == kJoin || kind == kPlaceJoin)
+        join(x, mode, place);
+      else if (works)
+        last = run_one(fetch(i), place, valid, last);
+    }
   }
 
   __device__ void run_columns(u32 part, Place& place, u64 begin, u64 end) {
@@ -171,7 +215,7 @@ class Interpreter {
     for (place.column = begin + u64{place.sub} * W; place.column < end;
          place.column += step) {
       const u32 valid = valid_of(end - place.column);
-      run_part(part, Mode::All, place, valid, valid);
+      run_part(part, place, {valid, valid});
     }
   }
 
@@ -216,152 +260,163 @@ class Interpreter {
     return is_last;
   }
 
-  __device__ static Resolved fetch(const u64* text_instructions, u32 i) {
-    if (i < kKept) return reinterpret_cast<const Resolved*>(scratch)[i];
-    return resolve<W>(reinterpret_cast<const Instruction*>(
-        text_instructions)[i]);
-  }
+  __device__ u32 cell_bytes() const { return cells_.lanes * W * 4; }
 
-  __device__ void read(u8 cell, bool wide, const Values<W>& last,
-                       Values<W>& values) const {
-    if (cell == kLast)
-      values = last;
-    else
-      cells_.read(cell, wide, values);
-  }
-
-  // Row parts are run by all threads, because joins have barriers; those
-  // without a row do nothing else.
-  __device__ __noinline__ void run_part(u32 part, Mode mode,
-                                        const Place& place, u32 loaded,
-                                        u32 stored) {
-    const Run run{task_.begin(part), task_.end(part), loaded, stored, mode};
-    const bool works = threadIdx.x < cells_.lanes;
-    const u64* instructions =
-        reinterpret_cast<const u64*>(instructions_of(task_.text));
-    // In registers, not by way of `this`.
-    const Cells<W> cells = cells_;
-    Values<W> last{};
-    Resolved next = fetch(instructions, run.begin);
-    for (u32 i = run.begin; i < run.end; ++i) {
-      const Resolved now = next;
-      if (i + 1 < run.end) next = fetch(instructions, i + 1);
-      const u32 kind = now.x.form & kKindMask;
-      if (!is_run(mode, kind)) continue;
-      if (kind == kJoin || kind == kPlaceJoin) {
-        join(now, mode, place);
-      } else if (works) {
-        if (kind == kCompute)
-          compute(now, cells, last);
-        else
-          run_other(now, cells, place, run, last);
-      }
+  __device__ Step fetch(u32 i) const {
+    if (i < kKept) {
+      const uint4 words = reinterpret_cast<const uint4*>(scratch)[i];
+      return {words.x | u64{words.y} << 32, words.z, words.w};
     }
+    return fetch_far(i);
+  }
+  __device__ __noinline__ Step fetch_far(u32 i) const {
+    const Resolved resolved =
+        resolve<W>(instructions_of(task_.text)[i], cell_bytes());
+    return {resolved.function, resolved.a | u32{resolved.b} << 16,
+            resolved.out | u32{resolved.index} << 16 |
+                u32{resolved.form} << 24};
   }
 
-  __device__ void compute(const Resolved& now, const Cells<W>& cells,
-                          Values<W>& last) const {
-    const Instruction& x = now.x;
-    const bool wide = x.form & kWideOperands;
-    Values<W> a, b;
-    if (x.a == kLast) a = last; else cells.read(x.a, wide, a);
-    if (x.b == kLast) b = last; else cells.read(x.b, wide, b);
+  // This lane's words at an offset.
+  __device__ static u32* words_at(u32 offset) {
+    return scratch + kTextBytes / 4 + threadIdx.x * W + offset / 4;
+  }
+  __device__ static void read_words(u32 offset, u32 (&words)[W]) {
+    const u32* from = words_at(offset);
     if constexpr (W == 4) {
-      if (x.c == 1) {
-        const auto function = reinterpret_cast<FunctionOfFour>(now.function);
-        const Four result =
-            function(Four{{a.low[0], a.low[1], a.low[2], a.low[3]}},
-                     Four{{b.low[0], b.low[1], b.low[2], b.low[3]}});
-#pragma unroll
-        for (u32 w = 0; w < W; ++w) last.low[w] = result.values[w];
-        if (x.out != kLast) cells.write_words(x.out, last.low);
-        return;
-      }
+      const uint4 all = *reinterpret_cast<const uint4*>(from);
+      words[0] = all.x;
+      words[1] = all.y;
+      words[2] = all.z;
+      words[3] = all.w;
+    } else {
+      words[0] = from[0];
     }
-    const auto function = reinterpret_cast<Function>(now.function);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      last.set(w, function(a.bits(w, wide), b.bits(w, wide)));
-    if (x.out != kLast) cells.write(x.out, x.form & kWideResult, last);
+  }
+  __device__ static void write_words(u32 offset, const u32 (&words)[W]) {
+    u32* to = words_at(offset);
+    if constexpr (W == 4)
+      *reinterpret_cast<uint4*>(to) =
+          make_uint4(words[0], words[1], words[2], words[3]);
+    else
+      to[0] = words[0];
+  }
+  __device__ void read(u32 offset, bool wide, const Values<W>& last,
+                       Values<W>& values) const {
+    if (offset == kNoCell) {
+      values = last;
+      return;
+    }
+    read_words(offset, values.low);
+    if (wide) read_words(offset + cell_bytes(), values.high);
+  }
+  __device__ void write(u32 offset, bool wide,
+                        const Values<W>& values) const {
+    write_words(offset, values.low);
+    if (wide) write_words(offset + cell_bytes(), values.high);
   }
 
-  __device__ void run_other(const Resolved& now, const Cells<W>& cells,
-                            const Place& place, const Run& run,
-                            Values<W>& last) const {
-    const Instruction& x = now.x;
-    const u32 code = x.opcode >> kTypeBits;
-    switch (x.form & kKindMask) {
+  // The loop: of a part whose columns this lane has.
+  __device__ __noinline__ void run_part(u32 part, const Place& place,
+                                        Valid valid) const {
+    const u32 end = task_.end(part);
+    Values<W> last{};
+    for (u32 i = task_.begin(part); i < end; ++i) {
+      const Step step = fetch(i);
+      if (W == 4 && step.form() == kComputeFour) {
+        compute_four(step, last);
+      } else if (W == 1 && step.form() == kCompute) {
+        compute_narrow(step, last);
+      } else {
+        last = run_one(step, place, valid, last);
+      }
+    }
+  }
+
+  __device__ static void compute_four(const Step& step, Values<W>& last) {
+    if constexpr (W == 4) {
+      Four a{{last.low[0], last.low[1], last.low[2], last.low[3]}};
+      Four b = a;
+      if (step.a() != kNoCell) read_words(step.a(), a.values);
+      if (step.b() != kNoCell) read_words(step.b(), b.values);
+      const Four result =
+          reinterpret_cast<FunctionOfFour>(step.function)(a, b);
+#pragma unroll
+      for (u32 w = 0; w < 4; ++w) last.low[w] = result.values[w];
+      if (step.out() != kNoCell) write_words(step.out(), last.low);
+    }
+  }
+
+  __device__ static void compute_narrow(const Step& step, Values<W>& last) {
+    u32 a[W];
+    u32 b[W];
+    a[0] = b[0] = last.low[0];
+    if (step.a() != kNoCell) read_words(step.a(), a);
+    if (step.b() != kNoCell) read_words(step.b(), b);
+    last.low[0] = static_cast<u32>(
+        reinterpret_cast<Function>(step.function)(a[0], b[0]));
+    if (step.out() != kNoCell) write_words(step.out(), last.low);
+  }
+
+  // By value, so that the loop keeps `last` in registers.
+  __device__ __noinline__ Values<W> run_one(Step step, const Place& place,
+                                            Valid valid,
+                                            Values<W> last) const {
+    const bool wide = step.has_wide_operands();
+    const auto function = reinterpret_cast<Function>(step.function);
+    Values<W> a;
+    switch (step.kind()) {
+      case kComputeFour:
+        compute_four(step, last);
+        return last;
+      case kCompute: {
+        Values<W> b;
+        read(step.a(), wide, last, a);
+        read(step.b(), wide, last, b);
+#pragma unroll
+        for (u32 w = 0; w < W; ++w)
+          last.set(w, function(a.bits(w, wide), b.bits(w, wide)));
+        break;
+      }
       case kLoad:
-        load_into(x, code, place, run.loaded, last);
+        last = load<W>(task_, static_cast<Code>(step.function), step.index(),
+                       place, valid.loaded);
         break;
       case kStore:
-        store_from(x, code, place, run.stored, last);
-        return;
+        read(step.a(), wide, last, a);
+        store<W>(task_, static_cast<Code>(step.function), step.index(), place,
+                 valid.stored, a);
+        return last;
       case kScalar: {
-        const u64 bits = task_.scalars[x.index];
+        const u64 bits = task_.scalars[step.index()];
 #pragma unroll
         for (u32 w = 0; w < W; ++w) last.set(w, bits);
         break;
       }
       case kSelect:
-        select(x, last);
+        select(step, last);
         break;
       case kStep:
-        step(now, run.loaded, last);
-        return;
+        gather(step, valid.loaded, last);
+        return last;
       case kPlaceStep:
-        step_place(now, place, run.loaded, last);
-        return;
+        gather_place(step, place, valid.loaded, last);
+        return last;
       default:
-        begin(now);
-        return;
+        begin(step);
+        return last;
     }
-    if (x.out != kLast) cells.write(x.out, x.form & kWideResult, last);
+    if (step.out() != kNoCell)
+      write(step.out(), step.has_wide_result(), last);
+    return last;
   }
 
-  __device__ void load_into(const Instruction& x, u32 code, const Place& place,
-                            u32 valid, Values<W>& last) const {
-    if constexpr (W == 4) {
-      const uint4* four =
-          code == static_cast<u32>(Code::Load32)
-              ? four_at(task_, x.index, place, valid)
-              : nullptr;
-      if (four != nullptr) {
-        const uint4 all = *four;
-        last.low[0] = all.x;
-        last.low[1] = all.y;
-        last.low[2] = all.z;
-        last.low[3] = all.w;
-        return;
-      }
-    }
-    last = load<W>(task_, code, x.index, place, valid);
-  }
-
-  __device__ void store_from(const Instruction& x, u32 code,
-                             const Place& place, u32 valid,
-                             const Values<W>& last) const {
-    Values<W> values;
-    read(x.a, x.form & kWideOperands, last, values);
-    if constexpr (W == 4) {
-      uint4* four = code == static_cast<u32>(Code::Store32)
-                        ? four_at(task_, x.index, place, valid)
-                        : nullptr;
-      if (four != nullptr) {
-        *four = make_uint4(values.low[0], values.low[1], values.low[2],
-                           values.low[3]);
-        return;
-      }
-    }
-    store<W>(task_, code, x.index, place, valid, values);
-  }
-
-  __device__ void select(const Instruction& x, Values<W>& last) const {
-    const bool wide = x.form & kWideOperands;
+  __device__ void select(const Step& step, Values<W>& last) const {
+    const bool wide = step.has_wide_operands();
     Values<W> condition, b, c;
-    read(x.a, false, last, condition);
-    read(x.b, wide, last, b);
-    cells_.read(x.c, wide, c);
+    read(step.a(), false, last, condition);
+    read(step.b(), wide, last, b);
+    read(static_cast<u32>(step.function), wide, last, c);
 #pragma unroll
     for (u32 w = 0; w < W; ++w) {
       const bool is = condition.low[w] != 0;
@@ -370,43 +425,41 @@ class Interpreter {
     }
   }
 
-  __device__ void begin(const Resolved& now) const {
-    const Instruction& x = now.x;
-    const bool wide = x.form & kWideOperands;
+  __device__ void begin(const Step& step) const {
+    const bool wide = step.has_wide_operands();
     Values<W> values;
-    const u64 first = reinterpret_cast<Function>(now.function)(0, 0);
+    const u64 first = reinterpret_cast<Function>(step.function)(0, 0);
 #pragma unroll
     for (u32 w = 0; w < W; ++w) values.set(w, first);
-    cells_.write(x.out, wide, values);
-    if (kind_of(x) != kPlaceInit) return;
+    write(step.out(), wide, values);
+    if (step.kind() != kPlaceInit) return;
 #pragma unroll
     for (u32 w = 0; w < W; ++w) values.set(w, ~0ull >> 1);
-    cells_.write(x.out + (wide ? 2 : 1), true, values);
+    write(step.out() + (wide ? 2 : 1) * cell_bytes(), true, values);
   }
 
-  __device__ void step(const Resolved& now, u32 valid,
-                       const Values<W>& last) const {
-    const Instruction& x = now.x;
-    const bool wide = x.form & kWideOperands;
-    const auto function = reinterpret_cast<Function>(now.function);
+  __device__ void gather(const Step& step, u32 valid,
+                         const Values<W>& last) const {
+    const bool wide = step.has_wide_operands();
+    const auto function = reinterpret_cast<Function>(step.function);
     Values<W> a, sum;
-    read(x.a, wide, last, a);
-    cells_.read(x.out, wide, sum);
+    read(step.a(), wide, last, a);
+    read(step.out(), wide, last, sum);
 #pragma unroll
     for (u32 w = 0; w < W; ++w)
       if (w < valid)
         sum.set(w, function(sum.bits(w, wide), a.bits(w, wide)));
-    cells_.write(x.out, wide, sum);
+    write(step.out(), wide, sum);
   }
 
-  __device__ void step_place(const Resolved& now, const Place& place,
-                             u32 valid, const Values<W>& last) const {
-    const Instruction& x = now.x;
-    const bool wide = x.form & kWideOperands;
-    Reduction<W> reduction{cells_, reinterpret_cast<Function>(now.function),
-                           x.out, wide, true};
+  __device__ void gather_place(const Step& step, const Place& place, u32 valid,
+                               const Values<W>& last) const {
+    const bool wide = step.has_wide_operands();
+    const Reduction<W> reduction{
+        cells_, reinterpret_cast<Function>(step.function),
+        step.out() / cell_bytes(), wide, true};
     Values<W> a;
-    read(x.a, wide, last, a);
+    read(step.a(), wide, last, a);
 #pragma unroll
     for (u32 w = 0; w < W; ++w) {
       if (w >= valid) continue;
@@ -415,8 +468,9 @@ class Interpreter {
     }
   }
 
-  __device__ void join(const Resolved& now, Mode mode, const Place& place) {
-    const Reduction<W> x = reduction_of(now.x);
+  __device__ void join(const Instruction& instruction, Mode mode,
+                       const Place& place) {
+    const Reduction<W> x = reduction_of(instruction);
     if (mode != Mode::Gathers) {
       join_lanes<W>(x, task_.rows.row_lanes, place);
       return;

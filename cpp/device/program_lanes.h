@@ -43,45 +43,6 @@ struct Cells {
     return scratch + kTextBytes / 4 + (cell * lanes + lane) * W;
   }
   __device__ u32* mine(u32 cell) const { return at(cell, threadIdx.x); }
-
-  __device__ void read_words(u32 cell, u32 (&words)[W]) const {
-    const u32* from = mine(cell);
-    if constexpr (W == 4) {
-      const uint4 all = *reinterpret_cast<const uint4*>(from);
-      words[0] = all.x;
-      words[1] = all.y;
-      words[2] = all.z;
-      words[3] = all.w;
-    } else {
-      words[0] = from[0];
-    }
-  }
-  __device__ void write_words(u32 cell, const u32 (&words)[W]) const {
-    u32* to = mine(cell);
-    if constexpr (W == 4)
-      *reinterpret_cast<uint4*>(to) =
-          make_uint4(words[0], words[1], words[2], words[3]);
-    else
-      to[0] = words[0];
-  }
-  __device__ void read(u32 cell, bool wide, Values<W>& values) const {
-    read_words(cell, values.low);
-    if (wide) read_words(cell + 1, values.high);
-  }
-  __device__ void write(u32 cell, bool wide, const Values<W>& values) const {
-    write_words(cell, values.low);
-    if (wide) write_words(cell + 1, values.high);
-  }
-
-  // The first element of a lane.
-  __device__ u64 first(u32 cell, u32 lane, bool wide) const {
-    const u64 high = wide ? *at(cell + 1, lane) : 0;
-    return *at(cell, lane) | high << 32;
-  }
-  __device__ void set_first(u32 cell, bool wide, u64 bits) const {
-    *mine(cell) = static_cast<u32>(bits);
-    if (wide) *mine(cell + 1) = static_cast<u32>(bits >> 32);
-  }
 };
 
 }  // namespace program

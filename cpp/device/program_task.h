@@ -58,6 +58,7 @@ struct DeviceTask {
   __device__ i64 offset(u32 access, u32 first, u32 last, u64 number) const {
     const i64* along = strides + access * dims();
     i64 bytes = 0;
+#pragma unroll 1
     for (u32 d = last; d > first + 1; --d) {
       const u32 size = sizes[d - 1];
       u64 quotient;
