@@ -39,17 +39,11 @@ std::uint8_t mask_of(Op op, int rank,
                                    -rank, " to ", rank - 1, ", got ", axis));
     const auto bit = static_cast<std::uint8_t>(1u << dim);
     if ((mask & bit) != 0)
-      throw InvalidArgument(concat(info_of(op).name,
-                                   ": expected each axis once, got ", axis,
-                                   " twice"));
+      throw InvalidArgument(concat(
+          info_of(op).name, ": expected each axis once, got ", axis, " twice"));
     mask = static_cast<std::uint8_t>(mask | bit);
   }
   return mask;
-}
-
-DType weak_dtype(const Scalar& value) {
-  if (value.is_complex()) return DType::Complex64;
-  return value.is_integer() ? DType::Int64 : DType::Float64;
 }
 
 std::uint32_t add_scalar(Graph& graph, const program::ScalarSource& source,
@@ -68,8 +62,8 @@ ProgramBuilder::ProgramBuilder() : graph_(std::make_shared<Graph>()) {}
 
 Value ProgramBuilder::input(DType dtype, int rank) {
   if (rank < 0 || rank > kMaxDims)
-    throw InvalidArgument(concat("input: expected a rank of 0 to ", kMaxDims,
-                                 ", got ", rank));
+    throw InvalidArgument(
+        concat("input: expected a rank of 0 to ", kMaxDims, ", got ", rank));
   graph_->inputs.push_back({dtype, rank});
   return graph_->value(graph_->add(
       {.op = Op::Input,
@@ -79,33 +73,18 @@ Value ProgramBuilder::input(DType dtype, int rank) {
 }
 
 Value ProgramBuilder::scalar(DType dtype) {
-  return graph_->value(
-      add_scalar(*graph_, {.argument = graph_->scalar_arguments++}, dtype,
-                 false));
+  return graph_->value(add_scalar(
+      *graph_, {.argument = graph_->scalar_arguments++}, dtype, false));
 }
 
 Value ProgramBuilder::number(const Scalar& like) {
   return graph_->value(add_scalar(*graph_,
                                   {.argument = graph_->scalar_arguments++},
-                                  weak_dtype(like), true));
+                                  program::weak_dtype(like), true));
 }
 
 Value ProgramBuilder::literal(const Scalar& value) {
-  const DType dtype = weak_dtype(value);
-  for (std::uint32_t i = 0; i < graph_->scalars.size(); ++i) {
-    const auto& known = graph_->scalars[i].literal;
-    if (known && weak_dtype(*known) == dtype &&
-        known->bits_as(dtype) == value.bits_as(dtype))
-      return graph_->value(graph_->add({.op = Op::Scalar,
-                                        .dtype = dtype,
-                                        .is_weak = true,
-                                        .index = i}));
-  }
-  return graph_->value(
-      add_scalar(*graph_,
-                 {.kind = program::ScalarSource::Kind::Literal,
-                  .literal = value},
-                 weak_dtype(value), true));
+  return graph_->value(program::add_literal(*graph_, value));
 }
 
 Value ProgramBuilder::apply(Op op, std::span<const Value> operands) {
@@ -120,17 +99,16 @@ Value ProgramBuilder::apply(Op op, std::span<const Value> operands) {
   Node node{.op = op};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (&graph_of(operands[i]) != &graph)
-      throw InvalidArgument(concat(info.name,
-                                   ": expected operands of one program"));
+      throw InvalidArgument(
+          concat(info.name, ": expected operands of one program"));
     nodes[i] = graph.nodes[operands[i].id()];
   }
   const std::span known(nodes.data(), operands.size());
   const program::Typing type = program::type_of(op, known);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const bool is_condition = info.rule == OpRule::Select && i == 0;
-    node.operands[i] =
-        program::convert(graph, operands[i].id(),
-                         is_condition ? DType::Bool : type.operands);
+    node.operands[i] = program::convert(
+        graph, operands[i].id(), is_condition ? DType::Bool : type.operands);
   }
   if (program::is_commutative(op) && node.operands[1] < node.operands[0])
     std::swap(node.operands[0], node.operands[1]);
@@ -151,11 +129,9 @@ Value ProgramBuilder::reduce(Op op, const Value& value,
   const std::uint8_t mask = mask_of(op, operand.rank, axes);
   const bool is_place = op == Op::Argmax || op == Op::Argmin;
   if (is_place && axes && axes->size() != 1)
-    throw InvalidArgument(concat(info_of(op).name,
-                                 ": expected one axis or none, got ",
-                                 axes->size()));
-  const program::Typing type =
-      program::reduction_type_of(op, operand.dtype);
+    throw InvalidArgument(concat(
+        info_of(op).name, ": expected one axis or none, got ", axes->size()));
+  const program::Typing type = program::reduction_type_of(op, operand.dtype);
   Node node{.op = op, .dtype = type.result, .keepdims = keepdims};
   node.axes = mask;
   node.operands[0] = program::convert(graph, value.id(), type.operands);

@@ -6,6 +6,18 @@
 #include "gpuos/error.h"
 
 namespace gpuos::program {
+namespace {
+
+bool is_same(const gpuos::Scalar& a, const gpuos::Scalar& b) {
+  const DType dtype = weak_dtype(a);
+  if (dtype != weak_dtype(b)) return false;
+  if (dtype == DType::Int64)
+    return a.is_above_int64() == b.is_above_int64() &&
+           a.integer() == b.integer();
+  return a.bits_as(dtype) == b.bits_as(dtype);
+}
+
+}  // namespace
 
 bool is_commutative(Op op) noexcept {
   switch (op) {
@@ -34,6 +46,26 @@ std::uint32_t Graph::add(const Node& node) {
 }
 
 Value Graph::value(std::uint32_t id) { return {shared_from_this(), id}; }
+
+DType weak_dtype(const gpuos::Scalar& number) noexcept {
+  if (number.is_complex()) return DType::Complex64;
+  return number.is_integer() ? DType::Int64 : DType::Float64;
+}
+
+std::uint32_t add_literal(Graph& graph, const gpuos::Scalar& number) {
+  std::uint32_t index = 0;
+  while (index < graph.scalars.size() &&
+         !(graph.scalars[index].literal &&
+           is_same(*graph.scalars[index].literal, number)))
+    ++index;
+  if (index == graph.scalars.size())
+    graph.scalars.push_back(
+        {.kind = ScalarSource::Kind::Literal, .literal = number});
+  return graph.add({.op = Op::Scalar,
+                    .dtype = weak_dtype(number),
+                    .is_weak = true,
+                    .index = index});
+}
 
 std::uint32_t convert(Graph& graph, std::uint32_t value, DType dtype) {
   const Node node = graph.nodes[value];

@@ -63,6 +63,12 @@ struct Graph : std::enable_shared_from_this<Graph> {
 /// Whether `a + b` and `b + a` are the same.
 bool is_commutative(Op op) noexcept;
 
+/// The dtype that a number of Python has alone.
+DType weak_dtype(const gpuos::Scalar& number) noexcept;
+
+/// A weak number that is the same in every call; equal ones are one.
+std::uint32_t add_literal(Graph& graph, const gpuos::Scalar& number);
+
 /// What `value` is as `dtype`: itself, a scalar of that dtype, or a cast.
 std::uint32_t convert(Graph& graph, std::uint32_t value, DType dtype);
 

@@ -371,9 +371,12 @@ void PassBuilder::arrange() {
       need(step.operands[0], value.ready - 1);
       needed_[value.ready - 1][id] = true;
     } else if (step.kind == Step::Kind::Store) {
-      // Last of all: an output may be the buffer of an input.
+      // Last of all: an output may be the buffer of an input. Without
+      // reductions there is one loop and nothing behind it, even for a number.
       if (value.is_inner)
         need(id, loops - 1);
+      else if (!pass_.has_reduction)
+        needed_[0][id] = true;
       else
         pass_.parts.back().push_back(id);
     } else if (!value.is_inner) {

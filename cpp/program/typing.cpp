@@ -88,6 +88,7 @@ bool widens_bool(Op op) noexcept {
     case Op::Power:
     case Op::Square:
     case Op::Reciprocal:
+    case Op::Conjugate:
     case Op::LeftShift:
     case Op::RightShift:
       return true;
@@ -108,12 +109,35 @@ Typing arithmetic(Op op, Typing type) {
   return type;
 }
 
+bool is_exact(DType dtype) noexcept {
+  return is_integer(dtype) || dtype == DType::Bool;
+}
+
+// NumPy looks for the smallest float that holds each of several integers, not
+// for one that holds their promoted dtype: int8 and uint8 give float16.
+Typing real(Typing type, std::span<const Node> operands) {
+  DType widest = operands[0].dtype;
+  bool is_plain = true;
+  for (const Node& node : operands) {
+    is_plain = is_plain && !node.is_weak && is_exact(node.dtype);
+    if (size_of(node.dtype) > size_of(widest)) widest = node.dtype;
+  }
+  if (is_plain)
+    type.operands = floating_of(widest);
+  else if (type.is_weak && !is_complex(type.operands))
+    type.operands = DType::Float64;
+  else
+    type.operands = floating_of(type.operands);
+  type.result = type.operands;
+  return type;
+}
+
 }  // namespace
 
 Typing type_of(Op op, std::span<const Node> operands) {
   const OpRule rule = info_of(op).rule;
-  Typing type = common_type(
-      op, rule == OpRule::Select ? operands.subspan(1) : operands);
+  Typing type =
+      common_type(op, rule == OpRule::Select ? operands.subspan(1) : operands);
   if (is_complex(type.operands) && !takes_complex(op))
     refuse(op, "a real dtype", type.operands);
   if (op == Op::ImaginaryPart && !is_complex(type.operands))
@@ -127,17 +151,14 @@ Typing type_of(Op op, std::span<const Node> operands) {
       type.result = type.operands;
       return type;
     case OpRule::Real:
-      type.operands =
-          type.is_weak && !is_complex(type.operands)
-              ? DType::Float64
-              : floating_of(type.operands);
-      type.result = type.operands;
-      return type;
+      return real(type, operands);
     case OpRule::Integer:
       if (is_floating(type.operands)) refuse(op, "integers", type.operands);
       return arithmetic(op, type);
-    case OpRule::Comparison:
     case OpRule::Test:
+      if (is_exact(type.operands)) type.operands = floating_of(type.operands);
+      [[fallthrough]];
+    case OpRule::Comparison:
       type.result = DType::Bool;
       type.is_weak = false;
       return type;
@@ -155,8 +176,7 @@ Typing reduction_type_of(Op op, DType dtype) {
   switch (op) {
     case Op::Sum:
     case Op::Prod: {
-      const bool is_exact = is_integer(dtype) || dtype == DType::Bool;
-      if (!is_exact) return {dtype, dtype};
+      if (!is_exact(dtype)) return {dtype, dtype};
       const DType wide = dtype == DType::Bool || is_signed(dtype)
                              ? DType::Int64
                              : DType::UInt64;

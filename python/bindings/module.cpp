@@ -12,6 +12,9 @@ PYBIND11_MODULE(_core, module) {
   gpuos::python::register_operator(module);
   gpuos::python::register_runtime(module);
   gpuos::python::register_submit(module);
+  gpuos::python::register_value(module);
+  gpuos::python::register_functions(module);
+  gpuos::python::register_fused(module);
   gpuos::python::register_jit(module);
   gpuos::python::register_session(module);
 }

@@ -193,6 +193,11 @@ std::string repr(const RuntimeObject& self) {
          (self.core().is_closed() ? "', closed)" : "')");
 }
 
+py::object fuse(const py::object& self, const py::object& function) {
+  return py::module_::import("gpuos.fusing")
+      .attr("fuse")(function, py::arg("runtime") = self);
+}
+
 template <typename Class>
 void add_operators(Class& type) {
   const auto none = py::none();
@@ -216,7 +221,8 @@ void add_operators(Class& type) {
             const WithoutGil no_gil;
             return self.core().operator_names();
           },
-          docs::kOperators);
+          docs::kOperators)
+      .def("fuse", &fuse, py::arg("function"), docs::kFuse);
 }
 
 template <typename Class>

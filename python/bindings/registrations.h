@@ -29,6 +29,9 @@ void register_array(pybind11::module_& module);
 void register_operator(pybind11::module_& module);
 void register_runtime(pybind11::module_& module);
 void register_submit(pybind11::module_& module);
+void register_value(pybind11::module_& module);
+void register_functions(pybind11::module_& module);
+void register_fused(pybind11::module_& module);
 void register_jit(pybind11::module_& module);
 void register_session(pybind11::module_& module);
 

@@ -309,6 +309,20 @@ InvalidArgument
     With the names there are.
 )";
 
+inline constexpr char kFuse[] =
+    R"(Make one program of a Python function; gpuos.fuse(function, runtime=self).
+
+Parameters
+----------
+function : callable
+    Of operators and NumPy's functions; docs/programs.md says what it may do.
+
+Returns
+-------
+Fused
+    Called with arrays and numbers, it runs the program.
+)";
+
 inline constexpr char kOperators[] = "Return the names of all operators.";
 
 inline constexpr char kArray[] =

@@ -11,7 +11,7 @@ array([2., 4.], dtype=float32)
 
 from __future__ import annotations
 
-from gpuos import _libraries, cache
+from gpuos import _libraries, cache, functions
 from gpuos._core import (
     Alias,
     Array,
@@ -22,6 +22,7 @@ from gpuos._core import (
     CudaError,
     Error,
     Finding,
+    Fused,
     InvalidArgument,
     JitModule,
     JitOptions,
@@ -30,18 +31,21 @@ from gpuos._core import (
     KernelAttributes,
     ModuleInfo,
     Operator,
+    Program,
     QueueClosed,
     Runtime,
     Session,
     TaskError,
     Ticket,
     Timeout,
+    Value,
     __version__,
     modules,
     synchronize,
 )
 from gpuos.compiling import CompileFuture, compile_async
 from gpuos.diagnosis import Diagnosis, diagnose
+from gpuos.fusing import fuse
 from gpuos.magic import load_ipython_extension
 
 __all__ = [
@@ -56,6 +60,7 @@ __all__ = [
     "Diagnosis",
     "Error",
     "Finding",
+    "Fused",
     "InvalidArgument",
     "JitModule",
     "JitOptions",
@@ -64,16 +69,20 @@ __all__ = [
     "KernelAttributes",
     "ModuleInfo",
     "Operator",
+    "Program",
     "QueueClosed",
     "Runtime",
     "Session",
     "TaskError",
     "Ticket",
     "Timeout",
+    "Value",
     "__version__",
     "cache",
     "compile_async",
     "diagnose",
+    "functions",
+    "fuse",
     "load_ipython_extension",
     "modules",
     "synchronize",

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "gpuos/program.h"
+#include "gpuos/program_functions.h"
+
+namespace gpuos {
+
+/// Axes that a reduction goes over, negative ones counted from the end. Empty:
+/// all.
+using Axes = std::optional<std::vector<int>>;
+
+// As in NumPy. Half types are computed in float32 and rounded at the end.
+Value sum(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value prod(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value max(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value min(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value ptp(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value any(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value all(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value count_nonzero(const Value& x, const Axes& axes = {},
+                    bool keepdims = false);
+/// Over one axis, or over the flattened array.
+Value argmax(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value argmin(const Value& x, const Axes& axes = {}, bool keepdims = false);
+/// Of integers float64.
+Value mean(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value var(const Value& x, const Axes& axes = {}, double ddof = 0,
+          bool keepdims = false);
+Value stddev(const Value& x, const Axes& axes = {}, double ddof = 0,
+             bool keepdims = false);
+/// The vector norm of order `ord`, infinity and -infinity included.
+Value norm(const Value& x, double ord = 2, const Axes& axes = {},
+           bool keepdims = false);
+Value logsumexp(const Value& x, const Axes& axes = {}, bool keepdims = false);
+Value softmax(const Value& x, const Axes& axes = {});
+Value log_softmax(const Value& x, const Axes& axes = {});
+
+/// A new dimension of size 1 at place `axis` of the result.
+Value expand_dims(const Value& x, int axis);
+/// Dimension d of the result is dimension `order[d]`; reversed if empty.
+Value transpose(const Value& x,
+                const std::optional<std::vector<int>>& order = {});
+
+}  // namespace gpuos

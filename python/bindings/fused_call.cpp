@@ -1,0 +1,114 @@
+#include "fused_call.h"
+
+#include <string>
+
+#include "array.h"
+#include "gpuos/error.h"
+#include "value_object.h"
+#include "view_checks.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+struct Names {
+  PyObject* out = PyUnicode_InternFromString("out");
+  PyObject* stream = PyUnicode_InternFromString("stream");
+};
+
+bool is_name(PyObject* a, PyObject* b) noexcept {
+  return a == b || PyUnicode_Compare(a, b) == 0;
+}
+
+// The kind of a number of Python; Float32 if it is none.
+DType dtype_of_number(PyObject* object) noexcept {
+  if (PyFloat_CheckExact(object)) return DType::Float64;
+  if (PyLong_CheckExact(object)) return DType::Int64;
+  if (PyBool_Check(object)) return DType::Bool;
+  return PyComplex_CheckExact(object) ? DType::Complex64 : DType::Float32;
+}
+
+Scalar scalar_from(PyObject* number) {
+  if (PyBool_Check(number)) return number == Py_True;
+  return number_of(number);
+}
+
+}  // namespace
+
+FusedCall::FusedCall(const char* name, PyObject* const* args, std::size_t count,
+                     PyObject* names)
+    : name_(name) {
+  static const Names known;
+  for (std::size_t i = 0; i < count; ++i) add_item(nullptr, args[i]);
+  const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* keyword = PyTuple_GET_ITEM(names, i);
+    PyObject* value = args[count + static_cast<std::size_t>(i)];
+    if (is_name(keyword, known.out)) {
+      out = value == Py_None ? nullptr : value;
+    } else if (is_name(keyword, known.stream)) {
+      stream = value;
+    } else {
+      add_item(keyword, value);
+    }
+  }
+}
+
+void FusedCall::add_item(PyObject* name, PyObject* value) {
+  if (item_count_ == kMaxItems) {
+    throw InvalidArgument(std::string(name_) + ": expected at most " +
+                          std::to_string(kMaxItems) + " arguments, got more");
+  }
+  items_[item_count_++] = {name, value};
+}
+
+bool FusedCall::is_traced() const noexcept {
+  for (const Item& item : items()) {
+    if (Py_TYPE(item.value) == value_type) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<RuntimeObject> FusedCall::find_runtime() const {
+  for (const Item& item : items()) {
+    if (Py_TYPE(item.value) == array_type)
+      return native<Array>(item.value)->runtime().shared_from_this();
+  }
+  return nullptr;
+}
+
+void FusedCall::read(Arguments& arguments) {
+  int number = 0;
+  for (const Item& item : items()) {
+    if (item.name != nullptr) key_.add_object(ArgumentKind::Keyword, item.name);
+    read_item(item.value, arguments, number++);
+  }
+}
+
+void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
+  if (Py_TYPE(object) != array_type) {
+    const DType dtype = dtype_of_number(object);
+    if (dtype != DType::Float32) {
+      key_.add({.kind = ArgumentKind::Number, .dtype = dtype});
+      scalars_.add([&] { return scalar_from(object); });
+      return;
+    }
+    if (is_static(object)) {
+      key_.add_object(ArgumentKind::Static, object);
+      return;
+    }
+    if (is_numpy_scalar(object) && !is_ndarray(object)) {
+      key_.add(
+          {.kind = ArgumentKind::Scalar, .dtype = dtype_of_scalar(object)});
+      scalars_.add([&] { return number_of(object); });
+      return;
+    }
+  }
+  const TensorView& view =
+      inputs_.add([&] { return arguments.view(object, {name_, number}); });
+  key_.add(
+      {.kind = ArgumentKind::Array, .dtype = view.dtype, .rank = view.dims});
+}
+
+}  // namespace gpuos::python

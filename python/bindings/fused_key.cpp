@@ -1,0 +1,70 @@
+#include "fused_key.h"
+
+#include <algorithm>
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+PyTypeObject* type_from(const char* module, const char* name) {
+  return reinterpret_cast<PyTypeObject*>(
+      py::object(py::module_::import(module).attr(name)).release().ptr());
+}
+
+// Equality that tells 1 from 1.0 and True, in tuples too: they give other
+// programs.
+bool is_same(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyTuple_CheckExact(a)) {
+    const Py_ssize_t size = PyTuple_GET_SIZE(a);
+    if (PyTuple_GET_SIZE(b) != size) return false;
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      if (!is_same(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i)))
+        return false;
+    }
+    return true;
+  }
+  const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
+  if (equal < 0) throw py::error_already_set();
+  return equal == 1;
+}
+
+}  // namespace
+
+void CallKey::add_object(ArgumentKind kind, PyObject* object) {
+  const Py_hash_t hash = PyObject_Hash(object);
+  if (hash == -1) throw py::error_already_set();
+  add({.kind = kind});
+  mix(static_cast<std::uint64_t>(hash));
+  objects_[object_count_++] = object;
+}
+
+KnownKey::KnownKey(const CallKey& key)
+    : hash(key.hash()), words(key.words().begin(), key.words().end()) {
+  for (PyObject* object : key.objects())
+    objects.push_back(py::reinterpret_borrow<py::object>(object));
+}
+
+bool KnownKey::matches(const CallKey& key) const {
+  if (hash != key.hash() || !std::ranges::equal(words, key.words()) ||
+      objects.size() != key.objects().size())
+    return false;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (!is_same(objects[i].ptr(), key.objects()[i])) return false;
+  }
+  return true;
+}
+
+bool is_static(PyObject* object) {
+  static PyTypeObject* const enum_type = type_from("enum", "Enum");
+  static PyTypeObject* const dtype_type = type_from("numpy", "dtype");
+  return object == Py_None || object == Py_Ellipsis ||
+         PyUnicode_Check(object) || PyTuple_Check(object) ||
+         PyType_Check(object) || PyBytes_Check(object) ||
+         PyObject_TypeCheck(object, enum_type) ||
+         PyObject_TypeCheck(object, dtype_type);
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fused_call.h"
+#include "gpuos/program.h"
+
+namespace gpuos::python {
+
+/// One traced structure of a fused function.
+struct Traced {
+  explicit Traced(const CallKey& key) : key(key) {}
+
+  KnownKey key;
+  Program program;
+  /// Makes what the function returned out of a list of arrays; None if it
+  /// returned one array.
+  pybind11::object rebuild;
+  // The shapes of the last call that made its outputs.
+  std::vector<std::int64_t> input_dims;
+  std::vector<Shape> output_shapes;
+};
+
+/// What fuse() returns: a Python function, and a program for each structure
+/// that it was called with.
+///
+/// Threads: every member is called with the GIL held.
+class Fused {
+ public:
+  /// `trace(function, args, keywords)` returns the values that the function
+  /// gives for values, as a list, and Traced::rebuild. `runtime` may be None.
+  Fused(pybind11::object function, pybind11::object trace,
+        pybind11::object runtime, std::string name);
+
+  pybind11::object call(PyObject* const* args, std::size_t count,
+                        PyObject* names);
+  /// The program of these arguments, traced if it is new.
+  Program warm(PyObject* const* args, std::size_t count, PyObject* names);
+  std::vector<Program> programs() const;
+  std::string repr() const;
+
+  template <typename Visit>
+  int visit_objects(Visit visit) {
+    for (pybind11::object* object : {&function_, &trace_, &runtime_}) {
+      if (const int result = visit(object->ptr())) return result;
+    }
+    return 0;
+  }
+  void clear();
+
+ private:
+  std::shared_ptr<RuntimeObject> runtime_for(const FusedCall& call) const;
+  Traced& find_or_trace(const FusedCall& call);
+  Traced* find(const CallKey& key) const;
+  std::unique_ptr<Traced> trace(const FusedCall& call) const;
+  pybind11::object submit(Traced& traced, const FusedCall& call,
+                          Arguments& arguments, RuntimeObject& runtime) const;
+
+  pybind11::object function_;
+  pybind11::object trace_;
+  pybind11::object runtime_;
+  std::string name_;
+  std::unordered_multimap<std::uint64_t, std::unique_ptr<Traced>> traced_;
+  std::vector<Traced*> order_;
+  Traced* last_ = nullptr;
+};
+
+}  // namespace gpuos::python

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "fused_object.h"
+
+namespace gpuos::python {
+
+/// The arrays that one call of a fused function writes.
+class FusedResults {
+ public:
+  FusedResults(const char* name, Traced& traced, RuntimeObject& runtime)
+      : name_(name), traced_(traced), runtime_(runtime) {}
+
+  /// Arrays of the caller: one, or a tuple or list of as many as there are.
+  /// Throws: InvalidArgument.
+  void take(PyObject* out, Arguments& arguments);
+  /// New arrays of the shapes that these inputs give.
+  void make(std::span<const TensorView> inputs);
+
+  std::span<const TensorView> views() const noexcept { return views_.view(); }
+  /// In the form that the Python function gave.
+  pybind11::object as_returned();
+
+ private:
+  static constexpr std::size_t kMaxResults = kMaxFusedArguments / 2;
+
+  void update_shapes(std::span<const TensorView> inputs);
+  template <typename MakeView>
+  void add(MakeView make_view, pybind11::object array) {
+    views_.add(make_view);
+    arrays_[count_++] = std::move(array);
+  }
+
+  const char* name_;
+  Traced& traced_;
+  RuntimeObject& runtime_;
+  Few<TensorView, kMaxResults> views_;
+  std::size_t count_ = 0;
+  std::array<pybind11::object, kMaxResults> arrays_;
+};
+
+}  // namespace gpuos::python

@@ -1,0 +1,210 @@
+// What gpuos.functions has: the functions of programs that NumPy lacks, and
+// those behind its own.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "registrations.h"
+#include "value_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+// Has no instances: a name for its functions.
+struct Functions {};
+using Table = py::class_<Functions>;
+
+Value of(const py::object& x, const char* name) {
+  return value_of(x.ptr(), name);
+}
+
+Operand number_or_value(const py::object& x, const Value& like,
+                        const char* name) {
+  return operands_of({py::cast(like).ptr(), x.ptr()}, name)[1];
+}
+
+std::optional<Operand> bound(const py::object& x, const Value& like) {
+  if (x.is_none()) return {};
+  return number_or_value(x, like, "clip");
+}
+
+template <Value (*kFunction)(const Value&)>
+void def_plain(Table& m, const char* name, const char* doc) {
+  m.def_static(
+      name, [name](const py::object& x) { return kFunction(of(x, name)); },
+      py::arg("x"), doc);
+}
+
+template <Value (*kFunction)(const Operand&)>
+void def_unary(Table& m, const char* name, const char* doc) {
+  m.def_static(
+      name, [name](const py::object& x) { return kFunction(of(x, name)); },
+      py::arg("x"), doc);
+}
+
+template <Value (*kFunction)(const Value&, const Operand&)>
+void def_scaled(Table& m, const char* name, const char* number,
+                double otherwise, const char* doc) {
+  m.def_static(
+      name,
+      [name](const py::object& x, const py::object& parameter) {
+        const Value value = of(x, name);
+        return kFunction(value, number_or_value(parameter, value, name));
+      },
+      py::arg("x"), py::arg_v(number, otherwise), doc);
+}
+
+void def_activations(Table& m) {
+  def_plain<relu>(m, "relu", "max(x, 0); NaN stays.");
+  def_plain<selu>(m, "selu", "torch.nn.functional.selu.");
+  def_plain<logsigmoid>(m, "logsigmoid", "log(sigmoid(x)).");
+  def_plain<mish>(m, "mish", "x * tanh(softplus(x)).");
+  def_plain<softsign>(m, "softsign", "x / (1 + |x|).");
+  def_plain<hardsigmoid>(m, "hardsigmoid", "clip(x + 3, 0, 6) / 6.");
+  def_plain<hardswish>(m, "hardswish", "x * clip(x + 3, 0, 6) / 6.");
+  def_scaled<leaky_relu>(m, "leaky_relu", "negative_slope", 0.01,
+                         "x where it is above 0, else negative_slope * x.");
+  def_scaled<elu>(m, "elu", "alpha", 1.0,
+                  "x where it is above 0, else alpha * expm1(x).");
+  def_scaled<celu>(m, "celu", "alpha", 1.0,
+                   "x where it is above 0, else alpha * expm1(x / alpha).");
+  def_unary<sigmoid>(m, "sigmoid", "1 / (1 + exp(-x)).");
+  def_unary<silu>(m, "silu", "x * sigmoid(x).");
+  def_unary<erf>(m, "erf", "The error function.");
+  def_unary<erfc>(m, "erfc", "1 - erf(x).");
+  def_unary<lgamma>(m, "lgamma", "The logarithm of |gamma(x)|.");
+  def_unary<rsqrt>(m, "rsqrt", "1 / sqrt(x).");
+}
+
+void def_more_activations(Table& m) {
+  m.def_static(
+      "gelu",
+      [](const py::object& x, const std::string& approximate) {
+        if (approximate != "none" && approximate != "tanh")
+          throw py::value_error(
+              "gelu: expected approximate 'none' or 'tanh', got '" +
+              approximate + "'");
+        const Value value = of(x, "gelu");
+        return approximate == "tanh" ? gelu_tanh(value) : gelu(value);
+      },
+      py::arg("x"), py::arg("approximate") = "none",
+      "x * P(X <= x) of a normal X, or its approximation by tanh.");
+  m.def_static(
+      "softplus",
+      [](const py::object& x, const py::object& beta,
+         const py::object& threshold) {
+        const Value value = of(x, "softplus");
+        return softplus(value, number_or_value(beta, value, "softplus"),
+                        number_or_value(threshold, value, "softplus"));
+      },
+      py::arg("x"), py::arg("beta") = 1.0, py::arg("threshold") = 20.0,
+      "log1p(exp(beta * x)) / beta; x where beta * x is above threshold.");
+  m.def_static(
+      "hardtanh",
+      [](const py::object& x, const py::object& low, const py::object& high) {
+        const Value value = of(x, "hardtanh");
+        return hardtanh(value, number_or_value(low, value, "hardtanh"),
+                        number_or_value(high, value, "hardtanh"));
+      },
+      py::arg("x"), py::arg("min_val") = -1.0, py::arg("max_val") = 1.0,
+      "clip(x, min_val, max_val).");
+}
+
+void def_reductions(Table& m) {
+  m.def_static(
+      "logsumexp",
+      [](const py::object& x, const py::object& axis, bool keepdims) {
+        return logsumexp(of(x, "logsumexp"), axes_of(axis), keepdims);
+      },
+      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
+      "log(sum(exp(x))), without overflow.");
+  m.def_static(
+      "softmax",
+      [](const py::object& x, const py::object& axis) {
+        return softmax(of(x, "softmax"), axes_of(axis));
+      },
+      py::arg("x"), py::arg("axis") = -1, "exp(x) / sum(exp(x)).");
+  m.def_static(
+      "log_softmax",
+      [](const py::object& x, const py::object& axis) {
+        return log_softmax(of(x, "log_softmax"), axes_of(axis));
+      },
+      py::arg("x"), py::arg("axis") = -1, "log(softmax(x)).");
+  m.def_static(
+      "norm",
+      [](const py::object& x, double ord, const py::object& axis,
+         bool keepdims) {
+        return norm(of(x, "norm"), ord, axes_of(axis), keepdims);
+      },
+      py::arg("x"), py::arg("ord") = 2.0, py::arg("axis") = py::none(),
+      py::arg("keepdims") = false, "The norm of vectors along `axis`.");
+  m.def_static(
+      "count_nonzero",
+      [](const py::object& x, const py::object& axis, bool keepdims) {
+        return count_nonzero(of(x, "count_nonzero"), axes_of(axis), keepdims);
+      },
+      py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
+      "How many elements are not 0.");
+}
+
+void def_choices(Table& m) {
+  m.def_static(
+      "where",
+      [](const py::object& condition, const py::object& x,
+         const py::object& y) {
+        const auto given =
+            operands_of({condition.ptr(), x.ptr(), y.ptr()}, "where");
+        return where(given[0], given[1], given[2]);
+      },
+      py::arg("condition"), py::arg("x"), py::arg("y"),
+      "x where the condition holds, else y.");
+  m.def_static(
+      "clip",
+      [](const py::object& x, const py::object& low, const py::object& high) {
+        const Value value = of(x, "clip");
+        return clip(value, bound(low, value), bound(high, value));
+      },
+      py::arg("x"), py::arg("min") = py::none(), py::arg("max") = py::none(),
+      "x, no less than `min` and no more than `max`.");
+  m.def_static(
+      "add",
+      [](const py::object& x, const py::object& y, const py::object& alpha) {
+        const auto given = operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "add");
+        return add(given[0], given[1], given[2]);
+      },
+      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1,
+      "x + alpha * y.");
+  m.def_static(
+      "subtract",
+      [](const py::object& x, const py::object& y, const py::object& alpha) {
+        const auto given =
+            operands_of({x.ptr(), y.ptr(), alpha.ptr()}, "subtract");
+        return subtract(given[0], given[1], given[2]);
+      },
+      py::arg("x"), py::arg("y"), py::kw_only(), py::arg("alpha") = 1,
+      "x - alpha * y.");
+  m.def_static(
+      "expand_dims",
+      [](const py::object& x, int axis) {
+        return expand_dims(of(x, "expand_dims"), axis);
+      },
+      py::arg("x"), py::arg("axis"), "A new axis of size 1.");
+}
+
+}  // namespace
+
+void register_functions(py::module_& module) {
+  Table table(module, "_Functions", py::is_final(), plain_metaclass());
+  forbid_new(table);
+  def_activations(table);
+  def_more_activations(table);
+  def_reductions(table);
+  def_choices(table);
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,216 @@
+// gpuos.Fused and gpuos.Program. Fused is a plain C type: a call through
+// pybind11 would cost more than the rest of a submission.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <structmember.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "errors.h"
+#include "fused_object.h"
+#include "registrations.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+struct FusedInstance {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* dict;
+  PyObject* weak_references;
+  Fused* fused;
+};
+
+PyTypeObject* fused_type = nullptr;
+
+FusedInstance* as_instance(PyObject* self) {
+  return reinterpret_cast<FusedInstance*>(self);
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, std::size_t count,
+               PyObject* names) noexcept {
+  return guarded([&] {
+    const auto positional = static_cast<std::size_t>(PyVectorcall_NARGS(count));
+    return as_instance(self)
+        ->fused->call(args, positional, names)
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* warm(PyObject* self, PyObject* const* args, Py_ssize_t count,
+               PyObject* names) noexcept {
+  return guarded([&] {
+    return py::cast(as_instance(self)->fused->warm(
+                        args, static_cast<std::size_t>(count), names))
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* programs(PyObject* self, PyObject* /*unused*/) noexcept {
+  return guarded([&] {
+    return py::cast(as_instance(self)->fused->programs()).release().ptr();
+  });
+}
+
+PyObject* repr(PyObject* self) noexcept {
+  return guarded([&] {
+    return PyUnicode_FromString(as_instance(self)->fused->repr().c_str());
+  });
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(as_instance(self)->dict);
+  Fused* fused = as_instance(self)->fused;
+  if (fused == nullptr) return 0;
+  return fused->visit_objects(
+      [&](PyObject* object) { return visit(object, arg); });
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(as_instance(self)->dict);
+  if (as_instance(self)->fused != nullptr) as_instance(self)->fused->clear();
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (as_instance(self)->weak_references != nullptr)
+    PyObject_ClearWeakRefs(self);
+  clear(self);
+  delete as_instance(self)->fused;
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+constexpr char kCallDoc[] =
+    "What fuse() returns: runs a Python function as one submission.\n\n"
+    "Call it with the function's arguments. Arrays may be of anybody; numbers\n"
+    "of Python are parameters; None, str, bytes, tuples, enums, types and\n"
+    "dtypes decide what the function does, and each other value is traced\n"
+    "anew. `out=` is an array, or a tuple of them, for the results; else new\n"
+    "arrays are made. `stream=` is as for Runtime.submit(). Returns at once:\n"
+    "what reads the results waits for them.\n\n"
+    "Threads: from any thread.";
+
+PyMethodDef methods[] = {
+    {"warm", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(warm)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "Trace the function for arguments like these without a run.\n\n"
+     "Returns\n-------\nProgram"},
+    {"programs", programs, METH_NOARGS,
+     "programs($self, /)\n--\n\n"
+     "A list of the programs so far, one for each structure: the dtypes and\n"
+     "ranks of the arrays, the kinds of the numbers, the other arguments."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FusedInstance, vectorcall),
+     READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(FusedInstance, dict), READONLY,
+     nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(FusedInstance, weak_references),
+     READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict,
+                             PyObject_GenericSetDict, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kCallDoc)},
+                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_members, members},
+                       {Py_tp_getset, properties},
+                       {0, nullptr}};
+
+PyType_Spec spec = {
+    "gpuos.Fused", sizeof(FusedInstance), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+        Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    slots};
+
+py::object make_fused(py::object function, py::object trace, py::object runtime,
+                      std::string name) {
+  auto fused = std::make_unique<Fused>(std::move(function), std::move(trace),
+                                       std::move(runtime), std::move(name));
+  FusedInstance* made = PyObject_GC_New(FusedInstance, fused_type);
+  if (made == nullptr) throw py::error_already_set();
+  made->vectorcall = call;
+  made->dict = nullptr;
+  made->weak_references = nullptr;
+  made->fused = fused.release();
+  auto* object = reinterpret_cast<PyObject*>(made);
+  PyObject_GC_Track(object);
+  return py::reinterpret_steal<py::object>(object);
+}
+
+py::list describe(const std::vector<ProgramArgument>& arguments) {
+  py::list all;
+  for (const ProgramArgument& argument : arguments)
+    all.append(
+        py::make_tuple(std::string(name_of(argument.dtype)), argument.rank));
+  return all;
+}
+
+std::string repr_of_program(const Program& program) {
+  std::array<char, 17> hash{};
+  std::snprintf(hash.data(), hash.size(), "%016llx",
+                static_cast<unsigned long long>(program.hash()));
+  return "gpuos.Program(inputs=" + std::to_string(program.inputs().size()) +
+         ", scalars=" + std::to_string(program.scalars()) +
+         ", outputs=" + std::to_string(program.outputs().size()) +
+         ", operations=" + std::to_string(program.operations()) + ", hash=0x" +
+         hash.data() + ")";
+}
+
+void register_program(py::module_& module) {
+  py::class_<Program> type(
+      module, "Program",
+      "Elementwise operations and reductions that run as one submission.",
+      py::is_final(), plain_metaclass());
+  type.attr("__module__") = "gpuos";
+  forbid_new(type);
+  type.def_property_readonly(
+          "inputs", [](const Program& p) { return describe(p.inputs()); },
+          "(dtype, ndim) of each input.")
+      .def_property_readonly(
+          "outputs", [](const Program& p) { return describe(p.outputs()); },
+          "(dtype, ndim) of each output.")
+      .def_property_readonly("scalars", &Program::scalars,
+                             "How many numbers a call gives.")
+      .def_property_readonly(
+          "operations", &Program::operations,
+          "How many operations are left of those that were written.")
+      .def_property_readonly(
+          "hash", &Program::hash,
+          "The same for programs of one structure, in every process.")
+      .def("__repr__", &repr_of_program);
+}
+
+}  // namespace
+
+void register_fused(py::module_& module) {
+  register_program(module);
+  fused_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (fused_type == nullptr) throw py::error_already_set();
+  module.add_object("Fused", reinterpret_cast<PyObject*>(fused_type));
+  module.def("_make_fused", &make_fused, py::arg("function"), py::arg("trace"),
+             py::arg("runtime"), py::arg("name"));
+}
+
+}  // namespace gpuos::python

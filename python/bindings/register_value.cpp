@@ -1,0 +1,263 @@
+// gpuos.Value: what stands for an array while a function is traced.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpuos/error.h"
+#include "numpy_dtype.h"
+#include "registrations.h"
+#include "value_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+constexpr char kNoValue[] =
+    ": a traced value has no number yet; use where() instead of a branch, and "
+    "make what decides a branch an argument that is None, a str, a tuple or an "
+    "enum";
+constexpr char kNoShape[] =
+    ": a program serves every shape, so that a traced value has none; ndim is "
+    "known, and mean() divides by the number of elements";
+constexpr char kNoElements[] =
+    ": a traced value has no elements to reach; only None, ... and full slices "
+    "may index it";
+constexpr char kNoChange[] =
+    ": a traced value cannot be changed; where() makes a new one";
+constexpr char kNoReshape[] =
+    ": a program serves every shape, so that it cannot reshape; reshape its "
+    "arguments or its results";
+constexpr char kNoMatrices[] =
+    ": a program has elementwise operations and reductions, no products of "
+    "matrices";
+constexpr char kNoMemory[] =
+    ": a traced value has no memory; use functions of NumPy that work on "
+    "arrays of any kind";
+
+[[noreturn]] void refuse(const char* name, const char* why) {
+  throw InvalidArgument(std::string(name) + why);
+}
+
+auto refuser(const char* name, const char* why) {
+  return [name, why](const Value&, const py::args&, const py::kwargs&) {
+    refuse(name, why);
+  };
+}
+
+// The result's dtype, given by a keyword that NumPy has.
+Value with_dtype(const Value& x, const py::object& dtype) {
+  return dtype.is_none() ? x : astype(x, dtype_of(dtype));
+}
+
+void refuse_out(const char* name, const py::object& out) {
+  if (!out.is_none())
+    refuse(name,
+           ": expected no out= in a fused function; give out= to its "
+           "call");
+}
+
+template <Value (*kReduce)(const Value&, const Axes&, bool)>
+auto reducer(const char* name) {
+  return [name](const Value& x, const py::object& axis, const py::object& out,
+                bool keepdims) {
+    refuse_out(name, out);
+    return kReduce(x, axes_of(axis), keepdims);
+  };
+}
+
+template <Value (*kReduce)(const Value&, const Axes&, bool)>
+auto typed_reducer(const char* name) {
+  return [name](const Value& x, const py::object& axis, const py::object& dtype,
+                const py::object& out, bool keepdims) {
+    refuse_out(name, out);
+    return kReduce(with_dtype(x, dtype), axes_of(axis), keepdims);
+  };
+}
+
+template <Value (*kReduce)(const Value&, const Axes&, double, bool)>
+auto spread(const char* name) {
+  return [name](const Value& x, const py::object& axis, const py::object& dtype,
+                const py::object& out, double ddof, bool keepdims) {
+    refuse_out(name, out);
+    return kReduce(with_dtype(x, dtype), axes_of(axis), ddof, keepdims);
+  };
+}
+
+template <typename Class>
+void add_reductions(Class& type) {
+  const py::object none = py::none();
+  const auto axis = py::arg_v("axis", none);
+  const auto out = py::arg_v("out", none);
+  const auto keepdims = py::arg_v("keepdims", false);
+  const auto dtype = py::arg_v("dtype", none);
+  const auto ddof = py::arg_v("ddof", 0.0);
+  type.def("max", reducer<max>("max"), axis, out, keepdims)
+      .def("min", reducer<min>("min"), axis, out, keepdims)
+      .def("ptp", reducer<ptp>("ptp"), axis, out, keepdims)
+      .def("any", reducer<any>("any"), axis, out, keepdims)
+      .def("all", reducer<all>("all"), axis, out, keepdims)
+      .def("argmax", reducer<argmax>("argmax"), axis, out, keepdims)
+      .def("argmin", reducer<argmin>("argmin"), axis, out, keepdims)
+      .def("sum", typed_reducer<sum>("sum"), axis, dtype, out, keepdims)
+      .def("prod", typed_reducer<prod>("prod"), axis, dtype, out, keepdims)
+      .def("mean", typed_reducer<mean>("mean"), axis, dtype, out, keepdims)
+      .def("var", spread<var>("var"), axis, dtype, out, ddof, keepdims)
+      .def("std", spread<stddev>("std"), axis, dtype, out, ddof, keepdims);
+}
+
+std::vector<int> order_of(const py::args& axes) {
+  if (axes.size() == 1 && PyIndex_Check(py::object(axes[0]).ptr()) == 0)
+    return axes[0].cast<std::vector<int>>();
+  return axes.cast<std::vector<int>>();
+}
+
+Value transposed(const Value& x, const py::args& axes) {
+  if (axes.empty() || (axes.size() == 1 && axes[0].is_none()))
+    return transpose(x);
+  return transpose(x, order_of(axes));
+}
+
+Value swapped(const Value& x, int a, int b) {
+  std::vector<int> order;
+  for (int d = 0; d < x.rank(); ++d) order.push_back(d);
+  const auto place = [&](int axis) {
+    return static_cast<std::size_t>(axis < 0 ? axis + x.rank() : axis);
+  };
+  if (place(a) >= order.size() || place(b) >= order.size())
+    refuse("swapaxes", ": expected axes that the value has");
+  std::swap(order[place(a)], order[place(b)]);
+  return transpose(x, order);
+}
+
+bool is_full_slice(py::handle index) {
+  return py::isinstance<py::slice>(index) && index.attr("start").is_none() &&
+         index.attr("stop").is_none() && index.attr("step").is_none();
+}
+
+// x[None], x[:, None], x[..., None]: new dimensions of size 1.
+Value get_item(const Value& x, const py::object& index) {
+  const py::tuple parts = py::isinstance<py::tuple>(index)
+                              ? py::tuple(index)
+                              : py::make_tuple(index);
+  int named = 0;
+  for (const py::handle part : parts) {
+    const bool is_new = part.is_none();
+    const bool is_rest = part.ptr() == Py_Ellipsis;
+    if (!is_new && !is_rest && !is_full_slice(part)) refuse("[]", kNoElements);
+    named += is_full_slice(part) ? 1 : 0;
+  }
+  if (named > x.rank()) refuse("[]", kNoElements);
+  std::vector<int> dims;
+  int next = 0;
+  for (const py::handle part : parts) {
+    if (part.is_none()) {
+      dims.push_back(-1);
+      continue;
+    }
+    const int count = is_full_slice(part) ? 1 : x.rank() - named;
+    for (int i = 0; i < count; ++i) dims.push_back(next++);
+  }
+  while (next < x.rank()) dims.push_back(next++);
+  return ProgramBuilder::view(x, dims);
+}
+
+std::string repr(const Value& x) {
+  return "gpuos.Value(dtype=" + std::string(name_of(x.dtype())) +
+         ", ndim=" + std::to_string(x.rank()) +
+         (x.is_weak() ? ", a number)" : ")");
+}
+
+template <typename Class>
+void add_attributes(Class& type) {
+  type.def_property_readonly(
+          "dtype", [](const Value& x) { return numpy_dtype(x.dtype()); },
+          "The element type, as a NumPy dtype.")
+      .def_property_readonly("ndim", &Value::rank, "How many axes.")
+      .def_property_readonly("_is_number", &Value::is_weak)
+      .def_property_readonly(
+          "T", [](const Value& x) { return transpose(x); }, "Axes reversed.")
+      .def_property_readonly(
+          "mT", [](const Value& x) { return swapped(x, -2, -1); },
+          "The last two axes swapped.")
+      .def_property_readonly("real", [](const Value& x) { return real(x); })
+      .def_property_readonly("imag", [](const Value& x) { return imag(x); })
+      .def_property_readonly(
+          "shape",
+          [](const Value&) -> py::object { refuse("shape", kNoShape); })
+      .def_property_readonly(
+          "size", [](const Value&) -> py::object { refuse("size", kNoShape); })
+      .def("__len__",
+           [](const Value&) -> std::size_t { refuse("len", kNoShape); })
+      .def("__repr__", &repr);
+}
+
+template <typename Class>
+void add_methods(Class& type) {
+  type.def(
+          "astype",
+          [](const Value& x, const py::object& dtype, const py::kwargs&) {
+            return astype(x, dtype_of(dtype));
+          },
+          py::arg("dtype"), "The same numbers as another dtype.")
+      .def("transpose", &transposed, "Axes in another order.")
+      .def("swapaxes", &swapped, py::arg("axis1"), py::arg("axis2"))
+      .def("conj", [](const Value& x) { return conjugate(x); })
+      .def("conjugate", [](const Value& x) { return conjugate(x); })
+      .def("copy", [](const Value& x, const py::args&) { return x; })
+      .def("__getitem__", &get_item)
+      .def("__array_ufunc__",
+           [](const Value&, const py::object& ufunc, const std::string& method,
+              const py::args& inputs, const py::kwargs& keywords) {
+             return call_ufunc(ufunc, method, inputs, keywords);
+           })
+      .def("__array_function__",
+           [](const Value&, const py::object& function, const py::object&,
+              const py::object& args, const py::object& keywords) {
+             return py::module_::import("gpuos.numpy_functions")
+                 .attr("call")(function, args, keywords);
+           });
+}
+
+template <typename Class>
+void add_refusals(Class& type) {
+  for (const char* name : {"__bool__", "__int__", "__float__", "__complex__",
+                           "__index__", "item", "tolist"})
+    type.def(name, refuser(name, kNoValue));
+  for (const char* name : {"__iter__", "__contains__"})
+    type.def(name, refuser(name, kNoElements));
+  for (const char* name : {"__setitem__", "__delitem__"})
+    type.def(name, refuser(name, kNoChange));
+  for (const char* name : {"reshape", "ravel", "flatten", "squeeze"})
+    type.def(name, refuser(name, kNoReshape));
+  for (const char* name : {"__matmul__", "__rmatmul__", "dot"})
+    type.def(name, refuser(name, kNoMatrices));
+  type.def("__array__", refuser("__array__", kNoMemory));
+}
+
+}  // namespace
+
+void register_value(py::module_& module) {
+  py::class_<Value> type(
+      module, "Value",
+      "Stands for an array or a number while a function is traced.\n\n"
+      "It has NumPy's operators, its elementwise functions and reductions. "
+      "Its\n"
+      "dtype and its number of axes are known, its shape and its numbers are\n"
+      "not.",
+      py::is_final(), plain_metaclass());
+  value_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  type.attr("__module__") = "gpuos";
+  forbid_new(type);
+  add_attributes(type);
+  add_reductions(type);
+  add_methods(type);
+  add_refusals(type);
+  add_operators(type);
+}
+
+}  // namespace gpuos::python

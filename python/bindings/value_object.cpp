@@ -1,0 +1,125 @@
+#include "value_object.h"
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <complex>
+#include <string>
+
+#include "array_view.h"
+#include "gpuos/error.h"
+#include "native.h"
+#include "numpy_dtype.h"
+#include "view_checks.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+
+PyTypeObject* value_type = nullptr;
+
+namespace {
+
+PyObject* numpy_generic() {
+  static PyObject* const type =
+      py::object(py::module_::import("numpy").attr("generic")).release().ptr();
+  return type;
+}
+
+[[noreturn]] void refuse_operand(PyObject* object, const char* where) {
+  const std::string got = type_text(object);
+  const bool is_array = Py_TYPE(object)->tp_as_number == nullptr ||
+                        py::hasattr(object, "__dlpack__") ||
+                        py::hasattr(object, "__array_interface__");
+  throw InvalidArgument(
+      std::string(where) +
+      ": expected values of the fused function, numbers or NumPy scalars, "
+      "got " +
+      got + (is_array ? "; an array must be an argument of the function" : ""));
+}
+
+Operand strong_number(PyObject* object, const Value& like) {
+  const Value number = literal_of(number_of(object), like);
+  return ProgramBuilder::cast(number, dtype_of_scalar(object));
+}
+
+Operand operand_of(PyObject* object, const Value& like, const char* where) {
+  if (Py_TYPE(object) == value_type) return *native<Value>(object);
+  if (PyBool_Check(object)) return object == Py_True;
+  if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) ||
+      PyComplex_CheckExact(object))
+    return number_of(object);
+  if (is_numpy_scalar(object)) return strong_number(object, like);
+  refuse_operand(object, where);
+}
+
+}  // namespace
+
+py::object make_value(const Value& value) { return py::cast(value); }
+
+const Value& value_of(PyObject* object, const char* where) {
+  if (Py_TYPE(object) != value_type) {
+    throw InvalidArgument(std::string(where) +
+                          ": expected a value of a fused function, got " +
+                          type_text(object));
+  }
+  return *native<Value>(object);
+}
+
+bool is_numpy_scalar(PyObject* object) {
+  if (PyObject_TypeCheck(object,
+                         reinterpret_cast<PyTypeObject*>(numpy_generic())))
+    return true;
+  return is_ndarray(object) && py::detail::array_proxy(object)->nd == 0;
+}
+
+Scalar number_of(PyObject* number) {
+  if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number);
+  if (PyComplex_CheckExact(number)) {
+    return std::complex<float>(
+        static_cast<float>(PyComplex_RealAsDouble(number)),
+        static_cast<float>(PyComplex_ImagAsDouble(number)));
+  }
+  if (!PyLong_Check(number))
+    return number_of(py::object(py::handle(number).attr("item")()).ptr());
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (overflow == 0) return value;
+  const unsigned long long large = PyLong_AsUnsignedLongLong(number);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    throw InvalidArgument(
+        "number: expected an integer of int64 or uint64, "
+        "got " +
+        py::cast<std::string>(py::str(py::handle(number))));
+  }
+  return large;
+}
+
+DType dtype_of_scalar(py::handle scalar) {
+  return dtype_of(scalar.attr("dtype"));
+}
+
+std::vector<Operand> operands_of(std::span<PyObject* const> objects,
+                                 const char* where) {
+  const Value* like = nullptr;
+  for (PyObject* object : objects) {
+    if (Py_TYPE(object) == value_type) like = native<Value>(object);
+  }
+  if (like == nullptr)
+    throw InvalidArgument(std::string(where) +
+                          ": expected a value of a fused function, got none");
+  std::vector<Operand> operands;
+  operands.reserve(objects.size());
+  for (PyObject* object : objects)
+    operands.push_back(operand_of(object, *like, where));
+  return operands;
+}
+
+Axes axes_of(const py::object& axis) {
+  if (axis.is_none()) return {};
+  if (PyIndex_Check(axis.ptr()) != 0) return std::vector{axis.cast<int>()};
+  return axis.cast<std::vector<int>>();
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "gpuos/program_functions.h"
+#include "gpuos/program_reductions.h"
+
+namespace gpuos::python {
+
+/// The type of what a fused function gets for an array or a number while it is
+/// traced: gpuos.Value. Set when it is registered.
+extern PyTypeObject* value_type;
+
+/// A new gpuos.Value. Throws: error_already_set.
+pybind11::object make_value(const Value& value);
+
+/// Throws: InvalidArgument, naming `where`, if `object` is no gpuos.Value.
+const Value& value_of(PyObject* object, const char* where);
+
+/// A NumPy scalar, or an array without dimensions.
+bool is_numpy_scalar(PyObject* object);
+
+/// A number of Python or NumPy. Throws: InvalidArgument for integers that no
+/// dtype holds, TypeError.
+Scalar number_of(PyObject* number);
+
+/// The dtype of a NumPy scalar. Throws: InvalidArgument.
+DType dtype_of_scalar(pybind11::handle scalar);
+
+/// Values, numbers of Python and NumPy scalars; the latter keep their dtype.
+/// Throws: InvalidArgument, naming `where`, for anything else.
+std::vector<Operand> operands_of(std::span<PyObject* const> objects,
+                                 const char* where);
+inline std::vector<Operand> operands_of(
+    std::initializer_list<PyObject*> objects, const char* where) {
+  return operands_of(std::span(objects.begin(), objects.size()), where);
+}
+
+/// None, an integer or a tuple of integers. Throws: TypeError.
+Axes axes_of(const pybind11::object& axis);
+
+/// The operators of numbers.
+void add_operators(pybind11::class_<Value>& type);
+
+/// The part of NumPy's __array_ufunc__ that programs have.
+pybind11::object call_ufunc(const pybind11::object& ufunc,
+                            const std::string& method,
+                            const pybind11::args& inputs,
+                            const pybind11::kwargs& keywords);
+
+}  // namespace gpuos::python

@@ -1,0 +1,107 @@
+// NumPy's functions on the values of a fused function.
+#include <pybind11/numpy.h>
+
+#include <functional>
+#include <numbers>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "gpuos/error.h"
+#include "value_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+using Given = const std::vector<Operand>&;
+using Function = std::function<Value(Given)>;
+using Functions = std::unordered_map<std::string_view, Function>;
+
+const Value& only(Given x) { return x[0].value(); }
+
+// In the dtype that NumPy's functions of floats have for it.
+Value as_float(Given x) {
+  const DType dtype = only(x).dtype();
+  const bool is_exact = !is_floating(dtype) && !is_complex(dtype);
+  return is_exact ? rint(x[0]) : only(x);
+}
+
+void add_operations(Functions& functions) {
+  for (std::size_t i = 0; i < std::size(kOpInfos); ++i) {
+    const auto op = static_cast<Op>(i);
+    const OpRule rule = info_of(op).rule;
+    if (rule == OpRule::Leaf || rule == OpRule::Reduction ||
+        rule == OpRule::Select)
+      continue;
+    functions.emplace(info_of(op).name,
+                      [op](Given x) { return elementwise(op, x); });
+  }
+}
+
+void add_others(Functions& f) {
+  constexpr double kDegree = std::numbers::pi / 180;
+  f["greater"] = [](Given x) { return greater(x[0], x[1]); };
+  f["greater_equal"] = [](Given x) { return greater_equal(x[0], x[1]); };
+  f["logical_and"] = [](Given x) { return logical_and(x[0], x[1]); };
+  f["logical_or"] = [](Given x) { return logical_or(x[0], x[1]); };
+  f["logical_xor"] = [](Given x) { return logical_xor(x[0], x[1]); };
+  f["logical_not"] = [](Given x) { return logical_not(x[0]); };
+  f["true_divide"] = [](Given x) { return divide(x[0], x[1]); };  // NumPy 1
+  f["positive"] = [](Given x) { return only(x); };
+  f["fabs"] = [](Given x) { return absolute(as_float(x)); };
+  for (const char* name : {"deg2rad", "radians"})
+    f[name] = [](Given x) { return multiply(as_float(x), kDegree); };
+  for (const char* name : {"rad2deg", "degrees"})
+    f[name] = [](Given x) { return multiply(as_float(x), 1 / kDegree); };
+  // Names of SciPy.
+  f["expit"] = [](Given x) { return sigmoid(x[0]); };
+  f["gammaln"] = [](Given x) { return lgamma(x[0]); };
+}
+
+const Functions& known_functions() {
+  static const Functions functions = [] {
+    Functions all;
+    add_operations(all);
+    add_others(all);
+    return all;
+  }();
+  return functions;
+}
+
+void check_keywords(const std::string& name, const py::kwargs& keywords) {
+  for (const auto& [key, value] : keywords) {
+    throw InvalidArgument(name +
+                          ": expected no keywords in a fused function, "
+                          "got " +
+                          py::cast<std::string>(py::str(key)) + "=");
+  }
+}
+
+}  // namespace
+
+py::object call_ufunc(const py::object& ufunc, const std::string& method,
+                      const py::args& inputs, const py::kwargs& keywords) {
+  const auto name = py::cast<std::string>(ufunc.attr("__name__"));
+  check_keywords(name, keywords);
+  if (method != "__call__")
+    throw InvalidArgument(name + "." + method +
+                          ": a fused function has no such method; for a "
+                          "reduction call sum, prod, max, min, any or all");
+  const std::vector<PyObject*> objects = [&] {
+    std::vector<PyObject*> all;
+    for (const py::handle input : inputs) all.push_back(input.ptr());
+    return all;
+  }();
+  if (name == "divmod")
+    return py::reinterpret_steal<py::object>(
+        PyNumber_Divmod(objects[0], objects[1]));
+  const auto known = known_functions().find(name);
+  if (known == known_functions().end())
+    throw InvalidArgument(name + ": a fused function has no such operation");
+  return make_value(known->second(operands_of(objects, name.c_str())));
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,76 @@
+"""Python functions that run as one submission."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, Any, overload
+
+from gpuos import _core
+from gpuos.tracing import trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# What a call of a fused function means by these.
+_RESERVED = ("out", "stream")
+
+
+@overload
+def fuse(
+    function: Callable[..., Any], *, runtime: _core.Runtime | None = None
+) -> _core.Fused: ...
+@overload
+def fuse(
+    function: None = None, *, runtime: _core.Runtime | None = None
+) -> Callable[[Callable[..., Any]], _core.Fused]: ...
+def fuse(
+    function: Callable[..., Any] | None = None,
+    *,
+    runtime: _core.Runtime | None = None,
+) -> Any:
+    """Make one program of a function of operators and NumPy functions.
+
+    The function is called once for each structure (dtypes and numbers of axes,
+    not shapes) with values that stand for its arguments; what it did with them
+    is then run by every call. docs/programs.md says what it may do.
+
+    Parameters
+    ----------
+    function : callable
+        Returns an array, or a tuple, list or named tuple of arrays. Without
+        it, fuse() returns a decorator.
+    runtime : Runtime or None
+        What runs it; None: the runtime of the first gpuos.Array of a call.
+
+    Returns
+    -------
+    Fused
+
+    Raises
+    ------
+    InvalidArgument
+        If the function has a parameter `out` or `stream`, which mean
+        something in each call. When it is called: if it did what a program
+        cannot do; the message names the line.
+    """
+    if function is None:
+        return partial(fuse, runtime=runtime)
+    name = getattr(function, "__name__", type(function).__name__)
+    _check_parameters(function, name)
+    fused = _core._make_fused(function, trace, runtime, name)
+    update_wrapper(fused, function)
+    return fused
+
+
+def _check_parameters(function: Callable[..., Any], name: str) -> None:
+    if not callable(function):
+        raise TypeError(f"fuse: expected a function, got {function!r}")
+    if not inspect.isfunction(function):  # NumPy's have an `out`
+        return
+    for reserved in _RESERVED:
+        if reserved in inspect.signature(function).parameters:
+            raise _core.InvalidArgument(
+                f"fuse: {name}: expected no parameter named {reserved!r}, "
+                f"which is an argument of every call"
+            )

@@ -1,0 +1,206 @@
+"""NumPy's functions that are no ufuncs, for the values of fused functions."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuos import _core, functions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Value = _core.Value
+
+# NumPy's function: the method of a value with the same arguments.
+_METHODS = {
+    "all": "all",
+    "amax": "max",
+    "amin": "min",
+    "any": "any",
+    "argmax": "argmax",
+    "argmin": "argmin",
+    "copy": "copy",
+    "max": "max",
+    "mean": "mean",
+    "min": "min",
+    "prod": "prod",
+    "ptp": "ptp",
+    "ravel": "ravel",
+    "reshape": "reshape",
+    "squeeze": "squeeze",
+    "std": "std",
+    "sum": "sum",
+    "swapaxes": "swapaxes",
+    "transpose": "transpose",
+    "var": "var",
+}
+
+
+def call(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """What `function` gives for values. Raises InvalidArgument if unknown."""
+    known = _handlers().get(function)
+    if known is None:
+        name = f"{function.__module__}.{function.__name__}"
+        raise _core.InvalidArgument(
+            f"{name}: a fused function has no such operation"
+        )
+    try:
+        return known(*args, **keywords)
+    except TypeError as error:
+        # Arguments that NumPy has and programs lack.
+        raise _core.InvalidArgument(f"{function.__name__}: {error}") from error
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if len(choices) != 2:
+        raise _core.InvalidArgument(
+            "where: expected a condition and two values: the shape of what "
+            "a condition alone selects is not known before the call"
+        )
+    return functions.where(condition, *choices)
+
+
+def _clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Any:
+    low = a_min if min is None else min
+    high = a_max if max is None else max
+    return functions.clip(a, low, high)
+
+
+def _round(a: Any, decimals: int = 0) -> Any:
+    if decimals != 0:
+        raise _core.InvalidArgument(
+            f"round: expected decimals=0, got {decimals}"
+        )
+    return a if a.dtype.kind in "iu" else np.rint(a)
+
+
+def _norm(
+    x: Any,
+    ord: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    is_matrix = x.ndim != 1 if axis is None else not isinstance(axis, int)
+    if is_matrix and ord is not None and ord != "fro":
+        raise _core.InvalidArgument(
+            f"norm: expected one axis for ord={ord!r}, got axis={axis!r}"
+        )
+    order = 2.0 if ord is None or ord == "fro" else float(ord)
+    return functions.norm(x, order, axis, keepdims)
+
+
+def _expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    rank = a.ndim + len(axes)
+    for place in sorted(place % rank for place in axes):
+        a = functions.expand_dims(a, place)
+    return a
+
+
+def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    sources = [source] if isinstance(source, int) else list(source)
+    places = (
+        [destination] if isinstance(destination, int) else list(destination)
+    )
+    sources = [axis % a.ndim for axis in sources]
+    order = [axis for axis in range(a.ndim) if axis not in sources]
+    for place, axis in sorted(
+        zip((place % a.ndim for place in places), sources, strict=True)
+    ):
+        order.insert(place, axis)
+    return a.transpose(order)
+
+
+def _nan_to_num(
+    x: Any,
+    copy: bool = True,
+    nan: Any = 0.0,
+    posinf: Any = None,
+    neginf: Any = None,
+) -> Any:
+    del copy
+    largest = np.finfo(x.dtype).max
+    high = float(largest) if posinf is None else posinf
+    low = -float(largest) if neginf is None else neginf
+    x = np.where(np.isnan(x), nan, x)
+    x = np.where(x == np.inf, high, x)
+    return np.where(x == -np.inf, low, x)
+
+
+def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return np.where(np.isnan(a), 0, a).sum(axis, keepdims=keepdims)
+
+
+def _angle(z: Any, deg: bool = False) -> Any:
+    angle = np.arctan2(z.imag, z.real)
+    return np.degrees(angle) if deg else angle
+
+
+def _result_type(*operands: Any) -> np.dtype[Any]:
+    return np.result_type(
+        *(x.dtype if isinstance(x, Value) else x for x in operands)
+    )
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def call_method(a: Any, *args: Any, **keywords: Any) -> Any:
+        return getattr(a, name)(*args, **keywords)
+
+    return call_method
+
+
+def _property(name: str) -> Callable[..., Any]:
+    def get(a: Any) -> Any:
+        return getattr(a, name)
+
+    return get
+
+
+@cache
+def _handlers() -> dict[Any, Callable[..., Any]]:
+    known: dict[str, Callable[..., Any]] = {
+        name: _method(method) for name, method in _METHODS.items()
+    }
+    known |= {name: _property(name) for name in ("real", "imag", "ndim")}
+    known |= {
+        "angle": _angle,
+        "around": _round,
+        "astype": lambda x, dtype, /, **_: x.astype(dtype),
+        "clip": _clip,
+        "count_nonzero": functions.count_nonzero,
+        "expand_dims": _expand_dims,
+        "fix": np.trunc,
+        "iscomplexobj": lambda x: x.dtype.kind == "c",
+        "isrealobj": lambda x: x.dtype.kind != "c",
+        "matrix_transpose": _property("mT"),
+        "moveaxis": _moveaxis,
+        "nan_to_num": _nan_to_num,
+        "nansum": _nansum,
+        "permute_dims": _method("transpose"),
+        "result_type": _result_type,
+        "round": _round,
+        "shape": _property("shape"),
+        "size": _property("size"),
+        "where": _where,
+    }
+    handlers = {
+        getattr(np, name): handler
+        for name, handler in known.items()
+        if hasattr(np, name)  # NumPy 1 has not all
+    }
+    handlers[np.linalg.norm] = _norm
+    return handlers

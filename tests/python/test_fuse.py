@@ -1,0 +1,331 @@
+from __future__ import annotations
+
+import enum
+import gc
+import threading
+import weakref
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from fuse_support import assert_close
+
+import gpuos
+from gpuos import functions as F
+
+
+def make(rt, values, dtype="float32"):
+    return rt.array(np.asarray(values, dtype))
+
+
+def test_a_fused_function_computes_what_numpy_does(rt):
+    @rt.fuse
+    def f(x, y):
+        return np.exp(-x) * y + 1
+
+    x = make(rt, [0.0, 1.0, 2.0])
+    y = make(rt, [1.0, 2.0, 3.0])
+    got = f(x, y).numpy()
+    assert_close(got, np.exp(-x.numpy()) * y.numpy() + np.float32(1), 4)
+
+
+def test_one_trace_serves_every_shape(rt):
+    calls = []
+
+    def f(x):
+        calls.append(x.ndim)
+        return x + 1
+
+    fused = rt.fuse(f)
+    for shape in [(3,), (7,), (0,), (1000,), (2, 2), (5, 1)]:
+        got = fused(rt.zeros(shape)).numpy()
+        np.testing.assert_array_equal(got, np.ones(shape, "float32"))
+    assert calls == [1, 2]
+    assert len(fused.programs()) == 2
+
+
+def test_another_dtype_is_another_program(rt):
+    f = rt.fuse(lambda x: x * 2)
+    assert f(make(rt, [1], "int32")).dtype == np.int32
+    assert f(make(rt, [1], "float64")).dtype == np.float64
+    assert f(make(rt, [1], "int32")).numpy() == [2]
+    assert len(f.programs()) == 2
+
+
+def test_a_number_is_a_parameter(rt):
+    f = rt.fuse(lambda x, k: x * k)
+    x = make(rt, [1, 2, 3])
+    for k in (1.5, 2.5, -1.0):
+        np.testing.assert_array_equal(f(x, k).numpy(), x.numpy() * k)
+    assert len(f.programs()) == 1
+    assert f(x, 2).dtype == np.float32  # an int is another structure
+    assert len(f.programs()) == 2
+
+
+def test_a_number_is_weak_and_a_numpy_scalar_is_not(rt):
+    f = rt.fuse(lambda x, k: x + k)
+    x = make(rt, [1, 2], "int8")
+    assert f(x, 1).dtype == np.int8
+    assert f(x, 1.0).dtype == np.float64
+    assert f(x, True).dtype == np.int8
+    assert f(x, np.int32(1)).dtype == np.int32
+    assert f(make(rt, [1]), np.float64(1)).dtype == np.float64
+    np.testing.assert_array_equal(f(x, np.int32(200)).numpy(), [201, 202])
+
+
+def test_a_complex_number_makes_the_result_complex(rt):
+    f = rt.fuse(lambda x, k: x * k)
+    got = f(make(rt, [1, 2]), 1j).numpy()
+    np.testing.assert_array_equal(got, np.array([1j, 2j], "complex64"))
+
+
+class Mode(enum.Enum):
+    DOUBLE = 2
+    TRIPLE = 3
+
+
+def test_other_arguments_decide_what_is_traced(rt):
+    traces = []
+
+    @rt.fuse
+    def f(x, mode, axes=None, *, name="sum"):
+        traces.append(mode)
+        y = x * mode.value
+        return y.sum(axes) if name == "sum" else y.max(axes)
+
+    x = rt.array(np.arange(6, dtype="float32").reshape(2, 3))
+    assert f(x, Mode.DOUBLE).numpy() == 30
+    assert f(x, Mode.TRIPLE).numpy() == 45
+    np.testing.assert_array_equal(f(x, Mode.DOUBLE, (0,)).numpy(), [6, 10, 14])
+    np.testing.assert_array_equal(
+        f(x, Mode.DOUBLE, axes=(0,)).numpy(), [6, 10, 14]
+    )
+    assert f(x, Mode.DOUBLE, name="max").numpy() == 10
+    assert f(x, Mode.DOUBLE, name="max").numpy() == 10
+    assert len(traces) == 5
+
+
+def test_equal_static_arguments_of_other_types_are_traced_anew(rt):
+    f = rt.fuse(lambda x, k: x * k[0])
+    x = make(rt, [1, 2], "int32")
+    assert f(x, (1,)).dtype == np.int32
+    assert f(x, (1.0,)).dtype == np.float64
+    assert f(x, (True,)).dtype == np.int32
+    assert len(f.programs()) == 3
+
+
+class Pair(NamedTuple):
+    low: object
+    high: object
+
+
+@pytest.mark.parametrize("kind", [tuple, list, Pair._make])
+def test_results_come_in_the_form_that_the_function_gave(rt, kind):
+    f = rt.fuse(lambda x: kind((x.min(), x.max())))
+    got = f(make(rt, [3, 1, 2]))
+    assert type(got) is type(kind((0, 0)))
+    assert [float(part.numpy()) for part in got] == [1, 3]
+
+
+def test_results_may_be_nested(rt):
+    f = rt.fuse(lambda x: (x, [x + 1, (x + 2, x > 1)]))
+    a, [b, (c, d)] = f(make(rt, [1, 2]))
+    assert [list(part.numpy()) for part in (a, b, c, d)] == [
+        [1, 2],
+        [2, 3],
+        [3, 4],
+        [False, True],
+    ]
+
+
+def test_an_argument_as_a_result_is_a_copy(rt):
+    x = make(rt, [1, 2])
+    y = rt.fuse(lambda x: x)(x)
+    assert y.ptr != x.ptr
+    np.testing.assert_array_equal(y.numpy(), x.numpy())
+
+
+def test_out_takes_the_results(rt):
+    f = rt.fuse(lambda x: x + 1)
+    x, out = make(rt, [1, 2]), rt.empty(2)
+    assert f(x, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), [2, 3])
+    pair = rt.fuse(lambda x: (x + 1, x > 1))
+    outs = (rt.empty(2), rt.empty(2, "bool"))
+    got = pair(x, out=outs)
+    assert got[0] is outs[0]
+    assert got[1] is outs[1]
+    np.testing.assert_array_equal(outs[1].numpy(), [False, True])
+
+
+def test_out_may_be_an_input(rt):
+    f = rt.fuse(lambda x: x * 2)
+    x = make(rt, [1, 2])
+    for _ in range(3):
+        f(x, out=x)
+    np.testing.assert_array_equal(x.numpy(), [8, 16])
+
+
+@pytest.mark.parametrize("out", ["shape", "dtype", "count"])
+def test_an_out_that_does_not_fit_is_refused(rt, out):
+    f = rt.fuse(lambda x: x + 1)
+    wrong = {
+        "shape": rt.empty(3),
+        "dtype": rt.empty(2, "float64"),
+        "count": (rt.empty(2), rt.empty(2)),
+    }
+    with pytest.raises(gpuos.InvalidArgument):
+        f(make(rt, [1, 2]), out=wrong[out])
+
+
+def test_shapes_broadcast(rt):
+    f = rt.fuse(lambda x, y: x + y)
+    x, y = np.arange(3, dtype="float32")[:, None], np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(f(rt.array(x), rt.array(y)).numpy(), x + y)
+    with pytest.raises(gpuos.InvalidArgument, match="broadcast"):
+        f(rt.zeros(3), rt.zeros(4))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a[::2],
+        lambda a: a[::-1],
+        lambda a: a.T,
+        lambda a: a[:, 1],
+        lambda a: a[1:, ::-2],
+        lambda a: a[None, :, None],
+        lambda a: a[2, 3],
+        lambda a: a[:0],
+    ],
+)
+def test_strided_arguments(rt, view):
+    a = np.arange(20, dtype="float32").reshape(4, 5)
+    f = rt.fuse(lambda x: x * 2 + 1)
+    got = f(view(rt.array(a))).numpy()
+    np.testing.assert_array_equal(got, view(a) * 2 + 1)
+
+
+def test_numpy_arrays_are_taken_by_the_host(host):
+    f = host.fuse(lambda x, y: x - y)
+    x = np.arange(6.0).reshape(2, 3)
+    got = f(x[:, ::-1], x)
+    assert isinstance(got, gpuos.Array)
+    np.testing.assert_array_equal(got.numpy(), x[:, ::-1] - x)
+    out = np.empty((2, 3))
+    assert f(x, x, out=out) is out
+    host.synchronize()
+    np.testing.assert_array_equal(out, 0)
+
+
+def test_the_decorator_finds_the_runtime_of_the_first_array(rt):
+    @gpuos.fuse
+    def f(k, x):
+        """Doc."""
+        return x * k
+
+    assert f.__name__ == "f"
+    assert f.__doc__ == "Doc."
+    np.testing.assert_array_equal(f(2.0, make(rt, [1, 2])).numpy(), [2, 4])
+    with pytest.raises(gpuos.InvalidArgument, match=r"runtime="):
+        f(2.0, np.ones(2))
+
+
+def test_the_decorator_takes_a_runtime(host):
+    @gpuos.fuse(runtime=host)
+    def f(x):
+        return x + 1
+
+    np.testing.assert_array_equal(f(np.ones(2)).numpy(), [2, 2])
+
+
+def test_a_fused_function_may_call_another(rt):
+    gate = rt.fuse(F.sigmoid)
+    f = rt.fuse(lambda x: x * gate(x))
+    x = make(rt, [0.0, 1.0])
+    np.testing.assert_allclose(f(x).numpy(), [0, 0.7310586], rtol=1e-6)
+    assert len(f.programs()) == 1
+    assert gate.programs() == []
+
+
+def test_a_program_tells_of_itself(rt):
+    f = rt.fuse(lambda x, k: (x * k + 1, (x * k).sum()))
+    program = f.warm(rt.zeros((2, 3)), 2.0)
+    assert program.inputs == [("float32", 2)]
+    assert program.outputs == [("float32", 2), ("float32", 0)]
+    assert program.scalars == 1
+    assert program.operations == 3
+    assert [p.hash for p in f.programs()] == [program.hash]
+    same = rt.fuse(lambda y, s: (y * s + 3, (y * s).sum()))
+    assert same.warm(rt.zeros((2, 3)), 1.0).hash == program.hash
+    assert "programs: 1" in repr(f)
+
+
+def test_calls_follow_each_other_in_order(rt):
+    f = rt.fuse(lambda x, y: x + y)
+    x, one = rt.zeros(100), rt.zeros(100)
+    rt.submit("fill", out=one, value=1.0)
+    for _ in range(50):
+        f(x, one, out=x)
+    rt.submit("add", x, one, out=x)
+    np.testing.assert_array_equal(x.numpy(), np.full(100, 51, "float32"))
+
+
+def test_threads_share_a_fused_function(rt):
+    f = rt.fuse(lambda x, k: x * k + 1)
+    failures = []
+
+    def work(k):
+        try:
+            x = rt.array(np.arange(64, dtype="float32"))
+            for _ in range(50):
+                got = f(x, float(k)).numpy()
+                np.testing.assert_array_equal(
+                    got, np.arange(64, dtype="float32") * k + 1
+                )
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len(f.programs()) == 1
+
+
+def test_a_fused_function_that_knows_itself_is_collected(host):
+    class Owner:
+        pass
+
+    owner = Owner()
+    owner.f = host.fuse(lambda x, of=owner: x + (of is None))
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_long_chain_is_one_program(rt):
+    def f(x):
+        for i in range(140):
+            x = x * 1.001 + 0.5 if i % 2 else x - 0.25
+        return x
+
+    got = rt.fuse(f)(rt.zeros(33)).numpy()
+    np.testing.assert_allclose(got, f(np.zeros(33, "float32")), rtol=1e-6)
+
+
+@pytest.mark.torch
+def test_tensors_are_taken(rt):
+    torch = pytest.importorskip("torch")
+    device = "cuda" if rt.backend == "cuda" else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("PyTorch without CUDA")
+    x = torch.arange(6, dtype=torch.bfloat16, device=device).reshape(2, 3)
+    out = torch.empty(3, 2, dtype=torch.bfloat16, device=device)
+    f = rt.fuse(lambda x: F.relu(x - 2))
+    f(x.T, out=out)
+    rt.synchronize()
+    assert torch.equal(out, torch.relu(x.T - 2))

@@ -1,0 +1,258 @@
+"""What a fused function must not do is refused, naming the line."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+
+import numpy as np
+import pytest
+
+import gpuos
+from gpuos import functions as F
+
+CAPTURED = np.arange(3.0)
+
+
+def branch(x):
+    y = x + 1
+    if y.sum() > 0:  # here
+        return y
+    return x
+
+
+def loop(x):
+    total = 0
+    for row in x:  # here
+        total = total + row
+    return total
+
+
+def to_float(x):
+    return x * math.exp(x)  # here
+
+
+def to_int(x):
+    return x * int(x)  # here
+
+
+def as_index(x):
+    return CAPTURED[x]  # here
+
+
+def as_array(x):
+    return np.asarray(x) + 1  # here
+
+
+def assign(x):
+    x[...] = 1  # here
+    return x
+
+
+def element(x):
+    return x[0]  # here
+
+
+def of_shape(x):
+    return x / x.shape[0]  # here
+
+
+def of_len(x):
+    return x / len(x)  # here
+
+
+def reshape(x):
+    return x.reshape(-1)  # here
+
+
+def reshape_by_numpy(x):
+    return np.reshape(x, -1)  # here
+
+
+def capture(x):
+    return x + CAPTURED  # here
+
+
+def capture_left(x):
+    return CAPTURED * x  # here
+
+
+def capture_in_a_function(x):
+    return np.where(x > 0, x, CAPTURED)  # here
+
+
+def unknown_function(x):
+    return np.sort(x)  # here
+
+
+def unknown_ufunc(x):
+    return np.spacing(x)  # here
+
+
+def matrices(x):
+    return x @ x  # here
+
+
+def to_out(x):
+    return np.add(x, 1, out=x)  # here
+
+
+def a_text(x):
+    return x + "1"  # here
+
+
+def one_where(x):
+    return np.where(x > 0)  # here
+
+
+def a_wrong_axis(x):
+    return x.sum(axis=3)  # here
+
+
+def bits_of_a_float(x):
+    return x & 1  # here
+
+
+def a_rolled_array(x):
+    return np.roll(x, 1)  # here
+
+
+def unknown_keyword(x):
+    return np.sum(x, where=x > 0)  # here
+
+
+def large_integer(x):
+    return x + 10**30  # here
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (branch, "where()"),
+        (loop, "elements"),
+        (to_float, "__float__"),
+        (to_int, "__int__"),
+        (as_index, "no memory"),
+        (as_array, "__array__"),
+        (assign, "changed"),
+        (element, "elements"),
+        (of_shape, "shape"),
+        (of_len, "len"),
+        (reshape, "reshape"),
+        (reshape_by_numpy, "reshape"),
+        (capture, "argument of the function"),
+        (capture_left, "argument of the function"),
+        (capture_in_a_function, "argument of the function"),
+        (unknown_function, "numpy.sort"),
+        (unknown_ufunc, "spacing"),
+        (matrices, "matrices"),
+        (to_out, "out="),
+        (a_text, "builtins.str"),
+        (one_where, "where"),
+        (a_wrong_axis, "axes of -1 to 0, got 3"),
+        (bits_of_a_float, "bitwise_and"),
+        (a_rolled_array, "numpy.roll"),
+        (unknown_keyword, "sum"),
+        (large_integer, "uint64"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_the_line_is_named(host, function, told):
+    lines, first = inspect.getsourcelines(function)
+    line = first + next(i for i, text in enumerate(lines) if "# here" in text)
+    fused = host.fuse(function)
+    with pytest.raises(gpuos.InvalidArgument) as caught:
+        fused(host.zeros(3))
+    message = str(caught.value)
+    assert message.startswith(f"{__file__}:{line}: ")
+    assert told in message
+    assert fused.programs() == []
+
+
+def helper(x):
+    return float(x)
+
+
+def test_the_innermost_line_of_the_user_is_named(host):
+    with pytest.raises(
+        gpuos.InvalidArgument,
+        match=rf"{re.escape(__file__)}:{helper.__code__.co_firstlineno + 1}: ",
+    ):
+        host.fuse(lambda x: x * helper(x))(host.zeros(3))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda _x: None,
+        lambda _x: 1.0,
+        lambda _x: (),
+        lambda x: (x, 2),
+        lambda x: {"x": x},
+        lambda _x: CAPTURED,
+    ],
+)
+def test_results_that_are_no_arrays_are_refused(host, result):
+    with pytest.raises(gpuos.InvalidArgument, match="as results"):
+        host.fuse(result)(host.zeros(3))
+
+
+def test_a_number_as_a_result_is_refused(host):
+    with pytest.raises(gpuos.InvalidArgument, match="depends on no array"):
+        host.fuse(lambda x, k: (x, k * 2))(host.zeros(3), 1.0)
+
+
+def test_an_error_of_the_function_passes(host):
+    with pytest.raises(ZeroDivisionError):
+        host.fuse(lambda x: x + 1 / 0)(host.zeros(3))
+
+
+def test_arguments_that_mean_nothing_are_refused(host):
+    with pytest.raises(gpuos.InvalidArgument, match="input 1"):
+        host.fuse(lambda x, _: x)(host.zeros(3), object())
+    with pytest.raises(TypeError):
+        host.fuse(lambda x: x)(host.zeros(3), host.zeros(3))
+    with pytest.raises(TypeError, match="unhashable"):
+        host.fuse(lambda x, _: x)(host.zeros(3), ([],))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x, out: x + out, lambda x, *, stream=1: x + stream]
+)
+def test_parameters_with_a_meaning_of_their_own_are_refused(host, function):
+    with pytest.raises(gpuos.InvalidArgument, match="no parameter named"):
+        host.fuse(function)
+
+
+def test_values_of_two_programs_do_not_mix(host):
+    kept = []
+
+    def keep(x):
+        kept.append(x)
+        return x + 1
+
+    host.fuse(keep)(host.zeros(3))
+    with pytest.raises(gpuos.InvalidArgument, match="one program"):
+        host.fuse(lambda x: x + kept[0])(host.zeros(3))
+
+
+def test_a_value_lives_on_alone(host):
+    kept = []
+    host.fuse(lambda x: kept.append(x) or x + 1)(host.zeros(3))
+    assert repr(kept[0]) == "gpuos.Value(dtype=float32, ndim=1)"
+    assert (kept[0] * 2).dtype == np.float32
+
+
+def test_functions_take_values_only():
+    with pytest.raises(gpuos.InvalidArgument, match="fused function"):
+        F.relu(CAPTURED)
+
+
+def test_a_closed_runtime_is_told():
+    rt = gpuos.Runtime(backend="host")
+    f = rt.fuse(lambda x: x + 1)
+    x = rt.zeros(3)
+    rt.close()
+    with pytest.raises(gpuos.Error):
+        f(x)

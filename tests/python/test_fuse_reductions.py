@@ -1,0 +1,131 @@
+"""Reductions of fused functions are NumPy's."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from fuse_support import (
+    REALS,
+    assert_close,
+    compare,
+    method,
+    quietly,
+    run,
+    sample,
+)
+
+import gpuos
+from gpuos import functions as F
+
+REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "argmax", "argmin"]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_over_all_axes(rt, name):
+    x = (np.arange(24) % 7 - 3).astype("float32").reshape(2, 3, 4)
+    is_place = name.startswith("arg")
+    many = [] if is_place else [(0, 1), (0, 2), (1, -1), (0, 1, 2)]
+    for axis in [None, 0, 1, 2, -1, *many]:
+        for keepdims in (False, True):
+            how = {"axis": axis, "keepdims": keepdims}
+            compare(rt, method(name, **how), x)
+            compare(rt, partial(getattr(np, name), **how), x)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_every_dtype(rt, name):
+    for dtype in REALS:
+        x = (np.arange(12) % 5).astype(dtype)
+        compare(rt, lambda x: getattr(x, name)(), x)
+        compare(rt, lambda x: getattr(x, name)(), x[:1].reshape(()))
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_moments(rt, name):
+    for dtype in REALS:
+        x = sample(dtype)[-30:].reshape(5, 6)
+        if dtype.kind in "iu":
+            x = x % 50
+        for axis in (None, 0, 1):
+            wanted = quietly(method(name, axis), x)
+            got = run(rt, method(name, axis), x)
+            assert got.dtype == wanted.dtype
+            np.testing.assert_allclose(
+                got, wanted, rtol=2e-3 if dtype.itemsize == 2 else 1e-5
+            )
+    x = sample(np.dtype("float64"))[-30:].reshape(5, 6)
+    for ddof in (1, 5, 7):
+        wanted = quietly(np.var, x, 0, ddof=ddof)
+        got = run(rt, partial(np.var, axis=0, ddof=ddof), x)
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+def test_the_mean_of_halves_does_not_overflow(rt):
+    x = np.full(1000, 1000, "float16")
+    assert run(rt, np.mean, x) == 1000
+    assert run(rt, np.std, x) == 0
+
+
+def test_what_has_no_elements(rt):
+    x = np.empty((0, 3), "float32")
+    compare(rt, np.sum, x)
+    compare(rt, np.prod, x)
+    compare(rt, np.any, x)
+    compare(rt, np.all, x)
+    compare(rt, lambda x: x.sum(0), x)
+    compare(rt, lambda x: x.max(1), x)
+    compare(rt, lambda x: x * 2, x)
+    assert math.isnan(run(rt, np.mean, x))
+    with pytest.raises(gpuos.InvalidArgument):
+        run(rt, np.max, x)
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_softmax_and_what_is_near(rt, axis):
+    x = np.random.default_rng(0).normal(0, 3, (7, 9))
+    sums = np.log(np.exp(x).sum(axis, keepdims=True))
+    close = {"rtol": 1e-12, "atol": 1e-12}
+    got = run(rt, lambda x: F.softmax(x, axis), x)
+    np.testing.assert_allclose(got, softmax(x, axis), **close)
+    got = run(rt, lambda x: F.log_softmax(x, axis), x)
+    np.testing.assert_allclose(got, x - sums, **close)
+    got = run(rt, lambda x: F.logsumexp(x, axis, keepdims=True), x)
+    np.testing.assert_allclose(got, sums, **close)
+    got = run(rt, lambda x: F.logsumexp(x, axis), x)
+    np.testing.assert_allclose(got, sums.squeeze(axis), **close)
+
+
+def test_logsumexp_of_infinities(rt):
+    x = np.array([[-np.inf, -np.inf], [np.inf, 1], [800.0, 800]])
+    wanted = [-np.inf, np.inf, 800 + math.log(2)]
+    got = run(rt, lambda x: F.logsumexp(x, 1), x)
+    np.testing.assert_allclose(got, wanted)
+
+
+@pytest.mark.parametrize("order", [None, 1, 2, 3, 0, np.inf, -np.inf])
+def test_norms(rt, order):
+    x = np.random.default_rng(0).normal(0, 3, (7, 9))
+    for axis in (0, 1):
+        got = run(rt, partial(np.linalg.norm, ord=order, axis=axis), x)
+        wanted = np.linalg.norm(x, order, axis)
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    got = run(rt, np.linalg.norm, x)
+    np.testing.assert_allclose(got, np.linalg.norm(x), rtol=1e-12)
+
+
+def test_divmod_and_counts(rt):
+    x, y = np.array([7.0, -7, 3]), np.array([2.0, 2, -2])
+    both = rt.fuse(divmod)(rt.array(x), rt.array(y))
+    for got, wanted in zip(both, divmod(x, y), strict=True):
+        assert_close(got.numpy(), wanted)
+    compare(rt, np.count_nonzero, sample(np.dtype("float32")))
+    compare(rt, np.nansum, np.array([1.0, np.nan, 2.0]))
+    compare(rt, np.ptp, np.array([1.0, 5.0, 2.0]))
