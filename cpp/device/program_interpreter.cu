@@ -16,7 +16,8 @@ namespace {
 // An instruction ready to run, as it lies in scratch. Cells are offsets in
 // bytes from the lane's first one.
 struct alignas(16) Resolved {
-  u64 function;  // kSelect: where the third operand is
+  u64 function;  // kSelect: where the third operand is; quick accesses: the
+                 // address of element 0
   u16 a;
   u16 b;
   u16 out;
@@ -27,8 +28,12 @@ static_assert(sizeof(Resolved) == 16, "one load");
 constexpr u32 kKept = kTextBytes / sizeof(Resolved);
 constexpr u32 kNoCell = 0xffff;
 
-// A form beside those of Form: the function is one of four elements.
+// Forms beside those of Form: the function is one of four elements, and
+// elements of 32 bits of a flat task. Their `index` is the distance in bytes
+// from one element to the next.
 constexpr u32 kComputeFour = kKindMask;
+constexpr u32 kQuickLoad = kKindMask - 1;
+constexpr u32 kQuickStore = kKindMask - 2;
 
 constexpr u32 kFirstOfFour = static_cast<u32>(Code::Negative) << kTypeBits;
 constexpr u32 kEndOfFour = static_cast<u32>(Code::Isnan) << kTypeBits;
@@ -53,8 +58,16 @@ struct Step {
   __device__ bool has_wide_result() const { return rest >> 24 & kWideResult; }
 };
 
+__device__ bool is_quick(const DeviceTask& task, const Instruction& x) {
+  const u32 code = x.opcode >> kTypeBits;
+  return (task.shape.flags & kFlat) &&
+         (code == static_cast<u32>(Code::Load32) ||
+          code == static_cast<u32>(Code::Store32));
+}
+
 template <u32 W>
-__device__ Resolved resolve(const Instruction& x, u32 cell_bytes) {
+__device__ Resolved resolve(const DeviceTask& task, const Instruction& x,
+                            u32 cell_bytes) {
   const auto offset = [&](u8 cell) {
     return static_cast<u16>(cell == kLast ? kNoCell : cell * cell_bytes);
   };
@@ -65,6 +78,11 @@ __device__ Resolved resolve(const Instruction& x, u32 cell_bytes) {
     resolved.function = offset(x.c);
   } else if (kind == kLoad || kind == kStore) {
     resolved.function = x.opcode >> kTypeBits;
+    if (is_quick(task, x)) {
+      resolved.form = kind == kLoad ? kQuickLoad : kQuickStore;
+      resolved.function = task.addresses[x.index];
+      resolved.index = task.shape.flat >> x.index & 1 ? 4 : 0;
+    }
   } else if (kind != kScalar) {
     if (W == 4 && kind == kCompute && x.opcode >= kFirstOfFour &&
         x.opcode < kEndOfFour)
@@ -99,11 +117,14 @@ template <u32 W>
 class Interpreter {
  public:
   __device__ Interpreter(const DeviceTask& task, u32 lanes)
-      : task_(task), cells_{lanes} {
+      : task_(task),
+        cells_{lanes},
+        scratch_(scratch_address()),
+        mine_(scratch_ + kTextBytes + threadIdx.x * W * 4) {
     const u32 count = task.end(task.header.parts - 1);
     Resolved* kept = reinterpret_cast<Resolved*>(scratch);
     for (u32 i = threadIdx.x; i < count && i < kKept; i += blockDim.x)
-      kept[i] = resolve<W>(instructions_of(task.text)[i], cell_bytes());
+      kept[i] = resolve<W>(task, instructions_of(task.text)[i], cell_bytes());
     __syncthreads();
   }
 
@@ -112,13 +133,15 @@ class Interpreter {
     const bool works = threadIdx.x < cells_.lanes;
     Place place{0, 0, 0, 0, works};
     if (!works) return;
-    run_part(0, place, {W, 0});
+    const u32 begin = task_.begin(1);
+    const u32 end = task_.end(1);
+    run_part(0, begin, place, {W, 0});
     const u64 columns = task_.rows.columns;
     const u64 step = u64{tiles} * cells_.lanes * W;
     for (place.column = (u64{tile} * cells_.lanes + threadIdx.x) * W;
          place.column < columns; place.column += step) {
       const u32 valid = valid_of(columns - place.column);
-      run_part(1, place, {valid, valid});
+      run_part(begin, end, place, {valid, valid});
     }
   }
 
@@ -209,13 +232,16 @@ class Interpreter {
     }
   }
 
-  __device__ void run_columns(u32 part, Place& place, u64 begin, u64 end) {
+  __device__ __noinline__ void run_columns(u32 part, Place place, u64 begin,
+                                           u64 end) const {
     if (!place.is_on) return;
+    const u32 first = task_.begin(part);
+    const u32 last = task_.end(part);
     const u64 step = u64{task_.rows.row_lanes} * W;
     for (place.column = begin + u64{place.sub} * W; place.column < end;
          place.column += step) {
       const u32 valid = valid_of(end - place.column);
-      run_part(part, place, {valid, valid});
+      run_part(first, last, place, {valid, valid});
     }
   }
 
@@ -264,42 +290,37 @@ class Interpreter {
 
   __device__ Step fetch(u32 i) const {
     if (i < kKept) {
-      const uint4 words = reinterpret_cast<const uint4*>(scratch)[i];
+      const uint4 words =
+          load_shared_four(scratch_ + i * u32{sizeof(Resolved)});
       return {words.x | u64{words.y} << 32, words.z, words.w};
     }
     return fetch_far(i);
   }
   __device__ __noinline__ Step fetch_far(u32 i) const {
     const Resolved resolved =
-        resolve<W>(instructions_of(task_.text)[i], cell_bytes());
+        resolve<W>(task_, instructions_of(task_.text)[i], cell_bytes());
     return {resolved.function, resolved.a | u32{resolved.b} << 16,
             resolved.out | u32{resolved.index} << 16 |
                 u32{resolved.form} << 24};
   }
 
   // This lane's words at an offset.
-  __device__ static u32* words_at(u32 offset) {
-    return scratch + kTextBytes / 4 + threadIdx.x * W + offset / 4;
-  }
-  __device__ static void read_words(u32 offset, u32 (&words)[W]) {
-    const u32* from = words_at(offset);
+  __device__ void read_words(u32 offset, u32 (&words)[W]) const {
     if constexpr (W == 4) {
-      const uint4 all = *reinterpret_cast<const uint4*>(from);
+      const uint4 all = load_shared_four(mine_ + offset);
       words[0] = all.x;
       words[1] = all.y;
       words[2] = all.z;
       words[3] = all.w;
     } else {
-      words[0] = from[0];
+      words[0] = load_shared(mine_ + offset);
     }
   }
-  __device__ static void write_words(u32 offset, const u32 (&words)[W]) {
-    u32* to = words_at(offset);
+  __device__ void write_words(u32 offset, const u32 (&words)[W]) const {
     if constexpr (W == 4)
-      *reinterpret_cast<uint4*>(to) =
-          make_uint4(words[0], words[1], words[2], words[3]);
+      store_shared_four(mine_ + offset, words);
     else
-      to[0] = words[0];
+      store_shared(mine_ + offset, words[0]);
   }
   __device__ void read(u32 offset, bool wide, const Values<W>& last,
                        Values<W>& values) const {
@@ -316,24 +337,75 @@ class Interpreter {
     if (wide) write_words(offset + cell_bytes(), values.high);
   }
 
-  // The loop: of a part whose columns this lane has.
-  __device__ __noinline__ void run_part(u32 part, const Place& place,
-                                        Valid valid) const {
-    const u32 end = task_.end(part);
+  // The loop: of a part whose columns this lane has. What a program of small
+  // operations is made of is here; a call would save registers in memory.
+  __device__ __forceinline__ void run_part(u32 begin, u32 end,
+                                           const Place& place,
+                                           Valid valid) const {
     Values<W> last{};
-    for (u32 i = task_.begin(part); i < end; ++i) {
+    for (u32 i = begin; i < end; ++i) {
       const Step step = fetch(i);
-      if (W == 4 && step.form() == kComputeFour) {
-        compute_four(step, last);
-      } else if (W == 1 && step.form() == kCompute) {
-        compute_narrow(step, last);
+      const u32 form = step.form();
+      if (form == (W == 4 ? kComputeFour : u32{kCompute})) {
+        if constexpr (W == 4)
+          compute_four(step, last);
+        else
+          compute_narrow(step, last);
+      } else if (form == kQuickLoad) {
+        load_quick(step, place.column, valid.loaded, last);
+      } else if (form == kQuickStore) {
+        store_quick(step, place.column, valid.stored, last);
       } else {
         last = run_one(step, place, valid, last);
       }
     }
   }
 
-  __device__ static void compute_four(const Step& step, Values<W>& last) {
+  __device__ void load_quick(const Step& step, u64 column, u32 valid,
+                             Values<W>& last) const {
+    const u32 stride = step.index();
+    const char* from =
+        reinterpret_cast<const char*>(step.function + column * stride);
+    if constexpr (W == 4) {
+      if (stride != 0 && valid == 4 && is_aligned(from)) {
+        const uint4 all = *reinterpret_cast<const uint4*>(from);
+        last.low[0] = all.x;
+        last.low[1] = all.y;
+        last.low[2] = all.z;
+        last.low[3] = all.w;
+        if (step.out() != kNoCell) write_words(step.out(), last.low);
+        return;
+      }
+    }
+#pragma unroll
+    for (u32 w = 0; w < W; ++w)
+      if (w < valid)
+        last.low[w] = *reinterpret_cast<const u32*>(from + w * stride);
+    if (step.out() != kNoCell) write_words(step.out(), last.low);
+  }
+
+  __device__ void store_quick(const Step& step, u64 column, u32 valid,
+                              const Values<W>& last) const {
+    const u32 stride = step.index();
+    char* to = reinterpret_cast<char*>(step.function + column * stride);
+    Values<W> values = last;
+    if (step.a() != kNoCell) read_words(step.a(), values.low);
+    if constexpr (W == 4) {
+      if (stride != 0 && valid == 4 && is_aligned(to)) {
+        *reinterpret_cast<uint4*>(to) = make_uint4(
+            values.low[0], values.low[1], values.low[2], values.low[3]);
+        return;
+      }
+    }
+#pragma unroll
+    for (u32 w = 0; w < W; ++w)
+      if (w < valid) *reinterpret_cast<u32*>(to + w * stride) = values.low[w];
+  }
+  __device__ static bool is_aligned(const char* address) {
+    return reinterpret_cast<u64>(address) % 16 == 0;
+  }
+
+  __device__ void compute_four(const Step& step, Values<W>& last) const {
     if constexpr (W == 4) {
       Four a{{last.low[0], last.low[1], last.low[2], last.low[3]}};
       Four b = a;
@@ -347,7 +419,7 @@ class Interpreter {
     }
   }
 
-  __device__ static void compute_narrow(const Step& step, Values<W>& last) {
+  __device__ void compute_narrow(const Step& step, Values<W>& last) const {
     u32 a[W];
     u32 b[W];
     a[0] = b[0] = last.low[0];
@@ -368,6 +440,12 @@ class Interpreter {
     switch (step.kind()) {
       case kComputeFour:
         compute_four(step, last);
+        return last;
+      case kQuickLoad:
+        load_quick(step, place.column, valid.loaded, last);
+        return last;
+      case kQuickStore:
+        store_quick(step, place.column, valid.stored, last);
         return last;
       case kCompute: {
         Values<W> b;
@@ -482,6 +560,8 @@ class Interpreter {
 
   const DeviceTask& task_;
   const Cells<W> cells_;
+  const u32 scratch_;
+  const u32 mine_;  // this lane's first cell
   u32* kept_ = nullptr;  // what the slices of this lane's row gathered
   u32 kept_stride_ = 0;  // words from slice to slice
 };

@@ -11,6 +11,33 @@ namespace program {
 // The worker's scratch, by its own address space: faster than by a pointer.
 extern __shared__ u32 scratch[];
 
+// Accesses to it by address: the compiler would find out anew each time where
+// it begins.
+__device__ inline u32 scratch_address() {
+  return static_cast<u32>(__cvta_generic_to_shared(scratch));
+}
+__device__ inline u32 load_shared(u32 from) {
+  u32 word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
+  return word;
+}
+__device__ inline uint4 load_shared_four(u32 from) {
+  uint4 words;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "r"(from)
+               : "memory");
+  return words;
+}
+__device__ inline void store_shared(u32 to, u32 word) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+__device__ inline void store_shared_four(u32 to, const u32 (&words)[4]) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to),
+               "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+
 // W elements of one lane; values of 64 bits have their upper halves in `high`.
 template <u32 W>
 struct Values {
