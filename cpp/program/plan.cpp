@@ -124,65 +124,82 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-std::string text_of(const Access& access) {
-  return concat(name_of(access.dtype), access.writes ? "!" : "", " ");
-}
+/// Puts numbers into a text that nobody reads, each as its bytes.
+class Bytes {
+ public:
+  template <typename... Numbers>
+  Bytes& add(Numbers... numbers) {
+    (add_one(static_cast<std::uint32_t>(numbers)), ...);
+    return *this;
+  }
+  void add_text(const std::string& text) { text_ += text; }
+  std::string take() { return std::move(text_); }
 
-std::string text_of(const Step& step) {
-  return concat(static_cast<int>(step.kind), ",", static_cast<int>(step.op),
-                ",", static_cast<int>(step.dtype), ",",
-                static_cast<int>(step.from), ",", step.index, ",",
-                step.operands[0], ",", step.operands[1], ",",
-                step.operands[2], ";");
-}
+ private:
+  void add_one(std::uint32_t number) {
+    text_.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  }
+
+  std::string text_;
+};
 
 // Also what is not code: which buffers, dimensions and scalars.
-std::string text_of(const Schedule& schedule) {
-  std::string text;
+void add_schedule(Bytes& bytes, const Schedule& schedule) {
+  bytes.add(schedule.passes.size());
   for (const Pass& pass : schedule.passes) {
-    text += structure_of(pass);
-    for (const SetId set : pass.outer) text += concat("o", set);
-    for (const SetId set : pass.inner) text += concat("i", set);
+    bytes.add_text(pass.structure);
+    bytes.add(pass.outer.size(), pass.inner.size());
+    for (const SetId set : pass.outer) bytes.add(set);
+    for (const SetId set : pass.inner) bytes.add(set);
     for (const Access& access : pass.accesses) {
-      text += concat("b", static_cast<int>(access.buffer.kind), ".",
-                     access.buffer.index);
-      for (const std::int8_t dim : access.dims)
-        text += concat(",", static_cast<int>(dim));
+      bytes.add(access.buffer.kind, access.buffer.index);
+      for (const std::int8_t dim : access.dims) bytes.add(dim);
     }
     for (const ScalarWord& word : pass.scalars) {
-      text += concat("s", word.source);
-      for (const SetId set : word.extent) text += concat("*", set);
+      bytes.add(word.source, word.extent.size());
+      for (const SetId set : word.extent) bytes.add(set);
     }
   }
-  return text;
 }
 
-std::string text_of(const Plan& plan) {
-  std::string text;
+std::uint64_t hash_of(const Plan& plan) {
+  Bytes bytes;
   for (const ProgramArgument& input : plan.inputs)
-    text += concat(name_of(input.dtype), input.rank, " ");
+    bytes.add(input.dtype, input.rank);
   for (const DimSet& set : plan.sets) {
-    text += "(";
-    for (const Dim& dim : set) text += concat(dim.input, ".", dim.dim, " ");
-    text += ")";
+    bytes.add(set.size());
+    for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
   }
-  return text + text_of(plan.split) + text_of(plan.fused);
+  add_schedule(bytes, plan.fused);
+  add_schedule(bytes, plan.split);
+  return hash_of(bytes.take());
+}
+
+std::string structure_of(const Pass& pass) {
+  Bytes bytes;
+  bytes.add(pass.accesses.size(), pass.scalars.size(), pass.steps.size());
+  for (const Access& access : pass.accesses)
+    bytes.add(access.dtype, access.writes);
+  for (const ScalarWord& word : pass.scalars) bytes.add(word.dtype);
+  for (const Step& step : pass.steps)
+    bytes.add(step.kind, step.op, step.dtype, step.from, step.index,
+              step.operands[0], step.operands[1], step.operands[2]);
+  for (const auto& part : pass.parts) {
+    bytes.add(part.size());
+    for (const std::uint32_t step : part) bytes.add(step);
+  }
+  return bytes.take();
+}
+
+void note_structures(Schedule& schedule) {
+  for (Pass& pass : schedule.passes) pass.structure = structure_of(pass);
+}
+
+bool has_reductions(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_reduction);
 }
 
 }  // namespace
-
-std::string structure_of(const Pass& pass) {
-  std::string text;
-  for (const Access& access : pass.accesses) text += text_of(access);
-  for (const ScalarWord& word : pass.scalars)
-    text += concat("=", name_of(word.dtype), " ");
-  for (const Step& step : pass.steps) text += text_of(step);
-  for (const auto& part : pass.parts) {
-    text += "|";
-    for (const std::uint32_t step : part) text += concat(step, ",");
-  }
-  return text;
-}
 
 std::shared_ptr<const Plan> make_plan(const Graph& graph) {
   if (graph.outputs.empty())
@@ -198,11 +215,14 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
     plan->output_dims.push_back(dims.of(output));
   }
   plan->fused = Scheduler(graph, dims, true).run();
-  plan->split = Scheduler(graph, dims, false).run();
+  plan->split = has_reductions(graph) ? Scheduler(graph, dims, false).run()
+                                      : plan->fused;
   check_size(plan->fused);
   check_size(plan->split);
+  note_structures(plan->fused);
+  note_structures(plan->split);
   plan->operations = count_operations(graph);
-  plan->hash = hash_of(text_of(*plan));
+  plan->hash = hash_of(*plan);
   return plan;
 }
 

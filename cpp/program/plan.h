@@ -95,6 +95,8 @@ struct Pass {
   std::size_t loops() const noexcept { return parts.size() / 2; }
   bool reduces() const noexcept { return parts.size() > 1 && has_reduction; }
   bool has_reduction = false;
+  /// The same for passes that one piece of code can serve.
+  std::string structure;
 };
 
 /// A buffer between two passes, in C order.
@@ -126,8 +128,5 @@ struct Plan {
 };
 
 std::shared_ptr<const Plan> make_plan(const Graph& graph);
-
-/// A text that is the same for passes that one piece of code can serve.
-std::string structure_of(const Pass& pass);
 
 }  // namespace gpuos::program

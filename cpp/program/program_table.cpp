@@ -195,18 +195,17 @@ ProgramTable::~ProgramTable() {
 }
 
 std::shared_ptr<ProgramTable::Code> ProgramTable::code_for(const Pass& pass) {
-  std::string structure = program::structure_of(pass);
-  const auto at = codes_.find(structure);
+  const auto at = codes_.find(pass.structure);
   if (at != codes_.end()) return at->second;
   const auto words = program::text_of(pass);
   auto code = std::make_shared<Code>();
-  code->structure = structure;
+  code->structure = pass.structure;
   code->text = backend_.allocate(words.size() * sizeof(words[0]));
   backend_.copy_to_device(code->text, words.data(),
                           words.size() * sizeof(words[0]));
   code->record.name = "program";
   code->record.slots[0] = kInterpreterSlot;
-  codes_.emplace(std::move(structure), code);
+  codes_.emplace(pass.structure, code);
   return code;
 }
 
