@@ -28,47 +28,38 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
         side_by_side(this->shape.flat),
         has_packs(P::kWidth > 1 && !this->is(kTransposed)) {
     if (this->is(kFlat)) {
-      check_flat<0>();
+#pragma unroll 1
+      for (u32 a = 0; a < P::kAccesses; ++a)
+        if (this->walks(a) && this->args[a] % pack_bytes(a) != 0)
+          has_packs = false;
       return;
     }
+    const u32 lane = threadIdx.x;
     const u32 dims = this->dims();
-    if (threadIdx.x < dims)
-      dividers[threadIdx.x] = Divider::of(this->sizes[threadIdx.x]);
+    if (lane < dims) dividers[lane] = Divider::of(this->sizes[lane]);
     side_by_side = 0;
-    const u32 inner = this->shape.inner_dims;
-    if (inner == 0 || this->sizes[dims - 1] % P::kWidth != 0)
-      has_packs = false;
-    if (has_packs) check_strides<0>(dims);
-    __syncthreads();
+#pragma unroll 1
+    for (u32 a = 0; a < P::kAccesses; ++a)
+      if (dims != 0 && this->strides_of(a)[dims - 1] != 0)
+        side_by_side |= 1u << a;
+    const bool is_odd = this->shape.inner_dims == 0 ||
+                        this->sizes[dims - 1] % P::kWidth != 0 ||
+                        (lane < P::kAccesses && !lies_in_packs(lane));
+    if (__syncthreads_or(is_odd)) has_packs = false;
   }
 
-  template <u32 A>
-  __device__ static constexpr u32 pack_bytes() {
-    return P::template bytes<A>() * P::kWidth;
+  __device__ static u32 pack_bytes(u32 access) {
+    return P::bytes(access) * P::kWidth;
   }
-  template <u32 A>
-  __device__ void check_flat() {
-    if constexpr (A < P::kAccesses) {
-      if (this->walks(A) && this->args[A] % pack_bytes<A>() != 0)
-        has_packs = false;
-      check_flat<A + 1>();
-    }
-  }
-  template <u32 A>
-  __device__ void check_strides(u32 dims) {
-    if constexpr (A < P::kAccesses) {
-      const i64* strides = this->strides_of(A);
-      if (strides[dims - 1] != 0) {
-        side_by_side |= 1u << A;
-        u64 bits = this->args[A];
-        for (u32 d = 0; d + 1 < dims; ++d)
-          bits |= static_cast<u64>(strides[d]);
-        if (strides[dims - 1] != P::template bytes<A>() ||
-            bits % pack_bytes<A>() != 0)
-          has_packs = false;
-      }
-      check_strides<A + 1>(dims);
-    }
+  // Where the last dimension does not stay at one element.
+  __device__ bool lies_in_packs(u32 access) const {
+    const i64* strides = this->strides_of(access);
+    const u32 last = this->dims() - 1;
+    if (strides[last] == 0) return true;
+    u64 bits = this->args[access];
+#pragma unroll 1
+    for (u32 d = 0; d < last; ++d) bits |= static_cast<u64>(strides[d]);
+    return strides[last] == P::bytes(access) && bits % pack_bytes(access) == 0;
   }
 };
 
@@ -107,7 +98,11 @@ struct Walk {
 #pragma unroll
       for (u32 p = 0; p < kCount; ++p) places[a][p] = memory.address(a);
     if (memory.is(kFlat)) {
-      find_flat<0, kCount>();
+#pragma unroll
+      for (u32 a = 0; a < P::kAccesses; ++a)
+#pragma unroll
+        for (u32 p = 0; p < kCount; ++p)
+          if (memory.walks(a)) places[a][p] += column_of(p) * P::bytes(a);
       return;
     }
     u64 numbers[kCount];
@@ -176,17 +171,6 @@ struct Walk {
   }
 
  private:
-  template <u32 A, u32 kCount>
-  __device__ void find_flat() {
-    if constexpr (A < P::kAccesses) {
-      if (memory.walks(A))
-#pragma unroll
-        for (u32 p = 0; p < kCount; ++p)
-          places[A][p] += column_of(p) * P::template bytes<A>();
-      find_flat<A + 1, kCount>();
-    }
-  }
-
   // Along dimensions [first, last), of which `numbers` are numbers.
   template <u32 kCount>
   __device__ void find_along(u64 (&numbers)[kCount], u32 first, u32 last) {

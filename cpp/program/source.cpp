@@ -93,12 +93,15 @@ class SourceWriter {
          ",\n    kWidth = ", width, ",\n    kApart = ", apart(), ",");
     line("#if defined(__CUDACC__)\n    kElements = ", elements(width),
          "\n#else\n    kElements = ", host_elements(), "\n#endif\n  };");
-    line("  template <u32 A>\n"
-         "  static GPUOS_DEVICE constexpr u32 bytes() {");
+    std::uint64_t sizes = 0;
     for (std::size_t a = 0; a < pass_.accesses.size(); ++a)
-      line("    if (A == ", a, ") return ", size_of(pass_.accesses[a].dtype),
-           ";");
-    line("    return 1;\n  }");
+      sizes |= static_cast<std::uint64_t>(
+                   std::countr_zero(size_of(pass_.accesses[a].dtype)))
+               << 2 * a;
+    line("  // Two bits an access.\n"
+         "  static GPUOS_DEVICE constexpr u32 bytes(u32 access) {\n"
+         "    return 1u << (",
+         sizes, "ull >> 2 * access & 3);\n  }");
   }
 
   /// Of a column, in additions, and the bytes that its loads have under way.
