@@ -61,6 +61,8 @@ struct Walk {
     auto& sums = gathered.values;
     if constexpr (R == 1) {
       constexpr u32 kWide = Gathered<F, R>::kCount;
+      const u32 most = count < kWide ? count : kWide;
+      if (gathered.used < most) gathered.used = most;
       u32 w = 0;
       for (; w + kWide <= count; w += kWide)
         GPUOS_EACH(k, kWide)

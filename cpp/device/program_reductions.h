@@ -72,14 +72,15 @@ template <typename F, u32 R>
 struct Gathered {
   using Function = F;
   using Type = typename F::Type;
-  enum : u32 { kCount = R == 1 ? 16 : R };
+  enum : u32 { kCount = R == 1 ? 64 : R };
   Type values[kCount];
+  u32 used = 0;
   void begin() {
     for (Type& value : values) value = F::first();
   }
   void join() {
     if (R != 1) return;
-    for (u32 k = 1; k < kCount; ++k) values[0] = F::both(values[0], values[k]);
+    for (u32 k = 1; k < used; ++k) values[0] = F::both(values[0], values[k]);
   }
   auto result(u32 w) const { return F::result(values[R == 1 ? 0 : w]); }
 };

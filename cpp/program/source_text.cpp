@@ -8,12 +8,12 @@ namespace gpuos::program {
 namespace {
 
 /// What an operation is called, and what comes out.
-struct Form {
+struct Called {
   std::string name;
   Type type{};
 };
 
-Form form_of(const Operation& operation) {
+Called called_of(const Operation& operation) {
   const Type type = operation.type;
   switch (operation.code) {
 #define GPUOS_CASE(code, function, ...) \
@@ -125,12 +125,12 @@ const char* info_of_reduction(Op op) {
 
 Expression call_of(const Operation& operation,
                  const std::vector<std::string>& operands) {
-  const Form form = form_of(operation);
-  std::string text = concat(form.name, "(");
+  const Called called = called_of(operation);
+  std::string text = concat(called.name, "(");
   for (std::size_t k = 0; k < operands.size(); ++k)
     text += concat(k == 0 ? "" : ", ", operands[k]);
-  return {concat("static_cast<", type_name(form.type), ">(", text, "))"),
-          form.type};
+  return {concat("static_cast<", type_name(called.type), ">(", text, "))"),
+          called.type};
 }
 
 void Needs::add(const Operation& operation) {

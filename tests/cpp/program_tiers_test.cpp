@@ -84,6 +84,8 @@ class ProgramTiers : public Contract {
     return bytes;
   }
 
+  std::uint64_t compiled_ = 0;
+
   static TensorView view_of(std::uint8_t* data, DType dtype,
                             const Shape& shape) {
     TensorView view(data, 0, dtype);
@@ -104,9 +106,11 @@ class ProgramTiers : public Contract {
     for (std::size_t i = 0; i < examples.size(); ++i)
       interpreted.push_back(
           call(program, examples[i].inputs, examples[i].scalars, i + 1));
-    const auto compiled = runtime().stats().programs_compiled;
+    ASSERT_EQ(runtime().stats().programs_compiled, compiled_);
     ASSERT_TRUE(runtime().compile(program, kCompileDeadline));
-    ASSERT_GT(runtime().stats().programs_compiled, compiled);
+    // Programs that differ in their axes only share the code.
+    compiled_ = runtime().stats().programs_compiled;
+    ASSERT_GT(compiled_, 0u);
     for (std::size_t i = 0; i < examples.size(); ++i) {
       const Results results =
           call(program, examples[i].inputs, examples[i].scalars, i + 1);
@@ -212,7 +216,7 @@ Value random_value(Random& random, std::vector<Value>& values) {
 Program random_program(Random& random, DType a, DType b) {
   ProgramBuilder builder;
   std::vector<Value> values{builder.input(a, 2), builder.input(b, 2)};
-  values.push_back(builder.literal(1.5));
+  values.push_back(builder.literal(3.0));
   for (int i = 0; i < 14; ++i) {
     values.push_back(random_value(random, values));
     if (random.below(4) == 0)
@@ -227,7 +231,7 @@ Program random_program(Random& random, DType a, DType b) {
 TEST_P(ProgramTiers, AgreeForRandomExpressions) {
   const std::uint64_t seed = 20'261'121;
   Random random(seed);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 60; ++i) {
     const DType a = kAllDTypes[random.below(std::size(kAllDTypes))];
     const DType b = kAllDTypes[random.below(std::size(kAllDTypes))];
     Program program;
