@@ -28,6 +28,13 @@ void expect_compiles(const Program& program, Effort effort) {
   }
 }
 
+Value as_float(const Value& value) {
+  const Value real = is_complex(value.dtype())
+                         ? ProgramBuilder::apply(Op::Absolute, {value})
+                         : value;
+  return ProgramBuilder::cast(real, DType::Float32);
+}
+
 // Everything that takes the dtype, added up so that nothing is left out.
 Program every_operation(DType dtype) {
   ProgramBuilder builder;
@@ -42,15 +49,15 @@ Program every_operation(DType dtype) {
     try {
       const Value value = ProgramBuilder::apply(static_cast<Op>(op), operands);
       total = ProgramBuilder::apply(
-          Op::Add, {total, ProgramBuilder::cast(value, DType::Float32)});
+          Op::Add, {total, as_float(value)});
     } catch (const InvalidArgument&) {
       continue;  // not for this dtype
     }
   }
   for (const DType to : kAllDTypes)
-    total = ProgramBuilder::apply(
-        Op::Add, {total, ProgramBuilder::cast(ProgramBuilder::cast(x, to),
-                                              DType::Float32)});
+    if (!is_complex(dtype) || is_complex(to))
+      total = ProgramBuilder::apply(
+          Op::Add, {total, as_float(ProgramBuilder::cast(x, to))});
   builder.output(total);
   return builder.build();
 }

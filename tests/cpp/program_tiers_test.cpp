@@ -216,7 +216,7 @@ Value random_value(Random& random, std::vector<Value>& values) {
 Program random_program(Random& random, DType a, DType b) {
   ProgramBuilder builder;
   std::vector<Value> values{builder.input(a, 2), builder.input(b, 2)};
-  values.push_back(builder.literal(3.0));
+  values.push_back(builder.literal(1.0));
   for (int i = 0; i < 14; ++i) {
     values.push_back(random_value(random, values));
     if (random.below(4) == 0)
