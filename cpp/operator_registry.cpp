@@ -313,7 +313,10 @@ bool OperatorRegistry::upgrade(const Record& record,
   // Unless somebody replaced or undefined it meanwhile.
   const bool is_same = slot.compare_exchange_strong(
       before, static_cast<std::int32_t>(draft.slots[0]));
-  drop(is_same ? Slots{static_cast<std::uint32_t>(before)} : draft.slots);
+  if (!is_same)
+    drop(draft.slots);
+  else if (static_cast<std::uint32_t>(before) != kInterpreterSlot)
+    drop({static_cast<std::uint32_t>(before)});
   return is_same;
 }
 

@@ -34,8 +34,8 @@ class OperatorRegistry {
   std::vector<Record> define(std::span<const OperatorDefinition> definitions);
   void replace(const std::shared_ptr<OperatorRecord>& record,
                OperatorDefinition definition);
-  /// Optimised code for a tiered operator that is still what it was. False if
-  /// it is not.
+  /// Optimised code for a tiered operator that is still what it was, or
+  /// compiled code for a program. False if it is not.
   bool upgrade(const Record& record, const OperatorDefinition& definition);
   void undefine(const std::shared_ptr<OperatorRecord>& record);
   std::shared_ptr<OperatorRecord> alias(

@@ -126,6 +126,13 @@ Ticket Runtime::submit(const Program& program,
       [this](std::size_t bytes) { return allocate(bytes); });
 }
 
+bool Runtime::compile(const Program& program,
+                      std::chrono::nanoseconds timeout) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("compile");
+  return core.programs.compile(program.plan(), deadline_after(timeout));
+}
+
 Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
                             Stream stream) {
   RuntimeCore& core = impl_->open();

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "fork_guard.h"
 #include "gpuos/error.h"
+#include "jit/compile_pool.h"
 
 namespace gpuos {
 namespace {
@@ -21,6 +22,15 @@ void check_range(const char* option, T value, T low, T high) {
   if (value < low || value > high)
     throw InvalidArgument(concat("Runtime: ", option, ": expected ", low,
                                  " to ", high, ", got ", value));
+}
+
+// A compilation takes NVRTC tens of milliseconds, and the host's compiler up to
+// a second, on a processor that the workers could use.
+program::PromotionPolicy policy_of(const RuntimeOptions& options,
+                                   std::string_view backend) {
+  const bool is_host = backend == "host";
+  return {.calls = options.compile_programs_after.value_or(is_host ? 1000 : 32),
+          .work = std::uint64_t{1} << (is_host ? 31 : 26)};
 }
 
 }  // namespace
@@ -83,9 +93,19 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
           [this](const OperatorRegistry::Marks& marks) {
             return wait_past(marks, deadline_after(options.submit_timeout));
           }),
-      programs(*backend, submitter),
+      tiers(registry, policy_of(options, backend->name()),
+            [this](std::function<void()> job) { post(std::move(job)); }),
+      programs(*backend, submitter, tiers),
       generation_(fork_generation()),
       id_(submitter.runtime_id()) {}
+
+void RuntimeCore::post(std::function<void()> job) {
+  jit::CompilePool::instance().post(
+      [core = weak_from_this(), job = std::move(job)] {
+        const auto runtime = core.lock();
+        if (runtime != nullptr && !runtime->is_closed()) job();
+      });
+}
 
 bool RuntimeCore::is_of_other_process() const noexcept {
   return generation_ != fork_generation();
@@ -164,6 +184,7 @@ bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
 
 void RuntimeCore::close() {
   if (closed_.exchange(true)) return;
+  tiers.close();
   std::exception_ptr failure;
   try {
     submitter.close();
@@ -205,6 +226,10 @@ Stats RuntimeCore::stats() const {
   stats.tasks_chained = submitter.tasks_chained();
   stats.chains = submitter.chains();
   stats.upgrades = upgrades.load();
+  stats.programs = programs.programs();
+  stats.programs_compiled = tiers.compiled();
+  stats.programs_failed = tiers.failed();
+  stats.program_calls = programs.calls();
   for (Ring* ring : backend->rings())
     stats.tasks_completed += ring->completed_tasks();
   backend->fill_stats(stats);

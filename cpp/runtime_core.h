@@ -9,6 +9,7 @@
 #include "backend.h"
 #include "operator_registry.h"
 #include "program/program_table.h"
+#include "program/tiers.h"
 #include "submitter.h"
 
 namespace gpuos {
@@ -19,7 +20,7 @@ Deadline deadline_after(std::chrono::nanoseconds timeout);
 /// What a Runtime and the buffers that it handed out share.
 ///
 /// Lifetime: lives until the runtime and its last buffer are gone.
-struct RuntimeCore {
+struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   explicit RuntimeCore(RuntimeOptions options);
 
   bool is_of_other_process() const noexcept;
@@ -44,6 +45,7 @@ struct RuntimeCore {
   std::unique_ptr<Backend> backend;
   Submitter submitter;
   OperatorRegistry registry;
+  program::Tiers tiers;
   ProgramTable programs;
   std::atomic<std::uint64_t> upgrades{0};
 
@@ -56,6 +58,7 @@ struct RuntimeCore {
   static RuntimeOptions checked(RuntimeOptions options);
   static std::unique_ptr<Backend> make_backend(const RuntimeOptions& options,
                                                std::mutex& submit_mutex);
+  void post(std::function<void()> job);
   bool wait_past(const std::vector<std::uint64_t>& marks, Deadline deadline);
 
   const std::uint32_t generation_;

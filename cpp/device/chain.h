@@ -51,7 +51,7 @@ static __device__ __noinline__ void run_chain(const Chain& chain, u32 records) {
     if (i != 0) __syncthreads();
     const abi::Member& member = chain.members[i];
     const u32 next = i + abi::chain_records(member.arg_count);
-    chain.functions[i](Task{member.args, nullptr, member.count},
+    chain.functions[i](Task{member.args, worker_scratch, member.count},
                        Lane::of(0, 1));
     i = next;
   }

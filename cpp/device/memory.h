@@ -6,6 +6,10 @@
 
 namespace gpuos {
 
+// kScratchBytes for the operators of a worker. Code that is loaded later cannot
+// name it, so each task says where it lies.
+extern __shared__ u32 worker_scratch[];
+
 struct alignas(16) Chunk {
   u32 words[4];
 };

@@ -9,7 +9,8 @@ namespace gpuos {
 // come the inputs, then the scalars.
 struct Task {
   const u64* args;
-  const void* state;  // of the slot; only the host's interpreter uses it
+  const void* state;  // on the host of the slot, for the interpreter; on the
+                      // device the worker's scratch, abi::kScratchBytes
   u32 count;          // elements
 
   template <typename T>

@@ -2,6 +2,7 @@
 // address: values go in and come out as bits.
 #pragma once
 
+#include "functions.h"
 #include "program_values.h"
 
 namespace gpuos {

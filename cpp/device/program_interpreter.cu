@@ -143,6 +143,10 @@ class Interpreter {
       const u32 valid = valid_of(columns - place.column);
       run_part(begin, end, place, {valid, valid});
     }
+    // What is the same for all elements.
+    if (tile != 0 || task_.begin(2) == task_.end(2)) return;
+    place.column = 0;
+    run_part(2, Mode::All, place, W, threadIdx.x == 0 ? 1 : 0);
   }
 
   __device__ void run_rows(u32 tile, u32 tiles) {

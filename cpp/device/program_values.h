@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bfloat16.h"
-#include "functions.h"
+#include "complex.h"
 #include "half.h"
 #include "integers.h"
 #include "math.h"

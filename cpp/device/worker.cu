@@ -63,7 +63,7 @@ __device__ void run_task(const Work& work) {
     return;
   }
   const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
-                  nullptr, payload.count};
+                  worker_scratch, payload.count};
   const u32 tiles = payload.parts == 0 ? 1 : payload.parts;
   work.operator_fn(task, Lane::of(payload.flags >> abi::kTileShift, tiles));
 }

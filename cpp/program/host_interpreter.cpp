@@ -70,6 +70,8 @@ class Interpreter {
         share(task_.rows.columns, lane_.tile(), lane_.tiles());
     run_part(0, {0, begin, std::min<std::size_t>(chunk_, end - begin)});
     run_loop(1, 0, begin, end);
+    // What is the same for all elements.
+    if (lane_.tile() == 0) run_part(2, {0, 0, 1});
   }
 
   void run_loop(u32 part, u64 row, u64 begin, u64 end) {

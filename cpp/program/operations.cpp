@@ -155,7 +155,14 @@ std::vector<Operation> operations_of(const Step& step) {
   if (step.op == Op::Cast) return cast(step);
   std::vector<Operation> operations;
   if (is_identity(step)) return operations;
-  operations.push_back({code_of(step), compute_type(step.from)});
+  Type type = compute_type(step.from);
+  // Tests know reals; a whole number has the sign of the nearest one.
+  const bool is_whole = is_integer(step.from) || is_bool(step.from);
+  if (info_of(step.op).rule == OpRule::Test && is_whole) {
+    operations.push_back({Code::ToF32, type});
+    type = kF32;
+  }
+  operations.push_back({code_of(step), type});
   const bool is_same_kind = !is_bool(step.dtype);
   if (is_same_kind && !stays_in_range(step))
     narrow(operations, step.dtype, compute_type(step.dtype));

@@ -187,8 +187,9 @@ void ProgramTable::Submission::add_temporaries(
   }
 }
 
-ProgramTable::ProgramTable(Backend& backend, Submitter& submitter)
-    : backend_(backend), submitter_(submitter) {}
+ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
+                           program::Tiers& tiers)
+    : backend_(backend), submitter_(submitter), tiers_(tiers) {}
 
 ProgramTable::~ProgramTable() {
   for (const auto& [structure, code] : codes_) backend_.deallocate(code->text);
@@ -203,8 +204,11 @@ std::shared_ptr<ProgramTable::Code> ProgramTable::code_for(const Pass& pass) {
   code->text = backend_.allocate(words.size() * sizeof(words[0]));
   backend_.copy_to_device(code->text, words.data(),
                           words.size() * sizeof(words[0]));
-  code->record.name = "program";
-  code->record.slots[0] = kInterpreterSlot;
+  code->tier = std::make_shared<program::Tier>();
+  code->tier->pass = pass;
+  code->tier->record = std::make_shared<OperatorRecord>();
+  code->tier->record->name = "program";
+  code->tier->record->slots[0] = kInterpreterSlot;
   codes_.emplace(pass.structure, code);
   return code;
 }
@@ -277,7 +281,30 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
     ticket = join(ticket,
                   submit_pass(submission, schedule.passes[i], code));
   }
+  calls_.fetch_add(1, std::memory_order_relaxed);
   return ticket;
+}
+
+bool ProgramTable::compile(const std::shared_ptr<const Plan>& plan,
+                           Deadline deadline) {
+  if (plan == nullptr)
+    throw InvalidArgument(
+        "compile: expected a built program, got an empty one");
+  const auto entry = find(plan);
+  std::vector<std::shared_ptr<Code>> codes = entry->fused;
+  codes.insert(codes.end(), entry->split.begin(), entry->split.end());
+  for (const auto& code : codes) tiers_.promote(code->tier);
+  for (const auto& code : codes)
+    if (!tiers_.wait(*code->tier, deadline)) return false;
+  return true;
+}
+
+std::uint64_t ProgramTable::programs() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::uint64_t>(
+      std::count_if(entries_.begin(), entries_.end(), [](const auto& entry) {
+        return !entry.second->plan.expired();
+      }));
 }
 
 Ticket ProgramTable::submit_pass(Submission& submission, const Pass& pass,
@@ -295,6 +322,7 @@ Ticket ProgramTable::submit_pass(Submission& submission, const Pass& pass,
       pass, layout, kMaxPieceElems, [&](const program::Layout& piece) {
         ticket = join(ticket, submit_piece(submission, pass, code, piece));
       });
+  tiers_.count_call(code.tier, layout.elements());
   return ticket;
 }
 
@@ -315,7 +343,7 @@ Ticket ProgramTable::submit_piece(Submission& submission, const Pass& pass,
   program::find_scalars(submission.plan, pass, submission.scalars,
                         submission.sizes, scalars.data());
   Call call;
-  call.named = call.op = &code.record;
+  call.named = call.op = code.tier->record.get();
   call.dtype = static_cast<DType>(0);
   const std::size_t gathered =
       program::gathered_bytes(pass, layout, split, submission.workers);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "program/layout.h"
 #include "program/plan.h"
 #include "program/task.h"
+#include "program/tiers.h"
 #include "submitter.h"
 
 namespace gpuos {
@@ -26,7 +28,7 @@ namespace gpuos {
 /// Threads: any.
 class ProgramTable {
  public:
-  ProgramTable(Backend& backend, Submitter& submitter);
+  ProgramTable(Backend& backend, Submitter& submitter, program::Tiers& tiers);
   ~ProgramTable();
   ProgramTable(const ProgramTable&) = delete;
   ProgramTable& operator=(const ProgramTable&) = delete;
@@ -40,12 +42,21 @@ class ProgramTable {
                 std::span<const Scalar> scalars, const Stream& stream,
                 const Allocate& allocate);
 
+  /// Have every pass of the program compiled; false if that takes longer.
+  /// Throws: CompileError.
+  bool compile(const std::shared_ptr<const program::Plan>& plan,
+               Deadline deadline);
+
+  std::uint64_t calls() const noexcept { return calls_.load(); }
+  /// Different ones that were called or compiled and still exist.
+  std::uint64_t programs() const;
+
  private:
   /// What runs a pass, shared by programs that have one of this structure.
   struct Code {
     std::string structure;
     void* text = nullptr;  // memory of the backend
-    OperatorRecord record;
+    std::shared_ptr<program::Tier> tier;
   };
   struct Entry {
     std::weak_ptr<const program::Plan> plan;
@@ -68,7 +79,9 @@ class ProgramTable {
 
   Backend& backend_;
   Submitter& submitter_;
-  std::mutex mutex_;
+  program::Tiers& tiers_;
+  std::atomic<std::uint64_t> calls_{0};
+  mutable std::mutex mutex_;
   std::map<const program::Plan*, std::shared_ptr<const Entry>> entries_;
   std::map<std::string, std::shared_ptr<Code>, std::less<>> codes_;
 };

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace gpuos {
@@ -49,6 +50,11 @@ struct RuntimeOptions {
   std::chrono::milliseconds submit_timeout{10'000};
   /// Burst mode: longest time that a submitted task waits for its launch.
   std::chrono::microseconds flush_after{200};
+
+  /// Calls after which a program is compiled, in the background; large arrays
+  /// count more. 0: never. Empty: 32 on a GPU, 1,000 on the host, whose
+  /// compiler takes longer.
+  std::optional<std::uint32_t> compile_programs_after{};
 
   WorkerImage worker_image = WorkerImage::Auto;
 };

@@ -102,6 +102,11 @@ class Runtime {
                 std::span<const TensorView> outputs,
                 std::span<const Scalar> scalars = {}, Stream stream = {});
 
+  /// Have a program compiled now, whatever options() say, and wait for it;
+  /// return whether it was done in time. Calls meanwhile are interpreted.
+  /// Throws: CompileError, QueueClosed.
+  bool compile(const Program& program, std::chrono::nanoseconds timeout);
+
   /// Launch what waits for a burst, in every stream or in the one named.
   void flush();
   void flush(Stream stream);

@@ -95,6 +95,8 @@ bool set_option(RuntimeOptions& o, const std::string& name, py::handle given) {
     o.watchdog = time_from<milliseconds>(name, given, 1);
   } else if (name == "submit_timeout_s") {
     o.submit_timeout = time_from<milliseconds>(name, given, 1);
+  } else if (name == "compile_programs_after") {
+    o.compile_programs_after = count_from(name, given);
   } else if (name == "flush_after_us") {
     o.flush_after = time_from<microseconds>(name, given, kMicro);
   } else if (name == "worker_image") {
@@ -135,6 +137,10 @@ py::dict options_to_dict(const RuntimeOptions& o) {
   dict["watchdog_s"] = seconds(o.watchdog);
   dict["submit_timeout_s"] = seconds(o.submit_timeout);
   dict["flush_after_us"] = us(o.flush_after);
+  if (o.compile_programs_after)
+    dict["compile_programs_after"] = *o.compile_programs_after;
+  else
+    dict["compile_programs_after"] = py::none();
   dict["worker_image"] = word_of(o.worker_image, kImages);
   return dict;
 }

@@ -39,6 +39,9 @@ linger_us, lease_us, flush_after_us : float, keyword only
     time that a task waits for its launch.
 watchdog_s, submit_timeout_s : float, keyword only
     Seconds. Longest run of one task; longest wait for room in the queue.
+compile_programs_after : int, keyword only
+    Calls after which a program is compiled in the background; 0: never. None:
+    32 on a GPU, 1,000 on the host.
 worker_image : {"auto", "embedded", "ptx", "nvrtc"}, keyword only
     Which worker the CUDA backend loads.
 

@@ -32,6 +32,10 @@ inline pybind11::dict stats_to_dict(const Stats& s) {
   dict["injections"] = s.injections;
   dict["unloads"] = s.unloads;
   dict["upgrades"] = s.upgrades;
+  dict["programs"] = s.programs;
+  dict["program_calls"] = s.program_calls;
+  dict["programs_compiled"] = s.programs_compiled;
+  dict["programs_failed"] = s.programs_failed;
   dict["last_pause_us"] = s.last_pause_us;
   dict["last_compile_ms"] = s.last_compile_ms;
   return dict;

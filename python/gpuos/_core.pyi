@@ -205,6 +205,7 @@ class Runtime(metaclass=_RuntimeType):
         watchdog_s: float | None = None,
         submit_timeout_s: float | None = None,
         flush_after_us: float | None = None,
+        compile_programs_after: int | None = None,
         worker_image: str | None = None,
     ) -> None: ...
     def __enter__(self) -> Self: ...

@@ -2,6 +2,7 @@
 // each kind of processor, with `gpuos` defined as another name.
 #pragma once
 
+#include "device/functions.h"
 #include "device/program_text.h"
 #include "device/program_values.h"
 

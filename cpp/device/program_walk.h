@@ -1,0 +1,199 @@
+// Which elements of a pass a lane of the device has, and how it reads and
+// writes them.
+#pragma once
+
+#include "program_divider.h"
+#include "program_reductions.h"
+
+namespace gpuos {
+namespace program {
+
+// What all lanes of a worker know of the task.
+template <typename P>
+struct Memory : Arguments<P::kAccesses, P::kScalars> {
+  using Base = Arguments<P::kAccesses, P::kScalars>;
+
+  // At the beginning of the worker's scratch, one for each dimension.
+  Divider* dividers;
+  // Bit a: a pack of access a lies side by side; else it is one element.
+  u32 side_by_side;
+  // Whether kWidth elements that follow each other can be read at once, for
+  // each access. Only of a flat task there may be fewer at the end.
+  bool has_packs;
+
+  // All threads.
+  __device__ Memory(const Task& task)
+      : Base(task),
+        dividers(static_cast<Divider*>(const_cast<void*>(task.state))),
+        side_by_side(this->shape.flat),
+        has_packs(P::kWidth > 1 && !this->is(kTransposed)) {
+    if (this->is(kFlat)) {
+#pragma unroll 1
+      for (u32 a = 0; a < P::kAccesses; ++a)
+        if (this->walks(a) && this->args[a] % pack_bytes(a) != 0)
+          has_packs = false;
+      return;
+    }
+    const u32 lane = threadIdx.x;
+    const u32 dims = this->dims();
+    if (lane < dims) dividers[lane] = Divider::of(this->sizes[lane]);
+    side_by_side = 0;
+#pragma unroll 1
+    for (u32 a = 0; a < P::kAccesses; ++a)
+      if (dims != 0 && this->strides_of(a)[dims - 1] != 0)
+        side_by_side |= 1u << a;
+    const bool is_odd = this->shape.inner_dims == 0 ||
+                        this->sizes[dims - 1] % P::kWidth != 0 ||
+                        (lane < P::kAccesses && !lies_in_packs(lane));
+    if (__syncthreads_or(is_odd)) has_packs = false;
+  }
+
+  __device__ static u32 pack_bytes(u32 access) {
+    return P::bytes(access) * P::kWidth;
+  }
+  // Where the last dimension does not stay at one element.
+  __device__ bool lies_in_packs(u32 access) const {
+    const i64* strides = this->strides_of(access);
+    const u32 last = this->dims() - 1;
+    if (strides[last] == 0) return true;
+    u64 bits = this->args[access];
+#pragma unroll 1
+    for (u32 d = 0; d < last; ++d) bits |= static_cast<u64>(strides[d]);
+    return strides[last] == P::bytes(access) && bits % pack_bytes(access) == 0;
+  }
+};
+
+// The elements of one lane: pieces of kWide columns of a row, each read at
+// once. Neighbouring lanes have neighbouring pieces.
+template <typename P, u32 kWide, u32 kPieces>
+struct Walk {
+  enum : u32 { N = kWide * kPieces, kPieceWidth = kWide };
+
+  const Memory<P>& memory;
+  u64 row = 0;
+  u64 column = 0;        // the first one
+  u64 end = 0;           // columns from here on belong to others
+  u32 step = kWide;      // from piece to piece
+  bool is_on = true;     // has a row
+  bool is_first = true;  // of the lanes of its row
+  char* places[P::kAccesses][kPieces];
+
+  static __device__ constexpr u32 elements() { return N; }
+  static __device__ constexpr u32 rows() { return 1; }
+
+  __device__ u64 column_of(u32 piece) const {
+    return column + u64{piece} * step;
+  }
+
+  template <typename T>
+  __device__ T scalar(u32 index) const {
+    return memory.template scalar<T>(index);
+  }
+
+  // Finds the addresses of `kCount` pieces from `column` on.
+  template <u32 kCount = kPieces>
+  __device__ void find() {
+#pragma unroll
+    for (u32 a = 0; a < P::kAccesses; ++a)
+#pragma unroll
+      for (u32 p = 0; p < kCount; ++p) places[a][p] = memory.address(a);
+    if (memory.is(kFlat)) {
+#pragma unroll
+      for (u32 a = 0; a < P::kAccesses; ++a)
+#pragma unroll
+        for (u32 p = 0; p < kCount; ++p)
+          if (memory.walks(a)) places[a][p] += column_of(p) * P::bytes(a);
+      return;
+    }
+    u64 numbers[kCount];
+    if constexpr (P::kReduces) {
+#pragma unroll
+      for (u32 p = 0; p < kCount; ++p) numbers[p] = row;
+      find_along<kCount>(numbers, 0, memory.outer());
+    }
+#pragma unroll
+    for (u32 p = 0; p < kCount; ++p) numbers[p] = column_of(p);
+    find_along<kCount>(numbers, memory.outer(), memory.dims());
+  }
+
+  template <u32 A, typename S>
+  __device__ void load(Vector<S, N>& to) const {
+#pragma unroll
+    for (u32 p = 0; p < kPieces; ++p) {
+      const u64 number = column_of(p);
+      const S* from = reinterpret_cast<const S*>(places[A][p]);
+      Vector<S, kWide> piece{};
+      if (kWide == 1 || !(memory.side_by_side >> A & 1)) {
+        if (number < end) piece[0] = *from;
+#pragma unroll
+        for (u32 w = 1; w < kWide; ++w) piece[w] = piece[0];
+      } else if (number < end) {
+        piece = load_vector<kWide>(from);
+      }
+#pragma unroll
+      for (u32 w = 0; w < kWide; ++w) to[p * kWide + w] = piece[w];
+    }
+  }
+  template <u32 A, typename S>
+  __device__ void store(const Vector<S, N>& from) const {
+#pragma unroll
+    for (u32 p = 0; p < kPieces; ++p) {
+      const u64 number = column_of(p);
+      if (number >= end) continue;
+      Vector<S, kWide> piece;
+#pragma unroll
+      for (u32 w = 0; w < kWide; ++w) piece[w] = from[p * kWide + w];
+      store_vector(reinterpret_cast<S*>(places[A][p]), piece);
+    }
+  }
+  template <u32 A, typename S>
+  __device__ void load_row(Cells<S, 1>& to) const {
+    to(0) = is_on ? *reinterpret_cast<const S*>(places[A][0]) : S{};
+  }
+  template <u32 A, typename S>
+  __device__ void store_row(const Cells<S, 1>& from) const {
+    if (is_on && is_first) *reinterpret_cast<S*>(places[A][0]) = from(0);
+  }
+
+  template <typename F, typename T>
+  __device__ void gather(Gathered<F, 1>& gathered,
+                         const Vector<T, N>& from) const {
+#pragma unroll
+    for (u32 p = 0; p < kPieces; ++p) {
+      const u64 number = column_of(p);
+      if (number >= end) continue;
+#pragma unroll
+      for (u32 w = 0; w < kWide; ++w)
+        gathered.values[0] =
+            F::both(gathered.values[0],
+                    F::of(from[p * kWide + w], number + w));
+    }
+  }
+
+ private:
+  // Along dimensions [first, last), of which `numbers` are numbers.
+  template <u32 kCount>
+  __device__ void find_along(u64 (&numbers)[kCount], u32 first, u32 last) {
+#pragma unroll 1
+    for (u32 d = last; d > first; --d) {
+      u64 digits[kCount];
+#pragma unroll
+      for (u32 p = 0; p < kCount; ++p) {
+        digits[p] = numbers[p];
+        if (d - 1 == first) continue;
+        const Divider by = memory.dividers[d - 1];
+        numbers[p] = by.quotient(numbers[p]);
+        digits[p] -= numbers[p] * by.size;
+      }
+      const i64* along = memory.strides + (d - 1);
+#pragma unroll
+      for (u32 a = 0; a < P::kAccesses; ++a, along += memory.dims())
+#pragma unroll
+        for (u32 p = 0; p < kCount; ++p)
+          places[a][p] += static_cast<i64>(digits[p]) * *along;
+    }
+  }
+};
+
+}  // namespace program
+}  // namespace gpuos

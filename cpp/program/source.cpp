@@ -1,0 +1,384 @@
+#include "program/source.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "concat.h"
+#include "program/compute_type.h"
+#include "program/operations.h"
+#include "program/source_text.h"
+
+namespace gpuos::program {
+namespace {
+
+std::size_t operands_of(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::Store:
+    case Step::Kind::Reduce:
+      return 1;
+    case Step::Kind::Compute:
+      return info_of(step.op).operands;
+    default:
+      return 0;
+  }
+}
+
+/// Of the elements that a lane has at a time: additions, bytes loaded.
+constexpr std::size_t kMaxWork = 1024;
+constexpr std::size_t kMaxBytes = 64;
+
+/// Writes one pass.
+class SourceWriter {
+ public:
+  SourceWriter(const Pass& pass, Effort effort)
+      : pass_(pass), effort_(effort), is_row_(pass.steps.size(), false) {
+    for (std::size_t part = 0; part < pass.parts.size(); part += 2)
+      for (const std::uint32_t id : pass.parts[part]) is_row_[id] = true;
+    for (std::uint32_t id = 0; id < pass.steps.size(); ++id)
+      if (pass.steps[id].kind == Step::Kind::Reduce) is_row_[id] = true;
+  }
+
+  std::string write() {
+    write_head();
+    write_row_fields();
+    write_column_fields();
+    for (std::size_t part = 0; part < pass_.parts.size(); ++part) {
+      if (part % 2 == 0) {
+        write_row_part(part);
+      } else {
+        write_load(concat("load(Part<", part, ">, "), {part});
+        write_gathered(part);
+        write_loop_part(part);
+      }
+    }
+    std::vector<std::size_t> loops;
+    for (std::size_t part = 1; part < pass_.parts.size(); part += 2)
+      loops.push_back(part);
+    write_load("load_all(", loops);
+    text_ += concat(
+        "};\n}  // namespace\n}  // namespace program\n}  // namespace gpuos\n"
+        "GPUOS_OPERATOR(",
+        kCompiledName,
+        ") {\n  gpuos::program::run<gpuos::program::Pass>(task, lane);\n}\n");
+    return std::move(text_);
+  }
+
+ private:
+  const Step& step(std::uint32_t id) const { return pass_.steps[id]; }
+
+  template <typename... Parts>
+  void line(const Parts&... parts) {
+    text_ += concat(parts..., "\n");
+  }
+
+  // ---- What the pass is made of.
+
+  void write_head() {
+    Needs needs;
+    for (const Step& each : pass_.steps)
+      if (each.kind == Step::Kind::Compute)
+        for (const Operation& operation : operations_of(each))
+          needs.add(operation);
+    text_ += needs.includes();
+    line("#include \"gpuos/program_loops.h\"\n"
+         "namespace gpuos {\nnamespace program {\nnamespace {\n"
+         "struct Pass {");
+    const std::uint32_t width = pack_width();
+    line("  enum : u32 {\n    kAccesses = ", pass_.accesses.size(),
+         ",\n    kScalars = ", pass_.scalars.size(),
+         ",\n    kLoops = ", pass_.loops(),
+         ",\n    kReduces = ", pass_.has_reduction ? 1 : 0,
+         ",\n    kReadsRows = ", touches_rows() ? 1 : 0,
+         ",\n    kWidth = ", width, ",\n    kApart = ", apart(), ",");
+    line("#if defined(__CUDACC__)\n    kElements = ", elements(width),
+         "\n#else\n    kElements = ", host_elements(), "\n#endif\n  };");
+    std::uint64_t sizes = 0;
+    for (std::size_t a = 0; a < pass_.accesses.size(); ++a)
+      sizes |= static_cast<std::uint64_t>(
+                   std::countr_zero(size_of(pass_.accesses[a].dtype)))
+               << 2 * a;
+    line("  // Two bits an access.\n"
+         "  static GPUOS_DEVICE constexpr u32 bytes(u32 access) {\n"
+         "    return 1u << (",
+         sizes, "ull >> 2 * access & 3);\n  }");
+  }
+
+  /// Of a column, in additions, and the bytes that its loads have under way.
+  struct Column {
+    std::size_t work = 1;
+    std::size_t bytes = 0;
+  };
+  Column measure() const {
+    Column column;
+    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
+      if (is_row_[id]) continue;
+      const Step& each = step(id);
+      if (each.kind == Step::Kind::Load)
+        column.bytes += std::max<std::size_t>(4, size_of(each.dtype));
+      if (each.kind == Step::Kind::Compute) column.work += cost_of(each);
+    }
+    column.bytes = std::max<std::size_t>(4, column.bytes);
+    return column;
+  }
+
+  /// Elements of the widest access that 16 bytes hold; fewer if each takes
+  /// long to compute, and to compile.
+  std::uint32_t pack_width() const {
+    if (effort_ == Effort::Careful) return 1;
+    std::size_t widest = 2;
+    for (const Access& access : pass_.accesses)
+      widest = std::max(widest, size_of(access.dtype));
+    std::size_t width = 16 / widest;
+    while (width > 2 && width * measure().work > kMaxWork) width /= 2;
+    return static_cast<std::uint32_t>(width);
+  }
+
+  /// What a lane of the device has under way: enough bytes to keep memory
+  /// busy, as far as registers and the compiler's time allow.
+  std::uint32_t elements(std::uint32_t width) const {
+    if (effort_ == Effort::Careful) return 1;
+    const Column column = measure();
+    std::uint32_t count = width;
+    while (count < 16 && 2 * count * column.bytes <= kMaxBytes &&
+           2 * count * column.work <= kMaxWork)
+      count *= 2;
+    return count;
+  }
+
+  /// Of those that do not lie side by side each has addresses of its own.
+  std::uint32_t apart() const {
+    if (effort_ == Effort::Careful || measure().work > 64) return 1;
+    return pass_.accesses.size() <= 2 ? 4 : pass_.accesses.size() <= 4 ? 2 : 1;
+  }
+
+  /// Whether memory is read or written once a row.
+  bool touches_rows() const {
+    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
+      const Step::Kind kind = step(id).kind;
+      if (is_row_[id] && (kind == Step::Kind::Load || kind == Step::Kind::Store))
+        return true;
+    }
+    return false;
+  }
+
+  std::uint32_t host_elements() const {
+    return pass_.accesses.size() > 8 ? 64 : 128;
+  }
+
+  const char* value_type(std::uint32_t id) const {
+    return type_name(step_type(step(id)));
+  }
+
+  std::string gathered_type(const Step& reduction) const {
+    return concat(info_of_reduction(reduction.op), "<",
+                  type_name(reduction_type(reduction)), ">");
+  }
+
+  void write_row_fields() {
+    line("  template <u32 R>\n  struct Row {");
+    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
+      const Step& each = step(id);
+      if (!is_row_[id] || each.kind == Step::Kind::Store) continue;
+      line("    Cells<", value_type(id), ", R> v", id, ";");
+      if (each.kind == Step::Kind::Reduce)
+        line("    Gathered<", gathered_type(each), ", R> g", id, ";");
+    }
+    line("  };");
+  }
+
+  template <typename F>
+  void each_column_load(const std::vector<std::size_t>& parts, F f) const {
+    std::vector<bool> is_done(pass_.steps.size(), false);
+    for (const std::size_t part : parts)
+      for (const std::uint32_t id : pass_.parts[part]) {
+        if (step(id).kind != Step::Kind::Load || is_row_[id] || is_done[id])
+          continue;
+        is_done[id] = true;
+        f(id);
+      }
+  }
+
+  void write_column_fields() {
+    std::vector<std::size_t> loops;
+    for (std::size_t part = 1; part < pass_.parts.size(); part += 2)
+      loops.push_back(part);
+    line("  template <u32 N>\n  struct Columns {");
+    each_column_load(loops, [&](std::uint32_t id) {
+      line("    Vector<", stored_name(step(id).dtype), ", N> x", id, ";");
+    });
+    line("  };");
+  }
+
+  void write_load(const std::string& head,
+                  const std::vector<std::size_t>& parts) {
+    line("  template <typename X, typename M>\n  static GPUOS_DEVICE void ",
+         head, "X& x, const M& m) {");
+    each_column_load(parts, [&](std::uint32_t id) {
+      line("    m.template load<", step(id).index, ">(x.x", id, ");");
+    });
+    line("  }");
+  }
+
+  void write_gathered(std::size_t part) {
+    line("  template <typename R, typename F>\n"
+         "  static GPUOS_DEVICE void each_gathered(Part<",
+         part, ">, R& r, F&& f) {");
+    for (const std::uint32_t id : pass_.parts[part])
+      if (step(id).kind == Step::Kind::Reduce) line("    f(r.g", id, ");");
+    line("  }");
+  }
+
+  // ---- The parts.
+
+  /// How a part names the value of an earlier step.
+  std::string operand(const Step& user, std::size_t k) const {
+    const std::uint32_t id = user.operands[k];
+    return is_row_[id] ? concat("r.v", id, "(w)") : concat("v", id);
+  }
+
+  /// An expression for a step's value, of step_type().
+  std::string expression(const Step& each) const {
+    Expression value;
+    std::vector<std::string> operands;
+    for (std::size_t k = 0; k < operands_of(each); ++k)
+      operands.push_back(operand(each, k));
+    if (each.op == Op::Where && each.kind == Step::Kind::Compute)
+      return concat("(", operands[0], " != 0 ? ", operands[1], " : ",
+                    operands[2], ")");
+    value = {operands[0], compute_type(each.from)};
+    bool is_first = true;
+    for (const Operation& operation : operations_of(each)) {
+      if (!is_first) operands = {value.text};
+      is_first = false;
+      value = call_of(operation, operands);
+    }
+    return converted(value, type_name(compute_type(each.dtype)));
+  }
+
+  /// `value` as `type`, an expression of which says it if need be.
+  static std::string converted(const Expression& value, const char* type) {
+    if (std::string_view(type) == type_name(value.type)) return value.text;
+    return concat("static_cast<", type, ">(", value.text, ")");
+  }
+  std::string converted_operand(const Step& each, const char* type) const {
+    return converted({operand(each, 0), step_type(step(each.operands[0]))},
+                     type);
+  }
+
+  void write_row_part(std::size_t part) {
+    line("  template <u32 R, typename M>\n"
+         "  static GPUOS_DEVICE void row(Part<",
+         part, ">, Row<R>& r, const M& m) {");
+    for (const std::uint32_t id : pass_.parts[part])
+      if (step(id).kind == Step::Kind::Load ||
+          step(id).kind == Step::Kind::Store)
+        line("    Cells<", stored_name(step(id).dtype), ", R> x", id, ";");
+    for (const std::uint32_t id : pass_.parts[part])
+      if (step(id).kind == Step::Kind::Load)
+        line("    m.template load_row<", step(id).index, ">(x", id, ");");
+    line("    GPUOS_EACH(w, m.rows()) {");
+    if (part > 0) write_results(part - 1);
+    for (const std::uint32_t id : pass_.parts[part]) write_row_step(id);
+    line("    }");
+    for (const std::uint32_t id : pass_.parts[part])
+      if (step(id).kind == Step::Kind::Store)
+        line("    m.template store_row<", step(id).index, ">(x", id, ");");
+    line("  }");
+  }
+
+  /// Of the reductions of a loop.
+  void write_results(std::size_t loop) {
+    for (const std::uint32_t id : pass_.parts[loop]) {
+      const Step& each = step(id);
+      if (each.kind != Step::Kind::Reduce) continue;
+      Expression value{concat("r.g", id, ".result(w)"), reduction_type(each)};
+      for (const Operation& operation : after_reduction(each))
+        value = call_of(operation, {value.text});
+      line("      r.v", id, "(w) = ",
+           converted(value, type_name(step_type(each))), ";");
+    }
+  }
+
+  void write_row_step(std::uint32_t id) {
+    const Step& each = step(id);
+    switch (each.kind) {
+      case Step::Kind::Load:
+        line("      r.v", id, "(w) = static_cast<", value_type(id), ">(x", id,
+             "(w));");
+        break;
+      case Step::Kind::Scalar:
+        line("      r.v", id, "(w) = m.template scalar<", value_type(id), ">(",
+             each.index, ");");
+        break;
+      case Step::Kind::Store:
+        line("      x", id, "(w) = ",
+             converted_operand(each, stored_name(each.dtype)), ";");
+        break;
+      default:
+        line("      r.v", id, "(w) = ", expression(each), ";");
+    }
+  }
+
+  void write_loop_part(std::size_t part) {
+    line("  template <typename R, u32 N, typename M>\n"
+         "  static GPUOS_DEVICE void loop(Part<",
+         part, ">, R& r, const Columns<N>& x, const M& m) {");
+    const auto& steps = pass_.parts[part];
+    for (const std::uint32_t id : steps) {
+      if (step(id).kind == Step::Kind::Store)
+        line("    Vector<", stored_name(step(id).dtype), ", N> o", id, ";");
+      if (step(id).kind == Step::Kind::Reduce)
+        line("    Vector<", type_name(reduction_type(step(id))), ", N> o", id,
+             ";");
+    }
+    line("    GPUOS_EACH(w, m.elements()) {");
+    for (const std::uint32_t id : steps) write_loop_step(id);
+    line("    }");
+    for (const std::uint32_t id : steps) {
+      if (step(id).kind == Step::Kind::Store)
+        line("    m.template store<", step(id).index, ">(o", id, ");");
+      if (step(id).kind == Step::Kind::Reduce)
+        line("    m.gather(r.g", id, ", o", id, ");");
+    }
+    line("  }");
+  }
+
+  void write_loop_step(std::uint32_t id) {
+    const Step& each = step(id);
+    switch (each.kind) {
+      case Step::Kind::Load:
+        line("      const ", value_type(id), " v", id, " = static_cast<",
+             value_type(id), ">(x.x", id, "[w]);");
+        break;
+      case Step::Kind::Scalar:
+        line("      const ", value_type(id), " v", id,
+             " = m.template scalar<", value_type(id), ">(", each.index, ");");
+        break;
+      case Step::Kind::Store:
+        line("      o", id, "[w] = ",
+             converted_operand(each, stored_name(each.dtype)), ";");
+        break;
+      case Step::Kind::Reduce:
+        line("      o", id, "[w] = ",
+             converted_operand(each, type_name(reduction_type(each))), ";");
+        break;
+      default:
+        line("      const ", value_type(id), " v", id, " = ",
+             expression(each), ";");
+    }
+  }
+
+  const Pass& pass_;
+  const Effort effort_;
+  std::vector<bool> is_row_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string source_of(const Pass& pass, Effort effort) {
+  return SourceWriter(pass, effort).write();
+}
+
+}  // namespace gpuos::program

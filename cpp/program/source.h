@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "program/plan.h"
+
+namespace gpuos::program {
+
+/// Of the operator that source_of() writes.
+inline constexpr const char* kCompiledName = "program";
+
+/// How much of a pass a lane does at a time.
+enum class Effort : std::uint8_t {
+  Full,     // several elements, so that enough memory accesses are under way
+  Careful,  // one: what needs more registers than a worker has
+};
+
+/// An operator that does with a task what the interpreter does. C++ for both
+/// backends; sizes, strides and scalars come with the task.
+std::string source_of(const Pass& pass, Effort effort = Effort::Full);
+
+}  // namespace gpuos::program

@@ -1,0 +1,173 @@
+#include "program/source_text.h"
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "program/compute_type.h"
+
+namespace gpuos::program {
+namespace {
+
+/// What an operation is called, and what comes out.
+struct Called {
+  std::string name;
+  Type type{};
+};
+
+Called called_of(const Operation& operation) {
+  const Type type = operation.type;
+  switch (operation.code) {
+#define GPUOS_CASE(code, function, ...) \
+  case Code::code:                      \
+    return {"fn::" #function, type};
+    GPUOS_UNARY_CODES(GPUOS_CASE)
+    GPUOS_BINARY_CODES(GPUOS_CASE)
+#undef GPUOS_CASE
+#define GPUOS_CASE(code, function, ...) \
+  case Code::code:                      \
+    return {"fn::" #function, kI32};
+    GPUOS_COMPARISON_CODES(GPUOS_CASE)
+    GPUOS_TEST_CODES(GPUOS_CASE)
+#undef GPUOS_CASE
+#define GPUOS_CASE(code, function) \
+  case Code::code:                 \
+    return {"fn::" #function, kF32};
+    GPUOS_PART_CODES(GPUOS_CASE)
+#undef GPUOS_CASE
+    case Code::LogicalNot:
+      return {"NotFunction::of", type};
+    case Code::ToF32:
+      return {"Conversion<float>::of", kF32};
+    case Code::ToF64:
+      return {"Conversion<double>::of", kF64};
+    case Code::ToI32:
+      return {"Conversion<i32>::of", kI32};
+    case Code::ToU32:
+      return {"Conversion<u32>::of", kU32};
+    case Code::ToI64:
+      return {"Conversion<i64>::of", kI64};
+    case Code::ToU64:
+      return {"Conversion<u64>::of", kU64};
+    case Code::ToC64:
+      return {"Conversion<C64>::of", kC64};
+    case Code::ToBool:
+      return {"Conversion<bool>::of", kI32};
+    case Code::WrapI8:
+      return {"WrapTo<signed char>::of", type};
+    case Code::WrapU8:
+      return {"WrapTo<unsigned char>::of", type};
+    case Code::WrapI16:
+      return {"WrapTo<short>::of", type};
+    case Code::WrapU16:
+      return {"WrapTo<u16>::of", type};
+    case Code::RoundF16:
+      return {"RoundToF16::of", kF32};
+    case Code::RoundBf16:
+      return {"RoundToBf16::of", kF32};
+    default:
+      throw Error(concat("source: expected a function, got code ",
+                         static_cast<unsigned>(operation.code)));
+  }
+}
+
+bool is_between(Code code, Code first, Code last) {
+  return code >= first && code <= last;
+}
+
+}  // namespace
+
+const char* type_name(Type type) {
+  constexpr const char* kNames[] = {"float", "double", "i32", "u32",
+                                    "i64",   "u64",    "C64"};
+  return kNames[type];
+}
+
+const char* stored_name(DType dtype) {
+  switch (dtype) {
+    case DType::Bool:
+    case DType::UInt8:
+      return "unsigned char";
+    case DType::Int8:
+      return "signed char";
+    case DType::Int16:
+      return "short";
+    case DType::UInt16:
+      return "u16";
+    case DType::Float16:
+      return "F16";
+    case DType::BFloat16:
+      return "Bf16";
+    default:
+      return type_name(compute_type(dtype));
+  }
+}
+
+Type step_type(const Step& step) { return compute_type(step.dtype); }
+
+const char* info_of_reduction(Op op) {
+  switch (op) {
+    case Op::Sum:
+      return "SumOf";
+    case Op::Prod:
+      return "ProdOf";
+    case Op::Max:
+      return "MaxOf";
+    case Op::Min:
+      return "MinOf";
+    case Op::Argmax:
+      return "ArgmaxOf";
+    case Op::Argmin:
+      return "ArgminOf";
+    default:
+      throw Error(
+          concat("source: expected a reduction, got ", info_of(op).name));
+  }
+}
+
+Expression call_of(const Operation& operation,
+                 const std::vector<std::string>& operands) {
+  const Called called = called_of(operation);
+  std::string text = concat(called.name, "(");
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    text += concat(k == 0 ? "" : ", ", operands[k]);
+  return {concat("static_cast<", type_name(called.type), ">(", text, "))"),
+          called.type};
+}
+
+void Needs::add(const Operation& operation) {
+  const Code code = operation.code;
+  const bool is_exact_integer = operation.type != kF32 &&
+                                operation.type != kF64 &&
+                                operation.type != kC64;
+  if (code == Code::Sigmoid || code == Code::Silu || code == Code::Gelu ||
+      code == Code::GeluTanh)
+    neural_ = true;
+  if (operation.type == kC64) complex_ = true;
+  const bool is_function =
+      is_between(code, Code::Floor, Code::Trunc) ||
+      is_between(code, Code::Rint, Code::GeluTanh) || code == Code::Power ||
+      is_between(code, Code::Arctan2, Code::Logaddexp);
+  if (is_function && !is_exact_integer) real_ = true;
+}
+
+std::string Needs::includes() const {
+  std::string text;
+  if (real_) text += "#include \"gpuos/functions_real.h\"\n";
+  if (complex_) text += "#include \"gpuos/functions_complex.h\"\n";
+  if (neural_) text += "#include \"gpuos/functions_neural.h\"\n";
+  return text;
+}
+
+std::size_t cost_of(const Step& step) {
+  std::size_t cost = 0;
+  for (const Operation& operation : operations_of(step)) {
+    const Code code = operation.code;
+    const bool is_long = is_between(code, Code::Rint, Code::GeluTanh) ||
+                         is_between(code, Code::Divide, Code::Power) ||
+                         is_between(code, Code::Arctan2, Code::Logaddexp);
+    const std::size_t wide = operation.type == kF32 ? 1 : 2;
+    cost += is_long ? 16 * wide : wide;
+  }
+  return cost;
+}
+
+}  // namespace gpuos::program

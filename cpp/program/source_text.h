@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/operations.h"
+
+namespace gpuos::program {
+
+/// C++ for a value, and what type it has.
+struct Expression {
+  std::string text;
+  Type type{};
+};
+
+/// In C++: what is computed in, and what lies in memory.
+const char* type_name(Type type);
+const char* stored_name(DType dtype);
+/// The type of a step's value.
+Type step_type(const Step& step);
+/// The functor of device/program_reductions.h.
+const char* info_of_reduction(Op op);
+
+/// `operation` of operands; not for loads, stores, scalars, conditions and
+/// reductions.
+Expression call_of(const Operation& operation,
+                 const std::vector<std::string>& operands);
+
+/// Which of the functions' headers a pass needs: a small one compiles in a
+/// third of the time.
+class Needs {
+ public:
+  void add(const Operation& operation);
+  std::string includes() const;
+
+ private:
+  bool real_ = false;
+  bool neural_ = false;
+  bool complex_ = false;
+};
+
+/// Roughly, in additions.
+std::size_t cost_of(const Step& step);
+
+}  // namespace gpuos::program

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "operator_registry.h"
+#include "program/plan.h"
+
+namespace gpuos::program {
+
+/// How one pass runs: interpreted at first, compiled when that is worth while.
+struct Tier {
+  enum class State : std::uint8_t { Interpreted, Waiting, Compiled, Failed };
+
+  Pass pass;
+  std::shared_ptr<OperatorRecord> record;  // what tasks are submitted with
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> work{0};  // elements times operations
+  std::atomic<State> state{State::Interpreted};
+  std::string error{};  // Failed; written before `state`
+};
+
+/// When a pass has earned a compilation.
+struct PromotionPolicy {
+  std::uint64_t calls = 0;  // 0: never
+  std::uint64_t work = 0;   // sooner, from the second call on
+};
+
+/// Moves passes from the interpreter to compiled code, one at a time and
+/// behind the callers' backs.
+///
+/// Threads: any.
+class Tiers {
+ public:
+  /// `post` runs a job on another thread unless the runtime is gone by then.
+  using Post = std::function<void(std::function<void()>)>;
+
+  Tiers(OperatorRegistry& registry, const PromotionPolicy& policy, Post post);
+
+  /// A call of `tier` that was submitted. Takes no wait but for a mutex, and
+  /// that only when the pass is promoted.
+  void count_call(const std::shared_ptr<Tier>& tier, std::uint64_t elements);
+  /// Compile soon, whatever the policy says.
+  void promote(const std::shared_ptr<Tier>& tier);
+  /// False if that takes longer. Throws: CompileError if it failed.
+  bool wait(const Tier& tier, std::chrono::steady_clock::time_point deadline);
+  /// What waits is not compiled any more.
+  void close();
+
+  std::uint64_t compiled() const noexcept { return compiled_.load(); }
+  std::uint64_t failed() const noexcept { return failed_.load(); }
+
+ private:
+  void work();
+  void compile(Tier& tier);
+  void finish(Tier& tier, Tier::State state);
+
+  OperatorRegistry& registry_;
+  const PromotionPolicy policy_;
+  const Post post_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Tier>> waiting_;  // under mutex_
+  bool is_working_ = false;                    // under mutex_
+  bool is_closed_ = false;                     // under mutex_
+  std::atomic<std::uint64_t> compiled_{0};
+  std::atomic<std::uint64_t> failed_{0};
+};
+
+}  // namespace gpuos::program

@@ -1,0 +1,116 @@
+// The code of programs compiles for the device, where no machine without a GPU
+// can run it.
+#include "concat.h"
+#include "gpuos/gpuos.h"
+#include "jit/nvrtc_api.h"
+#include "jit/target.h"
+#include "jit/unit_compiler.h"
+#include "nvrtc_support.h"
+#include "program/source.h"
+#include "program_support.h"
+
+namespace gpuos {
+namespace {
+
+using program::Effort;
+
+void expect_compiles(const Program& program, Effort effort) {
+  const jit::Nvrtc& api = jit::nvrtc();
+  for (const program::Pass& pass : program.plan()->split.passes) {
+    jit::Object object;
+    ASSERT_NO_THROW(object = jit::compile_unit(
+                        api,
+                        {.source = concat("#include \"gpuos/operator.h\"\n",
+                                          program::source_of(pass, effort)),
+                         .file_name = "program.cu"},
+                        jit::choose_target(api, 90, "sm_90")));
+    EXPECT_EQ(object.log, "");
+  }
+}
+
+Value as_float(const Value& value) {
+  const Value real = is_complex(value.dtype())
+                         ? ProgramBuilder::apply(Op::Absolute, {value})
+                         : value;
+  return ProgramBuilder::cast(real, DType::Float32);
+}
+
+// Everything that takes the dtype, added up so that nothing is left out.
+Program every_operation(DType dtype) {
+  ProgramBuilder builder;
+  const Value x = builder.input(dtype, 1);
+  const Value condition = builder.input(DType::Bool, 1);
+  Value total = builder.literal(0.0);
+  for (std::size_t op = 0; op < std::size(kOpInfos); ++op) {
+    const OpInfo& info = kOpInfos[op];
+    if (info.rule == OpRule::Leaf || info.rule == OpRule::Reduction) continue;
+    std::vector<Value> operands(info.operands, x);
+    if (static_cast<Op>(op) == Op::Where) operands[0] = condition;
+    try {
+      const Value value = ProgramBuilder::apply(static_cast<Op>(op), operands);
+      total = ProgramBuilder::apply(
+          Op::Add, {total, as_float(value)});
+    } catch (const InvalidArgument&) {
+      continue;  // not for this dtype
+    }
+  }
+  for (const DType to : kAllDTypes)
+    if (!is_complex(dtype) || is_complex(to))
+      total = ProgramBuilder::apply(
+          Op::Add, {total, as_float(ProgramBuilder::cast(x, to))});
+  builder.output(total);
+  return builder.build();
+}
+
+Program every_reduction(DType dtype) {
+  ProgramBuilder builder;
+  const Value x = builder.input(dtype, 2);
+  for (std::size_t op = 0; op < std::size(kOpInfos); ++op) {
+    if (kOpInfos[op].rule != OpRule::Reduction) continue;
+    try {
+      builder.output(
+          ProgramBuilder::reduce(static_cast<Op>(op), x, {{1}}, true));
+    } catch (const InvalidArgument&) {
+      continue;
+    }
+  }
+  return builder.build();
+}
+
+class ProgramSource : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(
+    DTypes, ProgramSource, testing::ValuesIn(kAllDTypes),
+    [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST_P(ProgramSource, OfEveryOperationCompiles) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  expect_compiles(every_operation(GetParam()), Effort::Careful);
+}
+
+TEST_P(ProgramSource, OfEveryReductionCompiles) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  expect_compiles(every_reduction(GetParam()), Effort::Careful);
+}
+
+TEST(ProgramSourceText, NamesNeitherScalarsNorSizes) {
+  const auto source_with = [](double number) {
+    ProgramBuilder builder;
+    const Value x = builder.input(DType::Float32, 1);
+    builder.output(ProgramBuilder::apply(
+        Op::Multiply, {x, builder.literal(number)}));
+    return program::source_of(builder.build().plan()->fused.passes[0]);
+  };
+  EXPECT_EQ(source_with(2), source_with(-0.125));
+}
+
+TEST(ProgramSourceText, OfSeveralElementsCompiles) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float16, 2);
+  const Value most = ProgramBuilder::reduce(Op::Max, x, {{-1}}, true);
+  builder.output(ProgramBuilder::apply(Op::Subtract, {x, most}));
+  expect_compiles(builder.build(), Effort::Full);
+}
+
+}  // namespace
+}  // namespace gpuos

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "contract.h"
+#include "device/bfloat16.h"
+#include "device/half.h"
+
+namespace gpuos {
+
+inline constexpr DType kAllDTypes[] = {
+    DType::Bool,    DType::Int8,     DType::UInt8,   DType::Int16,
+    DType::UInt16,  DType::Int32,    DType::UInt32,  DType::Int64,
+    DType::UInt64,  DType::Float16,  DType::BFloat16, DType::Float32,
+    DType::Float64, DType::Complex64};
+
+/// A small generator: the same numbers everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 2 + 1) {}
+  std::uint64_t bits() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return state_ >> 16;
+  }
+  std::size_t below(std::size_t count) { return bits() % count; }
+
+ private:
+  std::uint64_t state_;
+};
+
+template <typename T>
+void put(std::vector<std::uint8_t>& bytes, std::size_t i, T value) {
+  std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+}
+
+/// Mostly small numbers, now and then a special one.
+inline double random_real(Random& random) {
+  constexpr double kSpecial[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e30};
+  if (random.below(16) == 0) return kSpecial[random.below(6)];
+  return static_cast<double>(random.below(4000)) / 500 - 4;
+}
+
+inline std::vector<std::uint8_t> random_bytes(DType dtype, std::size_t count,
+                                              Random& random) {
+  const std::size_t size = size_of(dtype);
+  std::vector<std::uint8_t> bytes(count * size);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double real = random_real(random);
+    const auto single = static_cast<float>(real);
+    if (dtype == DType::Float64)
+      put(bytes, i, real);
+    else if (dtype == DType::Float32)
+      put(bytes, i, single);
+    else if (dtype == DType::Float16)
+      put(bytes, i, to_half_bits(single));
+    else if (dtype == DType::BFloat16)
+      put(bytes, i, Bf16(single));
+    else if (dtype == DType::Complex64)
+      put(bytes, 2 * i, single),
+          put(bytes, 2 * i + 1, static_cast<float>(random_real(random)));
+    else if (dtype == DType::Bool)
+      bytes[i] = random.below(2) != 0;
+    else
+      for (std::size_t k = 0; k < size; ++k)
+        bytes[i * size + k] =
+            static_cast<std::uint8_t>(random.below(4) == 0 ? random.bits() : k == 0 ? random.below(9) : 0);
+  }
+  return bytes;
+}
+
+inline double number_at(DType dtype, const std::uint8_t* at) {
+  const auto as = [&]<typename T>(T value) {
+    std::memcpy(&value, at, sizeof(T));
+    return value;
+  };
+  if (dtype == DType::Float64) return as(double{});
+  if (dtype == DType::Float16) return half_to_float(as(u16{}));
+  if (dtype == DType::BFloat16)
+    return bit_cast<float>(u32{as(u16{})} << 16);
+  return as(float{});
+}
+
+/// "" if all elements have the same bits, or are NaN in both; else which is the
+/// first that does not.
+inline std::string difference(DType dtype, const std::vector<std::uint8_t>& a,
+                              const std::vector<std::uint8_t>& b) {
+  const bool has_nan = is_floating(dtype) || is_complex(dtype);
+  const std::size_t size = is_complex(dtype) ? 4 : size_of(dtype);
+  for (std::size_t i = 0; i + size <= a.size(); i += size) {
+    if (std::memcmp(&a[i], &b[i], size) == 0) continue;
+    const double x = has_nan ? number_at(dtype, &a[i]) : a[i];
+    const double y = has_nan ? number_at(dtype, &b[i]) : b[i];
+    if (std::isnan(x) && std::isnan(y)) continue;
+    return "element " + std::to_string(i / size) + ": " + std::to_string(x) +
+           " and " + std::to_string(y);
+  }
+  return "";
+}
+
+}  // namespace gpuos
