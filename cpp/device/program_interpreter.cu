@@ -146,7 +146,8 @@ class Interpreter {
     // What is the same for all elements.
     if (tile != 0 || task_.begin(2) == task_.end(2)) return;
     place.column = 0;
-    run_part(2, Mode::All, place, W, threadIdx.x == 0 ? 1 : 0);
+    run_part(task_.begin(2), task_.end(2), place,
+               {W, threadIdx.x == 0 ? 1u : 0u});
   }
 
   __device__ void run_rows(u32 tile, u32 tiles) {
