@@ -36,8 +36,9 @@ struct Divider {
     return {size, static_cast<u32>((above << 32) / size + 1), shift};
   }
   // Of a number below 2^31, or the sum would need more than 32 bits.
+  template <bool kMayBeLarge>
   __device__ u64 quotient(u64 number) const {
-    if (number >> 31) return divide(number, size);
+    if (kMayBeLarge && number >> 31) return divide(number, size);
     const u32 low = static_cast<u32>(number);
     return (__umulhi(low, multiplier) + low) >> shift;
   }

@@ -71,21 +71,22 @@ class Tile {
     if constexpr (!P::kReduces) {
       run_elements();
     } else {
-      if (memory_.is(kSliced)) {
-        if (memory_.has_packs)
-          run_slice<Packs>();
-        else
-          run_slice<Apart>();
-      } else {
-        if (memory_.has_packs)
-          run_rows<Packs>();
-        else
-          run_rows<Apart>();
-      }
+      if (memory_.has_packs)
+        run_rows<Packs>();
+      else
+        run_rows<Apart>();
     }
   }
 
  private:
+  // Which rows, and which of their columns: all, unless workers share them.
+  struct Slice {
+    u32 group;
+    u32 number;
+    u64 begin;
+    u64 end;
+  };
+
   template <typename W>
   using ColumnsOf = typename P::template Columns<W::N>;
   template <typename W>
@@ -123,8 +124,13 @@ class Tile {
     for (walk.column = begin + u64{lane_.index()} * wide<W>();
          walk.column < walk.end; walk.column += step) {
       ColumnsOf<W> x;
-      walk.find();
-      P::load(Part<1>{}, x, walk);
+      if (walk.is_plain()) {
+        walk.find_plain();
+        P::load(Part<1>{}, x, PlainLoads<W>{walk});
+      } else {
+        walk.find();
+        P::load(Part<1>{}, x, walk);
+      }
       P::loop(Part<1>{}, row, x, walk);
     }
     run_row_part<2>(row, walk);
@@ -177,11 +183,15 @@ class Tile {
   }
 
   template <u32 L, typename W>
-  __device__ void run_loops(Row& row, ColumnsOf<W>& x, W& walk, bool keeps) {
+  __device__ void run_loops(Row& row, ColumnsOf<W>& x, W& walk,
+                            const Slice& slice, bool keeps) {
     if constexpr (L < P::kLoops) {
-      run_loop<L>(row, x, walk, 0, keeps);
+      run_loop<L>(row, x, walk, slice.begin, keeps);
+      if constexpr (P::kLoops == 1) {
+        if (memory_.is(kSliced) && !put_together(row, walk, slice)) return;
+      }
       run_row_part<2 * L + 2>(row, walk);
-      run_loops<L + 1>(row, x, walk, keeps);
+      run_loops<L + 1>(row, x, walk, slice, keeps);
     }
   }
 
@@ -190,59 +200,58 @@ class Tile {
     return (memory_.rows.rows + in_group - 1) / in_group;
   }
 
+  __device__ Slice slice_of(u32 unit) const {
+    const u64 columns = memory_.rows.columns;
+    if (!memory_.is(kSliced)) return {unit, 0, 0, columns};
+    const u32 slices = memory_.rows.slices;
+    // Whole packs, which then stay aligned.
+    const u64 packs = (columns + P::kWidth - 1) / P::kWidth;
+    const u64 each = (packs + slices - 1) / slices * P::kWidth;
+    const u64 begin = min(each * (unit % slices), columns);
+    return {unit / slices, unit % slices, begin, min(begin + each, columns)};
+  }
+
   template <typename W>
   __device__ void run_rows() {
-    const bool keeps =
-        P::kLoops > 1 &&
-        memory_.rows.columns <= u64{memory_.rows.row_lanes} * W::N;
+    const bool keeps = P::kLoops > 1 && memory_.rows.columns <=
+                                            u64{memory_.rows.row_lanes} * W::N;
+    const u32 units = groups() * memory_.rows.slices;
 #pragma unroll 1
-    for (u32 group = lane_.tile(); group < groups(); group += lane_.tiles()) {
+    for (u32 unit = lane_.tile(); unit < units; unit += lane_.tiles()) {
+      const Slice slice = slice_of(unit);
       W walk{memory_};
-      place_in(group, walk);
+      place_in(slice.group, walk);
+      walk.end = slice.end;
       Row row;
       ColumnsOf<W> x;
       run_row_part<0>(row, walk);
-      run_loops<0>(row, x, walk, keeps);
+      run_loops<0>(row, x, walk, slice, keeps);
     }
   }
 
-  // One slice of a group of rows; the worker that comes last puts them
-  // together.
+  // The worker that comes last puts the slices of a group of rows together;
+  // false for the others.
   template <typename W>
-  __device__ void run_slice() {
-    if constexpr (P::kLoops == 1) {
-      const u32 slices = memory_.rows.slices;
-      const u32 group = lane_.tile() / slices;
-      const u32 slice = lane_.tile() % slices;
-      const u32 in_group = blockDim.x / memory_.rows.row_lanes;
-      W walk{memory_};
-      place_in(group, walk);
-      // Whole packs, which then stay aligned.
-      const u64 packs = (memory_.rows.columns + P::kWidth - 1) / P::kWidth;
-      const u64 each = (packs + slices - 1) / slices * P::kWidth;
-      const u64 begin = min(each * slice, memory_.rows.columns);
-      walk.end = min(begin + each, memory_.rows.columns);
-      Row row;
-      ColumnsOf<W> x;
-      run_row_part<0>(row, walk);
-      run_loop<0>(row, x, walk, begin, false);
-      Size size{0};
-      P::each_gathered(Part<1>{}, row, size);
-      const u32 distance = in_group * size.words;
-      u32* kept = reinterpret_cast<u32*>(memory_.rows.gathered) + groups();
-      kept += (u64{group} * slices * in_group +
-               static_cast<u32>(walk.row - u64{group} * in_group)) *
-              size.words;
-      if (walk.is_on && walk.is_first)
-        P::each_gathered(Part<1>{}, row, Keep{kept + u64{slice} * distance});
-      if (!is_last_slice(group)) return;
-      const u32 first = walk.is_on ? sub_ : slices;
-      P::each_gathered(
-          Part<1>{}, row,
-          Gather{kept, distance, first, slices, memory_.rows.row_lanes});
-      P::each_gathered(Part<1>{}, row, Join{*this});
-      run_row_part<2>(row, walk);
-    }
+  __device__ bool put_together(Row& row, W& walk, const Slice& slice) {
+    const u32 slices = memory_.rows.slices;
+    const u32 in_group = blockDim.x / memory_.rows.row_lanes;
+    Size size{0};
+    P::each_gathered(Part<1>{}, row, size);
+    const u32 distance = in_group * size.words;
+    u32* kept = reinterpret_cast<u32*>(memory_.rows.gathered) + groups();
+    kept += (u64{slice.group} * slices * in_group +
+             static_cast<u32>(walk.row - u64{slice.group} * in_group)) *
+            size.words;
+    if (walk.is_on && walk.is_first)
+      P::each_gathered(Part<1>{}, row,
+                       Keep{kept + u64{slice.number} * distance});
+    if (!is_last_slice(slice.group)) return false;
+    const u32 first = walk.is_on ? sub_ : slices;
+    P::each_gathered(
+        Part<1>{}, row,
+        Gather{kept, distance, first, slices, memory_.rows.row_lanes});
+    P::each_gathered(Part<1>{}, row, Join{*this});
+    return true;
   }
 
   // All threads. Counts the slice; the last worker sees what all have kept.
@@ -269,8 +278,8 @@ class Tile {
     constexpr u32 kWords = sizeof(T) / 4;
     const u32 row_lanes = memory_.rows.row_lanes;
     const bool transposed = memory_.is(kTransposed);
-    u32 parts = row_lanes;     // that are put together by way of the scratch
-    u32 from = threadIdx.x;    // the first of them
+    u32 parts = row_lanes;   // that are put together by way of the scratch
+    u32 from = threadIdx.x;  // the first of them
     u32 distance = blockDim.x / row_lanes;
     if (transposed) {
       from -= sub_ * distance;
@@ -293,8 +302,8 @@ class Tile {
     value = get_words<T>(half + from * kWords);
 #pragma unroll 1
     for (u32 k = 1; k < parts; ++k)
-      value = F::both(value,
-                      get_words<T>(half + (from + k * distance) * kWords));
+      value =
+          F::both(value, get_words<T>(half + (from + k * distance) * kWords));
     return value;
   }
 
@@ -341,8 +350,7 @@ class Tile {
 #pragma unroll
         for (u32 i = 0; i < sizeof(words) / 4; ++i)
           words.words[i] = __ldcg(from + u64{slice} * distance + i);
-        g.values[0] =
-            F::both(g.values[0], bit_cast<typename F::Type>(words));
+        g.values[0] = F::both(g.values[0], bit_cast<typename F::Type>(words));
       }
       from += sizeof(typename F::Type) / 4;
     }

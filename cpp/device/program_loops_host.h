@@ -64,9 +64,8 @@ struct Walk {
       const u32 most = count < kWide ? count : kWide;
       if (gathered.used < most) gathered.used = most;
       u32 w = 0;
-      for (; w + kWide <= count; w += kWide)
-        GPUOS_EACH(k, kWide)
-          sums[k] = F::both(sums[k], F::of(from[w + k], column + w + k));
+      for (; w + kWide <= count; w += kWide) GPUOS_EACH(k, kWide)
+      sums[k] = F::both(sums[k], F::of(from[w + k], column + w + k));
       for (u32 k = 0; w < count; ++w, ++k)
         sums[k] = F::both(sums[k], F::of(from[w], column + w));
     } else {
@@ -111,7 +110,8 @@ struct Walk {
       i64 stride = 0;
       if (first != last) stride = strides[last - 1];
       if (last - first > 1) {
-        const u64 left = memory.sizes[last - 1] - number % memory.sizes[last - 1];
+        const u64 left =
+            memory.sizes[last - 1] - number % memory.sizes[last - 1];
         if (left < run) run = static_cast<u32>(left);
       }
       f(done,
@@ -239,8 +239,7 @@ class Tile {
       run_loop<0, 1>(row, walk,
                      share(memory_.rows.columns, tile_ % slices, slices));
       u32* const counters = reinterpret_cast<u32*>(memory_.rows.gathered);
-      char* const all =
-          reinterpret_cast<char*>(counters + memory_.rows.rows);
+      char* const all = reinterpret_cast<char*>(counters + memory_.rows.rows);
       u64 bytes = 0;
       P::each_gathered(Part<1>{}, row,
                        [&](auto& g) { bytes += sizeof(g.values[0]); });

@@ -7,16 +7,16 @@
 namespace gpuos {
 namespace program {
 
-#define GPUOS_DEFINE_REDUCTION(name, function, begin)                     \
-  template <typename T>                                                   \
-  struct name {                                                           \
-    using Type = T;                                                       \
-    static GPUOS_DEVICE T first() { return begin<T>(); }                  \
-    static GPUOS_DEVICE T of(T value, u64) { return value; }              \
-    static GPUOS_DEVICE T both(T a, T b) {                                \
-      return static_cast<T>(fn::function(a, b));                          \
-    }                                                                     \
-    static GPUOS_DEVICE T result(T value) { return value; }               \
+#define GPUOS_DEFINE_REDUCTION(name, function, begin)        \
+  template <typename T>                                      \
+  struct name {                                              \
+    using Type = T;                                          \
+    static GPUOS_DEVICE T first() { return begin<T>(); }     \
+    static GPUOS_DEVICE T of(T value, u64) { return value; } \
+    static GPUOS_DEVICE T both(T a, T b) {                   \
+      return static_cast<T>(fn::function(a, b));             \
+    }                                                        \
+    static GPUOS_DEVICE T result(T value) { return value; }  \
   };
 GPUOS_DEFINE_REDUCTION(SumOf, add, first_sum)
 GPUOS_DEFINE_REDUCTION(ProdOf, mul, first_product)

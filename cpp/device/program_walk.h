@@ -48,6 +48,11 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
     if (__syncthreads_or(is_odd)) has_packs = false;
   }
 
+  // Flat, and every access walks.
+  __device__ bool is_plain() const {
+    constexpr u32 kEvery = P::kAccesses == 32 ? ~0u : (1u << P::kAccesses) - 1;
+    return this->is(kFlat) && this->shape.flat == kEvery;
+  }
   __device__ static u32 pack_bytes(u32 access) {
     return P::bytes(access) * P::kWidth;
   }
@@ -116,6 +121,21 @@ struct Walk {
     find_along<kCount>(numbers, memory.outer(), memory.dims());
   }
 
+  // The same where every access walks.
+  __device__ void find_plain() {
+#pragma unroll
+    for (u32 a = 0; a < P::kAccesses; ++a) {
+      char* const first = memory.address(a) + column * P::bytes(a);
+#pragma unroll
+      for (u32 p = 0; p < kPieces; ++p)
+        places[a][p] = first + u64{p * step} * P::bytes(a);
+    }
+  }
+  // Whether no piece needs a look before it is loaded or stored.
+  __device__ bool is_plain() const {
+    return kWide > 1 && memory.is_plain() && column_of(kPieces - 1) < end;
+  }
+
   template <u32 A, typename S>
   __device__ void load(Vector<S, N>& to) const {
 #pragma unroll
@@ -138,8 +158,7 @@ struct Walk {
   __device__ void store(const Vector<S, N>& from) const {
 #pragma unroll
     for (u32 p = 0; p < kPieces; ++p) {
-      const u64 number = column_of(p);
-      if (number >= end) continue;
+      if (column_of(p) >= end) continue;
       Vector<S, kWide> piece;
 #pragma unroll
       for (u32 w = 0; w < kWide; ++w) piece[w] = from[p * kWide + w];
@@ -165,8 +184,7 @@ struct Walk {
 #pragma unroll
       for (u32 w = 0; w < kWide; ++w)
         gathered.values[0] =
-            F::both(gathered.values[0],
-                    F::of(from[p * kWide + w], number + w));
+            F::both(gathered.values[0], F::of(from[p * kWide + w], number + w));
     }
   }
 
@@ -182,7 +200,8 @@ struct Walk {
         digits[p] = numbers[p];
         if (d - 1 == first) continue;
         const Divider by = memory.dividers[d - 1];
-        numbers[p] = by.quotient(numbers[p]);
+        // A task without reductions has 2^31 elements at most.
+        numbers[p] = by.template quotient<P::kReduces != 0>(numbers[p]);
         digits[p] -= numbers[p] * by.size;
       }
       const i64* along = memory.strides + (d - 1);
@@ -191,6 +210,24 @@ struct Walk {
 #pragma unroll
         for (u32 p = 0; p < kCount; ++p)
           places[a][p] += static_cast<i64>(digits[p]) * *along;
+    }
+  }
+};
+
+// Loads that need no look: all of them are under way before the first is used.
+template <typename W>
+struct PlainLoads {
+  const W& walk;
+
+  template <u32 A, typename S, u32 N>
+  __device__ void load(Vector<S, N>& to) const {
+    constexpr u32 kWide = W::kPieceWidth;
+#pragma unroll
+    for (u32 p = 0; p < N; p += kWide) {
+      const auto piece = load_vector<kWide>(
+          reinterpret_cast<const S*>(walk.places[A][p / kWide]));
+#pragma unroll
+      for (u32 w = 0; w < kWide; ++w) to[p + w] = piece[w];
     }
   }
 };
