@@ -2,7 +2,7 @@
 #pragma once
 
 #include "memory.h"
-#include "program_walk.h"
+#include "program_share.h"
 
 namespace gpuos {
 namespace program {
@@ -57,9 +57,9 @@ class Tile {
  public:
   using Row = typename P::template Row<1>;
   // Several pieces, or elements that lie anywhere.
-  using Packs = Walk<P, P::kWidth, P::kElements / P::kWidth>;
-  using Apart = Walk<P, 1, P::kApart>;
-  using Single = Walk<P, 1, 1>;
+  using Packs = Share<P, P::kWidth, P::kElements / P::kWidth>;
+  using Apart = Share<P, 1, P::kApart>;
+  using Single = Share<P, 1, 1>;
 
   __device__ Tile(const Task& task, const Lane& lane)
       : memory_(task),
@@ -114,84 +114,84 @@ class Tile {
   template <typename W>
   __device__ void run_elements(u64 begin, u64 end) {
     Row row;
-    W walk{memory_};
-    walk.end = end;
-    walk.step = lane_.count() * wide<W>();
-    walk.is_first = lane_.index() == 0;
-    run_row_part<0>(row, walk);
+    W share{memory_};
+    share.end = end;
+    share.step = lane_.count() * wide<W>();
+    share.is_first = lane_.index() == 0;
+    run_row_part<0>(row, share);
     const u64 step = u64{lane_.count()} * W::N;
 #pragma unroll 1
-    for (walk.column = begin + u64{lane_.index()} * wide<W>();
-         walk.column < walk.end; walk.column += step) {
+    for (share.column = begin + u64{lane_.index()} * wide<W>();
+         share.column < share.end; share.column += step) {
       ColumnsOf<W> x;
-      if (walk.is_plain()) {
-        walk.find_plain();
-        P::load(Part<1>{}, x, PlainLoads<W>{walk});
+      if (share.is_plain()) {
+        share.find_plain();
+        P::load(Part<1>{}, x, PlainLoads<W>{share});
       } else {
-        walk.find();
-        P::load(Part<1>{}, x, walk);
+        share.find();
+        P::load(Part<1>{}, x, share);
       }
-      P::loop(Part<1>{}, row, x, walk);
+      P::loop(Part<1>{}, row, x, share);
     }
-    run_row_part<2>(row, walk);
+    run_row_part<2>(row, share);
   }
 
   // `column` is moved away from the row's first.
   template <u32 kPart, typename W>
-  __device__ void run_row_part(Row& row, W& walk) {
+  __device__ void run_row_part(Row& row, W& share) {
     if constexpr (P::kReadsRows) {
-      walk.column = 0;
-      walk.template find<1>();
+      share.column = 0;
+      share.template find<1>();
     }
-    P::row(Part<kPart>{}, row, walk);
+    P::row(Part<kPart>{}, row, share);
   }
 
   template <typename W>
-  __device__ void place_in(u32 group, W& walk) {
+  __device__ void place_in(u32 group, W& share) {
     const u32 row_lanes = memory_.rows.row_lanes;
     const u32 in_group = blockDim.x / row_lanes;
     const bool transposed = memory_.is(kTransposed);
     const u32 lane = threadIdx.x;
     const u32 number = transposed ? lane % in_group : lane / row_lanes;
     sub_ = transposed ? lane / in_group : lane % row_lanes;
-    walk.row = u64{group} * in_group + number;
-    walk.is_on = walk.row < memory_.rows.rows;
-    walk.is_first = sub_ == 0;
-    walk.step = row_lanes * wide<W>();
-    walk.end = memory_.rows.columns;
+    share.row = u64{group} * in_group + number;
+    share.is_on = share.row < memory_.rows.rows;
+    share.is_first = sub_ == 0;
+    share.step = row_lanes * wide<W>();
+    share.end = memory_.rows.columns;
   }
 
   // `keeps`: the lanes have room for the whole row, which is read once.
   template <u32 L, typename W>
-  __device__ void run_loop(Row& row, ColumnsOf<W>& x, W& walk, u64 begin,
+  __device__ void run_loop(Row& row, ColumnsOf<W>& x, W& share, u64 begin,
                            bool keeps) {
     P::each_gathered(Part<2 * L + 1>{}, row, Begin{});
-    if (walk.is_on) {
+    if (share.is_on) {
       const u64 step = u64{memory_.rows.row_lanes} * W::N;
 #pragma unroll 1
-      for (walk.column = begin + u64{sub_} * wide<W>(); walk.column < walk.end;
-           walk.column += step) {
-        walk.find();
+      for (share.column = begin + u64{sub_} * wide<W>();
+           share.column < share.end; share.column += step) {
+        share.find();
         if (!keeps)
-          P::load(Part<2 * L + 1>{}, x, walk);
+          P::load(Part<2 * L + 1>{}, x, share);
         else if (L == 0)
-          P::load_all(x, walk);
-        P::loop(Part<2 * L + 1>{}, row, x, walk);
+          P::load_all(x, share);
+        P::loop(Part<2 * L + 1>{}, row, x, share);
       }
     }
     P::each_gathered(Part<2 * L + 1>{}, row, Join{*this});
   }
 
   template <u32 L, typename W>
-  __device__ void run_loops(Row& row, ColumnsOf<W>& x, W& walk,
+  __device__ void run_loops(Row& row, ColumnsOf<W>& x, W& share,
                             const Slice& slice, bool keeps) {
     if constexpr (L < P::kLoops) {
-      run_loop<L>(row, x, walk, slice.begin, keeps);
+      run_loop<L>(row, x, share, slice.begin, keeps);
       if constexpr (P::kLoops == 1) {
-        if (memory_.is(kSliced) && !put_together(row, walk, slice)) return;
+        if (memory_.is(kSliced) && !put_together(row, share, slice)) return;
       }
-      run_row_part<2 * L + 2>(row, walk);
-      run_loops<L + 1>(row, x, walk, slice, keeps);
+      run_row_part<2 * L + 2>(row, share);
+      run_loops<L + 1>(row, x, share, slice, keeps);
     }
   }
 
@@ -219,20 +219,20 @@ class Tile {
 #pragma unroll 1
     for (u32 unit = lane_.tile(); unit < units; unit += lane_.tiles()) {
       const Slice slice = slice_of(unit);
-      W walk{memory_};
-      place_in(slice.group, walk);
-      walk.end = slice.end;
+      W share{memory_};
+      place_in(slice.group, share);
+      share.end = slice.end;
       Row row;
       ColumnsOf<W> x;
-      run_row_part<0>(row, walk);
-      run_loops<0>(row, x, walk, slice, keeps);
+      run_row_part<0>(row, share);
+      run_loops<0>(row, x, share, slice, keeps);
     }
   }
 
   // The worker that comes last puts the slices of a group of rows together;
   // false for the others.
   template <typename W>
-  __device__ bool put_together(Row& row, W& walk, const Slice& slice) {
+  __device__ bool put_together(Row& row, W& share, const Slice& slice) {
     const u32 slices = memory_.rows.slices;
     const u32 in_group = blockDim.x / memory_.rows.row_lanes;
     Size size{0};
@@ -240,13 +240,13 @@ class Tile {
     const u32 distance = in_group * size.words;
     u32* kept = reinterpret_cast<u32*>(memory_.rows.gathered) + groups();
     kept += (u64{slice.group} * slices * in_group +
-             static_cast<u32>(walk.row - u64{slice.group} * in_group)) *
+             static_cast<u32>(share.row - u64{slice.group} * in_group)) *
             size.words;
-    if (walk.is_on && walk.is_first)
+    if (share.is_on && share.is_first)
       P::each_gathered(Part<1>{}, row,
                        Keep{kept + u64{slice.number} * distance});
     if (!is_last_slice(slice.group)) return false;
-    const u32 first = walk.is_on ? sub_ : slices;
+    const u32 first = share.is_on ? sub_ : slices;
     P::each_gathered(
         Part<1>{}, row,
         Gather{kept, distance, first, slices, memory_.rows.row_lanes});
@@ -309,28 +309,28 @@ class Tile {
 
   struct Begin {
     template <typename F>
-    __device__ void operator()(Gathered<F, 1>& g) const {
+    __device__ void operator()(Sums<F, 1>& g) const {
       g.begin();
     }
   };
   struct Join {
     Tile& tile;
     template <typename F>
-    __device__ void operator()(Gathered<F, 1>& g) const {
+    __device__ void operator()(Sums<F, 1>& g) const {
       g.values[0] = tile.template join<F>(g.values[0]);
     }
   };
   struct Size {
     u32 words;
     template <typename F>
-    __device__ void operator()(Gathered<F, 1>&) {
+    __device__ void operator()(Sums<F, 1>&) {
       words += sizeof(typename F::Type) / 4;
     }
   };
   struct Keep {
     u32* to;
     template <typename F>
-    __device__ void operator()(Gathered<F, 1>& g) {
+    __device__ void operator()(Sums<F, 1>& g) {
       put_words(to, g.values[0]);
       to += sizeof(typename F::Type) / 4;
     }
@@ -342,7 +342,7 @@ class Tile {
     u32 slices;
     u32 step;
     template <typename F>
-    __device__ void operator()(Gathered<F, 1>& g) {
+    __device__ void operator()(Sums<F, 1>& g) {
       g.begin();
 #pragma unroll 1
       for (u32 slice = first; slice < slices; slice += step) {

@@ -4,13 +4,15 @@
 
 #include "program_reductions.h"
 
+#if !defined(__CUDACC__)
+
 namespace gpuos {
 namespace program {
 
 // Where a chunk lies: kElements columns of a row, or with R > 1 so many rows of
 // one column.
 template <typename P, u32 R>
-struct Walk {
+struct Share {
   using Memory = Arguments<P::kAccesses, P::kScalars>;
 
   const Memory& memory;
@@ -44,7 +46,7 @@ struct Walk {
     store_values<A>(column, count, from.values);
   }
   template <u32 A, typename S>
-  void load_row(Cells<S, R>& to) const {
+  void load_row(PerRow<S, R>& to) const {
     each_run<A, S>(0, rows(), [&](u32 done, S* from, i64 stride, u32 run) {
       const char* at = reinterpret_cast<const char*>(from);
       for (u32 w = 0; w < run; ++w, at += stride)
@@ -52,15 +54,15 @@ struct Walk {
     });
   }
   template <u32 A, typename S>
-  void store_row(const Cells<S, R>& from) const {
+  void store_row(const PerRow<S, R>& from) const {
     store_values<A>(0, rows(), from.values);
   }
 
   template <typename F, typename T, u32 N>
-  void gather(Gathered<F, R>& gathered, const Vector<T, N>& from) const {
+  void gather(Sums<F, R>& gathered, const Vector<T, N>& from) const {
     auto& sums = gathered.values;
     if constexpr (R == 1) {
-      constexpr u32 kWide = Gathered<F, R>::kCount;
+      constexpr u32 kWide = Sums<F, R>::kCount;
       const u32 most = count < kWide ? count : kWide;
       if (gathered.used < most) gathered.used = most;
       u32 w = 0;
@@ -164,7 +166,7 @@ class Tile {
   struct Range {
     u64 begin, end;
   };
-  static Range share(u64 total, u64 tile, u64 tiles) {
+  static Range range_of(u64 total, u64 tile, u64 tiles) {
     const u64 whole = total / tiles;
     const u64 rest = total % tiles;
     const u64 begin = tile * whole + (tile < rest ? tile : rest);
@@ -172,59 +174,60 @@ class Tile {
   }
 
   template <u32 L, u32 R>
-  void run_loop(typename P::template Row<R>& row, Walk<P, R>& walk,
+  void run_loop(typename P::template Row<R>& row, Share<P, R>& share,
                 Range columns) {
     P::each_gathered(Part<2 * L + 1>{}, row, [](auto& g) { g.begin(); });
     typename P::template Columns<N> x;
     const u64 step = R == 1 ? N : 1;
-    const u32 count = walk.count;
-    for (walk.column = columns.begin; walk.column < columns.end;
-         walk.column += step) {
-      const u64 left = columns.end - walk.column;
-      if (R == 1) walk.count = left < N ? static_cast<u32>(left) : N;
-      P::load(Part<2 * L + 1>{}, x, walk);
-      P::loop(Part<2 * L + 1>{}, row, x, walk);
+    const u32 count = share.count;
+    for (share.column = columns.begin; share.column < columns.end;
+         share.column += step) {
+      const u64 left = columns.end - share.column;
+      if (R == 1) share.count = left < N ? static_cast<u32>(left) : N;
+      P::load(Part<2 * L + 1>{}, x, share);
+      P::loop(Part<2 * L + 1>{}, row, x, share);
     }
-    walk.column = 0;
-    walk.count = count;
+    share.column = 0;
+    share.count = count;
     P::each_gathered(Part<2 * L + 1>{}, row, [](auto& g) { g.join(); });
   }
 
   template <u32 L, u32 R>
-  void run_loops(typename P::template Row<R>& row, Walk<P, R>& walk) {
+  void run_loops(typename P::template Row<R>& row, Share<P, R>& share) {
     if constexpr (L < P::kLoops) {
-      run_loop<L, R>(row, walk, {0, memory_.rows.columns});
-      P::row(Part<2 * L + 2>{}, row, walk);
-      run_loops<L + 1, R>(row, walk);
+      run_loop<L, R>(row, share, {0, memory_.rows.columns});
+      P::row(Part<2 * L + 2>{}, row, share);
+      run_loops<L + 1, R>(row, share);
     }
   }
 
   void run_elements() {
     typename P::template Row<1> row;
-    Walk<P, 1> walk{memory_};
-    P::row(Part<0>{}, row, walk);
-    run_loop<0, 1>(row, walk, share(memory_.rows.columns, tile_, tiles_));
-    if (tile_ == 0) P::row(Part<2>{}, row, walk);
+    Share<P, 1> share{memory_};
+    P::row(Part<0>{}, row, share);
+    run_loop<0, 1>(row, share, range_of(memory_.rows.columns, tile_, tiles_));
+    if (tile_ == 0) P::row(Part<2>{}, row, share);
   }
 
   void run_rows() {
-    const Range rows = share(memory_.rows.rows, tile_, tiles_);
+    const Range rows = range_of(memory_.rows.rows, tile_, tiles_);
     for (u64 number = rows.begin; number < rows.end; ++number) {
       typename P::template Row<1> row;
-      Walk<P, 1> walk{memory_, number};
-      P::row(Part<0>{}, row, walk);
-      run_loops<0, 1>(row, walk);
+      Share<P, 1> share{memory_, number};
+      P::row(Part<0>{}, row, share);
+      run_loops<0, 1>(row, share);
     }
   }
 
   void run_many_rows() {
-    const Range rows = share(memory_.rows.rows, tile_, tiles_);
+    const Range rows = range_of(memory_.rows.rows, tile_, tiles_);
     for (u64 first = rows.begin; first < rows.end; first += N) {
       const u64 left = rows.end - first;
       typename P::template Row<N> row;
-      Walk<P, N> walk{memory_, first, 0, left < N ? static_cast<u32>(left) : N};
-      P::row(Part<0>{}, row, walk);
-      run_loops<0, N>(row, walk);
+      Share<P, N> share{memory_, first, 0,
+                        left < N ? static_cast<u32>(left) : N};
+      P::row(Part<0>{}, row, share);
+      run_loops<0, N>(row, share);
     }
   }
 
@@ -234,10 +237,10 @@ class Tile {
       const u64 slices = memory_.rows.slices;
       const u64 number = tile_ / slices;
       typename P::template Row<1> row;
-      Walk<P, 1> walk{memory_, number};
-      P::row(Part<0>{}, row, walk);
-      run_loop<0, 1>(row, walk,
-                     share(memory_.rows.columns, tile_ % slices, slices));
+      Share<P, 1> share{memory_, number};
+      P::row(Part<0>{}, row, share);
+      run_loop<0, 1>(row, share,
+                     range_of(memory_.rows.columns, tile_ % slices, slices));
       u32* const counters = reinterpret_cast<u32*>(memory_.rows.gathered);
       char* const all = reinterpret_cast<char*>(counters + memory_.rows.rows);
       u64 bytes = 0;
@@ -254,7 +257,7 @@ class Tile {
       if (before + 1 != slices) return;
       __atomic_store_n(counters + number, 0, __ATOMIC_RELAXED);
       const char* from = all + number * slices * bytes;
-      P::each_gathered(Part<1>{}, row, [&]<typename F>(Gathered<F, 1>& g) {
+      P::each_gathered(Part<1>{}, row, [&]<typename F>(Sums<F, 1>& g) {
         g.values[0] = F::first();
         for (u64 slice = 0; slice < slices; ++slice) {
           typename F::Type value;
@@ -263,7 +266,7 @@ class Tile {
         }
         from += sizeof(g.values[0]);
       });
-      P::row(Part<2>{}, row, walk);
+      P::row(Part<2>{}, row, share);
     }
   }
 
@@ -279,3 +282,5 @@ inline void run(const Task& task, const Lane& lane) {
 
 }  // namespace program
 }  // namespace gpuos
+
+#endif

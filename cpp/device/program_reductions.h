@@ -59,7 +59,7 @@ using ArgminOf = PlaceOf<false, T>;
 #if defined(__CUDACC__)
 // A lane gathers one value.
 template <typename F, u32 R>
-struct Gathered {
+struct Sums {
   using Function = F;
   using Type = typename F::Type;
   Type values[1];
@@ -69,7 +69,7 @@ struct Gathered {
 #else
 // Of one row several side by side, so that loops vectorise; else one a row.
 template <typename F, u32 R>
-struct Gathered {
+struct Sums {
   using Function = F;
   using Type = typename F::Type;
   enum : u32 { kCount = R == 1 ? 64 : R };

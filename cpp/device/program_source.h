@@ -26,7 +26,7 @@ struct Part {};
 
 // A value of each of R rows.
 template <typename T, u32 R>
-struct Cells {
+struct PerRow {
   T values[R];
 
   GPUOS_DEVICE T& operator()(u32 w) { return values[R == 1 ? 0 : w]; }

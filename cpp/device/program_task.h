@@ -1,6 +1,7 @@
 // What a task of the interpreter says, on the device.
 #pragma once
 
+#include "number_limits.h"
 #include "operator.h"
 #include "program_text.h"
 

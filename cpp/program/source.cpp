@@ -81,9 +81,10 @@ class SourceWriter {
         for (const Operation& operation : operations_of(each))
           needs.add(operation);
     text_ += needs.includes();
-    line("#include \"gpuos/program_loops.h\"\n"
-         "namespace gpuos {\nnamespace program {\nnamespace {\n"
-         "struct Pass {");
+    line(
+        "#include \"gpuos/program_loops.h\"\n"
+        "namespace gpuos {\nnamespace program {\nnamespace {\n"
+        "struct Pass {");
     const std::uint32_t width = pack_width();
     line("  enum : u32 {\n    kAccesses = ", pass_.accesses.size(),
          ",\n    kScalars = ", pass_.scalars.size(),
@@ -98,10 +99,11 @@ class SourceWriter {
       sizes |= static_cast<std::uint64_t>(
                    std::countr_zero(size_of(pass_.accesses[a].dtype)))
                << 2 * a;
-    line("  // Two bits an access.\n"
-         "  static GPUOS_DEVICE constexpr u32 bytes(u32 access) {\n"
-         "    return 1u << (",
-         sizes, "ull >> 2 * access & 3);\n  }");
+    line(
+        "  // Two bits an access.\n"
+        "  static GPUOS_DEVICE constexpr u32 bytes(u32 access) {\n"
+        "    return 1u << (",
+        sizes, "ull >> 2 * access & 3);\n  }");
   }
 
   /// Of a column, in additions, and the bytes that its loads have under way.
@@ -156,7 +158,8 @@ class SourceWriter {
   bool touches_rows() const {
     for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
       const Step::Kind kind = step(id).kind;
-      if (is_row_[id] && (kind == Step::Kind::Load || kind == Step::Kind::Store))
+      if (is_row_[id] &&
+          (kind == Step::Kind::Load || kind == Step::Kind::Store))
         return true;
     }
     return false;
@@ -180,9 +183,9 @@ class SourceWriter {
     for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
       const Step& each = step(id);
       if (!is_row_[id] || each.kind == Step::Kind::Store) continue;
-      line("    Cells<", value_type(id), ", R> v", id, ";");
+      line("    PerRow<", value_type(id), ", R> v", id, ";");
       if (each.kind == Step::Kind::Reduce)
-        line("    Gathered<", gathered_type(each), ", R> g", id, ";");
+        line("    Sums<", gathered_type(each), ", R> g", id, ";");
     }
     line("  };");
   }
@@ -221,9 +224,10 @@ class SourceWriter {
   }
 
   void write_gathered(std::size_t part) {
-    line("  template <typename R, typename F>\n"
-         "  static GPUOS_DEVICE void each_gathered(Part<",
-         part, ">, R& r, F&& f) {");
+    line(
+        "  template <typename R, typename F>\n"
+        "  static GPUOS_DEVICE void each_gathered(Part<",
+        part, ">, R& r, F&& f) {");
     for (const std::uint32_t id : pass_.parts[part])
       if (step(id).kind == Step::Kind::Reduce) line("    f(r.g", id, ");");
     line("  }");
@@ -267,13 +271,14 @@ class SourceWriter {
   }
 
   void write_row_part(std::size_t part) {
-    line("  template <u32 R, typename M>\n"
-         "  static GPUOS_DEVICE void row(Part<",
-         part, ">, Row<R>& r, const M& m) {");
+    line(
+        "  template <u32 R, typename M>\n"
+        "  static GPUOS_DEVICE void row(Part<",
+        part, ">, Row<R>& r, const M& m) {");
     for (const std::uint32_t id : pass_.parts[part])
       if (step(id).kind == Step::Kind::Load ||
           step(id).kind == Step::Kind::Store)
-        line("    Cells<", stored_name(step(id).dtype), ", R> x", id, ";");
+        line("    PerRow<", stored_name(step(id).dtype), ", R> x", id, ";");
     for (const std::uint32_t id : pass_.parts[part])
       if (step(id).kind == Step::Kind::Load)
         line("    m.template load_row<", step(id).index, ">(x", id, ");");
@@ -295,8 +300,8 @@ class SourceWriter {
       Expression value{concat("r.g", id, ".result(w)"), reduction_type(each)};
       for (const Operation& operation : after_reduction(each))
         value = call_of(operation, {value.text});
-      line("      r.v", id, "(w) = ",
-           converted(value, type_name(step_type(each))), ";");
+      line("      r.v", id,
+           "(w) = ", converted(value, type_name(step_type(each))), ";");
     }
   }
 
@@ -312,8 +317,8 @@ class SourceWriter {
              each.index, ");");
         break;
       case Step::Kind::Store:
-        line("      x", id, "(w) = ",
-             converted_operand(each, stored_name(each.dtype)), ";");
+        line("      x", id,
+             "(w) = ", converted_operand(each, stored_name(each.dtype)), ";");
         break;
       default:
         line("      r.v", id, "(w) = ", expression(each), ";");
@@ -321,9 +326,10 @@ class SourceWriter {
   }
 
   void write_loop_part(std::size_t part) {
-    line("  template <typename R, u32 N, typename M>\n"
-         "  static GPUOS_DEVICE void loop(Part<",
-         part, ">, R& r, const Columns<N>& x, const M& m) {");
+    line(
+        "  template <typename R, u32 N, typename M>\n"
+        "  static GPUOS_DEVICE void loop(Part<",
+        part, ">, R& r, const Columns<N>& x, const M& m) {");
     const auto& steps = pass_.parts[part];
     for (const std::uint32_t id : steps) {
       if (step(id).kind == Step::Kind::Store)
@@ -352,20 +358,21 @@ class SourceWriter {
              value_type(id), ">(x.x", id, "[w]);");
         break;
       case Step::Kind::Scalar:
-        line("      const ", value_type(id), " v", id,
-             " = m.template scalar<", value_type(id), ">(", each.index, ");");
+        line("      const ", value_type(id), " v", id, " = m.template scalar<",
+             value_type(id), ">(", each.index, ");");
         break;
       case Step::Kind::Store:
-        line("      o", id, "[w] = ",
-             converted_operand(each, stored_name(each.dtype)), ";");
+        line("      o", id,
+             "[w] = ", converted_operand(each, stored_name(each.dtype)), ";");
         break;
       case Step::Kind::Reduce:
-        line("      o", id, "[w] = ",
-             converted_operand(each, type_name(reduction_type(each))), ";");
+        line("      o", id,
+             "[w] = ", converted_operand(each, type_name(reduction_type(each))),
+             ";");
         break;
       default:
-        line("      const ", value_type(id), " v", id, " = ",
-             expression(each), ";");
+        line("      const ", value_type(id), " v", id, " = ", expression(each),
+             ";");
     }
   }
 

@@ -6,6 +6,7 @@
 #include "gpuos/error.h"
 #include "stream.h"
 #include "value_object.h"
+#include "waiting.h"
 
 namespace py = pybind11;
 
@@ -150,6 +151,17 @@ Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
   Arguments arguments(*runtime);
   call.read(arguments);
   return find_or_trace(call).program;
+}
+
+Program Fused::compile(PyObject* const* args, std::size_t count,
+                       PyObject* names) {
+  FusedCall call(name_.c_str(), args, count, names);
+  const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
+  Arguments arguments(*runtime);
+  call.read(arguments);
+  Program program = find_or_trace(call).program;
+  runtime->compile(program, Deadline::never());
+  return program;
 }
 
 std::vector<Program> Fused::programs() const {

@@ -41,6 +41,8 @@ class Fused {
                         PyObject* names);
   /// The program of these arguments, traced if it is new.
   Program warm(PyObject* const* args, std::size_t count, PyObject* names);
+  /// The same, and compiled by its runtime.
+  Program compile(PyObject* const* args, std::size_t count, PyObject* names);
   std::vector<Program> programs() const;
   std::string repr() const;
 

@@ -55,6 +55,16 @@ PyObject* warm(PyObject* self, PyObject* const* args, Py_ssize_t count,
   });
 }
 
+PyObject* compile(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                  PyObject* names) noexcept {
+  return guarded([&] {
+    return py::cast(as_instance(self)->fused->compile(
+                        args, static_cast<std::size_t>(count), names))
+        .release()
+        .ptr();
+  });
+}
+
 PyObject* programs(PyObject* self, PyObject* /*unused*/) noexcept {
   return guarded([&] {
     return py::cast(as_instance(self)->fused->programs()).release().ptr();
@@ -108,6 +118,12 @@ PyMethodDef methods[] = {
      METH_FASTCALL | METH_KEYWORDS,
      "Trace the function for arguments like these without a run.\n\n"
      "Returns\n-------\nProgram"},
+    {"compile",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(compile)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "warm(), and wait until the runtime has compiled the program.\n\n"
+     "Returns\n-------\nProgram\n\n"
+     "Raises\n------\nCompileError\n    If it cannot; it stays interpreted."},
     {"programs", programs, METH_NOARGS,
      "programs($self, /)\n--\n\n"
      "A list of the programs so far, one for each structure: the dtypes and\n"

@@ -142,6 +142,12 @@ void RuntimeObject::synchronize(const Deadline& deadline) {
   drain_some(kept_.size());
 }
 
+void RuntimeObject::compile(const Program& program, const Deadline& deadline) {
+  wait_in_slices("compile", deadline, [&](std::chrono::nanoseconds slice) {
+    return core_->compile(program, slice);
+  });
+}
+
 void RuntimeObject::wait_for_memory(const void* data, std::size_t bytes) {
   // What was computed before close() can be read after it.
   if (bytes == 0 || core_->is_closed()) return;

@@ -48,6 +48,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   void wait(const Ticket& ticket, const Deadline& deadline);
   void synchronize(const Deadline& deadline);
+  void compile(const Program& program, const Deadline& deadline);
   void wait_for_memory(const void* data, std::size_t bytes);
   void close();
 

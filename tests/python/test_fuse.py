@@ -329,3 +329,18 @@ def test_tensors_are_taken(rt):
     f(x.T, out=out)
     rt.synchronize()
     assert torch.equal(out, torch.relu(x.T - 2))
+
+
+def test_a_compiled_function_computes_the_same(rt):
+    @rt.fuse
+    def f(x, y):
+        return np.maximum(x * y - 1, x)
+
+    x = make(rt, np.linspace(-2, 2, 5000))
+    y = make(rt, np.linspace(3, -3, 5000))
+    interpreted = f(x, y).numpy()
+    before = rt.stats()["programs_compiled"]
+    program = f.compile(x, y)
+    assert program.operations == 3
+    assert rt.stats()["programs_compiled"] > before
+    np.testing.assert_array_equal(f(x, y).numpy(), interpreted)

@@ -71,7 +71,7 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
 // The elements of one lane: pieces of kWide columns of a row, each read at
 // once. Neighbouring lanes have neighbouring pieces.
 template <typename P, u32 kWide, u32 kPieces>
-struct Walk {
+struct Share {
   enum : u32 { N = kWide * kPieces, kPieceWidth = kWide };
 
   const Memory<P>& memory;
@@ -166,17 +166,16 @@ struct Walk {
     }
   }
   template <u32 A, typename S>
-  __device__ void load_row(Cells<S, 1>& to) const {
+  __device__ void load_row(PerRow<S, 1>& to) const {
     to(0) = is_on ? *reinterpret_cast<const S*>(places[A][0]) : S{};
   }
   template <u32 A, typename S>
-  __device__ void store_row(const Cells<S, 1>& from) const {
+  __device__ void store_row(const PerRow<S, 1>& from) const {
     if (is_on && is_first) *reinterpret_cast<S*>(places[A][0]) = from(0);
   }
 
   template <typename F, typename T>
-  __device__ void gather(Gathered<F, 1>& gathered,
-                         const Vector<T, N>& from) const {
+  __device__ void gather(Sums<F, 1>& gathered, const Vector<T, N>& from) const {
 #pragma unroll
     for (u32 p = 0; p < kPieces; ++p) {
       const u64 number = column_of(p);
@@ -217,7 +216,7 @@ struct Walk {
 // Loads that need no look: all of them are under way before the first is used.
 template <typename W>
 struct PlainLoads {
-  const W& walk;
+  const W& share;
 
   template <u32 A, typename S, u32 N>
   __device__ void load(Vector<S, N>& to) const {
@@ -225,7 +224,7 @@ struct PlainLoads {
 #pragma unroll
     for (u32 p = 0; p < N; p += kWide) {
       const auto piece = load_vector<kWide>(
-          reinterpret_cast<const S*>(walk.places[A][p / kWide]));
+          reinterpret_cast<const S*>(share.places[A][p / kWide]));
 #pragma unroll
       for (u32 w = 0; w < kWide; ++w) to[p + w] = piece[w];
     }
