@@ -26,7 +26,8 @@ struct alignas(16) Resolved {
 };
 static_assert(sizeof(Resolved) == 16, "one load");
 constexpr u32 kKept = kTextBytes / sizeof(Resolved);
-constexpr u32 kNoCell = 0xffff;
+constexpr u32 kNoCell = 1;  // offsets are even
+constexpr u32 kCellMask = 0xfffe;
 
 // Forms beside those of Form: the function is one of four elements, and
 // elements of 32 bits of a flat task. Their `index` is the distance in bytes
@@ -97,6 +98,111 @@ __device__ Resolved resolve(const DeviceTask& task, const Instruction& x,
   return resolved;
 }
 
+// What the loop does itself. A copy of its own, so that the two addresses stay
+// in registers.
+template <u32 W>
+struct Quick {
+  u32 text;  // the instructions, in shared memory
+  u32 mine;  // this lane's first cell
+
+  __device__ Step fetch(u32 i) const {
+    const uint4 words = load_shared_four(text + i * u32{sizeof(Resolved)});
+    return {words.x | u64{words.y} << 32, words.z, words.w};
+  }
+
+  // This lane's words at an offset.
+  __device__ void read_words(u32 offset, u32 (&words)[W]) const {
+    if constexpr (W == 4) {
+      const uint4 all = load_shared_four(mine + offset);
+      words[0] = all.x;
+      words[1] = all.y;
+      words[2] = all.z;
+      words[3] = all.w;
+    } else {
+      words[0] = load_shared(mine + offset);
+    }
+  }
+  __device__ void write_words(u32 offset, const u32 (&words)[W]) const {
+    if constexpr (W == 4)
+      store_shared_four(mine + offset, words);
+    else
+      store_shared(mine + offset, words[0]);
+  }
+
+  __device__ void load_quick(const Step& step, u64 column, u32 valid,
+                             Values<W>& last) const {
+    const u32 stride = step.index();
+    const char* from =
+        reinterpret_cast<const char*>(step.function + column * stride);
+    if constexpr (W == 4) {
+      if (stride != 0 && valid == 4 && is_aligned(from)) {
+        const uint4 all = *reinterpret_cast<const uint4*>(from);
+        last.low[0] = all.x;
+        last.low[1] = all.y;
+        last.low[2] = all.z;
+        last.low[3] = all.w;
+        if (step.out() != kNoCell) write_words(step.out(), last.low);
+        return;
+      }
+    }
+#pragma unroll
+    for (u32 w = 0; w < W; ++w)
+      if (w < valid)
+        last.low[w] = *reinterpret_cast<const u32*>(from + w * stride);
+    if (step.out() != kNoCell) write_words(step.out(), last.low);
+  }
+
+  __device__ void store_quick(const Step& step, u64 column, u32 valid,
+                              const Values<W>& last) const {
+    const u32 stride = step.index();
+    char* to = reinterpret_cast<char*>(step.function + column * stride);
+    Values<W> values = last;
+    if (step.a() != kNoCell) read_words(step.a(), values.low);
+    if constexpr (W == 4) {
+      if (stride != 0 && valid == 4 && is_aligned(to)) {
+        *reinterpret_cast<uint4*>(to) = make_uint4(
+            values.low[0], values.low[1], values.low[2], values.low[3]);
+        return;
+      }
+    }
+#pragma unroll
+    for (u32 w = 0; w < W; ++w)
+      if (w < valid) *reinterpret_cast<u32*>(to + w * stride) = values.low[w];
+  }
+  __device__ static bool is_aligned(const char* address) {
+    return reinterpret_cast<u64>(address) % 16 == 0;
+  }
+
+  // Both operands are read whatever they are: a branch takes longer.
+  __device__ void compute_four(const Step& step, Values<W>& last) const {
+    if constexpr (W == 4) {
+      const uint4 a = load_shared_four(mine + (step.a() & kCellMask));
+      const uint4 b = load_shared_four(mine + (step.b() & kCellMask));
+      const bool last_a = step.a() == kNoCell;
+      const bool last_b = step.b() == kNoCell;
+      const Four x{{last_a ? last.low[0] : a.x, last_a ? last.low[1] : a.y,
+                    last_a ? last.low[2] : a.z, last_a ? last.low[3] : a.w}};
+      const Four y{{last_b ? last.low[0] : b.x, last_b ? last.low[1] : b.y,
+                    last_b ? last.low[2] : b.z, last_b ? last.low[3] : b.w}};
+      const Four result =
+          reinterpret_cast<FunctionOfFour>(step.function)(x, y);
+#pragma unroll
+      for (u32 w = 0; w < 4; ++w) last.low[w] = result.values[w];
+      if (step.out() != kNoCell) write_words(step.out(), last.low);
+    }
+  }
+
+  __device__ void compute_narrow(const Step& step, Values<W>& last) const {
+    const u32 a = load_shared(mine + (step.a() & kCellMask));
+    const u32 b = load_shared(mine + (step.b() & kCellMask));
+    last.low[0] = static_cast<u32>(reinterpret_cast<Function>(step.function)(
+        step.a() == kNoCell ? last.low[0] : a,
+        step.b() == kNoCell ? last.low[0] : b));
+    if (step.out() != kNoCell) write_words(step.out(), last.low);
+  }
+
+};
+
 // What of a part is run while slices are put together.
 enum class Mode : u32 { All, Inits, Joins, Gathers, Rest };
 
@@ -119,8 +225,8 @@ class Interpreter {
   __device__ Interpreter(const DeviceTask& task, u32 lanes)
       : task_(task),
         cells_{lanes},
-        scratch_(scratch_address()),
-        mine_(scratch_ + kTextBytes + threadIdx.x * W * 4) {
+        quick_{scratch_address(),
+               scratch_address() + kTextBytes + threadIdx.x * W * 4} {
     const u32 count = task.end(task.header.parts - 1);
     Resolved* kept = reinterpret_cast<Resolved*>(scratch);
     for (u32 i = threadIdx.x; i < count && i < kKept; i += blockDim.x)
@@ -233,7 +339,7 @@ class Interpreter {
       if (kind == kJoin || kind == kPlaceJoin)
         join(x, mode, place);
       else if (works)
-        last = run_one(fetch(i), place, valid, last);
+        last = run_one(fetch(quick_, i), place, valid, last);
     }
   }
 
@@ -293,13 +399,8 @@ class Interpreter {
 
   __device__ u32 cell_bytes() const { return cells_.lanes * W * 4; }
 
-  __device__ Step fetch(u32 i) const {
-    if (i < kKept) {
-      const uint4 words =
-          load_shared_four(scratch_ + i * u32{sizeof(Resolved)});
-      return {words.x | u64{words.y} << 32, words.z, words.w};
-    }
-    return fetch_far(i);
+  __device__ __forceinline__ Step fetch(const Quick<W>& quick, u32 i) const {
+    return i < kKept ? quick.fetch(i) : fetch_far(i);
   }
   __device__ __noinline__ Step fetch_far(u32 i) const {
     const Resolved resolved =
@@ -309,37 +410,19 @@ class Interpreter {
                 u32{resolved.form} << 24};
   }
 
-  // This lane's words at an offset.
-  __device__ void read_words(u32 offset, u32 (&words)[W]) const {
-    if constexpr (W == 4) {
-      const uint4 all = load_shared_four(mine_ + offset);
-      words[0] = all.x;
-      words[1] = all.y;
-      words[2] = all.z;
-      words[3] = all.w;
-    } else {
-      words[0] = load_shared(mine_ + offset);
-    }
-  }
-  __device__ void write_words(u32 offset, const u32 (&words)[W]) const {
-    if constexpr (W == 4)
-      store_shared_four(mine_ + offset, words);
-    else
-      store_shared(mine_ + offset, words[0]);
-  }
   __device__ void read(u32 offset, bool wide, const Values<W>& last,
                        Values<W>& values) const {
     if (offset == kNoCell) {
       values = last;
       return;
     }
-    read_words(offset, values.low);
-    if (wide) read_words(offset + cell_bytes(), values.high);
+    quick_.read_words(offset, values.low);
+    if (wide) quick_.read_words(offset + cell_bytes(), values.high);
   }
   __device__ void write(u32 offset, bool wide,
                         const Values<W>& values) const {
-    write_words(offset, values.low);
-    if (wide) write_words(offset + cell_bytes(), values.high);
+    quick_.write_words(offset, values.low);
+    if (wide) quick_.write_words(offset + cell_bytes(), values.high);
   }
 
   // The loop: of a part whose columns this lane has. What a program of small
@@ -348,91 +431,26 @@ class Interpreter {
                                            const Place& place,
                                            Valid valid) const {
     Values<W> last{};
+    const Quick<W> quick = quick_;
+    Step next = fetch(quick, begin);
     for (u32 i = begin; i < end; ++i) {
-      const Step step = fetch(i);
+      const Step step = next;
+      // Arrives while this one is run.
+      if (i + 1 < end) next = fetch(quick, i + 1);
       const u32 form = step.form();
       if (form == (W == 4 ? kComputeFour : u32{kCompute})) {
         if constexpr (W == 4)
-          compute_four(step, last);
+          quick.compute_four(step, last);
         else
-          compute_narrow(step, last);
+          quick.compute_narrow(step, last);
       } else if (form == kQuickLoad) {
-        load_quick(step, place.column, valid.loaded, last);
+        quick.load_quick(step, place.column, valid.loaded, last);
       } else if (form == kQuickStore) {
-        store_quick(step, place.column, valid.stored, last);
+        quick.store_quick(step, place.column, valid.stored, last);
       } else {
         last = run_one(step, place, valid, last);
       }
     }
-  }
-
-  __device__ void load_quick(const Step& step, u64 column, u32 valid,
-                             Values<W>& last) const {
-    const u32 stride = step.index();
-    const char* from =
-        reinterpret_cast<const char*>(step.function + column * stride);
-    if constexpr (W == 4) {
-      if (stride != 0 && valid == 4 && is_aligned(from)) {
-        const uint4 all = *reinterpret_cast<const uint4*>(from);
-        last.low[0] = all.x;
-        last.low[1] = all.y;
-        last.low[2] = all.z;
-        last.low[3] = all.w;
-        if (step.out() != kNoCell) write_words(step.out(), last.low);
-        return;
-      }
-    }
-#pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      if (w < valid)
-        last.low[w] = *reinterpret_cast<const u32*>(from + w * stride);
-    if (step.out() != kNoCell) write_words(step.out(), last.low);
-  }
-
-  __device__ void store_quick(const Step& step, u64 column, u32 valid,
-                              const Values<W>& last) const {
-    const u32 stride = step.index();
-    char* to = reinterpret_cast<char*>(step.function + column * stride);
-    Values<W> values = last;
-    if (step.a() != kNoCell) read_words(step.a(), values.low);
-    if constexpr (W == 4) {
-      if (stride != 0 && valid == 4 && is_aligned(to)) {
-        *reinterpret_cast<uint4*>(to) = make_uint4(
-            values.low[0], values.low[1], values.low[2], values.low[3]);
-        return;
-      }
-    }
-#pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      if (w < valid) *reinterpret_cast<u32*>(to + w * stride) = values.low[w];
-  }
-  __device__ static bool is_aligned(const char* address) {
-    return reinterpret_cast<u64>(address) % 16 == 0;
-  }
-
-  __device__ void compute_four(const Step& step, Values<W>& last) const {
-    if constexpr (W == 4) {
-      Four a{{last.low[0], last.low[1], last.low[2], last.low[3]}};
-      Four b = a;
-      if (step.a() != kNoCell) read_words(step.a(), a.values);
-      if (step.b() != kNoCell) read_words(step.b(), b.values);
-      const Four result =
-          reinterpret_cast<FunctionOfFour>(step.function)(a, b);
-#pragma unroll
-      for (u32 w = 0; w < 4; ++w) last.low[w] = result.values[w];
-      if (step.out() != kNoCell) write_words(step.out(), last.low);
-    }
-  }
-
-  __device__ void compute_narrow(const Step& step, Values<W>& last) const {
-    u32 a[W];
-    u32 b[W];
-    a[0] = b[0] = last.low[0];
-    if (step.a() != kNoCell) read_words(step.a(), a);
-    if (step.b() != kNoCell) read_words(step.b(), b);
-    last.low[0] = static_cast<u32>(
-        reinterpret_cast<Function>(step.function)(a[0], b[0]));
-    if (step.out() != kNoCell) write_words(step.out(), last.low);
   }
 
   // By value, so that the loop keeps `last` in registers.
@@ -444,13 +462,13 @@ class Interpreter {
     Values<W> a;
     switch (step.kind()) {
       case kComputeFour:
-        compute_four(step, last);
+        quick_.compute_four(step, last);
         return last;
       case kQuickLoad:
-        load_quick(step, place.column, valid.loaded, last);
+        quick_.load_quick(step, place.column, valid.loaded, last);
         return last;
       case kQuickStore:
-        store_quick(step, place.column, valid.stored, last);
+        quick_.store_quick(step, place.column, valid.stored, last);
         return last;
       case kCompute: {
         Values<W> b;
@@ -565,8 +583,7 @@ class Interpreter {
 
   const DeviceTask& task_;
   const Cells<W> cells_;
-  const u32 scratch_;
-  const u32 mine_;  // this lane's first cell
+  const Quick<W> quick_;
   u32* kept_ = nullptr;  // what the slices of this lane's row gathered
   u32 kept_stride_ = 0;  // words from slice to slice
 };
@@ -595,7 +612,10 @@ __device__ u32 lanes_with_room(u32 cells) {
 }  // namespace gpuos
 
 GPUOS_OPERATOR(program) {
-  const gpuos::program::DeviceTask what(task);
+  // Once for all lanes: of their stacks, the L1 holds a part.
+  __shared__ gpuos::program::DeviceTask what;
+  if (threadIdx.x == 0) what = gpuos::program::DeviceTask(task);
+  __syncthreads();
   const gpuos::u32 cells = what.header.cells;
   const gpuos::u32 lanes = gpuos::program::lanes_with_room(cells);
   const gpuos::u32 tile = lane.tile();

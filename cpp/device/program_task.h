@@ -18,6 +18,7 @@ struct DeviceTask {
   TaskShape shape;
   RowShape rows;
 
+  DeviceTask() = default;
   __device__ explicit DeviceTask(const Task& task)
       : text(reinterpret_cast<const u64*>(task.args[0])),
         addresses(task.args + 1),

@@ -52,7 +52,7 @@ inline Value elementwise(Op op, std::initializer_list<Operand> operands) {
 Value literal_of(const Operand& number, const Value& like);
 
 // X(NumPy's name, operation): functions of one operand.
-#define GPUOS_UNARY_FUNCTIONS(X) \
+#define GPUOS_UNARY_VALUE_FUNCTIONS(X) \
   X(negative, Negative)          \
   X(square, Square)              \
   X(reciprocal, Reciprocal)      \
@@ -101,7 +101,7 @@ Value literal_of(const Operand& number, const Value& like);
   X(invert, Invert)
 
 // X(NumPy's name, operation): functions of two operands.
-#define GPUOS_BINARY_FUNCTIONS(X) \
+#define GPUOS_BINARY_VALUE_FUNCTIONS(X) \
   X(add, Add)                     \
   X(subtract, Subtract)           \
   X(multiply, Multiply)           \
@@ -131,14 +131,14 @@ Value literal_of(const Operand& number, const Value& like);
 
 #define GPUOS_UNARY_FUNCTION(name, op) \
   inline Value name(const Operand& x) { return elementwise(Op::op, {x}); }
-GPUOS_UNARY_FUNCTIONS(GPUOS_UNARY_FUNCTION)
+GPUOS_UNARY_VALUE_FUNCTIONS(GPUOS_UNARY_FUNCTION)
 #undef GPUOS_UNARY_FUNCTION
 
 #define GPUOS_BINARY_FUNCTION(name, op)                   \
   inline Value name(const Operand& x, const Operand& y) { \
     return elementwise(Op::op, {x, y});                   \
   }
-GPUOS_BINARY_FUNCTIONS(GPUOS_BINARY_FUNCTION)
+GPUOS_BINARY_VALUE_FUNCTIONS(GPUOS_BINARY_FUNCTION)
 #undef GPUOS_BINARY_FUNCTION
 
 /// x + alpha * y, and x - alpha * y.
