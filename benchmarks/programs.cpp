@@ -25,13 +25,26 @@ double reference(double x, double y, int operations) {
   double z = x;
   for (int i = 0; i < operations; ++i) {
     switch (i % 7) {
-      case 0: z *= y; break;
-      case 1: z += x; break;
-      case 2: z = std::max(z, 0.0); break;
-      case 3: z = 1 / (1 + std::exp(-z)); break;
-      case 4: z -= y; break;
-      case 5: z = std::tanh(z); break;
-      default: z /= y;
+      case 0:
+        z *= y;
+        break;
+      case 1:
+        z += x;
+        break;
+      case 2:
+        z = std::max(z, 0.0);
+        break;
+      case 3:
+        z = 1 / (1 + std::exp(-z));
+        break;
+      case 4:
+        z -= y;
+        break;
+      case 5:
+        z = std::tanh(z);
+        break;
+      default:
+        z /= y;
     }
   }
   return z;
@@ -50,14 +63,27 @@ Program chain_program(int operations, int variant) {
   Value z = x;
   for (int i = 0; i < operations; ++i) {
     switch (i % 7) {
-      case 0: z = apply(Op::Multiply, z, y); break;
+      case 0:
+        z = apply(Op::Multiply, z, y);
+        break;
       // The variants differ in which of their operations is another one.
-      case 1: z = apply(i / 7 < variant ? Op::Subtract : Op::Add, z, x); break;
-      case 2: z = apply(Op::Maximum, z, zero); break;
-      case 3: z = ProgramBuilder::apply(Op::Sigmoid, {z}); break;
-      case 4: z = apply(Op::Subtract, z, y); break;
-      case 5: z = ProgramBuilder::apply(Op::Tanh, {z}); break;
-      default: z = apply(Op::Divide, z, y);
+      case 1:
+        z = apply(i / 7 < variant ? Op::Subtract : Op::Add, z, x);
+        break;
+      case 2:
+        z = apply(Op::Maximum, z, zero);
+        break;
+      case 3:
+        z = ProgramBuilder::apply(Op::Sigmoid, {z});
+        break;
+      case 4:
+        z = apply(Op::Subtract, z, y);
+        break;
+      case 5:
+        z = ProgramBuilder::apply(Op::Tanh, {z});
+        break;
+      default:
+        z = apply(Op::Divide, z, y);
     }
   }
   builder.output(z);
@@ -82,8 +108,8 @@ std::vector<double> program_latency_us(Rig& rig, const Program& program,
   std::vector<double> times;
   for (int i = -kWarmUp; i < reps; ++i) {
     const auto start = Clock::now();
-    rig.wait(submit_one(rig, program, static_cast<std::size_t>(i + kWarmUp),
-                        elems));
+    rig.wait(
+        submit_one(rig, program, static_cast<std::size_t>(i + kWarmUp), elems));
     const double us = us_since(start);
     if (i >= 0) times.push_back(us);
   }
@@ -91,8 +117,7 @@ std::vector<double> program_latency_us(Rig& rig, const Program& program,
 }
 
 std::vector<double> program_stream_ns(Rig& rig, const Program& program,
-                                      std::int64_t elems, int calls,
-                                      int reps) {
+                                      std::int64_t elems, int calls, int reps) {
   return repeat(reps, [&] {
     const auto start = Clock::now();
     for (int i = 0; i < calls; ++i)

@@ -33,8 +33,7 @@ OperatorRegistry::OperatorRegistry(Backend& backend,
       heads_(std::move(heads)),
       wait_past_(std::move(wait_past)) {
   add_builtins();
-  for (std::uint32_t slot = abi::kSlots;
-       slot-- > kInterpreterSlot + 1;)
+  for (std::uint32_t slot = abi::kSlots; slot-- > kInterpreterSlot + 1;)
     free_slots_.push_back(slot);
 }
 

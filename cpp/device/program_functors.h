@@ -33,39 +33,37 @@ __device__ inline u64 to_bits(T value) {
 }
 __device__ inline u64 to_bits(bool value) { return value; }
 
-#define GPUOS_FUNCTOR1(name, function, ...)                         \
-  struct name##Function {                                           \
-    template <typename T>                                           \
-    static __device__ T of(T x, T) {                                \
-      return static_cast<T>(fn::function(x));                       \
-    }                                                               \
+#define GPUOS_FUNCTOR1(name, function, ...)   \
+  struct name##Function {                     \
+    template <typename T>                     \
+    static __device__ T of(T x, T) {          \
+      return static_cast<T>(fn::function(x)); \
+    }                                         \
   };
-#define GPUOS_FUNCTOR2(name, function, ...)                         \
-  struct name##Function {                                           \
-    template <typename T>                                           \
-    static __device__ T of(T x, T y) {                              \
-      return static_cast<T>(fn::function(x, y));                    \
-    }                                                               \
+#define GPUOS_FUNCTOR2(name, function, ...)      \
+  struct name##Function {                        \
+    template <typename T>                        \
+    static __device__ T of(T x, T y) {           \
+      return static_cast<T>(fn::function(x, y)); \
+    }                                            \
   };
-#define GPUOS_COMPARISON(name, function, ...)                       \
-  struct name##Function {                                           \
-    template <typename T>                                           \
-    static __device__ u32 of(T x, T y) {                            \
-      return fn::function(x, y) ? 1 : 0;                            \
-    }                                                               \
+#define GPUOS_COMPARISON(name, function, ...) \
+  struct name##Function {                     \
+    template <typename T>                     \
+    static __device__ u32 of(T x, T y) {      \
+      return fn::function(x, y) ? 1 : 0;      \
+    }                                         \
   };
-#define GPUOS_TEST(name, function, ...)                             \
-  struct name##Function {                                           \
-    template <typename T>                                           \
-    static __device__ u32 of(T x, T) {                              \
-      return fn::function(x) ? 1 : 0;                               \
-    }                                                               \
+#define GPUOS_TEST(name, function, ...) \
+  struct name##Function {               \
+    template <typename T>               \
+    static __device__ u32 of(T x, T) {  \
+      return fn::function(x) ? 1 : 0;   \
+    }                                   \
   };
-#define GPUOS_PART(name, function)                                  \
-  struct name##Function {                                           \
-    static __device__ float of(C64 x, C64) {                        \
-      return fn::function(x);                                       \
-    }                                                               \
+#define GPUOS_PART(name, function)                                     \
+  struct name##Function {                                              \
+    static __device__ float of(C64 x, C64) { return fn::function(x); } \
   };
 GPUOS_UNARY_CODES(GPUOS_FUNCTOR1)
 GPUOS_BINARY_CODES(GPUOS_FUNCTOR2)

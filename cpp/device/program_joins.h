@@ -37,8 +37,8 @@ struct Reduction {
     Gathered found{word(cell, lane, w), 0};
     if (wide) found.value |= word(cell + 1, lane, w) << 32;
     if (has_place)
-      found.place = word(place_cell(), lane, w) |
-                    word(place_cell() + 1, lane, w) << 32;
+      found.place =
+          word(place_cell(), lane, w) | word(place_cell() + 1, lane, w) << 32;
     return found;
   }
   __device__ void keep(u32 w, const Gathered& found) const {
@@ -114,8 +114,8 @@ __device__ __noinline__ void gather_slices(Reduction<W> x, const u32* kept,
   if (!place.is_on) return;
   Gathered sum = x.of(threadIdx.x, 0);
   for (u32 slice = place.sub; slice < slices; slice += row_lanes)
-    sum = x.both(sum, kept_words(kept + u64{slice} * stride, x.wide,
-                                 x.has_place));
+    sum = x.both(sum,
+                 kept_words(kept + u64{slice} * stride, x.wide, x.has_place));
   x.keep(0, sum);
 }
 

@@ -54,9 +54,9 @@ __device__ inline u32 bytes_of(Code code) {
 
 __device__ inline u64 load_bits(Code code, const char* from) {
   switch (code) {
-#define GPUOS_CASE(name, Stored)                           \
-  case Code::name:                                         \
-    return to_bits(static_cast<CellOf<Stored>::type>(      \
+#define GPUOS_CASE(name, Stored)                      \
+  case Code::name:                                    \
+    return to_bits(static_cast<CellOf<Stored>::type>( \
         *reinterpret_cast<const Stored*>(from)));
     GPUOS_LOAD_CODES(GPUOS_CASE)
 #undef GPUOS_CASE
@@ -67,9 +67,9 @@ __device__ inline u64 load_bits(Code code, const char* from) {
 
 __device__ inline void store_bits(Code code, char* to, u64 bits) {
   switch (code) {
-#define GPUOS_CASE(name, Stored)                           \
-  case Code::name:                                         \
-    *reinterpret_cast<Stored*>(to) =                       \
+#define GPUOS_CASE(name, Stored)                                    \
+  case Code::name:                                                  \
+    *reinterpret_cast<Stored*>(to) =                                \
         static_cast<Stored>(from_bits<CellOf<Stored>::type>(bits)); \
     break;
     GPUOS_STORE_CODES(GPUOS_CASE)
@@ -86,9 +86,8 @@ __device__ inline void walk(const DeviceTask& task, Code code, u32 access,
 #pragma unroll
   for (u32 w = 0; w < W; ++w) {
     if (w >= valid) continue;
-    f(w, walk.is_even
-             ? walk.first + w * walk.stride
-             : address_of(task, access, place.row, place.column + w));
+    f(w, walk.is_even ? walk.first + w * walk.stride
+                      : address_of(task, access, place.row, place.column + w));
   }
 }
 
@@ -96,9 +95,8 @@ template <u32 W>
 __device__ __noinline__ Values<W> load(const DeviceTask& task, Code code,
                                        u32 access, Place place, u32 valid) {
   Values<W> out{};
-  walk<W>(task, code, access, place, valid, [&](u32 w, const char* from) {
-    out.set(w, load_bits(code, from));
-  });
+  walk<W>(task, code, access, place, valid,
+          [&](u32 w, const char* from) { out.set(w, load_bits(code, from)); });
   return out;
 }
 
@@ -106,9 +104,8 @@ template <u32 W>
 __device__ __noinline__ void store(const DeviceTask& task, Code code,
                                    u32 access, Place place, u32 valid,
                                    Values<W> values) {
-  walk<W>(task, code, access, place, valid, [&](u32 w, char* to) {
-    store_bits(code, to, values.bits(w, true));
-  });
+  walk<W>(task, code, access, place, valid,
+          [&](u32 w, char* to) { store_bits(code, to, values.bits(w, true)); });
 }
 
 }  // namespace program

@@ -38,9 +38,9 @@ enum Form : u8 {
   kLoad,
   kStore,
   kScalar,
-  kInit,     // what a reduction begins with
-  kStep,     // out and a become out
-  kJoin,     // the row's lanes put together what they have
+  kInit,       // what a reduction begins with
+  kStep,       // out and a become out
+  kJoin,       // the row's lanes put together what they have
   kPlaceInit,  // the same for an argmax or argmin, whose place lies behind
   kPlaceStep,
   kPlaceJoin,
@@ -70,8 +70,8 @@ GPUOS_DEVICE inline const Instruction* instructions_of(const u64* text) {
 }
 
 // How a task's arguments follow each other: the text's address, an address for
-// each access, the scalars, a TaskShape, and unless that is flat a RowShape and a
-// table.
+// each access, the scalars, a TaskShape, and unless that is flat a RowShape and
+// a table.
 struct TaskShape {
   u32 flat;       // bit a: access a walks through memory without gaps; else it
                   // stays where it is
@@ -83,9 +83,9 @@ struct TaskShape {
 static_assert(sizeof(TaskShape) == 8, "one argument");
 
 enum ShapeFlags : u8 {
-  kFlat = 1,        // one row, and every access is contiguous or constant
-  kRows = 2,        // lanes that work together have a row each; else one for all
-  kFarTable = 4,    // the table's address is there instead of the table
+  kFlat = 1,      // one row, and every access is contiguous or constant
+  kRows = 2,      // lanes that work together have a row each; else one for all
+  kFarTable = 4,  // the table's address is there instead of the table
   kTransposed = 8,  // neighbouring lanes have neighbouring rows, not columns
   kSliced = 16      // several workers share a row
 };

@@ -106,8 +106,8 @@ GPUOS_DEVICE inline float to_odd(double x) {
   if (!(static_cast<double>(near) != x)) return near;
   u32 bits = bit_cast<u32>(near);
   if (near != near) return near;
-  const bool is_beyond = x > 0 ? static_cast<double>(near) > x
-                               : static_cast<double>(near) < x;
+  const bool is_beyond =
+      x > 0 ? static_cast<double>(near) > x : static_cast<double>(near) < x;
   if (is_beyond) --bits;
   return bit_cast<float>(bits | 1);
 }

@@ -53,9 +53,7 @@ class Interpreter {
   static constexpr u32 kLasts = 3;  // results that no cell keeps, in turns
 
   u32 parts() const { return task_.header.parts; }
-  bool is_transposed() const {
-    return (task_.shape.flags & kTransposed) != 0;
-  }
+  bool is_transposed() const { return (task_.shape.flags & kTransposed) != 0; }
 
   /// The share of `total` that is this tile's.
   std::pair<u64, u64> share(u64 total, u64 tile, u64 tiles) const {
@@ -135,9 +133,7 @@ class Interpreter {
     run_after_joins({row, 0, 1});
   }
 
-  u32* counters() const {
-    return reinterpret_cast<u32*>(task_.rows.gathered);
-  }
+  u32* counters() const { return reinterpret_cast<u32*>(task_.rows.gathered); }
   u32* gathered_cells() const { return counters() + task_.rows.rows; }
 
   static bool is_join(const Instruction& instruction) {
@@ -234,8 +230,8 @@ class Interpreter {
 
   Loop step_of(const Instruction& join) const {
     const auto code = static_cast<u32>(code_of(join.opcode)) - 1;
-    return table_.loops[opcode_of(static_cast<Code>(code),
-                                  type_of(join.opcode))];
+    return table_
+        .loops[opcode_of(static_cast<Code>(code), type_of(join.opcode))];
   }
 
   void run_part(u32 part, const Chunk& chunk) {
@@ -244,9 +240,7 @@ class Interpreter {
       run_one(*at, chunk);
   }
 
-  char* cell(u32 number) {
-    return cells_ + std::size_t{number} * chunk_ * 4;
-  }
+  char* cell(u32 number) { return cells_ + std::size_t{number} * chunk_ * 4; }
   char* last_cell() { return cell(task_.header.cells + 2 * last_); }
 
   char* result_cell(u8 number) {

@@ -16,8 +16,7 @@ namespace {
 std::int64_t byte_stride(const Access& access, const TensorView& view,
                          std::size_t axis) {
   const std::int8_t dim = access.dims[axis];
-  if (dim == kNoDim || view.shape[static_cast<std::size_t>(dim)] == 1)
-    return 0;
+  if (dim == kNoDim || view.shape[static_cast<std::size_t>(dim)] == 1) return 0;
   return stride_of(view, static_cast<std::size_t>(dim)) *
          static_cast<std::int64_t>(gpuos::size_of(view.dtype));
 }
@@ -92,8 +91,7 @@ void make_layout(const Pass& pass, std::span<const std::int64_t> sizes,
   layout.rows = layout.columns = 1;
   for (std::uint32_t d = 0; d < layout.dims(); ++d) {
     const bool is_row = d < layout.outer;
-    const SetId set =
-        is_row ? pass.outer[d] : pass.inner[d - layout.outer];
+    const SetId set = is_row ? pass.outer[d] : pass.inner[d - layout.outer];
     layout.sizes[d] = static_cast<std::uint64_t>(sizes[set]);
     (is_row ? layout.rows : layout.columns) *= layout.sizes[d];
   }

@@ -20,8 +20,7 @@ Code function_code(Op op) {
     case Op::Where:
       return Code::Where;
     default:
-      throw Error(concat("lower: expected a function, got ",
-                         info_of(op).name));
+      throw Error(concat("lower: expected a function, got ", info_of(op).name));
   }
 }
 #undef GPUOS_CASE
@@ -99,9 +98,8 @@ bool is_identity(const Step& step) noexcept {
 
 Code conversion_to(DType dtype) {
   if (is_bool(dtype)) return Code::ToBool;
-  constexpr Code kCodes[] = {Code::ToF32, Code::ToF64, Code::ToI32,
-                             Code::ToU32, Code::ToI64, Code::ToU64,
-                             Code::ToC64};
+  constexpr Code kCodes[] = {Code::ToF32, Code::ToF64, Code::ToI32, Code::ToU32,
+                             Code::ToI64, Code::ToU64, Code::ToC64};
   return kCodes[compute_type(dtype)];
 }
 
@@ -109,9 +107,9 @@ Code conversion_to(DType dtype) {
 bool holds(DType to, DType from) noexcept {
   if (is_bool(from)) return true;
   if (is_floating(to) || is_floating(from)) return false;
-  const bool fits = size_of(to) > size_of(from) ||
-                    (size_of(to) == size_of(from) &&
-                     is_signed(to) == is_signed(from));
+  const bool fits =
+      size_of(to) > size_of(from) ||
+      (size_of(to) == size_of(from) && is_signed(to) == is_signed(from));
   return fits && (is_signed(to) || !is_signed(from));
 }
 
@@ -224,8 +222,8 @@ bool is_result_wide(const Operation& operation) {
 u8 reduction_form(const Operation& operation) {
   const bool wide = is_wide(operation.type);
   const bool is_place = operation.code >= Code::ArgmaxInit;
-  const u32 stage = (static_cast<u32>(operation.code) -
-                     static_cast<u32>(Code::SumInit)) % 3;
+  const u32 stage =
+      (static_cast<u32>(operation.code) - static_cast<u32>(Code::SumInit)) % 3;
   return form((is_place ? kPlaceInit : kInit) + stage, wide, wide);
 }
 
@@ -298,8 +296,8 @@ Code reduction_code(Op op) {
     GPUOS_REDUCTION_CODES(GPUOS_CASE)
     GPUOS_PLACE_CODES(GPUOS_CASE)
     default:
-      throw Error(concat("lower: expected a reduction, got ",
-                         info_of(op).name));
+      throw Error(
+          concat("lower: expected a reduction, got ", info_of(op).name));
   }
 }
 #undef GPUOS_CASE

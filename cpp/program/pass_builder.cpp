@@ -35,8 +35,7 @@ Dimensions::Dimensions(const Graph& graph, std::vector<DimSet>& sets)
 }
 
 SetId Dimensions::intern(DimSet set) {
-  const auto [at, is_new] =
-      ids_.emplace(set, static_cast<SetId>(sets_.size()));
+  const auto [at, is_new] = ids_.emplace(set, static_cast<SetId>(sets_.size()));
   if (is_new) sets_.push_back(std::move(set));
   return at->second;
 }
@@ -138,8 +137,7 @@ AxisMap PassBuilder::operand_map(const Node& node, std::size_t k,
       if (node.dims[d] != kNewDim) result[node.dims[d]] = map[d];
   } else {
     const std::size_t shift = node.rank - operand.size();
-    for (std::size_t d = 0; d < operand.size(); ++d)
-      result[d] = map[shift + d];
+    for (std::size_t d = 0; d < operand.size(); ++d) result[d] = map[shift + d];
   }
   // What is 1 in every call is the same along any axis.
   for (std::size_t d = 0; d < operand.size(); ++d)
@@ -217,8 +215,7 @@ std::uint32_t PassBuilder::add_step(const Step& step) {
   return static_cast<std::uint32_t>(pass_.steps.size() - 1);
 }
 
-PassBuilder::Value PassBuilder::evaluate(std::uint32_t id,
-                                         const AxisMap& map) {
+PassBuilder::Value PassBuilder::evaluate(std::uint32_t id, const AxisMap& map) {
   if (const auto at = values_.find({id, map}); at != values_.end())
     return at->second;
   const Value value = evaluate_new(id, map);
@@ -268,8 +265,7 @@ PassBuilder::Value PassBuilder::load(const Buffer& buffer, std::uint32_t id,
 }
 
 PassBuilder::Value PassBuilder::scalar(const ScalarWord& word) {
-  const auto at =
-      std::find(pass_.scalars.begin(), pass_.scalars.end(), word);
+  const auto at = std::find(pass_.scalars.begin(), pass_.scalars.end(), word);
   const auto index = static_cast<std::uint32_t>(at - pass_.scalars.begin());
   if (at == pass_.scalars.end()) pass_.scalars.push_back(word);
   return {add_step({.kind = Step::Kind::Scalar,
@@ -286,8 +282,7 @@ PassBuilder::Value PassBuilder::reduce(const Node& node, const AxisMap& map) {
   for (std::size_t d = 0; d < operand_dims.size(); ++d) {
     if (!is_reduced(node, d)) continue;
     const SetId axis = pass_.inner[inner++];
-    if (axis != operand_dims[d])
-      pass_.equal.push_back({operand_dims[d], axis});
+    if (axis != operand_dims[d]) pass_.equal.push_back({operand_dims[d], axis});
   }
   const Value operand = evaluate(node.operands[0], inside);
   pass_.has_reduction = true;
@@ -305,8 +300,7 @@ PassBuilder::Value PassBuilder::compute(const Node& node, const AxisMap& map) {
   Value value;
   const std::size_t count = operand_count(node);
   for (std::size_t k = 0; k < count; ++k) {
-    const Value operand =
-        evaluate(node.operands[k], operand_map(node, k, map));
+    const Value operand = evaluate(node.operands[k], operand_map(node, k, map));
     step.operands[k] = operand.step;
     value.ready = std::max(value.ready, operand.ready);
     value.is_inner = value.is_inner || operand.is_inner;
@@ -334,8 +328,7 @@ void PassBuilder::store(const Root& root) {
     return axes;
   }();
   for (std::size_t d = 0; d < axes_.size(); ++d)
-    access.dims[static_cast<std::size_t>(all[d])] =
-        static_cast<std::int8_t>(d);
+    access.dims[static_cast<std::size_t>(all[d])] = static_cast<std::int8_t>(d);
   const std::uint32_t step = add_step({.kind = Step::Kind::Store,
                                        .dtype = node.dtype,
                                        .from = node.dtype,

@@ -15,9 +15,7 @@ class Dimensions {
  public:
   Dimensions(const Graph& graph, std::vector<DimSet>& sets);
 
-  const std::vector<SetId>& of(std::uint32_t node) const {
-    return dims_[node];
-  }
+  const std::vector<SetId>& of(std::uint32_t node) const { return dims_[node]; }
   SetId join(SetId a, SetId b);
 
  private:
@@ -82,9 +80,9 @@ class PassBuilder {
   Dimensions& dims_;
   const Stored& stored_;
   Pass pass_;
-  std::vector<SetId> axes_;     // of the roots, aligned
-  std::vector<bool> is_outer_;  // of axes_
-  bool has_axes_ = false;       // choose_outer() met a reduction
+  std::vector<SetId> axes_;              // of the roots, aligned
+  std::vector<bool> is_outer_;           // of axes_
+  bool has_axes_ = false;                // choose_outer() met a reduction
   std::vector<std::int8_t> inner_axes_;  // of axes_, in order
   std::map<Key, Value> values_;
   std::vector<Value> of_step_;

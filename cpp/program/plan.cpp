@@ -47,7 +47,8 @@ class Scheduler {
 
   void add_pass(const std::vector<Root>& roots) {
     for (const std::uint32_t node : foreign_of(roots)) store(node);
-    schedule_.passes.push_back(PassBuilder(graph_, dims_, stored_).build(roots));
+    schedule_.passes.push_back(
+        PassBuilder(graph_, dims_, stored_).build(roots));
   }
 
   std::vector<std::uint32_t> foreign_of(const std::vector<Root>& roots) {
@@ -56,8 +57,7 @@ class Scheduler {
     for (const Root& root : roots) {
       const Node& node = graph_.nodes[root.node];
       // The pass of a reduction computes it, but none before it.
-      find_reductions(is_reduction(node) ? node.operands[0] : root.node,
-                      found);
+      find_reductions(is_reduction(node) ? node.operands[0] : root.node, found);
     }
     return found;
   }
@@ -110,10 +110,10 @@ void check_size(const Schedule& schedule) {
   for (const Pass& pass : schedule.passes) {
     const std::size_t count = pass.accesses.size() + pass.scalars.size();
     if (count > kMaxPassArguments)
-      throw InvalidArgument(concat(
-          "build: expected at most ", kMaxPassArguments,
-          " inputs, outputs and scalars, got ", count,
-          "; make several programs of it"));
+      throw InvalidArgument(concat("build: expected at most ",
+                                   kMaxPassArguments,
+                                   " inputs, outputs and scalars, got ", count,
+                                   "; make several programs of it"));
   }
 }
 
@@ -215,8 +215,8 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
     plan->output_dims.push_back(dims.of(output));
   }
   plan->fused = Scheduler(graph, dims, true).run();
-  plan->split = has_reductions(graph) ? Scheduler(graph, dims, false).run()
-                                      : plan->fused;
+  plan->split =
+      has_reductions(graph) ? Scheduler(graph, dims, false).run() : plan->fused;
   check_size(plan->fused);
   check_size(plan->split);
   note_structures(plan->fused);
@@ -232,10 +232,10 @@ namespace gpuos {
 
 namespace {
 
-const program::Plan& plan_of(
-    const std::shared_ptr<const program::Plan>& plan) {
+const program::Plan& plan_of(const std::shared_ptr<const program::Plan>& plan) {
   if (plan == nullptr)
-    throw InvalidArgument("Program: expected a built program, got an empty one");
+    throw InvalidArgument(
+        "Program: expected a built program, got an empty one");
   return *plan;
 }
 
@@ -253,9 +253,7 @@ const std::vector<ProgramArgument>& Program::outputs() const {
   return plan_of(plan_).outputs;
 }
 
-std::size_t Program::scalars() const {
-  return plan_of(plan_).scalar_arguments;
-}
+std::size_t Program::scalars() const { return plan_of(plan_).scalar_arguments; }
 
 std::size_t Program::operations() const { return plan_of(plan_).operations; }
 

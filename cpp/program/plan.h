@@ -59,9 +59,9 @@ struct Access {
 struct Step {
   enum class Kind : std::uint8_t { Load, Store, Scalar, Compute, Reduce };
   Kind kind{};
-  Op op{};            // Compute, Reduce; Cast too
-  DType dtype{};      // of the result
-  DType from{};       // of the operands but a condition
+  Op op{};                                  // Compute, Reduce; Cast too
+  DType dtype{};                            // of the result
+  DType from{};                             // of the operands but a condition
   std::uint32_t index = 0;                  // access or scalar word
   std::array<std::uint32_t, 3> operands{};  // earlier steps
 
@@ -72,7 +72,7 @@ struct Step {
 struct ScalarWord {
   DType dtype{};
   bool is_extent = false;
-  std::uint32_t source = 0;   // in Plan::scalars
+  std::uint32_t source = 0;     // in Plan::scalars
   std::vector<SetId> extent{};  // is_extent: the product of their sizes
 
   friend auto operator<=>(const ScalarWord&, const ScalarWord&) = default;

@@ -121,8 +121,7 @@ void ProgramTable::Submission::check_overlap(const Pass& pass,
     const auto is_same_dim = [&](std::size_t d) {
       return input.shape[d] == view.shape[d] &&
              (view.shape[d] <= 1 ||
-              program::stride_of(input, d) ==
-                                      program::stride_of(view, d));
+              program::stride_of(input, d) == program::stride_of(view, d));
     };
     bool is_same = is_same_pass && input.data == view.data &&
                    size_of(input.dtype) == size_of(view.dtype) &&
@@ -151,8 +150,8 @@ void ProgramTable::Submission::check_overlaps(
     for (std::size_t k = 0; k < i; ++k)
       if (outputs[i].data == outputs[k].data &&
           overlap(outputs[i].byte_range(), outputs[k].byte_range()))
-        throw InvalidArgument(concat("program: outputs ", k, " and ", i,
-                                     " are the same buffer"));
+        throw InvalidArgument(
+            concat("program: outputs ", k, " and ", i, " are the same buffer"));
 }
 
 void ProgramTable::Submission::check_empty(
@@ -218,9 +217,8 @@ std::shared_ptr<const ProgramTable::Entry> ProgramTable::find(
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(plan.get());
   if (at != entries_.end() && !at->second->plan.expired()) return at->second;
-  std::erase_if(entries_, [](const auto& entry) {
-    return entry.second->plan.expired();
-  });
+  std::erase_if(entries_,
+                [](const auto& entry) { return entry.second->plan.expired(); });
   auto entry = std::make_shared<Entry>();
   entry->plan = plan;
   for (const Pass& pass : plan->fused.passes)
@@ -278,8 +276,7 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
   Ticket ticket{.runtime = submitter_.runtime_id()};
   for (std::size_t i = 0; i < schedule.passes.size(); ++i) {
     Code& code = fuses ? *entry->fused[i] : *entry->split[i];
-    ticket = join(ticket,
-                  submit_pass(submission, schedule.passes[i], code));
+    ticket = join(ticket, submit_pass(submission, schedule.passes[i], code));
   }
   calls_.fetch_add(1, std::memory_order_relaxed);
   return ticket;
@@ -301,10 +298,9 @@ bool ProgramTable::compile(const std::shared_ptr<const Plan>& plan,
 
 std::uint64_t ProgramTable::programs() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::uint64_t>(
-      std::count_if(entries_.begin(), entries_.end(), [](const auto& entry) {
-        return !entry.second->plan.expired();
-      }));
+  return static_cast<std::uint64_t>(std::count_if(
+      entries_.begin(), entries_.end(),
+      [](const auto& entry) { return !entry.second->plan.expired(); }));
 }
 
 Ticket ProgramTable::submit_pass(Submission& submission, const Pass& pass,
@@ -367,8 +363,7 @@ Ticket ProgramTable::submit_piece(Submission& submission, const Pass& pass,
   for (const program::Access& access : pass.accesses) {
     const ByteRange range = submission.view_of(access.buffer).byte_range();
     if (range.low == range.high) continue;
-    call.accesses[call.access_count++] = {range.low, range.high,
-                                          access.writes};
+    call.accesses[call.access_count++] = {range.low, range.high, access.writes};
   }
   return submitter_.submit(call, submission.stream);
 }

@@ -28,9 +28,8 @@ DType promote_integers(DType a, DType b) noexcept {
 
 DType promote_integer_and_float(DType integer, DType real) noexcept {
   if (real == DType::BFloat16) return real;
-  return std::max(floating_of(integer), real, [](DType x, DType y) {
-    return size_of(x) < size_of(y);
-  });
+  return std::max(floating_of(integer), real,
+                  [](DType x, DType y) { return size_of(x) < size_of(y); });
 }
 
 bool is_half(DType dtype) noexcept {

@@ -36,8 +36,7 @@ std::int64_t common_size(const DimSet& set,
 
 }  // namespace
 
-void find_sizes(const Plan& plan,
-                std::span<const std::int64_t* const> shapes,
+void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
                 std::vector<std::int64_t>& sizes) {
   sizes.resize(plan.sets.size());
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -45,7 +44,7 @@ void find_sizes(const Plan& plan,
 }
 
 std::int64_t count_of(std::span<const SetId> dims,
-                     std::span<const std::int64_t> sizes) {
+                      std::span<const std::int64_t> sizes) {
   std::int64_t product = 1;
   for (const SetId dim : dims) product *= sizes[dim];
   return product;
@@ -68,7 +67,8 @@ namespace gpuos {
 
 std::vector<Shape> Program::output_shapes(std::span<const Shape> inputs) const {
   if (plan_ == nullptr)
-    throw InvalidArgument("Program: expected a built program, got an empty one");
+    throw InvalidArgument(
+        "Program: expected a built program, got an empty one");
   const program::Plan& plan = *plan_;
   if (inputs.size() != plan.inputs.size())
     throw InvalidArgument(concat("program: expected ", plan.inputs.size(),

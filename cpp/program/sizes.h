@@ -12,8 +12,7 @@ namespace gpuos::program {
 /// The size of each of the plan's sets for inputs of some shapes, in `sizes`.
 /// `shapes` has a pointer to each input's sizes.
 /// Throws: InvalidArgument for shapes that do not broadcast.
-void find_sizes(const Plan& plan,
-                std::span<const std::int64_t* const> shapes,
+void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
                 std::vector<std::int64_t>& sizes);
 
 /// Whether a schedule that fuses reductions with what is around them is right
@@ -21,6 +20,6 @@ void find_sizes(const Plan& plan,
 bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes);
 
 std::int64_t count_of(std::span<const SetId> dims,
-                     std::span<const std::int64_t> sizes);
+                      std::span<const std::int64_t> sizes);
 
 }  // namespace gpuos::program

@@ -124,7 +124,7 @@ const char* info_of_reduction(Op op) {
 }
 
 Expression call_of(const Operation& operation,
-                 const std::vector<std::string>& operands) {
+                   const std::vector<std::string>& operands) {
   const Called called = called_of(operation);
   std::string text = concat(called.name, "(");
   for (std::size_t k = 0; k < operands.size(); ++k)
@@ -142,10 +142,10 @@ void Needs::add(const Operation& operation) {
       code == Code::GeluTanh)
     neural_ = true;
   if (operation.type == kC64) complex_ = true;
-  const bool is_function =
-      is_between(code, Code::Floor, Code::Trunc) ||
-      is_between(code, Code::Rint, Code::GeluTanh) || code == Code::Power ||
-      is_between(code, Code::Arctan2, Code::Logaddexp);
+  const bool is_function = is_between(code, Code::Floor, Code::Trunc) ||
+                           is_between(code, Code::Rint, Code::GeluTanh) ||
+                           code == Code::Power ||
+                           is_between(code, Code::Arctan2, Code::Logaddexp);
   if (is_function && !is_exact_integer) real_ = true;
 }
 

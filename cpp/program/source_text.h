@@ -24,7 +24,7 @@ const char* info_of_reduction(Op op);
 /// `operation` of operands; not for loads, stores, scalars, conditions and
 /// reductions.
 Expression call_of(const Operation& operation,
-                 const std::vector<std::string>& operands);
+                   const std::vector<std::string>& operands);
 
 /// Which of the functions' headers a pass needs: a small one compiles in a
 /// third of the time.

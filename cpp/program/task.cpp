@@ -66,7 +66,8 @@ Split split_rows(const Pass& pass, const Layout& layout,
     // A warp reads neighbouring rows; more lanes of a row only if rows are few.
     const std::uint64_t wanted = ceil_div(workers.count * lanes, layout.rows);
     const std::uint64_t most = std::max<std::uint64_t>(1, lanes / 32);
-    row_lanes = std::min({row_lanes, std::bit_ceil(wanted), std::bit_floor(most)});
+    row_lanes =
+        std::min({row_lanes, std::bit_ceil(wanted), std::bit_floor(most)});
   }
   split.row_lanes = static_cast<std::uint32_t>(row_lanes);
   const std::uint64_t groups = ceil_div(layout.rows, lanes / row_lanes);
@@ -91,10 +92,10 @@ Split split_host_rows(const Pass& pass, const Layout& layout,
         layout.columns / kHostTile, 1, 4 * workers.count / layout.rows));
   }
   if (split.slices > 1) split.is_transposed = false;
-  split.tiles = split.slices > 1
-                    ? static_cast<std::uint32_t>(layout.rows * split.slices)
-                    : clamp_tiles(std::min(wanted, layout.rows),
-                                  4 * workers.count);
+  split.tiles =
+      split.slices > 1
+          ? static_cast<std::uint32_t>(layout.rows * split.slices)
+          : clamp_tiles(std::min(wanted, layout.rows), 4 * workers.count);
   return split;
 }
 
@@ -149,8 +150,7 @@ std::vector<std::uint64_t> table_of(const Layout& layout) {
 
 }  // namespace
 
-Split split_of(const Pass& pass, const Layout& layout,
-               const Workers& workers) {
+Split split_of(const Pass& pass, const Layout& layout, const Workers& workers) {
   if (!pass.has_reduction) return split_elements(layout, workers);
   return workers.lanes == 1 ? split_host_rows(pass, layout, workers)
                             : split_rows(pass, layout, workers);
@@ -177,16 +177,15 @@ void find_scalars(const Plan& plan, const Pass& pass,
       continue;
     }
     const ScalarSource& source = plan.scalars[word.source];
-    const gpuos::Scalar& value =
-        source.kind == ScalarSource::Kind::Literal ? *source.literal
-                                                   : given[source.argument];
+    const gpuos::Scalar& value = source.kind == ScalarSource::Kind::Literal
+                                     ? *source.literal
+                                     : given[source.argument];
     *words++ = computed_bits(value.bits_as(word.dtype), word.dtype);
   }
 }
 
-void write_arguments(const Pass& pass, const Layout& layout,
-                     const Split& split, std::uint64_t text,
-                     std::span<const std::uint64_t> scalars,
+void write_arguments(const Pass& pass, const Layout& layout, const Split& split,
+                     std::uint64_t text, std::span<const std::uint64_t> scalars,
                      std::uint64_t gathered, std::uint32_t lanes,
                      const FarTable& far_table, Call& call) {
   Arguments arguments(call);
@@ -229,11 +228,9 @@ void write_arguments(const Pass& pass, const Layout& layout,
   for (const std::uint64_t word : table) arguments.add(word);
 }
 
-void for_each_piece(const Pass& pass, const Layout& layout,
-                    std::uint64_t limit,
+void for_each_piece(const Pass& pass, const Layout& layout, std::uint64_t limit,
                     const std::function<void(const Layout&)>& f) {
-  const std::uint64_t size =
-      pass.has_reduction ? layout.rows : layout.columns;
+  const std::uint64_t size = pass.has_reduction ? layout.rows : layout.columns;
   if (size <= limit) {
     f(layout);
     return;
@@ -249,7 +246,8 @@ void for_each_piece(const Pass& pass, const Layout& layout,
   (pass.has_reduction ? half.rows : half.columns) =
       size / layout.sizes[0] * half.sizes[0];
   for (std::uint32_t a = 0; a < layout.accesses; ++a)
-    half.addresses[a] += first * static_cast<std::uint64_t>(layout.strides[a][0]);
+    half.addresses[a] +=
+        first * static_cast<std::uint64_t>(layout.strides[a][0]);
   for_each_piece(pass, half, limit, f);
 }
 

@@ -38,16 +38,14 @@ using FarTable = std::function<std::uint64_t(std::span<const std::uint64_t>)>;
 
 /// Completes `call` but for the operator and the accesses. `text` is the
 /// address of what the interpreter runs.
-void write_arguments(const Pass& pass, const Layout& layout,
-                     const Split& split, std::uint64_t text,
-                     std::span<const std::uint64_t> scalars,
+void write_arguments(const Pass& pass, const Layout& layout, const Split& split,
+                     std::uint64_t text, std::span<const std::uint64_t> scalars,
                      std::uint64_t gathered, std::uint32_t lanes,
                      const FarTable& far_table, Call& call);
 
 /// Calls `f` for parts of `layout` of at most `limit` elements each, or rows
 /// if the pass has reductions.
-void for_each_piece(const Pass& pass, const Layout& layout,
-                    std::uint64_t limit,
+void for_each_piece(const Pass& pass, const Layout& layout, std::uint64_t limit,
                     const std::function<void(const Layout&)>& f);
 
 }  // namespace gpuos::program

@@ -29,9 +29,7 @@ struct TaskReader {
   }
 
   u32 dims() const { return u32{shape.outer_dims} + shape.inner_dims; }
-  const i64* strides_of(u32 access) const {
-    return strides + access * dims();
-  }
+  const i64* strides_of(u32 access) const { return strides + access * dims(); }
   /// The instructions of a part.
   const Instruction* begin(u32 part) const {
     return instructions_of(text) + (part == 0 ? 0 : part_ends(text)[part - 1]);

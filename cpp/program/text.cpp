@@ -179,11 +179,11 @@ class Writer {
         emit_result(id, load_of(step.dtype), {}, step.index);
         break;
       case Step::Kind::Scalar:
-        emit_result(id,
-                    {cells_of(step.dtype) == 2 ? Code::Scalar64
-                                               : Code::Scalar32,
-                     compute_type(step.dtype)},
-                    {}, step.index);
+        emit_result(
+            id,
+            {cells_of(step.dtype) == 2 ? Code::Scalar64 : Code::Scalar32,
+             compute_type(step.dtype)},
+            {}, step.index);
         break;
       case Step::Kind::Store:
         emit(store_of(step.dtype), operand_cells(step), kLast, step.index);
@@ -217,10 +217,9 @@ class Writer {
   // The operand under another name.
   void write_identity(std::uint32_t id, const Step& step) {
     const bool is_wide = cells_of(step.from) == 2;
-    emit_result(id,
-                {is_wide ? Code::Copy64 : Code::Copy32,
-                 compute_type(step.from)},
-                operand_cells(step), 0);
+    emit_result(
+        id, {is_wide ? Code::Copy64 : Code::Copy32, compute_type(step.from)},
+        operand_cells(step), 0);
   }
 
   std::vector<std::uint8_t> operand_cells(const Step& step) const {
@@ -233,8 +232,8 @@ class Writer {
       // An argmax' result lies behind the value that it found there.
       const bool is_place = made.op == Op::Argmax || made.op == Op::Argmin;
       const std::uint32_t behind = is_place ? cells_of(made.from) : 0;
-      cells.push_back(static_cast<std::uint8_t>(
-          is_last ? std::uint32_t{kLast} : place_[id] + behind));
+      cells.push_back(static_cast<std::uint8_t>(is_last ? std::uint32_t{kLast}
+                                                        : place_[id] + behind));
     }
     return cells;
   }
@@ -274,14 +273,13 @@ class Writer {
   void emit(const Operation& operation,
             const std::vector<std::uint8_t>& operands, std::uint8_t out,
             std::uint32_t index) {
-    Instruction instruction{
-        .opcode = opcode_of(operation.code, operation.type),
-        .a = kLast,
-        .b = kLast,
-        .c = kLast,
-        .out = out,
-        .index = static_cast<u8>(index),
-        .form = form_of(operation)};
+    Instruction instruction{.opcode = opcode_of(operation.code, operation.type),
+                            .a = kLast,
+                            .b = kLast,
+                            .c = kLast,
+                            .out = out,
+                            .index = static_cast<u8>(index),
+                            .form = form_of(operation)};
     if (!operands.empty()) instruction.a = operands[0];
     if (operands.size() > 1) instruction.b = operands[1];
     if (operands.size() > 2) instruction.c = operands[2];

@@ -114,8 +114,7 @@ bool Tiers::wait(const Tier& tier,
 void Tiers::close() {
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
-  for (const auto& tier : waiting_)
-    tier->state.store(Tier::State::Interpreted);
+  for (const auto& tier : waiting_) tier->state.store(Tier::State::Interpreted);
   waiting_.clear();
   changed_.notify_all();
 }

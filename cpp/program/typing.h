@@ -9,7 +9,7 @@ namespace gpuos::program {
 
 /// What an operation makes of its operands.
 struct Typing {
-  DType operands{};    // all but a condition are converted to it
+  DType operands{};  // all but a condition are converted to it
   DType result{};
   bool is_weak = false;
 };

@@ -48,8 +48,7 @@ Program every_operation(DType dtype) {
     if (static_cast<Op>(op) == Op::Where) operands[0] = condition;
     try {
       const Value value = ProgramBuilder::apply(static_cast<Op>(op), operands);
-      total = ProgramBuilder::apply(
-          Op::Add, {total, as_float(value)});
+      total = ProgramBuilder::apply(Op::Add, {total, as_float(value)});
     } catch (const InvalidArgument&) {
       continue;  // not for this dtype
     }
@@ -78,9 +77,10 @@ Program every_reduction(DType dtype) {
 }
 
 class ProgramSource : public testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(
-    DTypes, ProgramSource, testing::ValuesIn(kAllDTypes),
-    [](const auto& info) { return std::string(name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(DTypes, ProgramSource, testing::ValuesIn(kAllDTypes),
+                         [](const auto& info) {
+                           return std::string(name_of(info.param));
+                         });
 
 TEST_P(ProgramSource, OfEveryOperationCompiles) {
   GPUOS_SKIP_WITHOUT_NVRTC();
@@ -96,8 +96,8 @@ TEST(ProgramSourceText, NamesNeitherScalarsNorSizes) {
   const auto source_with = [](double number) {
     ProgramBuilder builder;
     const Value x = builder.input(DType::Float32, 1);
-    builder.output(ProgramBuilder::apply(
-        Op::Multiply, {x, builder.literal(number)}));
+    builder.output(
+        ProgramBuilder::apply(Op::Multiply, {x, builder.literal(number)}));
     return program::source_of(builder.build().plan()->fused.passes[0]);
   };
   EXPECT_EQ(source_with(2), source_with(-0.125));

@@ -51,8 +51,8 @@ TEST_P(ProgramContract, AddsAndMultipliesAnySize) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 1);
   const Value y = builder.input(DType::Float32, 1);
-  builder.output(binary(Op::Multiply, binary(Op::Add, x, y),
-                        builder.literal(2.0)));
+  builder.output(
+      binary(Op::Multiply, binary(Op::Add, x, y), builder.literal(2.0)));
   const Program program = builder.build();
   for (const std::size_t size : {1u, 3u, 31u, 256u, 1000u, 4096u, 100'003u}) {
     const auto a = ramp(size);
@@ -145,8 +145,7 @@ TEST_P(ProgramContract, MixesDTypes) {
   const DeviceArray<std::uint8_t> flags(runtime(), size);
   const DeviceArray<double> chosen(runtime(), size);
   const DeviceArray<std::uint16_t> halves(runtime(), size);
-  run(program,
-      {TensorView(x_array.data(), size, DType::Int8), y_array.view()},
+  run(program, {TensorView(x_array.data(), size, DType::Int8), y_array.view()},
       {sums.view(), TensorView(products.data(), size, DType::Int8),
        TensorView(flags.data(), size, DType::Bool), chosen.view(),
        TensorView(halves.data(), size, DType::Float16)});
@@ -189,8 +188,7 @@ TEST_P(ProgramContract, SoftmaxIsOneProgram) {
       double most = row[0], sum = 0;
       for (std::int64_t k = 0; k < columns; ++k)
         most = std::max<double>(most, row[k]);
-      for (std::int64_t k = 0; k < columns; ++k)
-        sum += std::exp(row[k] - most);
+      for (std::int64_t k = 0; k < columns; ++k) sum += std::exp(row[k] - most);
       for (std::int64_t k = 0; k < columns; ++k)
         ASSERT_NEAR(result[i * columns + k], std::exp(row[k] - most) / sum,
                     2e-6 * (std::exp(row[k] - most) / sum))
@@ -291,8 +289,8 @@ TEST_P(ProgramContract, ResultsOfDifferentPassesComeTogether) {
   const Value x = builder.input(DType::Float32, 2);
   const Value sum = ProgramBuilder::reduce(Op::Sum, x, {{0}});
   builder.output(binary(Op::Divide, x, sum));
-  builder.output(ProgramBuilder::reduce(Op::Sum, binary(Op::Subtract, x, sum),
-                                        {{1}}));
+  builder.output(
+      ProgramBuilder::reduce(Op::Sum, binary(Op::Subtract, x, sum), {{1}}));
   const Program program = builder.build();
   const std::int64_t rows = 40, columns = 30;
   std::vector<float> a(static_cast<std::size_t>(rows * columns));

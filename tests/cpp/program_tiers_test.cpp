@@ -55,10 +55,10 @@ class ProgramTiers : public Contract {
       memory.emplace_back(
           runtime(), random_bytes(input.dtype,
                                   static_cast<std::size_t>(elements), random));
-      in.push_back(view_of(memory.back().data() +
-                               input.first * static_cast<std::int64_t>(
-                                                 size_of(input.dtype)),
-                           input.dtype, input.shape));
+      in.push_back(view_of(
+          memory.back().data() +
+              input.first * static_cast<std::int64_t>(size_of(input.dtype)),
+          input.dtype, input.shape));
       if (!input.strides.empty()) {
         in.back().has_strides = true;
         std::copy(input.strides.begin(), input.strides.end(),
@@ -129,8 +129,7 @@ TEST_P(ProgramTiers, AgreeForAnySizeAndAlignment) {
   const Value x = builder.input(DType::Float32, 1);
   const Value y = builder.input(DType::Float32, 1);
   const Value alpha = builder.scalar(DType::Float32);
-  builder.output(
-      binary(Op::Multiply, binary(Op::Add, x, y), alpha));
+  builder.output(binary(Op::Multiply, binary(Op::Add, x, y), alpha));
   std::vector<Example> examples;
   for (const std::int64_t size :
        {1, 3, 31, 256, 257, 1000, 4096, 100'003, 1'000'000})
@@ -157,8 +156,9 @@ std::vector<std::vector<Input>> layouts(DType a, DType b) {
     all.push_back({{a, shape}, {b, {1, columns}}});
     all.push_back({{a, {rows, 1}}, {b, shape}});
     all.push_back({{a, shape, {1, rows}, 0, rows * columns}, {b, shape}});
-    all.push_back({{a, shape}, {b, shape, {-columns, 1},
-                                (rows - 1) * columns, rows * columns}});
+    all.push_back(
+        {{a, shape},
+         {b, shape, {-columns, 1}, (rows - 1) * columns, rows * columns}});
     all.push_back({{a, shape, {columns + 8, 1}, 8, rows * (columns + 8) + 8},
                    {b, shape, {2 * columns, 2}, 1, 2 * rows * columns + 2}});
   }
@@ -196,15 +196,15 @@ TEST_P(ProgramTiers, AgreeForManyDimensions) {
 // A value of every operation that takes the dtype.
 Value random_value(Random& random, std::vector<Value>& values) {
   for (;;) {
-    const auto op = static_cast<Op>(
-        random.below(static_cast<std::size_t>(Op::Where) + 1));
+    const auto op =
+        static_cast<Op>(random.below(static_cast<std::size_t>(Op::Where) + 1));
     const OpInfo& info = info_of(op);
     if (info.rule == OpRule::Leaf) continue;
     std::vector<Value> operands;
     for (std::size_t k = 0; k < info.operands; ++k)
-      operands.push_back(values[values.size() - 1 -
-                                random.below(std::min<std::size_t>(
-                                    values.size(), 6))]);
+      operands.push_back(
+          values[values.size() - 1 -
+                 random.below(std::min<std::size_t>(values.size(), 6))]);
     try {
       return ProgramBuilder::apply(op, operands);
     } catch (const InvalidArgument&) {
@@ -302,7 +302,8 @@ TEST_P(ProgramTiers, SoftmaxAgreesClosely) {
     return out.read();
   };
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
-      {1, 1}, {3, 5}, {32, 1000}, {700, 33}, {32, 4096}, {5000, 3}, {2, 100'000}};
+      {1, 1},     {3, 5},    {32, 1000},  {700, 33},
+      {32, 4096}, {5000, 3}, {2, 100'000}};
   std::vector<std::vector<float>> interpreted;
   for (const auto& [rows, columns] : sizes)
     interpreted.push_back(rows_of(rows, columns));
@@ -318,8 +319,7 @@ TEST_P(ProgramTiers, SoftmaxAgreesClosely) {
 Program add_one(int more) {
   ProgramBuilder builder;
   Value x = builder.input(DType::Float32, 1);
-  for (int i = 0; i < more; ++i)
-    x = binary(Op::Add, x, builder.literal(1.0));
+  for (int i = 0; i < more; ++i) x = binary(Op::Add, x, builder.literal(1.0));
   builder.output(x);
   return builder.build();
 }

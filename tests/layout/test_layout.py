@@ -26,7 +26,7 @@ CUDA_HEADER = re.compile(
 )
 
 # Folder: the quoted includes that it may use. The first match counts.
-CORE = r"(?:[a-z0-9_]+|queue/.*|expression/.*)\.h"
+CORE = r"(?:[a-z0-9_]+|queue/.*|expression/.*|program/.*)\.h"
 PUBLIC = r"gpuos/.*\.h"
 SHARED = r"device/[a-z0-9_]+\.h"
 ALLOWED = {
@@ -38,6 +38,8 @@ ALLOWED = {
     "cpp/cuda": rf"{PUBLIC}|{CORE}|cuda/.*\.h|jit/.*\.h|{SHARED}",
     "cpp/queue": rf"{PUBLIC}|{CORE}|{SHARED}",
     "cpp/expression": rf"{PUBLIC}|{CORE}|{SHARED}",
+    # What compiled passes come from, and where they go.
+    "cpp/program": rf"{PUBLIC}|{CORE}|jit/.*\.h|{SHARED}",
     "cpp": rf"{PUBLIC}|{CORE}|{SHARED}|(?:host|cuda|jit|session)/.*\.h",
     "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",

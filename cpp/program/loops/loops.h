@@ -192,47 +192,43 @@ struct Loops {
   template <u32 kType>
   constexpr void add() {
     using T = typename ValueOf<kType>::type;
-#define GPUOS_ADD(name, function, types)                     \
+#define GPUOS_ADD(name, function, types)                                  \
   set(Code::name, kType, make1<has(types, kType), T, T>([](auto x) -> T { \
-        return fn::function(x);                              \
+        return fn::function(x);                                           \
       }));
     GPUOS_UNARY_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types)                          \
-  set(Code::name, kType,                                          \
-      make2<has(types, kType), T, T>([](auto x, auto y) -> T {    \
-        return fn::function(x, y);                                \
-      }));
+#define GPUOS_ADD(name, function, types) \
+  set(Code::name, kType,                 \
+      make2<has(types, kType), T, T>(    \
+          [](auto x, auto y) -> T { return fn::function(x, y); }));
     GPUOS_BINARY_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types)                          \
-  set(Code::name, kType,                                          \
-      make2<has(types, kType), i32, T>([](auto x, auto y) -> i32 {  \
-        return fn::function(x, y);                                \
-      }));
+#define GPUOS_ADD(name, function, types) \
+  set(Code::name, kType,                 \
+      make2<has(types, kType), i32, T>(  \
+          [](auto x, auto y) -> i32 { return fn::function(x, y); }));
     GPUOS_COMPARISON_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types)                              \
-  set(Code::name, kType,                                              \
-      make1<has(types, kType), i32, T>(                               \
-          [](auto x) -> i32 { return fn::function(x); }));
+#define GPUOS_ADD(name, function, types)                                      \
+  set(Code::name, kType, make1<has(types, kType), i32, T>([](auto x) -> i32 { \
+        return fn::function(x);                                               \
+      }));
     GPUOS_TEST_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, To)                                               \
-  set(Code::name, kType,                                                  \
-      make1<true, decltype(Conversion<To>::of(T{})), T>(                  \
+#define GPUOS_ADD(name, To)                              \
+  set(Code::name, kType,                                 \
+      make1<true, decltype(Conversion<To>::of(T{})), T>( \
           [](auto x) { return Conversion<To>::of(x); }));
     GPUOS_CONVERSION_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types)                                     \
-  set(Code::name##Step, kType, make_step<has(types, kType), T>(              \
-                                   [](auto x, auto y) -> T {                 \
-                                     return fn::function(x, y);              \
-                                   }));                                      \
-  set(Code::name##Join, kType, make_join<has(types, kType), T>(              \
-                                   [](auto x, auto y) -> T {                 \
-                                     return fn::function(x, y);              \
-                                   }));
+#define GPUOS_ADD(name, function, types)                            \
+  set(Code::name##Step, kType,                                      \
+      make_step<has(types, kType), T>(                              \
+          [](auto x, auto y) -> T { return fn::function(x, y); })); \
+  set(Code::name##Join, kType,                                      \
+      make_join<has(types, kType), T>(                              \
+          [](auto x, auto y) -> T { return fn::function(x, y); }));
     GPUOS_REDUCTION_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
     set(Code::SumInit, kType,
@@ -257,43 +253,34 @@ struct Loops {
     }
     using Bits = typename ValueOf<sizeof(T) == 8 ? kU64 : kU32>::type;
     set(Code::Where, kType, select<Bits>);
-    set(Code::Copy32, kType, [](const Operands& x) {
-      loop1<u32, u32>(x, [](u32 y) { return y; });
-    });
-    set(Code::Copy64, kType, [](const Operands& x) {
-      loop1<u64, u64>(x, [](u64 y) { return y; });
-    });
+    set(Code::Copy32, kType,
+        [](const Operands& x) { loop1<u32, u32>(x, [](u32 y) { return y; }); });
+    set(Code::Copy64, kType,
+        [](const Operands& x) { loop1<u64, u64>(x, [](u64 y) { return y; }); });
   }
 
   template <u32 kType>
   constexpr void add_integer() {
     using T = typename ValueOf<kType>::type;
-    set(Code::WrapI8, kType, make1<true, T, T>([](auto x) {
-          return WrapTo<signed char>::of(x);
-        }));
-    set(Code::WrapU8, kType, make1<true, T, T>([](auto x) {
-          return WrapTo<unsigned char>::of(x);
-        }));
-    set(Code::WrapI16, kType, make1<true, T, T>([](auto x) {
-          return WrapTo<short>::of(x);
-        }));
-    set(Code::WrapU16, kType, make1<true, T, T>([](auto x) {
-          return WrapTo<u16>::of(x);
-        }));
-    set(Code::LogicalNot, kType, make1<true, T, T>([](auto x) {
-          return NotFunction::of(x);
-        }));
+    set(Code::WrapI8, kType,
+        make1<true, T, T>([](auto x) { return WrapTo<signed char>::of(x); }));
+    set(Code::WrapU8, kType,
+        make1<true, T, T>([](auto x) { return WrapTo<unsigned char>::of(x); }));
+    set(Code::WrapI16, kType,
+        make1<true, T, T>([](auto x) { return WrapTo<short>::of(x); }));
+    set(Code::WrapU16, kType,
+        make1<true, T, T>([](auto x) { return WrapTo<u16>::of(x); }));
+    set(Code::LogicalNot, kType,
+        make1<true, T, T>([](auto x) { return NotFunction::of(x); }));
   }
 
   template <u32 kType>
   constexpr void add_real() {
     using T = typename ValueOf<kType>::type;
-    set(Code::RoundF16, kType, make1<true, float, T>([](auto x) {
-          return RoundToF16::of(x);
-        }));
-    set(Code::RoundBf16, kType, make1<true, float, T>([](auto x) {
-          return RoundToBf16::of(x);
-        }));
+    set(Code::RoundF16, kType,
+        make1<true, float, T>([](auto x) { return RoundToF16::of(x); }));
+    set(Code::RoundBf16, kType,
+        make1<true, float, T>([](auto x) { return RoundToBf16::of(x); }));
   }
 
   constexpr Loops() {
@@ -308,9 +295,9 @@ struct Loops {
     add_integer<kU32>();
     add_real<kF32>();
     add_real<kF64>();
-#define GPUOS_ADD(name, function)                                      \
-  set(Code::name, kC64, make1<true, float, C64>([](auto x) -> float {  \
-        return fn::function(x);                                        \
+#define GPUOS_ADD(name, function)                                     \
+  set(Code::name, kC64, make1<true, float, C64>([](auto x) -> float { \
+        return fn::function(x);                                       \
       }));
     GPUOS_PART_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
