@@ -95,7 +95,7 @@ class Tile {
   }
 
   __device__ void run_elements() {
-    const u64 columns = memory_.rows.columns;
+    const u64 columns = memory_.columns();
     u64 begin = 0;
     // Where everybody has one element at most, that one soon.
     if (columns > lane_.count()) {
