@@ -95,7 +95,7 @@ class Tile {
   }
 
   __device__ void run_elements() {
-    const u64 columns = memory_.rows.columns;
+    const u64 columns = memory_.columns();
     u64 begin = 0;
     // Where everybody has one element at most, that one soon.
     if (columns > lane_.count()) {
@@ -149,13 +149,14 @@ class Tile {
   template <typename W>
   __device__ void place_in(u32 group, W& share) {
     const u32 row_lanes = memory_.rows.row_lanes;
-    const u32 in_group = blockDim.x / row_lanes;
+    const u32 rows = group_rows();
     const bool transposed = memory_.is(kTransposed);
     const u32 lane = threadIdx.x;
-    const u32 number = transposed ? lane % in_group : lane / row_lanes;
-    sub_ = transposed ? lane / in_group : lane % row_lanes;
-    share.row = u64{group} * in_group + number;
-    share.is_on = share.row < memory_.rows.rows;
+    const u32 number = transposed ? lane % rows : lane / row_lanes;
+    sub_ = transposed ? lane / rows : lane % row_lanes;
+    share.row = u64{group} * rows + number;
+    share.is_on =
+        number < rows && sub_ < row_lanes && share.row < memory_.rows.rows;
     share.is_first = sub_ == 0;
     share.step = row_lanes * wide<W>();
     share.end = memory_.rows.columns;
@@ -195,9 +196,12 @@ class Tile {
     }
   }
 
+  // Rows that a worker has at a time. The lanes left over have none.
+  __device__ u32 group_rows() const {
+    return memory_.rows.lanes / memory_.rows.row_lanes;
+  }
   __device__ u32 groups() const {
-    const u32 in_group = blockDim.x / memory_.rows.row_lanes;
-    return (memory_.rows.rows + in_group - 1) / in_group;
+    return (memory_.rows.rows + group_rows() - 1) / group_rows();
   }
 
   __device__ Slice slice_of(u32 unit) const {
@@ -234,7 +238,7 @@ class Tile {
   template <typename W>
   __device__ bool put_together(Row& row, W& share, const Slice& slice) {
     const u32 slices = memory_.rows.slices;
-    const u32 in_group = blockDim.x / memory_.rows.row_lanes;
+    const u32 in_group = group_rows();
     Size size{0};
     P::each_gathered(Part<1>{}, row, size);
     const u32 distance = in_group * size.words;
@@ -280,7 +284,7 @@ class Tile {
     const bool transposed = memory_.is(kTransposed);
     u32 parts = row_lanes;   // that are put together by way of the scratch
     u32 from = threadIdx.x;  // the first of them
-    u32 distance = blockDim.x / row_lanes;
+    u32 distance = group_rows();
     if (transposed) {
       from -= sub_ * distance;
     } else {

@@ -4,6 +4,7 @@
 
 #include "program_divider.h"
 #include "program_reductions.h"
+#include "program_tiles.h"
 
 namespace gpuos {
 namespace program {
@@ -20,13 +21,16 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
   // Whether kWidth elements that follow each other can be read at once, for
   // each access. Only of a flat task there may be fewer at the end.
   bool has_packs;
+  // A matrix that some accesses walk along rows and others along columns.
+  bool is_tiled;
 
   // All threads.
   __device__ Memory(const Task& task)
       : Base(task),
         dividers(static_cast<Divider*>(const_cast<void*>(task.state))),
         side_by_side(this->shape.flat),
-        has_packs(P::kWidth > 1 && !this->is(kTransposed)) {
+        has_packs(P::kWidth > 1 && !this->is(kTransposed)),
+        is_tiled(false) {
     if (this->is(kFlat)) {
 #pragma unroll 1
       for (u32 a = 0; a < P::kAccesses; ++a)
@@ -46,6 +50,24 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
                         this->sizes[dims - 1] % P::kWidth != 0 ||
                         (lane < P::kAccesses && !lies_in_packs(lane));
     if (__syncthreads_or(is_odd)) has_packs = false;
+    if (P::kReduces || has_packs || dims != 2 || this->sizes[0] < kTileSide ||
+        this->sizes[1] < kTileSide)
+      return;
+    if (lane == 0) tile_divider() = Divider::of(tiles_along(1));
+    const bool is_column =
+        lane < P::kAccesses && this->strides_of(lane)[0] == P::bytes(lane);
+    is_tiled = __syncthreads_or(is_column) != 0;
+  }
+
+  // Behind those of the dimensions.
+  __device__ Divider& tile_divider() const { return dividers[16]; }
+  __device__ u32 tiles_along(u32 dim) const {
+    return (this->sizes[dim] + kTileSide - 1) / kTileSide;
+  }
+  // Of a task without reductions. Tiles at the edges count whole.
+  __device__ u64 columns() const {
+    return is_tiled ? u64{tiles_along(0)} * tiles_along(1) * kTileElements
+                    : this->rows.columns;
   }
 
   // Flat, and every access walks.
@@ -81,6 +103,7 @@ struct Share {
   u32 step = kWide;      // from piece to piece
   bool is_on = true;     // has a row
   bool is_first = true;  // of the lanes of its row
+  u32 valid = 0;         // bit p: piece p is there
   char* places[P::kAccesses][kPieces];
 
   static __device__ constexpr u32 elements() { return N; }
@@ -98,6 +121,10 @@ struct Share {
   // Finds the addresses of `kCount` pieces from `column` on.
   template <u32 kCount = kPieces>
   __device__ void find() {
+    valid = 0;
+#pragma unroll
+    for (u32 p = 0; p < kCount; ++p)
+      if (column_of(p) < end) valid |= 1u << p;
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a)
 #pragma unroll
@@ -109,6 +136,12 @@ struct Share {
         for (u32 p = 0; p < kCount; ++p)
           if (memory.walks(a)) places[a][p] += column_of(p) * P::bytes(a);
       return;
+    }
+    if constexpr (!P::kReduces && kWide == 1) {
+      if (memory.is_tiled) {
+        find_tiled<kCount>();
+        return;
+      }
     }
     u64 numbers[kCount];
     if constexpr (P::kReduces) {
@@ -123,6 +156,7 @@ struct Share {
 
   // The same where every access walks.
   __device__ void find_plain() {
+    valid = (1u << kPieces) - 1;
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a) {
       char* const first = memory.address(a) + column * P::bytes(a);
@@ -140,14 +174,14 @@ struct Share {
   __device__ void load(Vector<S, N>& to) const {
 #pragma unroll
     for (u32 p = 0; p < kPieces; ++p) {
-      const u64 number = column_of(p);
+      const bool is_there = (valid >> p & 1) != 0;
       const S* from = reinterpret_cast<const S*>(places[A][p]);
       Vector<S, kWide> piece{};
       if (kWide == 1 || !(memory.side_by_side >> A & 1)) {
-        if (number < end) piece[0] = *from;
+        if (is_there) piece[0] = *from;
 #pragma unroll
         for (u32 w = 1; w < kWide; ++w) piece[w] = piece[0];
-      } else if (number < end) {
+      } else if (is_there) {
         piece = load_vector<kWide>(from);
       }
 #pragma unroll
@@ -158,7 +192,7 @@ struct Share {
   __device__ void store(const Vector<S, N>& from) const {
 #pragma unroll
     for (u32 p = 0; p < kPieces; ++p) {
-      if (column_of(p) >= end) continue;
+      if (!(valid >> p & 1)) continue;
       Vector<S, kWide> piece;
 #pragma unroll
       for (u32 w = 0; w < kWide; ++w) piece[w] = from[p * kWide + w];
@@ -188,6 +222,25 @@ struct Share {
   }
 
  private:
+  template <u32 kCount>
+  __device__ void find_tiled() {
+#pragma unroll
+    for (u32 p = 0; p < kCount; ++p) {
+      const u64 number = column_of(p);
+      const u64 tile = number / kTileElements;
+      const u64 down = memory.tile_divider().template quotient<false>(tile);
+      const u64 along = tile - down * memory.tile_divider().size;
+      const TilePlace in = place_in_tile(number % kTileElements);
+      const u64 i = down * kTileSide + in.row;
+      const u64 j = along * kTileSide + in.column;
+      if (i >= memory.sizes[0] || j >= memory.sizes[1]) valid &= ~(1u << p);
+#pragma unroll
+      for (u32 a = 0; a < P::kAccesses; ++a)
+        places[a][p] += static_cast<i64>(i) * memory.strides[2 * a] +
+                        static_cast<i64>(j) * memory.strides[2 * a + 1];
+    }
+  }
+
   // Along dimensions [first, last), of which `numbers` are numbers.
   template <u32 kCount>
   __device__ void find_along(u64 (&numbers)[kCount], u32 first, u32 last) {
