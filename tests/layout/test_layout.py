@@ -130,6 +130,7 @@ def test_every_source_is_in_its_build_list() -> None:
                     path.name,
                     path.stem,
                     path.parent.name + "/" + path.name,
+                    path.relative_to(ROOT / folder).as_posix(),
                 }
                 if not names & words:
                     wrong.append(f"{name}: not in {build_list}")
