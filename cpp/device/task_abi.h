@@ -21,10 +21,10 @@ namespace abi {
 // Enumerators, because each constant would be a variable in every image.
 enum Limit : u32 {
   kAbiVersion = 2,
-  kInlineArgs = 4,         // arguments that fit a descriptor
-  kMaxArgs = 32,           // output, inputs and scalars together
-  kSlots = 1024,           // operators loaded at the same time
-  kMaxTiles = 4096,        // of one task
+  kInlineArgs = 4,          // arguments that fit a descriptor
+  kMaxArgs = 32,            // output, inputs and scalars together
+  kSlots = 1024,            // operators loaded at the same time
+  kMaxTiles = 4096,         // of one task
   kChainRecords = 128,      // of one chain's block
   kLaunchDescriptors = 56,  // that fit a launch's parameters
   kScratchBytes = 36864     // shared memory of a worker for its operator

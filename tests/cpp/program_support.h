@@ -13,8 +13,8 @@
 namespace gpuos {
 
 inline constexpr DType kAllDTypes[] = {
-    DType::Bool,    DType::Int8,     DType::UInt8,   DType::Int16,
-    DType::UInt16,  DType::Int32,    DType::UInt32,  DType::Int64,
+    DType::Bool,    DType::Int8,     DType::UInt8,    DType::Int16,
+    DType::UInt16,  DType::Int32,    DType::UInt32,   DType::Int64,
     DType::UInt64,  DType::Float16,  DType::BFloat16, DType::Float32,
     DType::Float64, DType::Complex64};
 
@@ -67,7 +67,9 @@ inline std::vector<std::uint8_t> random_bytes(DType dtype, std::size_t count,
     else
       for (std::size_t k = 0; k < size; ++k)
         bytes[i * size + k] =
-            static_cast<std::uint8_t>(random.below(4) == 0 ? random.bits() : k == 0 ? random.below(9) : 0);
+            static_cast<std::uint8_t>(random.below(4) == 0 ? random.bits()
+                                      : k == 0             ? random.below(9)
+                                                           : 0);
   }
   return bytes;
 }
@@ -79,8 +81,7 @@ inline double number_at(DType dtype, const std::uint8_t* at) {
   };
   if (dtype == DType::Float64) return as(double{});
   if (dtype == DType::Float16) return half_to_float(as(u16{}));
-  if (dtype == DType::BFloat16)
-    return bit_cast<float>(u32{as(u16{})} << 16);
+  if (dtype == DType::BFloat16) return bit_cast<float>(u32{as(u16{})} << 16);
   return as(float{});
 }
 
