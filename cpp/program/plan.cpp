@@ -204,6 +204,9 @@ bool has_reductions(const Graph& graph) {
 std::shared_ptr<const Plan> make_plan(const Graph& graph) {
   if (graph.outputs.empty())
     throw InvalidArgument("build: expected at least 1 output, got 0");
+  if (graph.inputs.size() > kMaxInputs)
+    throw InvalidArgument(concat("build: expected at most ", kMaxInputs,
+                                 " inputs, got ", graph.inputs.size()));
   auto plan = std::make_shared<Plan>();
   plan->inputs = graph.inputs;
   plan->scalars = graph.scalars;

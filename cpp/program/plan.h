@@ -39,6 +39,8 @@ struct Buffer {
 /// Of one pass: a task carries an address or a value for each.
 inline constexpr std::size_t kMaxPassArguments = 28;
 
+inline constexpr std::size_t kMaxInputs = 64;
+
 inline constexpr std::int8_t kNoDim = -1;
 inline constexpr std::size_t kMaxAxes = 2 * kMaxDims;
 

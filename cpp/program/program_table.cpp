@@ -258,7 +258,7 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
     throw InvalidArgument(concat("program: expected ", plan->scalar_arguments,
                                  " scalars, got ", scalars.size()));
   Submission submission{*plan, inputs, outputs, scalars, stream, allocate};
-  std::array<const std::int64_t*, 64> shapes{};
+  std::array<const std::int64_t*, program::kMaxInputs> shapes;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     shapes[i] = inputs[i].shape.data();
   program::find_sizes(*plan, std::span(shapes.data(), inputs.size()),
