@@ -24,6 +24,14 @@ struct Part {};
   _Pragma("GCC ivdep") for (u32 w = 0; w < (count); ++w)
 #endif
 
+// A loop of many operations vectorises only if each of them is inlined, for
+// which the host's compiler finds it too long.
+#if defined(__CUDACC__)
+#define GPUOS_FLAT
+#else
+#define GPUOS_FLAT __attribute__((flatten))
+#endif
+
 // A value of each of R rows.
 template <typename T, u32 R>
 struct PerRow {

@@ -80,6 +80,12 @@ class SourceWriter {
       if (each.kind == Step::Kind::Compute)
         for (const Operation& operation : operations_of(each))
           needs.add(operation);
+    // What g++ does to conditions that are partly the same keeps a loop from
+    // being vectorised.
+    line(
+        "#if defined(__GNUC__) && !defined(__clang__) && "
+        "!defined(__CUDACC__)\n"
+        "#pragma GCC optimize(\"no-tree-pre\")\n#endif");
     text_ += needs.includes();
     line(
         "#include \"gpuos/program_loops.h\"\n"
@@ -328,7 +334,7 @@ class SourceWriter {
   void write_loop_part(std::size_t part) {
     line(
         "  template <typename R, u32 N, typename M>\n"
-        "  static GPUOS_DEVICE void loop(Part<",
+        "  static GPUOS_FLAT GPUOS_DEVICE void loop(Part<",
         part, ">, R& r, const Columns<N>& x, const M& m) {");
     const auto& steps = pass_.parts[part];
     for (const std::uint32_t id : steps) {
