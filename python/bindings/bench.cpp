@@ -132,7 +132,9 @@ void add_rig(py::module_& module) {
 }
 
 void add_programs(py::module_& module) {
-  py::class_<Program>(module, "Program", "A chain of operations.")
+  // gpuos._core has one of its own.
+  py::class_<Program>(module, "Program", py::module_local(),
+                      "A chain of operations.")
       .def(py::init(&bench::chain_program), py::arg("operations"),
            py::arg("variant") = 0);
   module.def("program_first_us", &bench::program_first_us, py::arg("rig"),

@@ -78,8 +78,8 @@ Program every_reduction(DType dtype) {
 
 class ProgramSource : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(DTypes, ProgramSource, testing::ValuesIn(kAllDTypes),
-                         [](const auto& info) {
-                           return std::string(name_of(info.param));
+                         [](const auto& dtype) {
+                           return std::string(name_of(dtype.param));
                          });
 
 TEST_P(ProgramSource, OfEveryOperationCompiles) {
