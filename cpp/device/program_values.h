@@ -45,15 +45,15 @@ struct ValueOf<kC64> {
 
 template <typename T>
 struct IsReal {
-  static constexpr bool value = false;
+  enum : bool { value = false };
 };
 template <>
 struct IsReal<float> {
-  static constexpr bool value = true;
+  enum : bool { value = true };
 };
 template <>
 struct IsReal<double> {
-  static constexpr bool value = true;
+  enum : bool { value = true };
 };
 
 // A real to an integer: towards zero. What does not fit an i64 becomes the
