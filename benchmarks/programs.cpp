@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "gpuos/error.h"
 #include "timing.h"
 
 namespace gpuos::bench {
@@ -15,6 +16,7 @@ TensorView view(std::uint64_t address, std::int64_t elems) {
 
 Ticket submit_one(Rig& rig, const Program& program, std::size_t set,
                   std::int64_t elems) {
+  rig.check_elems(elems);
   const std::array inputs{view(rig.a_address(set), elems),
                           view(rig.b_address(set), elems)};
   const std::array outputs{view(rig.out_address(set), elems)};
@@ -48,6 +50,18 @@ double reference(double x, double y, int operations) {
     }
   }
   return z;
+}
+
+std::vector<float> read(Rig& rig, std::uint64_t address, std::size_t elems) {
+  std::vector<float> values(elems);
+  rig.runtime().copy_to_host(values.data(),
+                             reinterpret_cast<const void*>(address),
+                             elems * sizeof(float));
+  return values;
+}
+
+bool is_near(double got, double expected) {
+  return std::fabs(got - expected) <= 1e-4 * std::max(std::fabs(expected), 0.1);
 }
 
 }  // namespace
@@ -88,6 +102,16 @@ Program chain_program(int operations, int variant) {
   }
   builder.output(z);
   return builder.build();
+}
+
+std::string compile_program(Rig& rig, const Program& program) {
+  try {
+    if (rig.runtime().compile(program, kDeadline)) return "";
+  } catch (const BackendUnavailable& error) {
+    return error.what();
+  }
+  throw Timeout("compile: expected the program within " +
+                std::to_string(kDeadline.count()) + " s");
 }
 
 std::vector<double> program_first_us(Rig& rig, int operations,
@@ -139,25 +163,27 @@ std::vector<double> program_shapes_ns(Rig& rig, const Program& program,
   });
 }
 
-std::uint64_t program_wrong(Rig& rig, int operations, std::int64_t elems) {
+std::uint64_t program_wrong(Rig& rig, int operations, std::int64_t elems,
+                            std::size_t sets) {
   const Program program = chain_program(operations);
-  rig.wait(submit_one(rig, program, 0, elems));
   const auto size = static_cast<std::size_t>(elems);
-  std::array<std::vector<float>, 3> values;
-  const std::array addresses{rig.a_address(0), rig.b_address(0),
-                             rig.out_address(0)};
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    values[k].resize(size);
-    rig.runtime().copy_to_host(values[k].data(),
-                               reinterpret_cast<const void*>(addresses[k]),
-                               size * sizeof(float));
-  }
+  const auto room = static_cast<std::size_t>(rig.elems());
+  rig.poison();
+  const std::vector<float> poison = read(rig, rig.out_address(0), room);
+  for (std::size_t set = 0; set < sets; ++set)
+    submit_one(rig, program, set, elems);
+  rig.synchronize();
   std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    const double expected = reference(values[0][i], values[1][i], operations);
-    const double got = values[2][i];
-    const double room = 1e-4 * std::max(std::fabs(expected), 0.1);
-    wrong += std::fabs(got - expected) <= room ? 0 : 1;
+  for (std::size_t set = 0; set < sets; ++set) {
+    const std::vector<float> x = read(rig, rig.a_address(set), size);
+    const std::vector<float> y = read(rig, rig.b_address(set), size);
+    const std::vector<float> got = read(rig, rig.out_address(set), room);
+    for (std::size_t i = 0; i < room; ++i) {
+      const bool is_right =
+          i < size ? is_near(got[i], reference(x[i], y[i], operations))
+                   : got[i] == poison[i];
+      wrong += is_right ? 0 : 1;
+    }
   }
   return wrong;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gpuos/program.h"
@@ -13,6 +14,11 @@ namespace gpuos::bench {
 /// x and y: multiply, add, relu, sigmoid, subtract, tanh and divide in turns.
 /// Each `variant` has a structure of its own.
 Program chain_program(int operations, int variant = 0);
+
+/// Has `program` compiled and waits for it; why that cannot be done on this
+/// machine, or "".
+/// Throws: Timeout, CompileError.
+std::string compile_program(Rig& rig, const Program& program);
 
 /// Microseconds from a built program that the runtime has not seen to its
 /// result; for each repetition another program.
@@ -32,8 +38,10 @@ std::vector<double> program_stream_ns(Rig& rig, const Program& program,
 std::vector<double> program_shapes_ns(Rig& rig, const Program& program,
                                       std::int64_t elems, int shapes, int reps);
 
-/// Elements of the first set's output that differ from what the host computes
-/// in double by more than 1e-4 of the value, or of 0.1 if that is more.
-std::uint64_t program_wrong(Rig& rig, int operations, std::int64_t elems);
+/// Elements of the first `sets` outputs that differ from what the host computes
+/// in double by more than 1e-4 of the value, or of 0.1 if that is more, or that
+/// were written behind them.
+std::uint64_t program_wrong(Rig& rig, int operations, std::int64_t elems,
+                            std::size_t sets = 1);
 
 }  // namespace gpuos::bench

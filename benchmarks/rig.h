@@ -19,6 +19,12 @@ class Rig {
   Runtime& runtime() noexcept { return runtime_; }
   const Operator& add() const noexcept { return add_; }
   std::size_t sets() const noexcept { return sets_; }
+  /// The room of each buffer.
+  std::int64_t elems() const noexcept {
+    return static_cast<std::int64_t>(stride_);
+  }
+  /// Throws: InvalidArgument unless that many fit a buffer.
+  void check_elems(std::int64_t elems) const;
 
   /// `tasks` adds of `elems` elements, round the sets from `first` on. Valid
   /// until the next call.
@@ -40,7 +46,6 @@ class Rig {
 
  private:
   std::uint64_t address(const Buffer& base, std::size_t task) const;
-  void check_elems(std::int64_t elems) const;
 
   Runtime runtime_;
   Operator add_;

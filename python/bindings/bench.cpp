@@ -137,6 +137,8 @@ void add_programs(py::module_& module) {
                       "A chain of operations.")
       .def(py::init(&bench::chain_program), py::arg("operations"),
            py::arg("variant") = 0);
+  module.def("compile_program", &bench::compile_program, py::arg("rig"),
+             py::arg("program"), NoGil());
   module.def("program_first_us", &bench::program_first_us, py::arg("rig"),
              py::arg("operations"), py::arg("elems"), py::arg("reps"), NoGil());
   module.def("program_latency_us", &bench::program_latency_us, py::arg("rig"),
@@ -148,7 +150,8 @@ void add_programs(py::module_& module) {
              py::arg("program"), py::arg("elems"), py::arg("shapes"),
              py::arg("reps"), NoGil());
   module.def("program_wrong", &bench::program_wrong, py::arg("rig"),
-             py::arg("operations"), py::arg("elems"), NoGil());
+             py::arg("operations"), py::arg("elems"), py::arg("sets") = 1,
+             NoGil());
 }
 
 void add_device(py::module_& module) {

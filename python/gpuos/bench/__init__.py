@@ -64,7 +64,7 @@ def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
         "markdown": "the table for docs/measurements.md",
     }
     if command.has_plot:
-        files["plot"] = "a PNG of time over size and batch"
+        files["plot"] = "a PNG of time over sizes and counts"
     for name, what in files.items():
         parser.add_argument(
             f"--{name}", type=Path, metavar="PATH", help=f"write {what}"

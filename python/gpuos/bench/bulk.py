@@ -108,14 +108,7 @@ def run_large(context: Context, row: Row) -> None:
     elems = context.sizes.large_elems
     reps = context.sizes.reps + 3
     gigabytes = 4 * elems / GIGA
-    if context.is_cuda:
-        copy_us = median(context.peers().copy_us(4 * elems, reps))
-        copy_name = "copy on the device GB/s"
-    else:
-        copy_us = _numpy_copy_us(elems, reps)
-        copy_name = "numpy.copyto GB/s"
-    copied = 2 * gigabytes / (copy_us * 1e-6)
-    row.peers[copy_name] = copied
+    copied = add_copy_peer(context, row, elems, reps)
     for mode in context.modes:
         with context.rig(mode) as rig:
             result = rig.large_add(elems, reps)
@@ -125,6 +118,19 @@ def run_large(context: Context, row: Row) -> None:
         if row.value is None:
             row.value = 100 * added / copied
     row.note = f"{elems >> 20} Mi elements; 3 arrays, the copy 2"
+
+
+def add_copy_peer(context: Context, row: Row, elems: int, reps: int) -> float:
+    """Put the bandwidth of a copy of float32 into `row`; return GB/s."""
+    if context.is_cuda:
+        copy_us = median(context.peers().copy_us(4 * elems, reps))
+        name = "copy on the device GB/s"
+    else:
+        copy_us = _numpy_copy_us(elems, reps)
+        name = "numpy.copyto GB/s"
+    copied = 2 * 4 * elems / GIGA / (copy_us * 1e-6)
+    row.peers[name] = copied
+    return copied
 
 
 def _numpy_copy_us(elems: int, reps: int) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpuos.bench.jit import jit_measures
 from gpuos.bench.measures import queue_measures
+from gpuos.bench.programs import program_measures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,5 +50,12 @@ COMMANDS = (
         "Measure compiling at run time; peers are measured in the same run.",
         jit_measures,
         has_disk_cache=True,
+    ),
+    Command(
+        "programs",
+        "programs against PyTorch, CUDA graphs, CuPy and NumPy",
+        "Measure programs; peers are measured in the same run.",
+        program_measures,
+        has_plot=True,
     ),
 )

@@ -13,6 +13,7 @@ from gpuos.bench.row import Series, Unavailable, check_right, median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
 SETS = 256
 WAIT_S = 20.0
@@ -43,6 +44,13 @@ class Sizes:
     jit_many: int = 64
     jit_async: int = 16
     jit_hits: int = 1000
+    program_reps: int = 300
+    program_calls: int = 2000
+    program_firsts: int = 20
+    program_shapes: int = 1000
+    program_operations: tuple[int, ...] = (1, 3, 10, 30, 100, 300, 1000)
+    program_elems: tuple[int, ...] = tuple(64 << 2 * k for k in range(11))
+    program_pending: tuple[int, ...] = tuple(1 << 2 * k for k in range(11))
     scaling_elems: tuple[int, ...] = (64, 256, 1024, 4096, 16384, 65536)
     scaling_tasks: tuple[int, ...] = (
         1,
@@ -80,6 +88,13 @@ class Sizes:
             jit_many=self.jit_many,
             jit_async=self.jit_async,
             jit_hits=self.jit_hits,
+            program_reps=min(self.program_reps, 50),
+            program_calls=min(self.program_calls, 500),
+            program_firsts=5,
+            program_shapes=min(self.program_shapes, 200),
+            program_operations=self.program_operations[::2],
+            program_elems=self.program_elems[::2],
+            program_pending=self.program_pending[::2],
             scaling_elems=self.scaling_elems[::2],
             scaling_tasks=self.scaling_tasks[::2],
         )
@@ -95,6 +110,11 @@ def host_sizes() -> Sizes:
         swapped_tasks=1_000_000,
         defines=10,
         large_elems=16 << 20,
+        program_reps=100,
+        program_calls=500,
+        program_operations=(1, 3, 10, 30, 100),
+        program_elems=tuple(64 << 2 * k for k in range(6)),
+        program_pending=tuple(1 << 2 * k for k in range(6)),
         scaling_elems=(64, 256, 1024, 4096),
         scaling_tasks=(1, 4, 16, 64, 256, 1024, 4096),
     )
@@ -127,7 +147,11 @@ class Context:
 
     @contextlib.contextmanager
     def rig(
-        self, residency: str, elems: int = 4096, sets: int = SETS
+        self,
+        residency: str,
+        elems: int = 4096,
+        sets: int = SETS,
+        **options: Any,
     ) -> Iterator[_bench.Rig]:
         """Make a runtime with buffers; closed at the end of the block."""
         made = _bench.Rig(
@@ -136,6 +160,7 @@ class Context:
             backend=self.backend,
             device=self.device,
             residency=residency,
+            **options,
         )
         try:
             yield made
@@ -143,9 +168,13 @@ class Context:
             made.close()
 
     @contextlib.contextmanager
-    def runtime(self, residency: str) -> Iterator[gpuos.Runtime]:
+    def runtime(
+        self, residency: str, **options: Any
+    ) -> Iterator[gpuos.Runtime]:
         """Make a runtime of the public kind; closed at the end."""
-        with gpuos.Runtime(self.backend, self.device, residency) as rt:
+        with gpuos.Runtime(
+            self.backend, self.device, residency, **options
+        ) as rt:
             yield rt
 
     def peers(self) -> _bench.Device:

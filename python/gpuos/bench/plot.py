@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def write_plot(
     path: Path, environment: dict[str, Any], series: dict[str, Series]
 ) -> None:
-    """Draw time an add over the size and over the batch.
+    """Draw each series beside the others.
 
     Raises
     ------
@@ -24,7 +24,8 @@ def write_plot(
     """
     agg = importlib.import_module("matplotlib.backends.backend_agg")
     matplotlib = importlib.import_module("matplotlib.figure")
-    figure = matplotlib.Figure(figsize=(11, 4.5), layout="constrained")
+    size = (5.5 * len(series), 4.5)
+    figure = matplotlib.Figure(figsize=size, layout="constrained")
     agg.FigureCanvasAgg(figure)
     figure.suptitle(f"{environment['device']}, {environment['date'][:10]}")
     for index, one in enumerate(series.values()):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
     from gpuos.bench.context import Context
+
+T = TypeVar("T")
 
 
 class Unavailable(Exception):
@@ -93,7 +95,7 @@ class Series:
     lines: dict[str, list[float | None]] = field(default_factory=dict)
 
 
-def attempt(measure: Callable[[], float]) -> float | str:
+def attempt(measure: Callable[[], T]) -> T | str:
     """Return what `measure` returns, or the text of its error."""
     try:
         return measure()

@@ -1,0 +1,183 @@
+"""A chain of 140 operations: traced, first, one by one, in streams."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import gpuos
+from gpuos import _bench
+from gpuos.bench.peers import MICRO
+from gpuos.bench.program_ours import exact, make_ours
+from gpuos.bench.program_peers import Peer, add_peers, fastest, make_peers
+from gpuos.bench.program_work import OPERATIONS, chain_work
+from gpuos.bench.row import Unavailable, check_right, median
+
+if TYPE_CHECKING:
+    from gpuos.bench.context import Context
+    from gpuos.bench.row import Row
+
+ELEMS = 4096
+HOST_ELEMS = 1024
+LINK_ELEMS = 1024
+CHECKED_SETS = 16
+PEER_CALLS = 100
+RELATIVE = 1e-4  # as benchmarks/programs.cpp
+ABSOLUTE = 1e-5
+
+
+def run_trace(context: Context, row: Row) -> None:
+    """Fill the row of tracing the chain in Python."""
+    work = chain_work(ELEMS)
+    times = []
+    with context.runtime(context.modes[-1]) as rt:
+        inputs = [rt.array(x) for x in work.inputs]
+        for _ in range(context.sizes.program_firsts + 1):
+            fused = rt.fuse(work.ours)
+            start = time.perf_counter()
+            program = fused.warm(*inputs)
+            times.append(MICRO * (time.perf_counter() - start))
+        fused(*inputs).numpy()
+        ours = make_ours(rt, work)
+        ours.check(exact(work), RELATIVE, ABSOLUTE)
+    row.value = median(times[1:])
+    row.note = f"once for each structure; {program.operations} operations"
+
+
+def check_compiled(rig: _bench.Rig, *, compiled: bool) -> None:
+    """Raise unless the programs of a rig run in the tier that is meant."""
+    count = rig.stats()["programs_compiled"]
+    if (count > 0) is not compiled:
+        message = (
+            f"expected {'compiled' if compiled else 'interpreted'} programs, "
+            f"came {count} compiled ones"
+        )
+        raise ValueError(message)
+
+
+def compile_now(rig: _bench.Rig, program: _bench.Program) -> None:
+    """Have `program` run compiled, or raise Unavailable."""
+    why = _bench.compile_program(rig, program)
+    if why:
+        raise Unavailable(why)
+    check_compiled(rig, compiled=True)
+
+
+def run_chain(
+    context: Context,
+    first: Row,
+    interpreted: Row,
+    compiled: Row,
+    interpreted_stream: Row,
+    compiled_stream: Row,
+) -> None:
+    """Fill the rows of the chain, in C++; peers are those of Python."""
+    program = _bench.Program(OPERATIONS)
+    sizes = context.sizes
+    peers = make_peers(context, chain_work(ELEMS))
+    add_peers(first, peers, _first_us)
+    for row in (interpreted, compiled):
+        add_peers(row, peers, lambda peer: peer.latency_us(PEER_CALLS))
+    for row in (interpreted_stream, compiled_stream):
+        add_peers(
+            row, peers, lambda peer: peer.stream_us(PEER_CALLS, sizes.reps)
+        )
+    peers.clear()
+    for mode in context.modes:
+        with context.rig(mode, compile_programs_after=0) as rig:
+            _put(
+                first,
+                mode,
+                median(
+                    _bench.program_first_us(
+                        rig, OPERATIONS, ELEMS, sizes.program_firsts
+                    )
+                ),
+            )
+            _fill_tier(context, rig, mode, interpreted, interpreted_stream)
+            check_compiled(rig, compiled=False)
+            compile_now(rig, program)
+            _fill_tier(context, rig, mode, compiled, compiled_stream)
+    first.note = "built, never seen by the runtime; peers with their compiler"
+
+
+def _first_us(peer: Peer) -> float:
+    if not peer.first_us:
+        message = "compiles nothing"
+        raise Unavailable(message)
+    return peer.first_us
+
+
+def _put(row: Row, mode: str, value: float) -> None:
+    row.also[mode] = value
+    if mode == "resident":
+        row.value = value
+
+
+def _fill_tier(
+    context: Context, rig: _bench.Rig, mode: str, latency: Row, stream: Row
+) -> None:
+    program = _bench.Program(OPERATIONS)
+    sizes = context.sizes
+    check_right(
+        _bench.program_wrong(rig, OPERATIONS, ELEMS, CHECKED_SETS), latency.name
+    )
+    each_us = _bench.program_latency_us(rig, program, ELEMS, sizes.program_reps)
+    _put(latency, mode, median(each_us))
+    each_ns = _bench.program_stream_ns(
+        rig, program, ELEMS, sizes.program_calls, sizes.reps
+    )
+    _put(stream, mode, median(each_ns) / 1e3)
+
+
+def run_links(context: Context, submit: Row, link: Row) -> None:
+    """Fill the rows of adds that each need the one before."""
+    sizes = context.sizes
+    for mode in context.modes:
+        with context.rig(mode) as rig:
+            times = rig.chain_ns(sizes.submits, LINK_ELEMS, sizes.reps)
+        check_right(times["wrong"], f"dependent adds, {mode}")
+        _put(submit, mode, median(times["submit_ns"]))
+        _put(link, mode, median(times["link_ns"]))
+    link.note = f"{sizes.submits} adds to one buffer"
+    if not context.is_cuda:
+        return
+    device = context.peers()
+    with context.rig("burst") as rig:
+        link.peer(
+            "graph chain",
+            lambda: median(
+                device.graph_ns(
+                    rig, sizes.graph_nodes, LINK_ELEMS, False, 4, sizes.reps
+                )
+            ),
+        )
+
+
+def run_host(context: Context, row: Row) -> None:
+    """Fill the row of the host backend against NumPy and PyTorch there."""
+    on_host = replace(context, backend="host")
+    work = chain_work(HOST_ELEMS)
+    expected = exact(work)
+    reps = context.sizes.program_reps
+    add_peers(
+        row,
+        make_peers(on_host, work),
+        lambda peer: peer.latency_us(PEER_CALLS),
+    )
+    theirs = fastest(row, "numpy", "torch eager")
+    with gpuos.Runtime("host", compile_programs_after=0) as rt:
+        ours = make_ours(rt, work)
+        ours.check(expected, RELATIVE, ABSOLUTE)
+        us = row.also["interpreted us"] = ours.latency_us(reps)
+        try:
+            ours.compile()
+        except Unavailable as error:
+            row.also["compiled us"] = str(error)
+        else:
+            ours.check(expected, RELATIVE, ABSOLUTE)
+            us = row.also["compiled us"] = ours.latency_us(reps)
+        workers = rt.stats()["workers"]
+    row.value = theirs / us if theirs else None
+    row.note = f"peers in us; over the faster one; {workers} workers"
