@@ -98,9 +98,10 @@ __device__ void finish_task(const Queue& queue, u64 begin, u32 size) {
   store_relaxed_sys(queue.done + place, tag);
 }
 
-// Pairs with the store in finish_task().
+// Pairs with the store in finish_task(), together with a fence after it. An
+// acquire load each time would empty the L1 of the worker beside this one.
 __device__ bool is_finished(const Queue& queue, u64 begin) {
-  const u32 flag = load_acquire(queue.flags + place_of(queue, begin));
+  const u32 flag = load_relaxed(queue.flags + place_of(queue, begin));
   return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity_bits)) >= 0;
 }
 
@@ -177,6 +178,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
     if (watch.word() != nullptr) value = load_relaxed_sys(watch.word());
     if (__any_sync(kAllLanes, watch.must_leave(value))) return false;
   }
+  fence_gpu();  // see is_finished()
   if (lane == 0) next = claim(launch);
   return true;
 }
