@@ -59,7 +59,8 @@ __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
 __device__ void run_task(const Work& work) {
   const Payload& payload = work.payload;
   if (payload.flags & abi::kJoin) {
-    if (abi::is_chain(payload.flags)) run_chain(work.chain, payload.count);
+    if (abi::is_chain(payload.flags))
+      run_chain(work.chain, payload.count, threadIdx.x);
     return;
   }
   const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
