@@ -133,7 +133,7 @@ void resolve(Call& call) {
 }
 
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
-               const TensorView& out, std::span<const Scalar> params) {
+               const TensorView& out, const std::span<const Scalar>& params) {
   Call call;
   call.named = &named;
   call.dtype = out.dtype;

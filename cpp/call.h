@@ -42,8 +42,10 @@ void resolve(Call& call);
 
 /// Checks everything that a caller can get wrong.
 /// Throws: InvalidArgument `operator: what was expected, what came`.
+/// `params` by reference: callers have it on the stack, just written, and a
+/// copy of it as a whole would wait for both of its words.
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
-               const TensorView& out, std::span<const Scalar> params);
+               const TensorView& out, const std::span<const Scalar>& params);
 
 /// The same for many tasks. `count` is that of the largest task, `args` holds
 /// only the scalars, and each access spans all tasks.

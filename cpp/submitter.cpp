@@ -5,9 +5,16 @@
 #include <optional>
 
 #include "concat.h"
+#include "cpu_relax.h"
 #include "gpuos/error.h"
 
 namespace gpuos {
+namespace {
+
+/// Looks at the submit lock before its turn is waited for: 1 to 2 us.
+constexpr int kLockTurns = 64;
+
+}  // namespace
 
 Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
                      const RuntimeOptions& options, std::uint32_t runtime_id)
@@ -20,25 +27,30 @@ Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
       rings_(backend.rings().begin(), backend.rings().end()) {}
 
 Ticket Submitter::submit(Call& call, const Stream& stream) {
-  if (call.count == 0) return {.runtime = runtime_id_};
+  Ticket ticket{.runtime = runtime_id_};
+  if (call.count == 0) return ticket;
   const Cut parts = cut(call);
   Plan plan;
   plan.is_single = parts.total == 1;
   std::unique_lock lock(mutex_, std::defer_lock);
+  lock_between(lock);
+  plan.route = admit(call, stream);
+  if (follow_row(call, plan, ticket)) return ticket;
   const Place place = acquire(lock, call, stream, parts.total, plan);
-  return write(call, parts, place, plan);
+  ticket = write(call, parts, place, plan);
+  return ticket;
 }
 
 std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
-  if (call.count == 0) return Ticket{.runtime = runtime_id_};
+  Ticket ticket{.runtime = runtime_id_};
+  if (call.count == 0) return ticket;
   const Cut parts = cut(call);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || is_unfinished_) return std::nullopt;
   Plan plan;
   plan.route = admit(call, stream);
   plan.is_single = parts.total == 1;
-  if (const auto place = follow_row(call, plan))
-    return write(call, parts, *place, plan);
+  if (follow_row(call, plan, ticket)) return ticket;
   const auto conflicts = find_conflicts(call);
   // A task that may become a member of a chain calls nobody; one that turns out
   // not to be one may.
@@ -113,6 +125,8 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
   std::unique_lock lock(mutex_, std::defer_lock);
   auto tasks =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
+  lock_between(lock);
+  plan.route = admit(call, stream);
   Place place = acquire(lock, call, stream, tasks, plan);
   const Unfinished unfinished(*this);
   const Ticket ticket = ticket_of(plan, place, left);
@@ -170,10 +184,6 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
                          Plan& plan) {
   std::optional<Deadline> deadline;
   for (;;) {
-    lock_between(lock);
-    plan.route = admit(call, stream);
-    plan.after.reset();
-    if (const auto place = follow_row(call, plan)) return *place;
     check_memory(call);
     BatchRef blocker;
     const auto conflicts = find_conflicts(call);
@@ -181,6 +191,9 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
       return *place;
     if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
     wait_unlocked(lock, call, blocker, *deadline);
+    lock_between(lock);
+    plan.route = admit(call, stream);
+    plan.after.reset();
   }
 }
 
@@ -327,7 +340,10 @@ void Submitter::flush(const Stream* only) {
 }
 
 void Submitter::lock_between(std::unique_lock<std::mutex>& lock) {
-  lock.lock();
+  // The control thread looks in many times a millisecond, for less time than
+  // it takes to go to sleep and be woken.
+  for (int turn = 0; turn < kLockTurns && !lock.try_lock(); ++turn) cpu_relax();
+  if (!lock.owns_lock()) lock.lock();
   finished_.wait(lock, [this] { return !is_unfinished_; });
 }
 

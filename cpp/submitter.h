@@ -100,8 +100,8 @@ class Submitter {
   /// Where `call` goes. The lock is held. Throws: QueueClosed,
   /// InvalidArgument, TaskError.
   Route admit(Call& call, const Stream& stream);
-  /// Order and room for `tasks` tasks of `call`. Takes the lock and keeps it,
-  /// but not while it waits. Throws: Timeout, QueueClosed, TaskError.
+  /// Order and room for `tasks` tasks of `call`, which was admitted. The lock
+  /// is held, but not while it waits. Throws: Timeout, QueueClosed, TaskError.
   Place acquire(std::unique_lock<std::mutex>& lock, Call& call,
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
   /// The same in one go, the lock being held. Empty: `blocker` must be done
@@ -115,9 +115,11 @@ class Submitter {
   /// member: it stands at `place` then.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
                   Plan& plan, Place& place, BatchRef& blocker);
-  /// The same for one that touches only what members of one chain touch. Empty:
-  /// it does not, or the chain is closed.
-  std::optional<Place> follow_row(const Call& call, Plan& plan);
+  /// The same for one that touches only what members of one chain touch. Such
+  /// links follow each other fast, so `ticket` is filled in where it lies: to
+  /// copy what was just written in parts makes the processor wait. False: it
+  /// touches something else, or the chain is closed.
+  bool follow_row(const Call& call, const Plan& plan, Ticket& ticket);
   /// The record that the call takes in the chain at `position`; 0: the chain is
   /// closed or full.
   std::uint32_t add_to_open(const Call& call, std::uint64_t position);

@@ -84,27 +84,31 @@ Submitter::Followed Submitter::follow(const Call& call,
   return Followed::Yes;
 }
 
-std::optional<Place> Submitter::follow_row(const Call& call, Plan& plan) {
-  if (!may_follow(call, plan)) return std::nullopt;
+bool Submitter::follow_row(const Call& call, const Plan& plan, Ticket& ticket) {
+  if (!may_follow(call, plan)) return false;
   const Route& route = plan.route;
   ChainRows::Row* row =
       rows_.find(route.ring, route.stream, call.access_view());
-  if (row == nullptr) return std::nullopt;
+  if (row == nullptr) return false;
   const std::uint64_t position = row->position;
-  const BatchRef batch = row->batch;
   std::uint32_t member = 0;
   if (route.ring == kChainRing)
     member = add_to_open(call, position);
-  else if (backend_.is_collecting(route, batch))
+  else if (backend_.is_collecting(route, row->batch))
     member = add_to_flush(call, *rings_[route.ring], position);
   if (member == 0) {
     ChainRows::forget(*row);
-    return std::nullopt;
+    return false;
   }
-  rings_[route.ring]->add_to_place(batch.begin);
-  plan.is_chained = true;
+  rings_[route.ring]->add_to_place(row->batch.begin);
+  count(tasks_, 1);
+  count(batches_, 1);
   count_member();
-  return Place{position, batch.begin, 0, member};
+  ticket.begin = row->batch.begin;
+  ticket.end = position + 1;
+  ticket.ring = static_cast<std::uint16_t>(route.ring);
+  ticket.member = static_cast<std::uint16_t>(member);
+  return true;
 }
 
 std::uint32_t Submitter::add_to_open(const Call& call, std::uint64_t position) {
@@ -118,7 +122,7 @@ std::uint32_t Submitter::add_to_flush(const Call& call, Ring& ring,
   abi::Payload chain = read_payload(ring.descriptor(position));
   if (!has_room(chain, call.arg_count)) return 0;
   const std::uint32_t member = add_member(chain, call);
-  ring.write(position, chain);
+  ring.set_count(position, chain.count);
   return member;
 }
 

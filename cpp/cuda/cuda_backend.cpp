@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <thread>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "concat.h"
+#include "cpu_relax.h"
 #include "gpuos/error.h"
 #include "jit/operator_compiler.h"
 
@@ -27,12 +24,6 @@ constexpr std::uint64_t kPollTurns = 20'000;
 constexpr std::uint64_t kPoolBytesKept = std::uint64_t{256} << 20;
 /// How long the control thread of a dead runtime may take to end.
 constexpr std::chrono::milliseconds kDeadGrace{200};
-
-void relax() noexcept {
-#if defined(__SSE2__)
-  _mm_pause();
-#endif
-}
 
 std::uint32_t worker_count(const WorkerKernel& kernel,
                            const RuntimeOptions& options) {
@@ -317,7 +308,7 @@ std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,
 void CudaBackend::pause(const BatchRef& batch, std::uint64_t turn,
                         Deadline deadline) {
   if (turn < kPollTurns) {
-    relax();
+    cpu_relax();
     // The lease may have ended.
     if (turn % 1024 == 1023 && batch.ring == kResidentRing &&
         device_->residency.has_left())

@@ -3,13 +3,17 @@
 
 #include "memory.h"
 #include "operator.h"
+#include "quick.h"
 
 namespace gpuos {
 
-// In the shared memory of a worker.
+// In the shared memory of a worker. What lies behind the last member is read
+// and not used; its Quick is that of none.
 struct Chain {
-  abi::Member members[abi::kChainRecords];
-  OpFn functions[abi::kChainRecords];  // where a member begins
+  abi::Member members[abi::kChainRecords + 1];
+  // Where a member begins:
+  OpFn functions[abi::kChainRecords];
+  Quick quick[abi::kChainRecords + 1];
 };
 
 // Neither function is inlined: ordinary tasks would pay for their registers.
@@ -40,15 +44,97 @@ static __device__ __noinline__ void load_chain(Chain& chain,
   __syncwarp();
   // Where arguments go on there is no slot; what is read there is not used, and
   // must only lie in the table.
-  for (u32 i = threadIdx.x; i < records; i += 32)
-    chain.functions[i] = table[chain.members[i].op & (abi::kSlots - 1)];
+  for (u32 i = threadIdx.x; i < records; i += 32) {
+    const abi::Member& member = chain.members[i];
+    chain.functions[i] = table[member.op & (abi::kSlots - 1)];
+    chain.quick[i] = quick_of(member);
+  }
+  if (threadIdx.x == 0) chain.quick[records] = {};
+}
+
+// What one pack of each lane leaves of a quick member.
+template <typename T, typename F>
+__device__ inline void run_rest(u64 out, u64 a, u64 b, u32 lane, u32 packs,
+                                F f) {
+#pragma unroll 1
+  for (u32 i = lane + blockDim.x; i < packs; i += blockDim.x) {
+    const u64 offset = u64{i} * sizeof(Chunk);
+    Chunk x, y;
+    load_pack_if(true, a + offset, x);
+    load_pack_if(true, b + offset, y);
+    store_pack_if(true, out + offset, combine<T>(x, y, f));
+  }
+}
+
+// Runs the members from `at` on that are quick and compute the same, and
+// returns the record behind the last one. What a lane stored last it keeps: the
+// next member often reads it, and the way back from the L1 is the longest part
+// of a small member.
+template <typename T, typename F>
+__device__ inline u32 run_alike(const Chain& chain, u32 at, u32 lane, F f) {
+  const u64 offset = u64{lane} * sizeof(Chunk);
+  const abi::Member* member = &chain.members[at];
+  u64 out = member->args[0], a = member->args[1], b = member->args[2];
+  const u32 what = chain.quick[at].what;
+  u32 packs = chain.quick[at].packs;
+  Chunk x{}, y{};
+  u64 kept = 0;  // where `x` is stored too
+  for (;;) {
+    const bool is_mine = lane < packs;
+    load_pack_if(is_mine && a + offset != kept, a + offset, x);
+    load_pack_if(is_mine, b + offset, y);
+    // Of the next member, while these are on their way.
+    member = &chain.members[++at];
+    const u64 next_out = member->args[0];
+    const u64 next_a = member->args[1];
+    const u64 next_b = member->args[2];
+    const Quick next = chain.quick[at];
+    x = combine<T>(x, y, f);
+    kept = is_mine ? out + offset : 0;
+    store_pack_if(is_mine, out + offset, x);
+    if (packs > blockDim.x) run_rest<T>(out, a, b, lane, packs, f);
+    if (next.what != what) return at;
+    out = next_out;
+    a = next_a;
+    b = next_b;
+    packs = next.packs;
+    __syncthreads();
+  }
+}
+
+template <typename F>
+__device__ inline u32 run_alike_as(u32 dtype, const Chain& chain, u32 at,
+                                   u32 lane, F f) {
+  if (dtype == 0) return run_alike<float>(chain, at, lane, f);
+  if (dtype == 1) return run_alike<double>(chain, at, lane, f);
+  if (dtype == 2) return run_alike<int>(chain, at, lane, f);
+  return run_alike<long long>(chain, at, lane, f);
+}
+
+__device__ inline u32 run_quick(const Chain& chain, u32 at, u32 lane) {
+  const u32 slot = chain.quick[at].what - 1;
+  const u32 dtype = slot % 4;
+  if (slot < 4)
+    return run_alike_as(dtype, chain, at, lane,
+                        [](auto x, auto y) { return add(x, y); });
+  if (slot < 8)
+    return run_alike_as(dtype, chain, at, lane,
+                        [](auto x, auto y) { return sub(x, y); });
+  return run_alike_as(dtype, chain, at, lane,
+                      [](auto x, auto y) { return mul(x, y); });
 }
 
 // All threads of the worker. A member reads what an earlier one wrote through
 // the same L1, so a barrier is all that stands between them.
-static __device__ __noinline__ void run_chain(const Chain& chain, u32 records) {
+// `lane`: threadIdx.x, which would be read anew for each member.
+static __device__ __noinline__ void run_chain(const Chain& chain, u32 records,
+                                              u32 lane) {
   for (u32 i = 0; i < records;) {
     if (i != 0) __syncthreads();
+    if (chain.quick[i].what != 0) {
+      i = run_quick(chain, i, lane);
+      continue;
+    }
     const abi::Member& member = chain.members[i];
     const u32 next = i + abi::chain_records(member.arg_count);
     chain.functions[i](Task{member.args, worker_scratch, member.count},

@@ -34,9 +34,9 @@ __device__ inline u64 load_relaxed_sys(const u64* from) {
   return value;
 }
 
-__device__ inline u32 load_acquire(const u32* from) {
+__device__ inline u32 load_relaxed(const u32* from) {
   u32 value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
                : "=r"(value)
                : "l"(from)
                : "memory");

@@ -59,7 +59,8 @@ __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
 __device__ void run_task(const Work& work) {
   const Payload& payload = work.payload;
   if (payload.flags & abi::kJoin) {
-    if (abi::is_chain(payload.flags)) run_chain(work.chain, payload.count);
+    if (abi::is_chain(payload.flags))
+      run_chain(work.chain, payload.count, threadIdx.x);
     return;
   }
   const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
@@ -98,9 +99,10 @@ __device__ void finish_task(const Queue& queue, u64 begin, u32 size) {
   store_relaxed_sys(queue.done + place, tag);
 }
 
-// Pairs with the store in finish_task().
+// Pairs with the store in finish_task(), together with a fence after it. An
+// acquire load each time would empty the L1 of the worker beside this one.
 __device__ bool is_finished(const Queue& queue, u64 begin) {
-  const u32 flag = load_acquire(queue.flags + place_of(queue, begin));
+  const u32 flag = load_relaxed(queue.flags + place_of(queue, begin));
   return static_cast<int>(flag - abi::lap_tag(begin, queue.capacity_bits)) >= 0;
 }
 
@@ -177,6 +179,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
     if (watch.word() != nullptr) value = load_relaxed_sys(watch.word());
     if (__any_sync(kAllLanes, watch.must_leave(value))) return false;
   }
+  fence_gpu();  // see is_finished()
   if (lane == 0) next = claim(launch);
   return true;
 }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "concat.h"
+#include "cpu_relax.h"
 #include "gpuos/error.h"
 #include "host/builtin_table.h"
-#include "host/cpu_relax.h"
 #include "host/operator_loader.h"
 #include "operator_record.h"
 #include "program/host_interpreter.h"

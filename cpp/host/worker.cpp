@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "concat.h"
-#include "host/cpu_relax.h"
+#include "cpu_relax.h"
 #include "queue/chain_blocks.h"
 
 namespace gpuos::host {

@@ -30,9 +30,12 @@ struct PayloadWords {
 };
 
 inline abi::Payload read_payload(const abi::Descriptor& descriptor) {
-  std::uint32_t words[12];
-  for (int chunk = 0; chunk < 4; ++chunk)
-    std::memcpy(words + 3 * chunk, descriptor.words + 4 * chunk, 12);
+  // Put together in registers, as in Ring::write().
+  const auto join = [&](int low, int high) {
+    return descriptor.words[low] | u64{descriptor.words[high]} << 32;
+  };
+  const u64 words[] = {join(0, 1), join(2, 4),   join(5, 6),
+                       join(8, 9), join(10, 12), join(13, 14)};
   abi::Payload payload;
   std::memcpy(&payload, words, sizeof(payload));
   return payload;
@@ -91,6 +94,11 @@ class Ring {
   /// may take it at once.
   void write(std::uint64_t position, const abi::Payload& payload) noexcept;
   void write(std::uint64_t position, const PayloadWords& payload) noexcept;
+
+  /// Changes the count of a descriptor that no worker may take yet.
+  void set_count(std::uint64_t position, std::uint32_t count) noexcept {
+    memory_.descriptors[place_of(position)].words[1] = count;
+  }
 
   abi::ArgBlock& arg_block(std::uint64_t position) noexcept {
     return memory_.arg_blocks[place_of(position)];

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace gpuos::host {
+namespace gpuos {
 
 /// Tells the processor that this thread polls.
 inline void cpu_relax() noexcept {
@@ -11,4 +11,4 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-}  // namespace gpuos::host
+}  // namespace gpuos
