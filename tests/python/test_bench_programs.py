@@ -120,7 +120,7 @@ def test_loops_refuse_more_elements_than_a_buffer_has():
     program = _bench.Program(3)
     assert _bench.program_wrong(rig, 3, 64, 2) == 0
     assert _bench.program_wrong(rig, 3, 33, 2) == 0
-    with pytest.raises(RuntimeError, match="expected 1 to 64, got 65"):
+    with pytest.raises(ValueError, match="expected 1 to 64, got 65"):
         _bench.program_latency_us(rig, program, 65, 1)
     rig.close()
 

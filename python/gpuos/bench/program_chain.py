@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import gpuos
@@ -77,13 +78,12 @@ def run_chain(
     sizes = context.sizes
     peers = make_peers(context, chain_work(ELEMS))
     add_peers(first, peers, _first_us)
-    for row in (interpreted, compiled):
-        add_peers(row, peers, lambda peer: peer.latency_us(PEER_CALLS))
-    for row in (interpreted_stream, compiled_stream):
-        add_peers(
-            row, peers, lambda peer: peer.stream_us(PEER_CALLS, sizes.reps)
-        )
-    peers.clear()
+    add_peers(interpreted, peers, partial(Peer.latency_us, reps=PEER_CALLS))
+    stream_us = partial(Peer.stream_us, calls=PEER_CALLS, reps=sizes.reps)
+    add_peers(interpreted_stream, peers, stream_us)
+    peers.clear()  # and what they hold on the device
+    compiled.peers = dict(interpreted.peers)
+    compiled_stream.peers = dict(interpreted_stream.peers)
     for mode in context.modes:
         with context.rig(mode, compile_programs_after=0) as rig:
             _put(
@@ -164,7 +164,7 @@ def run_host(context: Context, row: Row) -> None:
     add_peers(
         row,
         make_peers(on_host, work),
-        lambda peer: peer.latency_us(PEER_CALLS),
+        partial(Peer.latency_us, reps=PEER_CALLS),
     )
     theirs = fastest(row, "numpy", "torch eager")
     with gpuos.Runtime("host", compile_programs_after=0) as rt:

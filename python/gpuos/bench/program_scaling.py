@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 ROOM = 4 << 20  # elements of all sets together, unless one has more
 MOST_CHECKED = 1 << 16
 MOST_PEER_CALLS = 1024
+PEER_REPS = 3
 
 
 def run_shapes(context: Context, row: Row) -> None:
@@ -145,7 +146,9 @@ def run_pending(context: Context, row: Row) -> None:
     for k in x:
         # The lines end where one more point would take seconds.
         if k <= MOST_PEER_CALLS:
-            _add_peers(series, peers, partial(Peer.stream_us, calls=k, reps=1))
+            _add_peers(
+                series, peers, partial(Peer.stream_us, calls=k, reps=PEER_REPS)
+            )
     row.value = _count(series)
 
 

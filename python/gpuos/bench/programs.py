@@ -40,7 +40,7 @@ def _chain_measures() -> list[Measure]:
             "host",
             [
                 Row(
-                    "host backend, 140 operations, n=1024, over NumPy",
+                    "host, 140 operations, n=1024, over NumPy and torch",
                     "x",
                     5,
                     more_is_better=True,
