@@ -35,7 +35,7 @@ bool is_of_worker(std::string_view name) {
   constexpr std::string_view kNames[] = {"chain.h",         "program_joins.h",
                                          "program_lanes.h", "program_memory.h",
                                          "program_quick.h", "program_resolve.h",
-                                         "program_run.h"};
+                                         "program_run.h",   "quick.h"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
