@@ -117,9 +117,24 @@ GPUOS_DEVICE inline float pow(float a, float b) {
   return static_cast<float>(
       pow(static_cast<double>(a), static_cast<double>(b)));
 }
-GPUOS_DEVICE inline double hypot(double a, double b) {
-  return GPUOS_LIBM(hypot)(a, b);
+#if defined(__CUDACC__)
+// CUDA's own is infinite where the size still is the largest number.
+__device__ inline double hypot(double a, double b) {
+  const double x = ::fabs(a);
+  const double y = ::fabs(b);
+  if (is_infinite(x) | is_infinite(y)) return Limits<double>::infinity();
+  const double most = x > y ? x : y;
+  const bool is_large = most > 0x1p500;
+  const bool is_small = most < 0x1p-500;
+  const double down = is_large ? 0x1p-600 : is_small ? 0x1p600 : 1;
+  const double up = is_large ? 0x1p600 : is_small ? 0x1p-600 : 1;
+  const double u = x * down;
+  const double v = y * down;
+  return ::sqrt(gpuos::add(gpuos::mul(u, u), gpuos::mul(v, v))) * up;
 }
+#else
+inline double hypot(double a, double b) { return __builtin_hypot(a, b); }
+#endif
 // In double no square of a float is too large or too small.
 GPUOS_DEVICE inline float hypot(float a, float b) {
   const double x = a;

@@ -7,7 +7,6 @@ from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, overload
 
 from gpuos import _core
-from gpuos.tracing import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +57,9 @@ def fuse(
         return partial(fuse, runtime=runtime)
     name = getattr(function, "__name__", type(function).__name__)
     _check_parameters(function, name)
+    # NumPy is imported only by programs that fuse.
+    from gpuos.tracing import trace
+
     fused = _core._make_fused(function, trace, runtime, name)
     update_wrapper(fused, function)
     return fused
