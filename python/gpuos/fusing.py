@@ -58,7 +58,7 @@ def fuse(
     name = getattr(function, "__name__", type(function).__name__)
     _check_parameters(function, name)
     # NumPy is imported only by programs that fuse.
-    from gpuos.tracing import trace
+    from gpuos.tracing import trace  # noqa: PLC0415
 
     fused = _core._make_fused(function, trace, runtime, name)
     update_wrapper(fused, function)
