@@ -111,17 +111,32 @@ __device__ inline u32 run_alike_as(u32 dtype, const Chain& chain, u32 at,
   return run_alike<long long>(chain, at, lane, f);
 }
 
+// Not generic lambdas, which NVRTC before 13.1 takes for host functions.
+struct Adds {
+  template <typename T>
+  __device__ T operator()(T x, T y) const {
+    return add(x, y);
+  }
+};
+struct Subtracts {
+  template <typename T>
+  __device__ T operator()(T x, T y) const {
+    return sub(x, y);
+  }
+};
+struct Multiplies {
+  template <typename T>
+  __device__ T operator()(T x, T y) const {
+    return mul(x, y);
+  }
+};
+
 __device__ inline u32 run_quick(const Chain& chain, u32 at, u32 lane) {
   const u32 slot = chain.quick[at].what - 1;
   const u32 dtype = slot % 4;
-  if (slot < 4)
-    return run_alike_as(dtype, chain, at, lane,
-                        [](auto x, auto y) { return add(x, y); });
-  if (slot < 8)
-    return run_alike_as(dtype, chain, at, lane,
-                        [](auto x, auto y) { return sub(x, y); });
-  return run_alike_as(dtype, chain, at, lane,
-                      [](auto x, auto y) { return mul(x, y); });
+  if (slot < 4) return run_alike_as(dtype, chain, at, lane, Adds{});
+  if (slot < 8) return run_alike_as(dtype, chain, at, lane, Subtracts{});
+  return run_alike_as(dtype, chain, at, lane, Multiplies{});
 }
 
 // All threads of the worker. A member reads what an earlier one wrote through

@@ -30,12 +30,20 @@ GPUOS_DEVICE inline T neg(T x) {
   else
     return sub(T{0}, x);
 }
+// Without a warning where no number is.
+template <typename T>
+GPUOS_DEVICE inline bool is_below_zero(T x) {
+  if constexpr (is_real_type<T>() || is_signed_type<T>())
+    return x < T{0};
+  else
+    return false;
+}
 template <typename T>
 GPUOS_DEVICE inline T abs(T x) {
   if constexpr (is_real_type<T>())
     return gpuos::abs(x);
   else
-    return x < T{0} ? sub(T{0}, x) : x;
+    return is_below_zero(x) ? sub(T{0}, x) : x;
 }
 template <typename T>
 GPUOS_DEVICE inline T square(T x) {
@@ -53,7 +61,7 @@ GPUOS_DEVICE inline T reciprocal(T x) {
 template <typename T>
 GPUOS_DEVICE inline T sign(T x) {
   const T of_rest = x == 0 ? T{0} : x;
-  return x > 0 ? T{1} : x < 0 ? T(-1) : of_rest;
+  return x > 0 ? T{1} : is_below_zero(x) ? T(-1) : of_rest;
 }
 
 template <typename T>
@@ -167,7 +175,7 @@ GPUOS_DEVICE inline double copysign(double size, double sign) {
 template <typename T>
 GPUOS_DEVICE inline T heaviside(T x, T at_zero) {
   const T of_rest = x == 0 ? at_zero : x;
-  return x > 0 ? T{1} : x < 0 ? T{0} : of_rest;
+  return x > 0 ? T{1} : is_below_zero(x) ? T{0} : of_rest;
 }
 
 template <typename T>
@@ -201,7 +209,7 @@ GPUOS_DEVICE inline T shift_right(T a, T by) {
   using U = typename Unsigned<T>::type;
   constexpr U kBits = 8 * sizeof(T);
   const U shift = static_cast<U>(by) & (kBits - 1);
-  const T all_out = a < T{0} ? static_cast<T>(-1) : T{0};
+  const T all_out = is_below_zero(a) ? static_cast<T>(-1) : T{0};
   return static_cast<U>(by) < kBits ? static_cast<T>(a >> shift) : all_out;
 }
 

@@ -230,14 +230,14 @@ TEST(Expression, BadParamsAreErrors) {
             std::string::npos);
 }
 
-TEST(Expression, MoreThanSixteenArgumentsAreAnErrorWithBothNumbers) {
+TEST(Expression, MoreThanThirtyTwoArgumentsAreAnErrorWithBothNumbers) {
   std::string text = "o = x0";
-  for (int i = 1; i < 14; ++i) text += " + x" + std::to_string(i);
-  EXPECT_EQ(parse(text, {{"k", DType::Float32}}).inputs.size(), 14u);
+  for (int i = 1; i < 30; ++i) text += " + x" + std::to_string(i);
+  EXPECT_EQ(parse(text, {{"k", DType::Float32}}).inputs.size(), 30u);
   EXPECT_EQ(error_of(text, DType::Float32,
                      {{"k", DType::Float32}, {"l", DType::Float32}}),
-            "expression: expected at most 16 arguments, got 1 output + 14 "
-            "inputs + 2 parameters = 17");
+            "expression: expected at most 32 arguments, got 1 output + 30 "
+            "inputs + 2 parameters = 33");
 }
 
 TEST(Expression, LiteralsThatDoNotFitAreErrors) {
