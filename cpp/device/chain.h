@@ -111,7 +111,7 @@ __device__ inline u32 run_alike_as(u32 dtype, const Chain& chain, u32 at,
   return run_alike<long long>(chain, at, lane, f);
 }
 
-// Not generic lambdas, which NVRTC before 13.1 takes for host functions.
+// Not generic lambdas, which NVRTC 13.0 takes for host functions.
 struct Adds {
   template <typename T>
   __device__ T operator()(T x, T y) const {
