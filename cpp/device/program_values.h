@@ -45,15 +45,15 @@ struct ValueOf<kC64> {
 
 template <typename T>
 struct IsReal {
-  enum : bool { value = false };
+  enum : bool { kIs = false };
 };
 template <>
 struct IsReal<float> {
-  enum : bool { value = true };
+  enum : bool { kIs = true };
 };
 template <>
 struct IsReal<double> {
-  enum : bool { value = true };
+  enum : bool { kIs = true };
 };
 
 // A real to an integer: towards zero. What does not fit an i64 becomes the
@@ -61,7 +61,7 @@ struct IsReal<double> {
 // as u64 wraps.
 template <typename To, typename From>
 GPUOS_DEVICE inline To to_integer(From x) {
-  if constexpr (IsReal<From>::value) {
+  if constexpr (IsReal<From>::kIs) {
     if constexpr (sizeof(To) == 8 && static_cast<To>(-1) > 0) {
       if (!(x < 0)) return gpuos::convert<u64>(x);
     }
@@ -75,7 +75,7 @@ template <typename To>
 struct Conversion {
   template <typename From>
   static GPUOS_DEVICE To of(From x) {
-    if constexpr (IsReal<To>::value)
+    if constexpr (IsReal<To>::kIs)
       return static_cast<To>(x);
     else
       return to_integer<To>(x);
@@ -179,14 +179,14 @@ GPUOS_DEVICE inline T first_product() {
 }
 template <typename T>
 GPUOS_DEVICE inline T lowest() {
-  if constexpr (IsReal<T>::value)
+  if constexpr (IsReal<T>::kIs)
     return -Limits<T>::infinity();
   else
     return Limits<T>::lowest();
 }
 template <typename T>
 GPUOS_DEVICE inline T highest() {
-  if constexpr (IsReal<T>::value)
+  if constexpr (IsReal<T>::kIs)
     return Limits<T>::infinity();
   else
     return Limits<T>::highest();

@@ -1,3 +1,6 @@
+#include <string>
+#include <string_view>
+
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "program/in_single.h"
@@ -5,7 +8,6 @@
 namespace gpuos {
 
 using program::in_single;
-using program::is_half;
 
 namespace {
 
@@ -15,7 +17,8 @@ Value as_bool(const Operand& x, const Value& like) {
   return is_bool ? value : not_equal(value, 0);
 }
 
-const Value& any_value(const char* name, const Operand& x, const Operand& y) {
+const Value& any_value(std::string_view name, const Operand& x,
+                       const Operand& y) {
   if (!x.is_number()) return x.value();
   if (y.is_number())
     throw InvalidArgument(std::string(name) +
@@ -32,7 +35,7 @@ Value logical(const char* name, Op op, const Operand& x, const Operand& y) {
 // x + alpha * y, or x - alpha * y.
 Value add_scaled(Op op, const Operand& x, const Operand& y,
                  const Operand& alpha) {
-  const Value& like = any_value(info_of(op).name.data(), x, y);
+  const Value& like = any_value(info_of(op).name, x, y);
   const Value left = literal_of(x, like);
   const Value right = literal_of(y, like);
   const DType result = elementwise(op, {left, right}).dtype();

@@ -72,7 +72,7 @@ Value power_of(const Value& x, const Operand& exponent, const Value& y) {
   if (!exponent.is_number() || exponent.number().is_complex() || x.is_weak())
     return ProgramBuilder::apply(Op::Power, {x, y});
   const double number = exponent.number().real();
-  const Value base = promoted(x, y);
+  Value base = promoted(x, y);
   const bool is_exact = !is_floating(base.dtype()) && !is_complex(base.dtype());
   if (is_exact && number < 0)
     throw InvalidArgument(

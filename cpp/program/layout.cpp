@@ -15,9 +15,10 @@ namespace {
 
 std::int64_t byte_stride(const Access& access, const TensorView& view,
                          std::size_t axis) {
-  const std::int8_t dim = access.dims[axis];
-  if (dim == kNoDim || view.shape[static_cast<std::size_t>(dim)] == 1) return 0;
-  return stride_of(view, static_cast<std::size_t>(dim)) *
+  if (access.dims[axis] == kNoDim) return 0;
+  const std::size_t dim = static_cast<std::uint8_t>(access.dims[axis]);
+  if (view.shape[dim] == 1) return 0;
+  return stride_of(view, dim) *
          static_cast<std::int64_t>(gpuos::size_of(view.dtype));
 }
 

@@ -20,8 +20,8 @@ namespace {
 using ::gpuos::program::Code;
 using Operands = ::GPUOS_LOOP_NAMESPACE::program::LoopOperands;
 using Memory = ::GPUOS_LOOP_NAMESPACE::program::LoopMemory;
-using Loop = ::GPUOS_LOOP_NAMESPACE::program::Loop;
-using MemoryLoop = ::GPUOS_LOOP_NAMESPACE::program::MemoryLoop;
+using ::GPUOS_LOOP_NAMESPACE::program::Loop;
+using ::GPUOS_LOOP_NAMESPACE::program::MemoryLoop;
 
 template <typename R, typename A, typename F>
 void loop1(const Operands& x, F f) {
@@ -153,6 +153,7 @@ struct Place {
   }
 };
 
+// NOLINTBEGIN(bugprone-signed-char-misuse): an int8 is a number.
 template <typename Cell, typename Stored>
 void load(const Memory& x) {
   auto* out = static_cast<Cell*>(x.cells);
@@ -166,6 +167,8 @@ void load(const Memory& x) {
   for (std::size_t i = 0; i < x.count; ++i, in += x.stride)
     out[i] = static_cast<Cell>(*reinterpret_cast<const Stored*>(in));
 }
+
+// NOLINTEND(bugprone-signed-char-misuse)
 
 template <typename Cell, typename Stored>
 void store(const Memory& x) {

@@ -4,7 +4,7 @@
 // compiled for other processors.
 namespace gpuos_loops = gpuos;
 #define GPUOS_LOOP_NAMESPACE gpuos_loops
-#define gpuos gpuos_avx2
+#define gpuos gpuos_avx2  // NOLINT(readability-identifier-naming)
 #include "program/loops/loops.h"
 #undef gpuos
 

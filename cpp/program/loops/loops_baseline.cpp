@@ -4,7 +4,7 @@
 // compiled for other processors.
 namespace gpuos_loops = gpuos;
 #define GPUOS_LOOP_NAMESPACE gpuos_loops
-#define gpuos gpuos_baseline
+#define gpuos gpuos_baseline  // NOLINT(readability-identifier-naming)
 #include "program/loops/loops.h"
 #undef gpuos
 
