@@ -36,7 +36,10 @@ GPUOS_OPERATOR(program) {
   if (threadIdx.x == 0) what = gpuos::program::DeviceTask(task);
   __syncthreads();
   const gpuos::u32 cells = what.header.cells;
-  const gpuos::u32 lanes = gpuos::program::lanes_with_room(cells);
+  // Who splits rows has counted the lanes already.
+  const gpuos::u32 lanes = what.shape.flags & gpuos::program::kRows
+                               ? what.rows.lanes
+                               : gpuos::program::lanes_with_room(cells);
   const gpuos::u32 tile = lane.tile();
   const gpuos::u32 tiles = lane.tiles();
   // Four elements a lane if there are so many.

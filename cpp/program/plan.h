@@ -95,7 +95,6 @@ struct Pass {
   std::vector<std::vector<std::uint32_t>> parts;
 
   std::size_t loops() const noexcept { return parts.size() / 2; }
-  bool reduces() const noexcept { return parts.size() > 1 && has_reduction; }
   bool has_reduction = false;
   /// The same for passes that one piece of code can serve.
   std::string structure;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <limits>
 
@@ -199,6 +200,7 @@ std::shared_ptr<ProgramTable::Code> ProgramTable::code_for(const Pass& pass) {
   if (at != codes_.end()) return at->second;
   const auto words = program::text_of(pass);
   auto code = std::make_shared<Code>();
+  code->cells = std::bit_cast<program::TextHeader>(words[0]).cells;
   code->structure = pass.structure;
   code->text = backend_.allocate(words.size() * sizeof(words[0]));
   backend_.copy_to_device(code->text, words.data(),
@@ -333,8 +335,10 @@ std::uint64_t ProgramTable::far_table(Submission& submission,
 
 Ticket ProgramTable::submit_piece(Submission& submission, const Pass& pass,
                                   Code& code, const program::Layout& layout) {
-  const program::Split split =
-      program::split_of(pass, layout, submission.workers);
+  program::Workers workers = submission.workers;
+  if (pass.has_reduction)
+    workers.lanes = program::row_lanes(workers, code.cells);
+  const program::Split split = program::split_of(pass, layout, workers);
   std::array<std::uint64_t, program::kMaxAccesses> scalars;
   program::find_scalars(submission.plan, pass, submission.scalars,
                         submission.sizes, scalars.data());
@@ -342,7 +346,7 @@ Ticket ProgramTable::submit_piece(Submission& submission, const Pass& pass,
   call.named = call.op = code.tier->record.get();
   call.dtype = static_cast<DType>(0);
   const std::size_t gathered =
-      program::gathered_bytes(pass, layout, split, submission.workers);
+      program::gathered_bytes(pass, layout, split, workers);
   std::uint64_t gathered_at = 0;
   if (gathered != 0) {
     const std::vector<char> zeros(gathered);
@@ -355,7 +359,7 @@ Ticket ProgramTable::submit_piece(Submission& submission, const Pass& pass,
   program::write_arguments(
       pass, layout, split, reinterpret_cast<std::uint64_t>(code.text),
       std::span(scalars.data(), pass.scalars.size()), gathered_at,
-      submission.workers.lanes,
+      workers.lanes,
       [&](std::span<const std::uint64_t> table) {
         return far_table(submission, table);
       },

@@ -55,7 +55,8 @@ class ProgramTable {
   /// What runs a pass, shared by programs that have one of this structure.
   struct Code {
     std::string structure;
-    void* text = nullptr;  // memory of the backend
+    void* text = nullptr;     // memory of the backend
+    std::uint32_t cells = 0;  // that the text needs
     std::shared_ptr<program::Tier> tier;
   };
   struct Entry {

@@ -150,6 +150,12 @@ std::vector<std::uint64_t> table_of(const Layout& layout) {
 
 }  // namespace
 
+std::uint32_t row_lanes(const Workers& workers, std::uint32_t cells) noexcept {
+  std::uint32_t lanes = std::bit_floor(workers.lanes);
+  while (lanes > 32 && cells * lanes * 4 > kCellBytes) lanes /= 2;
+  return lanes;
+}
+
 Split split_of(const Pass& pass, const Layout& layout, const Workers& workers) {
   if (!pass.has_reduction) return split_elements(layout, workers);
   return workers.lanes == 1 ? split_host_rows(pass, layout, workers)

@@ -12,6 +12,10 @@
 
 namespace gpuos::program {
 
+/// Lanes of a worker that can share rows: a power of two, and not more than the
+/// interpreter's `cells` have room for.
+std::uint32_t row_lanes(const Workers& workers, std::uint32_t cells) noexcept;
+
 /// How many workers take part in a pass, and who does what.
 struct Split {
   std::uint32_t tiles = 1;
