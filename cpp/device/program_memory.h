@@ -35,23 +35,6 @@ __device__ inline Walk walk_of(const DeviceTask& task, u32 access,
           inner == 1 ? task.strides[along] : 0, inner <= 1};
 }
 
-__device__ inline u32 bytes_of(Code code) {
-  switch (code) {
-    case Code::LoadI8:
-    case Code::LoadU8:
-    case Code::Store8:
-      return 1;
-    case Code::Load32:
-    case Code::Store32:
-      return 4;
-    case Code::Load64:
-    case Code::Store64:
-      return 8;
-    default:
-      return 2;
-  }
-}
-
 __device__ inline u64 load_bits(Code code, const char* from) {
   switch (code) {
 #define GPUOS_CASE(name, Stored)                      \

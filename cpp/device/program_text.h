@@ -53,6 +53,24 @@ GPUOS_DEVICE constexpr u16 opcode_of(Code code, u32 type) {
   return static_cast<u16>(static_cast<u32>(code) << kTypeBits | type);
 }
 
+// Bytes in memory of what a load or a store is for.
+GPUOS_DEVICE constexpr u32 bytes_of(Code code) {
+  switch (code) {
+    case Code::LoadI8:
+    case Code::LoadU8:
+    case Code::Store8:
+      return 1;
+    case Code::Load32:
+    case Code::Store32:
+      return 4;
+    case Code::Load64:
+    case Code::Store64:
+      return 8;
+    default:
+      return 2;
+  }
+}
+
 // The beginning of a text. Behind it: where each part ends, in instructions,
 // a word each; then the instructions.
 struct TextHeader {

@@ -305,7 +305,7 @@ class Interpreter {
     const MemoryLoop loop = table_.memory[static_cast<u32>(code)];
     if ((task_.shape.flags & kFlat) != 0) {
       const bool is_flat = (task_.shape.flat >> access & 1) != 0;
-      const i64 stride = is_flat ? bytes_of(code) : 0;
+      const i64 stride = is_flat ? i64{bytes_of(code)} : 0;
       loop({cells, base + static_cast<i64>(chunk.column) * stride, stride,
             chunk.count});
       return;
@@ -339,22 +339,6 @@ class Interpreter {
 
   static bool is_wide_access(Code code) {
     return code == Code::Load64 || code == Code::Store64;
-  }
-  static i64 bytes_of(Code code) {
-    switch (code) {
-      case Code::LoadI8:
-      case Code::LoadU8:
-      case Code::Store8:
-        return 1;
-      case Code::Load32:
-      case Code::Store32:
-        return 4;
-      case Code::Load64:
-      case Code::Store64:
-        return 8;
-      default:
-        return 2;
-    }
   }
 
   /// Bytes from the first element to number `number` of dimensions
