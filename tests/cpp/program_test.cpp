@@ -250,39 +250,6 @@ TEST_P(ProgramContract, ReducesAnyAxes) {
   }
 }
 
-TEST_P(ProgramContract, ReducesWithManyCellsAndOddWorkers) {
-  RuntimeOptions wanted = options();
-  wanted.threads_per_worker = 96;
-  wanted.compile_programs_after = 0;
-  restart(wanted);
-  ProgramBuilder builder;
-  const Value x = builder.input(DType::Float64, 2);
-  std::vector<Value> values{x};
-  for (int i = 0; i < 60; ++i)
-    values.push_back(binary(Op::Add, values.back(), builder.literal(1.0)));
-  Value total = values.front();
-  for (std::size_t i = 1; i < values.size(); ++i)
-    total = binary(Op::Subtract, values[i], total);
-  builder.output(ProgramBuilder::reduce(Op::Sum, total, {{1}}));
-  const Program program = builder.build();
-  const std::int64_t rows = 5, columns = 700;
-  std::vector<double> a(static_cast<std::size_t>(rows * columns));
-  std::iota(a.begin(), a.end(), 0.0);
-  const auto x_array = array(a);
-  const DeviceArray<double> sums(runtime(), rows);
-  TensorView view(x_array.data(), rows);
-  view.dims = 2;
-  view.shape[1] = columns;
-  run(program, {view}, {sums.view()});
-  const auto result = sums.read();
-  for (std::int64_t i = 0; i < rows; ++i) {
-    double expected = 0;
-    for (std::int64_t k = 0; k < columns; ++k)
-      expected += a[static_cast<std::size_t>(i * columns + k)] + 30;
-    ASSERT_EQ(result[static_cast<std::size_t>(i)], expected);
-  }
-}
-
 TEST_P(ProgramContract, FindsPlaces) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 2);
