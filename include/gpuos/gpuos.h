@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpuos/bridge.h"
 #include "gpuos/cache.h"
 #include "gpuos/diagnose.h"
 #include "gpuos/dtype.h"
@@ -14,6 +15,8 @@
 #include "gpuos/program_functions.h"
 #include "gpuos/program_ops.h"
 #include "gpuos/program_reductions.h"
+#include "gpuos/recipes.h"
+#include "gpuos/requests.h"
 #include "gpuos/runtime.h"
 #include "gpuos/scalar.h"
 #include "gpuos/session.h"

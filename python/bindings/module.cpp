@@ -17,4 +17,5 @@ PYBIND11_MODULE(_core, module) {
   gpuos::python::register_fused(module);
   gpuos::python::register_jit(module);
   gpuos::python::register_session(module);
+  gpuos::python::register_bridge(module);
 }

@@ -34,5 +34,6 @@ void register_functions(pybind11::module_& module);
 void register_fused(pybind11::module_& module);
 void register_jit(pybind11::module_& module);
 void register_session(pybind11::module_& module);
+void register_bridge(pybind11::module_& module);
 
 }  // namespace gpuos::python

@@ -46,6 +46,7 @@ from gpuos._core import (
 from gpuos.compiling import CompileFuture, compile_async
 from gpuos.diagnosis import Diagnosis, diagnose
 from gpuos.fusing import fuse
+from gpuos.includes import get_include
 from gpuos.magic import load_ipython_extension
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "diagnose",
     "functions",
     "fuse",
+    "get_include",
     "load_ipython_extension",
     "modules",
     "synchronize",

@@ -26,7 +26,7 @@ CUDA_HEADER = re.compile(
 )
 
 # Folder: the quoted includes that it may use. The first match counts.
-CORE = r"(?:[a-z0-9_]+|queue/.*|expression/.*|program/.*)\.h"
+CORE = r"(?:[a-z0-9_]+|queue/.*|expression/.*|program/.*|requests/.*)\.h"
 PUBLIC = r"gpuos/.*\.h"
 SHARED = r"device/[a-z0-9_]+\.h"
 ALLOWED = {
@@ -40,6 +40,7 @@ ALLOWED = {
     "cpp/expression": rf"{PUBLIC}|{CORE}|{SHARED}",
     # What compiled passes come from, and where they go.
     "cpp/program": rf"{PUBLIC}|{CORE}|jit/.*\.h|{SHARED}",
+    "cpp/requests": rf"{PUBLIC}|{CORE}",
     "cpp": rf"{PUBLIC}|{CORE}|{SHARED}|(?:host|cuda|jit|session)/.*\.h",
     "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",

@@ -1,0 +1,225 @@
+#include "requests/group_runner.h"
+
+#include <algorithm>
+#include <span>
+
+#include "gpuos/error.h"
+#include "program/plan.h"
+
+namespace gpuos::requests {
+
+void GroupRunner::begin(const Arrays& arrays, Survey& survey,
+                        const Groups& groups, const StillNeeded& needed,
+                        const Stream& stream) {
+  arrays_ = &arrays;
+  survey_ = &survey;
+  groups_ = &groups;
+  needed_ = needed;
+  stream_ = stream;
+  place_of_.resize(arrays.requests().size());
+}
+
+void GroupRunner::run(const Group& group) {
+  if (group.first == group.last) {
+    run_single(group.first);
+    return;
+  }
+  collect(group);
+  const Frame frame{group.elems, group.view == Request::kFlat
+                                     ? nullptr
+                                     : &arrays_->view(group.view)};
+  run_parts(frame, kMostSteps, 0, places_.size());
+}
+
+bool GroupRunner::is_needed(Owner& owner) {
+  if (!owner.is_fresh || needed_.ask == nullptr) return true;
+  if (owner.is_needed < 0)
+    owner.is_needed = needed_.ask(needed_.context, owner.key, owner.uses);
+  return owner.is_needed != 0;
+}
+
+bool GroupRunner::must_be_written(std::uint32_t request) {
+  const Member& member = groups_->member(request);
+  if (member.is_read_outside) return true;
+  return !member.is_overwritten &&
+         is_needed(survey_->owners()[survey_->of(request).out]);
+}
+
+void GroupRunner::run_single(std::uint32_t request) {
+  if (!must_be_written(request)) {
+    ++unwritten_;
+    return;
+  }
+  const Request& asked = arrays_->request(request);
+  if (direct_.submit(asked, stream_)) {
+    ++tasks_;
+    return;
+  }
+  places_.assign(1, {.request = request, .is_output = true, .is_live = true});
+  const Frame frame{asked.elems, asked.views == Request::kFlat
+                                     ? nullptr
+                                     : &arrays_->view(asked.views)};
+  run_parts(frame, 1, 0, 1);
+}
+
+// The members of a group, what uses each of them, and which are of no use.
+void GroupRunner::collect(const Group& group) {
+  places_.clear();
+  for (std::uint32_t request = group.first;;
+       request = groups_->member(request).next) {
+    place_of_[request] = static_cast<std::uint32_t>(places_.size());
+    places_.push_back(
+        {.request = request, .is_output = must_be_written(request)});
+    if (request == group.last) break;
+  }
+  for (std::size_t i = places_.size(); i-- > 0;) {
+    Place& place = places_[i];
+    place.is_live = place.is_live || place.is_output;
+    unwritten_ += place.is_output ? 0 : 1;
+    if (!place.is_live) continue;
+    for (const std::uint32_t source : groups_->member(place.request).sources) {
+      if (source == kNone) continue;
+      Place& used = places_[place_of_[source]];
+      if (!used.is_live) used.last_use = static_cast<std::uint32_t>(i);
+      used.is_live = true;
+    }
+  }
+}
+
+void GroupRunner::run_parts(const Frame& frame, std::size_t most_steps,
+                            std::size_t first, std::size_t end) {
+  for (;;) {
+    while (first < end && !places_[first].is_live) ++first;
+    if (first == end) return;
+    const std::size_t next = fill(frame, most_steps, first, end);
+    add_outputs(frame, first, next);
+    if (!submit()) run_parts(frame, 1, first, next);
+    first = next;
+  }
+}
+
+// Takes members from `first` on into the part, as many as one task can carry;
+// returns the first that is left.
+std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
+                              std::size_t first, std::size_t end) {
+  part_.clear();
+  value_of_.resize(places_.size());
+  Part::Mark best;
+  std::size_t next = first;
+  std::size_t values = 0;  // that are wanted after the part
+  for (std::size_t i = first; i < end; ++i) {
+    if (!places_[i].is_live) continue;
+    if (part_.steps().size() == most_steps) break;
+    add_step(frame, first, i);
+    const bool is_wanted = places_[i].is_output || places_[i].last_use > i;
+    values += is_wanted ? 1 : 0;
+    values -= count_ended(first, i);
+    // Without inputs an output becomes one.
+    const std::size_t arguments = std::max<std::size_t>(part_.arguments(), 1);
+    if (next != first &&
+        (arguments > program::kMaxPassArguments || values > kMostValues))
+      break;
+    if (next != first && arguments + values > program::kMaxPassArguments)
+      continue;
+    next = i + 1;
+    best = part_.mark();
+  }
+  part_.rewind(best);
+  return next;
+}
+
+void GroupRunner::add_step(const Frame& frame, std::size_t first,
+                           std::size_t place) {
+  const std::uint32_t index = places_[place].request;
+  const Request& request = arrays_->request(index);
+  const auto& sources = groups_->member(index).sources;
+  std::array<Wire, kMaxRequestOperands> wires;
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < request.operands; ++i) {
+    if (is_number(request, i)) {
+      wires[i] = part_.number(request, i);
+      continue;
+    }
+    const std::uint32_t source = sources[i];
+    if (source != kNone && place_of_[source] >= first)
+      wires[i] = {.kind = Wire::Kind::Value,
+                  .value = value_of_[place_of_[source]]};
+    else if (is_row_recipe(request.recipe))
+      wires[i] = part_.input(
+          own_view(request, 1 + before, request.values[i], request.dtypes[i]));
+    else
+      wires[i] =
+          part_.input(view_of(frame, arrays_->operand(index, i, before)));
+    ++before;
+  }
+  value_of_[place] =
+      part_.add(request, std::span(wires.data(), request.operands));
+}
+
+// Values of the part that nobody takes after this place.
+std::size_t GroupRunner::count_ended(std::size_t first,
+                                     std::size_t place) const {
+  const auto& sources = groups_->member(places_[place].request).sources;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::uint32_t source = sources[i];
+    if (source == kNone || place_of_[source] < first) continue;
+    const Place& used = places_[place_of_[source]];
+    const bool is_first = std::find(sources.begin(), sources.begin() + i,
+                                    source) == sources.begin() + i;
+    count += is_first && used.last_use == place && !used.is_output ? 1 : 0;
+  }
+  return count;
+}
+
+void GroupRunner::add_outputs(const Frame& frame, std::size_t first,
+                              std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) {
+    const Place& place = places_[i];
+    if (!place.is_live || !(place.is_output || place.last_use >= end)) continue;
+    const Request& request = arrays_->request(place.request);
+    const TensorView out =
+        is_row_recipe(request.recipe)
+            ? own_view(request, 0, reinterpret_cast<std::uint64_t>(request.out),
+                       request.out_dtype)
+            : view_of(frame, arrays_->output(place.request));
+    // A program takes its shape from an input.
+    if (part_.inputs().empty()) part_.input(out);
+    part_.output(value_of_[i], out);
+  }
+}
+
+TensorView GroupRunner::view_of(const Frame& frame, const Array& array) const {
+  if (array.view == Request::kFlat)
+    return plain_view(frame, array.address, array.dtype);
+  TensorView view = arrays_->view(array.view);
+  view.data = reinterpret_cast<void*>(array.address);
+  view.dtype = array.dtype;
+  return view;
+}
+
+TensorView GroupRunner::own_view(const Request& request, std::size_t place,
+                                 std::uint64_t address, DType dtype) const {
+  TensorView view =
+      arrays_->view(request.views + static_cast<std::uint32_t>(place));
+  view.data = reinterpret_cast<void*>(address);
+  view.dtype = dtype;
+  return view;
+}
+
+bool GroupRunner::submit() {
+  Program& program = programs_.find(part_);
+  if (program.is_empty()) return false;
+  try {
+    runtime_.submit(program, part_.inputs(), part_.outputs(), part_.numbers(),
+                    stream_);
+  } catch (const InvalidArgument&) {
+    if (part_.steps().size() == 1) throw;
+    program = {};
+    return false;
+  }
+  ++tasks_;
+  return true;
+}
+
+}  // namespace gpuos::requests

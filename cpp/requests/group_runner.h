@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpuos/requests.h"
+#include "gpuos/runtime.h"
+#include "requests/arrays.h"
+#include "requests/direct.h"
+#include "requests/groups.h"
+#include "requests/part.h"
+#include "requests/program_cache.h"
+#include "requests/survey.h"
+
+namespace gpuos::requests {
+
+/// Submits groups: each as one operator or program, or as several where one
+/// cannot carry all arguments.
+class GroupRunner {
+ public:
+  explicit GroupRunner(Runtime& runtime)
+      : runtime_(runtime), direct_(runtime) {}
+
+  void begin(const Arrays& arrays, Survey& survey, const Groups& groups,
+             const StillNeeded& needed, const Stream& stream);
+  void run(const Group& group);
+
+  std::uint64_t tasks() const noexcept { return tasks_; }
+  std::uint64_t unwritten() const noexcept { return unwritten_; }
+  std::uint64_t programs() const noexcept { return programs_.built(); }
+
+ private:
+  /// A member of the group that is run.
+  struct Place {
+    std::uint32_t request = 0;
+    std::uint32_t last_use = 0;  // the last member that takes its value
+    bool is_output = false;      // its memory must hold the value
+    bool is_live = false;        // an output depends on it
+  };
+
+  /// Operations of one program: more make no difference, and each takes room.
+  static constexpr std::size_t kMostSteps = 256;
+  /// Values that are kept for later steps; the interpreter has room for 250
+  /// words.
+  static constexpr std::size_t kMostValues = 64;
+
+  bool must_be_written(std::uint32_t request);
+  bool is_needed(Owner& owner);
+  void run_single(std::uint32_t request);
+  void collect(const Group& group);
+  void run_parts(const Frame& frame, std::size_t most_steps, std::size_t first,
+                 std::size_t end);
+  std::size_t fill(const Frame& frame, std::size_t most_steps,
+                   std::size_t first, std::size_t end);
+  void add_step(const Frame& frame, std::size_t first, std::size_t place);
+  std::size_t count_ended(std::size_t first, std::size_t place) const;
+  void add_outputs(const Frame& frame, std::size_t first, std::size_t end);
+  /// False: the program is too large.
+  bool submit();
+  TensorView view_of(const Frame& frame, const Array& array) const;
+  /// The array at `place` of a row recipe.
+  TensorView own_view(const Request& request, std::size_t place,
+                      std::uint64_t address, DType dtype) const;
+
+  Runtime& runtime_;
+  Direct direct_;
+  ProgramCache programs_;
+  const Arrays* arrays_ = nullptr;
+  Survey* survey_ = nullptr;
+  const Groups* groups_ = nullptr;
+  StillNeeded needed_;
+  Stream stream_;
+  Part part_;
+  std::vector<Place> places_;            // of the group
+  std::vector<std::uint32_t> place_of_;  // of each request
+  std::vector<std::uint16_t> value_of_;  // of each place in its part
+  std::uint64_t tasks_ = 0;
+  std::uint64_t unwritten_ = 0;
+};
+
+}  // namespace gpuos::requests

@@ -1,0 +1,257 @@
+#include "requests/groups.h"
+
+#include <algorithm>
+#include <span>
+
+namespace gpuos::requests {
+
+struct Groups::Choice {
+  // Each operand's group and the output's.
+  static constexpr std::size_t kMost = kMaxRequestOperands + 1;
+
+  std::array<std::uint32_t, kMost> groups{};
+  std::uint32_t count = 0;
+  std::array<std::uint32_t, kMost> barred{};
+  std::uint32_t barred_count = 0;
+  std::uint32_t least_order = 0;  // of the group that it joins
+  bool is_alone = false;          // it joins none
+
+  static bool has(const auto& groups, std::uint32_t count,
+                  std::uint32_t group) noexcept {
+    return std::find(groups.begin(), groups.begin() + count, group) !=
+           groups.begin() + count;
+  }
+  void add(std::uint32_t group) {
+    if (!has(groups, count, group)) groups[count++] = group;
+  }
+  void bar(std::uint32_t group) { barred[barred_count++] = group; }
+  bool is_barred(std::uint32_t group) const noexcept {
+    return has(barred, barred_count, group);
+  }
+};
+
+void Groups::run(const Arrays& arrays, Survey& survey) {
+  arrays_ = &arrays;
+  survey_ = &survey;
+  groups_.clear();
+  sequence_.clear();
+  settled_ = 0;
+  const auto count = static_cast<std::uint32_t>(arrays.requests().size());
+  members_.assign(count, {});
+  for (std::uint32_t request = 0; request < count; ++request)
+    if (arrays.request(request).elems != 0) place(request);
+}
+
+std::uint32_t Groups::root(std::uint32_t group) const noexcept {
+  while (groups_[group].moved_into != kNone) group = groups_[group].moved_into;
+  return group;
+}
+
+bool Groups::is_same_shape(std::uint32_t a, std::uint32_t b) const noexcept {
+  // A flat array has any shape of its size.
+  if (a == Request::kFlat || b == Request::kFlat || a == b) return true;
+  const TensorView& x = arrays_->view(a);
+  const TensorView& y = arrays_->view(b);
+  return x.dims == y.dims &&
+         std::equal(x.shape.begin(), x.shape.begin() + x.dims, y.shape.begin());
+}
+
+bool Groups::fits(const Group& group, const Request& request) const noexcept {
+  return group.is_open && group.elems == request.elems &&
+         is_same_shape(group.view, request.views);
+}
+
+bool Groups::fits(const Group& a, const Group& b) const noexcept {
+  return a.is_open && b.is_open && a.elems == b.elems &&
+         is_same_shape(a.view, b.view);
+}
+
+std::uint32_t Groups::open(const Request& request) {
+  const auto group = static_cast<std::uint32_t>(groups_.size());
+  const auto order = static_cast<std::uint32_t>(sequence_.size());
+  groups_.push_back(
+      {.elems = request.elems,
+       .order = order,
+       .is_open = !is_row_recipe(request.recipe) && !survey_->has_overlaps()});
+  sequence_.push_back(group);
+  return group;
+}
+
+void Groups::move_to_end(std::uint32_t group) {
+  groups_[group].order = static_cast<std::uint32_t>(sequence_.size());
+  sequence_.push_back(group);
+}
+
+void Groups::merge(std::uint32_t from, std::uint32_t into) {
+  Group& source = groups_[from];
+  Group& target = groups_[into];
+  members_[target.last].next = source.first;
+  target.last = source.last;
+  if (target.view == Request::kFlat) target.view = source.view;
+  source.moved_into = into;
+}
+
+void Groups::place(std::uint32_t request) {
+  std::uint32_t group = kNone;
+  const bool may_join = !is_row_recipe(arrays_->request(request).recipe) &&
+                        !survey_->has_overlaps();
+  if (may_join) {
+    Choice choice;
+    look_at_operands(request, choice);
+    look_at_output(request, choice);
+    if (choice.count != 0 && !choice.is_alone) group = choose(request, choice);
+  }
+  if (group == kNone) group = open(arrays_->request(request));
+  add(request, group);
+}
+
+void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
+  const Request& asked = arrays_->request(request);
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < asked.operands; ++i) {
+    if (is_number(asked, i)) continue;
+    const std::uint32_t place = before++;
+    const Owner& owner = survey_->owners()[survey_->of(request).operands[i]];
+    if (owner.writer == kNone) continue;
+    const std::uint32_t group = root(owner.writer);
+    choice.least_order = std::max(choice.least_order, groups_[group].order);
+    if (arrays_->is_same(arrays_->operand(request, i, place),
+                         arrays_->output(owner.value)))
+      choice.add(group);
+    else
+      choice.bar(group);
+  }
+}
+
+void Groups::look_at_output(std::uint32_t request, Choice& choice) {
+  const Owner& owner = survey_->owners()[survey_->of(request).out];
+  if (owner.toucher == kNone) return;
+  choice.is_alone = owner.toucher == kMany;
+  if (choice.is_alone) return;
+  const std::uint32_t group = root(owner.toucher);
+  choice.least_order = std::max(choice.least_order, groups_[group].order);
+  if (owner.is_one_array &&
+      arrays_->is_same(owner.array, arrays_->output(request)))
+    choice.add(group);
+  else
+    choice.bar(group);
+}
+
+// The newest of the groups that the request fits into, and into it as many of
+// the others as may be moved there.
+std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
+  const auto groups = std::span(choice.groups.data(), choice.count);
+  std::ranges::sort(groups, [this](std::uint32_t a, std::uint32_t b) {
+    return groups_[a].order > groups_[b].order;
+  });
+  std::uint32_t chosen = kNone;
+  for (const std::uint32_t group : groups) {
+    if (choice.is_barred(group)) continue;
+    if (chosen != kNone) {
+      if (fits(groups_[group], groups_[chosen]) && is_movable(groups_[group]))
+        merge(group, chosen);
+      continue;
+    }
+    if (!fits(groups_[group], arrays_->request(request))) continue;
+    // A barred group may be as old as this one, but it must be older.
+    const bool is_late = groups_[group].order >= choice.least_order;
+    if (!is_late && !is_movable(groups_[group])) continue;
+    if (!is_late) move_to_end(group);
+    chosen = group;
+  }
+  return chosen;
+}
+
+void Groups::add(std::uint32_t request, std::uint32_t index) {
+  Group& group = groups_[index];
+  if (group.first == kNone)
+    group.first = request;
+  else
+    members_[group.last].next = request;
+  group.last = request;
+  const std::uint32_t view = arrays_->request(request).views;
+  if (group.view == Request::kFlat) group.view = view;
+  members_[request].sources.fill(kNone);
+  if (survey_->has_overlaps()) {
+    // Owners do not tell who reads it.
+    members_[request].is_read_outside = true;
+    return;
+  }
+  const Owner& out = survey_->owners()[survey_->of(request).out];
+  const std::uint32_t toucher = out.toucher;
+  read(request, index);
+  write(request, index, toucher);
+}
+
+void Groups::read(std::uint32_t request, std::uint32_t group) {
+  const Request& asked = arrays_->request(request);
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < asked.operands; ++i) {
+    if (is_number(asked, i)) continue;
+    Owner& owner = survey_->owners()[survey_->of(request).operands[i]];
+    if (owner.writer != kNone) {
+      const std::uint32_t writer = root(owner.writer);
+      if (writer == group) {
+        members_[request].sources[i] = owner.value;
+      } else {
+        groups_[writer].is_needed_later = true;
+        members_[owner.value].is_read_outside = true;
+      }
+    }
+    touch(owner, group, arrays_->operand(request, i, before++));
+  }
+}
+
+void Groups::write(std::uint32_t request, std::uint32_t group,
+                   std::uint32_t toucher) {
+  Owner& owner = survey_->owners()[survey_->of(request).out];
+  const Array array = arrays_->output(request);
+  if (owner.value != kNone) {
+    if (arrays_->is_same(array, arrays_->output(owner.value)))
+      members_[owner.value].is_overwritten = true;
+    else
+      members_[owner.value].is_read_outside = true;
+  }
+  owner.writer = group;
+  owner.value = request;
+  const bool is_of_others =
+      toucher == kMany || (toucher != kNone && root(toucher) != group);
+  if (is_of_others) {
+    // They stay before this group, so only what touches it from now on counts.
+    if (toucher == kMany)
+      settled_ = groups_[group].order;
+    else
+      groups_[root(toucher)].is_needed_later = true;
+    owner.toucher = kNone;
+    owner.is_one_array = true;
+  }
+  touch(owner, group, array);
+  if (is_of_others) touch_operands(request, group);
+}
+
+// Those of the output's owner.
+void Groups::touch_operands(std::uint32_t request, std::uint32_t group) {
+  const Request& asked = arrays_->request(request);
+  const OwnersOf& owners = survey_->of(request);
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < asked.operands; ++i) {
+    if (is_number(asked, i)) continue;
+    const Array array = arrays_->operand(request, i, before++);
+    if (owners.operands[i] == owners.out)
+      touch(survey_->owners()[owners.out], group, array);
+  }
+}
+
+void Groups::touch(Owner& owner, std::uint32_t group, const Array& array) {
+  if (owner.toucher == kNone) {
+    owner.toucher = group;
+    owner.array = array;
+  } else if (owner.toucher != kMany && root(owner.toucher) == group) {
+    owner.is_one_array =
+        owner.is_one_array && arrays_->is_same(owner.array, array);
+  } else {
+    owner.toucher = kMany;
+  }
+}
+
+}  // namespace gpuos::requests

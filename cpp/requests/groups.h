@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "requests/arrays.h"
+#include "requests/survey.h"
+
+namespace gpuos::requests {
+
+/// A request in its group.
+struct Member {
+  std::uint32_t next = kNone;  // in its group
+  /// The request of the same group whose result an operand is; kNone: the
+  /// operand is read from memory.
+  std::array<std::uint32_t, kMaxRequestOperands> sources{};
+  bool is_read_outside = false;  // by another group, or in part
+  bool is_overwritten = false;   // as a whole, by a later request
+};
+
+/// Requests that run together, with the same number of elements.
+struct Group {
+  std::uint64_t elems = 0;
+  std::uint32_t view = Request::kFlat;  // of all that are not flat
+  std::uint32_t order = 0;
+  std::uint32_t first = kNone;
+  std::uint32_t last = kNone;
+  std::uint32_t moved_into = kNone;  // the group that has its members now
+  bool is_open = false;              // more may join
+  bool is_needed_later = false;      // a later group depends on it
+};
+
+/// Divides requests into groups that run one after the other.
+///
+/// Why the results are those of the requests one by one. Two requests conflict
+/// if they touch the same owner and one of them writes. It is enough that
+/// (1) of two that conflict and are in different groups the first is in the
+///     earlier group, and
+/// (2) in one group each operand that a member wrote before is exactly what it
+///     wrote, and its value is taken from there; whatever a member overwrites
+///     is exactly what other members touch of that owner.
+/// A request joins a group only if these hold for the requests before it: no
+/// owner that it reads was written by a later group, nor by this one but as
+/// exactly the operand; the owner that it writes was touched by nobody, or by
+/// earlier groups alone, or by this one alone and as exactly the output. Else
+/// it opens a group behind all others, for which (1) always holds. A group may
+/// be moved behind all others as long as no later group conflicts with it.
+/// Conflicts are noted in `is_needed_later` of the earlier group; the readers
+/// of an owner that several groups touched are not known, so when it is written
+/// all groups up to then stay where they are (`settled_`).
+class Groups {
+ public:
+  void run(const Arrays& arrays, Survey& survey);
+
+  /// In the order in which they run.
+  template <typename Function>
+  void for_each(Function function) const {
+    for (std::uint32_t order = 0; order < sequence_.size(); ++order) {
+      const Group& group = groups_[sequence_[order]];
+      if (group.order == order && group.moved_into == kNone) function(group);
+    }
+  }
+  const Member& member(std::uint32_t request) const noexcept {
+    return members_[request];
+  }
+
+ private:
+  /// Groups that a request may join, best first, and what it must obey.
+  struct Choice;
+
+  void place(std::uint32_t request);
+  std::uint32_t choose(std::uint32_t request, Choice& choice);
+  void look_at_operands(std::uint32_t request, Choice& choice);
+  void look_at_output(std::uint32_t request, Choice& choice);
+  void add(std::uint32_t request, std::uint32_t group);
+  void read(std::uint32_t request, std::uint32_t group);
+  /// `toucher`: that of the output's owner before this request.
+  void write(std::uint32_t request, std::uint32_t group, std::uint32_t toucher);
+  void touch_operands(std::uint32_t request, std::uint32_t group);
+  void touch(Owner& owner, std::uint32_t group, const Array& array);
+
+  std::uint32_t open(const Request& request);
+  std::uint32_t root(std::uint32_t group) const noexcept;
+  bool fits(const Group& group, const Request& request) const noexcept;
+  bool fits(const Group& a, const Group& b) const noexcept;
+  bool is_same_shape(std::uint32_t a, std::uint32_t b) const noexcept;
+  bool is_movable(const Group& group) const noexcept {
+    return !group.is_needed_later && group.order >= settled_;
+  }
+  void move_to_end(std::uint32_t group);
+  void merge(std::uint32_t from, std::uint32_t into);
+
+  const Arrays* arrays_ = nullptr;
+  Survey* survey_ = nullptr;
+  std::vector<Member> members_;
+  std::vector<Group> groups_;
+  std::vector<std::uint32_t> sequence_;
+  std::uint32_t settled_ = 0;
+};
+
+}  // namespace gpuos::requests

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "requests/arrays.h"
+
+namespace gpuos::requests {
+
+inline constexpr std::uint32_t kNone = 0xffffffff;
+inline constexpr std::uint32_t kMany = 0xfffffffe;
+
+/// An allocation, and what the requests seen so far did to it.
+struct Owner {
+  const void* key = nullptr;
+  std::uint32_t uses = 0;         // operands and outputs of all requests
+  bool is_fresh = false;          // a fresh output is what met it first
+  bool is_written = false;        // not only as a fresh output
+  bool is_one_array = true;       // all that `toucher` touched is `array`
+  std::int8_t is_needed = -1;     // not asked yet
+  std::uint32_t toucher = kNone;  // the group, kMany if there are several
+  std::uint32_t writer = kNone;   // the last group that wrote
+  std::uint32_t value = kNone;    // the last request that wrote
+  Array array{};                  // what was touched first
+};
+
+/// Owners by their pointer. Its memory is used again by the next run.
+class Owners {
+ public:
+  void clear() noexcept {
+    owners_.clear();
+    if (++run_ == 0) places_.clear();  // every run that is marked has ended
+  }
+
+  /// The number of `key`, a new one if it has none.
+  std::uint32_t find(const void* key) {
+    if (2 * owners_.size() >= places_.size()) grow();
+    std::size_t i = place_of(key);
+    while (places_[i].run == run_) {
+      if (places_[i].key == key) return places_[i].owner;
+      i = (i + 1) & (places_.size() - 1);
+    }
+    const auto owner = static_cast<std::uint32_t>(owners_.size());
+    places_[i] = {key, run_, owner};
+    owners_.push_back({.key = key});
+    return owner;
+  }
+
+  Owner& operator[](std::uint32_t owner) { return owners_[owner]; }
+  std::vector<Owner>& all() noexcept { return owners_; }
+
+ private:
+  struct Place {
+    const void* key = nullptr;
+    std::uint32_t run = 0;  // the entry is of this run
+    std::uint32_t owner = 0;
+  };
+
+  std::size_t place_of(const void* key) const noexcept {
+    const std::uint64_t mixed =
+        reinterpret_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15;
+    return static_cast<std::size_t>(mixed >> 32) & (places_.size() - 1);
+  }
+
+  void grow() {
+    places_.assign(places_.empty() ? 64 : 2 * places_.size(), {});
+    run_ = 1;
+    for (std::uint32_t owner = 0; owner < owners_.size(); ++owner) {
+      std::size_t i = place_of(owners_[owner].key);
+      while (places_[i].run == run_) i = (i + 1) & (places_.size() - 1);
+      places_[i] = {owners_[owner].key, run_, owner};
+    }
+  }
+
+  std::vector<Place> places_;
+  std::vector<Owner> owners_;
+  std::uint32_t run_ = 0;
+};
+
+}  // namespace gpuos::requests

@@ -1,0 +1,200 @@
+#include "requests/part.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "gpuos/program_functions.h"
+#include "requests/recipe_values.h"
+
+namespace gpuos::requests {
+namespace {
+
+struct Sources {
+  std::vector<Value> inputs;
+  std::vector<Value> numbers;
+  std::vector<Value> values;
+  std::vector<std::uint32_t> masks;  // of values: a bit for each input below it
+};
+
+Value value_of(const Part::Step& step, const Sources& known) {
+  const Request& request = *step.request;
+  std::array<Value, kMaxRequestOperands> operands;
+  for (std::size_t i = 0; i < request.operands; ++i) {
+    const Wire& wire = step.wires[i];
+    operands[i] = wire.kind == Wire::Kind::Input    ? known.inputs[wire.index]
+                  : wire.kind == Wire::Kind::Number ? known.numbers[wire.index]
+                                                    : known.values[wire.value];
+  }
+  const std::span given(operands.data(), request.operands);
+  const Value made =
+      is_row_recipe(request.recipe)
+          ? row_value(request.recipe, request.compute, request.axes,
+                      request.keepdims, given)
+          : elementwise_value(request.recipe, request.compute, given);
+  return astype(made, request.out_dtype);
+}
+
+std::uint32_t mask_of(const Part::Step& step, const Sources& known) {
+  std::uint32_t mask = 0;
+  for (std::size_t i = 0; i < step.request->operands; ++i) {
+    const Wire& wire = step.wires[i];
+    if (wire.kind == Wire::Kind::Input)
+      mask |= 1u << wire.index;
+    else if (wire.kind == Wire::Kind::Value)
+      mask |= known.masks[wire.value];
+  }
+  return mask;
+}
+
+// A condition that has the dimensions of all inputs. A program does not know
+// that its inputs have one shape; outputs come out of one pass only if they
+// depend on the same inputs, so others are chosen by this from themselves and
+// themselves.
+Value anchor_of(std::span<const Value> inputs) {
+  Value anchor = equal(inputs[0], inputs[0]);
+  for (const Value& input : inputs.subspan(1))
+    anchor = bitwise_and(anchor, equal(input, input));
+  return anchor;
+}
+
+}  // namespace
+
+Scalar number_of(const Request& request, std::size_t place) {
+  if ((request.integers >> place & 1) != 0)
+    return static_cast<std::int64_t>(request.values[place]);
+  return std::bit_cast<double>(request.values[place]);
+}
+
+TensorView plain_view(const Frame& frame, std::uint64_t address, DType dtype) {
+  TensorView view;
+  view.data = reinterpret_cast<void*>(address);
+  view.dtype = dtype;
+  if (frame.view == nullptr) {
+    view.shape[0] = static_cast<std::int64_t>(frame.elems);
+    return view;
+  }
+  view.dims = frame.view->dims;
+  view.shape = frame.view->shape;
+  return view;
+}
+
+bool is_same_array(const TensorView& a, const TensorView& b) noexcept {
+  if (a.data != b.data || a.dtype != b.dtype || a.dims != b.dims ||
+      a.has_strides != b.has_strides)
+    return false;
+  for (std::size_t d = 0; d < a.dims; ++d) {
+    if (a.shape[d] != b.shape[d]) return false;
+    if (a.has_strides && a.shape[d] > 1 && a.strides[d] != b.strides[d])
+      return false;
+  }
+  return true;
+}
+
+Part::Mark Part::mark() const noexcept {
+  return {steps_.size(),         words_.size(),         inputs_.size(),
+          known_numbers_.size(), literal_users_.size(), literals_};
+}
+
+void Part::rewind(const Mark& mark) noexcept {
+  steps_.resize(mark.steps);
+  words_.resize(mark.words);
+  inputs_.resize(mark.inputs);
+  known_numbers_.resize(mark.numbers);
+  numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(mark.numbers),
+                 numbers_.end());
+  literal_users_.resize(mark.literal_users);
+  literals_ = mark.literals;
+  outputs_.clear();
+  output_values_.clear();
+}
+
+void Part::count_literals(const Request& request) {
+  const std::size_t literals = literals_of(request);
+  if (literals == 0) return;
+  const LiteralUser user{request.recipe, request.compute, request.out_dtype};
+  if (std::ranges::find(literal_users_, user) != literal_users_.end()) return;
+  literal_users_.push_back(user);
+  literals_ += literals;
+}
+
+Wire Part::input(const TensorView& array) {
+  std::size_t i = 0;
+  while (i < inputs_.size() && !is_same_array(inputs_[i], array)) ++i;
+  if (i == inputs_.size()) inputs_.push_back(array);
+  return {.kind = Wire::Kind::Input, .index = static_cast<std::uint8_t>(i)};
+}
+
+Wire Part::number(const Request& request, std::size_t place) {
+  const Number number{request.compute, (request.integers >> place & 1) != 0,
+                      request.values[place]};
+  std::size_t i = 0;
+  while (i < known_numbers_.size() && known_numbers_[i] != number) ++i;
+  if (i == known_numbers_.size()) {
+    known_numbers_.push_back(number);
+    numbers_.push_back(number_of(request, place));
+  }
+  return {.kind = Wire::Kind::Number, .index = static_cast<std::uint8_t>(i)};
+}
+
+std::uint16_t Part::add(const Request& request, std::span<const Wire> wires) {
+  const auto value = static_cast<std::uint16_t>(steps_.size());
+  Step& step = steps_.emplace_back();
+  step.request = &request;
+  count_literals(request);
+  const auto byte = [](auto field, int place) {
+    return static_cast<std::uint64_t>(field) << 8 * place;
+  };
+  words_.push_back(byte(request.recipe, 0) | byte(request.operands, 2) |
+                   byte(request.compute, 3) | byte(request.out_dtype, 4) |
+                   byte(request.axes, 5) | byte(request.keepdims, 6));
+  // Three wires fill a word; few requests have four.
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < wires.size(); ++i) {
+    step.wires[i] = wires[i];
+    if (i == 3) words_.push_back(std::exchange(word, 0));
+    word = word << 20 | wires[i].bits();
+  }
+  words_.push_back(word);
+  return value;
+}
+
+void Part::output(std::uint16_t value, const TensorView& array) {
+  output_values_.push_back(value);
+  outputs_.push_back(array);
+}
+
+std::span<const std::uint64_t> Part::structure() {
+  // Behind the steps, so that the counts at the end tell both apart.
+  for (const TensorView& view : inputs_)
+    words_.push_back(static_cast<std::uint64_t>(view.dtype) << 8 | view.dims);
+  for (const std::uint16_t value : output_values_) words_.push_back(value);
+  words_.push_back(inputs_.size() << 32 | outputs_.size());
+  return words_;
+}
+
+Program Part::build() const {
+  ProgramBuilder builder;
+  Sources known;
+  for (const TensorView& view : inputs_)
+    known.inputs.push_back(builder.input(view.dtype, view.dims));
+  for (const Number& number : known_numbers_)
+    known.numbers.push_back(builder.scalar(number.dtype));
+  for (const Step& step : steps_) {
+    known.values.push_back(value_of(step, known));
+    known.masks.push_back(mask_of(step, known));
+  }
+  std::uint32_t all = 0;
+  for (const std::uint16_t value : output_values_) all |= known.masks[value];
+  Value anchor;
+  for (const std::uint16_t value : output_values_) {
+    const bool has_all = known.masks[value] == all && all != 0;
+    if (!has_all && anchor.graph() == nullptr) anchor = anchor_of(known.inputs);
+    builder.output(
+        has_all ? known.values[value]
+                : where(anchor, known.values[value], known.values[value]));
+  }
+  return builder.build();
+}
+
+}  // namespace gpuos::requests

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpuos/program.h"
+#include "gpuos/requests.h"
+#include "gpuos/scalar.h"
+#include "gpuos/tensor_view.h"
+
+namespace gpuos::requests {
+
+/// What the elementwise requests of one part walk over: `elems` elements in C
+/// order, or the dimensions of `view` if there is one.
+struct Frame {
+  std::uint64_t elems = 0;
+  const TensorView* view = nullptr;
+};
+
+/// An array of `frame` in C order without gaps.
+TensorView plain_view(const Frame& frame, std::uint64_t address, DType dtype);
+
+/// Operand `place`, which is a number.
+Scalar number_of(const Request& request, std::size_t place);
+
+/// Where an operand comes from.
+struct Wire {
+  enum class Kind : std::uint8_t { Input, Number, Value };
+  Kind kind = Kind::Input;
+  std::uint8_t index = 0;  // of inputs or numbers; of a value the low bits
+  std::uint16_t value = 0;
+
+  std::uint64_t bits() const noexcept {
+    return static_cast<std::uint64_t>(kind) << 16 |
+           (kind == Kind::Value ? value : index);
+  }
+};
+
+/// Requests that become one program, with what a call of it needs. Its memory
+/// is used again for the next one.
+class Part {
+ public:
+  struct Step {
+    const Request* request = nullptr;
+    std::array<Wire, kMaxRequestOperands> wires{};
+  };
+
+  /// How far a part was filled.
+  struct Mark {
+    std::size_t steps = 0;
+    std::size_t words = 0;
+    std::size_t inputs = 0;
+    std::size_t numbers = 0;
+    std::size_t literal_users = 0;
+    std::size_t literals = 0;
+  };
+
+  void clear() noexcept { rewind({}); }
+  Mark mark() const noexcept;
+  /// Forgets what came after the mark, and all outputs.
+  void rewind(const Mark& mark) noexcept;
+
+  /// An array; the same one twice is one input.
+  Wire input(const TensorView& array);
+  /// Operand `place` of `request`, of dtype `compute`; equal numbers are one.
+  Wire number(const Request& request, std::size_t place);
+  /// The next value; returns its index.
+  std::uint16_t add(const Request& request, std::span<const Wire> wires);
+  void output(std::uint16_t value, const TensorView& array);
+
+  /// What a task carries, without outputs; at most so much.
+  std::size_t arguments() const noexcept {
+    return inputs_.size() + numbers_.size() + literals_;
+  }
+  const std::vector<TensorView>& inputs() const { return inputs_; }
+  const std::vector<TensorView>& outputs() const { return outputs_; }
+  const std::vector<Scalar>& numbers() const { return numbers_; }
+  const std::vector<Step>& steps() const { return steps_; }
+
+  /// What decides the program, and nothing else: no address, size or number.
+  /// Once, when the part is complete; valid until it is changed.
+  std::span<const std::uint64_t> structure();
+
+  Program build() const;
+
+ private:
+  struct Number {
+    DType dtype{};
+    bool is_integer = false;
+    std::uint64_t bits = 0;
+
+    friend bool operator==(const Number&, const Number&) = default;
+  };
+
+  /// A request whose recipe has numbers of its own.
+  struct LiteralUser {
+    Recipe recipe{};
+    DType compute{};
+    DType out{};
+
+    friend bool operator==(const LiteralUser&, const LiteralUser&) = default;
+  };
+
+  void count_literals(const Request& request);
+
+  std::vector<TensorView> inputs_;
+  std::vector<TensorView> outputs_;
+  std::vector<std::uint16_t> output_values_;
+  std::vector<Number> known_numbers_;
+  std::vector<Scalar> numbers_;
+  std::vector<Step> steps_;
+  std::vector<std::uint64_t> words_;
+  std::vector<LiteralUser> literal_users_;
+  std::size_t literals_ = 0;
+};
+
+/// Whether both are the same elements in the same places.
+bool is_same_array(const TensorView& a, const TensorView& b) noexcept;
+
+}  // namespace gpuos::requests

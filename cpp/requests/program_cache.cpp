@@ -1,0 +1,49 @@
+#include "requests/program_cache.h"
+
+#include <algorithm>
+
+#include "gpuos/error.h"
+
+namespace gpuos::requests {
+namespace {
+
+std::uint64_t hash_of(std::span<const std::uint64_t> words) noexcept {
+  std::uint64_t hash = words.size();
+  for (const std::uint64_t word : words) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+}  // namespace
+
+bool ProgramCache::Equal::operator()(const View& a,
+                                     const Key& b) const noexcept {
+  return std::ranges::equal(a.words, b.words);
+}
+
+Program& ProgramCache::find(Part& part) {
+  const auto words = part.structure();
+  const View view{words, hash_of(words)};
+  const auto at = programs_.find(view);
+  if (at != programs_.end()) return at->second;
+  if (programs_.size() == kMaxPrograms) programs_.clear();
+  Key key{{words.begin(), words.end()}, view.hash};
+  Program program = build(part);
+  return programs_.emplace(std::move(key), std::move(program)).first->second;
+}
+
+Program ProgramCache::build(const Part& part) {
+  try {
+    Program program = part.build();
+    ++built_;
+    return program;
+  } catch (const InvalidArgument&) {
+    // Alone, each request says what is wrong with it.
+    if (part.steps().size() == 1) throw;
+    return {};
+  }
+}
+
+}  // namespace gpuos::requests

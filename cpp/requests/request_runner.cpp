@@ -1,0 +1,51 @@
+#include "gpuos/runtime.h"
+#include "requests/arrays.h"
+#include "requests/group_runner.h"
+#include "requests/groups.h"
+#include "requests/survey.h"
+
+namespace gpuos {
+
+class RequestRunner::Impl {
+ public:
+  explicit Impl(Runtime& of) : runtime(of), runner(of) {}
+
+  Runtime& runtime;
+  requests::Arrays arrays;
+  requests::Survey survey;
+  requests::Groups groups;
+  requests::GroupRunner runner;
+  std::uint64_t requests = 0;
+  std::uint64_t runs = 0;
+};
+
+RequestRunner::RequestRunner(Runtime& runtime)
+    : impl_(std::make_unique<Impl>(runtime)) {}
+
+RequestRunner::~RequestRunner() = default;
+
+void RequestRunner::run(std::span<const Request> requests,
+                        std::span<const TensorView> views, StillNeeded needed,
+                        Stream stream) {
+  if (requests.empty()) return;
+  Impl& impl = *impl_;
+  impl.requests += requests.size();
+  ++impl.runs;
+  impl.arrays.begin(requests, views);
+  impl.survey.run(impl.arrays);
+  impl.groups.run(impl.arrays, impl.survey);
+  impl.runner.begin(impl.arrays, impl.survey, impl.groups, needed, stream);
+  impl.groups.for_each(
+      [&](const requests::Group& group) { impl.runner.run(group); });
+  impl.runtime.flush(stream);
+}
+
+RequestStats RequestRunner::stats() const {
+  return {.requests = impl_->requests,
+          .runs = impl_->runs,
+          .tasks = impl_->runner.tasks(),
+          .programs = impl_->runner.programs(),
+          .unwritten = impl_->runner.unwritten()};
+}
+
+}  // namespace gpuos

@@ -1,0 +1,74 @@
+#include "requests/survey.h"
+
+#include <algorithm>
+
+namespace gpuos::requests {
+
+void Survey::run(const Arrays& arrays) {
+  find_owners(arrays);
+  has_overlaps_ = false;
+  // What is only read may overlap, and fresh memory overlaps nothing.
+  const bool is_any_written = std::ranges::any_of(
+      owners_.all(),
+      [](const Owner& owner) { return owner.is_written && !owner.is_fresh; });
+  if (!is_any_written) return;
+  find_ranges(arrays);
+  std::ranges::sort(ranges_, {}, &Range::low);
+  std::uint64_t end = 0;
+  std::uint64_t written_end = 0;
+  for (const Range& range : ranges_) {
+    if (range.low < (range.is_written ? end : written_end))
+      has_overlaps_ = true;
+    end = std::max(end, range.high);
+    if (range.is_written) written_end = std::max(written_end, range.high);
+  }
+}
+
+void Survey::find_owners(const Arrays& arrays) {
+  owners_.clear();
+  of_.resize(arrays.requests().size());
+  for (std::size_t r = 0; r < of_.size(); ++r) {
+    const Request& request = arrays.requests()[r];
+    for (std::size_t i = 0; i < request.operands; ++i) {
+      if (is_number(request, i)) continue;
+      const std::uint32_t owner = owners_.find(request.owners[i]);
+      of_[r].operands[i] = owner;
+      ++owners_[owner].uses;
+    }
+    of_[r].out = owners_.find(request.out_owner);
+    Owner& out = owners_[of_[r].out];
+    const bool is_first = out.uses++ == 0;
+    if (is_first && request.is_fresh)
+      out.is_fresh = true;
+    else
+      out.is_written = true;
+  }
+}
+
+void Survey::find_ranges(const Arrays& arrays) {
+  ranges_.assign(owners_.all().size(), {});
+  for (std::uint32_t r = 0; r < of_.size(); ++r) {
+    const Request& request = arrays.request(r);
+    std::uint32_t before = 0;
+    for (std::size_t i = 0; i < request.operands; ++i) {
+      if (is_number(request, i)) continue;
+      const Array array = arrays.operand(r, i, before++);
+      if (!owners_[of_[r].operands[i]].is_fresh)
+        widen(of_[r].operands[i], arrays.range_of(array));
+    }
+    if (!owners_[of_[r].out].is_fresh)
+      widen(of_[r].out, arrays.range_of(arrays.output(r)));
+  }
+  for (std::uint32_t owner = 0; owner < ranges_.size(); ++owner)
+    ranges_[owner].is_written = owners_[owner].is_written;
+  std::erase_if(ranges_,
+                [](const Range& range) { return range.low >= range.high; });
+}
+
+void Survey::widen(std::uint32_t owner, const ByteRange& range) {
+  if (range.low == range.high) return;
+  ranges_[owner].low = std::min(ranges_[owner].low, range.low);
+  ranges_[owner].high = std::max(ranges_[owner].high, range.high);
+}
+
+}  // namespace gpuos::requests

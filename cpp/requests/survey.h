@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "requests/arrays.h"
+#include "requests/owners.h"
+
+namespace gpuos::requests {
+
+/// Who owns the arrays of a request.
+struct OwnersOf {
+  std::uint32_t out = kNone;
+  std::array<std::uint32_t, kMaxRequestOperands> operands{};
+};
+
+/// The first look at all requests: their owners, and whether these lie apart.
+class Survey {
+ public:
+  void run(const Arrays& arrays);
+
+  Owners& owners() noexcept { return owners_; }
+  const OwnersOf& of(std::uint32_t request) const noexcept {
+    return of_[request];
+  }
+  /// Two owners have memory in common and one of them is written to, so
+  /// owners do not tell which requests depend on each other.
+  bool has_overlaps() const noexcept { return has_overlaps_; }
+
+ private:
+  struct Range {
+    std::uint64_t low = ~std::uint64_t{0};
+    std::uint64_t high = 0;
+    bool is_written = false;
+  };
+
+  void find_owners(const Arrays& arrays);
+  void find_ranges(const Arrays& arrays);
+  void widen(std::uint32_t owner, const ByteRange& range);
+
+  Owners owners_;
+  std::vector<OwnersOf> of_;
+  std::vector<Range> ranges_;
+  bool has_overlaps_ = false;
+};
+
+}  // namespace gpuos::requests

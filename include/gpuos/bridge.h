@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpuos/requests.h"
+
+namespace gpuos {
+
+/// Another number for every change of BridgeTable, Request, TensorView,
+/// StillNeeded, RequestStats, Recipe or DType.
+inline constexpr std::uint32_t kBridgeVersion = 1;
+
+enum class BridgeResult : std::int32_t { Done, TimedOut, Failed };
+
+/// RequestRunner for code that is compiled elsewhere and does not link gpuos:
+/// functions that no exception leaves. One that can fail writes the reason to
+/// `error`, `error_bytes` long, cut short if need be and ended by a 0.
+struct BridgeTable {
+  std::uint32_t version = kBridgeVersion;  // first, in every version
+  std::uint32_t request_bytes = sizeof(Request);
+  /// A runner, or null. Lifetime: not longer than the runtime's.
+  void* (*create)(Runtime* runtime, char* error, std::size_t error_bytes);
+  void (*destroy)(void* runner);
+  /// As RequestRunner::run(). Never TimedOut.
+  BridgeResult (*run)(void* runner, const Request* requests,
+                      std::size_t request_count, const TensorView* views,
+                      std::size_t view_count, StillNeeded needed, void* stream,
+                      bool has_stream, char* error, std::size_t error_bytes);
+  /// Waits for everything that was submitted to the runtime.
+  BridgeResult (*synchronize)(void* runner, std::int64_t timeout_ns,
+                              char* error, std::size_t error_bytes);
+  RequestStats (*stats)(const void* runner);
+};
+
+/// What the Python capsule kBridgeCapsule points at.
+struct Bridge {
+  const BridgeTable* table = nullptr;
+  Runtime* runtime = nullptr;
+};
+
+inline constexpr char kBridgeCapsule[] = "gpuos.bridge";
+
+/// The functions of this library.
+const BridgeTable& bridge_table() noexcept;
+
+}  // namespace gpuos

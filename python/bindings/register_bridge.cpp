@@ -1,0 +1,44 @@
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "gpuos/bridge.h"
+#include "registrations.h"
+#include "runtime_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+/// What the capsule points at, and what must live as long.
+struct OwnedBridge {
+  Bridge bridge;
+  std::shared_ptr<RuntimeObject> runtime;
+};
+
+void destroy(PyObject* capsule) {
+  delete static_cast<OwnedBridge*>(PyCapsule_GetContext(capsule));
+}
+
+py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
+  auto owned = std::make_unique<OwnedBridge>(
+      OwnedBridge{{&bridge_table(), &runtime->core()}, runtime});
+  const auto capsule = py::reinterpret_steal<py::capsule>(
+      PyCapsule_New(&owned->bridge, kBridgeCapsule, nullptr));
+  if (!capsule || PyCapsule_SetContext(capsule.ptr(), owned.get()) != 0 ||
+      PyCapsule_SetDestructor(capsule.ptr(), destroy) != 0)
+    throw py::error_already_set();
+  owned.release();
+  return capsule;
+}
+
+}  // namespace
+
+void register_bridge(py::module_& module) {
+  module.def("_bridge", &bridge_of, py::arg("runtime"),
+             "The functions of gpuos/bridge.h and this runtime, as a capsule "
+             "\"gpuos.bridge\" of a gpuos::Bridge. The runtime lives as long.");
+}
+
+}  // namespace gpuos::python
