@@ -1,0 +1,100 @@
+"""Ways from Python to a tensor's memory, and to a stream's end.
+
+They look at no operator, so nothing else would notice them: what is pending is
+run before. Installed while a scheduler is in use.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TENSOR = (
+    "data_ptr",
+    "numpy",
+    "tolist",
+    "untyped_storage",
+    "storage",
+    "_typed_storage",
+    "share_memory_",
+    "__array__",
+    "__dlpack__",
+    "__reduce_ex__",
+    "__deepcopy__",
+)
+STREAM = (
+    "synchronize",
+    "wait_stream",
+    "wait_event",
+    "record_event",
+    "query",
+)
+EVENT = ("record", "wait", "synchronize", "query", "elapsed_time")
+
+
+class Guards:
+    """Functions that flush before they do what they did."""
+
+    def __init__(
+        self, flush: Callable[[], None], keep_storages: Callable[[bool], None]
+    ) -> None:
+        self._flush = flush
+        self._keep_storages = keep_storages
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Put them in place."""
+        for name in TENSOR:
+            self._guard(torch.Tensor, name, self._flush)
+        if not torch.cuda.is_available():
+            return
+        for name in STREAM:
+            self._guard(torch.cuda.Stream, name, self._flush)
+        for name in EVENT:
+            self._guard(torch.cuda.Event, name, self._flush)
+        self._guard(torch.cuda, "synchronize", self._flush)
+        # A graph's memory is its own: none of it may be used again outside.
+        self._guard(torch.cuda.CUDAGraph, "capture_begin", self._begin_capture)
+        self._guard(torch.cuda.CUDAGraph, "capture_end", self._end_capture)
+        self._guard(torch.cuda.CUDAGraph, "replay", self._flush)
+
+    def remove(self) -> None:
+        """Put back what was there."""
+        while self._undo:
+            self._undo.pop()()
+
+    def _begin_capture(self) -> None:
+        self._flush()
+        self._keep_storages(False)
+
+    def _end_capture(self) -> None:
+        self._flush()
+        self._keep_storages(True)
+
+    def _guard(self, owner: Any, name: str, before: Callable[[], None]) -> None:
+        if not hasattr(owner, name):
+            return
+        original = getattr(owner, name)
+        was_own = name in vars(owner)
+
+        @functools.wraps(original)
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            before()
+            return original(*arguments, **named)
+
+        setattr(owner, name, guarded)
+
+        def undo() -> None:
+            if getattr(owner, name) is not guarded:
+                return  # somebody has put something over it
+            if was_own:
+                setattr(owner, name, original)
+            else:
+                delattr(owner, name)
+
+        self._undo.append(undo)

@@ -1,0 +1,345 @@
+#include "elementwise.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/native/TypeProperties.h>
+
+#include <atomic>
+#include <bit>
+#include <cmath>
+
+#include "keys.h"
+#include "outputs.h"
+
+namespace gpuos::bridge {
+namespace {
+
+std::atomic<std::int64_t> threshold{1 << 15};
+
+std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
+  at::native::ResultTypeState state;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) {
+      if (operand.number.isComplex()) return std::nullopt;
+      state = at::native::update_result_type_state(operand.number, state);
+    } else {
+      state = at::native::update_result_type_state(*operand.tensor, state);
+    }
+  }
+  return at::native::result_type(state);
+}
+
+/// The operands that decide the dtype: not conditions and masks.
+std::span<const Operand> typed_operands(Rule rule,
+                                        std::span<const Operand> operands) {
+  if (rule == Rule::Select) return operands.subspan(1);
+  if (rule == Rule::Masked) return operands.first(1);
+  if (rule == Rule::Fill) return operands.subspan(2);
+  return operands;
+}
+
+/// Conditions and masks are bool; of others PyTorch warns or raises.
+bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
+  if (rule != Rule::Select && rule != Rule::Masked) return true;
+  const Operand& condition = operands[rule == Rule::Select ? 0 : 1];
+  return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
+}
+
+bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
+                       c10::Device& device) {
+  bool is_first = true;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    if (!is_plain_tensor(*operand.tensor)) return false;
+    if (is_first) device = operand.tensor->device();
+    is_first = false;
+    if (operand.tensor->device() != device) return false;
+  }
+  if (is_first) return false;
+  return !out.defined() || (is_plain_tensor(out) && out.device() == device);
+}
+
+/// Comparisons see a number as an element of their dtype, arithmetic keeps it
+/// as exact as it computes.
+double rounded(double number, Rule rule, at::ScalarType type) {
+  if (rule != Rule::Comparison) return number;
+  if (type == at::kHalf)
+    return static_cast<double>(at::Half(static_cast<float>(number)));
+  if (type == at::kBFloat16)
+    return static_cast<double>(at::BFloat16(static_cast<float>(number)));
+  return number;
+}
+
+/// Whether an operation in `common` takes the number as it is. PyTorch raises,
+/// or wraps, for the others.
+bool fits(const c10::Scalar& number, at::ScalarType common) {
+  if (at::isFloatingType(common)) return true;
+  if (!number.isIntegral(/*includeBool=*/true)) return false;
+  const std::int64_t value = number.toLong();
+  switch (common) {
+    case at::kLong:
+      return true;
+    case at::kInt:
+      return value == static_cast<std::int32_t>(value);
+    case at::kShort:
+      return value == static_cast<std::int16_t>(value);
+    case at::kChar:
+      return value == static_cast<std::int8_t>(value);
+    case at::kByte:
+      return value == static_cast<std::uint8_t>(value);
+    default:
+      return value == 0 || value == 1;
+  }
+}
+
+void put_number(Request& request, std::size_t i, const c10::Scalar& number,
+                Rule rule, at::ScalarType common) {
+  request.numbers |= static_cast<std::uint8_t>(1u << i);
+  request.owners[i] = nullptr;
+  const bool is_whole = number.isIntegral(/*includeBool=*/true);
+  if (is_whole && !at::isFloatingType(common)) {
+    request.integers |= static_cast<std::uint8_t>(1u << i);
+    request.values[i] = static_cast<std::uint64_t>(number.toLong());
+    request.dtypes[i] = DType::Int64;
+  } else {
+    request.values[i] =
+        std::bit_cast<std::uint64_t>(rounded(number.toDouble(), rule, common));
+    request.dtypes[i] = DType::Float64;
+  }
+}
+
+c10::StorageImpl* storage_of(const Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+void put_tensor(Deferred& deferred, std::size_t i, const Tensor& tensor) {
+  Request& request = deferred.request;
+  request.values[i] =
+      reinterpret_cast<std::uint64_t>(address_of(tensor.unsafeGetTensorImpl()));
+  request.dtypes[i] = *dtype_of(tensor.scalar_type());
+  request.owners[i] = storage_of(tensor);
+  deferred.storages[deferred.storage_count++] = storage_of(tensor);
+}
+
+void put_out(Deferred& deferred, const Tensor& out, bool is_fresh) {
+  Request& request = deferred.request;
+  request.is_fresh = is_fresh;
+  request.out = address_of(out.unsafeGetTensorImpl());
+  request.out_owner = storage_of(out);
+  request.elems = static_cast<std::uint64_t>(out.numel());
+  deferred.storages[deferred.storage_count++] = storage_of(out);
+  deferred.out = out.unsafeGetTensorImpl();
+  deferred.device = out.device();
+}
+
+/// All arrays are the same elements in the same order of memory.
+bool is_flat(std::span<const Operand> operands, const Tensor& out) {
+  const bool is_contiguous = out.is_contiguous();
+  if (!is_contiguous && !out.is_non_overlapping_and_dense()) return false;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    const Tensor& tensor = *operand.tensor;
+    if (tensor.sizes() != out.sizes()) return false;
+    if (is_contiguous ? !tensor.is_contiguous()
+                      : tensor.strides() != out.strides())
+      return false;
+  }
+  return true;
+}
+
+void put_views(Deferred& deferred, std::span<const Operand> operands,
+               const Tensor& out) {
+  const Request& request = deferred.request;
+  deferred.views.push_back(
+      view_of(request.out, request.out_dtype, out.sizes(), out.strides()));
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_number()) continue;
+    deferred.views.push_back(view_of(
+        reinterpret_cast<void*>(request.values[i]), request.dtypes[i],
+        out.sizes(), expanded_strides(*operands[i].tensor, out.sizes())));
+  }
+}
+
+bool may_write(const Tensor& out, std::span<const Operand> operands) {
+  if (overlaps_itself(out)) return false;
+  for (const Operand& operand : operands)
+    if (!operand.is_number() && !may_write_beside(out, *operand.tensor))
+      return false;
+  return true;
+}
+
+// ---- the way of most calls
+
+bool is_simple(const Tensor& tensor) {
+  const auto type = tensor.scalar_type();
+  return is_plain_tensor(tensor) &&
+         (type == at::kFloat || type == at::kDouble || is_half(type)) &&
+         tensor.is_contiguous() && tensor.numel() > 0 &&
+         tensor.numel() <= threshold.load(std::memory_order_relaxed);
+}
+
+bool are_alike(const Tensor& a, const Tensor& b) {
+  return is_simple(a) &&
+         (&a == &b ||
+          (is_plain_tensor(b) && b.scalar_type() == a.scalar_type() &&
+           b.is_contiguous() && b.sizes() == a.sizes() &&
+           b.device() == a.device()));
+}
+
+void put_types(Request& request, const Elementwise& what, at::ScalarType type) {
+  request.recipe = what.recipe;
+  request.compute = *dtype_of(opmath_of(type));
+  const bool is_test = what.rule == Rule::Comparison ||
+                       what.rule == Rule::Test || what.rule == Rule::Logical;
+  request.out_dtype = is_test ? DType::Bool : *dtype_of(type);
+}
+
+Deferred alike(const Elementwise& what, const Tensor& tensor,
+               const Tensor& other, const Tensor& out, bool is_fresh) {
+  Deferred deferred;
+  put_types(deferred.request, what, tensor.scalar_type());
+  put_tensor(deferred, 0, tensor);
+  deferred.request.operands = 1;
+  if (other.defined()) {
+    put_tensor(deferred, 1, other);
+    deferred.request.operands = 2;
+  }
+  put_out(deferred, out, is_fresh);
+  return deferred;
+}
+
+Deferred alike(const Elementwise& what, const Tensor& tensor, double number,
+               std::size_t number_at, const Tensor& out, bool is_fresh) {
+  Deferred deferred;
+  put_types(deferred.request, what, tensor.scalar_type());
+  deferred.request.operands = 2;
+  put_number(deferred.request, number_at, number, what.rule,
+             tensor.scalar_type());
+  put_tensor(deferred, 1 - number_at, tensor);
+  put_out(deferred, out, is_fresh);
+  return deferred;
+}
+
+Tensor make_alike(const Elementwise& what, const Tensor& tensor) {
+  Request request;
+  put_types(request, what, tensor.scalar_type());
+  return make_output(tensor.sizes(), {}, scalar_type_of(request.out_dtype),
+                     tensor.device());
+}
+
+/// Whether `b` may be read while contiguous `a` is written.
+bool is_same_or_apart(const Tensor& a, const Tensor& b) {
+  if (storage_of(a) != storage_of(b)) return true;
+  const auto* p = static_cast<const char*>(address_of(a.unsafeGetTensorImpl()));
+  const auto* q = static_cast<const char*>(address_of(b.unsafeGetTensorImpl()));
+  const auto bytes = static_cast<std::ptrdiff_t>(a.nbytes());
+  return p == q || p + bytes <= q || q + bytes <= p;
+}
+
+}  // namespace
+
+void set_size_threshold(std::int64_t elements) {
+  threshold.store(elements, std::memory_order_relaxed);
+}
+std::int64_t size_threshold() {
+  return threshold.load(std::memory_order_relaxed);
+}
+
+std::optional<Planned> plan(const Elementwise& what,
+                            std::span<const Operand> operands,
+                            const Tensor& out,
+                            std::optional<at::ScalarType> type,
+                            std::int64_t most) {
+  c10::Device device{c10::kCPU};
+  if (!are_on_one_device(operands, out, device) ||
+      !has_bool_condition(what.rule, operands))
+    return std::nullopt;
+  const auto promoted = promoted_type(typed_operands(what.rule, operands));
+  if (!promoted) return std::nullopt;
+  const auto types = types_of(what.rule, *promoted);
+  if (!types) return std::nullopt;
+  for (const Operand& operand : operands)
+    if (operand.is_number() && !fits(operand.number, types->common))
+      return std::nullopt;
+  const auto shape = broadcast_shape(operands);
+  if (!shape) return std::nullopt;
+  const at::ScalarType result = type.value_or(types->result);
+  if (!dtype_of(result)) return std::nullopt;
+
+  Planned planned;
+  std::int64_t elements = 1;
+  for (const std::int64_t size : *shape) elements *= size;
+  if (out.defined()) elements = out.numel();
+  if (elements > most || elements == 0) return std::nullopt;
+  if (out.defined()) {
+    // A copy fits its source to the target, dtype and shape.
+    const bool is_copy = what.rule == Rule::Copy;
+    if (!(is_copy ? at::is_expandable_to(*shape, out.sizes())
+                  : out.sizes() == at::IntArrayRef(*shape)) ||
+        !(is_copy || at::canCast(result, out.scalar_type())) ||
+        !may_write(out, operands))
+      return std::nullopt;
+    planned.out = out;
+  } else {
+    planned.out =
+        make_output(*shape, output_strides(operands, *shape), result, device);
+  }
+
+  Deferred& deferred = planned.deferred;
+  Request& request = deferred.request;
+  request.recipe = what.recipe;
+  request.operands = static_cast<std::uint8_t>(operands.size());
+  request.compute = *dtype_of(opmath_of(types->common));
+  request.out_dtype = *dtype_of(planned.out.scalar_type());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_number())
+      put_number(request, i, operands[i].number, what.rule, types->common);
+    else
+      put_tensor(deferred, i, *operands[i].tensor);
+  }
+  put_out(deferred, planned.out, !out.defined());
+  if (!is_flat(operands, planned.out))
+    put_views(deferred, operands, planned.out);
+  return planned;
+}
+
+Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+             const Tensor& out, std::int64_t most) {
+  auto planned = plan(what, operands, out, std::nullopt, most);
+  if (!planned) return {};
+  pending.add(planned->deferred);
+  return std::move(planned->out);
+}
+
+Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
+                   const Tensor& other) {
+  if (other.defined() ? !are_alike(tensor, other) : !is_simple(tensor))
+    return {};
+  Tensor out = make_alike(what, tensor);
+  pending.add(alike(what, tensor, other, out, /*is_fresh=*/true));
+  return out;
+}
+
+Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
+                   bool is_number_first) {
+  if (!is_simple(tensor)) return {};
+  Tensor out = make_alike(what, tensor);
+  pending.add(alike(what, tensor, number, is_number_first ? 0 : 1, out,
+                    /*is_fresh=*/true));
+  return out;
+}
+
+bool defer_alike_into(const Elementwise& what, const Tensor& out,
+                      const Tensor& other) {
+  if (!are_alike(out, other) || !is_same_or_apart(out, other)) return false;
+  pending.add(alike(what, out, other, out, /*is_fresh=*/false));
+  return true;
+}
+
+bool defer_alike_into(const Elementwise& what, const Tensor& out,
+                      double number) {
+  if (!is_simple(out)) return false;
+  pending.add(alike(what, out, number, 1, out, /*is_fresh=*/false));
+  return true;
+}
+
+}  // namespace gpuos::bridge

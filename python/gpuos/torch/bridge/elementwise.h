@@ -1,0 +1,56 @@
+// From an elementwise operation of PyTorch to a request.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "operands.h"
+#include "pending.h"
+
+namespace gpuos::bridge {
+
+/// What does not change from call to call.
+struct Elementwise {
+  Recipe recipe{};
+  Rule rule{};
+};
+
+/// Results of more elements are left to PyTorch.
+void set_size_threshold(std::int64_t elements);
+std::int64_t size_threshold();
+/// For requests by name, which have no such bound.
+inline constexpr std::int64_t kAnySize = INT64_MAX;
+
+/// A request that was found possible, and its result.
+struct Planned {
+  Deferred deferred;
+  Tensor out;
+};
+
+/// `out`: where to write, as in-place and `out=` forms do; undefined for a new
+/// tensor. `type`: the result's dtype, for Rule::Copy. Nothing is changed.
+/// Empty: PyTorch does it, or raises what it raises.
+std::optional<Planned> plan(const Elementwise& what,
+                            std::span<const Operand> operands,
+                            const Tensor& out = {},
+                            std::optional<at::ScalarType> type = {},
+                            std::int64_t most = size_threshold());
+
+/// plan() and Pending::add(); undefined if PyTorch must do it.
+Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+             const Tensor& out = {}, std::int64_t most = size_threshold());
+
+/// The way of most calls, for what defer() would take too: contiguous tensors
+/// of one floating dtype and one shape, or a number in place of the second.
+/// `other` undefined: one operand. Undefined: try defer().
+Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
+                   const Tensor& other);
+Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
+                   bool is_number_first = false);
+/// In place; false: try defer().
+bool defer_alike_into(const Elementwise& what, const Tensor& out,
+                      const Tensor& other);
+bool defer_alike_into(const Elementwise& what, const Tensor& out,
+                      double number);
+
+}  // namespace gpuos::bridge

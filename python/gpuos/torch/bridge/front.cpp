@@ -1,0 +1,255 @@
+#include "front.h"
+
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <array>
+#include <cmath>
+
+#include "elementwise.h"
+#include "keys.h"
+#include "pending.h"
+
+namespace gpuos::bridge {
+namespace {
+
+constexpr double kExact = 9007199254740992.0;  // 2^53
+
+PyTypeObject* parameter_type = nullptr;
+
+// X(method, recipe, rule)
+#define GPUOS_BINARY_METHODS(X)   \
+  X(__add__, Add, Arithmetic)     \
+  X(__radd__, Add, Arithmetic)    \
+  X(__sub__, Sub, Arithmetic)     \
+  X(__mul__, Mul, Arithmetic)     \
+  X(__rmul__, Mul, Arithmetic)    \
+  X(__truediv__, Div, Float)      \
+  X(__lt__, Lt, Comparison)       \
+  X(__le__, Le, Comparison)       \
+  X(__gt__, Gt, Comparison)       \
+  X(__ge__, Ge, Comparison)       \
+  X(add, Add, Arithmetic)         \
+  X(sub, Sub, Arithmetic)         \
+  X(mul, Mul, Arithmetic)         \
+  X(div, Div, Float)              \
+  X(maximum, Maximum, Arithmetic) \
+  X(minimum, Minimum, Arithmetic)
+#define GPUOS_IN_PLACE_METHODS(X) \
+  X(__iadd__, Add, Arithmetic)    \
+  X(__isub__, Sub, Arithmetic)    \
+  X(__imul__, Mul, Arithmetic)    \
+  X(__itruediv__, Div, Float)     \
+  X(add_, Add, Arithmetic)        \
+  X(sub_, Sub, Arithmetic)        \
+  X(mul_, Mul, Arithmetic)        \
+  X(div_, Div, Float)
+#define GPUOS_UNARY_METHODS(X)     \
+  X(__neg__, Neg, Arithmetic)      \
+  X(neg, Neg, Arithmetic)          \
+  X(abs, Abs, Arithmetic)          \
+  X(relu, Relu, Arithmetic)        \
+  X(sigmoid, Sigmoid, Float)       \
+  X(tanh, Tanh, Float)             \
+  X(exp, Exp, Float)               \
+  X(log, Log, Float)               \
+  X(sqrt, Sqrt, Float)             \
+  X(rsqrt, Rsqrt, Float)           \
+  X(reciprocal, Reciprocal, Float) \
+  X(square, Square, Arithmetic)    \
+  X(sin, Sin, Float)               \
+  X(cos, Cos, Float)
+
+enum Method : std::size_t {
+#define GPUOS_NAME_METHOD(name, recipe, rule) k_##name,
+  GPUOS_BINARY_METHODS(GPUOS_NAME_METHOD)
+      GPUOS_IN_PLACE_METHODS(GPUOS_NAME_METHOD)
+          GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD)
+#undef GPUOS_NAME_METHOD
+              kMethods
+};
+
+/// What PyTorch had, and whether torch.Tensor had it itself.
+std::array<PyObject*, kMethods> originals{};
+std::array<bool, kMethods> were_own{};
+
+bool is_ordinary(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  return type == reinterpret_cast<PyTypeObject*>(THPVariableClass) ||
+         type == parameter_type;
+}
+
+bool may_take() {
+  return is_plain_thread() && !at::impl::torch_function_mode_enabled();
+}
+
+/// A Python number that is one of floating tensors without loss.
+bool read_number(PyObject* object, double& number) {
+  if (PyFloat_CheckExact(object)) {
+    number = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (!PyLong_CheckExact(object)) return false;
+  number = PyLong_AsDouble(object);
+  if (number == -1.0 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  return std::fabs(number) < kExact;
+}
+
+Tensor take(const Elementwise& what, PyObject* self, PyObject* other) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  if (!is_without_grad(tensor)) return {};
+  double number = 0;
+  if (is_ordinary(other)) {
+    const Tensor& second = THPVariable_Unpack(other);
+    if (!is_without_grad(second)) return {};
+    Tensor out = defer_alike(what, tensor, second);
+    if (out.defined()) return out;
+    const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
+    return defer(what, operands);
+  }
+  if (read_number(other, number)) return defer_alike(what, tensor, number);
+  return {};
+}
+
+bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  if (!is_written_without_grad(tensor) || tensor.is_inference()) return false;
+  double number = 0;
+  bool is_taken = false;
+  if (is_ordinary(other)) {
+    const Tensor& second = THPVariable_Unpack(other);
+    is_taken =
+        is_without_grad(second) && defer_alike_into(what, tensor, second);
+  } else if (read_number(other, number)) {
+    is_taken = defer_alike_into(what, tensor, number);
+  }
+  if (is_taken) tensor.unsafeGetTensorImpl()->bump_version();
+  return is_taken;
+}
+
+PyObject* call_original(Method method, PyObject* self,
+                        PyObject* const* arguments, Py_ssize_t count,
+                        PyObject* names) {
+  constexpr Py_ssize_t kMost = 8;
+  const Py_ssize_t all =
+      count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
+  if (all > kMost) {
+    PyErr_Format(PyExc_TypeError, "expected at most %zd arguments, got %zd",
+                 kMost, all);
+    return nullptr;
+  }
+  PyObject* together[kMost + 1] = {self};
+  for (Py_ssize_t i = 0; i < all; ++i) together[i + 1] = arguments[i];
+  return PyObject_Vectorcall(originals[method], together,
+                             static_cast<std::size_t>(count + 1), names);
+}
+
+template <Method kMethod, Recipe kRecipe, Rule kRule>
+PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                 PyObject* names) {
+  HANDLE_TH_ERRORS
+  if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
+                 may_take())) {
+    Tensor out = take({kRecipe, kRule}, self, arguments[0]);
+    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  }
+  return call_original(kMethod, self, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
+template <Method kMethod, Recipe kRecipe, Rule kRule>
+PyObject* in_place(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                   PyObject* names) {
+  HANDLE_TH_ERRORS
+  if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
+                 may_take() &&
+                 take_into({kRecipe, kRule}, self, arguments[0]))) {
+    Py_INCREF(self);
+    return self;
+  }
+  return call_original(kMethod, self, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
+template <Method kMethod, Recipe kRecipe, Rule kRule>
+PyObject* unary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                PyObject* names) {
+  HANDLE_TH_ERRORS
+  if (C10_LIKELY(count == 0 && names == nullptr && is_ordinary(self) &&
+                 may_take())) {
+    const Tensor& tensor = THPVariable_Unpack(self);
+    if (is_without_grad(tensor)) {
+      Tensor out = defer_alike({kRecipe, kRule}, tensor, Tensor());
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+    }
+  }
+  return call_original(kMethod, self, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
+PyCFunction as_function(PyObject* (*function)(PyObject*, PyObject* const*,
+                                              Py_ssize_t, PyObject*)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
+
+std::array<PyMethodDef, kMethods> methods = {{
+#define GPUOS_BINARY(name, recipe, rule)                                      \
+  {#name, as_function(&binary<k_##name, Recipe::recipe, Rule::rule>), kFlags, \
+   nullptr},
+    GPUOS_BINARY_METHODS(GPUOS_BINARY)
+#undef GPUOS_BINARY
+#define GPUOS_IN_PLACE(name, recipe, rule)                              \
+  {#name, as_function(&in_place<k_##name, Recipe::recipe, Rule::rule>), \
+   kFlags, nullptr},
+        GPUOS_IN_PLACE_METHODS(GPUOS_IN_PLACE)
+#undef GPUOS_IN_PLACE
+#define GPUOS_UNARY(name, recipe, rule)                                      \
+  {#name, as_function(&unary<k_##name, Recipe::recipe, Rule::rule>), kFlags, \
+   nullptr},
+            GPUOS_UNARY_METHODS(GPUOS_UNARY)
+#undef GPUOS_UNARY
+}};
+
+bool is_installed = false;
+
+}  // namespace
+
+void install_front(PyObject* parameter) {
+  if (is_installed) return;
+  parameter_type = reinterpret_cast<PyTypeObject*>(parameter);
+  auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
+  for (std::size_t i = 0; i < kMethods; ++i) {
+    const char* name = methods[i].ml_name;
+    were_own[i] = PyDict_GetItemString(type->tp_dict, name) != nullptr;
+    originals[i] = PyObject_GetAttrString(THPVariableClass, name);
+    PyObject* descriptor = PyDescr_NewMethod(type, &methods[i]);
+    if (originals[i] == nullptr || descriptor == nullptr ||
+        PyObject_SetAttrString(THPVariableClass, name, descriptor) != 0)
+      throw python_error();
+    Py_DECREF(descriptor);
+  }
+  is_installed = true;
+}
+
+void remove_front() {
+  if (!is_installed) return;
+  for (std::size_t i = 0; i < kMethods; ++i) {
+    const char* name = methods[i].ml_name;
+    // What was inherited is found again once ours is gone.
+    const int result =
+        were_own[i]
+            ? PyObject_SetAttrString(THPVariableClass, name, originals[i])
+            : PyObject_DelAttrString(THPVariableClass, name);
+    if (result != 0) throw python_error();
+    Py_CLEAR(originals[i]);
+  }
+  is_installed = false;
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,15 @@
+// Methods of torch.Tensor that put the usual calls off without PyTorch's
+// argument parser, dispatcher and autograd.
+#pragma once
+
+#include <Python.h>
+
+namespace gpuos::bridge {
+
+/// Puts them on torch.Tensor; what was there is called for everything unusual.
+/// Throws: python_error.
+void install_front(PyObject* parameter_type);
+/// Puts back what was there.
+void remove_front();
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,93 @@
+// Which dispatch keys the bridge lives on, and when a thread's state is plain.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+namespace gpuos::bridge {
+
+using at::Tensor;
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+
+/// Included in a thread that is inside a scheduler: its operators come to us
+/// before autograd. PyTorch has no kernels of its own there.
+inline constexpr DispatchKey kModeKey = DispatchKey::TESTING_ONLY_GenericMode;
+/// A bit of tensors whose value is still pending, right above the kernels: any
+/// way to the data passes it, in any thread and mode, and views inherit it.
+inline constexpr DispatchKey kPendingKey = DispatchKey::CustomRNGKeyId;
+
+inline constexpr DispatchKeySet kPendingKeys{kPendingKey};
+inline constexpr DispatchKeySet kBehindMode{DispatchKeySet::FULL_AFTER,
+                                            kModeKey};
+inline constexpr DispatchKeySet kBehindPending{DispatchKeySet::FULL_AFTER,
+                                               kPendingKey};
+
+/// Schedulers that this thread is in.
+extern thread_local int scheduler_depth
+    __attribute__((tls_model("initial-exec")));
+
+/// A thread's dispatch state with nothing in it but our mode.
+struct PlainState {
+  std::uint64_t included = 0;
+  std::uint64_t excluded = 0;
+};
+extern PlainState plain_state;
+
+/// Inside a scheduler, with no mode, transform, autocast or inference around.
+inline bool is_plain_thread() {
+  const auto state = c10::impl::raw_local_dispatch_key_set;
+  return state.included_ == plain_state.included &&
+         state.excluded_ == plain_state.excluded && scheduler_depth > 0;
+}
+
+/// Below autograd: whether this thread defers at all.
+inline bool is_deferring_thread() {
+  if (scheduler_depth == 0) return false;
+  const auto state = c10::impl::tls_local_dispatch_key_set();
+  return state.included_.has(kModeKey) && !state.excluded_.has(kModeKey);
+}
+
+/// Nothing of autograd happens to an operator that reads `tensor`.
+inline bool is_without_grad(const Tensor& tensor) {
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  if (C10_LIKELY(impl->autograd_meta() == nullptr)) return true;
+  if (tensor._fw_grad(0).defined()) return false;
+  return !(c10::GradMode::is_enabled() && impl->requires_grad());
+}
+
+/// The same for one that writes it: views and leaves have rules of their own.
+inline bool is_written_without_grad(const Tensor& tensor) {
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  return impl->autograd_meta() == nullptr ||
+         (!c10::GradMode::is_enabled() && !tensor._fw_grad(0).defined());
+}
+
+/// Changes the key set of a tensor, which PyTorch keeps protected.
+struct KeySetOf : c10::TensorImpl {
+  static DispatchKeySet& of(c10::TensorImpl* impl) {
+    return impl->*(&KeySetOf::key_set_);
+  }
+};
+
+inline bool is_marked(const Tensor& tensor) {
+  return tensor.defined() &&
+         tensor.unsafeGetTensorImpl()->key_set().has(kPendingKey);
+}
+inline void mark(c10::TensorImpl* impl) {
+  auto& keys = KeySetOf::of(impl);
+  keys = keys.add(kPendingKey);
+}
+inline void unmark(c10::TensorImpl* impl) {
+  auto& keys = KeySetOf::of(impl);
+  keys = keys.remove(kPendingKey);
+}
+
+/// While kernels of PyTorch run on our behalf: what they call is not ours.
+struct WithoutMode {
+  c10::impl::ExcludeDispatchKeyGuard guard{kModeKey};
+};
+
+}  // namespace gpuos::bridge

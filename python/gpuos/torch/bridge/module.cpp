@@ -1,0 +1,275 @@
+// The Python module of the bridge.
+#include <Python.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "elementwise.h"
+#include "front.h"
+#include "keys.h"
+#include "operators.h"
+#include "outputs.h"
+#include "pending.h"
+#include "requests_api.h"
+#include "timer.h"
+
+namespace gpuos::bridge {
+
+thread_local int scheduler_depth = 0;
+PlainState plain_state;
+
+namespace {
+
+constexpr std::size_t kErrorSize = 1024;
+
+/// The GIL, wherever a thread comes from.
+struct WithGil {
+  PyGILState_STATE state = PyGILState_Ensure();
+  ~WithGil() { PyGILState_Release(state); }
+};
+
+/// Without it while something may wait for a thread that needs it.
+struct WithoutGil {
+  PyThreadState* state = PyEval_SaveThread();
+  ~WithoutGil() { PyEval_RestoreThread(state); }
+};
+
+PyObject* make_runtime = nullptr;  // device type, index -> capsule
+PyObject* find_stream = nullptr;   // stream id, device type, index -> handle
+
+Runner make_runner(c10::Device device) {
+  const WithGil gil;
+  PyObject* capsule = PyObject_CallFunction(
+      make_runtime, "si", c10::DeviceTypeName(device.type(), true).c_str(),
+      static_cast<int>(device.has_index() ? device.index() : 0));
+  if (capsule == nullptr) throw python_error();
+  // Never let go of: its runtime lives as long as the process.
+  const auto* bridge =
+      static_cast<const Bridge*>(PyCapsule_GetPointer(capsule, kBridgeCapsule));
+  if (bridge == nullptr) throw python_error();
+  TORCH_CHECK(bridge->table->version == kBridgeVersion &&
+                  bridge->table->request_bytes == sizeof(Request),
+              "gpuos.torch: expected version ", kBridgeVersion,
+              " of the bridge, got ", bridge->table->version,
+              "; run 'python -m gpuos build-torch'");
+  char error[kErrorSize] = "";
+  void* handle = bridge->table->create(bridge->runtime, error, kErrorSize);
+  TORCH_CHECK(handle != nullptr, error);
+  return {bridge->table, handle};
+}
+
+void* find_handle(c10::Stream stream) {
+  const WithGil gil;
+  PyObject* result = PyObject_CallFunction(
+      find_stream, "Lii", static_cast<long long>(stream.id()),
+      static_cast<int>(stream.device_type()),
+      static_cast<int>(stream.device_index()));
+  if (result == nullptr) throw python_error();
+  void* handle = PyLong_AsVoidPtr(result);
+  Py_DECREF(result);
+  return handle;
+}
+
+std::vector<std::string> strings_of(PyObject* list) {
+  std::vector<std::string> strings;
+  PyObject* items = PySequence_Fast(list, "expected a sequence of names");
+  if (items == nullptr) throw python_error();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); ++i)
+    strings.emplace_back(PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(items, i)));
+  Py_DECREF(items);
+  return strings;
+}
+
+// setup(composite, views, explicit_composite, make_runtime, find_stream)
+PyObject* setup(PyObject*, PyObject* arguments) {
+  HANDLE_TH_ERRORS
+  PyObject* composite = nullptr;
+  PyObject* views = nullptr;
+  PyObject* explicit_composite = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOOOO", &composite, &views,
+                       &explicit_composite, &make_runtime, &find_stream) == 0)
+    return nullptr;
+  Py_INCREF(make_runtime);
+  Py_INCREF(find_stream);
+  set_up_places(&make_runner, &find_handle);
+  register_operators({strings_of(composite), strings_of(views),
+                      strings_of(explicit_composite)});
+  const c10::impl::IncludeDispatchKeyGuard guard(kModeKey);
+  const auto state = c10::impl::raw_local_dispatch_key_set;
+  plain_state = {state.included_, state.excluded_};
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
+// install_front(torch.nn.Parameter), remove_front()
+PyObject* install(PyObject*, PyObject* parameter) {
+  HANDLE_TH_ERRORS
+  install_front(parameter);
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+PyObject* remove(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  remove_front();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject* capacity(PyObject*, PyObject* value) {
+  const Py_ssize_t requests = PyLong_AsSsize_t(value);
+  if (requests == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  pending.set_capacity(static_cast<std::size_t>(requests));
+  Py_RETURN_NONE;
+}
+PyObject* threshold(PyObject*, PyObject* value) {
+  const long long elements = PyLong_AsLongLong(value);
+  if (elements == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  set_size_threshold(elements);
+  Py_RETURN_NONE;
+}
+
+// start_timer(seconds), stop_timer()
+PyObject* start(PyObject*, PyObject* seconds) {
+  HANDLE_TH_ERRORS
+  const double value = PyFloat_AsDouble(seconds);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
+  const WithoutGil without;
+  start_timer(
+      std::chrono::microseconds(static_cast<std::int64_t>(value * 1e6)));
+  END_HANDLE_TH_ERRORS
+  Py_RETURN_NONE;
+}
+PyObject* stop(PyObject*, PyObject*) {
+  {
+    const WithoutGil without;
+    stop_timer();
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* enter(PyObject*, PyObject*) {
+  if (scheduler_depth++ == 0)
+    c10::impl::tls_set_dispatch_key_included(kModeKey, true);
+  Py_RETURN_NONE;
+}
+// leave(flushes)
+PyObject* leave(PyObject*, PyObject* flushes) {
+  HANDLE_TH_ERRORS
+  if (--scheduler_depth == 0)
+    c10::impl::tls_set_dispatch_key_included(kModeKey, false);
+  if (scheduler_depth == 0 && PyObject_IsTrue(flushes) == 1) {
+    drop_storages();
+    pending.flush();
+  }
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+PyObject* depth(PyObject*, PyObject*) {
+  return PyLong_FromLong(scheduler_depth);
+}
+
+PyObject* flush(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  if (!pending.is_empty()) pending.flush();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+PyObject* synchronize(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  pending.synchronize();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+PyObject* pending_count(PyObject*, PyObject*) {
+  return PyLong_FromSize_t(pending.size());
+}
+
+PyObject* keep(PyObject*, PyObject* wanted) {
+  keep_storages(PyObject_IsTrue(wanted) == 1);
+  Py_RETURN_NONE;
+}
+
+PyObject* after_fork(PyObject*, PyObject*) {
+  forget_timer();
+  forget_places();
+  if (scheduler_depth > 0)
+    c10::impl::tls_set_dispatch_key_included(kModeKey, false);
+  scheduler_depth = 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* is_pending(PyObject*, PyObject* object) {
+  if (!THPVariable_Check(object)) {
+    PyErr_SetString(PyExc_TypeError, "is_pending: expected a tensor");
+    return nullptr;
+  }
+  return PyBool_FromLong(!pending.is_empty() &&
+                         is_marked(THPVariable_Unpack(object)));
+}
+
+PyObject* operators(PyObject*, PyObject*) {
+  PyObject* list = PyList_New(0);
+  for (const std::string& name : operator_names()) {
+    PyObject* text = PyUnicode_FromString(name.c_str());
+    PyList_Append(list, text);
+    Py_DECREF(text);
+  }
+  return list;
+}
+
+PyObject* stats(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  const RequestStats requests = pending.stats();
+  const auto number = [](std::uint64_t value) {
+    return static_cast<unsigned long long>(value);
+  };
+  return Py_BuildValue(
+      "{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "intercepted",
+      number(pending.counters.intercepted), "fallbacks",
+      number(pending.counters.fallbacks), "flushes",
+      number(pending.counters.flushes), "tasks", number(requests.tasks),
+      "programs", number(requests.programs), "unwritten",
+      number(requests.unwritten), "pending", number(pending.size()));
+  END_HANDLE_TH_ERRORS
+}
+
+PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
+                           {"install_front", &install, METH_O, nullptr},
+                           {"remove_front", &remove, METH_NOARGS, nullptr},
+                           {"set_capacity", &capacity, METH_O, nullptr},
+                           {"set_size_threshold", &threshold, METH_O, nullptr},
+                           {"start_timer", &start, METH_O, nullptr},
+                           {"stop_timer", &stop, METH_NOARGS, nullptr},
+                           {"enter", &enter, METH_NOARGS, nullptr},
+                           {"leave", &leave, METH_O, nullptr},
+                           {"depth", &depth, METH_NOARGS, nullptr},
+                           {"flush", &flush, METH_NOARGS, nullptr},
+                           {"synchronize", &synchronize, METH_NOARGS, nullptr},
+                           {"pending", &pending_count, METH_NOARGS, nullptr},
+                           {"keep_storages", &keep, METH_O, nullptr},
+                           {"after_fork", &after_fork, METH_NOARGS, nullptr},
+                           {"is_pending", &is_pending, METH_O, nullptr},
+                           {"operators", &operators, METH_NOARGS, nullptr},
+                           {"stats", &stats, METH_NOARGS, nullptr},
+                           GPUOS_REQUEST_FUNCTIONS,
+                           {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "_bridge",
+                          "The interception of PyTorch's operators.",
+                          -1,
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+}  // namespace gpuos::bridge
+
+PyMODINIT_FUNC PyInit__bridge() {
+  return PyModule_Create(&gpuos::bridge::definition);
+}

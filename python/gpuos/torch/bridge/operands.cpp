@@ -1,0 +1,173 @@
+#include "operands.h"
+
+#include <ATen/MemoryOverlap.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "hooks.h"
+#include "keys.h"
+
+namespace gpuos::bridge {
+namespace {
+
+/// The key sets of ordinary tensors, with those of inference mode.
+bool has_plain_keys(const c10::TensorImpl* impl) {
+  static const DispatchKeySet kAutograd =
+      c10::autograd_dispatch_keyset | kPendingKeys |
+      DispatchKeySet({DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU,
+                      DispatchKey::AutocastCUDA});
+  const DispatchKeySet rest = impl->key_set() - kAutograd;
+  return rest == DispatchKeySet(DispatchKey::CPU) ||
+         rest == DispatchKeySet(DispatchKey::CUDA);
+}
+
+/// Which of two dimensions is the inner one: < 0 the first, > 0 the second.
+int compare_dims(std::span<const Dims> strides, at::IntArrayRef shape,
+                 std::size_t first, std::size_t second) {
+  for (const Dims& one : strides) {
+    const std::int64_t a = one[first];
+    const std::int64_t b = one[second];
+    if (a == 0 || b == 0) continue;  // broadcast: says nothing
+    if (a != b) return a < b ? -1 : 1;
+    if (shape[first] > shape[second]) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<c10::Scalar> wrapped_number(const Tensor& tensor) {
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  if (!impl->is_wrapped_number() || !impl->device().is_cpu() ||
+      impl->key_set().has(kPendingKey))
+    return std::nullopt;
+  const void* data = impl->data();
+  switch (tensor.scalar_type()) {
+    case at::kDouble:
+      return c10::Scalar(*static_cast<const double*>(data));
+    case at::kLong:
+      return c10::Scalar(*static_cast<const std::int64_t*>(data));
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_plain_tensor(const Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  return has_plain_keys(impl) && impl->layout() == c10::kStrided &&
+         impl->has_storage() && !impl->is_wrapped_number() &&
+         !impl->is_python_dispatch() && impl->dim() <= kMaxDims &&
+         dtype_of(tensor.scalar_type()).has_value() &&
+         !is_watched_by_others(impl->unsafe_storage().unsafeGetStorageImpl());
+}
+
+std::optional<Dims> broadcast_shape(std::span<const Operand> operands) {
+  Dims shape;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    const at::IntArrayRef sizes = operand.tensor->sizes();
+    if (sizes.size() > shape.size())
+      shape.insert(shape.begin(), sizes.size() - shape.size(), 1);
+    const std::size_t skipped = shape.size() - sizes.size();
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      std::int64_t& size = shape[skipped + d];
+      if (size == 1)
+        size = sizes[d];
+      else if (sizes[d] != 1 && sizes[d] != size)
+        return std::nullopt;
+    }
+  }
+  return shape;
+}
+
+Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape) {
+  Dims strides(shape.size(), 0);
+  const at::IntArrayRef sizes = tensor.sizes();
+  const std::size_t skipped = shape.size() - sizes.size();
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != 1 || shape[skipped + d] == 1)
+      strides[skipped + d] = tensor.stride(static_cast<std::int64_t>(d));
+  return strides;
+}
+
+Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape) {
+  c10::SmallVector<Dims, kMaxRequestOperands> strides;
+  bool are_contiguous = true;
+  bool are_alike = true;
+  const Tensor* first = nullptr;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    const Tensor& tensor = *operand.tensor;
+    if (first == nullptr) first = &tensor;
+    are_contiguous =
+        are_contiguous && tensor.sizes() == shape && tensor.is_contiguous();
+    are_alike = are_alike && tensor.sizes() == shape &&
+                tensor.is_non_overlapping_and_dense() &&
+                tensor.strides() == first->strides();
+    strides.push_back(expanded_strides(tensor, shape));
+  }
+  if (are_contiguous || shape.size() <= 1) return {};
+  if (are_alike) return Dims(first->strides().begin(), first->strides().end());
+  // Innermost first, sorted by insertion as PyTorch does it: the comparison is
+  // no order, so the way matters.
+  const std::size_t rank = shape.size();
+  Dims order(rank);
+  for (std::size_t d = 0; d < rank; ++d)
+    order[d] = static_cast<std::int64_t>(rank - 1 - d);
+  for (std::size_t i = 1; i < rank; ++i) {
+    std::size_t moving = i;
+    for (std::size_t k = i; k-- > 0;) {
+      const int which =
+          compare_dims(strides, shape, static_cast<std::size_t>(order[k]),
+                       static_cast<std::size_t>(order[moving]));
+      if (which > 0) {
+        std::swap(order[k], order[moving]);
+        moving = k;
+      } else if (which < 0) {
+        break;
+      }
+    }
+  }
+  Dims result(rank);
+  std::int64_t step = 1;
+  for (const std::int64_t d : order) {
+    result[static_cast<std::size_t>(d)] = step;
+    step *= std::max<std::int64_t>(shape[static_cast<std::size_t>(d)], 1);
+  }
+  return result;
+}
+
+TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
+                   at::IntArrayRef strides) {
+  TensorView view;
+  view.data = data;
+  view.dtype = dtype;
+  view.dims = static_cast<std::uint8_t>(shape.size());
+  view.has_strides = true;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    view.shape[d] = shape[d];
+    view.strides[d] = strides[d];
+  }
+  return view;
+}
+
+bool may_write_beside(const Tensor& out, const Tensor& in) {
+  if (!out.is_alias_of(in)) return true;
+  switch (at::get_overlap_status(out, in)) {
+    case at::MemOverlapStatus::No:
+      return true;
+    case at::MemOverlapStatus::Full:
+      return out.strides() == in.strides() && out.sizes() == in.sizes() &&
+             out.scalar_type() == in.scalar_type();
+    default:
+      return false;
+  }
+}
+
+bool overlaps_itself(const Tensor& tensor) {
+  return at::has_internal_overlap(tensor) != at::MemOverlap::No;
+}
+
+}  // namespace gpuos::bridge

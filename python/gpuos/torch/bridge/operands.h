@@ -1,0 +1,52 @@
+// Operands of an operation, their common shape, and views for requests.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
+#include <c10/util/SmallVector.h>
+
+#include <optional>
+#include <span>
+
+#include "gpuos/requests.h"
+#include "types.h"
+
+namespace gpuos::bridge {
+
+/// A tensor, or a number.
+struct Operand {
+  const Tensor* tensor = nullptr;
+  c10::Scalar number{};
+
+  bool is_number() const noexcept { return tensor == nullptr; }
+};
+
+/// Null for a tensor; the number for a 0-d tensor that PyTorch made of one.
+std::optional<c10::Scalar> wrapped_number(const Tensor& tensor);
+
+/// Strided memory of `device` and an ordinary tensor: nothing lazy, nothing of
+/// a subclass, a mode or a transform.
+bool is_plain_tensor(const Tensor& tensor);
+
+using Dims = c10::SmallVector<std::int64_t, 8>;
+
+/// The shape that all are broadcast to; empty if they do not fit each other.
+std::optional<Dims> broadcast_shape(std::span<const Operand> operands);
+/// Strides of `tensor` in that shape.
+Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape);
+
+/// The strides that PyTorch gives the result of an elementwise operation:
+/// operands' order of dimensions, without gaps. Empty: C order.
+Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape);
+
+/// `strides` are in elements. Rank 0 to 8.
+TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
+                   at::IntArrayRef strides);
+
+/// Whether an elementwise operation may write `out` while it reads `in`: not
+/// the same memory, or exactly the same elements.
+bool may_write_beside(const Tensor& out, const Tensor& in);
+/// Whether two elements of `tensor` may be one place in memory.
+bool overlaps_itself(const Tensor& tensor);
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,284 @@
+#include "operators.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+#include "keys.h"
+#include "pending.h"
+#include "schema.h"
+
+namespace gpuos::bridge {
+namespace {
+
+using c10::OperatorHandle;
+using torch::jit::Stack;
+
+/// Calls `f` with every tensor among the arguments.
+template <typename F>
+void for_each_tensor(c10::ArrayRef<c10::IValue> arguments, const F& f) {
+  for (const c10::IValue& value : arguments) {
+    if (value.isTensor()) {
+      f(value.toTensor());
+    } else if (value.isTensorList()) {
+      for (const Tensor& tensor : value.toTensorVector()) f(tensor);
+    } else if (value.isList()) {
+      for (const c10::IValue& one : value.toListRef())
+        if (one.isTensor()) f(one.toTensor());
+    }
+  }
+}
+
+c10::ArrayRef<c10::IValue> arguments_of(const OperatorHandle& op,
+                                        const Stack& stack) {
+  return torch::jit::last(stack, op.schema().arguments().size());
+}
+
+void run_all_before(const OperatorHandle& op, const Stack& stack) {
+  if (!pending.is_empty()) pending.flush();
+  for_each_tensor(arguments_of(op, stack), [](const Tensor& tensor) {
+    if (is_marked(tensor)) unmark(tensor.unsafeGetTensorImpl());
+  });
+}
+
+// ---- everything else
+
+void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  pending.counters.fallbacks.fetch_add(1, std::memory_order_relaxed);
+  if (!pending.is_empty()) pending.flush();
+  const WithoutMode without;
+  op.redispatchBoxed(keys & kBehindMode, stack);
+}
+
+void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
+                     Stack* stack) {
+  run_all_before(op, *stack);
+  const WithoutMode without;
+  op.redispatchBoxed(keys & kBehindPending, stack);
+}
+
+// ---- operators that are taken
+
+/// Puts off one call; false if PyTorch must do it.
+class Taker {
+ public:
+  virtual ~Taker() = default;
+  virtual bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
+                    std::vector<c10::IValue>& results) const = 0;
+};
+
+class ElementwiseTaker : public Taker {
+ public:
+  explicit ElementwiseTaker(Form form) : form_(std::move(form)) {}
+
+  bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
+            std::vector<c10::IValue>& results) const override {
+    Call call;
+    if (!read_call(form_, arguments, call)) return false;
+    for (const Tensor& tensor : call.tensors)
+      if (above_autograd && !is_without_grad(tensor)) return false;
+    std::vector<Deferred> requests;
+    std::vector<Tensor> outs;
+    requests.reserve(call.items.size());
+    for (const Call::Item& item : call.items) {
+      if (above_autograd && item.out.defined() &&
+          !is_written_without_grad(item.out))
+        return false;
+      auto planned = plan(item.what, item.operands, item.out, item.type);
+      if (!planned) return false;
+      requests.push_back(std::move(planned->deferred));
+      outs.push_back(std::move(planned->out));
+    }
+    pending.add(requests);
+    if (above_autograd)
+      for (const Call::Item& item : call.items)
+        if (item.out.defined() && !item.out.is_inference())
+          item.out.unsafeGetTensorImpl()->bump_version();
+    if (!form_.is_foreach)
+      results.emplace_back(std::move(outs.front()));
+    else if (!form_.is_in_place)
+      results.emplace_back(std::move(outs));
+    return true;
+  }
+
+ private:
+  Form form_;
+};
+
+class RowTaker : public Taker {
+ public:
+  RowTaker(const RowName& name, const c10::FunctionSchema& schema)
+      : name_(name), schema_(schema) {}
+
+  bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
+            std::vector<c10::IValue>& results) const override {
+    RowCall call;
+    if (!read_row_call(name_, schema_, arguments, call)) return false;
+    if (above_autograd &&
+        !(is_without_grad(call.tensor) && is_quiet(call.arguments.weight) &&
+          is_quiet(call.arguments.bias)))
+      return false;
+    Tensor out = defer_rows(call.what, call.tensor, call.arguments);
+    if (!out.defined()) return false;
+    results.emplace_back(std::move(out));
+    return true;
+  }
+
+ private:
+  static bool is_quiet(const Tensor& tensor) {
+    return !tensor.defined() || is_without_grad(tensor);
+  }
+
+  RowName name_;
+  c10::FunctionSchema schema_;
+};
+
+void replace_arguments(const OperatorHandle& op, Stack* stack,
+                       std::vector<c10::IValue> results) {
+  torch::jit::drop(*stack, op.schema().arguments().size());
+  for (c10::IValue& result : results) stack->push_back(std::move(result));
+}
+
+/// In the place above autograd: what autograd has nothing to do with is put off
+/// at once; the rest comes again below it.
+class ModeKernel : public c10::OperatorKernel {
+ public:
+  explicit ModeKernel(std::shared_ptr<const Taker> taker)
+      : taker_(std::move(taker)) {}
+
+  void operator()(const OperatorHandle& op, DispatchKeySet keys,
+                  Stack* stack) const {
+    std::vector<c10::IValue> results;
+    if (is_plain_thread() &&
+        taker_->take(arguments_of(op, *stack), true, results)) {
+      replace_arguments(op, stack, std::move(results));
+      return;
+    }
+    op.redispatchBoxed((keys & kBehindMode).add(kPendingKey), stack);
+  }
+
+ private:
+  std::shared_ptr<const Taker> taker_;
+};
+
+/// Below autograd, for operators of this mode and for tensors that are pending.
+class PendingKernel : public c10::OperatorKernel {
+ public:
+  explicit PendingKernel(std::shared_ptr<const Taker> taker)
+      : taker_(std::move(taker)) {}
+
+  void operator()(const OperatorHandle& op, DispatchKeySet keys,
+                  Stack* stack) const {
+    std::vector<c10::IValue> results;
+    if (is_deferring_thread() &&
+        taker_->take(arguments_of(op, *stack), false, results)) {
+      replace_arguments(op, stack, std::move(results));
+      return;
+    }
+    run_all_before(op, *stack);
+    const WithoutMode without;
+    op.redispatchBoxed(keys & kBehindPending, stack);
+  }
+
+ private:
+  std::shared_ptr<const Taker> taker_;
+};
+
+std::shared_ptr<const Taker> taker_for(const c10::OperatorName& name) {
+  const auto handle = c10::Dispatcher::singleton().findSchema(name);
+  if (!handle) return nullptr;
+  const c10::FunctionSchema& schema = handle->schema();
+  for (const RowName& row : kRowNames) {
+    const std::string full =
+        schema.overload_name().empty()
+            ? name.name.substr(6)
+            : name.name.substr(6) + "." + schema.overload_name();
+    if (full == row.name) return std::make_shared<RowTaker>(row, schema);
+  }
+  if (auto form = form_of(schema))
+    return std::make_shared<ElementwiseTaker>(std::move(*form));
+  return nullptr;
+}
+
+std::string short_name(const c10::OperatorName& name) {
+  std::string text = name.name.substr(6);  // without "aten::"
+  return name.overload_name.empty() ? text : text + "." + name.overload_name;
+}
+
+template <typename Kernel>
+torch::CppFunction boxed(std::shared_ptr<const Taker> taker) {
+  return torch::CppFunction::makeFromBoxedKernel(
+      c10::BoxedKernel::makeFromFunctor(
+          std::make_unique<Kernel>(std::move(taker))));
+}
+
+std::vector<std::string> taken_names;
+
+class Registration {
+ public:
+  explicit Registration(const OperatorLists& lists) {
+    take_operators();
+    Names mode_names = taken_;
+    pass(mode_, lists.composite, mode_names);
+    pass(mode_, lists.views, mode_names);
+    Names below_names = taken_;
+    pass(below_, lists.views, below_names);
+    for (const std::string& name : lists.explicit_composite)
+      if (below_names.insert(name).second)
+        below_.impl(
+            name.c_str(),
+            torch::CppFunction::makeFromBoxedFunction<&pending_barrier>());
+    all_mode_.fallback(
+        torch::CppFunction::makeFromBoxedFunction<&mode_barrier>());
+    all_below_.fallback(
+        torch::CppFunction::makeFromBoxedFunction<&pending_barrier>());
+  }
+
+ private:
+  using Names = std::unordered_set<std::string>;
+
+  static torch::Library library(const char* space, DispatchKey key) {
+    return {torch::Library::IMPL, space, key, __FILE__, __LINE__};
+  }
+
+  void take_operators() {
+    for (const c10::OperatorName& name :
+         c10::Dispatcher::singleton().getAllOpNames()) {
+      if (!name.name.starts_with("aten::")) continue;
+      auto taker = taker_for(name);
+      if (taker == nullptr) continue;
+      const std::string text = short_name(name);
+      mode_.impl(text.c_str(), boxed<ModeKernel>(taker));
+      below_.impl(text.c_str(), boxed<PendingKernel>(taker));
+      taken_.insert(text);
+      taken_names.push_back(text);
+    }
+  }
+
+  /// `known`: those that the library has something for.
+  static void pass(torch::Library& library,
+                   const std::vector<std::string>& names, Names& known) {
+    for (const std::string& name : names)
+      if (known.insert(name).second)
+        library.impl(name.c_str(), torch::CppFunction::makeFallthrough());
+  }
+
+  torch::Library mode_ = library("aten", kModeKey);
+  torch::Library below_ = library("aten", kPendingKey);
+  torch::Library all_mode_ = library("_", kModeKey);
+  torch::Library all_below_ = library("_", kPendingKey);
+  Names taken_;
+};
+
+}  // namespace
+
+void register_operators(const OperatorLists& lists) {
+  static const Registration registration(lists);
+}
+
+std::vector<std::string> operator_names() { return taken_names; }
+
+}  // namespace gpuos::bridge

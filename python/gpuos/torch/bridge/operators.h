@@ -1,0 +1,26 @@
+// The operators of PyTorch that the bridge takes, by name.
+#pragma once
+
+#include <torch/library.h>
+
+#include <string>
+#include <vector>
+
+namespace gpuos::bridge {
+
+/// What Python knows of the operators that are there.
+struct OperatorLists {
+  std::vector<std::string> composite;  // made of others: pass unseen
+  std::vector<std::string> views;      // do not look at elements
+  std::vector<std::string> explicit_composite;
+  // whose kernels would hide the barrier of pending tensors
+};
+
+/// Registers everything. Once in a process.
+/// Throws: c10::Error if another library has our keys.
+void register_operators(const OperatorLists& lists);
+
+/// The schemas that are taken, for tests and documentation.
+std::vector<std::string> operator_names();
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,106 @@
+// The requests that wait, those of all threads in one order.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpuos/bridge.h"
+#include "places.h"
+
+namespace gpuos::bridge {
+
+struct Counters {
+  std::atomic<std::uint64_t> intercepted{0};
+  std::atomic<std::uint64_t> fallbacks{0};
+  std::atomic<std::uint64_t> flushes{0};
+};
+
+/// A request and what it needs until it has run.
+struct Deferred {
+  Request request;
+  std::vector<TensorView> views{};  // empty if flat
+  std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages{};
+  std::uint32_t storage_count = 0;
+  c10::TensorImpl* out = nullptr;
+  c10::Device device{c10::DeviceType::CPU};
+};
+
+/// Threads: any.
+class Pending {
+ public:
+  void set_capacity(std::size_t capacity) { capacity_ = capacity; }
+
+  /// Appends in order, all or nothing. What is pending for another device or
+  /// stream is flushed before.
+  void add(std::span<const Deferred> requests);
+  void add(const Deferred& request) { add({&request, 1}); }
+
+  bool is_empty() const noexcept {
+    // Pairs with the release in add() and flush(): another thread's requests
+    // are seen as soon as a tensor that they write can be.
+    return count_.load(std::memory_order_acquire) == 0;
+  }
+  std::size_t size() const noexcept {
+    return count_.load(std::memory_order_relaxed);
+  }
+  /// Counts flushes; a timer sees by it whether one came.
+  std::uint64_t generation() const noexcept {
+    return generation_.load(std::memory_order_relaxed);
+  }
+
+  /// Runs what waits. On the CPU the results are there when it returns; on a
+  /// GPU they are ordered before what comes in the stream.
+  /// Throws: c10::Error if it failed; then those requests are gone.
+  void flush();
+  /// The same from a thread that is no user of tensors: leaves marks, and keeps
+  /// an error for the next flush().
+  void flush_behind();
+  /// Waits until everything flushed is done.
+  void synchronize();
+  RequestStats stats();
+
+  Counters counters;
+
+ private:
+  struct Batch {
+    std::vector<Request> requests;
+    std::vector<TensorView> views;
+    std::vector<c10::StorageImpl*> storages;
+    std::vector<c10::TensorImpl*> outputs;  // weak
+    Place place{};
+
+    void clear();
+  };
+
+  void append(const Deferred& request);
+  void run(std::string& error);
+  /// What ran; to be released without the lock, for it may call anything.
+  Batch take(std::string& error);
+  void release(Batch batch, bool unmarks);
+
+  std::mutex mutex_;
+  Batch batch_;  // under mutex_
+  Batch spare_;  // under mutex_
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::uint64_t> generation_{0};
+  std::size_t capacity_ = 8192;
+  std::string late_error_;  // under mutex_
+};
+
+extern Pending pending;
+
+/// Where `tensor` begins, whatever hooks its storage has.
+inline void* address_of(const c10::TensorImpl* impl) {
+  auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  return static_cast<char*>(storage->_mutable_data_ptr_no_checks().get()) +
+         impl->storage_offset() * static_cast<std::int64_t>(impl->itemsize());
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,83 @@
+#include "places.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace gpuos::bridge {
+namespace {
+
+std::mutex mutex;
+std::deque<Place> places;  // under mutex; never moves nor shrinks
+std::atomic<std::size_t> first_valid{0};
+std::function<Runner(c10::Device)> make_runner;
+std::function<void*(c10::Stream)> find_handle;
+
+c10::Stream stream_of(c10::Device device) {
+  if (device.is_cpu()) return c10::Stream(c10::Stream::DEFAULT, device);
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+const Place* find(c10::Stream stream) {
+  const std::lock_guard lock(mutex);
+  for (std::size_t i = first_valid; i < places.size(); ++i)
+    if (places[i].stream == stream) return &places[i];
+  return nullptr;
+}
+
+Runner runner_of(c10::Device device) {
+  {
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = first_valid; i < places.size(); ++i)
+      if (places[i].stream.device() == device) return places[i].runner;
+  }
+  return make_runner(device);
+}
+
+const Place& add(c10::Stream stream) {
+  const Runner runner = runner_of(stream.device());
+  void* const handle = stream.device().is_cpu() ? nullptr : find_handle(stream);
+  if (const Place* known = find(stream)) return *known;  // meanwhile
+  const std::lock_guard lock(mutex);
+  return places.emplace_back(Place{stream, handle, runner});
+}
+
+}  // namespace
+
+void set_up_places(std::function<Runner(c10::Device)> make,
+                   std::function<void*(c10::Stream)> handle) {
+  make_runner = std::move(make);
+  find_handle = std::move(handle);
+}
+
+const Place& current_place(c10::Device device) {
+  thread_local const Place* last = nullptr;
+  thread_local std::size_t valid = 0;
+  const c10::Stream stream = stream_of(device);
+  if (last != nullptr && valid == first_valid && last->stream == stream)
+    return *last;
+  const Place* place = find(stream);
+  last = place != nullptr ? place : &add(stream);
+  valid = first_valid;
+  return *last;
+}
+
+void forget_places() { first_valid = places.size(); }
+
+std::vector<Runner> all_runners() {
+  const std::lock_guard lock(mutex);
+  std::vector<Runner> runners;
+  for (std::size_t i = first_valid; i < places.size(); ++i) {
+    const Runner& runner = places[i].runner;
+    bool is_new = true;
+    for (const Runner& known : runners)
+      is_new = is_new && known.handle != runner.handle;
+    if (is_new) runners.push_back(runner);
+  }
+  return runners;
+}
+
+}  // namespace gpuos::bridge

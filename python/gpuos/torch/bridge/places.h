@@ -1,0 +1,42 @@
+// Where requests run: a device's runtime, and a stream there.
+#pragma once
+
+#include <c10/core/Stream.h>
+
+#include <functional>
+#include <vector>
+
+#include "gpuos/bridge.h"
+
+namespace gpuos::bridge {
+
+/// A runtime's requests.
+struct Runner {
+  const BridgeTable* table = nullptr;
+  void* handle = nullptr;
+};
+
+struct Place {
+  c10::Stream stream{c10::Stream::DEFAULT, c10::Device(c10::kCPU)};
+  void* stream_handle = nullptr;  // the driver's
+  Runner runner{};
+
+  bool is_cpu() const noexcept { return stream.device().is_cpu(); }
+};
+
+/// The current stream of `device`. Asks Python for what is seen for the first
+/// time, so no lock may be held that its threads wait for.
+/// Threads: any.
+const Place& current_place(c10::Device device);
+
+/// How Python is asked; the runner of a device and the handle of a stream.
+void set_up_places(std::function<Runner(c10::Device)> make_runner,
+                   std::function<void*(c10::Stream)> find_handle);
+
+/// In the child of a fork, where no runtime works any more: others are made.
+void forget_places();
+
+/// Every runner that was made.
+std::vector<Runner> all_runners();
+
+}  // namespace gpuos::bridge

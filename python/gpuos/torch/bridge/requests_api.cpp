@@ -1,0 +1,163 @@
+#include "requests_api.h"
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <string_view>
+
+#include "elementwise.h"
+#include "keys.h"
+#include "rows.h"
+#include "schema.h"
+
+namespace gpuos::bridge {
+namespace {
+
+const ElementwiseName* find_elementwise(std::string_view name) {
+  for (const ElementwiseName& one : kElementwiseNames)
+    if (one.name == name) return &one;
+  return nullptr;
+}
+
+bool read_operand(PyObject* object, Operand& operand) {
+  if (THPVariable_Check(object)) {
+    operand.tensor = &THPVariable_Unpack(object);
+  } else if (PyFloat_Check(object)) {
+    operand.number = PyFloat_AS_DOUBLE(object);
+  } else if (PyLong_Check(object)) {
+    operand.number = static_cast<std::int64_t>(PyLong_AsLongLong(object));
+    if (PyErr_Occurred() != nullptr) return false;
+  } else {
+    PyErr_Format(PyExc_TypeError,
+                 "submit: expected tensors and numbers, got %s",
+                 Py_TYPE(object)->tp_name);
+    return false;
+  }
+  return true;
+}
+
+PyObject* refuse(std::string_view name) {
+  PyErr_Format(
+      PyExc_ValueError,
+      "submit: %.*s: expected tensors of one device without gradients whose "
+      "shapes broadcast to that of out, of dtypes that fit it and each other, "
+      "and an out that does not overlap them in part",
+      static_cast<int>(name.size()), name.data());
+  return nullptr;
+}
+
+bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
+  for (const Operand& operand : operands)
+    if (!operand.is_number() && !is_without_grad(*operand.tensor)) return false;
+  return is_written_without_grad(out) || is_without_grad(out);
+}
+
+PyObject* submit_named(std::string_view name, const Elementwise& what,
+                       PyObject* const* arguments, Py_ssize_t count) {
+  HANDLE_TH_ERRORS
+  if (count < 2 || count > 1 + static_cast<Py_ssize_t>(kMaxRequestOperands) ||
+      !THPVariable_Check(arguments[count - 1])) {
+    PyErr_Format(PyExc_TypeError,
+                 "submit: %.*s: expected 1 to 4 operands and an out tensor",
+                 static_cast<int>(name.size()), name.data());
+    return nullptr;
+  }
+  Operand operands[kMaxRequestOperands];
+  for (Py_ssize_t i = 0; i + 1 < count; ++i)
+    if (!read_operand(arguments[i], operands[i])) return nullptr;
+  const std::span given(operands, static_cast<std::size_t>(count - 1));
+  const Tensor& out = THPVariable_Unpack(arguments[count - 1]);
+  if (!may_put_off(given, out) || !defer(what, given, out, kAnySize).defined())
+    return refuse(name);
+  if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
+std::string_view name_of_argument(PyObject* object) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+  return text == nullptr ? std::string_view()
+                         : std::string_view(text, static_cast<size_t>(size));
+}
+
+}  // namespace
+
+PyObject* submit_request(PyObject*, PyObject* const* arguments,
+                         Py_ssize_t count) {
+  if (count < 1) {
+    PyErr_SetString(PyExc_TypeError, "submit: expected a name");
+    return nullptr;
+  }
+  const std::string_view name = name_of_argument(arguments[0]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  const ElementwiseName* what = find_elementwise(name);
+  if (what == nullptr) {
+    PyErr_Format(PyExc_ValueError,
+                 "submit: expected the name of an elementwise operation, got "
+                 "'%.*s'",
+                 static_cast<int>(name.size()), name.data());
+    return nullptr;
+  }
+  return submit_named(name, {what->recipe, what->rule}, arguments + 1,
+                      count - 1);
+}
+
+PyObject* submit_add(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return submit_named("add", {Recipe::Add, Rule::Arithmetic}, arguments, count);
+}
+PyObject* submit_sub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return submit_named("sub", {Recipe::Sub, Rule::Arithmetic}, arguments, count);
+}
+PyObject* submit_mul(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return submit_named("mul", {Recipe::Mul, Rule::Arithmetic}, arguments, count);
+}
+PyObject* submit_div(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return submit_named("div", {Recipe::Div, Rule::Float}, arguments, count);
+}
+
+PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,
+                              Py_ssize_t count) {
+  HANDLE_TH_ERRORS
+  if (count != 5 || !THPVariable_Check(arguments[1]) ||
+      !THPVariable_Check(arguments[2])) {
+    PyErr_SetString(PyExc_TypeError,
+                    "submit_reduce: expected a name, a tensor and an out "
+                    "tensor");
+    return nullptr;
+  }
+  const std::string_view name = name_of_argument(arguments[0]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  const Tensor& tensor = THPVariable_Unpack(arguments[1]);
+  const Tensor& out = THPVariable_Unpack(arguments[2]);
+  RowArguments row;
+  std::vector<std::int64_t> dims;
+  if (arguments[3] != Py_None) {
+    PyObject* items = PySequence_Fast(arguments[3], "submit_reduce: dim");
+    if (items == nullptr) return nullptr;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); ++i)
+      dims.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items, i)));
+    Py_DECREF(items);
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    row.dims = dims;
+  }
+  row.keepdims = PyObject_IsTrue(arguments[4]) == 1;
+  row.type = out.scalar_type();
+  for (const RowName& one : kRowNames) {
+    if (one.name != name) continue;
+    const Rows what{one.recipe, Rule::Arithmetic};
+    if (is_without_grad(tensor) && is_without_grad(out) &&
+        defer_rows_into(what, tensor, row, out)) {
+      if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();
+      Py_RETURN_NONE;
+    }
+    return refuse(name);
+  }
+  PyErr_Format(PyExc_ValueError,
+               "submit_reduce: expected the name of a reduction, got '%.*s'",
+               static_cast<int>(name.size()), name.data());
+  return nullptr;
+  END_HANDLE_TH_ERRORS
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,181 @@
+#include "rows.h"
+
+#include <bit>
+
+#include "keys.h"
+#include "outputs.h"
+
+namespace gpuos::bridge {
+namespace {
+
+/// A bit for each reduced dimension; empty for dims that PyTorch refuses.
+std::optional<std::uint8_t> axes_of(const Tensor& tensor,
+                                    at::OptionalIntArrayRef dims) {
+  const std::int64_t rank = tensor.dim();
+  const auto all = static_cast<std::uint8_t>((1u << rank) - 1);
+  if (!dims.has_value() || dims->empty()) return all;
+  std::uint8_t axes = 0;
+  for (std::int64_t dim : *dims) {
+    if (dim < 0) dim += rank;
+    // Of a 0-d tensor PyTorch takes -1 and 0; that is left to it.
+    if (dim < 0 || dim >= rank || (axes >> dim & 1) != 0) return std::nullopt;
+    axes |= static_cast<std::uint8_t>(1u << dim);
+  }
+  return axes;
+}
+
+bool keeps_shape(Recipe recipe) { return recipe >= Recipe::Softmax; }
+
+struct RowTypes {
+  at::ScalarType compute{};
+  at::ScalarType result{};
+};
+
+std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
+                                      std::optional<at::ScalarType> wanted) {
+  const at::ScalarType type = tensor.scalar_type();
+  const bool floating = at::isFloatingType(type);
+  switch (what.recipe) {
+    case Recipe::Argmax:
+    case Recipe::Argmin:
+      if (type == at::kBool) return std::nullopt;
+      return RowTypes{opmath_of(type), at::kLong};
+    case Recipe::Any:
+    case Recipe::All:
+      // Of uint8 PyTorch gives uint8.
+      if (type == at::kByte) return std::nullopt;
+      return RowTypes{opmath_of(type), at::kBool};
+    case Recipe::Amax:
+    case Recipe::Amin:
+      if (type == at::kBool) return std::nullopt;
+      return RowTypes{opmath_of(type), type};
+    case Recipe::Sum:
+    case Recipe::Prod: {
+      const auto result =
+          wanted.value_or(floating ? type : at::ScalarType::Long);
+      if (!dtype_of(result) || result == at::kBool ||
+          (floating && !at::isFloatingType(result)))
+        return std::nullopt;
+      return RowTypes{opmath_of(result), result};
+    }
+    default: {
+      const auto result = wanted.value_or(type);
+      if (!floating || !at::isFloatingType(result)) return std::nullopt;
+      return RowTypes{opmath_of(result), result};
+    }
+  }
+}
+
+Dims result_shape(const Tensor& tensor, std::uint8_t axes, bool keepdims) {
+  Dims shape;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d) {
+    if ((axes >> d & 1) == 0)
+      shape.push_back(tensor.size(d));
+    else if (keepdims)
+      shape.push_back(1);
+  }
+  return shape;
+}
+
+void add_array(Deferred& deferred, const Tensor& tensor) {
+  Request& request = deferred.request;
+  const std::size_t i = request.operands++;
+  auto* impl = tensor.unsafeGetTensorImpl();
+  auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  request.values[i] = reinterpret_cast<std::uint64_t>(address_of(impl));
+  request.dtypes[i] = *dtype_of(tensor.scalar_type());
+  request.owners[i] = storage;
+  deferred.storages[deferred.storage_count++] = storage;
+  deferred.views.push_back(view_of(address_of(impl), request.dtypes[i],
+                                   tensor.sizes(), tensor.strides()));
+}
+
+void add_number(Request& request, double number) {
+  const std::size_t i = request.operands++;
+  request.numbers |= static_cast<std::uint8_t>(1u << i);
+  request.dtypes[i] = DType::Float64;
+  request.values[i] = std::bit_cast<std::uint64_t>(number);
+}
+
+bool is_usable(const Tensor& extra, const Tensor& tensor) {
+  return !extra.defined() ||
+         (is_plain_tensor(extra) && extra.device() == tensor.device() &&
+          extra.scalar_type() == tensor.scalar_type());
+}
+
+}  // namespace
+
+std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
+                                 const RowArguments& arguments,
+                                 const Tensor& given, std::int64_t most) {
+  if (!is_plain_tensor(tensor) || !is_usable(arguments.weight, tensor) ||
+      !is_usable(arguments.bias, tensor))
+    return std::nullopt;
+  if (tensor.numel() == 0 || tensor.numel() > most) return std::nullopt;
+  const auto axes = axes_of(tensor, arguments.dims);
+  const auto types = types_of_rows(what, tensor, arguments.type);
+  if (!axes || !types) return std::nullopt;
+
+  Planned planned;
+  if (given.defined()) {
+    const Dims shape = keeps_shape(what.recipe)
+                           ? Dims(tensor.sizes().begin(), tensor.sizes().end())
+                           : result_shape(tensor, *axes, arguments.keepdims);
+    if (!is_plain_tensor(given) || given.sizes() != at::IntArrayRef(shape) ||
+        given.scalar_type() != types->result ||
+        given.device() != tensor.device() || overlaps_itself(given) ||
+        given.is_alias_of(tensor))
+      return std::nullopt;
+    planned.out = given;
+  } else if (keeps_shape(what.recipe)) {
+    planned.out = make_output(
+        tensor.sizes(),
+        tensor.is_non_overlapping_and_dense() && !tensor.is_contiguous()
+            ? tensor.strides()
+            : at::IntArrayRef(),
+        types->result, tensor.device());
+  } else {
+    planned.out = make_output(result_shape(tensor, *axes, arguments.keepdims),
+                              {}, types->result, tensor.device());
+  }
+  Deferred& deferred = planned.deferred;
+  Request& request = deferred.request;
+  auto* out = planned.out.unsafeGetTensorImpl();
+  request.recipe = what.recipe;
+  request.compute = *dtype_of(types->compute);
+  request.out_dtype = *dtype_of(types->result);
+  request.axes = *axes;
+  request.keepdims = arguments.keepdims;
+  request.is_fresh = !given.defined();
+  request.out = address_of(out);
+  request.out_owner = out->unsafe_storage().unsafeGetStorageImpl();
+  request.elems = static_cast<std::uint64_t>(planned.out.numel());
+  deferred.views.push_back(view_of(request.out, request.out_dtype,
+                                   planned.out.sizes(), planned.out.strides()));
+  add_array(deferred, tensor);
+  if (arguments.weight.defined()) add_array(deferred, arguments.weight);
+  if (arguments.bias.defined()) add_array(deferred, arguments.bias);
+  if (arguments.number) add_number(request, *arguments.number);
+  deferred.storages[deferred.storage_count++] =
+      out->unsafe_storage().unsafeGetStorageImpl();
+  deferred.out = out;
+  deferred.device = tensor.device();
+  return planned;
+}
+
+Tensor defer_rows(const Rows& what, const Tensor& tensor,
+                  const RowArguments& arguments) {
+  auto planned = plan_rows(what, tensor, arguments);
+  if (!planned) return {};
+  pending.add(planned->deferred);
+  return std::move(planned->out);
+}
+
+bool defer_rows_into(const Rows& what, const Tensor& tensor,
+                     const RowArguments& arguments, const Tensor& out) {
+  const auto planned = plan_rows(what, tensor, arguments, out, kAnySize);
+  if (planned) pending.add(planned->deferred);
+  return planned.has_value();
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,35 @@
+// From a reduction of PyTorch, or what is made of one, to a request.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "elementwise.h"
+
+namespace gpuos::bridge {
+
+struct Rows {
+  Recipe recipe{};
+  Rule rule{};
+};
+
+struct RowArguments {
+  at::OptionalIntArrayRef dims{};  // empty: all
+  bool keepdims = false;
+  std::optional<at::ScalarType> type{};  // asked for
+  std::optional<double> number{};        // correction, epsilon
+  Tensor weight{};
+  Tensor bias{};
+};
+
+/// As plan() of elementwise.h.
+std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
+                                 const RowArguments& arguments,
+                                 const Tensor& out = {},
+                                 std::int64_t most = size_threshold());
+Tensor defer_rows(const Rows& what, const Tensor& tensor,
+                  const RowArguments& arguments);
+bool defer_rows_into(const Rows& what, const Tensor& tensor,
+                     const RowArguments& arguments, const Tensor& out);
+
+}  // namespace gpuos::bridge

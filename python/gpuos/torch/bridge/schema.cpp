@@ -1,0 +1,351 @@
+#include "schema.h"
+
+#include <algorithm>
+
+namespace gpuos::bridge {
+namespace {
+
+constexpr std::string_view kForeach = "_foreach_";
+
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+std::optional<Argument> number_argument(std::string_view name) {
+  return name == "alpha" ? Argument::Alpha : Argument::Number;
+}
+
+std::optional<Argument> kind_of(const c10::Argument& argument) {
+  const std::string& name = argument.name();
+  const std::string type = argument.type()->annotation_str();
+  if (argument.is_out()) return Argument::Out;
+  if (type == "Tensor" || type == "Optional[Tensor]") return Argument::Tensor;
+  if (type == "List[Tensor]") return Argument::Tensors;
+  if (type == "number" || type == "Optional[number]")
+    return number_argument(name);
+  if (type == "List[number]") return Argument::Numbers;
+  if (name == "rounding_mode") return Argument::RoundingMode;
+  if (name == "approximate") return Argument::Approximate;
+  if (name == "dtype") return Argument::Type;
+  if (name == "memory_format") return Argument::Format;
+  if (name == "non_blocking") return Argument::Ignored;
+  if (name == "layout" || name == "device" || name == "pin_memory")
+    return Argument::MustBeAbsent;
+  return std::nullopt;
+}
+
+const ElementwiseName* find_name(std::string_view name) {
+  for (const ElementwiseName& one : kElementwiseNames)
+    if (one.name == name) return &one;
+  return nullptr;
+}
+
+std::size_t operands_of(Recipe recipe) {
+  switch (recipe) {
+#define GPUOS_COUNT_OPERANDS(name, operands) \
+  case Recipe::name:                         \
+    return operands;
+    GPUOS_ELEMENTWISE_RECIPES(GPUOS_COUNT_OPERANDS)
+#undef GPUOS_COUNT_OPERANDS
+    default:
+      return 0;
+  }
+}
+
+/// Names whose operands finish() arranges.
+bool has_own_shape(std::string_view name) { return name == "clamp"; }
+
+/// Reads one argument for the item with this number.
+class Reader {
+ public:
+  Reader(const Form& form, Call& call) : form_(form), call_(call) {}
+
+  bool read(Argument kind, const c10::IValue& value, bool is_first,
+            std::size_t item) {
+    Call::Item& to = call_.items[item];
+    switch (kind) {
+      case Argument::Tensor:
+        if (value.isNone()) return add_missing(to);
+        return add_tensor(value.toTensor(), is_first, to);
+      case Argument::Tensors: {
+        const auto list = value.toTensorList();
+        if (item >= list.size()) return false;
+        return add_tensor(list.get(item), is_first, to);
+      }
+      case Argument::Number:
+        if (value.isNone()) return add_missing(to);
+        return add_number(value.toScalar(), to);
+      case Argument::Numbers: {
+        const auto list = value.toListRef();
+        if (item >= list.size()) return false;
+        return add_number(list[item].toScalar(), to);
+      }
+      case Argument::Alpha:
+        alpha_ = value.toScalar();
+        return true;
+      case Argument::RoundingMode:
+        return set_rounding(value, to);
+      case Argument::Approximate:
+        if (value.toStringRef() == "tanh") to.what.recipe = Recipe::GeluTanh;
+        return true;
+      case Argument::Type:
+        if (!value.isNone()) to.type = value.toScalarType();
+        return true;
+      case Argument::Format:
+        return value.isNone() ||
+               value.toMemoryFormat() == at::MemoryFormat::Preserve;
+      case Argument::MustBeAbsent:
+        return value.isNone();
+      case Argument::Ignored:
+        return true;
+      case Argument::Out:
+        to.out = value.toTensor();
+        return true;
+    }
+    return false;
+  }
+
+  /// After the last argument.
+  bool finish(std::size_t item) {
+    Call::Item& to = call_.items[item];
+    const std::string_view name = form_.what->name;
+    if (name == "rsub") std::swap(to.operands[0], to.operands[1]);
+    if (name == "clamp" && !finish_clamp(to)) return false;
+    if ((name == "fill" || name == "zero") && !finish_fill(name, to))
+      return false;
+    if (name == "copy") to.operands = {to.operands[1]};
+    if (to.operands.size() != operands_of(form_.what->recipe) &&
+        !has_own_shape(name))
+      return false;
+    if (name == "lerp" && !have_one_type(to)) return false;
+    if (name == "masked_fill" && !to.operands[2].is_number() &&
+        to.operands[2].tensor->dim() != 0)
+      return false;
+    return alpha_.equal(1) || finish_alpha(to);
+  }
+
+ private:
+  bool add_tensor(const Tensor& tensor, bool is_first, Call::Item& to) {
+    if (!tensor.defined()) return false;
+    if (form_.is_in_place && is_first) to.out = tensor;
+    if (const auto number = wrapped_number(tensor))
+      return add_number(*number, to);
+    if (to.operands.size() == kMaxRequestOperands) return false;
+    call_.tensors.push_back(tensor);  // reserved: does not move
+    to.operands.push_back({.tensor = &call_.tensors.back()});
+    return true;
+  }
+  static bool add_number(const c10::Scalar& number, Call::Item& to) {
+    if (number.isComplex() || number.isSymbolic() ||
+        to.operands.size() == kMaxRequestOperands)
+      return false;
+    to.operands.push_back({.tensor = nullptr, .number = number});
+    return true;
+  }
+  /// A bound that is not there; `clamp` alone has such.
+  bool add_missing(Call::Item& to) {
+    if (form_.what->name != "clamp") return false;
+    missing_ |= 1u << to.operands.size();
+    to.operands.push_back({});
+    return true;
+  }
+  static bool set_rounding(const c10::IValue& value, Call::Item& to) {
+    if (value.isNone()) return true;
+    to.what.recipe =
+        value.toStringRef() == "floor" ? Recipe::DivFloor : Recipe::DivTrunc;
+    to.what.rule = Rule::Floating;
+    return true;
+  }
+  bool finish_clamp(Call::Item& to) const {
+    const bool has_low = (missing_ & 2) == 0;
+    const bool has_high = to.operands.size() > 2 && (missing_ & 4) == 0;
+    if (has_low && has_high) return true;
+    if (!has_low && !has_high) return false;
+    if (!has_low) std::swap(to.operands[1], to.operands[2]);
+    to.operands.resize(2);
+    to.what.recipe = has_low ? Recipe::ClampMin : Recipe::ClampMax;
+    return true;
+  }
+  /// where(true, value, self), which takes its shape from the tensor.
+  static bool finish_fill(std::string_view name, Call::Item& to) {
+    if (name == "zero") to.operands.push_back({.number = c10::Scalar(0)});
+    if (to.operands.size() != 2 || !to.operands[1].is_number() ||
+        to.operands[0].is_number() || !to.out.defined())
+      return false;
+    to.operands = {Operand{.number = c10::Scalar(1)}, to.operands[1],
+                   to.operands[0]};
+    return true;
+  }
+  static bool have_one_type(const Call::Item& to) {
+    const Tensor* first = nullptr;
+    for (const Operand& operand : to.operands) {
+      if (operand.is_number()) continue;
+      if (first == nullptr) first = operand.tensor;
+      if (operand.tensor->scalar_type() != first->scalar_type()) return false;
+    }
+    return true;
+  }
+  bool finish_alpha(Call::Item& to) const {
+    if (alpha_.isComplex() || to.operands.size() != 2) return false;
+    if (!alpha_.isIntegral(/*includeBool=*/false) &&
+        std::none_of(
+            to.operands.begin(), to.operands.end(), [](const Operand& operand) {
+              return operand.is_number()
+                         ? operand.number.isFloatingPoint()
+                         : at::isFloatingType(operand.tensor->scalar_type());
+            }))
+      return false;
+    to.what.recipe =
+        to.what.recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+    to.operands.push_back({.number = alpha_});
+    return true;
+  }
+
+  const Form& form_;
+  Call& call_;
+  c10::Scalar alpha_{1};
+  unsigned missing_ = 0;
+};
+
+std::size_t items_of(const Form& form, c10::ArrayRef<c10::IValue> arguments) {
+  if (!form.is_foreach) return 1;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < form.arguments.size(); ++i) {
+    if (form.arguments[i] != Argument::Tensors) continue;
+    const std::size_t size = arguments[i].toTensorList().size();
+    if (count != 0 && size != count) return 0;
+    count = size;
+  }
+  return count;
+}
+
+void read_dims(const c10::IValue& value, RowCall& call) {
+  if (value.isNone()) return;
+  if (value.isInt())
+    call.dims = {value.toInt()};
+  else
+    call.dims = value.toIntVector();
+  call.arguments.dims = call.dims;
+}
+
+bool read_normalized_shape(const c10::IValue& value, RowCall& call) {
+  const auto shape = value.toIntVector();
+  const auto rank = static_cast<std::size_t>(call.tensor.dim());
+  if (shape.empty() || shape.size() > rank) return false;
+  const auto sizes = call.tensor.sizes();
+  if (!std::equal(shape.rbegin(), shape.rend(), sizes.rbegin())) return false;
+  for (std::size_t d = rank - shape.size(); d < rank; ++d)
+    call.dims.push_back(static_cast<std::int64_t>(d));
+  call.arguments.dims = call.dims;
+  return true;
+}
+
+bool read_row_argument(std::string_view name, const c10::IValue& value,
+                       RowCall& call) {
+  RowArguments& to = call.arguments;
+  if (name == "self" || name == "input") {
+    call.tensor = value.toTensor();
+  } else if (name == "dim") {
+    read_dims(value, call);
+  } else if (name == "keepdim") {
+    to.keepdims = value.toBool();
+  } else if (name == "dtype") {
+    if (!value.isNone()) to.type = value.toScalarType();
+  } else if (name == "correction") {
+    to.number = value.isNone() ? 1.0 : value.toScalar().toDouble();
+  } else if (name == "ord") {
+    return value.toScalar().toDouble() == 2.0;
+  } else if (name == "half_to_float") {
+    if (value.toBool()) to.type = at::kFloat;
+  } else if (name == "normalized_shape") {
+    return read_normalized_shape(value, call);
+  } else if (name == "weight") {
+    if (!value.isNone()) to.weight = value.toTensor();
+  } else if (name == "bias") {
+    if (!value.isNone()) to.bias = value.toTensor();
+  } else if (name == "eps") {
+    if (value.isNone()) return false;
+    to.number = value.toDouble();
+  } else if (name != "cudnn_enable") {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view base_name(std::string_view name) {
+  if (name.starts_with(kForeach)) name.remove_prefix(kForeach.size());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
+std::optional<Form> form_of(const c10::FunctionSchema& schema) {
+  std::string_view name = schema.name();
+  constexpr std::string_view kSpace = "aten::";
+  if (!name.starts_with(kSpace)) return std::nullopt;
+  name.remove_prefix(kSpace.size());
+  Form form;
+  form.is_foreach = name.starts_with(kForeach);
+  form.what = find_name(base_name(name));
+  if (form.what == nullptr || schema.arguments().empty()) return std::nullopt;
+  for (const c10::Argument& argument : schema.arguments()) {
+    const auto kind = kind_of(argument);
+    if (!kind) return std::nullopt;
+    form.arguments.push_back(*kind);
+  }
+  // Of _foreach forms those with an `out` list are left to PyTorch.
+  const bool has_out = schema.arguments().back().is_out();
+  if (form.is_foreach && has_out) return std::nullopt;
+  form.is_in_place = !has_out && is_written(schema.arguments().front());
+  if (!form.is_in_place &&
+      (form.what->name == "copy" || form.what->name == "fill" ||
+       form.what->name == "zero"))
+    return std::nullopt;
+  if (!form.is_foreach &&
+      (schema.returns().size() != 1 ||
+       schema.returns()[0].type()->kind() != c10::TypeKind::TensorType))
+    return std::nullopt;
+  return form;
+}
+
+bool read_call(const Form& form, c10::ArrayRef<c10::IValue> arguments,
+               Call& call) {
+  const std::size_t count = items_of(form, arguments);
+  if (count == 0) return false;
+  call.items.resize(count);
+  call.tensors.reserve(count * kMaxRequestOperands);
+  for (std::size_t item = 0; item < count; ++item) {
+    call.items[item].what = {form.what->recipe, form.what->rule};
+    Reader reader(form, call);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (!reader.read(form.arguments[i], arguments[i], i == 0, item))
+        return false;
+    if (!reader.finish(item)) return false;
+  }
+  return true;
+}
+
+bool read_row_call(const RowName& name, const c10::FunctionSchema& schema,
+                   c10::ArrayRef<c10::IValue> arguments, RowCall& call) {
+  call.what.recipe = name.recipe;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (!read_row_argument(schema.arguments()[i].name(), arguments[i], call))
+      return false;
+  if (name.recipe == Recipe::LayerNorm || name.recipe == Recipe::RmsNorm) {
+    const bool has_weight = call.arguments.weight.defined();
+    const bool has_bias = call.arguments.bias.defined();
+    if (name.recipe == Recipe::LayerNorm && has_weight != has_bias)
+      return false;
+    if (!has_weight)
+      call.what.recipe = name.recipe == Recipe::LayerNorm
+                             ? Recipe::LayerNormPlain
+                             : Recipe::RmsNormPlain;
+  }
+  if ((name.recipe == Recipe::Var || name.recipe == Recipe::Std) &&
+      !call.arguments.number)
+    return false;
+  return true;
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,73 @@
+// How the arguments of an operator's overload become operands.
+#pragma once
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "elementwise.h"
+#include "rows.h"
+#include "table.h"
+
+namespace gpuos::bridge {
+
+enum class Argument : std::uint8_t {
+  Tensor,
+  Tensors,  // of a _foreach form
+  Number,   // or none, as bounds may be
+  Numbers,  // one for each tensor of a _foreach form
+  Alpha,
+  RoundingMode,
+  Approximate,   // of gelu
+  Type,          // a dtype, or none
+  Format,        // a memory format; only the tensor's own is taken
+  MustBeAbsent,  // anything but none is left to PyTorch
+  Ignored,
+  Out
+};
+
+/// An overload whose every argument is understood.
+struct Form {
+  const ElementwiseName* what = nullptr;
+  std::vector<Argument> arguments{};
+  bool is_in_place = false;
+  bool is_foreach = false;
+};
+
+/// Empty for overloads that are left to PyTorch.
+std::optional<Form> form_of(const c10::FunctionSchema& schema);
+
+/// The name without the form: "add" of "_foreach_add_".
+std::string_view base_name(std::string_view name);
+
+/// One call of an overload: for each result operands and where it goes.
+struct Call {
+  struct Item {
+    Elementwise what{};
+    c10::SmallVector<Operand, kMaxRequestOperands> operands{};
+    Tensor out{};
+    std::optional<at::ScalarType> type{};
+  };
+  std::vector<Item> items;
+  /// The tensors that the items' operands point at.
+  std::vector<Tensor> tensors;
+};
+
+/// False: PyTorch must do it. `arguments` are the schema's, on the stack.
+bool read_call(const Form& form, c10::ArrayRef<c10::IValue> arguments,
+               Call& call);
+
+/// The same for a reduction's overload.
+struct RowCall {
+  Tensor tensor;
+  RowArguments arguments{};
+  Rows what{};
+  std::vector<std::int64_t> dims;
+};
+bool read_row_call(const RowName& name, const c10::FunctionSchema& schema,
+                   c10::ArrayRef<c10::IValue> arguments, RowCall& call);
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,86 @@
+#include "types.h"
+
+#include <c10/core/DefaultDtype.h>
+
+namespace gpuos::bridge {
+
+std::optional<DType> dtype_of(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return DType::Float32;
+    case at::kDouble:
+      return DType::Float64;
+    case at::kHalf:
+      return DType::Float16;
+    case at::kBFloat16:
+      return DType::BFloat16;
+    case at::kInt:
+      return DType::Int32;
+    case at::kLong:
+      return DType::Int64;
+    case at::kShort:
+      return DType::Int16;
+    case at::kChar:
+      return DType::Int8;
+    case at::kByte:
+      return DType::UInt8;
+    case at::kBool:
+      return DType::Bool;
+    default:
+      return std::nullopt;
+  }
+}
+
+at::ScalarType scalar_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::Float32:
+      return at::kFloat;
+    case DType::Float64:
+      return at::kDouble;
+    case DType::Float16:
+      return at::kHalf;
+    case DType::BFloat16:
+      return at::kBFloat16;
+    case DType::Int32:
+      return at::kInt;
+    case DType::Int64:
+      return at::kLong;
+    case DType::Int16:
+      return at::kShort;
+    case DType::Int8:
+      return at::kChar;
+    case DType::UInt8:
+      return at::kByte;
+    default:
+      return at::kBool;
+  }
+}
+
+std::optional<Types> types_of(Rule rule, at::ScalarType promoted) {
+  if (!dtype_of(promoted)) return std::nullopt;
+  const bool floating = at::isFloatingType(promoted);
+  switch (rule) {
+    case Rule::Arithmetic:
+      if (promoted == at::kBool) return std::nullopt;
+      return Types{promoted, promoted};
+    case Rule::Float: {
+      if (floating) return Types{promoted, promoted};
+      const auto type = c10::get_default_dtype_as_scalartype();
+      return Types{type, type};
+    }
+    case Rule::Floating:
+      if (!floating) return std::nullopt;
+      return Types{promoted, promoted};
+    case Rule::Comparison:
+    case Rule::Test:
+    case Rule::Logical:
+      return Types{promoted, at::kBool};
+    case Rule::Bitwise:
+      if (floating) return std::nullopt;
+      return Types{promoted, promoted};
+    default:
+      return Types{promoted, promoted};
+  }
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,51 @@
+// PyTorch's dtypes and promotion, and what requests compute in.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "gpuos/dtype.h"
+
+namespace gpuos::bridge {
+
+using at::Tensor;
+
+/// What decides an operation's dtypes.
+enum class Rule : std::uint8_t {
+  Arithmetic,  // the promoted dtype; bool is left to PyTorch
+  Float,       // the same, integers as the default dtype
+  Floating,    // floating dtypes only
+  Comparison,  // the promoted dtype in, bool out
+  Test,        // any real dtype in, bool out
+  Logical,     // the promoted dtype in, bool out
+  Bitwise,     // integers and bool
+  Select,      // the first operand is a condition
+  Masked,      // the second operand is a mask, the result is as the first
+  Fill,        // where(true, a number, the tensor)
+  Copy         // the output's dtype is given
+};
+
+/// Empty for dtypes that are left to PyTorch.
+std::optional<DType> dtype_of(at::ScalarType type);
+at::ScalarType scalar_type_of(DType dtype);
+
+inline bool is_half(at::ScalarType type) {
+  return type == at::kHalf || type == at::kBFloat16;
+}
+/// Half types are computed in float32, as PyTorch does it.
+inline at::ScalarType opmath_of(at::ScalarType type) {
+  return is_half(type) ? at::kFloat : type;
+}
+
+struct Types {
+  at::ScalarType common{};  // of the operands, promoted
+  at::ScalarType result{};
+};
+
+/// Empty if PyTorch would raise, or computes it in a way that is not ours.
+std::optional<Types> types_of(Rule rule, at::ScalarType promoted);
+
+}  // namespace gpuos::bridge

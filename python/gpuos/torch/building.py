@@ -1,0 +1,185 @@
+"""Compiling the bridge against the PyTorch that is installed.
+
+PyTorch's C++ interface changes with every version, so the bridge is built on
+the user's machine: at the first use, or by ``python -m gpuos build-torch``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+import gpuos
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NAME = "_bridge"
+FLAGS = (
+    "-std=c++20",
+    "-O2",
+    "-DNDEBUG",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-w",
+)
+LIBRARIES = ("-ltorch", "-ltorch_cpu", "-ltorch_python", "-lc10")
+COMPILE_TIMEOUT_S = 600
+
+
+def build(report: Callable[[str], None] | None = None) -> Path:
+    """Compile the bridge unless that was done before.
+
+    Parameters
+    ----------
+    report : callable, optional
+        Is given a line of text for each step.
+
+    Returns
+    -------
+    Path
+        The extension module, in the cache.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable
+        There is no C++ compiler.
+    gpuos.CompileError
+        It refused; the message has its output.
+    """
+    compiler = _compiler()
+    folder = _folder(compiler)
+    target = folder / f"{NAME}.so"
+    if target.exists():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        # Another process may be at it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            _compile(compiler, target, report or _ignore)
+    return target
+
+
+def _ignore(_line: str) -> None:
+    pass
+
+
+def _compiler() -> str:
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if name and (path := shutil.which(name)):
+            return path
+    text = (
+        "gpuos.torch: expected a C++20 compiler as c++, g++, clang++ or CXX, "
+        "found none"
+    )
+    raise gpuos.BackendUnavailable(text)
+
+
+def _sources() -> list[Path]:
+    return sorted((Path(__file__).parent / "bridge").glob("*.cpp"))
+
+
+def _folder(compiler: str) -> Path:
+    """Return the place of this very bridge: another for any other input."""
+    digest = hashlib.sha256()
+    for path in sorted((Path(__file__).parent / "bridge").iterdir()):
+        digest.update(path.name.encode() + path.read_bytes())
+    for path in sorted(Path(gpuos.get_include()).glob("gpuos/*.h")):
+        digest.update(path.name.encode() + path.read_bytes())
+    version = _run([compiler, "--version"]).stdout
+    for text in (
+        torch.__version__,
+        sys.version,
+        version,
+        *FLAGS,
+    ):
+        digest.update(text.encode())
+    return _cache() / f"torch-{torch.__version__}-{digest.hexdigest()[:16]}"
+
+
+def _cache() -> Path:
+    own = gpuos.cache.info().own
+    if own.folder:
+        return Path(own.folder) / "bridge"
+    # The cache is off: another one for each user, that lasts until a restart.
+    return Path(tempfile.gettempdir()) / f"gpuos-{os.getuid()}" / "bridge"
+
+
+def _includes() -> Iterator[str]:
+    root = Path(torch.__file__).parent / "include"
+    for path in (
+        gpuos.get_include(),
+        root,
+        root / "torch" / "csrc" / "api" / "include",
+        sysconfig.get_paths()["include"],
+    ):
+        yield f"-I{path}"
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_TIMEOUT_S,
+        check=False,
+    )
+
+
+def _check(command: list[str]) -> None:
+    result = _run(command)
+    if result.returncode != 0:
+        text = f"gpuos.torch: {' '.join(command)}\n{result.stderr}"
+        raise gpuos.CompileError(text)
+
+
+def _compile(
+    compiler: str, target: Path, report: Callable[[str], None]
+) -> None:
+    sources = _sources()
+    report(
+        f"compiling {len(sources)} files for PyTorch {torch.__version__} "
+        f"with {compiler}, once"
+    )
+    abi = int(torch.compiled_with_cxx11_abi())
+    flags = [*FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *_includes()]
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        objects = [Path(scratch) / f"{source.stem}.o" for source in sources]
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            jobs = [
+                pool.submit(
+                    _check, [compiler, *flags, "-c", str(source), "-o", str(to)]
+                )
+                for source, to in zip(sources, objects, strict=True)
+            ]
+            for done, job in enumerate(jobs, 1):
+                job.result()
+                report(f"{done} of {len(jobs)}")
+        libraries = Path(torch.__file__).parent / "lib"
+        linked = Path(scratch) / target.name
+        _check(
+            [
+                compiler,
+                "-shared",
+                *map(str, objects),
+                "-o",
+                str(linked),
+                f"-L{libraries}",
+                *LIBRARIES,
+                f"-Wl,-rpath,{libraries}",
+            ]
+        )
+        linked.replace(target)
+    report(f"built {target}")

@@ -1,0 +1,108 @@
+"""The bridge, loaded once in a process."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import gpuos
+from gpuos.torch import building
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+# What looks at no elements, or makes a tensor out of nothing by operators that
+# are taken: these pass while others are pending.
+VIEWS = ["view", "alias", "detach", "as_strided", "expand", "permute", "transpose.int", "t", "select.int", "slice.Tensor", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "unbind.int", "split.Tensor", "split_with_sizes", "unfold", "diagonal", "view.dtype", "_reshape_alias", "_unsafe_view", "is_set_to", "sym_size.int", "empty_like", "empty.memory_format", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"]
+
+
+@cache
+def bridge() -> ModuleType:
+    """Return the extension module, built and set up if need be.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable, gpuos.CompileError
+        As `build()`.
+    """
+    path = building.build(_tell)
+    spec = importlib.util.spec_from_file_location(building.NAME, path)
+    if spec is None or spec.loader is None:
+        text = f"gpuos.torch: expected an extension module, got {path}"
+        raise gpuos.Error(text)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.setup(
+        _with_kernel("CompositeImplicitAutograd"),
+        _known(VIEWS),
+        _with_kernel(
+            "CompositeExplicitAutograd",
+            "CompositeExplicitAutogradNonFunctional",
+        ),
+        _bridge_of_runtime,
+        _stream_handle,
+    )
+    os.register_at_fork(before=module.flush, after_in_child=module.after_fork)
+    return module
+
+
+def _tell(line: str) -> None:
+    """Say why the first use takes so long, to a user who watches."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"gpuos.torch: {line}\n")
+
+
+def _aten_names() -> list[str]:
+    names: list[str] = torch._C._dispatch_get_all_op_names()
+    return [name for name in names if name.startswith("aten::")]
+
+
+def _with_kernel(*keys: str) -> list[str]:
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+
+    def has_any(name: str) -> bool:
+        try:
+            return any(has_kernel(name, key) for key in keys)
+        except RuntimeError:  # an operator without a schema
+            return False
+
+    return [
+        name.removeprefix("aten::") for name in _aten_names() if has_any(name)
+    ]
+
+
+def _known(names: list[str]) -> list[str]:
+    there = {name.removeprefix("aten::") for name in _aten_names()}
+    return [name for name in names if name in there]
+
+
+_runtimes: list[gpuos.Runtime] = []
+threads_per_worker = 256  # of runtimes that are made from now on
+
+
+def _bridge_of_runtime(kind: str, index: int) -> Any:
+    """Return the capsule of a new runtime for tensors of one device."""
+    if kind == "cpu":
+        runtime = gpuos.Runtime(backend="host")
+    else:
+        runtime = gpuos.Runtime(
+            backend="cuda",
+            device=index,
+            residency="burst",
+            threads_per_worker=threads_per_worker,
+        )
+    _runtimes.append(runtime)
+    return gpuos._core._bridge(runtime)
+
+
+def _stream_handle(stream: int, kind: int, index: int) -> int:
+    """Return the driver's handle of one of PyTorch's streams."""
+    handle: int = torch.cuda.Stream(
+        stream_id=stream, device_type=kind, device_index=index
+    ).cuda_stream
+    return handle

@@ -1,0 +1,214 @@
+"""Requests that a program makes by name, without interception."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gpuos
+from gpuos.torch.expressions import Expression
+from gpuos.torch.loading import bridge
+from gpuos.torch.scheduling import check_limits, set_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+_registered: dict[str, Expression] = {}
+_REDUCTIONS = {
+    "sum": "sum",
+    "mean": "mean",
+    "prod": "prod",
+    "max": "amax",
+    "min": "amin",
+    "amax": "amax",
+    "amin": "amin",
+    "any": "any",
+    "all": "all",
+    "argmax": "argmax",
+    "argmin": "argmin",
+    "logsumexp": "logsumexp",
+}
+
+
+def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
+    """Get ready; every other function here does it by itself.
+
+    Parameters
+    ----------
+    capacity : int
+        Requests that wait at most, 1 to 2**20; then they are run.
+    threads_per_block : int
+        Threads of one worker on the GPU, a multiple of 32, 32 to 256.
+
+    Raises
+    ------
+    gpuos.InvalidArgument
+        For a value outside of these ranges.
+    gpuos.BackendUnavailable, gpuos.CompileError
+        The bridge cannot be built.
+    """
+    check_limits(capacity, threads_per_block)
+    set_threads(threads_per_block)
+    bridge().set_capacity(capacity)
+
+
+def submit_add(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+    """Put off ``out = a + b``.
+
+    Operands are tensors or numbers that broadcast to the shape of `out`, of any
+    real dtypes and strides, on one device and without gradients. They are held
+    until it is done.
+
+    Raises
+    ------
+    ValueError
+        It cannot be put off; nothing was.
+    """
+    bridge().submit_add(a, b, out)
+
+
+def submit_sub(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+    """Put off ``out = a - b``; as `submit_add()`."""
+    bridge().submit_sub(a, b, out)
+
+
+def submit_mul(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+    """Put off ``out = a * b``; as `submit_add()`."""
+    bridge().submit_mul(a, b, out)
+
+
+def submit_div(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+    """Put off ``out = a / b``; as `submit_add()`."""
+    bridge().submit_div(a, b, out)
+
+
+def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
+    """Put off ``out = torch.name(a)``, such as relu or exp; as `submit_add()`.
+
+    Raises
+    ------
+    ValueError
+        Also for a name that is none.
+    """
+    bridge().submit(name, a, out)
+
+
+def submit_binary(
+    name: str, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
+) -> None:
+    """Put off ``out = torch.name(a, b)``, such as maximum; as `submit_unary()`."""
+    bridge().submit(name, a, b, out)
+
+
+def submit_reduce(
+    name: str,
+    a: torch.Tensor,
+    out: torch.Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+) -> None:
+    """Put off ``out = torch.name(a, dim, keepdim)``; as `submit_add()`.
+
+    Parameters
+    ----------
+    name : str
+        sum, mean, prod, max, min, any, all, argmax, argmin or logsumexp.
+    a, out : Tensor
+        `out` has the shape of the result and its dtype.
+    dim : int or sequence of int, optional
+        All dimensions if not given.
+    keepdim : bool
+        Whether reduced dimensions stay with size 1.
+
+    Raises
+    ------
+    ValueError
+        It cannot be put off, or there is no such reduction; nothing was.
+    """
+    if name not in _REDUCTIONS:
+        text = (
+            f"submit_reduce: expected one of {', '.join(_REDUCTIONS)}, got "
+            f"{name!r}"
+        )
+        raise ValueError(text)
+    dims = [dim] if isinstance(dim, int) else dim
+    bridge().submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
+
+
+def register_elementwise(key: str, expression: str) -> None:
+    """Name an expression for `submit_elementwise()`.
+
+    Parameters
+    ----------
+    key : str
+        Its name; a known one gets the new expression.
+    expression : str
+        Of Python, with PyTorch's functions: ``"o = 2 * x + relu(y)"``. Its
+        operands are its names in the order of their first use.
+
+    Raises
+    ------
+    gpuos.InvalidArgument
+        It is none, or uses what is no function of PyTorch.
+    """
+    _registered[key] = Expression(expression)
+
+
+def submit_elementwise(
+    key: str, *operands: torch.Tensor | float, out: torch.Tensor
+) -> None:
+    """Put off an expression of `register_elementwise()`; as `submit_add()`.
+
+    Raises
+    ------
+    gpuos.InvalidArgument
+        There is no such expression, or it takes another number of operands.
+    """
+    if key not in _registered:
+        known = ", ".join(map(repr, _registered)) or "none"
+        text = (
+            f"submit_elementwise: expected a registered key ({known}), got "
+            f"{key!r}"
+        )
+        raise gpuos.InvalidArgument(text)
+    _registered[key].submit(operands, out)
+
+
+def flush(sync: bool = False) -> None:
+    """Run what is pending.
+
+    On a GPU it is ordered behind the earlier and ahead of the later work of
+    the stream that was current when it was put off; on the CPU it is done when
+    this returns.
+
+    Parameters
+    ----------
+    sync : bool
+        Wait until it is done on a GPU too.
+    """
+    if sync:
+        bridge().synchronize()
+    else:
+        bridge().flush()
+
+
+def shutdown() -> None:
+    """Run what is pending and wait for it; requests may be made again."""
+    bridge().synchronize()
+
+
+def pending() -> int:
+    """Return how many operations wait."""
+    return int(bridge().pending())
+
+
+def stats() -> dict[str, int]:
+    """Return counters since the bridge was loaded.
+
+    ``intercepted`` operations were put off, ``fallbacks`` went to PyTorch from
+    inside a scheduler and ran what was pending before, ``flushes`` ran
+    something, as ``tasks`` of the workers; ``programs`` different chains were
+    met, ``unwritten`` results were needed by nobody; ``pending`` wait.
+    """
+    return dict(bridge().stats())

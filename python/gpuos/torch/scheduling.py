@@ -1,0 +1,153 @@
+"""The with-block under which small operations are put off."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import torch
+
+import gpuos
+from gpuos.torch import access, loading
+from gpuos.torch.loading import bridge
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+MAX_CAPACITY = 1 << 20
+
+_lock = threading.Lock()
+_users = 0  # schedulers in use, under _lock
+_guards: access.Guards | None = None  # under _lock
+
+
+class Scheduler:
+    """What `scheduler()` returns; enter it in the thread whose work it takes.
+
+    It may be entered again, also by several threads; each takes what its own
+    thread does.
+    """
+
+    def __init__(
+        self, capacity: int, size_threshold: int, auto_flush_ms: float
+    ) -> None:
+        self.capacity = capacity
+        self.size_threshold = size_threshold
+        self.auto_flush_ms = auto_flush_ms
+
+    def __enter__(self) -> Scheduler:
+        module = bridge()
+        module.set_capacity(self.capacity)
+        module.set_size_threshold(self.size_threshold)
+        _install(self.auto_flush_ms)
+        module.enter()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            bridge().leave(True)
+        finally:
+            _uninstall()
+
+    def flush(self, sync: bool = False) -> None:
+        """As `gpuos.torch.flush()`."""
+        if sync:
+            bridge().synchronize()
+        else:
+            bridge().flush()
+
+
+def scheduler(
+    capacity: int = 8192,
+    threads_per_block: int = 256,
+    size_threshold: int = 1 << 15,
+    auto_flush_ms: float = 2.0,
+) -> Scheduler:
+    """Put small operations off, and run them together.
+
+    Parameters
+    ----------
+    capacity : int
+        Operations that wait at most, 1 to 2**20; then they are run.
+    threads_per_block : int
+        Threads of one worker on the GPU, a multiple of 32, 32 to 256. What
+        the first scheduler or `init()` of a process says holds.
+    size_threshold : int
+        Operations on more elements go to PyTorch.
+    auto_flush_ms : float
+        How long an operation waits at most that nobody asks for. Units:
+        milliseconds.
+
+    Raises
+    ------
+    gpuos.InvalidArgument
+        For a value outside of these ranges.
+    gpuos.BackendUnavailable, gpuos.CompileError
+        When entered: the bridge cannot be built.
+    """
+    check_limits(capacity, threads_per_block)
+    if size_threshold < 0:
+        text = (
+            "scheduler: expected a size_threshold of at least 0, got "
+            f"{size_threshold}"
+        )
+        raise gpuos.InvalidArgument(text)
+    if not 0.01 <= auto_flush_ms <= 60_000:
+        text = (
+            "scheduler: expected an auto_flush_ms of 0.01 to 60000, got "
+            f"{auto_flush_ms}"
+        )
+        raise gpuos.InvalidArgument(text)
+    set_threads(threads_per_block)
+    return Scheduler(capacity, size_threshold, auto_flush_ms)
+
+
+scheduler_context = scheduler
+
+
+def check_limits(capacity: int, threads_per_block: int) -> None:
+    """Refuse what no runtime takes."""
+    if not 1 <= capacity <= MAX_CAPACITY:
+        text = f"expected a capacity of 1 to {MAX_CAPACITY}, got {capacity}"
+        raise gpuos.InvalidArgument(text)
+    if threads_per_block % 32 != 0 or not 32 <= threads_per_block <= 256:
+        text = (
+            "expected threads_per_block to be a multiple of 32, 32 to 256, "
+            f"got {threads_per_block}"
+        )
+        raise gpuos.InvalidArgument(text)
+
+
+def set_threads(threads_per_block: int) -> None:
+    """Remember what runtimes are made with."""
+    loading.threads_per_worker = threads_per_block
+
+
+def _install(auto_flush_ms: float) -> None:
+    global _users, _guards  # noqa: PLW0603 (one process, one torch.Tensor)
+    module = bridge()
+    with _lock:
+        _users += 1
+        if _users == 1:
+            module.install_front(torch.nn.Parameter)
+            _guards = access.Guards(module.flush, module.keep_storages)
+            _guards.install()
+            module.start_timer(auto_flush_ms / 1e3)
+
+
+def _uninstall() -> None:
+    global _users, _guards  # noqa: PLW0603
+    module = bridge()
+    with _lock:
+        _users -= 1
+        if _users == 0:
+            module.stop_timer()
+            module.remove_front()
+            if _guards is not None:
+                _guards.remove()
+                _guards = None
