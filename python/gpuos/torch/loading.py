@@ -16,8 +16,8 @@ from gpuos.torch import building
 if TYPE_CHECKING:
     from types import ModuleType
 
-# What looks at no elements, or makes a tensor out of nothing by operators that
-# are taken: these pass while others are pending.
+# What looks at no elements, or is made of operators that are taken: these pass
+# while others are pending.
 VIEWS = ["view", "alias", "detach", "as_strided", "expand", "permute", "transpose.int", "t", "select.int", "slice.Tensor", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "unbind.int", "split.Tensor", "split_with_sizes", "unfold", "diagonal", "view.dtype", "_reshape_alias", "_unsafe_view", "is_set_to", "sym_size.int", "empty_like", "empty.memory_format", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"]
 
 

@@ -85,7 +85,7 @@ class ElementwiseTaker : public Taker {
     requests.reserve(call.items.size());
     for (const Call::Item& item : call.items) {
       if (above_autograd && item.out.defined() &&
-          !is_written_without_grad(item.out))
+          (!is_written_without_grad(item.out) || item.out.is_inference()))
         return false;
       auto planned = plan(item.what, item.operands, item.out, item.type);
       if (!planned) return false;
@@ -95,7 +95,7 @@ class ElementwiseTaker : public Taker {
     pending.add(requests);
     if (above_autograd)
       for (const Call::Item& item : call.items)
-        if (item.out.defined() && !item.out.is_inference())
+        if (item.out.defined())
           item.out.unsafeGetTensorImpl()->bump_version();
     if (!form_.is_foreach)
       results.emplace_back(std::move(outs.front()));

@@ -55,57 +55,88 @@ void Pending::add(std::span<const Deferred> requests) {
   if (requests.empty()) return;
   const Place& place = current_place(requests.front().device);
   std::string error;
-  Batch done;
+  std::array<Batch, 2> done;
+  Batch chunk_done;
   {
     const std::lock_guard lock(mutex_);
-    if (!batch_.requests.empty() &&
-        (batch_.place.stream != place.stream ||
-         batch_.requests.size() + requests.size() > capacity_))
-      done = take(error);
+    if (count_.load(std::memory_order_relaxed) > 0 &&
+        batch_.place.stream != place.stream)
+      done = run_all(error);
+    else if (batch_.requests.size() + requests.size() > chunk())
+      chunk_done = start_chunk(error);
     batch_.place = place;
     for (const Deferred& request : requests) append(request);
-    count_.store(batch_.requests.size(), std::memory_order_release);
+    count_.store(batch_.requests.size() + running_.requests.size(),
+                 std::memory_order_release);
   }
   counters.intercepted.fetch_add(requests.size(), std::memory_order_relaxed);
-  if (!done.requests.empty()) release(std::move(done), true);
+  release(std::move(chunk_done));
+  release_all(std::move(done), true);
   TORCH_CHECK(error.empty(), error);
 }
 
-void Pending::run(std::string& error) {
+Pending::Batch Pending::start_chunk(std::string& error) {
+  Batch done = finish(error);
+  start(error);
+  // Hooks that went with the chunk before, though this one needs them.
+  for (c10::StorageImpl* storage : running_.storages) watch(storage);
+  return done;
+}
+
+void Pending::start(std::string& error) {
+  if (batch_.requests.empty()) return;
   char message[kErrorSize] = "";
   const auto& [stream, stream_handle, runner] = batch_.place;
-  BridgeResult result = runner.table->run(
+  const BridgeResult result = runner.table->run(
       runner.handle, batch_.requests.data(), batch_.requests.size(),
       batch_.views.data(), batch_.views.size(), {&is_still_needed, nullptr},
       stream_handle, !batch_.place.is_cpu(), message, kErrorSize);
-  if (result == BridgeResult::Done && batch_.place.is_cpu())
-    result =
-        runner.table->synchronize(runner.handle, kWaitNs, message, kErrorSize);
-  if (result == BridgeResult::TimedOut)
-    error = "gpuos.torch: pending operations did not finish within 60 s";
-  else if (result == BridgeResult::Failed)
-    error = message;
+  if (result != BridgeResult::Done) error = message;
+  const Place place = batch_.place;
+  running_ = std::exchange(batch_, std::exchange(spare_, {}));
+  batch_.place = place;
+  counters.flushes.fetch_add(1, std::memory_order_relaxed);
 }
 
-Pending::Batch Pending::take(std::string& error) {
+Pending::Batch Pending::finish(std::string& error) {
+  if (running_.requests.empty()) return {};
+  if (running_.place.is_cpu()) {
+    char message[kErrorSize] = "";
+    const Runner& runner = running_.place.runner;
+    const BridgeResult result = runner.table->synchronize(
+        runner.handle, kWaitNs, message, kErrorSize);
+    if (result == BridgeResult::TimedOut)
+      error = "gpuos.torch: pending operations did not finish within 60 s";
+    else if (result == BridgeResult::Failed)
+      error = message;
+  }
+  for (c10::StorageImpl* storage : running_.storages) unwatch(storage);
+  for (c10::TensorImpl* out : running_.outputs) {
+    if (c10::raw::weak_intrusive_ptr::use_count(out) > 0)
+      marked_.push_back(out);
+    else
+      c10::raw::weak_intrusive_ptr::decref(out);
+  }
+  running_.outputs.clear();
+  return std::exchange(running_, {});
+}
+
+std::array<Pending::Batch, 2> Pending::run_all(std::string& error) {
   if (!late_error_.empty()) error = std::exchange(late_error_, {});
-  if (batch_.requests.empty()) return {};
-  run(error);
-  for (c10::StorageImpl* storage : batch_.storages) unwatch(storage);
+  std::array<Batch, 2> done;
+  done[0] = finish(error);
+  start(error);
+  done[1] = finish(error);
   // Pairs with is_empty(): who sees 0 finds the results, or the work that
   // makes them ahead of its own in the stream.
   count_.store(0, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_relaxed);
-  counters.flushes.fetch_add(1, std::memory_order_relaxed);
-  return std::exchange(batch_, std::exchange(spare_, {}));
+  done[1].outputs = std::exchange(marked_, {});
+  return done;
 }
 
-void Pending::release(Batch batch, bool unmarks) {
-  for (c10::TensorImpl* out : batch.outputs) {
-    const auto weak = c10::weak_intrusive_ptr<c10::TensorImpl>::reclaim(out);
-    if (!unmarks) continue;
-    if (const auto tensor = weak.lock()) unmark(tensor.get());
-  }
+void Pending::release(Batch batch) {
+  if (batch.storages.empty()) return;
   for (c10::StorageImpl* storage : batch.storages)
     c10::raw::intrusive_ptr::decref(storage);
   batch.clear();
@@ -113,26 +144,36 @@ void Pending::release(Batch batch, bool unmarks) {
   std::swap(spare_, batch);
 }
 
+void Pending::release_all(std::array<Batch, 2> batches, bool unmarks) {
+  for (c10::TensorImpl* out : batches[1].outputs) {
+    const auto weak = c10::weak_intrusive_ptr<c10::TensorImpl>::reclaim(out);
+    if (!unmarks) continue;
+    if (const auto tensor = weak.lock()) unmark(tensor.get());
+  }
+  batches[1].outputs.clear();
+  for (Batch& batch : batches) release(std::move(batch));
+}
+
 void Pending::flush() {
   std::string error;
-  Batch done;
+  std::array<Batch, 2> done;
   {
     const std::lock_guard lock(mutex_);
-    done = take(error);
+    done = run_all(error);
   }
-  if (!done.requests.empty()) release(std::move(done), true);
+  release_all(std::move(done), true);
   TORCH_CHECK(error.empty(), error);
 }
 
 void Pending::flush_behind() {
-  Batch done;
+  std::array<Batch, 2> done;
   {
     const std::lock_guard lock(mutex_);
     std::string error;
-    done = take(error);
+    done = run_all(error);
     late_error_ = error;
   }
-  if (!done.requests.empty()) release(std::move(done), false);
+  release_all(std::move(done), false);
 }
 
 void Pending::synchronize() {

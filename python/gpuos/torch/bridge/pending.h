@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Stream.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -80,15 +82,30 @@ class Pending {
   };
 
   void append(const Deferred& request);
-  void run(std::string& error);
-  /// What ran; to be released without the lock, for it may call anything.
-  Batch take(std::string& error);
-  void release(Batch batch, bool unmarks);
+  /// Hands batch_ to the workers; it becomes running_.
+  void start(std::string& error);
+  /// Waits for running_ where results must be there, the CPU. What ran is to be
+  /// released without the lock, for that may call anything.
+  Batch finish(std::string& error);
+  /// The chunk before is finished, which was it long ago as a rule.
+  Batch start_chunk(std::string& error);
+  /// finish(), start() and finish().
+  std::array<Batch, 2> run_all(std::string& error);
+  /// So many are started at once: workers run them while others are added.
+  std::size_t chunk() const { return std::min(capacity_, kChunk); }
+  void release(Batch batch);
+  void release_all(std::array<Batch, 2> batches, bool unmarks);
+
+  static constexpr std::size_t kChunk = 1024;
 
   std::mutex mutex_;
-  Batch batch_;  // under mutex_
-  Batch spare_;  // under mutex_
-  std::atomic<std::size_t> count_{0};
+  Batch batch_;    // under mutex_
+  Batch running_;  // under mutex_
+  Batch spare_;    // under mutex_
+  // Of finished chunks, weak: marked until nothing is pending any more, since a
+  // later request may have marked them again.
+  std::vector<c10::TensorImpl*> marked_;  // under mutex_
+  std::atomic<std::size_t> count_{0};     // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
   std::size_t capacity_ = 8192;
   std::string late_error_;  // under mutex_

@@ -60,7 +60,7 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
     }
     default: {
       const auto result = wanted.value_or(type);
-      if (!floating || !at::isFloatingType(result)) return std::nullopt;
+      if (!at::isFloatingType(result)) return std::nullopt;
       return RowTypes{opmath_of(result), result};
     }
   }

@@ -11,18 +11,17 @@ bool is_written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
-std::optional<Argument> number_argument(std::string_view name) {
-  return name == "alpha" ? Argument::Alpha : Argument::Number;
-}
-
-std::optional<Argument> kind_of(const c10::Argument& argument) {
+std::optional<Argument> kind_of(const c10::Argument& argument,
+                                const ElementwiseName& what) {
   const std::string& name = argument.name();
   const std::string type = argument.type()->annotation_str();
   if (argument.is_out()) return Argument::Out;
   if (type == "Tensor" || type == "Optional[Tensor]") return Argument::Tensor;
   if (type == "List[Tensor]") return Argument::Tensors;
   if (type == "number" || type == "Optional[number]")
-    return number_argument(name);
+    // That of elu and celu is an operand.
+    return name == "alpha" && what.rule == Rule::Arithmetic ? Argument::Alpha
+                                                            : Argument::Number;
   if (type == "List[number]") return Argument::Numbers;
   if (name == "rounding_mode") return Argument::RoundingMode;
   if (name == "approximate") return Argument::Approximate;
@@ -87,7 +86,7 @@ class Reader {
         return set_rounding(value, to);
       case Argument::Approximate:
         if (value.toStringRef() == "tanh") to.what.recipe = Recipe::GeluTanh;
-        return true;
+        return value.toStringRef() == "tanh" || value.toStringRef() == "none";
       case Argument::Type:
         if (!value.isNone()) to.type = value.toScalarType();
         return true;
@@ -151,10 +150,10 @@ class Reader {
   }
   static bool set_rounding(const c10::IValue& value, Call::Item& to) {
     if (value.isNone()) return true;
-    to.what.recipe =
-        value.toStringRef() == "floor" ? Recipe::DivFloor : Recipe::DivTrunc;
+    const std::string& mode = value.toStringRef();
+    to.what.recipe = mode == "floor" ? Recipe::DivFloor : Recipe::DivTrunc;
     to.what.rule = Rule::Floating;
-    return true;
+    return mode == "floor" || mode == "trunc";
   }
   bool finish_clamp(Call::Item& to) const {
     const bool has_low = (missing_ & 2) == 0;
@@ -290,7 +289,7 @@ std::optional<Form> form_of(const c10::FunctionSchema& schema) {
   form.what = find_name(base_name(name));
   if (form.what == nullptr || schema.arguments().empty()) return std::nullopt;
   for (const c10::Argument& argument : schema.arguments()) {
-    const auto kind = kind_of(argument);
+    const auto kind = kind_of(argument, *form.what);
     if (!kind) return std::nullopt;
     form.arguments.push_back(*kind);
   }
