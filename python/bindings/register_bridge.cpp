@@ -36,7 +36,7 @@ py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
 }  // namespace
 
 void register_bridge(py::module_& module) {
-  module.def("_bridge", &bridge_of, py::arg("runtime"),
+  module.def("_bridge", &bridge_of, py::arg("runtime").none(false),
              "The functions of gpuos/bridge.h and this runtime, as a capsule "
              "\"gpuos.bridge\" of a gpuos::Bridge. The runtime lives as long.");
 }
