@@ -186,6 +186,23 @@ TEST_P(RequestContract, ManyReadersThenAWriteKeepTheirOrder) {
   expect_all(a, 16);
 }
 
+TEST_P(RequestContract, OutputEndsAGroupThatReadsItOtherwise) {
+  auto& x = make(1);
+  auto& a = make(0);
+  auto& b = make(0);
+  list_.add(Recipe::Add, matrix(a, 10, 10, 10, 1),
+            {matrix(x, 10, 10, 10, 1), 1.0}, kFresh);
+  list_.add(Recipe::Add, matrix(b, 10, 10, 10, 1),
+            {matrix(a, 10, 10, 10, 1), matrix(x, 10, 10, 1, 10)}, kFresh);
+  list_.add(Recipe::Mul, matrix(x, 10, 10, 10, 1),
+            {matrix(x, 10, 10, 10, 1), 5.0});
+  run();
+  EXPECT_EQ(tasks(), 2u);
+  expect_all(a, 2);
+  expect_all(b, 3);
+  expect_all(x, 5);
+}
+
 TEST_P(RequestContract, BroadcastAndFlatRequestsShareATask) {
   auto& x = make(1);
   auto& bias = make(2);
