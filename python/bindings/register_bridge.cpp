@@ -29,7 +29,7 @@ py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
   if (!capsule || PyCapsule_SetContext(capsule.ptr(), owned.get()) != 0 ||
       PyCapsule_SetDestructor(capsule.ptr(), destroy) != 0)
     throw py::error_already_set();
-  owned.release();
+  static_cast<void>(owned.release());
   return capsule;
 }
 
