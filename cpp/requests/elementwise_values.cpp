@@ -265,7 +265,7 @@ std::size_t literals_of(const Request& request) noexcept {
   switch (request.recipe) {
     case Recipe::Hardsigmoid:
     case Recipe::Hardswish:
-      return 3 + tests;
+      return 4 + tests;
     case Recipe::LogicalAnd:
     case Recipe::LogicalOr:
     case Recipe::LogicalXor:

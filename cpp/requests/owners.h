@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -37,13 +38,19 @@ class Owners {
     if (2 * owners_.size() >= places_.size()) grow();
     std::size_t i = place_of(key);
     while (places_[i].run == run_) {
-      if (places_[i].key == key) return places_[i].owner;
+      const std::uint32_t owner = places_[i].owner;
+      if (owners_[owner].key == key) return owner;
       i = (i + 1) & (places_.size() - 1);
     }
     const auto owner = static_cast<std::uint32_t>(owners_.size());
-    places_[i] = {key, run_, owner};
+    places_[i] = {run_, owner};
     owners_.push_back({.key = key});
     return owner;
+  }
+
+  /// Fetches what find() will look at.
+  void prefetch(const void* key) const noexcept {
+    if (!places_.empty()) __builtin_prefetch(&places_[place_of(key)]);
   }
 
   Owner& operator[](std::uint32_t owner) { return owners_[owner]; }
@@ -51,30 +58,31 @@ class Owners {
 
  private:
   struct Place {
-    const void* key = nullptr;
-    std::uint32_t run = 0;  // the entry is of this run
+    std::uint32_t run = 0;  // the place is taken in this run
     std::uint32_t owner = 0;
   };
 
   std::size_t place_of(const void* key) const noexcept {
-    const std::uint64_t mixed =
-        reinterpret_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15;
-    return static_cast<std::size_t>(mixed >> 32) & (places_.size() - 1);
+    // The high bits are the well mixed ones: addresses lie at even distances.
+    return static_cast<std::size_t>(
+        reinterpret_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15 >> shift_);
   }
 
   void grow() {
     places_.assign(places_.empty() ? 64 : 2 * places_.size(), {});
+    shift_ = std::countl_zero(places_.size()) + 1;
     run_ = 1;
     for (std::uint32_t owner = 0; owner < owners_.size(); ++owner) {
       std::size_t i = place_of(owners_[owner].key);
       while (places_[i].run == run_) i = (i + 1) & (places_.size() - 1);
-      places_[i] = {owners_[owner].key, run_, owner};
+      places_[i] = {run_, owner};
     }
   }
 
   std::vector<Place> places_;
   std::vector<Owner> owners_;
   std::uint32_t run_ = 0;
+  int shift_ = 0;  // of a hash, so that a place is left
 };
 
 }  // namespace gpuos::requests

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace gpuos::requests {
+namespace {
+
+/// Requests between the fetching of an owner's place and its use: the places of
+/// many owners lie far apart.
+constexpr std::size_t kAhead = 4;
+
+}  // namespace
 
 void Survey::run(const Arrays& arrays) {
   find_owners(arrays);
@@ -24,11 +31,18 @@ void Survey::run(const Arrays& arrays) {
   }
 }
 
+void Survey::prefetch(const Request& request) const noexcept {
+  owners_.prefetch(request.out_owner);
+  owners_.prefetch(request.owners[0]);
+  owners_.prefetch(request.owners[1]);
+}
+
 void Survey::find_owners(const Arrays& arrays) {
   owners_.clear();
   of_.resize(arrays.requests().size());
   for (std::size_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.requests()[r];
+    if (r + kAhead < of_.size()) prefetch(arrays.requests()[r + kAhead]);
     for (std::size_t i = 0; i < request.operands; ++i) {
       if (is_number(request, i)) continue;
       const std::uint32_t owner = owners_.find(request.owners[i]);

@@ -35,6 +35,7 @@ class Survey {
     bool is_written = false;
   };
 
+  void prefetch(const Request& request) const noexcept;
   void find_owners(const Arrays& arrays);
   void find_ranges(const Arrays& arrays);
   void widen(std::uint32_t owner, const ByteRange& range);

@@ -29,14 +29,14 @@ py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
   if (!capsule || PyCapsule_SetContext(capsule.ptr(), owned.get()) != 0 ||
       PyCapsule_SetDestructor(capsule.ptr(), destroy) != 0)
     throw py::error_already_set();
-  owned.release();
+  static_cast<void>(owned.release());
   return capsule;
 }
 
 }  // namespace
 
 void register_bridge(py::module_& module) {
-  module.def("_bridge", &bridge_of, py::arg("runtime"),
+  module.def("_bridge", &bridge_of, py::arg("runtime").none(false),
              "The functions of gpuos/bridge.h and this runtime, as a capsule "
              "\"gpuos.bridge\" of a gpuos::Bridge. The runtime lives as long.");
 }

@@ -1,0 +1,145 @@
+// What recipes compute of integers and bools.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "request_support.h"
+
+namespace gpuos {
+namespace {
+
+class IntegerContract : public Contract {
+ protected:
+  // Integers, exactly; `reference` is wrapped to T.
+  template <typename T>
+  void check_whole(Recipe recipe, DType dtype, std::vector<int> numbers,
+                   std::int64_t (*reference)(std::int64_t, std::int64_t)) {
+    const std::vector<T> values = {0,
+                                   1,
+                                   static_cast<T>(-1),
+                                   2,
+                                   3,
+                                   7,
+                                   static_cast<T>(-7),
+                                   static_cast<T>(-8),
+                                   std::numeric_limits<T>::max(),
+                                   std::numeric_limits<T>::min()};
+    const std::size_t count = values.size() * values.size();
+    std::vector<T> a, b;
+    for (std::size_t i = 0; i < count; ++i) {
+      a.push_back(values[i % values.size()]);
+      b.push_back(values[i / values.size()]);
+    }
+    const DeviceArray<T> x(runtime(), a), y(runtime(), b),
+        out(runtime(), count);
+    const auto view = [&](const DeviceArray<T>& array) {
+      return RequestOperand(
+          TensorView(array.data(), static_cast<std::int64_t>(count), dtype),
+          array.data());
+    };
+    std::vector<RequestOperand> operands{view(x)};
+    if (numbers.empty()) operands.push_back(view(y));
+    for (const int number : numbers) operands.emplace_back(number);
+    RequestList list;
+    list.add(recipe, view(out), operands, {.compute = dtype});
+    RequestRunner runner(runtime());
+    list.run(runner);
+    const auto got = out.read();
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_EQ(got[i], static_cast<T>(reference(a[i], b[i])))
+          << "recipe " << static_cast<int>(recipe) << " of " << name_of(dtype)
+          << " " << +a[i] << ", " << +b[i];
+  }
+};
+GPUOS_INSTANTIATE_CONTRACT(IntegerContract);
+
+TEST_P(IntegerContract, WholeNumbersGiveWhatPyTorchGives) {
+  using I = std::int64_t;
+  const auto check_all = [this]<typename T>(T, DType dtype) {
+    const auto both = [&](Recipe recipe, I (*reference)(I, I)) {
+      check_whole<T>(recipe, dtype, {}, reference);
+    };
+    using U = std::uint64_t;
+    both(Recipe::Add, [](I a, I b) { return static_cast<I>(U(a) + U(b)); });
+    both(Recipe::Sub, [](I a, I b) { return static_cast<I>(U(a) - U(b)); });
+    both(Recipe::Mul, [](I a, I b) { return static_cast<I>(U(a) * U(b)); });
+    both(Recipe::DivFloor, [](I a, I b) -> I {
+      if (b == 0) return 0;
+      if (b == -1) return static_cast<I>(0 - U(a));
+      return a / b - (a % b != 0 && (a < 0) != (b < 0));
+    });
+    both(Recipe::DivTrunc, [](I a, I b) -> I {
+      if (b == 0) return 0;
+      return b == -1 ? static_cast<I>(0 - U(a)) : a / b;
+    });
+    both(Recipe::Remainder, [](I a, I b) -> I {
+      if (b == 0 || b == -1) return 0;
+      return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+    });
+    both(Recipe::Fmod,
+         [](I a, I b) -> I { return b == 0 || b == -1 ? 0 : a % b; });
+    both(Recipe::BitwiseAnd, [](I a, I b) { return a & b; });
+    both(Recipe::BitwiseOr, [](I a, I b) { return a | b; });
+    both(Recipe::BitwiseXor, [](I a, I b) { return a ^ b; });
+    both(Recipe::Maximum, [](I a, I b) { return std::max(a, b); });
+    both(Recipe::Minimum, [](I a, I b) { return std::min(a, b); });
+    check_whole<T>(Recipe::Clamp, dtype, {-2, 5},
+                   [](I a, I) { return std::clamp<I>(a, -2, 5); });
+    check_whole<T>(Recipe::SubScaled, dtype, {7, 3},
+                   [](I a, I) { return static_cast<I>(U(a) - 21); });
+  };
+  check_all(std::int32_t{}, DType::Int32);
+  check_all(std::int64_t{}, DType::Int64);
+  check_all(std::int8_t{}, DType::Int8);
+}
+
+TEST_P(IntegerContract, UnaryRecipesOfWholeNumbers) {
+  const std::vector<std::int32_t> values{-8, -1, 0, 1, 5};
+  const DeviceArray<std::int32_t> x(runtime(), values);
+  const DeviceArray<std::int32_t> out(runtime(), values.size());
+  RequestRunner runner(runtime());
+  const auto run = [&](Recipe recipe) {
+    RequestList list;
+    list.add(recipe, {out.view(), out.data()}, {{x.view(), x.data()}},
+             {.compute = DType::Int32});
+    list.run(runner);
+    return out.read();
+  };
+  using List = std::vector<std::int32_t>;
+  EXPECT_EQ(run(Recipe::Neg), (List{8, 1, 0, -1, -5}));
+  EXPECT_EQ(run(Recipe::Abs), (List{8, 1, 0, 1, 5}));
+  EXPECT_EQ(run(Recipe::Sign), (List{-1, -1, 0, 1, 1}));
+  EXPECT_EQ(run(Recipe::Square), (List{64, 1, 0, 1, 25}));
+  EXPECT_EQ(run(Recipe::BitwiseNot), (List{7, 0, -1, -2, -6}));
+  EXPECT_EQ(run(Recipe::Relu), (List{0, 0, 0, 1, 5}));
+  for (const Recipe recipe :
+       {Recipe::Floor, Recipe::Ceil, Recipe::Trunc, Recipe::Round})
+    EXPECT_EQ(run(recipe), values);
+}
+
+TEST_P(IntegerContract, BoolsAreAddedMultipliedAndInverted) {
+  const DeviceArray<std::uint8_t> x(runtime(), {0, 0, 1, 1});
+  const DeviceArray<std::uint8_t> y(runtime(), {0, 1, 0, 1});
+  const DeviceArray<std::uint8_t> out(runtime(), 4);
+  const auto bools = [](const DeviceArray<std::uint8_t>& array) {
+    return RequestOperand(TensorView(array.data(), 4, DType::Bool),
+                          array.data());
+  };
+  RequestRunner runner(runtime());
+  using List = std::vector<std::uint8_t>;
+  const auto run = [&](Recipe recipe, std::vector<RequestOperand> operands) {
+    RequestList list;
+    list.add(recipe, bools(out), operands, {.compute = DType::Bool});
+    list.run(runner);
+    return out.read();
+  };
+  EXPECT_EQ(run(Recipe::Add, {bools(x), bools(y)}), (List{0, 1, 1, 1}));
+  EXPECT_EQ(run(Recipe::Mul, {bools(x), bools(y)}), (List{0, 0, 0, 1}));
+  EXPECT_EQ(run(Recipe::BitwiseXor, {bools(x), bools(y)}), (List{0, 1, 1, 0}));
+  EXPECT_EQ(run(Recipe::BitwiseNot, {bools(x)}), (List{1, 1, 0, 0}));
+  EXPECT_EQ(run(Recipe::LogicalNot, {bools(x)}), (List{1, 1, 0, 0}));
+  EXPECT_EQ(run(Recipe::Sign, {bools(x)}), (List{0, 0, 1, 1}));
+}
+
+}  // namespace
+}  // namespace gpuos
