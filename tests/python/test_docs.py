@@ -38,6 +38,11 @@ def need_nvrtc(texts):
             pytest.skip(str(error))
 
 
+def need_torch(texts):
+    if any("import torch" in text for text in texts):
+        pytest.importorskip("torch")
+
+
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 
 
@@ -45,6 +50,7 @@ PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     texts = [text for text, _ in blocks(page)]
     need_nvrtc(texts)
+    need_torch(texts)
     done = run_python(f"print({END[:-1]!r})\n".join([*texts, ""]))
     assert (done.returncode, done.stderr) == (0, "")
     printed = done.stdout.split(END)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import sys
@@ -18,7 +19,46 @@ if TYPE_CHECKING:
 
 # What looks at no elements, or is made of operators that are taken: these pass
 # while others are pending.
-VIEWS = ["view", "alias", "detach", "as_strided", "expand", "permute", "transpose.int", "t", "select.int", "slice.Tensor", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "unbind.int", "split.Tensor", "split_with_sizes", "unfold", "diagonal", "view.dtype", "_reshape_alias", "_unsafe_view", "is_set_to", "sym_size.int", "empty_like", "empty.memory_format", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"]
+VIEWS = [
+    "view",
+    "alias",
+    "detach",
+    "as_strided",
+    "expand",
+    "permute",
+    "transpose.int",
+    "t",
+    "select.int",
+    "slice.Tensor",
+    "squeeze",
+    "squeeze.dim",
+    "squeeze.dims",
+    "unsqueeze",
+    "unbind.int",
+    "split.Tensor",
+    "split_with_sizes",
+    "unfold",
+    "diagonal",
+    "view.dtype",
+    "_reshape_alias",
+    "_unsafe_view",
+    "is_set_to",
+    "sym_size.int",
+    "empty_like",
+    "empty.memory_format",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "zeros",
+    "zeros_like",
+    "new_zeros",
+    "ones",
+    "ones_like",
+    "new_ones",
+    "full",
+    "full_like",
+    "new_full",
+]
 
 
 @cache
@@ -47,8 +87,15 @@ def bridge() -> ModuleType:
         _bridge_of_runtime,
         _stream_handle,
     )
+    atexit.register(_finish, module)
     os.register_at_fork(before=module.flush, after_in_child=module.after_fork)
     return module
+
+
+def _finish(module: ModuleType) -> None:
+    """Leave nothing pending, and no thread, when the process ends."""
+    module.stop_timer()
+    module.flush()
 
 
 def _tell(line: str) -> None:

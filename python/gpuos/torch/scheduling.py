@@ -35,7 +35,7 @@ class Scheduler:
         self.size_threshold = size_threshold
         self.auto_flush_ms = auto_flush_ms
 
-    def __enter__(self) -> Scheduler:
+    def __enter__(self) -> Scheduler:  # noqa: PYI034 (Self is newer than 3.10)
         module = bridge()
         module.set_capacity(self.capacity)
         module.set_size_threshold(self.size_threshold)

@@ -3,7 +3,7 @@
 #include <ATen/MemoryOverlap.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "hooks.h"
 #include "keys.h"
@@ -167,7 +167,18 @@ bool may_write_beside(const Tensor& out, const Tensor& in) {
 }
 
 bool overlaps_itself(const Tensor& tensor) {
-  return at::has_internal_overlap(tensor) != at::MemOverlap::No;
+  if (tensor.is_non_overlapping_and_dense()) return false;
+  c10::SmallVector<std::pair<std::int64_t, std::int64_t>, 8> steps;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d)
+    if (tensor.size(d) > 1)
+      steps.emplace_back(tensor.stride(d), tensor.size(d));
+  std::sort(steps.begin(), steps.end());
+  std::int64_t reach = 0;  // from the first to the last element so far
+  for (const auto& [stride, size] : steps) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
 }
 
 }  // namespace gpuos::bridge

@@ -46,7 +46,8 @@ TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
 /// Whether an elementwise operation may write `out` while it reads `in`: not
 /// the same memory, or exactly the same elements.
 bool may_write_beside(const Tensor& out, const Tensor& in);
-/// Whether two elements of `tensor` may be one place in memory.
+/// Whether two elements of `tensor` may be one place in memory. True also of
+/// some odd strides whose elements lie apart.
 bool overlaps_itself(const Tensor& tensor);
 
 }  // namespace gpuos::bridge

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "keys.h"
+#include "outputs.h"
 #include "pending.h"
 #include "schema.h"
 
@@ -53,6 +54,15 @@ void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   op.redispatchBoxed(keys & kBehindMode, stack);
 }
 
+void record_stream_barrier(const OperatorHandle& op, DispatchKeySet keys,
+                           Stack* stack) {
+  for_each_tensor(arguments_of(op, *stack), [](const Tensor& tensor) {
+    if (tensor.has_storage())
+      never_recycle(tensor.storage().unsafeGetStorageImpl());
+  });
+  mode_barrier(op, keys, stack);
+}
+
 void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
                      Stack* stack) {
   run_all_before(op, *stack);
@@ -95,8 +105,7 @@ class ElementwiseTaker : public Taker {
     pending.add(requests);
     if (above_autograd)
       for (const Call::Item& item : call.items)
-        if (item.out.defined())
-          item.out.unsafeGetTensorImpl()->bump_version();
+        if (item.out.defined()) item.out.unsafeGetTensorImpl()->bump_version();
     if (!form_.is_foreach)
       results.emplace_back(std::move(outs.front()));
     else if (!form_.is_in_place)
@@ -222,6 +231,10 @@ class Registration {
   explicit Registration(const OperatorLists& lists) {
     take_operators();
     Names mode_names = taken_;
+    mode_names.insert("record_stream");
+    mode_.impl(
+        "record_stream",
+        torch::CppFunction::makeFromBoxedFunction<&record_stream_barrier>());
     pass(mode_, lists.composite, mode_names);
     pass(mode_, lists.views, mode_names);
     Names below_names = taken_;

@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "hooks.h"
@@ -19,23 +21,17 @@ using c10::StorageImpl;
 using StoragePtr = c10::intrusive_ptr<StorageImpl>;
 
 constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
-constexpr std::size_t kMostKept = 4096;  // of one size
-constexpr int kLooks = 2;                // at kept storages, for each output
 
 std::atomic<bool> may_keep{true};
 std::atomic<std::uint64_t> epoch{0};  // drop_storages() of any thread
 
-/// Storages of one size, all of one stream, used by turns.
+/// Storages of one size that nobody uses, the last one on top.
 struct Kept {
-  struct One {
-    StoragePtr storage;
-    const void* data;  // share_memory_() and the like replace it
-  };
   std::size_t bytes = 0;
-  std::size_t next = 0;
-  std::vector<One> storages;
+  std::vector<StoragePtr> storages;
 };
 
+/// Of one stream.
 struct Pool {
   static constexpr std::size_t kSizes = 8;
   std::array<Kept, kSizes> kept;
@@ -48,9 +44,21 @@ struct Pool {
     for (Kept& one : kept) one = {};
     bytes = 0;
   }
-  Kept& of_size(std::size_t wanted) {
+  /// Empties it if it is of another stream, or was dropped.
+  void use_for(c10::Stream wanted) {
+    const std::uint64_t now = ::gpuos::bridge::epoch.load();
+    if (stream == wanted && epoch == now) return;
+    clear();
+    stream = wanted;
+    epoch = now;
+  }
+  Kept* find(std::size_t wanted) {
     for (Kept& one : kept)
-      if (one.bytes == wanted) return one;
+      if (one.bytes == wanted) return &one;
+    return nullptr;
+  }
+  Kept& make(std::size_t wanted) {
+    if (Kept* known = find(wanted)) return *known;
     Kept& oldest = kept[turn++ % kSizes];
     bytes -= oldest.bytes * oldest.storages.size();
     oldest = {};
@@ -71,37 +79,28 @@ StoragePtr allocate(std::size_t bytes, c10::Device device) {
       allocator->allocate(bytes), allocator, /*resizable=*/true);
 }
 
-bool is_unused(const Kept::One& one, std::size_t bytes) {
-  StorageImpl* storage = one.storage.get();
-  return is_held_by(storage, 1) && storage->nbytes() == bytes &&
-         !is_watched_by_others(storage) &&
-         storage->_mutable_data_ptr_no_checks().get() == one.data;
+StoragePtr find_storage(std::size_t bytes, c10::Device device) {
+  if (pool == nullptr || pool->bytes == 0) return allocate(bytes, device);
+  pool->use_for(current_place(device).stream);
+  Kept* kept = pool->find(bytes);
+  if (kept == nullptr || kept->storages.empty()) return allocate(bytes, device);
+  StoragePtr storage = std::move(kept->storages.back());
+  kept->storages.pop_back();
+  pool->bytes -= bytes;
+  return storage;
 }
 
-StoragePtr find_storage(std::size_t bytes, c10::Device device) {
-  if (bytes == 0 || !may_keep.load(std::memory_order_relaxed))
-    return allocate(bytes, device);
-  if (pool == nullptr) pool = std::make_unique<Pool>();
-  const c10::Stream stream = current_place(device).stream;
-  const std::uint64_t now = epoch.load(std::memory_order_relaxed);
-  if (pool->stream != stream || pool->epoch != now) {
-    pool->clear();
-    pool->stream = stream;
-    pool->epoch = now;
-  }
-  Kept& kept = pool->of_size(bytes);
-  for (int look = 0; look < kLooks && !kept.storages.empty(); ++look) {
-    if (++kept.next >= kept.storages.size()) kept.next = 0;
-    const Kept::One& one = kept.storages[kept.next];
-    if (is_unused(one, bytes)) return one.storage;
-  }
-  StoragePtr storage = allocate(bytes, device);
-  if (kept.storages.size() < kMostKept && pool->bytes + bytes <= kKeptBytes) {
-    kept.storages.push_back(
-        {storage, storage->_mutable_data_ptr_no_checks().get()});
-    pool->bytes += bytes;
-  }
-  return storage;
+// Storages of never_recycle(). One that was freed meanwhile and is another's
+// now is not used again either, which only costs time.
+std::mutex streams_mutex;
+std::unordered_set<const StorageImpl*> in_streams;  // under streams_mutex
+std::atomic<bool> has_streams{false};
+
+bool is_in_streams(const StorageImpl* storage) {
+  // Pairs with the release in never_recycle().
+  if (!has_streams.load(std::memory_order_acquire)) return false;
+  const std::lock_guard lock(streams_mutex);
+  return in_streams.erase(storage) != 0;
 }
 
 std::size_t element_count(at::IntArrayRef sizes) {
@@ -127,6 +126,28 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
   else
     impl->set_sizes_and_strides(sizes, strides);
   return out;
+}
+
+void recycle(StorageImpl* storage, c10::Stream stream) {
+  StoragePtr owned = StoragePtr::reclaim(storage);
+  const std::size_t bytes = owned->nbytes();
+  // Memory that is shared with a process or the like is not the allocator's.
+  const bool is_own = owned->_mutable_data_ptr_no_checks().get_deleter() ==
+                      c10::GetAllocator(stream.device_type())->raw_deleter();
+  if (bytes == 0 || !is_own || !may_keep.load(std::memory_order_relaxed) ||
+      is_in_streams(storage))
+    return;
+  if (pool == nullptr) pool = std::make_unique<Pool>();
+  pool->use_for(stream);
+  if (pool->bytes + bytes > kKeptBytes) return;
+  pool->make(bytes).storages.push_back(std::move(owned));
+  pool->bytes += bytes;
+}
+
+void never_recycle(const StorageImpl* storage) {
+  const std::lock_guard lock(streams_mutex);
+  in_streams.insert(storage);
+  has_streams.store(true, std::memory_order_release);
 }
 
 void drop_storages() { epoch.fetch_add(1, std::memory_order_relaxed); }

@@ -4,6 +4,7 @@
 
 #include "hooks.h"
 #include "keys.h"
+#include "outputs.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -29,6 +30,7 @@ void Pending::Batch::clear() {
   requests.clear();
   views.clear();
   storages.clear();
+  fresh.clear();
   outputs.clear();
 }
 
@@ -44,7 +46,8 @@ void Pending::append(const Deferred& deferred) {
     c10::StorageImpl* storage = deferred.storages[i];
     c10::raw::intrusive_ptr::incref(storage);
     watch(storage);
-    batch_.storages.push_back(storage);
+    const bool is_fresh = request.is_fresh && storage == request.out_owner;
+    (is_fresh ? batch_.fresh : batch_.storages).push_back(storage);
   }
   c10::raw::weak_intrusive_ptr::incref(deferred.out);
   batch_.outputs.push_back(deferred.out);
@@ -79,7 +82,7 @@ Pending::Batch Pending::start_chunk(std::string& error) {
   Batch done = finish(error);
   start(error);
   // Hooks that went with the chunk before, though this one needs them.
-  for (c10::StorageImpl* storage : running_.storages) watch(storage);
+  running_.for_each_storage(&watch);
   return done;
 }
 
@@ -103,14 +106,14 @@ Pending::Batch Pending::finish(std::string& error) {
   if (running_.place.is_cpu()) {
     char message[kErrorSize] = "";
     const Runner& runner = running_.place.runner;
-    const BridgeResult result = runner.table->synchronize(
-        runner.handle, kWaitNs, message, kErrorSize);
+    const BridgeResult result =
+        runner.table->synchronize(runner.handle, kWaitNs, message, kErrorSize);
     if (result == BridgeResult::TimedOut)
       error = "gpuos.torch: pending operations did not finish within 60 s";
     else if (result == BridgeResult::Failed)
       error = message;
   }
-  for (c10::StorageImpl* storage : running_.storages) unwatch(storage);
+  running_.for_each_storage(&unwatch);
   for (c10::TensorImpl* out : running_.outputs) {
     if (c10::raw::weak_intrusive_ptr::use_count(out) > 0)
       marked_.push_back(out);
@@ -136,9 +139,15 @@ std::array<Pending::Batch, 2> Pending::run_all(std::string& error) {
 }
 
 void Pending::release(Batch batch) {
-  if (batch.storages.empty()) return;
+  if (batch.requests.empty()) return;
   for (c10::StorageImpl* storage : batch.storages)
     c10::raw::intrusive_ptr::decref(storage);
+  for (c10::StorageImpl* storage : batch.fresh) {
+    if (is_held_by(storage, 1))
+      recycle(storage, batch.place.stream);
+    else
+      c10::raw::intrusive_ptr::decref(storage);
+  }
   batch.clear();
   const std::lock_guard lock(mutex_);
   std::swap(spare_, batch);

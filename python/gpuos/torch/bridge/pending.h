@@ -75,8 +75,15 @@ class Pending {
     std::vector<Request> requests;
     std::vector<TensorView> views;
     std::vector<c10::StorageImpl*> storages;
+    std::vector<c10::StorageImpl*> fresh;   // of results that were made here
     std::vector<c10::TensorImpl*> outputs;  // weak
     Place place{};
+
+    template <typename F>
+    void for_each_storage(const F& f) const {
+      for (c10::StorageImpl* storage : storages) f(storage);
+      for (c10::StorageImpl* storage : fresh) f(storage);
+    }
 
     void clear();
   };

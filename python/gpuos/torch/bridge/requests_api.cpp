@@ -3,6 +3,7 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <string>
 #include <string_view>
 
 #include "elementwise.h"
@@ -39,10 +40,10 @@ bool read_operand(PyObject* object, Operand& operand) {
 PyObject* refuse(std::string_view name) {
   PyErr_Format(
       PyExc_ValueError,
-      "submit: %.*s: expected tensors of one device without gradients whose "
+      "submit: %s: expected tensors of one device without gradients whose "
       "shapes broadcast to that of out, of dtypes that fit it and each other, "
       "and an out that does not overlap them in part",
-      static_cast<int>(name.size()), name.data());
+      std::string(name).c_str());
   return nullptr;
 }
 
@@ -58,8 +59,8 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
   if (count < 2 || count > 1 + static_cast<Py_ssize_t>(kMaxRequestOperands) ||
       !THPVariable_Check(arguments[count - 1])) {
     PyErr_Format(PyExc_TypeError,
-                 "submit: %.*s: expected 1 to 4 operands and an out tensor",
-                 static_cast<int>(name.size()), name.data());
+                 "submit: %s: expected 1 to 4 operands and an out tensor",
+                 std::string(name).c_str());
     return nullptr;
   }
   Operand operands[kMaxRequestOperands];
@@ -95,8 +96,8 @@ PyObject* submit_request(PyObject*, PyObject* const* arguments,
   if (what == nullptr) {
     PyErr_Format(PyExc_ValueError,
                  "submit: expected the name of an elementwise operation, got "
-                 "'%.*s'",
-                 static_cast<int>(name.size()), name.data());
+                 "'%s'",
+                 std::string(name).c_str());
     return nullptr;
   }
   return submit_named(name, {what->recipe, what->rule}, arguments + 1,
@@ -154,8 +155,8 @@ PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,
     return refuse(name);
   }
   PyErr_Format(PyExc_ValueError,
-               "submit_reduce: expected the name of a reduction, got '%.*s'",
-               static_cast<int>(name.size()), name.data());
+               "submit_reduce: expected the name of a reduction, got '%s'",
+               std::string(name).c_str());
   return nullptr;
   END_HANDLE_TH_ERRORS
 }

@@ -57,6 +57,7 @@ inline constexpr ElementwiseName kElementwiseNames[] = {
     {"abs", Recipe::Abs, Rule::Arithmetic},
     {"sign", Recipe::Sign, Rule::Arithmetic},
     {"sgn", Recipe::Sign, Rule::Arithmetic},
+    {"square", Recipe::Square, Rule::Arithmetic},
     {"reciprocal", Recipe::Reciprocal, Rule::Float},
     {"sqrt", Recipe::Sqrt, Rule::Float},
     {"rsqrt", Recipe::Rsqrt, Rule::Float},
