@@ -39,7 +39,8 @@ struct Request {
   DType compute{};            // of numbers too
   DType out_dtype{};
   std::array<DType, kMaxRequestOperands> dtypes{};  // of the operands' memory
-  /// Row recipes: a bit for each axis that is reduced, and whether those axes stay with size 1.
+  /// Row recipes: a bit for each axis that is reduced, and whether those axes
+  /// stay with size 1.
   std::uint8_t axes = 0;
   bool keepdims = false;
   /// kFlat: every array has `elems` elements in C order without gaps. Else
