@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "kernels.h"
 #include "keys.h"
 #include "outputs.h"
 #include "pending.h"
@@ -258,13 +259,17 @@ class Registration {
   }
 
   void take_operators() {
+    Names with_kernel;
+    for (std::string& name : register_kernels(mode_))
+      with_kernel.insert(std::move(name));
     for (const c10::OperatorName& name :
          c10::Dispatcher::singleton().getAllOpNames()) {
       if (!name.name.starts_with("aten::")) continue;
       auto taker = taker_for(name);
       if (taker == nullptr) continue;
       const std::string text = short_name(name);
-      mode_.impl(text.c_str(), boxed<ModeKernel>(taker));
+      if (!with_kernel.contains(text))
+        mode_.impl(text.c_str(), boxed<ModeKernel>(taker));
       below_.impl(text.c_str(), boxed<PendingKernel>(taker));
       taken_.insert(text);
       taken_names.push_back(text);

@@ -1,0 +1,14 @@
+// The operators that programs call most, without boxing their arguments.
+#pragma once
+
+#include <torch/library.h>
+
+#include <string>
+#include <vector>
+
+namespace gpuos::bridge {
+
+/// Registers them in the place above autograd; returns their names.
+std::vector<std::string> register_kernels(torch::Library& mode);
+
+}  // namespace gpuos::bridge
