@@ -50,7 +50,8 @@ std::uint32_t mask_of(const Part::Step& step, const Sources& known) {
 // A condition that has the dimensions of all inputs. A program does not know
 // that its inputs have one shape; outputs come out of one pass only if they
 // depend on the same inputs, so others are chosen by this from themselves and
-// themselves.
+// themselves. Then, too, every input is read before the first output is
+// written, which may be the memory of an input that only a later one needs.
 Value anchor_of(std::span<const Value> inputs) {
   Value anchor = equal(inputs[0], inputs[0]);
   for (const Value& input : inputs.subspan(1))

@@ -1,4 +1,5 @@
 // What a task of requests can carry, and requests at the edges.
+#include <chrono>
 #include <cmath>
 
 #include "request_contract.h"
@@ -70,6 +71,33 @@ TEST_P(RequestContract, FillsArraysOfEveryDType) {
   expect_all(*arrays_[0], 2.5);
   EXPECT_EQ(longs.read(), std::vector<std::int64_t>(kSize, -3));
   EXPECT_EQ(bools.read(), std::vector<std::uint8_t>(kSize, 1));
+}
+
+TEST_P(RequestContract, CompiledProgramsReadOldValuesToo) {
+  runner_.reset();
+  RuntimeOptions soon = options();
+  soon.compile_programs_after = 1;
+  restart(soon);
+  runner_.emplace(runtime());
+  auto& x = make(3);
+  auto& y = make(5);
+  auto& a = make(kPoison);
+  auto& b = make(0);
+  const auto end = std::chrono::steady_clock::now() + kDeadline;
+  bool is_compiled = false;
+  for (float old = 3; !is_compiled; old = 10) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "never compiled";
+    is_compiled = runtime().stats().programs_compiled != 0;
+    // The new x needs no old one; the old one is asked for behind it.
+    list_.add(Recipe::Add, whole(a), {whole(x), 1.0}, kFresh);
+    list_.add(Recipe::Mul, whole(x), {whole(y), 2.0});
+    list_.add(Recipe::Mul, whole(b), {whole(a), 10.0}, kFresh);
+    Needs needs{.needed = {b.data()}};
+    run(&needs);
+    expect_all(x, 10);
+    expect_all(b, 10 * (old + 1));
+    ASSERT_EQ(runtime().stats().programs_failed, 0u);
+  }
 }
 
 TEST_P(RequestContract, EmptyOutputsAreSkipped) {

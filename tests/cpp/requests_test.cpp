@@ -83,6 +83,22 @@ TEST_P(RequestContract, WriteAfterReadSeesTheOldValue) {
   expect_all(a, 118);
 }
 
+TEST_P(RequestContract, OldValueIsReadBeforeAnOutputTakesItsPlace) {
+  auto& x = make(3);
+  auto& y = make(5);
+  auto& a = make(kPoison);
+  auto& b = make(0);
+  list_.add(Recipe::Add, whole(a), {whole(x), 1.0}, kFresh);
+  list_.add(Recipe::Mul, whole(x), {whole(y), 2.0});
+  list_.add(Recipe::Mul, whole(b), {whole(a), 10.0}, kFresh);
+  Needs needs{.needed = {b.data()}};
+  run(&needs);
+  EXPECT_EQ(tasks(), 1u);
+  expect_all(a, kPoison);
+  expect_all(x, 10);
+  expect_all(b, 40);
+}
+
 TEST_P(RequestContract, ViewsOfPendingResultsAreReadFromMemory) {
   auto& x = make(3);
   auto& a = make(kPoison);
