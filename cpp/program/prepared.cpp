@@ -1,0 +1,283 @@
+#include "program/prepared.h"
+
+#include <algorithm>
+
+#include "program/call_checks.h"
+#include "program/layout.h"
+#include "program/sizes.h"
+
+namespace gpuos::program {
+namespace {
+
+constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
+/// An address with room before and behind it.
+constexpr std::uint64_t kSomewhere = std::uint64_t{1} << 62;
+
+Extent extent_of(const TensorView& view) {
+  const std::int64_t elems = view.size();
+  if (elems <= 0) return {};
+  if (!view.has_strides)
+    return {0, static_cast<std::uint64_t>(elems) * size_of(view.dtype)};
+  const ByteRange range = view.byte_range();
+  const auto address = reinterpret_cast<std::uint64_t>(view.data);
+  return {range.low - address, range.high - address};
+}
+
+/// Calls `f` with each word by which calls are told apart, until it returns
+/// false; returns whether it never did. The plan says how many dimensions
+/// each array has.
+template <typename F>
+bool each_word(const TensorView& view, F f) {
+  if (!f(view.has_strides ? 1 : 0)) return false;
+  for (std::size_t d = 0; d < view.dims; ++d) {
+    if (!f(view.shape[d])) return false;
+    if (view.has_strides && !f(view.strides[d])) return false;
+  }
+  return true;
+}
+template <typename F>
+bool each_word(const CallViews& call, F f) {
+  for (const TensorView& view : call.inputs)
+    if (!each_word(view, f)) return false;
+  for (const TensorView& view : call.outputs)
+    if (!each_word(view, f)) return false;
+  return true;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+  return hash ^ (hash >> 32);
+}
+
+/// Writes one Prepared.
+class Preparation {
+ public:
+  Preparation(const Plan& plan, const CallViews& call, const Workers& workers,
+              const KeepTable& keep_table, Prepared& prepared)
+      : plan_(plan),
+        call_(call),
+        workers_(workers),
+        keep_table_(keep_table),
+        prepared_(prepared) {}
+
+  void run(const PlanCode& codes) {
+    clear();
+    find_all_sizes();
+    check_outputs(plan_, prepared_.sizes, call_.outputs);
+    const bool fuses = is_fused_best(plan_, prepared_.sizes);
+    const Schedule& schedule = fuses ? plan_.fused : plan_.split;
+    note_extents();
+    note_apart(schedule);
+    check_addresses(prepared_, call_);
+    check_empty(schedule, prepared_.sizes);
+    add_temporaries(schedule);
+    prepared_.passes.resize(schedule.passes.size());
+    for (std::size_t i = 0; i < schedule.passes.size(); ++i) {
+      PassCode* const code = fuses ? codes.fused[i] : codes.split[i];
+      add_pass(schedule.passes[i], *code, prepared_.passes[i]);
+    }
+    if (!prepared_.temporaries.empty() || !prepared_.tables.empty())
+      prepared_.needs_memory = true;
+    note_key();
+  }
+
+ private:
+  void clear() {
+    // Until all is done it fits no call.
+    prepared_.key.clear();
+    prepared_.needs_memory = false;
+    prepared_.tables.clear();
+  }
+
+  void note_key() {
+    prepared_.are_idle = workers_.are_idle;
+    each_word(call_, [this](std::int64_t word) {
+      prepared_.key.push_back(word);
+      return true;
+    });
+  }
+
+  void note_extents() {
+    prepared_.inputs.clear();
+    prepared_.outputs.clear();
+    for (const TensorView& view : call_.inputs)
+      prepared_.inputs.push_back(program::extent_of(view));
+    for (const TensorView& view : call_.outputs)
+      prepared_.outputs.push_back(program::extent_of(view));
+  }
+
+  void find_all_sizes() {
+    std::array<const std::int64_t*, kMaxInputs> shapes;
+    for (std::size_t i = 0; i < call_.inputs.size(); ++i)
+      shapes[i] = call_.inputs[i].shape.data();
+    find_sizes(plan_, std::span(shapes.data(), call_.inputs.size()),
+               prepared_.sizes);
+  }
+
+  const TensorView& view_of(const Buffer& buffer) const {
+    switch (buffer.kind) {
+      case Buffer::Kind::Input:
+        return call_.inputs[buffer.index];
+      case Buffer::Kind::Output:
+        return call_.outputs[buffer.index];
+      default:
+        return prepared_.temporaries[buffer.index];
+    }
+  }
+
+  Extent extent_of(const Buffer& buffer) const {
+    switch (buffer.kind) {
+      case Buffer::Kind::Input:
+        return prepared_.inputs[buffer.index];
+      case Buffer::Kind::Output:
+        return prepared_.outputs[buffer.index];
+      default:
+        return program::extent_of(prepared_.temporaries[buffer.index]);
+    }
+  }
+
+  void note_apart(const Schedule& schedule) {
+    prepared_.apart.clear();
+    for (std::size_t p = 0; p < schedule.passes.size(); ++p) {
+      for (const Access& out : schedule.passes[p].accesses) {
+        if (!out.writes || out.buffer.kind != Buffer::Kind::Output) continue;
+        for (std::size_t q = p; q < schedule.passes.size(); ++q)
+          note_apart(out, schedule.passes[q], q == p);
+      }
+    }
+    prepared_.different.clear();
+    const auto& outputs = prepared_.outputs;
+    for (std::uint32_t i = 0; i < outputs.size(); ++i)
+      for (std::uint32_t k = 0; k < i; ++k)
+        if (do_overlap(kSomewhere, outputs[i], kSomewhere, outputs[k]))
+          prepared_.different.push_back({k, i});
+  }
+
+  void note_apart(const Access& out, const Pass& pass, bool is_same_pass) {
+    const TensorView& output = call_.outputs[out.buffer.index];
+    for (const Access& in : pass.accesses) {
+      if (in.writes || in.buffer.kind != Buffer::Kind::Input) continue;
+      const TensorView& input = call_.inputs[in.buffer.index];
+      const bool may_be_same =
+          is_same_pass && in.dims == out.dims && is_same_array(input, output);
+      prepared_.apart.push_back(
+          {out.buffer.index, in.buffer.index, may_be_same});
+    }
+  }
+
+  /// But for the address.
+  static bool is_same_array(const TensorView& input, const TensorView& output) {
+    if (size_of(input.dtype) != size_of(output.dtype) ||
+        input.dims != output.dims)
+      return false;
+    for (std::size_t d = 0; d < output.dims; ++d) {
+      if (input.shape[d] != output.shape[d]) return false;
+      if (output.shape[d] > 1 && stride_of(input, d) != stride_of(output, d))
+        return false;
+    }
+    return true;
+  }
+
+  void add_temporaries(const Schedule& schedule) {
+    prepared_.temporaries.clear();
+    for (const Temporary& temporary : schedule.temporaries) {
+      TensorView& view = prepared_.temporaries.emplace_back();
+      view.dtype = temporary.dtype;
+      view.dims = static_cast<std::uint8_t>(temporary.dims.size());
+      for (std::size_t d = 0; d < temporary.dims.size(); ++d)
+        view.shape[d] = prepared_.sizes[temporary.dims[d]];
+    }
+  }
+
+  void add_pass(const Pass& pass, PassCode& code, PreparedPass& to) {
+    to.pass = &pass;
+    to.code = &code;
+    to.accesses.clear();
+    to.scalars.clear();
+    to.tasks.clear();
+    std::array<const TensorView*, kMaxAccesses> views;
+    for (std::size_t a = 0; a < pass.accesses.size(); ++a) {
+      const Access& access = pass.accesses[a];
+      views[a] = &view_of(access.buffer);
+      const Extent extent = extent_of(access.buffer);
+      if (!extent.is_empty())
+        to.accesses.push_back({access.buffer, extent, access.writes});
+    }
+    Layout layout;
+    make_layout(pass, prepared_.sizes,
+                std::span(views.data(), pass.accesses.size()), layout);
+    if (layout.rows == 0 || (layout.columns == 0 && !pass.has_reduction))
+      return;
+    // The call's own are added to them.
+    layout.addresses.fill(0);
+    to.elements = layout.elements();
+    add_scalars(pass, to);
+    const auto add = [&](const Layout& piece) {
+      add_task(pass, code, piece, to.tasks);
+    };
+    // By reference: a copy would be made in memory of its own.
+    for_each_piece(pass, layout, kMaxPieceElems, std::ref(add));
+  }
+
+  void add_scalars(const Pass& pass, PreparedPass& to) const {
+    std::uint32_t arg = TaskModel::first_scalar(pass);
+    for (const ScalarWord& word : pass.scalars) {
+      if (!word.is_extent) {
+        const ScalarSource& source = plan_.scalars[word.source];
+        if (source.kind != ScalarSource::Kind::Literal)
+          to.scalars.push_back({arg, source.argument, word.dtype});
+      }
+      ++arg;
+    }
+  }
+
+  void add_task(const Pass& pass, const PassCode& code, const Layout& layout,
+                std::vector<TaskModel>& tasks) {
+    Workers workers = workers_;
+    if (pass.has_reduction) workers.lanes = row_lanes(workers, code.cells);
+    const Split split = split_of(pass, layout, workers);
+    TaskModel& task = tasks.emplace_back();
+    write_arguments(
+        {plan_, pass, layout, split, prepared_.sizes, code.text, workers.lanes},
+        [this](std::span<const std::uint64_t> table) {
+          prepared_.tables.push_back(keep_table_(table));
+          return reinterpret_cast<std::uint64_t>(prepared_.tables.back().get());
+        },
+        task);
+    task.gathered = gathered_of(pass, layout, split, workers);
+    if (task.gathered.counters != 0) prepared_.needs_memory = true;
+  }
+
+  const Plan& plan_;
+  const CallViews& call_;
+  const Workers& workers_;
+  const KeepTable& keep_table_;
+  Prepared& prepared_;
+};
+
+}  // namespace
+
+bool Prepared::fits(const CallViews& call, bool is_idle) const noexcept {
+  if (is_idle != are_idle || key.empty()) return false;
+  auto at = key.begin();
+  return each_word(call, [&](std::int64_t word) {
+    return at != key.end() && *at++ == word;
+  });
+}
+
+std::uint64_t hash_of(const CallViews& call, bool is_idle) noexcept {
+  std::uint64_t hash = is_idle ? 1 : 0;
+  each_word(call, [&](std::int64_t word) {
+    hash = mix(hash, static_cast<std::uint64_t>(word));
+    return true;
+  });
+  return hash;
+}
+
+void prepare(const Plan& plan, const PlanCode& codes, const CallViews& call,
+             const Workers& workers, const KeepTable& keep_table,
+             Prepared& prepared) {
+  Preparation(plan, call, workers, keep_table, prepared).run(codes);
+}
+
+}  // namespace gpuos::program
