@@ -209,7 +209,7 @@ class Preparation {
     if (layout.rows == 0 || (layout.columns == 0 && !pass.has_reduction))
       return;
     // The call's own are added to them.
-    layout.addresses.fill(0);
+    std::fill_n(layout.addresses.begin(), layout.accesses, 0);
     to.elements = layout.elements();
     add_scalars(pass, to);
     const auto add = [&](const Layout& piece) {
