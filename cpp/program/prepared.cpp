@@ -61,6 +61,10 @@ class Preparation {
         prepared_(prepared) {}
 
   void run(const PlanCode& codes) {
+    if (prepared_.is_plain && is_plain_call()) {
+      resize();
+      return;
+    }
     clear();
     find_all_sizes();
     check_outputs(plan_, prepared_.sizes, call_.outputs);
@@ -78,13 +82,64 @@ class Preparation {
     }
     if (!prepared_.temporaries.empty() || !prepared_.tables.empty())
       prepared_.needs_memory = true;
+    prepared_.is_plain = is_plain_schedule(schedule) && is_plain_call();
     note_key();
   }
 
  private:
+  /// Arrays of one shape without gaps, whose elements one task goes through.
+  bool is_plain_call() const {
+    const TensorView& first = call_.outputs[0];
+    const auto is_alike = [&](const TensorView& view) {
+      return !view.has_strides && view.dims == first.dims &&
+             std::equal(first.shape.begin(), first.shape.begin() + first.dims,
+                        view.shape.begin());
+    };
+    const auto elems = static_cast<std::uint64_t>(first.size());
+    return elems > 1 && elems <= kMaxPieceElems &&
+           std::ranges::all_of(call_.outputs, is_alike) &&
+           std::ranges::all_of(call_.inputs, is_alike);
+  }
+
+  /// One pass that walks through memory as it lies. Only where every dimension
+  /// is longer than 1 does that say that none of them changed places.
+  bool is_plain_schedule(const Schedule& schedule) const {
+    const PreparedPass& pass = prepared_.passes[0];
+    if (schedule.passes.size() != 1 || pass.tasks.size() != 1 ||
+        pass.pass->has_reduction ||
+        std::ranges::any_of(pass.pass->scalars, &ScalarWord::is_extent))
+      return false;
+    const std::uint32_t all = (1u << pass.pass->accesses.size()) - 1;
+    const TensorView& out = call_.outputs[0];
+    return pass.tasks[0].flat == all &&
+           std::all_of(out.shape.begin(), out.shape.begin() + out.dims,
+                       [](std::int64_t size) { return size > 1; });
+  }
+
+  /// Makes what was prepared for one plain call that of another.
+  void resize() {
+    const auto elems = static_cast<std::uint64_t>(call_.outputs[0].size());
+    for (std::size_t i = 0; i < call_.inputs.size(); ++i)
+      prepared_.inputs[i].high = elems * size_of(call_.inputs[i].dtype);
+    for (std::size_t i = 0; i < call_.outputs.size(); ++i)
+      prepared_.outputs[i].high = elems * size_of(call_.outputs[i].dtype);
+    PreparedPass& pass = prepared_.passes[0];
+    pass.elements = elems;
+    for (PreparedAccess& access : pass.accesses)
+      access.extent = extent_of(access.buffer);
+    Layout layout;
+    layout.columns = elems;
+    pass.tasks[0].count = elems;
+    pass.tasks[0].tiles = split_of(*pass.pass, layout, workers_).tiles;
+    prepared_.key.clear();
+    note_key();
+    check_addresses(prepared_, call_);
+  }
+
   void clear() {
     // Until all is done it fits no call.
     prepared_.key.clear();
+    prepared_.is_plain = false;
     prepared_.needs_memory = false;
     prepared_.tables.clear();
   }

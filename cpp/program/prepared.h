@@ -89,6 +89,7 @@ struct Prepared {
   /// Far tables, which tasks read.
   std::vector<std::shared_ptr<void>> tables;
   bool needs_memory = false;  // temporaries, tables or what tasks gather
+  bool is_plain = false;      // for other sizes only numbers would differ
 
   /// Whether it was prepared for arrays like these.
   bool fits(const CallViews& call, bool is_idle) const noexcept;

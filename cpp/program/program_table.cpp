@@ -69,6 +69,7 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
     : backend_(backend),
       submitter_(submitter),
       tiers_(tiers),
+      workers_(backend.workers()),
       free_later_(std::move(free_later)),
       texts_(backend),
       scratch_(backend) {}
@@ -123,7 +124,7 @@ Ticket ProgramTable::join(const Ticket& first, const Ticket& second) {
 
 const program::Prepared& ProgramTable::prepare(
     const std::shared_ptr<const Plan>& plan, const program::CallViews& views) {
-  program::Workers workers = backend_.workers();
+  program::Workers workers = workers_;
   // One lane does all elements of its tile, whoever waits.
   workers.are_idle = workers.lanes > 1 && submitter_.is_idle();
   const std::uint64_t hash = program::hash_of(views, workers.are_idle);

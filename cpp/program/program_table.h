@@ -22,6 +22,7 @@
 #include "program/scratch.h"
 #include "program/text_memory.h"
 #include "program/tiers.h"
+#include "program/workers.h"
 #include "submitter.h"
 
 namespace gpuos {
@@ -67,7 +68,7 @@ class ProgramTable {
   struct Entry {
     std::weak_ptr<const program::Plan> plan;
     program::PlanCode codes;
-    std::array<Shaped, 8> shapes;  // the last ones
+    std::array<Shaped, 4> shapes;  // the last ones
     std::size_t next = 0;
   };
   struct Task;
@@ -98,6 +99,7 @@ class ProgramTable {
   Backend& backend_;
   Submitter& submitter_;
   program::Tiers& tiers_;
+  const program::Workers workers_;
   const FreeLater free_later_;
   std::atomic<std::uint64_t> calls_{0};
   mutable std::mutex mutex_;

@@ -219,7 +219,7 @@ void write_arguments(const TaskParts& parts, const FarTable& far_table,
                   .inner_dims = static_cast<u8>(layout.inner),
                   .unused = 0};
   if (const auto flat = flat_accesses(pass, layout)) {
-    shape.flat = *flat;
+    shape.flat = task.flat = *flat;
     shape.flags = kFlat;
     arguments.add(shape);
     return;

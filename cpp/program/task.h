@@ -49,6 +49,7 @@ struct TaskModel {
   std::uint32_t arg_count = 0;
   /// Instead of an access' address: how far it is from its buffer's.
   std::array<std::uint64_t, abi::kMaxArgs> args;
+  std::uint32_t flat = 0;  // accesses without gaps, if that is all of them
   std::uint32_t gathered_arg = 0;
   Gathered gathered{};
 
