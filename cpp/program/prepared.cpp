@@ -314,9 +314,11 @@ class Preparation {
 
 bool Prepared::fits(const CallViews& call, bool is_idle) const noexcept {
   if (is_idle != are_idle || key.empty()) return false;
-  auto at = key.begin();
+  std::size_t at = 0;
   return each_word(call, [&](std::int64_t word) {
-    return at != key.end() && *at++ == word;
+    const bool is_same = at < key.size() && key[at] == word;
+    ++at;
+    return is_same;
   });
 }
 
