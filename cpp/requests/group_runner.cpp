@@ -117,9 +117,9 @@ std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
     // Without inputs an output becomes one.
     const std::size_t arguments = std::max<std::size_t>(part_.arguments(), 1);
     if (next != first &&
-        (arguments > program::kMaxPassArguments || values > kMostValues))
+        (arguments > kMostArguments || values > kMostValues))
       break;
-    if (next != first && arguments + values > program::kMaxPassArguments)
+    if (next != first && arguments + values > kMostArguments)
       continue;
     next = i + 1;
     best = part_.mark();

@@ -5,6 +5,7 @@
 
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
+#include "program/plan.h"
 #include "requests/arrays.h"
 #include "requests/direct.h"
 #include "requests/groups.h"
@@ -43,6 +44,8 @@ class GroupRunner {
   /// Values that are kept for later steps; the interpreter has room for 250
   /// words.
   static constexpr std::size_t kMostValues = 64;
+  // A task whose arrays have gaps carries three less than a flat one.
+  static constexpr std::size_t kMostArguments = program::kMaxPassArguments - 3;
 
   bool must_be_written(std::uint32_t request);
   bool is_needed(Owner& owner);

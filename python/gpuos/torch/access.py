@@ -7,6 +7,7 @@ run before. Installed while a scheduler is in use.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -51,6 +52,10 @@ class Guards:
         """Put them in place."""
         for name in TENSOR:
             self._guard(torch.Tensor, name, self._flush)
+        # Before the guards of compiled code, which see what is marked as pending.
+        frames = sys.modules.get("torch._dynamo.eval_frame")
+        if frames is not None:
+            self._guard(frames, "_callback_from_stance", self._flush)
         if not torch.cuda.is_available():
             return
         for name in STREAM:

@@ -44,6 +44,29 @@ bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
   return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
 }
 
+bool is_bool(const Operand& operand) {
+  return operand.is_number() ? operand.number.isBoolean()
+                             : operand.tensor->scalar_type() == at::kBool;
+}
+
+/// Operands that PyTorch refuses, or takes in a way of its own.
+bool is_left_to_pytorch(const Elementwise& what,
+                        std::span<const Operand> operands) {
+  const bool subtracts =
+      what.recipe == Recipe::Sub || what.recipe == Recipe::SubScaled;
+  const bool rounds =
+      what.recipe == Recipe::DivFloor || what.recipe == Recipe::DivTrunc;
+  for (const Operand& operand : operands) {
+    if (subtracts && is_bool(operand)) return true;
+    if (operand.is_number()) continue;
+    const at::ScalarType type = operand.tensor->scalar_type();
+    if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
+    // The quotient is rounded to the half type, and that to a whole number.
+    if (rounds && is_half(type)) return true;
+  }
+  return false;
+}
+
 bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
                        c10::Device& device) {
   bool is_first = true;
@@ -251,7 +274,8 @@ std::optional<Planned> plan(const Elementwise& what,
                             std::int64_t most) {
   c10::Device device{c10::kCPU};
   if (!are_on_one_device(operands, out, device) ||
-      !has_bool_condition(what.rule, operands))
+      !has_bool_condition(what.rule, operands) ||
+      is_left_to_pytorch(what, operands))
     return std::nullopt;
   const auto promoted = promoted_type(typed_operands(what.rule, operands));
   if (!promoted) return std::nullopt;
@@ -280,8 +304,11 @@ std::optional<Planned> plan(const Elementwise& what,
       return std::nullopt;
     planned.out = out;
   } else {
-    planned.out =
-        make_output(*shape, output_strides(operands, *shape), result, device);
+    // PyTorch's own makes the result of this one in C order.
+    const Dims strides = what.recipe == Recipe::LogSigmoid
+                             ? Dims()
+                             : output_strides(operands, *shape);
+    planned.out = make_output(*shape, strides, result, device);
   }
 
   Deferred& deferred = planned.deferred;

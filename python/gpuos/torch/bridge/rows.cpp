@@ -117,26 +117,18 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   if (!axes || !types) return std::nullopt;
 
   Planned planned;
+  const Dims shape = keeps_shape(what.recipe)
+                         ? Dims(tensor.sizes().begin(), tensor.sizes().end())
+                         : result_shape(tensor, *axes, arguments.keepdims);
   if (given.defined()) {
-    const Dims shape = keeps_shape(what.recipe)
-                           ? Dims(tensor.sizes().begin(), tensor.sizes().end())
-                           : result_shape(tensor, *axes, arguments.keepdims);
     if (!is_plain_tensor(given) || given.sizes() != at::IntArrayRef(shape) ||
         given.scalar_type() != types->result ||
         given.device() != tensor.device() || overlaps_itself(given) ||
         given.is_alias_of(tensor))
       return std::nullopt;
     planned.out = given;
-  } else if (keeps_shape(what.recipe)) {
-    planned.out = make_output(
-        tensor.sizes(),
-        tensor.is_non_overlapping_and_dense() && !tensor.is_contiguous()
-            ? tensor.strides()
-            : at::IntArrayRef(),
-        types->result, tensor.device());
   } else {
-    planned.out = make_output(result_shape(tensor, *axes, arguments.keepdims),
-                              {}, types->result, tensor.device());
+    planned.out = make_output(shape, {}, types->result, tensor.device());
   }
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;

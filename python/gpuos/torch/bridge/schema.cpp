@@ -117,6 +117,7 @@ class Reader {
         !has_own_shape(name))
       return false;
     if (name == "lerp" && !have_one_type(to)) return false;
+    if (name == "pow") simplify_power(to);
     if (name == "masked_fill" && !to.operands[2].is_number() &&
         to.operands[2].tensor->dim() != 0)
       return false;
@@ -174,6 +175,22 @@ class Reader {
     to.operands = {Operand{.number = c10::Scalar(1)}, to.operands[1],
                    to.operands[0]};
     return true;
+  }
+  /// The exponents for which PyTorch has something simpler too.
+  static void simplify_power(Call::Item& to) {
+    if (to.operands[0].is_number() || !to.operands[1].is_number()) return;
+    const double exponent = to.operands[1].number.toDouble();
+    if (exponent == 2.0)
+      to.what.recipe = Recipe::Square;
+    else if (exponent == 0.5)
+      to.what.recipe = Recipe::Sqrt;
+    else if (exponent == -0.5)
+      to.what.recipe = Recipe::Rsqrt;
+    else if (exponent == -1.0)
+      to.what.recipe = Recipe::Reciprocal;
+    else
+      return;
+    to.operands.resize(1);
   }
   static bool have_one_type(const Call::Item& to) {
     const Tensor* first = nullptr;
