@@ -188,7 +188,7 @@ def test_backward_in_another_thread(same):
 def test_forward_in_another_thread(same):
     def function(a, b):
         x = leaf(a)
-        y = in_thread(lambda: (x * b + x).sum())
+        y = in_thread((x * b + x).sum)
         (y * 2).backward()
         return x.grad
 

@@ -151,7 +151,7 @@ def test_shared_memory(same):
 def test_operation_of_another_thread(same):
     def function(a, b):
         c = a + b
-        return in_thread(lambda: (c * 3).abs())
+        return in_thread((c * 3).abs)
 
     same(function)
 
@@ -167,7 +167,7 @@ def test_numpy_in_another_thread(same):
 def test_view_in_another_thread(same):
     def function(a, b):
         c = (a + b).view(32, 32)[3:5]
-        return in_thread(lambda: c.exp())
+        return in_thread(c.exp)
 
     same(function)
 
@@ -177,9 +177,9 @@ def test_view_in_another_thread(same):
     [
         lambda x: torch.fft.rfft(x).abs(),
         lambda x: torch.cumsum(x, 0),
-        lambda x: torch.sort(x),
+        torch.sort,
         lambda x: x.topk(3),
-        lambda x: torch.linalg.norm(x),
+        torch.linalg.norm,
         lambda x: torch.searchsorted(x.sort().values, x[:5]),
         lambda x: torch.histc(x, 8),
         lambda x: torch.nn.functional.conv1d(
