@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-SAMPLES = 8
+SAMPLES = 10
 GRADIENT_SAMPLES = 3
 DTYPES = (
     torch.float32,

@@ -137,12 +137,15 @@ def foreach_operators():
     return [op for db in lists for op in db if op.name in FOREACH]
 
 
-def samples(op, device, dtype, count, **options):
+def samples(op, device, dtype, count, *, requires_grad=False):
     """Return `count` samples from all over the first 60."""
     torch.manual_seed(2)
     try:
+        # Not sample_inputs(), which looks through the stack for each.
         found = list(
-            itertools.islice(op.sample_inputs(device, dtype, **options), 60)
+            itertools.islice(
+                op.sample_inputs_func(op, device, dtype, requires_grad), 60
+            )
         )
     except (RuntimeError, AssertionError) as error:
         pytest.skip(f"PyTorch has no samples here: {error}")

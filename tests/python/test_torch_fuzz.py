@@ -1,0 +1,255 @@
+"""Random programs over a pool of tensors, against eager.
+
+GPUOS_FUZZ_EXAMPLES sets how many programs are tried; without it they are few
+and always the same.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+from torch_support import assert_same, cloned, error_of, gt, scheduler, torch
+
+pytestmark = [
+    pytest.mark.torch,
+    # Of divisions, casts and reductions that eager warns of as well.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+PROGRAMS = int(os.environ.get("GPUOS_FUZZ_EXAMPLES", "60"))
+FIRST = (
+    0 if "GPUOS_FUZZ_EXAMPLES" not in os.environ else random.randrange(1 << 30)
+)
+STEPS = 60
+POOL = 8
+DTYPES = [
+    torch.float32,
+    torch.float32,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float64,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+]
+SHAPES = [(), (1,), (6,), (4, 6), (4, 1), (3, 4, 6), (1, 6), (0, 6)]
+
+ONE = [
+    torch.neg,
+    torch.abs,
+    torch.relu,
+    torch.tanh,
+    torch.sigmoid,
+    torch.sin,
+    torch.square,
+    torch.floor,
+    torch.sign,
+    torch.isfinite,
+    torch.logical_not,
+    torch.nn.functional.gelu,
+    torch.nn.functional.silu,
+    lambda x: torch.exp(x.clamp(-5, 5)),
+    lambda x: torch.sqrt(x.abs()),
+    lambda x: torch.nan_to_num(x, 1, 2, 3),
+    lambda x: torch.clamp(x, -2, 2),
+    lambda x: x.softmax(-1),
+]
+TWO = [
+    torch.add,
+    torch.sub,
+    torch.mul,
+    torch.maximum,
+    torch.minimum,
+    torch.div,
+    torch.lt,
+    torch.eq,
+    torch.ge,
+    torch.bitwise_and,
+    torch.atan2,
+    lambda x, y: torch.add(x, y, alpha=2),
+    lambda x, y: torch.where(x > y, x, y),
+    lambda x, y: x * 0.5 + y,
+]
+REDUCE = ["sum", "mean", "amax", "amin", "any", "all", "argmax", "var"]
+IN_PLACE = ["add_", "sub_", "mul_", "div_", "copy_"]
+IN_PLACE_ONE = ["neg_", "relu_", "tanh_", "abs_", "zero_", "sigmoid_"]
+VIEWS = [
+    lambda x: x.t() if x.dim() == 2 else x,
+    lambda x: x[1:] if x.dim() else x,
+    lambda x: x[..., ::2] if x.dim() else x,
+    lambda x: x.reshape(-1),
+    lambda x: x.unsqueeze(0) if x.dim() < 4 else x,
+    lambda x: x.expand(3, *x.shape) if x.dim() < 4 else x,
+    lambda x: x.movedim(0, -1) if x.dim() else x,
+    lambda x: x.detach(),
+    lambda x: x.select(0, 0) if x.dim() and x.shape[0] else x,
+    lambda x: x.view_as(x),
+]
+OTHER = [
+    lambda x: torch.flip(x, [0]) if x.dim() else x,
+    lambda x: torch.cumsum(x.float(), -1) if x.dim() else x,
+    lambda x: torch.cat([x, x]) if x.dim() else x,
+    lambda x: x.clone(),
+    lambda x: x.contiguous(),
+    lambda x: x.float() @ x.float() if x.dim() == 1 else x,
+]
+
+
+class Program:
+    """One program of a seed: the same steps each time that it runs."""
+
+    def __init__(self, seed, device):
+        self.choose = random.Random(seed)
+        self.device = device
+        made = torch.Generator().manual_seed(seed)
+        self.pool = []
+        for _ in range(POOL):
+            x = torch.randn(self.choose.choice(SHAPES), generator=made) * 3
+            dtype = self.choose.choice(DTYPES)
+            if not dtype.is_floating_point:
+                x = x.abs()  # negative numbers have no unsigned value
+            self.pool.append(x.to(device, dtype))
+        self.log = []
+
+    def run(self, between):
+        """Run every step, and `between` after some; return what was seen."""
+        steps = {
+            self.one: 6,
+            self.two: 8,
+            self.number: 4,
+            self.reduce: 2,
+            self.change: 4,
+            self.change_one: 2,
+            self.into: 2,
+            self.look: 1,
+            self.view: 4,
+            self.other: 1,
+            self.cast: 2,
+            self.lists: 1,
+            self.assign: 1,
+        }
+        for _ in range(STEPS):
+            [step] = self.choose.choices(list(steps), list(steps.values()))
+            self.log.append(step.__name__)
+            self.log.append(error_of(step))
+            if self.choose.random() < 0.1:
+                between()
+        return self.log, self.pool
+
+    def take(self):
+        return self.choose.choice(self.pool)
+
+    def keep(self, result):
+        # Not larger and larger, and not ever more views of one tensor.
+        if isinstance(result, torch.Tensor) and result.numel() <= 2000:
+            self.pool[self.choose.randrange(POOL)] = result
+
+    def one(self):
+        self.keep(self.choose.choice(ONE)(self.take()))
+
+    def two(self):
+        self.keep(self.choose.choice(TWO)(self.take(), self.take()))
+
+    def number(self):
+        number = self.choose.choice([2, -1, 0.5, 3.0, True])
+        function = self.choose.choice([torch.add, torch.mul, torch.sub])
+        x = self.take()
+        self.keep(function(x, number) if number is not True else number * x)
+
+    def reduce(self):
+        x = self.take()
+        name = self.choose.choice(REDUCE)
+        dim = self.choose.randrange(-1, x.dim()) if x.dim() else 0
+        self.keep(getattr(x, name)(dim, keepdim=self.choose.random() < 0.5))
+
+    def change(self):
+        getattr(self.take(), self.choose.choice(IN_PLACE))(self.take())
+
+    def change_one(self):
+        getattr(self.take(), self.choose.choice(IN_PLACE_ONE))()
+
+    def into(self):
+        self.choose.choice(TWO[:4])(self.take(), self.take(), out=self.take())
+
+    def look(self):
+        x = self.take()
+        self.log.append(x.double().sum().item() if x.numel() < 7 else x.shape)
+
+    def view(self):
+        self.keep(self.choose.choice(VIEWS)(self.take()))
+
+    def other(self):
+        self.keep(self.choose.choice(OTHER)(self.take()))
+
+    def cast(self):
+        self.keep(self.take().to(self.choose.choice(DTYPES)))
+
+    def lists(self):
+        several = [self.take(), self.take()]
+        for result in torch._foreach_mul(several, 0.5):
+            self.keep(result)
+
+    def assign(self):
+        self.take()[..., :1] = self.choose.choice([0, 1.5])
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + PROGRAMS))
+def test_random_programs(device, seed):
+    expected = cloned(Program(seed, device).run(lambda: None))
+    with scheduler(takes=0, capacity=[4, 64, 8192][seed % 3]):
+        came = Program(seed, device).run(gt.flush)
+    assert_same(expected, cloned(came), rtol=2e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_programs_beside_the_timer(device, seed):
+    expected = cloned(Program(seed, device).run(lambda: None))
+    with scheduler(takes=0, auto_flush_ms=0.05):
+        came = Program(seed, device).run(lambda: None)
+    assert_same(expected, cloned(came), rtol=2e-2, atol=1e-2)
+
+
+def test_random_programs_are_taken(device):
+    with scheduler(takes=STEPS // 2):
+        for seed in range(5):
+            Program(seed, device).run(lambda: None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gradients_of_random_programs(device, seed):
+    def run():
+        choose = random.Random(seed)
+        made = torch.Generator().manual_seed(seed)
+        leaves = [
+            torch.rand(4, 6, generator=made).to(device).requires_grad_()
+            for _ in range(3)
+        ]
+        pool = [x * 1.0 for x in leaves]
+        for _ in range(20):
+            x, y = choose.choice(pool), choose.choice(pool)
+            step = choose.choice(
+                [
+                    lambda: x + y,
+                    lambda: x * y,
+                    lambda: x - y.mean(0),
+                    lambda: torch.tanh(x),
+                    lambda: torch.maximum(x, y),
+                    lambda: x.sigmoid() * 2,
+                    lambda: x / (y.abs() + 1),
+                    lambda: x.sum(1, keepdim=True) + y,
+                    lambda: x.view(6, 4).t().reshape(4, 6) * 0.5,
+                    lambda: x.clone().add_(y),
+                ]
+            )
+            pool[choose.randrange(3)] = step()
+        loss = sum(x.tanh().sum() for x in pool)
+        return loss, torch.autograd.grad(loss, leaves, allow_unused=True)
+
+    expected = cloned(run())
+    with scheduler():
+        came = run()
+    assert_same(expected, cloned(came), rtol=1e-4, atol=1e-5)
