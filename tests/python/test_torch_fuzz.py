@@ -10,7 +10,15 @@ import os
 import random
 
 import pytest
-from torch_support import assert_same, cloned, error_of, gt, scheduler, torch
+from torch_support import (
+    assert_same,
+    cloned,
+    error_of,
+    gt,
+    in_thread,
+    scheduler,
+    torch,
+)
 
 pytestmark = [
     pytest.mark.torch,
@@ -228,9 +236,17 @@ class Program:
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + PROGRAMS))
 def test_random_programs(device, seed):
+    choose = random.Random(seed)
+
+    def flush():
+        choose.choice([gt.flush, lambda: in_thread(gt.flush), wait])()
+
+    def wait():
+        gt.flush(sync=True)
+
     expected = cloned(Program(seed, device).run(lambda: None))
     with scheduler(takes=0, capacity=[4, 64, 8192][seed % 3]):
-        came = Program(seed, device).run(gt.flush)
+        came = Program(seed, device).run(flush)
     assert_same(expected, cloned(came))
 
 
