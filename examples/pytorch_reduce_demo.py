@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gpuos.torch as gt
 import torch
+
+import gpuos.torch as gt
 
 
 def reductions(x: torch.Tensor) -> dict[str, torch.Tensor]:

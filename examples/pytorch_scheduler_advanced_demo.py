@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import gpuos.torch as gt
 import torch
+
+import gpuos.torch as gt
 
 
 def broadcasting(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

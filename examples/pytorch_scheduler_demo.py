@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gpuos.torch as gt
 import torch
+
+import gpuos.torch as gt
 
 STEPS = 200
 ELEMS = 1024

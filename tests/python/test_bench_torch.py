@@ -68,8 +68,25 @@ def test_peers_are_measured_or_say_why_not(run_tiny):
     requests, transparent, mixed = content["rows"]
     assert requests["peers"] == transparent["peers"]
     assert requests["peers"]["_foreach us"] > 0
-    assert requests["peers"]["torch.compile default"] == "not with --quick"
-    assert mixed["peers"]["_foreach"] == "not a list of equal operations"
+    assert not any("compile" in name for name in requests["peers"])
+    assert "_foreach us" not in mixed["peers"]
+
+
+def test_compilers_are_peers(run_tiny, monkeypatch):
+    monkeypatch.setattr(TINY, "torch_compiles", True)
+    compiled = []
+
+    def compile_nothing(function, **options):
+        compiled.append(options)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    _, content = run_tiny("--only", "host-chain", "optimizer")
+    optimizer, chain = content["rows"]
+    assert "takes minutes" in optimizer["peers"]["torch.compile default"]
+    assert chain["peers"]["torch.compile default us"] > 0
+    assert chain["peers"]["torch.compile default first ms"] > 0
+    assert compiled == [{"mode": "default"}]
 
 
 def test_schedulers_are_what_is_measured(monkeypatch, run_tiny):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gpuos.bench.peers import MICRO
@@ -37,23 +38,18 @@ COMPILERS = ("default", "reduce-overhead")
 def _peers(context: Context, torch: Any, work: Work) -> dict[str, Arm | str]:
     """Return every peer of the device, or why it is not there."""
     makers: dict[str, Callable[[], Arm]] = {
-        "eager": lambda: eager_arm(torch, work),
-        "_foreach": lambda: foreach_arm(torch, work),
+        "eager": lambda: eager_arm(torch, work)
     }
+    if work.foreach is not None:
+        makers["_foreach"] = lambda: foreach_arm(torch, work)
     if context.is_cuda:
         makers["CUDA graph"] = lambda: graph_arm(torch, work)
-    for mode in COMPILERS if context.is_cuda else COMPILERS[:1]:
-        makers[f"torch.compile {mode}"] = lambda mode=mode: _compiled(  # type: ignore[misc]
-            context, torch, work, mode
-        )
+    if context.sizes.torch_compiles:
+        for mode in COMPILERS if context.is_cuda else COMPILERS[:1]:
+            makers[f"torch.compile {mode}"] = partial(
+                compiled_arm, torch, work, mode
+            )
     return {name: attempt(make) for name, make in makers.items()}
-
-
-def _compiled(context: Context, torch: Any, work: Work, mode: str) -> Arm:
-    if not context.sizes.torch_compiles:
-        message = "not with --quick"
-        raise Unavailable(message)
-    return compiled_arm(torch, work, mode)
 
 
 def _measure(
