@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -82,6 +83,23 @@ def cuda() -> Iterator[gpuos.Runtime]:
         pytest.skip("no CUDA device")
     with gpuos.Runtime(backend="cuda") as runtime:
         yield runtime
+
+
+@pytest.fixture(
+    scope="session",
+    params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)],
+)
+def device(request: pytest.FixtureRequest) -> str:
+    """Where the tensors of a test of gpuos.torch are."""
+    if request.param == "cuda" and not has_cuda():
+        pytest.skip("no CUDA device")
+    return str(request.param)
+
+
+@pytest.fixture
+def same(device: str) -> Any:
+    """See torch_support.Same."""
+    return importlib.import_module("torch_support").Same(device)
 
 
 @pytest.fixture

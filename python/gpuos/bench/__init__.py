@@ -45,10 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
     names = [measure.name for measure in command.measures()]
     parser.set_defaults(chosen=command, plot=None)
-    parser.add_argument(
-        "--backend", choices=["auto", "host", "cuda"], default="auto"
-    )
-    parser.add_argument("--device", type=int, default=0, metavar="N")
+    _add_device(parser, command)
     parser.add_argument(
         "--quick", action="store_true", help="fewer repetitions"
     )
@@ -71,6 +68,22 @@ def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
         )
 
 
+def _add_device(parser: argparse.ArgumentParser, command: Command) -> None:
+    if command.is_of_torch:
+        parser.set_defaults(device=0)
+        parser.add_argument(
+            "--device",
+            dest="backend",
+            choices=["auto", "cpu", "cuda"],
+            default="auto",
+        )
+        return
+    parser.add_argument(
+        "--backend", choices=["auto", "host", "cuda"], default="auto"
+    )
+    parser.add_argument("--device", type=int, default=0, metavar="N")
+
+
 @contextlib.contextmanager
 def _cache_at(where: str) -> Iterator[None]:
     # What an earlier run compiled would count as compiled now.
@@ -86,6 +99,9 @@ def _cache_at(where: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _cache_of(command: Command) -> Iterator[None]:
+    if command.is_of_torch:
+        yield
+        return
     with (
         tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder,
         _cache_at(folder if command.has_disk_cache else "off"),
@@ -107,8 +123,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not options.only or measure.name in options.only
     ]
     with _cache_of(command):
+        backend = "host" if options.backend == "cpu" else options.backend
         context, stats = make_context(
-            options.backend, options.device, quick=options.quick
+            backend, options.device, quick=options.quick
         )
         environment = describe(stats, arguments)
         say(report.format_header(environment))

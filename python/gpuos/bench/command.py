@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpuos.bench.jit import jit_measures
 from gpuos.bench.measures import queue_measures
 from gpuos.bench.programs import program_measures
+from gpuos.bench.torch_rows import torch_measures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,9 @@ class Command:
     has_disk_cache : bool
         Whether what is compiled is kept in a folder that ends with the run;
         else it is kept nowhere.
+    is_of_torch : bool
+        Whether it speaks of PyTorch's devices, and takes the bridge to PyTorch
+        that was compiled before.
     """
 
     name: str
@@ -34,6 +38,7 @@ class Command:
     measures: Callable[[], list[Measure]]
     has_plot: bool = False
     has_disk_cache: bool = False
+    is_of_torch: bool = False
 
 
 COMMANDS = (
@@ -57,5 +62,12 @@ COMMANDS = (
         "Measure programs; peers are measured in the same run.",
         program_measures,
         has_plot=True,
+    ),
+    Command(
+        "torch",
+        "PyTorch programs in a scheduler against PyTorch alone",
+        "Measure gpuos.torch; peers are measured in the same run.",
+        torch_measures,
+        is_of_torch=True,
     ),
 )

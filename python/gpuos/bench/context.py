@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import gpuos
@@ -51,6 +51,13 @@ class Sizes:
     program_operations: tuple[int, ...] = (1, 3, 10, 30, 100, 300, 1000)
     program_elems: tuple[int, ...] = tuple(64 << 2 * k for k in range(11))
     program_pending: tuple[int, ...] = tuple(1 << 2 * k for k in range(11))
+    torch_operations: int = 10_000
+    torch_steps: int = 200
+    torch_matmuls: int = 1000
+    torch_parameters: int = 1000
+    torch_reps: int = 7
+    torch_is_large: bool = True
+    torch_compiles: bool = True
     scaling_elems: tuple[int, ...] = (64, 256, 1024, 4096, 16384, 65536)
     scaling_tasks: tuple[int, ...] = (
         1,
@@ -95,6 +102,13 @@ class Sizes:
             program_operations=self.program_operations[::2],
             program_elems=self.program_elems[::2],
             program_pending=self.program_pending[::2],
+            torch_operations=min(self.torch_operations, 5000),
+            torch_steps=min(self.torch_steps, 50),
+            torch_matmuls=min(self.torch_matmuls, 200),
+            torch_parameters=self.torch_parameters,
+            torch_reps=3,
+            torch_is_large=self.torch_is_large,
+            torch_compiles=False,
             scaling_elems=self.scaling_elems[::2],
             scaling_tasks=self.scaling_tasks[::2],
         )
@@ -115,6 +129,9 @@ def host_sizes() -> Sizes:
         program_operations=(1, 3, 10, 30, 100),
         program_elems=tuple(64 << 2 * k for k in range(6)),
         program_pending=tuple(1 << 2 * k for k in range(6)),
+        torch_steps=50,
+        torch_matmuls=100,
+        torch_is_large=False,
         scaling_elems=(64, 256, 1024, 4096),
         scaling_tasks=(1, 4, 16, 64, 256, 1024, 4096),
     )
@@ -139,6 +156,10 @@ class Context:
     def modes(self) -> tuple[str, ...]:
         """The residencies worth comparing; processors have one."""
         return ("resident", "burst", "auto") if self.is_cuda else ("resident",)
+
+    def on_host(self) -> Context:
+        """Return the same on the processors of this machine."""
+        return replace(self, backend="host")
 
     def need_cuda(self) -> None:
         """Raise unless there is a GPU."""

@@ -1,0 +1,233 @@
+"""The ways to run the steps of a PyTorch program, timed in turns."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gpuos.bench.row import Unavailable, median
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from gpuos.bench.context import Context
+
+MILLI = 1e3
+
+
+@dataclass(frozen=True)
+class Work:
+    """Steps of a program, each on tensors of its own.
+
+    Parameters
+    ----------
+    step : callable
+        Takes the tensors of one step; returns a tensor or a tuple of them.
+    inputs : list of tuple of torch.Tensor
+        One tuple for each step.
+    foreach : callable, optional
+        Takes `inputs` and runs all steps with PyTorch's `_foreach` functions.
+    options : dict
+        For the scheduler.
+    needs_gradients : bool
+        Whether steps differentiate.
+    tolerance : float
+        How far results may be from eager's, relative to the largest.
+    no_compiler : str
+        Why torch.compile is not measured; empty if it is.
+    """
+
+    step: Callable[..., Any]
+    inputs: list[tuple[Any, ...]]
+    foreach: Callable[[list[tuple[Any, ...]]], Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    needs_gradients: bool = False
+    tolerance: float = 1e-4
+    no_compiler: str = ""
+
+
+@dataclass
+class Arm:
+    """One way to run all steps; returns what must be read afterwards."""
+
+    run: Callable[[], Any]
+    first_ms: float | None = None
+
+
+def modules_of(context: Context) -> tuple[Any, Any]:
+    """Return torch and gpuos.torch, or raise Unavailable."""
+    try:
+        torch = importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        message = "torch is not installed"
+        raise Unavailable(message) from error
+    if context.is_cuda:
+        if not torch.cuda.is_available():
+            message = "torch sees no GPU"
+            raise Unavailable(message)
+        torch.cuda.set_device(context.device)
+    return torch, importlib.import_module("gpuos.torch")
+
+
+def device_of(context: Context) -> str:
+    """Return PyTorch's word for the backend."""
+    return "cuda" if context.is_cuda else "cpu"
+
+
+def _all_steps(work: Work) -> list[Any]:
+    return [work.step(*inputs) for inputs in work.inputs]
+
+
+def eager_arm(_torch: Any, work: Work) -> Arm:
+    """Run PyTorch as it is."""
+    return Arm(lambda: _all_steps(work))
+
+
+def scheduled_arm(gt: Any, work: Work) -> Arm:
+    """Run the same in a scheduler."""
+
+    def run() -> list[Any]:
+        with gt.scheduler(**work.options):
+            return _all_steps(work)
+
+    return Arm(run)
+
+
+def foreach_arm(_torch: Any, work: Work) -> Arm:
+    """Run all steps with PyTorch's functions of lists."""
+    if work.foreach is None:
+        message = "not a list of equal operations"
+        raise Unavailable(message)
+    return Arm(functools.partial(work.foreach, work.inputs))
+
+
+def graph_arm(torch: Any, work: Work) -> Arm:
+    """Capture all steps in one CUDA graph and replay it."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        _all_steps(work)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    start = time.perf_counter()
+    with torch.cuda.graph(graph):
+        results = _all_steps(work)
+    graph.replay()
+    torch.cuda.synchronize()
+    first_ms = MILLI * (time.perf_counter() - start)
+
+    def run() -> list[Any]:
+        graph.replay()
+        return results  # lives as long as the graph
+
+    return Arm(run, first_ms)
+
+
+@functools.cache
+def _forget_compiled() -> None:
+    # What an earlier run compiled would count as compiled now.
+    folder = tempfile.mkdtemp(prefix="gpuos-bench-torch-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    os.environ["TRITON_CACHE_DIR"] = folder + "/triton"
+
+
+def compiled_arm(torch: Any, work: Work, mode: str) -> Arm:
+    """Compile a step; the first call is the compiler."""
+    if work.no_compiler:
+        raise Unavailable(work.no_compiler)
+    _forget_compiled()
+    torch._dynamo.reset()
+    step = torch.compile(work.step, mode=mode)
+
+    def run() -> list[Any]:
+        kept: list[Any] = []
+        for inputs in work.inputs:
+            if mode == "reduce-overhead":
+                # Its results are overwritten by the next call.
+                torch.compiler.cudagraph_mark_step_begin()
+                kept.clear()
+            kept.append(step(*inputs))
+        return kept
+
+    start = time.perf_counter()
+    read(torch, step(*work.inputs[0]))
+    return Arm(run, MILLI * (time.perf_counter() - start))
+
+
+def tensors_in(torch: Any, results: Any) -> Iterable[Any]:
+    """Yield every tensor of nested results."""
+    if isinstance(results, torch.Tensor):
+        yield results
+    elif isinstance(results, (list, tuple)):
+        for one in results:
+            yield from tensors_in(torch, one)
+
+
+def read(torch: Any, results: Any) -> None:
+    """Wait for everything, and look at the last number."""
+    tensors = list(tensors_in(torch, results))
+    if tensors[-1].is_cuda:
+        torch.cuda.synchronize()
+    tensors[-1].flatten()[-1].item()
+
+
+def check_same(torch: Any, expected: Any, came: Any, tolerance: float) -> None:
+    """Raise unless all results are eager's, and finite."""
+    ours = list(tensors_in(torch, came))
+    theirs = list(tensors_in(torch, expected))
+    if len(ours) != len(theirs):
+        message = f"expected {len(theirs)} results, came {len(ours)}"
+        raise ValueError(message)
+    for one, other in zip(ours, theirs, strict=True):
+        scale = max(1e-6, other.detach().abs().max().item())
+        error = (one.detach() - other.detach()).abs().max().item()
+        if not error <= tolerance * scale:
+            message = (
+                f"expected eager's results within {tolerance:g} of {scale:g}, "
+                f"came {error:g}"
+            )
+            raise ValueError(message)
+
+
+def check_work(torch: Any, gt: Any, work: Work) -> None:
+    """Raise unless a scheduler gives what eager gives, from equal tensors."""
+
+    def own() -> list[tuple[Any, ...]]:
+        return [
+            tuple(
+                x.clone() if isinstance(x, torch.Tensor) else x for x in inputs
+            )
+            for inputs in work.inputs
+        ]
+
+    expected = [work.step(*inputs) for inputs in own()]
+    inputs_of_ours = own()
+    with gt.scheduler(**work.options):
+        came = [work.step(*inputs) for inputs in inputs_of_ours]
+    check_same(torch, expected, came, work.tolerance)
+
+
+def seconds_in_turns(
+    torch: Any, arms: dict[str, Arm], reps: int
+) -> dict[str, float]:
+    """Return each arm's median time; every repetition runs all of them."""
+    times: dict[str, list[float]] = {name: [] for name in arms}
+    for arm in arms.values():
+        read(torch, arm.run())
+    for _ in range(reps):
+        for name, arm in arms.items():
+            start = time.perf_counter()
+            results = arm.run()
+            read(torch, results)
+            times[name].append(time.perf_counter() - start)
+            del results  # not while the next one is timed
+    return {name: median(each) for name, each in times.items()}

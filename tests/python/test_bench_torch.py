@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gpuos.bench import context, main, torch_arms, torch_small
+from gpuos.bench.row import Unavailable
+from gpuos.bench.torch_models import make_gpt, make_resnet
+from gpuos.bench.torch_rows import torch_measures
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
+]
+
+# Eager's threads take longer to meet than these tests to compute.
+torch.set_num_threads(1)
+
+TINY = context.Sizes(
+    torch_operations=30,
+    torch_steps=3,
+    torch_matmuls=3,
+    torch_parameters=10,
+    torch_reps=1,
+    torch_is_large=False,
+    torch_compiles=False,
+)
+
+
+@pytest.fixture
+def run_tiny(monkeypatch, tmp_path):
+    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: TINY)
+
+    def run(*arguments):
+        path = tmp_path / "bench.json"
+        code = main(
+            ["torch", "--device", "cpu", "--json", str(path), *arguments]
+        )
+        return code, json.loads(path.read_text())
+
+    return run
+
+
+def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
+    code, content = run_tiny("--quick")
+    printed = capsys.readouterr().out
+    names = [row.name for m in torch_measures() for row in m.rows]
+    assert [row["name"] for row in content["rows"]] == names
+    for row in content["rows"]:
+        assert row["name"] in printed
+        if row["value"] is None:
+            assert "CUDA graph" in row["name"]
+            assert row["error"] == "needs a GPU"
+        else:
+            assert math.isfinite(row["value"]), row
+            assert row["value"] > 0
+            assert row["peers"]["eager us"] > 0
+    assert code == 0
+
+
+def test_peers_are_measured_or_say_why_not(run_tiny):
+    _, content = run_tiny("--only", "adds", "mixed")
+    requests, transparent, mixed = content["rows"]
+    assert requests["peers"] == transparent["peers"]
+    assert requests["peers"]["_foreach us"] > 0
+    assert not any("compile" in name for name in requests["peers"])
+    assert "_foreach us" not in mixed["peers"]
+
+
+def test_compilers_are_peers(run_tiny, monkeypatch):
+    monkeypatch.setattr(TINY, "torch_compiles", True)
+    compiled = []
+
+    def compile_nothing(function, **options):
+        compiled.append(options)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    _, content = run_tiny("--only", "host-chain", "optimizer")
+    optimizer, chain = content["rows"]
+    assert "takes minutes" in optimizer["peers"]["torch.compile default"]
+    assert chain["peers"]["torch.compile default us"] > 0
+    assert chain["peers"]["torch.compile default first ms"] > 0
+    assert compiled == [{"mode": "default"}]
+
+
+def test_schedulers_are_what_is_measured(monkeypatch, run_tiny):
+    entered = []
+    gt = pytest.importorskip("gpuos.torch")
+    scheduler = gt.scheduler
+
+    def counted(**options):
+        entered.append(options)
+        return scheduler(**options)
+
+    monkeypatch.setattr(gt, "scheduler", counted)
+    run_tiny("--only", "rows-8", "gpt")
+    assert {"size_threshold": 1 << 18} in entered
+    assert {} in entered
+
+
+def test_wrong_results_are_an_error():
+    expected = [torch.ones(3), (torch.zeros(2), torch.ones(1))]
+    came = [torch.ones(3), (torch.zeros(2), torch.ones(1))]
+    torch_arms.check_same(torch, expected, came, 0.0)
+    came[1][1][0] = 1.5
+    with pytest.raises(ValueError, match=r"came 0\.5"):
+        torch_arms.check_same(torch, expected, came, 0.1)
+    came[1][1][0] = math.nan
+    with pytest.raises(ValueError, match="came nan"):
+        torch_arms.check_same(torch, expected, came, 0.1)
+    with pytest.raises(ValueError, match="expected 3 results, came 1"):
+        torch_arms.check_same(torch, expected, came[:1], 0.1)
+
+
+def test_wrong_scheduler_is_an_error():
+    gt = pytest.importorskip("gpuos.torch")
+    work = torch_small.adds(torch, "cpu", TINY)
+    torch_arms.check_work(torch, gt, work)
+    calls = iter(range(100))
+    wrong = replace(work, step=lambda a, b: a + b + next(calls))
+    with pytest.raises(ValueError, match="eager's results"):
+        torch_arms.check_work(torch, gt, wrong)
+
+
+def test_arms_are_timed_in_turns():
+    order = []
+
+    def arm(name):
+        def run():
+            order.append(name)
+            return torch.ones(1)
+
+        return torch_arms.Arm(run)
+
+    arms = {name: arm(name) for name in "ab"}
+    times = torch_arms.seconds_in_turns(torch, arms, 3)
+    assert order == list("ab" * 4)
+    assert set(times) == {"a", "b"}
+
+
+def test_peers_that_cannot_be_say_why():
+    work = torch_small.mixed(torch, "cpu", TINY)
+    with pytest.raises(Unavailable, match="graph for every kind"):
+        torch_arms.compiled_arm(torch, work, "default")
+    with pytest.raises(Unavailable, match="equal operations"):
+        torch_arms.foreach_arm(torch, work)
+
+
+def test_models_have_the_layers_that_their_names_say():
+    def parameters(model):
+        return sum(p.numel() for p in model.parameters())
+
+    with torch.device("meta"):
+        # 25.6 million with 1000 classes instead of 100; 85 without embeddings.
+        assert parameters(make_resnet(torch, 64, (3, 4, 6, 3))) == 23_712_932
+        assert round(parameters(make_gpt(torch, 768, 12, 12)) / 1e6) == 85

@@ -1,0 +1,128 @@
+"""torch.compile and schedulers, each inside of the other."""
+
+from __future__ import annotations
+
+import pytest
+from torch_support import cloned, gt, pair, scheduler, torch
+
+pytestmark = [
+    pytest.mark.torch,
+    # The compiler uses what Python and PyTorch deprecate.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+def formula(x, y):
+    return ((x + y) * x).sigmoid() + y
+
+
+@pytest.fixture(params=["eager", "aot_eager", "inductor"])
+def compiler(request, device):
+    """How torch.compile compiles."""
+    torch._dynamo.reset()
+    if request.param == "inductor":
+        try:
+            torch.compile(lambda x: x * 3 + 1)(torch.ones(2, device=device))
+        except Exception as error:  # noqa: BLE001 (no compiler, no Triton)
+            pytest.skip(f"inductor: {str(error).splitlines()[:1]}")
+    yield request.param
+    torch._dynamo.reset()
+
+
+def test_compiled_function_takes_pending_inputs(device, compiler):
+    a, b = pair(device)
+    expected = formula(a + b, b)
+    compiled = torch.compile(formula, backend=compiler)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(a + b, b), expected)
+        with scheduler(takes=1):
+            for _ in range(3):
+                pending = a + b
+                result = compiled(pending, b)
+                after = result + pending
+        torch.testing.assert_close(result, expected)
+        torch.testing.assert_close(after, expected + a + b)
+        # Outside again, with a tensor from inside.
+        torch.testing.assert_close(compiled(pending, b), expected)
+
+
+def test_whole_graph_compiles_inside(device, compiler):
+    a, b = pair(device)
+    expected = formula(a + b, b)
+    compiled = torch.compile(formula, backend=compiler, fullgraph=True)
+    with torch.no_grad(), scheduler(takes=1):
+        result = compiled(a + b, b)
+    torch.testing.assert_close(result, expected)
+
+
+def test_scheduler_inside_of_a_compiled_function(device, compiler):
+    a, b = pair(device)
+
+    def function(x, y):
+        with gt.scheduler():
+            z = x + y
+        return z * 2.0
+
+    compiled = torch.compile(function, backend=compiler)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(a, b), (a + b) * 2)
+    assert gt.pending() == 0
+
+
+def test_training_of_a_compiled_function(device, compiler):
+    a, b = pair(device)
+
+    def gradient(function):
+        weight = a.clone().requires_grad_()
+        function(weight * 1.0, b).sum().backward()
+        return weight.grad
+
+    expected = gradient(formula)
+    compiled = torch.compile(formula, backend=compiler)
+    with scheduler(takes=0):
+        got = gradient(compiled)
+        again = gradient(compiled)
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(again, expected)
+
+
+def test_compiled_function_changes_its_input(device, compiler):
+    a, b = pair(device)
+
+    def function(x, y):
+        x.mul_(2)
+        return x + y
+
+    compiled = torch.compile(function, backend=compiler)
+    with torch.no_grad(), scheduler(takes=3):
+        x = a + b
+        before = x - 1
+        y = compiled(x, b)
+        z = x * 1.0
+    torch.testing.assert_close(before, a + b - 1)
+    torch.testing.assert_close(z, 2 * (a + b))
+    torch.testing.assert_close(y, 2 * (a + b) + b)
+
+
+def test_scheduler_causes_no_compilation_of_its_own(device):
+    torch._dynamo.reset()
+    a, b = pair(device)
+    counter = torch._dynamo.testing.CompileCounter()
+    compiled = torch.compile(formula, backend=counter)
+    with torch.no_grad(), scheduler(takes=10):
+        for _ in range(10):
+            compiled(a + b, b)
+    # One more where guards see the mark of what is pending.
+    assert counter.frame_count <= 2
+
+
+def test_export(device):
+    class Formula(torch.nn.Module):
+        def forward(self, x, y):
+            return formula(x, y)
+
+    a, b = pair(device)
+    with torch.no_grad(), scheduler(takes=1):
+        program = torch.export.export(Formula(), (a + b, b))
+        result = cloned(program.module()(a + b, b))
+    torch.testing.assert_close(result, formula(a + b, b))

@@ -1,0 +1,310 @@
+"""What a scheduler of small operations gets wrong easily: the numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from torch_support import assert_same, cloned, error_of, scheduler, taken, torch
+
+pytestmark = pytest.mark.torch
+
+F = torch.nn.functional
+INF, NAN = math.inf, math.nan
+SPECIAL = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -3.0, 25.0, -25.0]
+DTYPES = [
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+    torch.complex128,
+]
+# PyTorch warns of half complex numbers, and of their parts that are lost.
+COMPLEX_WARNS = pytest.mark.filterwarnings("ignore:.*omplex.*:UserWarning")
+
+
+def compare(function, *inputs, takes=1, **options):
+    """Compare `function(*inputs)`, and what becomes of them, with eager."""
+    own = cloned(list(inputs))
+    expected = cloned([function(*own), own])
+    own = cloned(list(inputs))
+    with scheduler(takes=takes, **options):
+        result = function(*own)
+    assert_same(expected, cloned([result, own]))
+
+
+@pytest.fixture
+def special(device):
+    """Pairs of every two numbers that are easily wrong."""
+    x = torch.tensor(SPECIAL, device=device)
+    return x.repeat(len(SPECIAL)), x.repeat_interleave(len(SPECIAL))
+
+
+@pytest.mark.parametrize("alpha", [2, -1.5, 0])
+def test_alpha_counts(special, alpha):
+    compare(lambda x, y: torch.add(x, y, alpha=alpha), *special)
+    compare(lambda x, y: torch.sub(x, y, alpha=alpha), *special)
+    compare(lambda x, y: x.add_(y, alpha=alpha), *special)
+    compare(lambda x, y: torch.rsub(x, y, alpha=alpha), *special)
+    compare(lambda x, _: torch.add(x, 3.0, alpha=alpha), *special)
+
+
+def test_value_of_addcmul_counts(special):
+    compare(lambda x, y: torch.addcmul(x, x, y, value=0.5), *special, takes=0)
+    compare(lambda x, y: torch.addcdiv(x, x, y, value=-2), *special, takes=0)
+    compare(lambda x, y: torch.lerp(x, y, 0.25), *special, takes=0)
+
+
+def test_division_by_zero(special):
+    compare(lambda x, y: x / y, *special)
+    compare(lambda x, _: x / 0.0, *special)
+    compare(lambda x, _: 1.0 / x, *special)
+    compare(lambda x, _: x.reciprocal(), *special)
+
+
+@pytest.mark.parametrize("mode", [None, "floor", "trunc"])
+def test_rounding_of_division(special, mode):
+    compare(lambda x, y: torch.div(x, y, rounding_mode=mode), *special)
+    compare(lambda x, y: torch.div(x, y + 0.3, rounding_mode=mode), *special)
+
+
+def test_integers_divide_to_reals(device):
+    x = torch.arange(-6, 6, device=device)
+    y = torch.tensor([1, 2, 3, -1, -2, -3] * 2, device=device)
+    compare(lambda x, y: x / y, x, y)
+    compare(lambda x, y: (x // y, x % y, torch.fmod(x, y)), x, y)
+    compare(lambda x, y: torch.div(x, y, rounding_mode="trunc"), x, y)
+    compare(lambda x, _: (x / 2, x // 2, x % 3, x * 2, 7 - x), x, y)
+
+
+def test_nan_stays(special):
+    compare(
+        lambda x, _: (torch.relu(x), x.clamp(min=0), x.clamp(-1, 1)), *special
+    )
+    compare(lambda x, y: (torch.maximum(x, y), torch.minimum(x, y)), *special)
+    compare(lambda x, y: (torch.fmax(x, y), torch.fmin(x, y)), *special)
+    compare(lambda x, _: (x.sign(), x.abs(), x.sgn(), -x), *special)
+    compare(lambda x, _: (x.amax(), x.amin(), x.max(), x.min()), *special)
+    compare(
+        lambda x, _: (F.hardtanh(x), F.relu6(x), F.threshold(x, 1, 2)), *special
+    )
+
+
+def test_signed_zeros_and_tests_for_kinds(special):
+    compare(lambda x, y: (torch.copysign(x, y), x.signbit()), *special)
+    compare(lambda x, _: (x.isnan(), x.isinf(), x.isfinite()), *special)
+    compare(lambda x, y: 1 / torch.maximum(x * 0, y * 0), *special)
+
+
+def test_both_gelus(special):
+    # At infinity each kernel of eager has a value of its own.
+    x = special[0].nan_to_num(NAN, 9.0, -9.0)
+    compare(F.gelu, x)
+    compare(lambda x: F.gelu(x, approximate="tanh"), x)
+    compare(F.silu, x)
+
+
+def test_activations_with_parameters(special):
+    x, _ = special
+    compare(F.hardsigmoid, x)
+    compare(F.hardswish, x)
+    compare(F.softplus, x)
+    compare(lambda x: F.softplus(x, beta=2.0, threshold=3.0), x)
+    compare(lambda x: F.softplus(x * 10), x)
+    compare(lambda x: F.elu(x, alpha=0.5), x)
+    compare(lambda x: torch.ops.aten.elu(x, 0.5, 2.0, 3.0), x)
+    compare(F.celu, x)
+    compare(F.selu, x)
+    compare(lambda x: F.leaky_relu(x, 0.2), x)
+    compare(lambda x: F.hardtanh(x, -0.5, 2.0), x)
+    compare(lambda x: (F.mish(x), F.logsigmoid(x)), x)
+    compare(lambda x: (F.softsign(x), F.tanhshrink(x), F.hardshrink(x)), x)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "amin", "prod"])
+def test_keepdim_may_be_positional(device, name):
+    x = torch.randn(4, 5, device=device)
+    reduce = getattr(torch, name)
+    compare(lambda x: reduce(x, 1, True), x)
+    compare(lambda x: reduce(x, -1, keepdim=True), x)
+    compare(lambda x: getattr(x, name)(0), x)
+
+
+@pytest.mark.parametrize(
+    "dims", [0, 1, -1, (0, 2), (2, 0), (0, 1, 2), (), None]
+)
+def test_dimensions_of_reductions(device, dims):
+    x = torch.randn(3, 4, 5, device=device)
+    for keepdim in (False, True):
+        compare(lambda x, k=keepdim: x.sum(dims, k), x)
+        compare(lambda x, k=keepdim: x.mean(dims, k), x)
+        compare(lambda x, k=keepdim: x.transpose(0, 2).sum(dims, k), x)
+        compare(lambda x, k=keepdim: torch.any(x > 1, dims, k), x)
+        compare(lambda x, k=keepdim: torch.var(x, dims, keepdim=k), x)
+    compare(lambda x: x.sum(dim=[]), x)
+
+
+def test_dtype_of_a_sum(device):
+    x = torch.arange(12, dtype=torch.int32, device=device).view(3, 4)
+    compare(lambda x: (x.sum(), x.sum(0), (x > 3).sum()), x)
+    compare(lambda x: x.sum(dtype=torch.float64), x)
+    compare(lambda x: x.sum(1, dtype=torch.int8), x * 40)
+    compare(lambda x: (x * 0.5).sum(0, dtype=torch.float64), x)
+    compare(lambda x: x.mean(0, dtype=torch.float32), x)
+    compare(lambda x: x.half().sum(dtype=torch.float32), x * 2000)
+    compare(lambda x: (x.prod(1), x.prod(dtype=torch.float32)), x)
+
+
+def test_out_that_is_not_contiguous(device):
+    a, b = torch.randn(2, 6, 8, device=device)
+
+    def function(a, b):
+        whole = torch.zeros(8, 12, device=device)
+        torch.add(a, b, out=whole.t()[::2])
+        torch.mul(a[0], b[0], out=whole[:, 1])
+        torch.sum(a, 1, out=whole[2, ::2])
+        return whole
+
+    compare(function, a, b)
+
+
+def test_more_dimensions_than_descriptors_have(device):
+    x = torch.randn([2] * 12, device=device)
+    compare(
+        lambda x: (x + x.permute(*range(11, -1, -1)), x * 2, -x), x, takes=0
+    )
+    compare(lambda x: x.sum((0, 5, 11)), x, takes=0)
+
+
+def test_threshold_looks_at_the_result(device):
+    rows = torch.randn(2048, 1, device=device)
+    columns = torch.randn(1, 2048, device=device)
+    with scheduler(takes=0, size_threshold=1 << 15):
+        before = taken()
+        large = rows + columns
+        assert taken() == before
+        small = rows + columns[:, :4]
+        assert taken() == before + 1
+    assert_same(rows.cpu() + columns.cpu(), large.cpu())
+    assert torch.equal(large[:, :4], small)
+
+
+def test_threshold_looks_at_what_is_reduced(device):
+    x = torch.ones(1 << 16, device=device)
+    with scheduler(takes=0, size_threshold=1 << 15):
+        before = taken()
+        assert x.sum().item() == 1 << 16
+        assert taken() == before
+
+
+@COMPLEX_WARNS
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_is_itself(device, dtype):
+    def arithmetic(x, y):
+        return x + y, x * y, x + 1, x * 2.5, x + True, x / y, x.sum(), x.float()
+
+    def choices(x, y):
+        return x == y, x != y, torch.where(x == y, x, y)
+
+    x = torch.tensor([0, 1, 2, 3, 100, 127], device=device).to(dtype)
+    y = torch.tensor([1, 1, 3, 2, 100, 2], device=device).to(dtype)
+    takes = 0 if dtype.is_complex or dtype is torch.bool else 1
+    compare(arithmetic, x, y, takes=takes)
+    compare(choices, x, y, takes=takes)
+    compare(lambda x, y: x.mul_(y), x, y, takes=takes)
+    if dtype is not torch.bool:
+        compare(lambda x, y: (x - y, -x, 2 - x, x**2), x, y, takes=takes)
+    if not dtype.is_complex:
+        compare(lambda x, y: (x < y, torch.maximum(x, y), x.amax()), x, y)
+
+
+def test_wide_integers_are_exact(device):
+    x = torch.tensor([2**62 + 1, 2**53 + 1, -(2**63), 2**31], device=device)
+    compare(lambda x: (x + 1, x - 1, x * 3, x // 7, x == x - 1, x.sum()), x)
+    compare(lambda x: (x & 0xFF, x | 1, x ^ x, ~x, x << 1, x >> 3), x)
+
+
+@COMPLEX_WARNS
+@pytest.mark.parametrize("first", DTYPES, ids=str)
+def test_promotion(device, first):
+    def function(x, y):
+        scalars = x + y[0], x[0] * y, x + y[0].cpu()
+        return x + y, x * y, x == y, scalars, error_of(lambda: x.add_(y))
+
+    for second in DTYPES:
+        x = torch.tensor([0, 1, 2, 3], device=device).to(first)
+        y = torch.tensor([1, 1, 3, 2], device=device).to(second)
+        is_complex = first.is_complex or second.is_complex
+        compare(function, x, y, takes=0 if is_complex else 1)
+
+
+def test_fused_results_are_the_tensors_that_one_holds(device):
+    a, b = torch.randn(2, 64, device=device)
+    with scheduler(takes=3):
+        c = a + b
+        d = torch.relu(c)
+        e = d * c
+    assert_same(e, torch.relu(a + b) * (a + b))
+    assert_same(c, a + b)
+    assert_same(d, torch.relu(a + b))
+
+
+def test_change_of_an_input_between_two_uses(device):
+    a, b = torch.ones(2, 64, device=device)
+    with scheduler(takes=4):
+        c = a + b
+        a.mul_(10)
+        d = a + b
+        b.add_(c)
+    assert c.tolist() == [2.0] * 64
+    assert d.tolist() == [11.0] * 64
+    assert b.tolist() == [3.0] * 64
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, _: x + torch.ones(7, device=x.device),
+        lambda x, _: x.add_(torch.ones(2, 12, device=x.device)),
+        lambda _, i: i.add_(1.5),
+        lambda _, i: i.div_(2),
+        lambda _, i: (i > 0) - (i > 1),
+        lambda _, i: -(i > 0),
+        lambda x, _: x & x,
+        lambda x, _: x << 1,
+        lambda x, _: x.sum(5),
+        lambda x, _: x.sum((0, 0)),
+        lambda _, i: i.mean(),
+        lambda x, _: x.amax(dim=()) and x[:0].amax(),
+        lambda x, _: x + "text",
+        lambda x, _: x * None,
+        lambda x, _: torch.add(x, x, out=torch.empty(12, dtype=torch.int32)),
+        lambda x, _: torch.add(x, x, beta=2),
+        lambda x, i: torch.where(x, x, i),
+        lambda x, _: torch.div(x, x, rounding_mode="up"),
+        lambda x, _: F.gelu(x, approximate="none?"),
+        lambda _, i: i**-1,
+        lambda x, _: x.softmax(3),
+        lambda x, _: torch.clamp(x),
+        lambda x, _: x.to(torch.complex64) < 1,
+        lambda x, _: torch.add(x, 1, alpha=True) if x is None else x[12],
+    ],
+)
+def test_errors_are_those_of_eager_at_the_same_call(device, function):
+    x = torch.ones(12, device=device)
+    i = torch.arange(12, device=device)
+    expected = error_of(lambda: function(x.clone(), i.clone()))
+    assert expected is not None
+    with scheduler():
+        before = x + 1
+        came = error_of(lambda: function(x.clone(), i.clone()))
+        after = before * 2
+    assert came == expected
+    assert after.tolist() == [4.0] * 12

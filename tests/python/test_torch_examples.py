@@ -1,0 +1,50 @@
+"""Each example runs, and checks its results itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+pytestmark = pytest.mark.torch
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+WAIT_S = 180.0  # one that compiles for this version of PyTorch first
+
+
+def run(name, device):
+    """Return what an example prints."""
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        env=os.environ | hidden,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "results"),
+    [
+        ("pytorch_batch_demo", 1),
+        ("pytorch_scheduler_demo", 1),
+        ("pytorch_scheduler_advanced_demo", 6),
+        ("pytorch_reduce_demo", 7),
+    ],
+)
+def test_results_are_those_of_eager(device, name, results):
+    assert run(name, device).count("as PyTorch's") == results
+
+
+def test_operations_of_the_scheduler_demo_are_taken(device):
+    printed = run("pytorch_scheduler_demo", device)
+    assert f"1200 of 1200 operations were taken on {device}" in printed

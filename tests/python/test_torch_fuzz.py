@@ -1,0 +1,302 @@
+"""Random programs over a pool of tensors, against eager.
+
+GPUOS_FUZZ_EXAMPLES sets how many programs are tried; without it they are few
+and always the same.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+from torch_support import (
+    assert_same,
+    cloned,
+    error_of,
+    gt,
+    in_thread,
+    scheduler,
+    torch,
+)
+
+pytestmark = [
+    pytest.mark.torch,
+    # Of divisions, casts and reductions that eager warns of as well.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+PROGRAMS = int(os.environ.get("GPUOS_FUZZ_EXAMPLES", "60"))
+FIRST = (
+    0 if "GPUOS_FUZZ_EXAMPLES" not in os.environ else random.randrange(1 << 30)
+)
+STEPS = 60
+POOL = 8
+DTYPES = [
+    torch.float32,
+    torch.float32,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float64,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+]
+SHAPES = [(), (1,), (6,), (4, 6), (4, 1), (3, 4, 6), (1, 6), (0, 6)]
+
+
+def snapped(function):
+    """Return `function` with results that small differences do not change.
+
+    Else they would turn comparisons and floors later in a program.
+    """
+
+    def run(*inputs):
+        return torch.round(function(*inputs) * 8) / 8
+
+    return run
+
+
+ONE = [
+    torch.neg,
+    torch.abs,
+    torch.relu,
+    torch.square,
+    torch.floor,
+    torch.sign,
+    torch.isfinite,
+    torch.logical_not,
+    lambda x: torch.nan_to_num(x, 1, 2, 3),
+    lambda x: torch.clamp(x, -2, 2),
+    snapped(torch.tanh),
+    snapped(torch.sigmoid),
+    snapped(lambda x: torch.sin(x.clamp(-9, 9))),
+    snapped(torch.nn.functional.gelu),
+    snapped(torch.nn.functional.silu),
+    snapped(lambda x: torch.exp(x.clamp(-5, 5))),
+    snapped(lambda x: torch.sqrt(x.abs())),
+    snapped(lambda x: x.softmax(-1)),
+]
+TWO = [
+    torch.add,
+    torch.sub,
+    torch.mul,
+    torch.maximum,
+    torch.minimum,
+    torch.lt,
+    torch.eq,
+    torch.ge,
+    torch.bitwise_and,
+    snapped(torch.div),
+    snapped(torch.atan2),
+    lambda x, y: torch.add(x, y, alpha=2),
+    lambda x, y: torch.where(x > y, x, y),
+    lambda x, y: x * 0.5 + y,
+]
+REDUCE = ["amax", "amin", "any", "all", "argmax"]
+REDUCE_SNAPPED = ["sum", "mean", "var"]
+IN_PLACE = ["add_", "sub_", "mul_", "div_"]
+IN_PLACE_ONE = ["neg_", "relu_", "floor_", "abs_", "zero_", "sign_"]
+VIEWS = [
+    lambda x: x.t() if x.dim() == 2 else x,
+    lambda x: x[1:] if x.dim() else x,
+    lambda x: x[..., ::2] if x.dim() else x,
+    lambda x: x.reshape(-1),
+    lambda x: x.unsqueeze(0) if x.dim() < 4 else x,
+    lambda x: x.expand(3, *x.shape) if x.dim() < 4 else x,
+    lambda x: x.movedim(0, -1) if x.dim() else x,
+    lambda x: x.detach(),
+    lambda x: x.select(0, 0) if x.dim() and x.shape[0] else x,
+    lambda x: x.view_as(x),
+]
+OTHER = [
+    lambda x: torch.flip(x, [0]) if x.dim() else x,
+    lambda x: torch.cumsum(x.float(), -1) if x.dim() else x,
+    lambda x: torch.cat([x, x]) if x.dim() else x,
+    lambda x: x.clone(),
+    lambda x: x.contiguous(),
+    lambda x: x.float() @ x.float() if x.dim() == 1 else x,
+]
+
+
+class Program:
+    """One program of a seed: the same steps each time that it runs."""
+
+    def __init__(self, seed, device):
+        self.choose = random.Random(seed)
+        self.device = device
+        made = torch.Generator().manual_seed(seed)
+        self.pool = []
+        for _ in range(POOL):
+            x = torch.randn(self.choose.choice(SHAPES), generator=made)
+            x = torch.round(x * 24) / 8
+            dtype = self.choose.choice(DTYPES)
+            if not dtype.is_floating_point:
+                x = x.abs()  # negative numbers have no unsigned value
+            self.pool.append(x.to(device, dtype))
+        self.log = []
+
+    def run(self, between):
+        """Run every step, and `between` after some; return what was seen."""
+        steps = {
+            self.one: 6,
+            self.two: 8,
+            self.number: 4,
+            self.reduce: 2,
+            self.change: 4,
+            self.change_one: 2,
+            self.copy: 1,
+            self.into: 2,
+            self.look: 1,
+            self.view: 4,
+            self.other: 1,
+            self.cast: 2,
+            self.lists: 1,
+            self.assign: 1,
+        }
+        for _ in range(STEPS):
+            [step] = self.choose.choices(list(steps), list(steps.values()))
+            self.log.append(step.__name__)
+            self.log.append(error_of(step))
+            if self.choose.random() < 0.1:
+                between()
+        return self.log, self.pool
+
+    def take(self):
+        return self.choose.choice(self.pool)
+
+    def keep(self, result):
+        # Not larger and larger, and not ever more views of one tensor.
+        if isinstance(result, torch.Tensor) and result.numel() <= 2000:
+            self.pool[self.choose.randrange(POOL)] = result
+
+    def one(self):
+        self.keep(self.choose.choice(ONE)(self.take()))
+
+    def two(self):
+        self.keep(self.choose.choice(TWO)(self.take(), self.take()))
+
+    def number(self):
+        number = self.choose.choice([2, -1, 0.5, 3.0, True])
+        function = self.choose.choice([torch.add, torch.mul, torch.sub])
+        x = self.take()
+        self.keep(function(x, number) if number is not True else number * x)
+
+    def reduce(self):
+        x = self.take()
+        name = self.choose.choice(REDUCE + REDUCE_SNAPPED)
+        dim = self.choose.randrange(-1, x.dim()) if x.dim() else 0
+        keepdim = self.choose.random() < 0.5
+
+        def reduce(x):
+            return getattr(x, name)(dim, keepdim=keepdim)
+
+        self.keep((snapped(reduce) if name in REDUCE_SNAPPED else reduce)(x))
+
+    def change(self):
+        getattr(self.take(), self.choose.choice(IN_PLACE))(self.take())
+
+    def copy(self):
+        x, y = self.take(), self.take()
+        if x.dtype == y.dtype or x.is_floating_point():
+            x.copy_(y)
+
+    def change_one(self):
+        getattr(self.take(), self.choose.choice(IN_PLACE_ONE))()
+
+    def into(self):
+        self.choose.choice(TWO[:4])(self.take(), self.take(), out=self.take())
+
+    def look(self):
+        x = self.take()
+        self.log.append(x.flatten()[0].item() if x.numel() else x.shape)
+
+    def view(self):
+        self.keep(self.choose.choice(VIEWS)(self.take()))
+
+    def other(self):
+        self.keep(self.choose.choice(OTHER)(self.take()))
+
+    def cast(self):
+        x, dtype = self.take(), self.choose.choice(DTYPES)
+        if x.is_floating_point() and not dtype.is_floating_point:
+            x = x.nan_to_num(0, 9, 0).clamp(0, 100)  # the rest is not defined
+        self.keep(x.to(dtype))
+
+    def lists(self):
+        several = [self.take(), self.take()]
+        for result in torch._foreach_mul(several, 0.5):
+            self.keep(result)
+
+    def assign(self):
+        self.take()[..., :1] = self.choose.choice([0, 1.5])
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + PROGRAMS))
+def test_random_programs(device, seed):
+    choose = random.Random(seed)
+
+    def flush():
+        choose.choice([gt.flush, lambda: in_thread(gt.flush), wait])()
+
+    def wait():
+        gt.flush(sync=True)
+
+    expected = cloned(Program(seed, device).run(lambda: None))
+    with scheduler(takes=0, capacity=[4, 64, 8192][seed % 3]):
+        came = Program(seed, device).run(flush)
+    assert_same(expected, cloned(came))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_programs_beside_the_timer(device, seed):
+    expected = cloned(Program(seed, device).run(lambda: None))
+    with scheduler(takes=0, auto_flush_ms=0.05):
+        came = Program(seed, device).run(lambda: None)
+    assert_same(expected, cloned(came))
+
+
+def test_random_programs_are_taken(device):
+    with scheduler(takes=STEPS // 2):
+        for seed in range(5):
+            Program(seed, device).run(lambda: None)
+
+
+GRADIENT_STEPS = [
+    lambda x, y: x + y,
+    lambda x, y: x * y,
+    lambda x, y: x - y.mean(0),
+    lambda x, _: torch.tanh(x),
+    torch.maximum,
+    lambda x, _: x.sigmoid() * 2,
+    lambda x, y: x / (y.abs() + 1),
+    lambda x, y: x.sum(1, keepdim=True) + y,
+    lambda x, _: x.reshape(6, 4).t() * 0.5,
+    lambda x, y: x.clone().add_(y),
+    lambda x, _: x.contiguous(),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gradients_of_random_programs(device, seed):
+    def run():
+        choose = random.Random(seed)
+        made = torch.Generator().manual_seed(seed)
+        leaves = [
+            torch.rand(4, 6, generator=made).to(device).requires_grad_()
+            for _ in range(3)
+        ]
+        pool = [x * 1.0 for x in leaves]
+        for _ in range(20):
+            step = choose.choice(GRADIENT_STEPS)
+            result = step(choose.choice(pool), choose.choice(pool))
+            pool[choose.randrange(3)] = result
+        loss = sum(x.tanh().sum() for x in pool)
+        return loss, torch.autograd.grad(loss, leaves, allow_unused=True)
+
+    expected = cloned(run())
+    with scheduler():
+        came = run()
+    assert_same(expected, cloned(came), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,240 @@
+"""Memory, time and order: what a flush owes, and what outlives what."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch_support import ELEMS, NEVER_MS, gt, scheduler, torch
+
+pytestmark = pytest.mark.torch
+
+FLUSHES = 10_000
+MEBI = 1 << 20
+WAIT_S = 20.0
+
+
+def resident_bytes():
+    """Return how much memory of the machine this process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def used_bytes(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+        return total - free
+    return resident_bytes()
+
+
+def has_come_true(question):
+    """Ask until the answer is yes or the time is over."""
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        if question():
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def test_memory_is_flat_over_many_flushes(device):
+    a, b = torch.ones(2, ELEMS, device=device)
+
+    def flush_often(count):
+        for _ in range(count):
+            c = a + b
+            d = c * 2
+            gt.flush()
+        return d
+
+    with scheduler(takes=2 * FLUSHES):
+        flush_often(1000)
+        before = used_bytes(device)
+        d = flush_often(FLUSHES)
+        grown = used_bytes(device) - before
+        assert d.sum().item() == 4 * ELEMS
+    assert grown < 16 * MEBI
+
+
+def test_memory_is_flat_over_many_schedulers(device):
+    a = torch.ones(ELEMS, device=device)
+
+    def enter_often(count):
+        for _ in range(count):
+            with gt.scheduler():
+                b = a + a
+            assert b[0] == 2
+
+    enter_often(100)
+    before = used_bytes(device)
+    enter_often(1000)
+    assert used_bytes(device) - before < 16 * MEBI
+
+
+def test_memory_of_temporaries_is_used_again(device):
+    with scheduler(takes=20_000, capacity=256):
+        x = torch.zeros(8 * ELEMS, device=device)
+        before = used_bytes(device)
+        for _ in range(20_000):  # 640 MB of results
+            x = x + 1
+        assert x[0].item() == 20_000
+        assert used_bytes(device) - before < 128 * MEBI
+
+
+def test_tensors_are_freed_when_their_work_is_done(device):
+    a = torch.ones(ELEMS, device=device)
+    storage = StorageWeakRef(a.untyped_storage())
+    with scheduler():
+        c = a + a
+        del a
+        gc.collect()
+        assert c[0].item() == 2.0
+    gc.collect()
+    assert storage.expired()
+
+
+def test_flush_returns_what_is_pending(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(takes=2) as made:
+        b = a + a
+        assert gt.pending() > 0
+        assert gt.stats()["pending"] == gt.pending()
+        gt.flush()
+        assert gt.pending() == 0
+        c = b * 2
+        made.flush(sync=True)
+        assert gt.pending() == 0
+    assert c.tolist() == [4.0] * ELEMS
+
+
+def test_flush_of_nothing(device):
+    gt.flush()
+    gt.flush(sync=True)
+    with scheduler(takes=0) as made:
+        made.flush()
+    assert torch.ones(2, device=device).sum() == 2
+
+
+def test_more_operations_than_the_capacity_stay_in_order(device):
+    with scheduler(capacity=4, takes=300):
+        x = torch.ones(64, device=device)
+        for k in range(100):
+            y = x * 0.5
+            x = y - k
+            x.add_(y)
+    assert x.tolist() == [1.0 - sum(range(100))] * 64
+
+
+def test_flush_that_waits_waits_for_flushes_that_do_not(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(takes=1000):
+        x = a
+        for _ in range(100):
+            for _ in range(10):
+                x = x + a
+            gt.flush(sync=False)
+        gt.flush(sync=True)
+        assert x[-1].item() == 1001
+
+
+def test_timer_flushes(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(auto_flush_ms=1.0):
+        b = a + a
+        assert has_come_true(lambda: gt.pending() == 0)
+        c = b * 2  # after a flush that another thread did
+    assert c.tolist() == [4.0] * ELEMS
+
+
+def test_stats_count(device):
+    a = torch.ones(ELEMS, device=device)
+    before = gt.stats()
+    with scheduler(takes=3):
+        b = (a + a) * 2 - 1
+        torch.cumsum(b, 0)
+    after = gt.stats()
+    assert after["intercepted"] - before["intercepted"] == 3
+    assert after["flushes"] > before["flushes"]
+    assert after["fallbacks"] > before["fallbacks"]
+    assert after["pending"] == 0
+
+
+def test_intermediates_that_nobody_sees_are_not_written(device):
+    a = torch.ones(ELEMS, device=device)
+    before = gt.stats()["unwritten"]
+    with scheduler(takes=4):
+        b = ((a + a) * 2 - 1).relu()
+    assert b.tolist() == [3.0] * ELEMS
+    assert gt.stats()["unwritten"] - before == 3
+
+
+def test_operations_outside_of_the_block_are_not_taken(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler():
+        b = a + a
+    before = gt.stats()["intercepted"]
+    c = b * 2
+    assert gt.stats()["intercepted"] == before
+    assert c.tolist() == [4.0] * ELEMS
+
+
+def test_blocks_nest(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(takes=3):
+        b = a + a
+        with gt.scheduler(auto_flush_ms=NEVER_MS):
+            c = b * 2
+        d = c + b
+    assert d.tolist() == [6.0] * ELEMS
+
+
+def test_seed_name_of_the_scheduler(device):
+    assert gt.scheduler_context is gt.scheduler
+    with gt.scheduler_context(
+        capacity=8192,
+        threads_per_block=256,
+        size_threshold=1 << 15,
+        auto_flush_ms=2.0,
+    ):
+        b = torch.ones(4, device=device) + 1
+    assert b.tolist() == [2.0] * 4
+
+
+def test_bad_options_are_refused():
+    for bad in (
+        {"capacity": 0},
+        {"capacity": -1},
+        {"threads_per_block": 0},
+        {"size_threshold": -1},
+        {"auto_flush_ms": -1.0},
+    ):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            gt.scheduler(**bad).__enter__()
+
+
+@pytest.mark.parametrize("leave", ["pass", "raise SystemExit", "os._exit(0)"])
+def test_process_ends_with_a_scheduler_that_was_entered(
+    run_python, device, leave
+):
+    done = run_python(
+        "import os, warnings\n"
+        "warnings.simplefilter('ignore')\n"
+        "import torch\n"
+        "import gpuos.torch as gt\n"
+        "made = gt.scheduler()\n"
+        "made.__enter__()\n"
+        f"a = torch.ones(1024, device={device!r})\n"
+        "b = a + a\n"
+        f"{leave}\n",
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr

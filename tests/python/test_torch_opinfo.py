@@ -1,0 +1,185 @@
+"""PyTorch's own samples of every operator, compared with eager."""
+
+from __future__ import annotations
+
+import pytest
+from torch_operations import (
+    TAKEN,
+    foreach_operators,
+    operators,
+    outcome,
+    samples,
+    tensors_in,
+)
+from torch_support import assert_same, cloned, scheduler, taken, torch
+
+pytestmark = [
+    pytest.mark.torch,
+    # PyTorch's samples use what PyTorch warns of.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+SAMPLES = 10
+GRADIENT_SAMPLES = 3
+DTYPES = (
+    torch.float32,
+    torch.bfloat16,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.float64,
+)
+
+
+def name_of(op):
+    return f"{op.name}.{op.variant_test_name}".rstrip(".").replace(".", "_")
+
+
+def forms(op):
+    """Yield the ways to call an operator: name, and function of a sample."""
+
+    def functional(sample):
+        return op(sample.input, *sample.args, **sample.kwargs)
+
+    def strided(sample):
+        return functional(sample.noncontiguous())
+
+    def in_place(sample):
+        op.inplace_variant(sample.input, *sample.args, **sample.kwargs)
+        return sample.input
+
+    def into(sample):
+        result = functional(sample)
+        if not isinstance(result, torch.Tensor):
+            return result
+        # Every second element of something larger.
+        whole = torch.zeros(
+            *result.shape, 2, dtype=result.dtype, device=result.device
+        )
+        op(sample.input, *sample.args, out=whole[..., 0], **sample.kwargs)
+        return whole
+
+    yield functional
+    yield strided
+    if op.inplace_variant:
+        yield in_place
+    if op.supports_out:
+        yield into
+
+
+def own(sample):
+    """Return a sample with tensors of its own."""
+    return sample.transform(
+        lambda x: x.detach().clone() if isinstance(x, torch.Tensor) else x
+    )
+
+
+def compare(form, found):
+    """Compare one form of all samples, scheduled together, with eager."""
+    expected = [cloned(outcome(lambda s=s: form(own(s)))) for s in found]
+    inputs = [own(sample) for sample in found]
+    with scheduler(takes=0):
+        came = [outcome(lambda s=s: form(s)) for s in inputs]
+    for sample, one, other in zip(found, expected, came, strict=True):
+        try:
+            assert_same(one, cloned(other))
+        except AssertionError as error:
+            error.add_note(f"{form.__name__} of {sample.summary()}") if hasattr(
+                error, "add_note"
+            ) else None
+            raise
+
+
+@pytest.mark.parametrize("op", operators(TAKEN), ids=name_of)
+def test_samples_of_operators_that_are_taken(device, op):
+    before = taken()
+    known = op.supported_dtypes(device)
+    for dtype in [dtype for dtype in DTYPES if dtype in known]:
+        found = samples(op, device, dtype, SAMPLES)
+        for form in forms(op):
+            compare(form, found)
+    assert taken() > before
+
+
+@pytest.mark.parametrize("op", foreach_operators(), ids=name_of)
+def test_samples_of_operators_on_lists(device, op):
+    before = taken()
+    known = op.supported_dtypes(device)
+    for dtype in [dtype for dtype in DTYPES[:3] if dtype in known]:
+        found = samples(op, device, dtype, SAMPLES)
+
+        def functional(sample):
+            return op.method_variant(
+                sample.input, *sample.args, **options(sample)
+            )
+
+        def in_place(sample):
+            op.inplace_variant(sample.input, *sample.args, **options(sample))
+            return sample.input
+
+        compare(functional, found)
+        compare(in_place, found)
+    assert taken() > before
+
+
+def options(sample):
+    """Return the keywords that are for the operator, not for its test."""
+    return {
+        key: value
+        for key, value in sample.kwargs.items()
+        if key not in ("zero_size", "disable_fastpath")
+    }
+
+
+def gradients(op, sample):
+    """Return the gradients of the sum of every real result."""
+
+    def leaf(x):
+        needs = isinstance(x, torch.Tensor) and x.requires_grad
+        return x.detach().clone().requires_grad_() if needs else x
+
+    sample = sample.transform(leaf)
+    leaves = [
+        x
+        for x in tensors_in([sample.input, sample.args, sample.kwargs])
+        if x.requires_grad
+    ]
+    results = op(sample.input, *sample.args, **sample.kwargs)
+    sums = [x.sum() for x in tensors_in(results) if x.requires_grad]
+    if not sums or not leaves:
+        return None
+    return torch.autograd.grad(sum(sums), leaves, allow_unused=True)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in operators(TAKEN) if op.supports_autograd], ids=name_of
+)
+def test_gradients_of_operators_that_are_taken(device, op):
+    if torch.float32 not in op.supported_backward_dtypes(device):
+        pytest.skip("has no gradients in float32")
+    found = samples(
+        op, device, torch.float32, GRADIENT_SAMPLES, requires_grad=True
+    )
+    expected = [cloned(outcome(lambda s=s: gradients(op, s))) for s in found]
+    with scheduler(takes=0):
+        came = [outcome(lambda s=s: gradients(op, s)) for s in found]
+    assert_same(expected, cloned(came))
+
+
+@pytest.mark.parametrize("op", operators(), ids=name_of)
+def test_every_operator_sees_pending_inputs(device, op):
+    if torch.float32 not in op.supported_dtypes(device):
+        pytest.skip("has no float32 here")
+
+    def on_pending(sample):
+        def pending(x):
+            is_plain = isinstance(x, torch.Tensor) and (
+                x.layout == torch.strided and x.dtype == torch.float32
+            )
+            return x * 1.0 if is_plain else x
+
+        sample = sample.transform(pending)
+        torch.manual_seed(4)
+        return op(sample.input, *sample.args, **sample.kwargs)
+
+    compare(on_pending, samples(op, device, torch.float32, 2))

@@ -1,0 +1,274 @@
+"""Threads, processes, exceptions and the timer of gpuos.torch."""
+
+from __future__ import annotations
+
+import gc
+import os
+import queue
+import threading
+import time
+
+import pytest
+from torch_support import ELEMS, NEVER_MS, gt, in_thread, pair, scheduler, torch
+
+pytestmark = pytest.mark.torch
+
+STEPS = 5000
+ITEMS = 3000
+WAIT_S = 60.0
+
+
+def run_all(*functions):
+    """Run each in a thread of its own; raise the first error."""
+    errors = []
+
+    def guarded(function):
+        try:
+            function()
+        except BaseException as error:  # noqa: BLE001 (handed on)
+            errors.append(error)
+
+    threads = [
+        threading.Thread(target=guarded, args=(f,), daemon=True)
+        for f in functions
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive(), "hangs"
+    if errors:
+        raise errors[0]
+
+
+def halve(a, b, steps=STEPS):
+    for _ in range(steps):
+        a = (a + b) * 0.5
+    return a
+
+
+def test_threads_with_a_scheduler_each(device):
+    a, b = pair(device)
+    expected = halve(a, b)
+    results = {}
+
+    def work(name):
+        with gt.scheduler():
+            results[name] = halve(a, b)
+
+    before = gt.stats()["intercepted"]
+    run_all(*(lambda k=k: work(k) for k in range(4)))
+    assert len(results) == 4
+    for result in results.values():
+        torch.testing.assert_close(result, expected)
+    assert gt.stats()["intercepted"] - before >= 4 * 2 * STEPS
+    assert gt.pending() == 0
+
+
+def test_thread_that_entered_no_scheduler_is_not_intercepted(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(takes=0):
+        before = gt.stats()["intercepted"]
+        b = in_thread(lambda: a + a)
+        assert gt.stats()["intercepted"] == before
+    assert b.tolist() == [2.0] * ELEMS
+
+
+@pytest.mark.parametrize("auto_flush_ms", [0.2, NEVER_MS])
+def test_reader_sees_what_another_thread_has_pending(device, auto_flush_ms):
+    items = queue.Queue(8)
+    wrong = []
+
+    def produce():
+        with gt.scheduler(auto_flush_ms=auto_flush_ms):
+            for k in range(ITEMS):
+                x = torch.full((64,), float(k), device=device)
+                items.put((k, x + x))
+            items.put(None)
+
+    def consume():
+        while (item := items.get(timeout=WAIT_S)) is not None:
+            k, y = item
+            if not bool((y.abs() == 2 * k).all()):
+                wrong.append(k)
+
+    run_all(produce, consume)
+    assert not wrong
+
+
+def test_reader_with_a_scheduler_of_its_own(device):
+    items = queue.Queue(8)
+    sums = []
+
+    def produce():
+        with gt.scheduler():
+            x = torch.zeros(64, device=device)
+            for _ in range(500):
+                x = x + 1
+                items.put(x * 2)
+            items.put(None)
+
+    def consume():
+        with gt.scheduler():
+            while (y := items.get(timeout=WAIT_S)) is not None:
+                sums.append(y + 1)
+
+    run_all(produce, consume)
+    assert [int(y[0]) for y in sums] == [2 * k + 1 for k in range(1, 501)]
+
+
+def test_reader_while_the_writer_writes_in_place(device):
+    x = torch.zeros(64, device=device)
+    is_done = threading.Event()
+    seen = []
+
+    def write():
+        with gt.scheduler():
+            for _ in range(2000):
+                x.add_(1)
+        is_done.set()
+
+    def read():
+        while not is_done.is_set():
+            seen.append(x[0].item())
+
+    run_all(write, read)
+    assert x.tolist() == [2000.0] * 64
+    assert all(0 <= value <= 2000 for value in seen)
+
+
+def test_block_that_another_thread_flushes(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(takes=200) as made:
+        x = a
+        for _ in range(100):
+            x = x + a
+            in_thread(made.flush)
+            x = x * 1.0
+    assert x[0].item() == 101
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_exception_leaves_nothing_pending(device, error):
+    a = torch.ones(ELEMS, device=device)
+    made = []
+
+    def add_and_fail():
+        with scheduler():
+            made.append(a + a)
+            raise error
+
+    with pytest.raises(error):
+        add_and_fail()
+    assert gt.pending() == 0
+    assert made[0].tolist() == [2.0] * ELEMS
+    before = gt.stats()["intercepted"]
+    assert (a + a).sum() == 2 * ELEMS
+    assert gt.stats()["intercepted"] == before
+
+
+def test_exception_in_a_generator_that_is_dropped(device):
+    def generate():
+        with gt.scheduler(auto_flush_ms=NEVER_MS):
+            x = torch.ones(ELEMS, device=device)
+            while True:
+                x = x + 1
+                yield x
+
+    numbers = generate()
+    next(numbers)
+    x = next(numbers)
+    numbers.close()
+    gc.collect()
+    assert gt.pending() == 0
+    assert x.tolist() == [3.0] * ELEMS
+
+
+def test_tls_of_pytorch_is_as_it_was(device):
+    before = str(torch._C._dispatch_tls_local_include_set())
+    with scheduler():
+        torch.ones(4, device=device) + 1
+    assert str(torch._C._dispatch_tls_local_include_set()) == before
+
+
+def test_timer_keeps_its_time(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(auto_flush_ms=5.0):
+        b = a + a
+        start = time.monotonic()
+        while gt.pending() and time.monotonic() - start < WAIT_S:
+            time.sleep(0.001)
+        assert time.monotonic() - start < 1.0
+    assert b.tolist() == [2.0] * ELEMS
+
+
+def test_timer_beside_a_busy_thread(device):
+    a, b = pair(device)
+    expected = halve(a, b)
+    with scheduler(takes=2 * STEPS, auto_flush_ms=0.05):
+        result = halve(a, b)
+    torch.testing.assert_close(result, expected)
+
+
+def test_thread_that_ends_inside_of_its_block(device):
+    results = []
+
+    def work():
+        gt.scheduler(auto_flush_ms=NEVER_MS).__enter__()
+        results.append(torch.ones(ELEMS, device=device) + 1)
+
+    in_thread(work)
+    assert results[0].tolist() == [2.0] * ELEMS
+    gc.collect()
+    assert gt.pending() == 0
+
+
+def child_of_fork(function):
+    """Return the exit code of a child in which `function` must be true."""
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            code = 0 if function() else 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_with_pending_work():
+    a, b = pair("cpu")
+    expected = a + b
+    with scheduler():
+        c = a + b
+        assert gt.pending() > 0
+        assert child_of_fork(lambda: torch.equal(c, expected)) == 0
+        d = c * 2
+    assert torch.equal(c, expected)
+    assert torch.equal(d, expected * 2)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_child_of_fork_may_enter_a_scheduler():
+    a, b = pair("cpu")
+    expected = halve(a, b, 10)
+    with scheduler():
+        halve(a, b, 10)
+
+    def child():
+        with gt.scheduler():
+            result = halve(a, b, 10)
+        return torch.allclose(result, expected)
+
+    assert child_of_fork(child) == 0
+
+
+def test_data_loader_whose_workers_are_processes():
+    values = torch.arange(64.0)
+    with scheduler():
+        scaled = values * 2
+        loader = torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(scaled), batch_size=8, num_workers=0
+        )
+        total = sum((batch + 1).sum() for [batch] in loader)
+    assert total.item() == 2 * sum(range(64)) + 64

@@ -1,0 +1,157 @@
+"""What the tests of gpuos.torch share: schedulers that count, comparison."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import gpuos.torch as gt
+
+# Eager's threads take longer to meet than these tests to compute.
+torch.set_num_threads(1)
+
+ELEMS = 1024
+NEVER_MS = 60_000.0  # so that nothing but the test flushes
+
+
+def taken():
+    """Return how many operations schedulers have taken so far."""
+    return gt.stats()["intercepted"]
+
+
+@contextlib.contextmanager
+def scheduler(*, takes=1, auto_flush_ms=NEVER_MS, **options):
+    """Schedule the block, which must have at least `takes` operations taken.
+
+    Whatever is still pending when the block is left must be flushed by that.
+    """
+    before = taken()
+    with gt.scheduler(auto_flush_ms=auto_flush_ms, **options) as made:
+        yield made
+    assert gt.pending() == 0
+    count = taken() - before
+    assert count >= takes, f"expected {takes} taken operations, came {count}"
+
+
+def pair(device, elems=ELEMS, dtype=torch.float32):
+    """Return the two vectors, normally distributed, that most tests use."""
+    random = torch.Generator().manual_seed(1)
+    return tuple(
+        torch.randn(elems, generator=random).to(device, dtype) for _ in range(2)
+    )
+
+
+def cloned(value):
+    """Return `value` with every tensor in it copied and off the graph."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, (list, tuple)):
+        return [cloned(one) for one in value]
+    if isinstance(value, dict):
+        return {key: cloned(one) for key, one in value.items()}
+    return value
+
+
+def assert_same(expected, got, **tolerances):
+    """Compare nested results: tensors as PyTorch does, the rest with `==`."""
+    if isinstance(expected, (list, tuple)):
+        assert isinstance(got, (list, tuple))
+        assert len(expected) == len(got)
+        for one, other in zip(expected, got, strict=True):
+            assert_same(one, other, **tolerances)
+    elif isinstance(expected, dict):
+        assert list(expected) == list(got)
+        for key, one in expected.items():
+            assert_same(one, got[key], **tolerances)
+    elif isinstance(expected, (float, complex)):
+        # One of float32, as a rule.
+        limits = {"rtol": 1e-5, "atol": 1e-5} | tolerances
+        torch.testing.assert_close(got, expected, equal_nan=True, **limits)
+    elif hasattr(expected, "__array__"):
+        torch.testing.assert_close(
+            got, expected, equal_nan=True, check_stride=False, **tolerances
+        )
+        if isinstance(expected, torch.Tensor) and expected.layout == (
+            torch.strided
+        ):
+            assert steps(got) == steps(expected)
+    else:
+        assert got == expected
+
+
+def steps(tensor):
+    """Return the strides that an element can tell apart."""
+    if tensor.numel() == 0:
+        return []
+    return [
+        stride
+        for stride, size in zip(tensor.stride(), tensor.shape, strict=True)
+        if size > 1
+    ]
+
+
+class Same:
+    """Runs functions of two vectors eagerly and scheduled, and compares."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def __call__(self, function, *, takes=1, grad=(False, True), **options):
+        """Compare what `function(a, b)` returns, and does to a and b.
+
+        Parameters
+        ----------
+        takes : int
+            How many operations the scheduler must take at least.
+        grad : tuple of bool
+            With gradients off, on, or once each.
+        """
+        for enabled in grad:
+            with torch.set_grad_enabled(enabled):
+                inputs = pair(self.device)
+                expected = cloned([function(*inputs), inputs])
+                inputs = pair(self.device)
+                with scheduler(takes=takes, **options):
+                    result = function(*inputs)
+                assert_same(expected, cloned([result, inputs]))
+
+    def training(self, function, **options):
+        """Compare `function`, which needs gradients."""
+        self(function, grad=(True,), **options)
+
+    def needs_cpu(self, why):
+        """Skip unless tensors are in the memory of the processor."""
+        if self.device != "cpu":
+            pytest.skip(why)
+
+
+def in_thread(function):
+    """Return what `function` returns in another thread, or raise its error."""
+    results = []
+    errors = []
+
+    def run():
+        try:
+            results.append(function())
+        except BaseException as error:  # noqa: BLE001 (handed on)
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def error_of(function):
+    """Return the kind and the first line of the error of a call, or None."""
+    try:
+        function()
+    except Exception as error:  # noqa: BLE001 (compared with eager's)
+        return type(error).__name__, str(error).splitlines()[:1]
+    return None
