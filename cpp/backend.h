@@ -143,6 +143,10 @@ class Backend {
   /// check() has reported.
   virtual void check_all() = 0;
 
+  /// Whether what is submitted to the stream becomes part of a graph, which may
+  /// run again at any time.
+  virtual bool captures(const Stream&) { return false; }
+
   // ---- Operators. No lock is held.
 
   /// Build and load; all or nothing. Throws: CompileError, BackendUnavailable.

@@ -95,7 +95,8 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
           }),
       tiers(registry, policy_of(options, backend->name()),
             [this](std::function<void()> job) { post(std::move(job)); }),
-      programs(*backend, submitter, tiers),
+      programs(*backend, submitter, tiers,
+               [this](void* data) { deallocate_later(data); }),
       generation_(fork_generation()),
       id_(submitter.runtime_id()) {}
 

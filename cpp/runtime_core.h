@@ -41,6 +41,18 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   void reclaim() noexcept;
 
   const RuntimeOptions options;
+
+ private:
+  struct Freed {
+    void* data;
+    std::vector<std::uint64_t> marks;
+  };
+
+  // Before what gives memory back in its destructor.
+  std::mutex freed_mutex_;
+  std::vector<Freed> freed_;
+
+ public:
   std::mutex submit_mutex;
   std::unique_ptr<Backend> backend;
   Submitter submitter;
@@ -50,11 +62,6 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   std::atomic<std::uint64_t> upgrades{0};
 
  private:
-  struct Freed {
-    void* data;
-    std::vector<std::uint64_t> marks;
-  };
-
   static RuntimeOptions checked(RuntimeOptions options);
   static std::unique_ptr<Backend> make_backend(const RuntimeOptions& options,
                                                std::mutex& submit_mutex);
@@ -64,8 +71,6 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   const std::uint32_t generation_;
   const std::uint32_t id_;
   std::atomic<bool> closed_{false};
-  std::mutex freed_mutex_;
-  std::vector<Freed> freed_;
 };
 
 }  // namespace gpuos

@@ -5,16 +5,10 @@
 #include <optional>
 
 #include "concat.h"
-#include "cpu_relax.h"
 #include "gpuos/error.h"
+#include "lock_soon.h"
 
 namespace gpuos {
-namespace {
-
-/// Looks at the submit lock before its turn is waited for: 1 to 2 us.
-constexpr int kLockTurns = 64;
-
-}  // namespace
 
 Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
                      const RuntimeOptions& options, std::uint32_t runtime_id)
@@ -340,10 +334,8 @@ void Submitter::flush(const Stream* only) {
 }
 
 void Submitter::lock_between(std::unique_lock<std::mutex>& lock) {
-  // The control thread looks in many times a millisecond, for less time than
-  // it takes to go to sleep and be woken.
-  for (int turn = 0; turn < kLockTurns && !lock.try_lock(); ++turn) cpu_relax();
-  if (!lock.owns_lock()) lock.lock();
+  // The control thread looks in many times a millisecond.
+  lock_soon(lock);
   finished_.wait(lock, [this] { return !is_unfinished_; });
 }
 

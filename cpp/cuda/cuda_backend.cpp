@@ -337,6 +337,12 @@ void CudaBackend::load(std::span<const OperatorBuild> builds) {
                 [this] { health_.check(); });
 }
 
+bool CudaBackend::captures(const gpuos::Stream& stream) {
+  if (!stream.is_named) return false;
+  const ContextScope scope(context_);
+  return Bursts::is_capturing(static_cast<CUstream>(stream.handle));
+}
+
 void CudaBackend::unload(std::span<const std::uint32_t> slots) noexcept {
   device_->modules.drop(slots);
   if (control_ != nullptr) control_->notify();

@@ -93,6 +93,7 @@ class CudaBackend final : public Backend, private Parkable {
   }
 
   void load(std::span<const OperatorBuild> builds) override;
+  bool captures(const gpuos::Stream& stream) override;
   bool is_captured(std::uint32_t slot) const noexcept override {
     return device_->bursts.is_captured(slot);
   }

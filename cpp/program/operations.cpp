@@ -54,7 +54,7 @@ bool stays_in_range(const Step& step) noexcept {
 }
 
 // What a narrow dtype would make of the value.
-void narrow(std::vector<Operation>& operations, DType dtype, Type type) {
+void narrow(Operations& operations, DType dtype, Type type) {
   switch (dtype) {
     case DType::Int8:
       operations.push_back({Code::WrapI8, type});
@@ -113,10 +113,10 @@ bool holds(DType to, DType from) noexcept {
   return fits && (is_signed(to) || !is_signed(from));
 }
 
-std::vector<Operation> cast(const Step& step) {
+Operations cast(const Step& step) {
   const Type from = compute_type(step.from);
   const Type to = compute_type(step.dtype);
-  std::vector<Operation> operations;
+  Operations operations;
   if (is_bool(step.dtype)) {
     operations.push_back({Code::ToBool, from});
     return operations;
@@ -149,9 +149,9 @@ Code code_of(const Step& step) {
 
 }  // namespace
 
-std::vector<Operation> operations_of(const Step& step) {
+Operations operations_of(const Step& step) {
   if (step.op == Op::Cast) return cast(step);
-  std::vector<Operation> operations;
+  Operations operations;
   if (is_identity(step)) return operations;
   Type type = compute_type(step.from);
   // Tests know reals; a whole number has the sign of the nearest one.
@@ -171,8 +171,8 @@ Type reduction_type(const Step& step) {
   return is_bool(step.from) ? kU32 : compute_type(step.from);
 }
 
-std::vector<Operation> after_reduction(const Step& step) {
-  std::vector<Operation> operations;
+Operations after_reduction(const Step& step) {
+  Operations operations;
   if (is_bool(step.dtype)) operations.push_back({Code::ToBool, kU32});
   if (step.op == Op::Sum || step.op == Op::Prod)
     narrow(operations, step.dtype, compute_type(step.dtype));

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <vector>
-
 #include "device/program_text.h"
+#include "program/few.h"
 #include "program/plan.h"
 
 namespace gpuos::program {
@@ -13,13 +12,15 @@ struct Operation {
   Type type{};
 };
 
+using Operations = Few<Operation, 4>;
+
 /// What computes `step`, one operation after the other, each on the result of
 /// the one before; the first has all operands. Empty: the result is the
 /// operand itself. Not for loads, stores, scalars and reductions.
-std::vector<Operation> operations_of(const Step& step);
+Operations operations_of(const Step& step);
 
 /// What makes a reduction's result a value of its dtype.
-std::vector<Operation> after_reduction(const Step& step);
+Operations after_reduction(const Step& step);
 
 /// A Form: how `operation` is run.
 u8 form_of(const Operation& operation);

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "backend.h"
@@ -14,10 +17,12 @@
 #include "gpuos/program.h"
 #include "gpuos/runtime.h"
 #include "operator_record.h"
-#include "program/layout.h"
 #include "program/plan.h"
-#include "program/task.h"
+#include "program/prepared.h"
+#include "program/scratch.h"
+#include "program/text_memory.h"
 #include "program/tiers.h"
+#include "program/workers.h"
 #include "submitter.h"
 
 namespace gpuos {
@@ -28,8 +33,11 @@ namespace gpuos {
 /// Threads: any.
 class ProgramTable {
  public:
-  ProgramTable(Backend& backend, Submitter& submitter, program::Tiers& tiers);
-  ~ProgramTable();
+  /// Frees memory behind the tasks that were submitted until then.
+  using FreeLater = std::function<void(void*)>;
+
+  ProgramTable(Backend& backend, Submitter& submitter, program::Tiers& tiers,
+               FreeLater free_later);
   ProgramTable(const ProgramTable&) = delete;
   ProgramTable& operator=(const ProgramTable&) = delete;
 
@@ -52,39 +60,54 @@ class ProgramTable {
   std::uint64_t programs() const;
 
  private:
-  /// What runs a pass, shared by programs that have one of this structure.
-  struct Code {
-    std::string structure;
-    void* text = nullptr;     // memory of the backend
-    std::uint32_t cells = 0;  // that the text needs
-    std::shared_ptr<program::Tier> tier;
+  /// A call that was prepared for some shapes.
+  struct Shaped {
+    std::uint64_t hash = 0;
+    std::unique_ptr<program::Prepared> prepared;
   };
   struct Entry {
     std::weak_ptr<const program::Plan> plan;
-    std::vector<std::shared_ptr<Code>> fused;
-    std::vector<std::shared_ptr<Code>> split;
+    program::PlanCode codes;
+    std::array<Shaped, 4> shapes;  // the last ones
+    std::size_t next = 0;
   };
+  struct Task;
   struct Submission;
 
-  std::shared_ptr<const Entry> find(
-      const std::shared_ptr<const program::Plan>& plan);
-  std::shared_ptr<Code> code_for(const program::Pass& pass);
-  Ticket submit_pass(Submission& submission, const program::Pass& pass,
-                     Code& code);
-  Ticket submit_piece(Submission& submission, const program::Pass& pass,
-                      Code& code, const program::Layout& layout);
-  std::uint64_t far_table(Submission& submission,
-                          std::span<const std::uint64_t> table);
+  // Under mutex_.
+  Entry& find(const std::shared_ptr<const program::Plan>& plan);
+  program::PassCode* code_for(const program::Pass& pass);
+  const program::Prepared& prepare(
+      const std::shared_ptr<const program::Plan>& plan,
+      const program::CallViews& views);
+  std::shared_ptr<void> keep(std::span<const std::uint64_t> table);
+  void write_task(const program::PreparedPass& pass,
+                  const program::TaskModel& model, Submission& submission);
+  void take_memory(const program::Prepared& prepared, Submission& submission);
+  /// The address of memory behind counters that are 0.
+  std::uint64_t take_block(std::size_t counters, std::size_t bytes,
+                           Submission& submission);
+  void add_gathered(const program::TaskModel& model, Submission& submission,
+                    Call& call);
+
+  void write_tasks(const std::shared_ptr<const program::Plan>& plan,
+                   Submission& submission);
+  Ticket submit_task(Task& task, const Stream& stream);
   /// One ticket for both. Waits for `first` if no ticket can say both.
   Ticket join(const Ticket& first, const Ticket& second);
 
   Backend& backend_;
   Submitter& submitter_;
   program::Tiers& tiers_;
+  const program::Workers workers_;
+  const FreeLater free_later_;
   std::atomic<std::uint64_t> calls_{0};
   mutable std::mutex mutex_;
-  std::map<const program::Plan*, std::shared_ptr<const Entry>> entries_;
-  std::map<std::string, std::shared_ptr<Code>, std::less<>> codes_;
+  program::TextMemory texts_;
+  program::Scratch scratch_;
+  std::vector<std::shared_ptr<void>> kept_;  // graphs read it
+  std::map<std::string, std::unique_ptr<program::PassCode>, std::less<>> codes_;
+  std::unordered_map<const program::Plan*, Entry> entries_;
 };
 
 }  // namespace gpuos

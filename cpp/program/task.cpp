@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "concat.h"
 #include "device/bfloat16.h"
 #include "device/half.h"
+#include "gpuos/error.h"
 #include "program/compute_type.h"
 #include "program/operations.h"
 #include "program/sizes.h"
@@ -122,9 +124,9 @@ std::uint64_t computed_bits(std::uint64_t bits, DType dtype) {
 /// Appends words to a task's arguments.
 class Arguments {
  public:
-  explicit Arguments(Call& call) : call_(call) { call.arg_count = 0; }
+  explicit Arguments(TaskModel& task) : task_(task) { task.arg_count = 0; }
 
-  void add(std::uint64_t word) { call_.args[call_.arg_count++] = word; }
+  void add(std::uint64_t word) { task_.args[task_.arg_count++] = word; }
   template <typename T>
   void add(const T& value) {
     static_assert(sizeof(T) % 8 == 0);
@@ -132,20 +134,41 @@ class Arguments {
     std::memcpy(words, &value, sizeof(T));
     for (const std::uint64_t word : words) add(word);
   }
-  std::size_t room() const { return call_.args.size() - call_.arg_count; }
+  std::size_t room() const { return task_.args.size() - task_.arg_count; }
 
  private:
-  Call& call_;
+  TaskModel& task_;
 };
 
-std::vector<std::uint64_t> table_of(const Layout& layout) {
-  std::vector<std::uint64_t> words((layout.dims() + 1) / 2);
+/// The sizes and strides of a layout as a task carries them.
+struct Table {
+  static constexpr std::size_t kMost = kMaxAxes / 2 + kMaxAccesses * kMaxAxes;
+  std::array<std::uint64_t, kMost> words;
+  std::size_t count = 0;
+
+  std::span<const std::uint64_t> view() const { return {words.data(), count}; }
+};
+
+void fill_table(const Layout& layout, Table& table) {
+  table.count = (layout.dims() + 1) / 2;
+  std::fill_n(table.words.begin(), table.count, 0);
   for (std::uint32_t d = 0; d < layout.dims(); ++d)
-    words[d / 2] |= (layout.sizes[d] & 0xffffffff) << (d % 2 * 32);
+    table.words[d / 2] |= (layout.sizes[d] & 0xffffffff) << (d % 2 * 32);
   for (std::uint32_t a = 0; a < layout.accesses; ++a)
     for (std::uint32_t d = 0; d < layout.dims(); ++d)
-      words.push_back(static_cast<std::uint64_t>(layout.strides[a][d]));
-  return words;
+      table.words[table.count++] =
+          static_cast<std::uint64_t>(layout.strides[a][d]);
+}
+
+/// What the program says itself; the scalars of a call are left 0.
+std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
+  if (word.is_extent)
+    return std::bit_cast<std::uint64_t>(
+        static_cast<double>(count_of(word.extent, parts.sizes)));
+  const ScalarSource& source = parts.plan.scalars[word.source];
+  return source.kind == ScalarSource::Kind::Literal
+             ? scalar_bits(*source.literal, word.dtype)
+             : 0;
 }
 
 }  // namespace
@@ -162,53 +185,41 @@ Split split_of(const Pass& pass, const Layout& layout, const Workers& workers) {
                             : split_rows(pass, layout, workers);
 }
 
-std::size_t gathered_bytes(const Pass& pass, const Layout& layout,
-                           const Split& split, const Workers& workers) {
-  if (split.slices == 1) return 0;
+Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,
+                     const Workers& workers) {
+  if (split.slices == 1) return {};
   std::size_t cells = 0;
   for (const Step& step : pass.steps)
     if (step.kind == Step::Kind::Reduce) cells += gathered_cells(step);
   const std::uint64_t in_group = group_rows(split, workers);
   const std::uint64_t groups = ceil_div(layout.rows, in_group);
-  return 4 * (groups + groups * in_group * split.slices * cells);
+  return {.counters = static_cast<std::uint32_t>(groups),
+          .bytes = 4 * groups * in_group * split.slices * cells};
 }
 
-void find_scalars(const Plan& plan, const Pass& pass,
-                  std::span<const gpuos::Scalar> given,
-                  std::span<const std::int64_t> sizes, std::uint64_t* words) {
-  for (const ScalarWord& word : pass.scalars) {
-    if (word.is_extent) {
-      *words++ = std::bit_cast<std::uint64_t>(
-          static_cast<double>(count_of(word.extent, sizes)));
-      continue;
-    }
-    const ScalarSource& source = plan.scalars[word.source];
-    const gpuos::Scalar& value = source.kind == ScalarSource::Kind::Literal
-                                     ? *source.literal
-                                     : given[source.argument];
-    *words++ = computed_bits(value.bits_as(word.dtype), word.dtype);
-  }
+std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype) {
+  return computed_bits(value.bits_as(dtype), dtype);
 }
 
-void write_arguments(const Pass& pass, const Layout& layout, const Split& split,
-                     std::uint64_t text, std::span<const std::uint64_t> scalars,
-                     std::uint64_t gathered, std::uint32_t lanes,
-                     const FarTable& far_table, Call& call) {
-  Arguments arguments(call);
+void write_arguments(const TaskParts& parts, const FarTable& far_table,
+                     TaskModel& task) {
+  const auto& [plan, pass, layout, split, sizes, text, lanes] = parts;
+  constexpr std::size_t kFixed = (sizeof(TaskShape) + sizeof(RowShape)) / 8;
+  Arguments arguments(task);
   arguments.add(text);
   for (std::uint32_t a = 0; a < layout.accesses; ++a)
     arguments.add(layout.addresses[a]);
-  for (const std::uint64_t word : scalars) arguments.add(word);
-  call.count = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(layout.elements(), 1, 0xffffffff));
-  call.tiles = split.tiles;
+  for (const ScalarWord& word : pass.scalars)
+    arguments.add(known_scalar(parts, word));
+  task.count = std::clamp<std::uint64_t>(layout.elements(), 1, 0xffffffff);
+  task.tiles = split.tiles;
   TaskShape shape{.flat = 0,
                   .flags = 0,
                   .outer_dims = static_cast<u8>(layout.outer),
                   .inner_dims = static_cast<u8>(layout.inner),
                   .unused = 0};
   if (const auto flat = flat_accesses(pass, layout)) {
-    shape.flat = *flat;
+    shape.flat = task.flat = *flat;
     shape.flags = kFlat;
     arguments.add(shape);
     return;
@@ -216,9 +227,17 @@ void write_arguments(const Pass& pass, const Layout& layout, const Split& split,
   if (pass.has_reduction) shape.flags |= kRows;
   if (split.is_transposed) shape.flags |= kTransposed;
   if (split.slices > 1) shape.flags |= kSliced;
-  const auto table = table_of(layout);
-  constexpr std::size_t kFixed = (sizeof(shape) + sizeof(RowShape)) / 8;
-  const bool is_far = kFixed + table.size() > arguments.room();
+  Table table;
+  fill_table(layout, table);
+  if (kFixed + 1 > arguments.room())
+    throw InvalidArgument(concat(
+        "program: expected at most ",
+        pass.scalars.size() + layout.accesses + arguments.room() - kFixed - 1,
+        " inputs, outputs and scalars where arrays have gaps or are reduced, "
+        "got ",
+        pass.scalars.size() + layout.accesses,
+        "; make several programs of it"));
+  const bool is_far = kFixed + table.count > arguments.room();
   if (is_far) shape.flags |= kFarTable;
   arguments.add(shape);
   arguments.add(RowShape{.columns = layout.columns,
@@ -226,12 +245,14 @@ void write_arguments(const Pass& pass, const Layout& layout, const Split& split,
                          .row_lanes = split.row_lanes,
                          .slices = split.slices,
                          .lanes = lanes,
-                         .gathered = gathered});
+                         .gathered = 0});
+  static_assert(offsetof(RowShape, gathered) + 8 == sizeof(RowShape));
+  task.gathered_arg = task.arg_count - 1;
   if (is_far) {
-    arguments.add(far_table(table));
+    arguments.add(far_table(table.view()));
     return;
   }
-  for (const std::uint64_t word : table) arguments.add(word);
+  for (const std::uint64_t word : table.view()) arguments.add(word);
 }
 
 void for_each_piece(const Pass& pass, const Layout& layout, std::uint64_t limit,

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 
-#include "call.h"
+#include "device/task_abi.h"
 #include "gpuos/scalar.h"
 #include "program/layout.h"
 #include "program/plan.h"
@@ -26,26 +28,60 @@ struct Split {
 
 Split split_of(const Pass& pass, const Layout& layout, const Workers& workers);
 
-/// Bytes in which the slices of rows leave what they gathered, the counters
-/// before them included; 0 if rows are not sliced.
-std::size_t gathered_bytes(const Pass& pass, const Layout& layout,
-                           const Split& split, const Workers& workers);
+/// Memory in which the slices of rows leave what they gathered: a counter of
+/// 4 bytes for each group of rows, then the values. The counters are 0 before
+/// the task, and it leaves them so.
+struct Gathered {
+  std::uint32_t counters = 0;  // none: rows are not sliced
+  std::size_t bytes = 0;       // of the values
+};
 
-/// The bits of a pass' scalars as a task carries them.
+Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,
+                     const Workers& workers);
+
+/// A task but for where its buffers and what it gathers lie, and for the
+/// scalars that a call gives.
+struct TaskModel {
+  TaskModel() {}  // leaves the arguments unwritten
+
+  std::uint64_t count = 0;
+  std::uint32_t tiles = 0;
+  std::uint32_t arg_count = 0;
+  /// Instead of an access' address: how far it is from its buffer's.
+  std::array<std::uint64_t, abi::kMaxArgs> args;
+  std::uint32_t flat = 0;  // accesses without gaps, if that is all of them
+  std::uint32_t gathered_arg = 0;
+  Gathered gathered{};
+
+  /// Where the pass' accesses and its scalars begin.
+  static constexpr std::uint32_t kAddresses = 1;
+  static std::uint32_t first_scalar(const Pass& pass) noexcept {
+    return kAddresses + static_cast<std::uint32_t>(pass.accesses.size());
+  }
+};
+
+/// The bits of a scalar as a task carries it.
 /// Throws: InvalidArgument for a number that its dtype cannot hold.
-void find_scalars(const Plan& plan, const Pass& pass,
-                  std::span<const gpuos::Scalar> given,
-                  std::span<const std::int64_t> sizes, std::uint64_t* words);
+std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype);
 
 /// Where a task's tables lie if they do not fit its arguments.
 using FarTable = std::function<std::uint64_t(std::span<const std::uint64_t>)>;
 
-/// Completes `call` but for the operator and the accesses. `text` is the
-/// address of what the interpreter runs.
-void write_arguments(const Pass& pass, const Layout& layout, const Split& split,
-                     std::uint64_t text, std::span<const std::uint64_t> scalars,
-                     std::uint64_t gathered, std::uint32_t lanes,
-                     const FarTable& far_table, Call& call);
+/// What decides the arguments of a task.
+struct TaskParts {
+  const Plan& plan;
+  const Pass& pass;
+  const Layout& layout;
+  const Split& split;
+  std::span<const std::int64_t> sizes;
+  std::uint64_t text;   // address of what the interpreter runs
+  std::uint32_t lanes;  // of a worker that work
+};
+
+/// Completes `task` but for `gathered`. Throws: InvalidArgument for a number of
+/// the program that its dtype cannot hold.
+void write_arguments(const TaskParts& parts, const FarTable& far_table,
+                     TaskModel& task);
 
 /// Calls `f` for parts of `layout` of at most `limit` elements each, or rows
 /// if the pass has reductions.

@@ -47,7 +47,9 @@ class Cells {
 class Writer {
  public:
   explicit Writer(const Pass& pass)
-      : pass_(pass), place_(pass.steps.size()), last_(pass.steps.size()) {}
+      : pass_(pass), place_(pass.steps.size()), last_(pass.steps.size()) {
+    instructions_.reserve(2 * pass.steps.size());
+  }
 
   std::vector<std::uint64_t> write() {
     find_last_uses();
@@ -69,6 +71,8 @@ class Writer {
   }
 
  private:
+  using OperandCells = Few<std::uint8_t, 3>;
+
   /// A moment: place k of part p. A value that a loop uses but does not make
   /// is needed until the loop is over.
   struct Moment {
@@ -222,8 +226,8 @@ class Writer {
         operand_cells(step), 0);
   }
 
-  std::vector<std::uint8_t> operand_cells(const Step& step) const {
-    std::vector<std::uint8_t> cells;
+  OperandCells operand_cells(const Step& step) const {
+    OperandCells cells;
     for (std::size_t i = 0; i < operands_of(step); ++i) {
       // The third operand is always read from a cell.
       const std::uint32_t id = step.operands[i];
@@ -249,8 +253,7 @@ class Writer {
   }
 
   void emit_result(std::uint32_t id, const Operation& operation,
-                   const std::vector<std::uint8_t>& operands,
-                   std::uint32_t index) {
+                   const OperandCells& operands, std::uint32_t index) {
     const Step& step = pass_.steps[id];
     // The result may lie where an operand lay that is as wide and not needed
     // any more.
@@ -270,9 +273,8 @@ class Writer {
     if (!may_replace) free_unused();
   }
 
-  void emit(const Operation& operation,
-            const std::vector<std::uint8_t>& operands, std::uint8_t out,
-            std::uint32_t index) {
+  void emit(const Operation& operation, const OperandCells& operands,
+            std::uint8_t out, std::uint32_t index) {
     Instruction instruction{.opcode = opcode_of(operation.code, operation.type),
                             .a = kLast,
                             .b = kLast,

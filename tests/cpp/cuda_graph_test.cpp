@@ -133,6 +133,53 @@ TEST_P(CudaGraph, TasksWithManyArgumentsAreReplayed) {
   }
 }
 
+// Called for the first time while its stream is captured, with memory that its
+// tasks leave for each other and that replays go on using.
+TEST_P(CudaGraph, AProgramIsReplayed) {
+  constexpr std::int64_t kRows = 2, kColumns = 100'000;
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 2);
+  builder.output(ProgramBuilder::apply(
+      Op::Subtract,
+      {x, ProgramBuilder::reduce(Op::Max, x, std::vector{1}, true)}));
+  const Program program = builder.build();
+  for (const CUstreamCaptureMode mode : kModes) {
+    start(GetParam());
+    const Stream stream = make_stream();
+    const auto matrix = [](float* data) {
+      TensorView view(data, kRows);
+      view.dims = 2;
+      view.shape[1] = kColumns;
+      return view;
+    };
+    DeviceArray<float> in(runtime(), kRows * kColumns);
+    DeviceArray<float> out(runtime(), kRows * kColumns, -7.0f);
+    DeviceArray<float> other(runtime(), kRows * kColumns);
+    const auto submit = [&](float* to, gpuos::Stream where) {
+      const TensorView from = matrix(in.data()), result = matrix(to);
+      runtime().submit(program, {&from, 1}, {&result, 1}, {}, where);
+    };
+    const Graph graph(stream.get(), mode, [&] {
+      submit(out.data(), named(stream));
+      runtime().flush(named(stream));
+    });
+    EXPECT_EQ(out.read()[5], -7.0f) << "captured and run";
+    for (int replay = 1; replay <= 10; ++replay) {
+      std::vector<float> values(in.size(), 1.0f);
+      values[static_cast<std::size_t>(replay) * 777] = 100.0f;
+      values[kColumns + 3] = 50.0f + static_cast<float>(replay);
+      in.write(values);
+      for (int i = 0; i < 40; ++i) submit(other.data(), {});
+      graph.run(stream.get());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] -= i < kColumns ? 100.0f : 50.0f + static_cast<float>(replay);
+      ASSERT_EQ(out.read(), values) << replay;
+      ASSERT_EQ(other.read(), values) << replay;
+    }
+    ASSERT_TRUE(runtime().synchronize(kDeadline));
+  }
+}
+
 TEST_P(CudaGraph, DependentTasksAreReplayedInOrder) {
   start(GetParam());
   const Stream stream = make_stream();

@@ -1,0 +1,113 @@
+#include "program/call_checks.h"
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "program/sizes.h"
+
+namespace gpuos::program {
+namespace {
+
+std::uint64_t address_of(const TensorView& view) {
+  return reinterpret_cast<std::uint64_t>(view.data);
+}
+
+void check_views(std::span<const TensorView> views,
+                 std::span<const ProgramArgument> arguments, const char* name) {
+  if (views.size() != arguments.size())
+    throw InvalidArgument(concat("program: expected ", arguments.size(), " ",
+                                 name, "buffers, got ", views.size()));
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const TensorView& view = views[i];
+    if (view.dtype != arguments[i].dtype || view.dims != arguments[i].rank)
+      throw InvalidArgument(concat("program: ", name, i, ": expected ",
+                                   arguments[i].rank, " dimensions of ",
+                                   name_of(arguments[i].dtype), ", got ",
+                                   to_string(view)));
+    const std::int64_t size = view.size();
+    if (size < 0)
+      throw InvalidArgument(concat("program: ", name, i,
+                                   ": expected sizes of at least 0, got ",
+                                   to_string(view)));
+    // Sizes of elements are powers of two, and a division is slow.
+    const std::uint64_t address = address_of(view);
+    const std::uint64_t beyond = address & (size_of(view.dtype) - 1);
+    if (size > 0 && (address == 0 || beyond != 0))
+      throw InvalidArgument(concat("program: ", name, i,
+                                   ": expected an address that is a multiple "
+                                   "of ",
+                                   size_of(view.dtype), ", got ", address));
+  }
+}
+
+void check_writable(const TensorView& out, std::size_t i) {
+  if (out.read_only)
+    throw InvalidArgument(concat("program: output ", i, " is read-only"));
+}
+
+}  // namespace
+
+void check_call(const Plan& plan, const CallViews& call,
+                std::span<const gpuos::Scalar> scalars) {
+  check_views(call.inputs, plan.inputs, "input ");
+  check_views(call.outputs, plan.outputs, "output ");
+  if (scalars.size() != plan.scalar_arguments)
+    throw InvalidArgument(concat("program: expected ", plan.scalar_arguments,
+                                 " scalars, got ", scalars.size()));
+}
+
+void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
+                   std::span<const TensorView> outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorView& out = outputs[i];
+    check_writable(out, i);
+    for (std::size_t d = 0; d < out.dims; ++d) {
+      const std::int64_t expected = sizes[plan.output_dims[i][d]];
+      if (out.shape[d] != expected)
+        throw InvalidArgument(concat("program: output ", i, ": expected ",
+                                     expected, " elements along dimension ", d,
+                                     ", got ", to_string(out)));
+      if (out.has_strides && out.strides[d] == 0 && expected > 1)
+        throw InvalidArgument(concat("program: output ", i,
+                                     ": expected elements that lie apart, got ",
+                                     to_string(out)));
+    }
+  }
+}
+
+void check_addresses(const Prepared& prepared, const CallViews& call) {
+  for (std::size_t i = 0; i < call.outputs.size(); ++i)
+    check_writable(call.outputs[i], i);
+  for (const Apart& pair : prepared.apart) {
+    const std::uint64_t out = address_of(call.outputs[pair.output]);
+    const std::uint64_t in = address_of(call.inputs[pair.input]);
+    if (!do_overlap(out, prepared.outputs[pair.output], in,
+                    prepared.inputs[pair.input]) ||
+        (pair.may_be_same && out == in))
+      continue;
+    throw InvalidArgument(concat("program: output ", pair.output,
+                                 " overlaps input ", pair.input,
+                                 " without being the same buffer"));
+  }
+  for (const auto& [k, i] : prepared.different)
+    if (call.outputs[k].data == call.outputs[i].data)
+      throw InvalidArgument(
+          concat("program: outputs ", k, " and ", i, " are the same buffer"));
+}
+
+void check_empty(const Schedule& schedule,
+                 std::span<const std::int64_t> sizes) {
+  for (const Pass& pass : schedule.passes) {
+    if (!pass.has_reduction || count_of(pass.inner, sizes) != 0 ||
+        count_of(pass.outer, sizes) == 0)
+      continue;
+    for (const Step& step : pass.steps) {
+      if (step.kind != Step::Kind::Reduce || step.op == Op::Sum ||
+          step.op == Op::Prod || step.from == DType::Bool)
+        continue;
+      throw InvalidArgument(concat("program: ", info_of(step.op).name,
+                                   ": expected at least 1 element, got 0"));
+    }
+  }
+}
+
+}  // namespace gpuos::program

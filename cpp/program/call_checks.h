@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "gpuos/scalar.h"
+#include "gpuos/tensor_view.h"
+#include "program/plan.h"
+#include "program/prepared.h"
+
+namespace gpuos::program {
+
+// All of them throw InvalidArgument.
+
+/// What every call is asked before anything else.
+void check_call(const Plan& plan, const CallViews& call,
+                std::span<const gpuos::Scalar> scalars);
+
+/// Their shapes, and that they can be written.
+void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
+                   std::span<const TensorView> outputs);
+
+/// That the outputs can be written and lie apart from what is read.
+void check_addresses(const Prepared& prepared, const CallViews& call);
+
+/// That nothing without elements is reduced that has no value then.
+void check_empty(const Schedule& schedule, std::span<const std::int64_t> sizes);
+
+inline bool do_overlap(std::uint64_t a, const Extent& of_a, std::uint64_t b,
+                       const Extent& of_b) noexcept {
+  return a + of_a.low < b + of_b.high && b + of_b.low < a + of_a.high;
+}
+
+}  // namespace gpuos::program

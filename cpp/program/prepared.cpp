@@ -1,0 +1,340 @@
+#include "program/prepared.h"
+
+#include <algorithm>
+
+#include "program/call_checks.h"
+#include "program/layout.h"
+#include "program/sizes.h"
+
+namespace gpuos::program {
+namespace {
+
+constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
+/// An address with room before and behind it.
+constexpr std::uint64_t kSomewhere = std::uint64_t{1} << 62;
+
+Extent extent_of(const TensorView& view) {
+  const std::int64_t elems = view.size();
+  if (elems <= 0) return {};
+  if (!view.has_strides)
+    return {0, static_cast<std::uint64_t>(elems) * size_of(view.dtype)};
+  const ByteRange range = view.byte_range();
+  const auto address = reinterpret_cast<std::uint64_t>(view.data);
+  return {range.low - address, range.high - address};
+}
+
+/// Calls `f` with each word by which calls are told apart, until it returns
+/// false; returns whether it never did. The plan says how many dimensions
+/// each array has.
+template <typename F>
+bool each_word(const TensorView& view, F f) {
+  if (!f(view.has_strides ? 1 : 0)) return false;
+  for (std::size_t d = 0; d < view.dims; ++d) {
+    if (!f(view.shape[d])) return false;
+    if (view.has_strides && !f(view.strides[d])) return false;
+  }
+  return true;
+}
+template <typename F>
+bool each_word(const CallViews& call, F f) {
+  for (const TensorView& view : call.inputs)
+    if (!each_word(view, f)) return false;
+  for (const TensorView& view : call.outputs)
+    if (!each_word(view, f)) return false;
+  return true;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+  return hash ^ (hash >> 32);
+}
+
+/// Writes one Prepared.
+class Preparation {
+ public:
+  Preparation(const Plan& plan, const CallViews& call, const Workers& workers,
+              const KeepTable& keep_table, Prepared& prepared)
+      : plan_(plan),
+        call_(call),
+        workers_(workers),
+        keep_table_(keep_table),
+        prepared_(prepared) {}
+
+  void run(const PlanCode& codes) {
+    if (prepared_.is_plain && is_plain_call()) {
+      resize();
+      return;
+    }
+    clear();
+    find_all_sizes();
+    check_outputs(plan_, prepared_.sizes, call_.outputs);
+    const bool fuses = is_fused_best(plan_, prepared_.sizes);
+    const Schedule& schedule = fuses ? plan_.fused : plan_.split;
+    note_extents();
+    note_apart(schedule);
+    check_addresses(prepared_, call_);
+    check_empty(schedule, prepared_.sizes);
+    add_temporaries(schedule);
+    prepared_.passes.resize(schedule.passes.size());
+    for (std::size_t i = 0; i < schedule.passes.size(); ++i) {
+      PassCode* const code = fuses ? codes.fused[i] : codes.split[i];
+      add_pass(schedule.passes[i], *code, prepared_.passes[i]);
+    }
+    if (!prepared_.temporaries.empty() || !prepared_.tables.empty())
+      prepared_.needs_memory = true;
+    prepared_.is_plain = is_plain_schedule(schedule) && is_plain_call();
+    note_key();
+  }
+
+ private:
+  /// Arrays of one shape without gaps, whose elements one task goes through.
+  bool is_plain_call() const {
+    const TensorView& first = call_.outputs[0];
+    const auto is_alike = [&](const TensorView& view) {
+      return !view.has_strides && view.dims == first.dims &&
+             std::equal(first.shape.begin(), first.shape.begin() + first.dims,
+                        view.shape.begin());
+    };
+    const auto elems = static_cast<std::uint64_t>(first.size());
+    return elems > 1 && elems <= kMaxPieceElems &&
+           std::ranges::all_of(call_.outputs, is_alike) &&
+           std::ranges::all_of(call_.inputs, is_alike);
+  }
+
+  /// One pass that walks through memory as it lies. Only where every dimension
+  /// is longer than 1 does that say that none of them changed places.
+  bool is_plain_schedule(const Schedule& schedule) const {
+    const PreparedPass& pass = prepared_.passes[0];
+    if (schedule.passes.size() != 1 || pass.tasks.size() != 1 ||
+        pass.pass->has_reduction ||
+        std::ranges::any_of(pass.pass->scalars, &ScalarWord::is_extent))
+      return false;
+    const std::uint32_t all = (1u << pass.pass->accesses.size()) - 1;
+    const TensorView& out = call_.outputs[0];
+    return pass.tasks[0].flat == all &&
+           std::all_of(out.shape.begin(), out.shape.begin() + out.dims,
+                       [](std::int64_t size) { return size > 1; });
+  }
+
+  /// Makes what was prepared for one plain call that of another.
+  void resize() {
+    const auto elems = static_cast<std::uint64_t>(call_.outputs[0].size());
+    for (std::size_t i = 0; i < call_.inputs.size(); ++i)
+      prepared_.inputs[i].high = elems * size_of(call_.inputs[i].dtype);
+    for (std::size_t i = 0; i < call_.outputs.size(); ++i)
+      prepared_.outputs[i].high = elems * size_of(call_.outputs[i].dtype);
+    PreparedPass& pass = prepared_.passes[0];
+    pass.elements = elems;
+    for (PreparedAccess& access : pass.accesses)
+      access.extent = extent_of(access.buffer);
+    Layout layout;
+    layout.columns = elems;
+    pass.tasks[0].count = elems;
+    pass.tasks[0].tiles = split_of(*pass.pass, layout, workers_).tiles;
+    prepared_.key.clear();
+    note_key();
+    check_addresses(prepared_, call_);
+  }
+
+  void clear() {
+    // Until all is done it fits no call.
+    prepared_.key.clear();
+    prepared_.is_plain = false;
+    prepared_.needs_memory = false;
+    prepared_.tables.clear();
+  }
+
+  void note_key() {
+    prepared_.are_idle = workers_.are_idle;
+    each_word(call_, [this](std::int64_t word) {
+      prepared_.key.push_back(word);
+      return true;
+    });
+  }
+
+  void note_extents() {
+    prepared_.inputs.clear();
+    prepared_.outputs.clear();
+    for (const TensorView& view : call_.inputs)
+      prepared_.inputs.push_back(program::extent_of(view));
+    for (const TensorView& view : call_.outputs)
+      prepared_.outputs.push_back(program::extent_of(view));
+  }
+
+  void find_all_sizes() {
+    std::array<const std::int64_t*, kMaxInputs> shapes;
+    for (std::size_t i = 0; i < call_.inputs.size(); ++i)
+      shapes[i] = call_.inputs[i].shape.data();
+    find_sizes(plan_, std::span(shapes.data(), call_.inputs.size()),
+               prepared_.sizes);
+  }
+
+  const TensorView& view_of(const Buffer& buffer) const {
+    switch (buffer.kind) {
+      case Buffer::Kind::Input:
+        return call_.inputs[buffer.index];
+      case Buffer::Kind::Output:
+        return call_.outputs[buffer.index];
+      default:
+        return prepared_.temporaries[buffer.index];
+    }
+  }
+
+  Extent extent_of(const Buffer& buffer) const {
+    switch (buffer.kind) {
+      case Buffer::Kind::Input:
+        return prepared_.inputs[buffer.index];
+      case Buffer::Kind::Output:
+        return prepared_.outputs[buffer.index];
+      default:
+        return program::extent_of(prepared_.temporaries[buffer.index]);
+    }
+  }
+
+  void note_apart(const Schedule& schedule) {
+    prepared_.apart.clear();
+    for (std::size_t p = 0; p < schedule.passes.size(); ++p) {
+      for (const Access& out : schedule.passes[p].accesses) {
+        if (!out.writes || out.buffer.kind != Buffer::Kind::Output) continue;
+        for (std::size_t q = p; q < schedule.passes.size(); ++q)
+          note_apart(out, schedule.passes[q], q == p);
+      }
+    }
+    prepared_.different.clear();
+    const auto& outputs = prepared_.outputs;
+    for (std::uint32_t i = 0; i < outputs.size(); ++i)
+      for (std::uint32_t k = 0; k < i; ++k)
+        if (do_overlap(kSomewhere, outputs[i], kSomewhere, outputs[k]))
+          prepared_.different.push_back({k, i});
+  }
+
+  void note_apart(const Access& out, const Pass& pass, bool is_same_pass) {
+    const TensorView& output = call_.outputs[out.buffer.index];
+    for (const Access& in : pass.accesses) {
+      if (in.writes || in.buffer.kind != Buffer::Kind::Input) continue;
+      const TensorView& input = call_.inputs[in.buffer.index];
+      const bool may_be_same =
+          is_same_pass && in.dims == out.dims && is_same_array(input, output);
+      prepared_.apart.push_back(
+          {out.buffer.index, in.buffer.index, may_be_same});
+    }
+  }
+
+  /// But for the address.
+  static bool is_same_array(const TensorView& input, const TensorView& output) {
+    if (size_of(input.dtype) != size_of(output.dtype) ||
+        input.dims != output.dims)
+      return false;
+    for (std::size_t d = 0; d < output.dims; ++d) {
+      if (input.shape[d] != output.shape[d]) return false;
+      if (output.shape[d] > 1 && stride_of(input, d) != stride_of(output, d))
+        return false;
+    }
+    return true;
+  }
+
+  void add_temporaries(const Schedule& schedule) {
+    prepared_.temporaries.clear();
+    for (const Temporary& temporary : schedule.temporaries) {
+      TensorView& view = prepared_.temporaries.emplace_back();
+      view.dtype = temporary.dtype;
+      view.dims = static_cast<std::uint8_t>(temporary.dims.size());
+      for (std::size_t d = 0; d < temporary.dims.size(); ++d)
+        view.shape[d] = prepared_.sizes[temporary.dims[d]];
+    }
+  }
+
+  void add_pass(const Pass& pass, PassCode& code, PreparedPass& to) {
+    to.pass = &pass;
+    to.code = &code;
+    to.accesses.clear();
+    to.scalars.clear();
+    to.tasks.clear();
+    std::array<const TensorView*, kMaxAccesses> views;
+    for (std::size_t a = 0; a < pass.accesses.size(); ++a) {
+      const Access& access = pass.accesses[a];
+      views[a] = &view_of(access.buffer);
+      const Extent extent = extent_of(access.buffer);
+      if (!extent.is_empty())
+        to.accesses.push_back({access.buffer, extent, access.writes});
+    }
+    Layout layout;
+    make_layout(pass, prepared_.sizes,
+                std::span(views.data(), pass.accesses.size()), layout);
+    if (layout.rows == 0 || (layout.columns == 0 && !pass.has_reduction))
+      return;
+    // The call's own are added to them.
+    std::fill_n(layout.addresses.begin(), layout.accesses, 0);
+    to.elements = layout.elements();
+    add_scalars(pass, to);
+    const auto add = [&](const Layout& piece) {
+      add_task(pass, code, piece, to.tasks);
+    };
+    // By reference: a copy would be made in memory of its own.
+    for_each_piece(pass, layout, kMaxPieceElems, std::ref(add));
+  }
+
+  void add_scalars(const Pass& pass, PreparedPass& to) const {
+    std::uint32_t arg = TaskModel::first_scalar(pass);
+    for (const ScalarWord& word : pass.scalars) {
+      if (!word.is_extent) {
+        const ScalarSource& source = plan_.scalars[word.source];
+        if (source.kind != ScalarSource::Kind::Literal)
+          to.scalars.push_back({arg, source.argument, word.dtype});
+      }
+      ++arg;
+    }
+  }
+
+  void add_task(const Pass& pass, const PassCode& code, const Layout& layout,
+                std::vector<TaskModel>& tasks) {
+    Workers workers = workers_;
+    if (pass.has_reduction) workers.lanes = row_lanes(workers, code.cells);
+    const Split split = split_of(pass, layout, workers);
+    TaskModel& task = tasks.emplace_back();
+    write_arguments(
+        {plan_, pass, layout, split, prepared_.sizes, code.text, workers.lanes},
+        [this](std::span<const std::uint64_t> table) {
+          prepared_.tables.push_back(keep_table_(table));
+          return reinterpret_cast<std::uint64_t>(prepared_.tables.back().get());
+        },
+        task);
+    task.gathered = gathered_of(pass, layout, split, workers);
+    if (task.gathered.counters != 0) prepared_.needs_memory = true;
+  }
+
+  const Plan& plan_;
+  const CallViews& call_;
+  const Workers& workers_;
+  const KeepTable& keep_table_;
+  Prepared& prepared_;
+};
+
+}  // namespace
+
+bool Prepared::fits(const CallViews& call, bool is_idle) const noexcept {
+  if (is_idle != are_idle || key.empty()) return false;
+  std::size_t at = 0;
+  return each_word(call, [&](std::int64_t word) {
+    const bool is_same = at < key.size() && key[at] == word;
+    ++at;
+    return is_same;
+  });
+}
+
+std::uint64_t hash_of(const CallViews& call, bool is_idle) noexcept {
+  std::uint64_t hash = is_idle ? 1 : 0;
+  each_word(call, [&](std::int64_t word) {
+    hash = mix(hash, static_cast<std::uint64_t>(word));
+    return true;
+  });
+  return hash;
+}
+
+void prepare(const Plan& plan, const PlanCode& codes, const CallViews& call,
+             const Workers& workers, const KeepTable& keep_table,
+             Prepared& prepared) {
+  Preparation(plan, call, workers, keep_table, prepared).run(codes);
+}
+
+}  // namespace gpuos::program

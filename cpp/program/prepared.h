@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpuos/tensor_view.h"
+#include "program/plan.h"
+#include "program/task.h"
+#include "program/tiers.h"
+#include "program/workers.h"
+
+namespace gpuos::program {
+
+/// What runs a pass, shared by programs that have one of this structure.
+struct PassCode {
+  std::string structure;
+  std::uint64_t text = 0;   // address in memory of the backend
+  std::uint32_t cells = 0;  // that the text needs
+  std::shared_ptr<Tier> tier;
+};
+
+/// A plan and the codes of its passes.
+struct PlanCode {
+  std::vector<PassCode*> fused;
+  std::vector<PassCode*> split;
+};
+
+/// The arrays of one call.
+struct CallViews {
+  std::span<const TensorView> inputs;
+  std::span<const TensorView> outputs;
+};
+
+/// What an array covers, seen from its address; nothing: both are the same.
+/// Units: bytes.
+struct Extent {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+
+  bool is_empty() const noexcept { return low == high; }
+};
+
+struct PreparedAccess {
+  Buffer buffer;
+  Extent extent;
+  bool writes = false;
+};
+
+/// A scalar that the call gives.
+struct PreparedScalar {
+  std::uint32_t arg = 0;  // of the task
+  std::uint32_t argument = 0;
+  DType dtype{};
+};
+
+struct PreparedPass {
+  const Pass* pass = nullptr;
+  PassCode* code = nullptr;
+  std::uint64_t elements = 0;
+  std::vector<PreparedAccess> accesses;  // that cover something
+  std::vector<PreparedScalar> scalars;
+  std::vector<TaskModel> tasks;
+};
+
+/// An output and an input that must not overlap.
+struct Apart {
+  std::uint32_t output = 0;
+  std::uint32_t input = 0;
+  bool may_be_same = false;  // at the same address they are one array
+};
+
+/// All of a call that shapes and strides decide: what is left are addresses
+/// and scalars. It is written again and again, so its vectors keep their room.
+struct Prepared {
+  std::vector<std::int64_t> key;  // shapes and strides; empty: not ready
+  bool are_idle = false;
+  std::vector<std::int64_t> sizes;
+  std::vector<Extent> inputs;
+  std::vector<Extent> outputs;
+  std::vector<TensorView> temporaries;  // without memory
+  std::vector<PreparedPass> passes;
+  std::vector<Apart> apart;
+  /// Pairs of outputs that must not have one address.
+  std::vector<std::array<std::uint32_t, 2>> different;
+  /// Far tables, which tasks read.
+  std::vector<std::shared_ptr<void>> tables;
+  bool needs_memory = false;  // temporaries, tables or what tasks gather
+  bool is_plain = false;      // for other sizes only numbers would differ
+
+  /// Whether it was prepared for arrays like these.
+  bool fits(const CallViews& call, bool is_idle) const noexcept;
+};
+
+/// The same for calls that one Prepared fits.
+std::uint64_t hash_of(const CallViews& call, bool is_idle) noexcept;
+
+/// Gives a copy of a table to the device.
+using KeepTable =
+    std::function<std::shared_ptr<void>(std::span<const std::uint64_t>)>;
+
+/// Throws: InvalidArgument for shapes that do not go together.
+void prepare(const Plan& plan, const PlanCode& codes, const CallViews& call,
+             const Workers& workers, const KeepTable& keep_table,
+             Prepared& prepared);
+
+}  // namespace gpuos::program

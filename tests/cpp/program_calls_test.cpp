@@ -1,0 +1,272 @@
+// What calls of one program share, and what each has for itself.
+#include <thread>
+
+#include "contract.h"
+
+namespace gpuos {
+namespace {
+
+Value binary(Op op, const Value& a, const Value& b) {
+  return ProgramBuilder::apply(op, {a, b});
+}
+
+/// x * k + y of some rank.
+Program line_program(int rank) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, rank);
+  const Value y = builder.input(DType::Float32, rank);
+  const Value k = builder.scalar(DType::Float32);
+  builder.output(binary(Op::Add, binary(Op::Multiply, x, k), y));
+  return builder.build();
+}
+
+TensorView matrix(float* data, std::int64_t rows, std::int64_t columns) {
+  TensorView view(data, rows);
+  view.dims = 2;
+  view.shape[1] = columns;
+  return view;
+}
+
+std::vector<float> ramp(std::size_t size, int first = 0) {
+  std::vector<float> values(size);
+  for (std::size_t i = 0; i < size; ++i)
+    values[i] = static_cast<float>((static_cast<int>(i) + first) % 101) - 50;
+  return values;
+}
+
+class ProgramCalls : public Contract {
+ protected:
+  std::string message_of(const Program& program,
+                         const std::vector<TensorView>& inputs,
+                         const TensorView& out) {
+    const Scalar scalar(2.0f);
+    try {
+      runtime().submit(program, inputs, {&out, 1}, {&scalar, 1});
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  void line(const Program& program, const std::vector<TensorView>& inputs,
+            const TensorView& out, float k) {
+    const Scalar scalar(k);
+    runtime().submit(program, inputs, {&out, 1}, {&scalar, 1});
+  }
+};
+GPUOS_INSTANTIATE_CONTRACT(ProgramCalls);
+
+TEST_P(ProgramCalls, EachHasItsOwnAddressesAndScalars) {
+  const Program program = line_program(1);
+  constexpr std::size_t kSize = 1000, kCalls = 50;
+  const auto values = ramp(kCalls * kSize);
+  const DeviceArray<float> x(runtime(), values);
+  const DeviceArray<float> out(runtime(), values.size());
+  for (std::size_t i = 0; i < kCalls; ++i)
+    line(program, {x.view(i * kSize, kSize), x.view(0, kSize)},
+         out.view(i * kSize, kSize), static_cast<float>(i));
+  const auto got = out.read();
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i],
+              values[i] * static_cast<float>(i / kSize) + values[i % kSize])
+        << i;
+}
+
+TEST_P(ProgramCalls, ShapesComeAndGo) {
+  const Program program = line_program(1);
+  const auto values = ramp(4096);
+  const DeviceArray<float> x(runtime(), values);
+  // More of them than are remembered.
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t size = 1; size < 30; ++size) {
+      const DeviceArray<float> out(runtime(), 40, -7.0f);
+      line(program, {x.view(size, size), x.view(0, size)}, out.view(0, size),
+           3.0f);
+      const auto got = out.read();
+      for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_EQ(got[i], i < size ? values[size + i] * 3 + values[i] : -7.0f)
+            << size << " " << i;
+    }
+  }
+}
+
+TEST_P(ProgramCalls, StridesTellCallsApart) {
+  const Program program = line_program(2);
+  constexpr std::int64_t kRows = 24, kColumns = 24;
+  const auto values = ramp(kRows * kColumns);
+  const DeviceArray<float> x(runtime(), values);
+  const DeviceArray<float> out(runtime(), values.size());
+  const TensorView plain = matrix(x.data(), kRows, kColumns);
+  TensorView turned = plain;
+  turned.has_strides = true;
+  turned.strides[0] = 1;
+  turned.strides[1] = kRows;
+  TensorView still = plain;  // one row, again and again
+  still.has_strides = true;
+  still.strides[0] = 0;
+  still.strides[1] = 1;
+  const auto at = [&](const TensorView& view, std::int64_t r, std::int64_t c) {
+    const auto strides = view.element_strides();
+    return values[static_cast<std::size_t>(r * strides[0] + c * strides[1])];
+  };
+  for (const TensorView& view : {plain, turned, still, plain, turned}) {
+    line(program, {view, plain}, matrix(out.data(), kRows, kColumns), 10.0f);
+    const auto got = out.read();
+    for (std::int64_t r = 0; r < kRows; ++r)
+      for (std::int64_t c = 0; c < kColumns; ++c)
+        ASSERT_EQ(got[static_cast<std::size_t>(r * kColumns + c)],
+                  at(view, r, c) * 10 + at(plain, r, c));
+  }
+}
+
+// Where sizes are 1, arrays look alike that are not.
+TEST_P(ProgramCalls, ShapesThatLookAlikeAreTold) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 3);
+  builder.output(binary(Op::Add, ProgramBuilder::view(x, std::array{1, 0, 2}),
+                        builder.literal(1.0)));
+  const Program program = builder.build();
+  const auto values = ramp(2 * 3 * 7);
+  const DeviceArray<float> in(runtime(), values);
+  const DeviceArray<float> out(runtime(), values.size());
+  const auto shaped = [](float* data, std::int64_t a, std::int64_t b) {
+    TensorView view(data, a);
+    view.dims = 3;
+    view.shape = {a, b, 7};
+    return view;
+  };
+  const auto submit = [&](std::int64_t a, std::int64_t b, std::int64_t c,
+                          std::int64_t d) {
+    const TensorView from = shaped(in.data(), a, b);
+    const TensorView to = shaped(out.data(), c, d);
+    runtime().submit(program, {&from, 1}, {&to, 1});
+  };
+  submit(1, 1, 1, 1);
+  EXPECT_THROW(submit(2, 3, 2, 3), InvalidArgument);
+  submit(2, 3, 3, 2);
+  auto got = out.read();
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i], values[i / 7 % 2 * 21 + i / 14 * 7 + i % 7] + 1) << i;
+  submit(1, 1, 1, 1);
+  submit(2, 2, 2, 2);
+  got = out.read();
+  for (std::size_t i = 0; i < 28; ++i)
+    ASSERT_EQ(got[i], values[i / 7 % 2 * 14 + i / 14 * 7 + i % 7] + 1) << i;
+}
+
+TEST_P(ProgramCalls, AddressesAreCheckedEveryTime) {
+  const Program program = line_program(1);
+  const DeviceArray<float> x(runtime(), ramp(1000));
+  const DeviceArray<float> out(runtime(), 1000);
+  const std::vector<TensorView> inputs{x.view(0, 64), x.view(200, 64)};
+  const TensorView good = out.view(0, 64);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(message_of(program, inputs, good), "");
+    EXPECT_EQ(message_of(program, inputs, x.view(0, 64)), "") << "in place";
+    EXPECT_EQ(message_of(program, inputs, x.view(1, 64)),
+              "program: output 0 overlaps input 0 without being the same "
+              "buffer");
+    EXPECT_EQ(message_of(program, inputs, x.view(263, 64)),
+              "program: output 0 overlaps input 1 without being the same "
+              "buffer");
+    TensorView wrong = good;
+    wrong.read_only = true;
+    EXPECT_EQ(message_of(program, inputs, wrong),
+              "program: output 0 is read-only");
+    wrong = good;
+    wrong.data = nullptr;
+    EXPECT_EQ(message_of(program, inputs, wrong),
+              "program: output 0: expected an address that is a multiple of 4, "
+              "got 0");
+    wrong.data = reinterpret_cast<char*>(good.data) + 2;
+    EXPECT_NE(message_of(program, inputs, wrong), "");
+    // What was refused is not remembered.
+    EXPECT_NE(message_of(program, inputs, out.view(0, 65)), "");
+    EXPECT_NE(message_of(program, {x.view(0, 64), x.view(0, 63)}, good), "");
+  }
+}
+
+TEST_P(ProgramCalls, OutputsOfOneAddressAreRefusedEveryTime) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  builder.output(binary(Op::Add, x, x));
+  builder.output(binary(Op::Multiply, x, x));
+  const Program program = builder.build();
+  const DeviceArray<float> a(runtime(), ramp(64));
+  const DeviceArray<float> sum(runtime(), 64), product(runtime(), 64);
+  const TensorView input = a.view();
+  const std::array good{sum.view(), product.view()};
+  const std::array same{sum.view(), sum.view()};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_NO_THROW(runtime().submit(program, {&input, 1}, good));
+    EXPECT_THROW(runtime().submit(program, {&input, 1}, same), InvalidArgument);
+  }
+  synchronize();
+}
+
+TEST_P(ProgramCalls, ThreadsCallOneProgram) {
+  const Program program = line_program(1);
+  constexpr std::size_t kThreads = 4, kCalls = 400, kMost = 64;
+  const auto values = ramp(kMost);
+  const DeviceArray<float> x(runtime(), values);
+  const DeviceArray<float> out(runtime(), kThreads * kCalls * kMost, -7.0f);
+  const auto size_of_call = [](std::size_t i) { return 1 + i % 13; };
+  const auto work = [&](std::size_t number) {
+    for (std::size_t i = number * kCalls; i < (number + 1) * kCalls; ++i) {
+      const std::size_t size = size_of_call(i);
+      line(program, {x.view(0, size), x.view(1, size)},
+           out.view(i * kMost, size), static_cast<float>(i));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back(work, i);
+  for (auto& thread : threads) thread.join();
+  const auto got = out.read();
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::size_t call = i / kMost, at = i % kMost;
+    ASSERT_EQ(got[i],
+              at < size_of_call(call)
+                  ? values[at] * static_cast<float>(call) + values[at + 1]
+                  : -7.0f)
+        << call << " " << at;
+  }
+}
+
+TEST_P(ProgramCalls, AProgramOutlivesItsRuntime) {
+  const Program program = line_program(1);
+  const auto values = ramp(100);
+  for (int round = 0; round < 3; ++round) {
+    {
+      const DeviceArray<float> x(runtime(), values);
+      const DeviceArray<float> out(runtime(), 100);
+      for (const float k : {1.0f, 2.0f}) {
+        line(program, {x.view(), x.view()}, out.view(), k);
+        EXPECT_EQ(out.read()[7], values[7] * (k + 1));
+      }
+    }
+    restart(options());
+  }
+}
+
+TEST_P(ProgramCalls, ARuntimeOutlivesItsPrograms) {
+  const auto values = ramp(100);
+  const DeviceArray<float> x(runtime(), values);
+  const DeviceArray<float> out(runtime(), 100);
+  for (int round = 0; round < 20; ++round) {
+    // Of another structure each time, often at the address of the last one.
+    ProgramBuilder builder;
+    Value sum = builder.input(DType::Float32, 1);
+    const Value y = builder.input(DType::Float32, 1);
+    for (int i = 0; i <= round; ++i) sum = binary(Op::Add, sum, y);
+    builder.output(sum);
+    const Program program = builder.build();
+    const std::array inputs{x.view(), x.view()};
+    const TensorView to = out.view();
+    runtime().submit(program, inputs, {&to, 1});
+    EXPECT_EQ(out.read()[9], values[9] * static_cast<float>(round + 2));
+    EXPECT_EQ(runtime().stats().programs, 1u);
+  }
+}
+
+}  // namespace
+}  // namespace gpuos
