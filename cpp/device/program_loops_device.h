@@ -15,15 +15,6 @@ enum : u32 {
   kJoinHalf = 256 * 4
 };
 
-template <bool kIs, typename A, typename B>
-struct Choose {
-  using type = A;
-};
-template <typename A, typename B>
-struct Choose<false, A, B> {
-  using type = B;
-};
-
 template <typename P>
 class Tile {
  public:
@@ -55,10 +46,10 @@ class Tile {
     return true;
   }
   __device__ void run_rest() {
-    if (kStreams && memory_.has_packs)
-      run_rows<typename Choose<kStreams, LoosePacks, Apart>::type>();
-    else
-      run_rows<Apart>();
+    if constexpr (kStreams) {
+      if (memory_.has_packs) return run_rows<LoosePacks>();
+    }
+    run_rows<Apart>();
   }
 
  private:
@@ -81,17 +72,20 @@ class Tile {
   }
 
   __device__ void run_elements() {
-    // Of what takes long to compile, and to run, the rare code is short.
-    constexpr bool kPacks = P::kIsFlat || P::kApart > 1;
+    // What takes long to compile, and to run, is written out less often.
+    constexpr bool kIsLong = P::kApart == 1;
     const u64 columns = memory_.rows.columns;
     u64 begin = 0;
     // Where everybody has one element at most, that one soon.
     if (columns > lane_.count()) {
-      if (kPacks && memory_.has_packs) {
-        begin = columns - columns % P::kWidth;
-        run_elements<typename Choose<kPacks, Packs, Single>::type>(0, begin);
-      } else {
-        if (run_tiles()) return;
+      if (memory_.has_packs && (P::kIsFlat || !kIsLong)) {
+        if constexpr (P::kIsFlat || !kIsLong) {
+          begin = columns - columns % P::kWidth;
+          run_elements<Packs>(0, begin);
+        }
+      } else if (run_tiles()) {
+        return;
+      } else if constexpr (!kIsLong) {
         begin = columns;
         run_elements<Apart>(0, begin);
       }
