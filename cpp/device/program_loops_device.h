@@ -1,56 +1,19 @@
 // How the workers of the device run a pass of a compiled program.
 #pragma once
 
-#include "memory.h"
+#include "program_gathered.h"
 #include "program_share.h"
+#include "program_tiles.h"
 
 namespace gpuos {
 namespace program {
 
 enum : u32 {
-  kEveryLane = 0xffffffffu,
   // Where joins keep values in the scratch, in words: behind the dividers, in
   // two halves by turns, so that one barrier a join is enough.
   kJoinWords = 64,
   kJoinHalf = 256 * 4
 };
-
-// A value as words.
-template <typename T>
-struct Words {
-  u32 words[sizeof(T) / 4];
-};
-
-template <typename T>
-__device__ inline T shuffle_down(const T& value, u32 distance, u32 width) {
-  Words<T> words = bit_cast<Words<T>>(value);
-#pragma unroll
-  for (u32 i = 0; i < sizeof(T) / 4; ++i)
-    words.words[i] =
-        __shfl_down_sync(kEveryLane, words.words[i], distance, width);
-  return bit_cast<T>(words);
-}
-template <typename T>
-__device__ inline T shuffle_first(const T& value, u32 width) {
-  Words<T> words = bit_cast<Words<T>>(value);
-#pragma unroll
-  for (u32 i = 0; i < sizeof(T) / 4; ++i)
-    words.words[i] = __shfl_sync(kEveryLane, words.words[i], 0, width);
-  return bit_cast<T>(words);
-}
-template <typename T>
-__device__ inline void put_words(u32* to, const T& value) {
-  const Words<T> words = bit_cast<Words<T>>(value);
-#pragma unroll
-  for (u32 i = 0; i < sizeof(T) / 4; ++i) to[i] = words.words[i];
-}
-template <typename T>
-__device__ inline T get_words(const u32* from) {
-  Words<T> words;
-#pragma unroll
-  for (u32 i = 0; i < sizeof(T) / 4; ++i) words.words[i] = from[i];
-  return bit_cast<T>(words);
-}
 
 template <typename P>
 class Tile {
@@ -58,8 +21,13 @@ class Tile {
   using Row = typename P::template Row<1>;
   // Several pieces, or elements that lie anywhere.
   using Packs = Share<P, P::kWidth, P::kElements / P::kWidth>;
+  using LoosePacks = Share<P, P::kWidth, 1>;
   using Apart = Share<P, 1, P::kApart>;
   using Single = Share<P, 1, 1>;
+  // What does little else than wait for memory has a loop of its own, which
+  // takes longer to compile.
+  static constexpr bool kStreams = P::kReduces && P::kLoops == 1 &&
+                                   P::kApart > 1 && P::kElements > P::kWidth;
 
   __device__ Tile(const Task& task, const Lane& lane)
       : memory_(task),
@@ -67,15 +35,21 @@ class Tile {
         scratch_(static_cast<u32*>(const_cast<void*>(task.state)) +
                  kJoinWords) {}
 
-  __device__ void run() {
+  // False if it has to be run_rest().
+  __device__ bool run() {
     if constexpr (!P::kReduces) {
       run_elements();
     } else {
-      if (memory_.has_packs)
-        run_rows<Packs>();
-      else
-        run_rows<Apart>();
+      if (!(kStreams ? memory_.is_plain : memory_.has_packs)) return false;
+      run_rows<Packs>();
     }
+    return true;
+  }
+  __device__ void run_rest() {
+    if constexpr (kStreams) {
+      if (memory_.has_packs) return run_rows<LoosePacks>();
+    }
+    run_rows<Apart>();
   }
 
  private:
@@ -87,6 +61,9 @@ class Tile {
     u64 end;
   };
 
+  // Instead of a Part: the loads of all of them.
+  struct All {};
+
   template <typename W>
   using ColumnsOf = typename P::template Columns<W::N>;
   template <typename W>
@@ -95,14 +72,20 @@ class Tile {
   }
 
   __device__ void run_elements() {
-    const u64 columns = memory_.columns();
+    // What takes long to compile, and to run, is written out less often.
+    constexpr bool kIsLong = P::kApart == 1;
+    const u64 columns = memory_.rows.columns;
     u64 begin = 0;
     // Where everybody has one element at most, that one soon.
     if (columns > lane_.count()) {
-      if (memory_.has_packs) {
-        begin = columns - columns % P::kWidth;
-        run_elements<Packs>(0, begin);
-      } else if (P::kApart > 1) {
+      if (memory_.has_packs && (P::kIsFlat || !kIsLong)) {
+        if constexpr (P::kIsFlat || !kIsLong) {
+          begin = columns - columns % P::kWidth;
+          run_elements<Packs>(0, begin);
+        }
+      } else if (run_tiles()) {
+        return;
+      } else if constexpr (!kIsLong) {
         begin = columns;
         run_elements<Apart>(0, begin);
       }
@@ -118,32 +101,82 @@ class Tile {
     share.end = end;
     share.step = lane_.count() * wide<W>();
     share.is_first = lane_.index() == 0;
-    run_row_part<0>(row, share);
-    const u64 step = u64{lane_.count()} * W::N;
-#pragma unroll 1
-    for (share.column = begin + u64{lane_.index()} * wide<W>();
-         share.column < share.end; share.column += step) {
-      ColumnsOf<W> x;
-      if (share.is_plain()) {
-        share.find_plain();
-        P::load(Part<1>{}, x, PlainLoads<W>{share});
-      } else {
-        share.find();
-        P::load(Part<1>{}, x, share);
-      }
-      P::loop(Part<1>{}, row, x, share);
-    }
-    run_row_part<2>(row, share);
+    P::row(Part<0>{}, row, share);
+    run_columns<1>(row, share, begin + u64{lane_.index()} * wide<W>());
+    P::row(Part<2>{}, row, share);
   }
 
-  // `column` is moved away from the row's first.
-  template <u32 kPart, typename W>
-  __device__ void run_row_part(Row& row, W& share) {
-    if constexpr (P::kReadsRows) {
-      share.column = 0;
-      share.template find<1>();
+  // The same tile by tile; false if that is not better.
+  __device__ bool run_tiles() {
+    if constexpr (P::kIsFlat) return false;
+    const Tiles tiles = find_tiles(memory_, lane_.tiles());
+    if (tiles.turned == 0) return false;
+    Row row;
+    Single whole{memory_};
+    whole.is_first = lane_.index() == 0;
+    P::row(Part<0>{}, row, whole);
+    TileShare<P, P::kApart == 1 ? 1 : 2 * P::kApart> share{memory_, tiles};
+#pragma unroll 1
+    for (u32 tile = lane_.tile(); tile < tiles.count; tile += lane_.tiles()) {
+#pragma unroll 1
+      for (share.begin(tile); !share.is_done(); share.go_on()) {
+        ColumnsOf<decltype(share)> x;
+        P::load(Part<1>{}, x, share);
+        P::loop(Part<1>{}, row, x, share);
+      }
     }
-    P::row(Part<kPart>{}, row, share);
+    P::row(Part<2>{}, row, whole);
+    return true;
+  }
+
+  template <u32 kPart, typename W>
+  __device__ void run_columns(Row& row, W& share, u64 first) {
+    share.column = first;
+    if constexpr (kStreams && W::kPieceWidth > 1 && W::kPieces > 1) {
+      // Whole packs, all of them plain.
+      run_stream<kPart>(row, share, share.template stream<W::kPieces>());
+      run_stream<kPart>(row, share, share.template stream<1>());
+    } else {
+      const u64 step = u64{share.step} * W::kPieces;
+#pragma unroll 1
+      for (; share.column < share.end; share.column += step) {
+        ColumnsOf<W> x;
+        load(Part<kPart>{}, share, x);
+        P::loop(Part<kPart>{}, row, x, share);
+      }
+    }
+  }
+  template <u32 kPart, typename W, typename M>
+  __device__ void run_stream(Row& row, W& share, M stream) {
+    const u64 before_last = (M::kPieces - 1) * stream.step;
+#pragma unroll 1
+    for (; stream.column + before_last < share.end; stream.go_on()) {
+      ColumnsOf<M> x;
+      P::load(Part<kPart>{}, x, stream);
+      P::loop(Part<kPart>{}, row, x, stream);
+    }
+    share.column = stream.column;
+  }
+
+  // Finds the lane's elements and loads them: all loads are under way before
+  // the first is used, where none needs a look.
+  template <typename L, typename W, typename X>
+  __device__ void load(L part, W& share, X& x) {
+    if (share.is_plain()) {
+      share.find_plain();
+      load_from(part, x, PlainLoads<W>{share});
+    } else {
+      share.find();
+      load_from(part, x, share);
+    }
+  }
+  template <u32 kPart, typename X, typename M>
+  static __device__ void load_from(Part<kPart> part, X& x, const M& from) {
+    P::load(part, x, from);
+  }
+  template <typename X, typename M>
+  static __device__ void load_from(All, X& x, const M& from) {
+    P::load_all(x, from);
   }
 
   template <typename W>
@@ -167,16 +200,18 @@ class Tile {
   __device__ void run_loop(Row& row, ColumnsOf<W>& x, W& share, u64 begin,
                            bool keeps) {
     P::each_gathered(Part<2 * L + 1>{}, row, Begin{});
-    if (share.is_on) {
-      const u64 step = u64{memory_.rows.row_lanes} * W::N;
+    const u64 first = begin + u64{sub_} * wide<W>();
+    if constexpr (P::kLoops == 1) {
+      if (share.is_on) run_columns<1>(row, share, first);
+    } else if (share.is_on) {
+      const u64 step = u64{share.step} * W::kPieces;
 #pragma unroll 1
-      for (share.column = begin + u64{sub_} * wide<W>();
-           share.column < share.end; share.column += step) {
-        share.find();
+      for (share.column = first; share.column < share.end;
+           share.column += step) {
         if (!keeps)
-          P::load(Part<2 * L + 1>{}, x, share);
+          load(Part<2 * L + 1>{}, share, x);
         else if (L == 0)
-          P::load_all(x, share);
+          load(All{}, share, x);
         P::loop(Part<2 * L + 1>{}, row, x, share);
       }
     }
@@ -191,7 +226,7 @@ class Tile {
       if constexpr (P::kLoops == 1) {
         if (memory_.is(kSliced) && !put_together(row, share, slice)) return;
       }
-      run_row_part<2 * L + 2>(row, share);
+      P::row(Part<2 * L + 2>{}, row, share);
       run_loops<L + 1>(row, x, share, slice, keeps);
     }
   }
@@ -228,7 +263,8 @@ class Tile {
       share.end = slice.end;
       Row row;
       ColumnsOf<W> x;
-      run_row_part<0>(row, share);
+      share.find_row();
+      P::row(Part<0>{}, row, share);
       run_loops<0>(row, x, share, slice, keeps);
     }
   }
@@ -311,12 +347,6 @@ class Tile {
     return value;
   }
 
-  struct Begin {
-    template <typename F>
-    __device__ void operator()(Sums<F, 1>& g) const {
-      g.begin();
-    }
-  };
   struct Join {
     Tile& tile;
     template <typename F>
@@ -324,42 +354,6 @@ class Tile {
       g.values[0] = tile.template join<F>(g.values[0]);
     }
   };
-  struct Size {
-    u32 words;
-    template <typename F>
-    __device__ void operator()(Sums<F, 1>&) {
-      words += sizeof(typename F::Type) / 4;
-    }
-  };
-  struct Keep {
-    u32* to;
-    template <typename F>
-    __device__ void operator()(Sums<F, 1>& g) {
-      put_words(to, g.values[0]);
-      to += sizeof(typename F::Type) / 4;
-    }
-  };
-  struct Gather {
-    const u32* from;
-    u32 distance;
-    u32 first;
-    u32 slices;
-    u32 step;
-    template <typename F>
-    __device__ void operator()(Sums<F, 1>& g) {
-      g.begin();
-#pragma unroll 1
-      for (u32 slice = first; slice < slices; slice += step) {
-        Words<typename F::Type> words;
-#pragma unroll
-        for (u32 i = 0; i < sizeof(words) / 4; ++i)
-          words.words[i] = __ldcg(from + u64{slice} * distance + i);
-        g.values[0] = F::both(g.values[0], bit_cast<typename F::Type>(words));
-      }
-      from += sizeof(typename F::Type) / 4;
-    }
-  };
-
   const Memory<P> memory_;
   const Lane& lane_;
   u32* const scratch_;
@@ -367,9 +361,28 @@ class Tile {
   u32 is_odd_ = 0;
 };
 
+// Calls, so that what is rare takes no registers from the rest.
+template <typename P>
+__device__ __noinline__ void run_strided(Task task, Lane lane) {
+  Tile<PassOf<P, false>>(task, lane).run();
+}
+template <typename P>
+__device__ __noinline__ void run_rest(Task task, Lane lane) {
+  Tile<PassOf<P, false>>(task, lane).run_rest();
+}
+
 template <typename P>
 __device__ inline void run(const Task& task, const Lane& lane) {
-  Tile<P>(task, lane).run();
+  if constexpr (P::kReduces) {
+    if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
+  } else {
+    const TaskShape shape =
+        bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);
+    if (shape.flags & kFlat)
+      Tile<PassOf<P, true>>(task, lane).run();
+    else
+      run_strided<P>(task, lane);
+  }
 }
 
 }  // namespace program

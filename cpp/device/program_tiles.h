@@ -1,24 +1,197 @@
-// An order of a matrix' elements in which neighbours lie close together in
-// rows and in columns: where one array is walked along rows and another along
-// columns, every sector of memory that a warp fetches is used whole.
+// A matrix that some accesses walk along rows and others along columns. Square
+// tiles of it, by turns: first the worker copies what lies along columns into
+// its scratch, neighbouring lanes neighbouring elements of a column; then they
+// go along rows.
 #pragma once
 
-#include "task_abi.h"
+#include "program_places.h"
 
 namespace gpuos {
 namespace program {
 
-enum : u32 { kTileSide = 32, kTileElements = kTileSide * kTileSide };
+// How a matrix is cut.
+struct Tiles {
+  u32 turned = 0;  // bit a: access a is copied; 0: there are no tiles
+  u32 bits = 0;    // of a side
+  u32 slot = 0;    // bytes of a copy
+  u32 along = 0;   // tiles in a row of tiles
+  u32 count = 0;   // tiles
 
-struct TilePlace {
-  u32 row;
-  u32 column;
+  __device__ u32 side() const { return 1u << bits; }
 };
 
-// Of a tile's elements: 8 columns by 4 rows a warp, 8 by 32 eight warps.
-GPUOS_DEVICE constexpr TilePlace place_in_tile(u32 number) {
-  return {number >> 3 & 31, (number & 7) | (number >> 8 & 3) << 3};
+enum : u32 {
+  kMostTileBits = 6,
+  kLeastTileBits = 5,
+  kTileCopiesAt = 256,  // in the scratch, behind the dividers
+  kTileRoom = abi::kScratchBytes - kTileCopiesAt
+};
+
+template <typename P>
+__device__ inline bool is_turned(const Memory<P>& memory, u32 access) {
+  const i64* strides = memory.strides_of(access);
+  return (P::kLoads >> access & 1) && strides[0] == P::bytes(access) &&
+         strides[1] != 0 && strides[1] != strides[0];
 }
+
+// All threads, which all find the same.
+template <typename P>
+__device__ inline Tiles find_tiles(const Memory<P>& memory, u32 workers) {
+  Tiles tiles;
+  if (memory.is_even() || memory.dims() != 2 ||
+      blockDim.x < 1u << kMostTileBits)
+    return tiles;
+  u32 widest = 0;
+  u32 turned = 0;
+#pragma unroll 1
+  for (u32 a = 0; a < P::kAccesses; ++a) {
+    if (!is_turned(memory, a)) continue;
+    turned |= 1u << a;
+    widest = max(widest, P::bytes(a));
+  }
+  if (turned == 0) return tiles;
+  // Smaller ones where there would not be one for each worker.
+#pragma unroll 1
+  for (u32 bits = kMostTileBits; bits >= kLeastTileBits; --bits) {
+    tiles.bits = bits;
+    tiles.slot = widest * (tiles.side() + 1) << bits;
+    tiles.along = (memory.sizes[1] + tiles.side() - 1) >> bits;
+    tiles.count = tiles.along * ((memory.sizes[0] + tiles.side() - 1) >> bits);
+    if (__popc(turned) * tiles.slot <= kTileRoom &&
+        (tiles.count >= workers || bits == kLeastTileBits)) {
+      tiles.turned = turned;
+      break;
+    }
+  }
+  return tiles;
+}
+
+// What so many bytes are copied as.
+template <u32 kBytes>
+struct Bits {
+  using type = u64;
+};
+template <>
+struct Bits<1> {
+  using type = u8;
+};
+template <>
+struct Bits<2> {
+  using type = u16;
+};
+template <>
+struct Bits<4> {
+  using type = u32;
+};
+
+// A lane's elements of a tile: kCount of a column, a few rows apart.
+template <typename P, u32 kCount>
+struct TileShare {
+  enum : u32 { N = kCount };
+
+  const Memory<P>& memory;
+  const Tiles& tiles;
+  u32 row = 0;                 // of the first element, in the tile
+  u32 step = 0;                // rows to the next one
+  u32 rows = 0;                // of the tile; 0 for lanes that have no column
+  u64 first[P::kAccesses];     // addresses
+  u64 distance[P::kAccesses];  // to the next one
+
+  static __device__ constexpr u32 elements() { return N; }
+
+  template <typename T>
+  __device__ T scalar(u32 index) const {
+    return memory.template scalar<T>(index);
+  }
+
+  // All threads. Copies what lies along columns of tile `number`, and finds the
+  // first elements.
+  __device__ void begin(u32 number) {
+    const u64 top = u64{number / tiles.along} << tiles.bits;
+    const u64 left = u64{number % tiles.along} << tiles.bits;
+    const u32 height = min(tiles.side(), u32(memory.sizes[0] - top));
+    const u32 width = min(tiles.side(), u32(memory.sizes[1] - left));
+    const u32 column = threadIdx.x & (tiles.side() - 1);
+    step = blockDim.x >> tiles.bits;
+    row = threadIdx.x >> tiles.bits;
+    rows = column < width && row < step ? height : 0;
+    __syncthreads();  // all are done with the tile before
+    begin_accesses<0>(top, left, column, height, width,
+                      reinterpret_cast<char*>(memory.dividers) + kTileCopiesAt);
+    __syncthreads();
+  }
+  __device__ bool is_done() const { return row >= rows; }
+  __device__ void go_on() {
+    row += N * step;
+#pragma unroll
+    for (u32 a = 0; a < P::kAccesses; ++a) first[a] += N * distance[a];
+  }
+
+  template <u32 A, typename S>
+  __device__ void load(Vector<S, N>& to) const {
+#pragma unroll
+    for (u32 p = 0; p < N; ++p) {
+      to[p] = S{};
+      if (row + p * step < rows)
+        to[p] = *reinterpret_cast<const S*>(first[A] + p * distance[A]);
+    }
+  }
+  template <u32 A, typename S>
+  __device__ void store(const Vector<S, N>& from) const {
+#pragma unroll
+    for (u32 p = 0; p < N; ++p)
+      if (row + p * step < rows)
+        *reinterpret_cast<S*>(first[A] + p * distance[A]) = from[p];
+  }
+
+ private:
+  template <u32 A>
+  __device__ void begin_accesses(u64 top, u64 left, u32 column, u32 height,
+                                 u32 width, char* copy) {
+    if constexpr (A < P::kAccesses) {
+      u64 down = static_cast<u64>(memory.strides_of(A)[0]);
+      u64 along = static_cast<u64>(memory.strides_of(A)[1]);
+      first[A] = memory.args[A] + top * down + left * along;
+      if constexpr (P::kLoads >> A & 1) {
+        if (tiles.turned >> A & 1) {
+          copy_columns<P::bytes(A)>(copy, first[A], along, height, width);
+          first[A] = reinterpret_cast<u64>(copy);
+          down = P::bytes(A) * (tiles.side() + 1);
+          along = P::bytes(A);
+          copy += tiles.slot;
+        }
+      }
+      first[A] += row * down + column * along;
+      distance[A] = step * down;
+      begin_accesses<A + 1>(top, left, column, height, width, copy);
+    }
+  }
+
+  // One element more in each row of the copy than there are, so that
+  // neighbours in a column lie in different banks.
+  template <u32 kBytes>
+  __device__ void copy_columns(char* copy, u64 from, u64 along, u32 height,
+                               u32 width) const {
+    using S = typename Bits<kBytes>::type;
+    constexpr u32 kTrip = 8;  // that are on the way together
+    S* const to = reinterpret_cast<S*>(copy);
+    const u32 i = threadIdx.x & (tiles.side() - 1);
+    if (row >= step || i >= height) return;
+    from += i * kBytes;
+#pragma unroll 1
+    for (u32 j = row; j < width; j += kTrip * step) {
+      S trip[kTrip];
+#pragma unroll
+      for (u32 k = 0; k < kTrip; ++k)
+        if (j + k * step < width)
+          trip[k] = *reinterpret_cast<const S*>(from + (j + k * step) * along);
+#pragma unroll
+      for (u32 k = 0; k < kTrip; ++k)
+        if (j + k * step < width)
+          to[i * (tiles.side() + 1) + j + k * step] = trip[k];
+    }
+  }
+};
 
 }  // namespace program
 }  // namespace gpuos

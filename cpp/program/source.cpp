@@ -92,12 +92,15 @@ class SourceWriter {
         "namespace gpuos {\nnamespace program {\nnamespace {\n"
         "struct Pass {");
     const std::uint32_t width = pack_width();
+    const std::uint32_t loads = column_accesses(Step::Kind::Load);
     line("  enum : u32 {\n    kAccesses = ", pass_.accesses.size(),
          ",\n    kScalars = ", pass_.scalars.size(),
          ",\n    kLoops = ", pass_.loops(),
          ",\n    kReduces = ", pass_.has_reduction ? 1 : 0,
-         ",\n    kReadsRows = ", touches_rows() ? 1 : 0,
-         ",\n    kWidth = ", width, ",\n    kApart = ", apart(), ",");
+         ",\n    kWidth = ", width, ",\n    kApart = ", apart(),
+         ",\n    // Bit a: loops read access a; or write it.\n    kLoads = ",
+         loads,
+         ",\n    kColumns = ", loads | column_accesses(Step::Kind::Store), ",");
     line("#if defined(__CUDACC__)\n    kElements = ", elements(width),
          "\n#else\n    kElements = ", host_elements(), "\n#endif\n  };");
     std::uint64_t sizes = 0;
@@ -112,21 +115,22 @@ class SourceWriter {
         sizes, "ull >> 2 * access & 3);\n  }");
   }
 
-  /// Of a column, in additions, and the bytes that its loads have under way.
+  /// Of a column: additions of the longest loop, bytes that are loaded.
   struct Column {
     std::size_t work = 1;
     std::size_t bytes = 0;
   };
   Column measure() const {
     Column column;
-    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
-      if (is_row_[id]) continue;
-      const Step& each = step(id);
-      if (each.kind == Step::Kind::Load)
-        column.bytes += std::max<std::size_t>(4, size_of(each.dtype));
-      if (each.kind == Step::Kind::Compute) column.work += cost_of(each);
+    for (std::size_t part = 1; part < pass_.parts.size(); part += 2) {
+      std::size_t work = 1;
+      for (const std::uint32_t id : pass_.parts[part])
+        if (step(id).kind == Step::Kind::Compute) work += cost_of(step(id));
+      column.work = std::max(column.work, work);
     }
-    column.bytes = std::max<std::size_t>(4, column.bytes);
+    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id)
+      if (step(id).kind == Step::Kind::Load && !is_row_[id])
+        column.bytes += std::max<std::size_t>(4, size_of(step(id).dtype));
     return column;
   }
 
@@ -146,10 +150,10 @@ class SourceWriter {
   /// busy, as far as registers and the compiler's time allow.
   std::uint32_t elements(std::uint32_t width) const {
     if (effort_ == Effort::Careful) return 1;
-    const Column column = measure();
+    const auto [work, bytes] = measure();
     std::uint32_t count = width;
-    while (count < 16 && 2 * count * column.bytes <= kMaxBytes &&
-           2 * count * column.work <= kMaxWork)
+    while (count < 16 && 2 * count * bytes <= kMaxBytes &&
+           2 * count * work <= kMaxWork)
       count *= 2;
     return count;
   }
@@ -157,22 +161,20 @@ class SourceWriter {
   /// Of those that do not lie side by side each has addresses of its own.
   std::uint32_t apart() const {
     if (effort_ == Effort::Careful || measure().work > 64) return 1;
-    return pass_.accesses.size() <= 2 ? 4 : pass_.accesses.size() <= 4 ? 2 : 1;
-  }
-
-  /// Whether memory is read or written once a row.
-  bool touches_rows() const {
-    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id) {
-      const Step::Kind kind = step(id).kind;
-      if (is_row_[id] &&
-          (kind == Step::Kind::Load || kind == Step::Kind::Store))
-        return true;
-    }
-    return false;
+    return pass_.accesses.size() <= 4 ? 4 : pass_.accesses.size() <= 8 ? 2 : 1;
   }
 
   std::uint32_t host_elements() const {
     return pass_.accesses.size() > 8 ? 64 : 128;
+  }
+
+  /// Of loops, a bit each.
+  std::uint32_t column_accesses(Step::Kind kind) const {
+    std::uint32_t accesses = 0;
+    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id)
+      if (!is_row_[id] && step(id).kind == kind)
+        accesses |= 1u << step(id).index;
+    return accesses;
   }
 
   const char* value_type(std::uint32_t id) const {
@@ -249,14 +251,13 @@ class SourceWriter {
 
   /// An expression for a step's value, of step_type().
   std::string expression(const Step& each) const {
-    Expression value;
     std::vector<std::string> operands;
     for (std::size_t k = 0; k < operands_of(each); ++k)
       operands.push_back(operand(each, k));
     if (each.op == Op::Where && each.kind == Step::Kind::Compute)
       return concat("(", operands[0], " != 0 ? ", operands[1], " : ",
                     operands[2], ")");
-    value = {operands[0], compute_type(each.from)};
+    Expression value{operands[0], compute_type(each.from)};
     bool is_first = true;
     for (const Operation& operation : operations_of(each)) {
       if (!is_first) operands = {value.text};

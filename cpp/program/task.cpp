@@ -55,6 +55,25 @@ Split split_elements(const Layout& layout, const Workers& workers) {
   return {.tiles = clamp_tiles(ceil_div(elements, each), workers.count)};
 }
 
+/// Lanes for each row so that the workers are through with all rows soonest:
+/// many rows at a time, but no few left for the last turn.
+std::uint64_t lanes_for_many_rows(const Layout& layout, const Workers& workers,
+                                  std::uint64_t most) {
+  constexpr std::uint64_t kWarp = 32;
+  constexpr std::uint64_t kJoin = 16;  // takes as long as so many columns
+  std::uint64_t best = most;
+  std::uint64_t best_time = ~std::uint64_t{0};
+  for (std::uint64_t lanes = most; lanes >= kWarp; lanes /= 2) {
+    const std::uint64_t at_once = workers.count * (workers.lanes / lanes);
+    const std::uint64_t time = ceil_div(layout.rows, at_once) *
+                               (ceil_div(layout.columns, lanes) + kJoin);
+    if (time > best_time) continue;
+    best = lanes;
+    best_time = time;
+  }
+  return best;
+}
+
 Split split_rows(const Pass& pass, const Layout& layout,
                  const Workers& workers) {
   Split split;
@@ -70,6 +89,9 @@ Split split_rows(const Pass& pass, const Layout& layout,
     const std::uint64_t most = std::max<std::uint64_t>(1, lanes / 32);
     row_lanes =
         std::min({row_lanes, std::bit_ceil(wanted), std::bit_floor(most)});
+  } else if (pass.loops() == 1) {
+    // With several loops a row had better fit the lanes' registers.
+    row_lanes = lanes_for_many_rows(layout, workers, row_lanes);
   }
   split.row_lanes = static_cast<std::uint32_t>(row_lanes);
   const std::uint64_t groups = ceil_div(layout.rows, lanes / row_lanes);

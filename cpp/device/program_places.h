@@ -1,0 +1,102 @@
+// What all lanes of a worker know of a task of compiled code: how each access
+// walks through memory.
+#pragma once
+
+#include "program_divider.h"
+#include "program_reductions.h"
+
+namespace gpuos {
+namespace program {
+
+// A pass whose tasks all are flat, or none is. Code for each, so that a flat
+// task does not pay for what the others need.
+template <typename Pass, bool kFlatOnly>
+struct PassOf : Pass {
+  static constexpr bool kIsFlat = kFlatOnly;
+};
+
+template <typename P>
+struct Memory : Arguments<P::kAccesses, P::kScalars> {
+  using Base = Arguments<P::kAccesses, P::kScalars>;
+
+  // At the beginning of the worker's scratch, one for each dimension.
+  Divider* dividers;
+  // Bit a: a pack of access a lies side by side; else it is one element.
+  u32 side_by_side;
+  // Whether kWidth elements that follow each other can be read at once, for
+  // each access. Only of a flat task there may be fewer at the end.
+  bool has_packs;
+  // Whether what the loops read and write lies side by side in all of a row.
+  bool is_plain;
+
+  // All threads.
+  __device__ Memory(const Task& task)
+      : Base(task),
+        dividers(static_cast<Divider*>(const_cast<void*>(task.state))),
+        side_by_side(this->shape.flat),
+        has_packs(P::kWidth > 1 && !this->is(kTransposed)),
+        is_plain(false) {
+    if constexpr (P::kIsFlat) {
+#pragma unroll 1
+      for (u32 a = 0; a < P::kAccesses; ++a)
+        if (this->walks(a) && this->args[a] % pack_bytes(a) != 0)
+          has_packs = false;
+    } else {
+      find_packs();
+    }
+    is_plain = has_packs && is_even() && walks_everywhere();
+  }
+
+  // All threads.
+  __device__ void find_packs() {
+    const u32 lane = threadIdx.x;
+    const u32 dims = this->dims();
+    if (lane < dims && divides())
+      dividers[lane] = Divider::of(this->sizes[lane]);
+    side_by_side = 0;
+#pragma unroll 1
+    for (u32 a = 0; a < P::kAccesses; ++a)
+      if (dims != 0 && this->strides_of(a)[dims - 1] != 0)
+        side_by_side |= 1u << a;
+    const bool is_odd = this->shape.inner_dims == 0 ||
+                        this->sizes[dims - 1] % P::kWidth != 0 ||
+                        (lane < P::kAccesses && !lies_in_packs(lane));
+    if (__syncthreads_or(is_odd)) has_packs = false;
+  }
+
+  __device__ bool walks_everywhere() const {
+    return (~side_by_side & P::kColumns) == 0;
+  }
+
+  // Whether numbers of rows or columns are taken apart.
+  __device__ bool divides() const {
+    return this->shape.outer_dims > 1 || this->shape.inner_dims > 1;
+  }
+  // Whether each access has one stride along a row.
+  __device__ bool is_even() const {
+    return P::kIsFlat || this->shape.inner_dims <= 1;
+  }
+  // Of what is even. Bytes.
+  __device__ i64 column_stride(u32 access) const {
+    if constexpr (P::kIsFlat) return this->walks(access) ? P::bytes(access) : 0;
+    return this->shape.inner_dims == 0
+               ? 0
+               : this->strides_of(access)[this->dims() - 1];
+  }
+  __device__ static u32 pack_bytes(u32 access) {
+    return P::bytes(access) * P::kWidth;
+  }
+  // Where the last dimension does not stay at one element.
+  __device__ bool lies_in_packs(u32 access) const {
+    const i64* strides = this->strides_of(access);
+    const u32 last = this->dims() - 1;
+    if (strides[last] == 0) return true;
+    u64 bits = this->args[access];
+#pragma unroll 1
+    for (u32 d = 0; d < last; ++d) bits |= static_cast<u64>(strides[d]);
+    return strides[last] == P::bytes(access) && bits % pack_bytes(access) == 0;
+  }
+};
+
+}  // namespace program
+}  // namespace gpuos

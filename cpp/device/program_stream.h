@@ -1,0 +1,85 @@
+// How a lane of the device goes through arrays that lie side by side.
+#pragma once
+
+#include "program_places.h"
+
+namespace gpuos {
+namespace program {
+
+// What is read once, past the L1: there is little of it beside a worker's
+// scratch. `from` must be aligned.
+template <u32 kWide, typename S>
+__device__ inline Vector<S, kWide> load_streamed(const S* from) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (sizeof(Vector<S, kWide>) == 16) {
+    uint4 words;
+    // Volatile: the compiler would put each load before its use.
+    asm volatile(
+        "ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+        : "l"(from));
+    return bit_cast<Vector<S, kWide>>(words);
+  }
+#endif
+  return load_vector<kWide>(from);
+}
+
+// The pieces of a lane where none needs a look. It has only what the loop
+// cannot do without, so that registers are left for loads that are under way.
+template <typename P, u32 kWide, u32 kCount>
+struct Stream {
+  enum : u32 { N = kWide * kCount, kPieces = kCount };
+
+  const Memory<P>& memory;
+  u64 column;                // the first one
+  u64 step;                  // from piece to piece
+  u64 places[P::kAccesses];  // addresses of the first piece
+
+  static __device__ constexpr u32 elements() { return N; }
+
+  template <typename T>
+  __device__ T scalar(u32 index) const {
+    return memory.template scalar<T>(index);
+  }
+
+  __device__ void go_on() {
+    column += kPieces * step;
+#pragma unroll
+    for (u32 a = 0; a < P::kAccesses; ++a)
+      places[a] += kPieces * step * P::bytes(a);
+  }
+
+  template <u32 A, typename S>
+  __device__ void load(Vector<S, N>& to) const {
+#pragma unroll
+    for (u32 p = 0; p < kPieces; ++p) {
+      const auto piece = load_streamed<kWide>(
+          reinterpret_cast<const S*>(places[A] + p * step * sizeof(S)));
+#pragma unroll
+      for (u32 w = 0; w < kWide; ++w) to[p * kWide + w] = piece[w];
+    }
+  }
+  template <u32 A, typename S>
+  __device__ void store(const Vector<S, N>& from) const {
+#pragma unroll
+    for (u32 p = 0; p < kPieces; ++p) {
+      Vector<S, kWide> piece;
+#pragma unroll
+      for (u32 w = 0; w < kWide; ++w) piece[w] = from[p * kWide + w];
+      store_vector(reinterpret_cast<S*>(places[A] + p * step * sizeof(S)),
+                   piece);
+    }
+  }
+
+  template <typename F, typename T>
+  __device__ void gather(Sums<F, 1>& gathered, const Vector<T, N>& from) const {
+#pragma unroll
+    for (u32 i = 0; i < N; ++i)
+      gathered.values[0] =
+          F::both(gathered.values[0],
+                  F::of(from[i], column + i / kWide * step + i % kWide));
+  }
+};
+
+}  // namespace program
+}  // namespace gpuos
