@@ -148,7 +148,7 @@ def test_steps_of_an_optimizer(device, name, options, foreach):
 
 def test_training_of_a_transformer(device):
     def make(parameters):
-        return torch.optim.AdamW(parameters, lr=0.01)
+        return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
 
     compare(lambda: train(Transformer, make, device))
 

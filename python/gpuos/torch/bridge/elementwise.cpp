@@ -255,7 +255,8 @@ bool is_same_or_apart(const Tensor& a, const Tensor& b) {
   const auto* p = static_cast<const char*>(address_of(a.unsafeGetTensorImpl()));
   const auto* q = static_cast<const char*>(address_of(b.unsafeGetTensorImpl()));
   const auto bytes = static_cast<std::ptrdiff_t>(a.nbytes());
-  return p == q || p + bytes <= q || q + bytes <= p;
+  if (p == q) return a.strides() == b.strides();  // PyTorch compares them too
+  return p + bytes <= q || q + bytes <= p;
 }
 
 }  // namespace
