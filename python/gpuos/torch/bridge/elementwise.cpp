@@ -356,6 +356,16 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
   return out;
 }
 
+bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
+                     const Tensor& other, const Tensor& out) {
+  if (what.rule == Rule::Comparison || !are_alike(out, tensor) ||
+      !are_alike(out, other) || !is_same_or_apart(out, tensor) ||
+      !is_same_or_apart(out, other))
+    return false;
+  pending.add(alike(what, tensor, other, out, /*is_fresh=*/false));
+  return true;
+}
+
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       const Tensor& other) {
   if (!are_alike(out, other) || !is_same_or_apart(out, other)) return false;

@@ -47,6 +47,9 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
                    const Tensor& other);
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first = false);
+/// Into another tensor that is alike; false: try defer().
+bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
+                     const Tensor& other, const Tensor& out);
 /// In place; false: try defer().
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       const Tensor& other);

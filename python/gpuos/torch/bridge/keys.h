@@ -25,9 +25,12 @@ inline constexpr DispatchKeySet kBehindMode{DispatchKeySet::FULL_AFTER,
 inline constexpr DispatchKeySet kBehindPending{DispatchKeySet::FULL_AFTER,
                                                kPendingKey};
 
+// Of a thread-local that is found without a call; a loaded library has room for
+// a few words of them.
+#define GPUOS_NEAR_TLS __attribute__((tls_model("initial-exec")))
+
 /// Schedulers that this thread is in.
-extern thread_local int scheduler_depth
-    __attribute__((tls_model("initial-exec")));
+extern thread_local int scheduler_depth GPUOS_NEAR_TLS;
 
 /// A thread's dispatch state with nothing in it but our mode.
 struct PlainState {

@@ -223,14 +223,14 @@ PyObject* operators(PyObject*, PyObject*) {
 PyObject* stats(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   const RequestStats requests = pending.stats();
+  const Counters counters = pending.counters();
   const auto number = [](std::uint64_t value) {
     return static_cast<unsigned long long>(value);
   };
   return Py_BuildValue(
       "{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "intercepted",
-      number(pending.counters.intercepted), "fallbacks",
-      number(pending.counters.fallbacks), "flushes",
-      number(pending.counters.flushes), "tasks", number(requests.tasks),
+      number(counters.intercepted), "fallbacks", number(counters.fallbacks),
+      "flushes", number(counters.flushes), "tasks", number(requests.tasks),
       "programs", number(requests.programs), "unwritten",
       number(requests.unwritten), "pending", number(pending.size()));
   END_HANDLE_TH_ERRORS

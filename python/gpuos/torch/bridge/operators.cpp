@@ -49,8 +49,8 @@ void run_all_before(const OperatorHandle& op, const Stack& stack) {
 // ---- everything else
 
 void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  pending.counters.fallbacks.fetch_add(1, std::memory_order_relaxed);
-  if (!pending.is_empty()) pending.flush();
+  pending.count_fallback();
+  run_all_before(op, *stack);
   const WithoutMode without;
   op.redispatchBoxed(keys & kBehindMode, stack);
 }

@@ -6,12 +6,13 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "hooks.h"
+#include "keys.h"
 #include "places.h"
 
 namespace gpuos::bridge {
@@ -67,8 +68,7 @@ struct Pool {
   }
 };
 
-// A pointer: what a loaded library may keep in a thread is small.
-thread_local std::unique_ptr<Pool> pool;
+thread_local Pool* pool GPUOS_NEAR_TLS = nullptr;
 
 StoragePtr allocate(std::size_t bytes, c10::Device device) {
   c10::OptionalDeviceGuard guard;
@@ -137,7 +137,7 @@ void recycle(StorageImpl* storage, c10::Stream stream) {
   if (bytes == 0 || !is_own || !may_keep.load(std::memory_order_relaxed) ||
       is_in_streams(storage))
     return;
-  if (pool == nullptr) pool = std::make_unique<Pool>();
+  if (pool == nullptr) pool = new Pool();
   pool->use_for(stream);
   if (pool->bytes + bytes > kKeptBytes) return;
   pool->make(bytes).storages.push_back(std::move(owned));
@@ -150,7 +150,10 @@ void never_recycle(const StorageImpl* storage) {
   has_streams.store(true, std::memory_order_release);
 }
 
-void drop_storages() { epoch.fetch_add(1, std::memory_order_relaxed); }
+void drop_storages() {
+  epoch.fetch_add(1, std::memory_order_relaxed);
+  delete std::exchange(pool, nullptr);
+}
 
 void keep_storages(bool keep) {
   may_keep.store(keep, std::memory_order_relaxed);

@@ -22,7 +22,8 @@ void recycle(c10::StorageImpl* storage, c10::Stream stream);
 /// holds it any more, which only its allocator knows.
 void never_recycle(const c10::StorageImpl* storage);
 
-/// Forget the storages that could be used again; of this thread.
+/// Forget the storages that could be used again: of this thread now, of others
+/// when they look for one.
 void drop_storages();
 /// Whether storages are used again. Off during the capture of a graph, whose
 /// memory is its own.

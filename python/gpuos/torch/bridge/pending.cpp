@@ -31,7 +31,6 @@ void Pending::Batch::clear() {
   views.clear();
   storages.clear();
   fresh.clear();
-  outputs.clear();
 }
 
 void Pending::append(const Deferred& deferred) {
@@ -49,16 +48,35 @@ void Pending::append(const Deferred& deferred) {
     const bool is_fresh = request.is_fresh && storage == request.out_owner;
     (is_fresh ? batch_.fresh : batch_.storages).push_back(storage);
   }
-  c10::raw::weak_intrusive_ptr::incref(deferred.out);
-  batch_.outputs.push_back(deferred.out);
-  mark(deferred.out);
+  c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
+  if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
+  recent = deferred.out;
+  c10::raw::weak_intrusive_ptr::incref(recent);
+  mark(recent);
+  ++counters_.intercepted;
+}
+
+void Pending::add(const Deferred& request) {
+  const Place& place = current_place(request.device);
+  {
+    const std::lock_guard lock(mutex_);
+    if (C10_LIKELY(batch_.place.stream == place.stream &&
+                   batch_.place.runner.handle == place.runner.handle &&
+                   batch_.requests.size() < chunk())) {
+      append(request);
+      count_.store(batch_.requests.size() + running_.requests.size(),
+                   std::memory_order_release);
+      return;
+    }
+  }
+  add({&request, 1});
 }
 
 void Pending::add(std::span<const Deferred> requests) {
   if (requests.empty()) return;
   const Place& place = current_place(requests.front().device);
   std::string error;
-  std::array<Batch, 2> done;
+  Done done;
   Batch chunk_done;
   {
     const std::lock_guard lock(mutex_);
@@ -72,7 +90,6 @@ void Pending::add(std::span<const Deferred> requests) {
     count_.store(batch_.requests.size() + running_.requests.size(),
                  std::memory_order_release);
   }
-  counters.intercepted.fetch_add(requests.size(), std::memory_order_relaxed);
   release(std::move(chunk_done));
   release_all(std::move(done), true);
   TORCH_CHECK(error.empty(), error);
@@ -98,7 +115,7 @@ void Pending::start(std::string& error) {
   const Place place = batch_.place;
   running_ = std::exchange(batch_, std::exchange(spare_, {}));
   batch_.place = place;
-  counters.flushes.fetch_add(1, std::memory_order_relaxed);
+  ++counters_.flushes;
 }
 
 Pending::Batch Pending::finish(std::string& error) {
@@ -114,27 +131,20 @@ Pending::Batch Pending::finish(std::string& error) {
       error = message;
   }
   running_.for_each_storage(&unwatch);
-  for (c10::TensorImpl* out : running_.outputs) {
-    if (c10::raw::weak_intrusive_ptr::use_count(out) > 0)
-      marked_.push_back(out);
-    else
-      c10::raw::weak_intrusive_ptr::decref(out);
-  }
-  running_.outputs.clear();
   return std::exchange(running_, {});
 }
 
-std::array<Pending::Batch, 2> Pending::run_all(std::string& error) {
+Pending::Done Pending::run_all(std::string& error) {
   if (!late_error_.empty()) error = std::exchange(late_error_, {});
-  std::array<Batch, 2> done;
-  done[0] = finish(error);
+  Done done;
+  done.batches[0] = finish(error);
   start(error);
-  done[1] = finish(error);
+  done.batches[1] = finish(error);
   // Pairs with is_empty(): who sees 0 finds the results, or the work that
   // makes them ahead of its own in the stream.
   count_.store(0, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_relaxed);
-  done[1].outputs = std::exchange(marked_, {});
+  done.marked = std::exchange(recent_, {});
   return done;
 }
 
@@ -153,19 +163,19 @@ void Pending::release(Batch batch) {
   std::swap(spare_, batch);
 }
 
-void Pending::release_all(std::array<Batch, 2> batches, bool unmarks) {
-  for (c10::TensorImpl* out : batches[1].outputs) {
+void Pending::release_all(Done done, bool unmarks) {
+  for (c10::TensorImpl* out : done.marked) {
+    if (out == nullptr) continue;
     const auto weak = c10::weak_intrusive_ptr<c10::TensorImpl>::reclaim(out);
     if (!unmarks) continue;
     if (const auto tensor = weak.lock()) unmark(tensor.get());
   }
-  batches[1].outputs.clear();
-  for (Batch& batch : batches) release(std::move(batch));
+  for (Batch& batch : done.batches) release(std::move(batch));
 }
 
 void Pending::flush() {
   std::string error;
-  std::array<Batch, 2> done;
+  Done done;
   {
     const std::lock_guard lock(mutex_);
     done = run_all(error);
@@ -175,7 +185,7 @@ void Pending::flush() {
 }
 
 void Pending::flush_behind() {
-  std::array<Batch, 2> done;
+  Done done;
   {
     const std::lock_guard lock(mutex_);
     std::string error;
@@ -192,6 +202,13 @@ void Pending::synchronize() {
     TORCH_CHECK(runner.table->synchronize(runner.handle, kWaitNs, message,
                                           kErrorSize) == BridgeResult::Done,
                 "gpuos.torch: waiting for operations failed: ", message);
+}
+
+Counters Pending::counters() {
+  const std::lock_guard lock(mutex_);
+  Counters now = counters_;
+  now.fallbacks = fallbacks_.load(std::memory_order_relaxed);
+  return now;
 }
 
 RequestStats Pending::stats() {

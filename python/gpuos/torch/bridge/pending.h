@@ -19,9 +19,9 @@
 namespace gpuos::bridge {
 
 struct Counters {
-  std::atomic<std::uint64_t> intercepted{0};
-  std::atomic<std::uint64_t> fallbacks{0};
-  std::atomic<std::uint64_t> flushes{0};
+  std::uint64_t intercepted = 0;
+  std::uint64_t flushes = 0;
+  std::uint64_t fallbacks = 0;
 };
 
 /// A request and what it needs until it has run.
@@ -42,7 +42,7 @@ class Pending {
   /// Appends in order, all or nothing. What is pending for another device or
   /// stream is flushed before.
   void add(std::span<const Deferred> requests);
-  void add(const Deferred& request) { add({&request, 1}); }
+  void add(const Deferred& request);
 
   bool is_empty() const noexcept {
     // Pairs with the release in add() and flush(): another thread's requests
@@ -67,16 +67,20 @@ class Pending {
   /// Waits until everything flushed is done.
   void synchronize();
   RequestStats stats();
-
-  Counters counters;
+  Counters counters();
+  void count_fallback() noexcept {
+    fallbacks_.fetch_add(1, std::memory_order_relaxed);
+  }
 
  private:
+  static constexpr std::size_t kChunk = 1024;
+  static constexpr std::size_t kRecent = 64;
+
   struct Batch {
     std::vector<Request> requests;
     std::vector<TensorView> views;
     std::vector<c10::StorageImpl*> storages;
-    std::vector<c10::StorageImpl*> fresh;   // of results that were made here
-    std::vector<c10::TensorImpl*> outputs;  // weak
+    std::vector<c10::StorageImpl*> fresh;  // of results that were made here
     Place place{};
 
     template <typename F>
@@ -88,6 +92,12 @@ class Pending {
     void clear();
   };
 
+  /// What run_all() leaves to release_all().
+  struct Done {
+    std::array<Batch, 2> batches;
+    std::array<c10::TensorImpl*, kRecent> marked{};
+  };
+
   void append(const Deferred& request);
   /// Hands batch_ to the workers; it becomes running_.
   void start(std::string& error);
@@ -97,22 +107,24 @@ class Pending {
   /// The chunk before is finished, which was it long ago as a rule.
   Batch start_chunk(std::string& error);
   /// finish(), start() and finish().
-  std::array<Batch, 2> run_all(std::string& error);
+  Done run_all(std::string& error);
   /// So many are started at once: workers run them while others are added.
   std::size_t chunk() const { return std::min(capacity_, kChunk); }
   void release(Batch batch);
-  void release_all(std::array<Batch, 2> batches, bool unmarks);
-
-  static constexpr std::size_t kChunk = 1024;
+  void release_all(Done done, bool unmarks);
 
   std::mutex mutex_;
   Batch batch_;    // under mutex_
   Batch running_;  // under mutex_
   Batch spare_;    // under mutex_
-  // Of finished chunks, weak: marked until nothing is pending any more, since a
-  // later request may have marked them again.
-  std::vector<c10::TensorImpl*> marked_;  // under mutex_
-  std::atomic<std::size_t> count_{0};     // batch_ and running_
+  // The last results, weak, whose marks go when nothing is pending any more.
+  // Others lose theirs when an operator meets them: to hold all would keep
+  // their memory from being used again at once.
+  std::array<c10::TensorImpl*, kRecent> recent_{};  // under mutex_
+  std::size_t next_recent_ = 0;                     // under mutex_
+  Counters counters_;                               // under mutex_
+  std::atomic<std::uint64_t> fallbacks_{0};
+  std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
   std::size_t capacity_ = 8192;
   std::string late_error_;  // under mutex_

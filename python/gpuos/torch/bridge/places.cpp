@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "keys.h"
+
 namespace gpuos::bridge {
 namespace {
 
@@ -15,6 +17,9 @@ std::deque<Place> places;  // under mutex; never moves nor shrinks
 std::atomic<std::size_t> first_valid{0};
 std::function<Runner(c10::Device)> make_runner;
 std::function<void*(c10::Stream)> find_handle;
+
+thread_local const Place* last GPUOS_NEAR_TLS = nullptr;
+thread_local std::size_t valid GPUOS_NEAR_TLS = 0;  // first_valid of `last`
 
 c10::Stream stream_of(c10::Device device) {
   if (device.is_cpu()) return c10::Stream(c10::Stream::DEFAULT, device);
@@ -54,8 +59,6 @@ void set_up_places(std::function<Runner(c10::Device)> make,
 }
 
 const Place& current_place(c10::Device device) {
-  thread_local const Place* last = nullptr;
-  thread_local std::size_t valid = 0;
   const c10::Stream stream = stream_of(device);
   if (last != nullptr && valid == first_valid && last->stream == stream)
     return *last;

@@ -68,7 +68,12 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
     if (!read_operand(arguments[i], operands[i])) return nullptr;
   const std::span given(operands, static_cast<std::size_t>(count - 1));
   const Tensor& out = THPVariable_Unpack(arguments[count - 1]);
-  if (!may_put_off(given, out) || !defer(what, given, out, kAnySize).defined())
+  if (!may_put_off(given, out)) return refuse(name);
+  const bool is_pair = given.size() == 2 && given[0].tensor != nullptr &&
+                       given[1].tensor != nullptr;
+  if (!(is_pair &&
+        defer_alike_out(what, *given[0].tensor, *given[1].tensor, out)) &&
+      !defer(what, given, out, kAnySize).defined())
     return refuse(name);
   if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();
   Py_RETURN_NONE;

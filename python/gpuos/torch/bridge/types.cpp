@@ -4,33 +4,6 @@
 
 namespace gpuos::bridge {
 
-std::optional<DType> dtype_of(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return DType::Float32;
-    case at::kDouble:
-      return DType::Float64;
-    case at::kHalf:
-      return DType::Float16;
-    case at::kBFloat16:
-      return DType::BFloat16;
-    case at::kInt:
-      return DType::Int32;
-    case at::kLong:
-      return DType::Int64;
-    case at::kShort:
-      return DType::Int16;
-    case at::kChar:
-      return DType::Int8;
-    case at::kByte:
-      return DType::UInt8;
-    case at::kBool:
-      return DType::Bool;
-    default:
-      return std::nullopt;
-  }
-}
-
 at::ScalarType scalar_type_of(DType dtype) {
   switch (dtype) {
     case DType::Float32:
