@@ -1,7 +1,7 @@
 """Random programs over a pool of tensors, against eager.
 
-GPUOS_FUZZ_EXAMPLES sets how many programs are tried; without it they are few
-and always the same.
+GPUOS_FUZZ_EXAMPLES sets how many programs are tried; the first ones are always
+the same.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ pytestmark = [
 ]
 
 PROGRAMS = int(os.environ.get("GPUOS_FUZZ_EXAMPLES", "60"))
-FIRST = (
-    0 if "GPUOS_FUZZ_EXAMPLES" not in os.environ else random.randrange(1 << 30)
-)
 STEPS = 60
 POOL = 8
 DTYPES = [
@@ -73,8 +70,9 @@ ONE = [
     snapped(torch.tanh),
     snapped(torch.sigmoid),
     snapped(lambda x: torch.sin(x.clamp(-9, 9))),
-    snapped(torch.nn.functional.gelu),
-    snapped(torch.nn.functional.silu),
+    # Eager's are NaN at infinity on some devices.
+    snapped(lambda x: torch.nn.functional.gelu(x.clamp(-99, 99))),
+    snapped(lambda x: torch.nn.functional.silu(x.clamp(-99, 99))),
     snapped(lambda x: torch.exp(x.clamp(-5, 5))),
     snapped(lambda x: torch.sqrt(x.abs())),
     snapped(lambda x: x.softmax(-1)),
@@ -234,7 +232,7 @@ class Program:
         self.take()[..., :1] = self.choose.choice([0, 1.5])
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + PROGRAMS))
+@pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_random_programs(device, seed):
     choose = random.Random(seed)
 
