@@ -56,6 +56,13 @@ def test_alpha_counts(special, alpha):
     compare(lambda x, _: torch.add(x, 3.0, alpha=alpha), *special)
 
 
+def test_alpha_of_bool_is_logical(device):
+    x = torch.tensor([True, False, True, False], device=device)
+    y = torch.tensor([True, True, False, False], device=device)
+    for alpha in (0, 1, 2):
+        compare(lambda x, y, k=alpha: torch.add(x, y, alpha=k), x, y, takes=0)
+
+
 def test_value_of_addcmul_counts(special):
     compare(lambda x, y: torch.addcmul(x, x, y, value=0.5), *special, takes=0)
     compare(lambda x, y: torch.addcdiv(x, x, y, value=-2), *special, takes=0)
