@@ -79,7 +79,7 @@ def own(sample):
 def compare(form, found, dtype=torch.float32):
     """Compare one form of all samples, scheduled together, with eager."""
     # Eager rounds numbers and sums in between to bfloat16; ours do not.
-    limits = {"rtol": 1.6e-2, "atol": 1e-2} if dtype is torch.bfloat16 else {}
+    limits = {"rtol": 1.6e-2, "atol": 3e-2} if dtype is torch.bfloat16 else {}
     expected = [cloned(outcome(lambda s=s: form(own(s)))) for s in found]
     inputs = [own(sample) for sample in found]
     with scheduler(takes=0):
