@@ -29,7 +29,7 @@ class Memory:
 def read_memory(address, device):
     """Return what a program finds that got only an address."""
     if device == "cuda":
-        return torch.as_tensor(Memory(address, ELEMS), device="cuda").clone()
+        return torch.as_tensor(Memory(address, ELEMS), device="cuda").cpu()
     raw = (ctypes.c_float * ELEMS).from_address(address)
     return torch.tensor(np.ctypeslib.as_array(raw).copy())
 

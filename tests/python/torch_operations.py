@@ -122,6 +122,7 @@ def operators(names=None):
         for op in databases().op_db
         if names is None or op.name in names
         if not any(word in op.name for word in UNDEFINED)
+        if op.variant_test_name != "complex"
     ]
 
 

@@ -44,11 +44,6 @@ bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
   return !condition.is_number() && condition.tensor->scalar_type() == at::kBool;
 }
 
-bool is_bool(const Operand& operand) {
-  return operand.is_number() ? operand.number.isBoolean()
-                             : operand.tensor->scalar_type() == at::kBool;
-}
-
 /// Operands that PyTorch refuses, or takes in a way of its own.
 bool is_left_to_pytorch(const Elementwise& what,
                         std::span<const Operand> operands) {

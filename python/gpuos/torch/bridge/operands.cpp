@@ -37,6 +37,11 @@ int compare_dims(std::span<const Dims> strides, at::IntArrayRef shape,
 
 }  // namespace
 
+bool is_bool(const Operand& operand) {
+  return operand.is_number() ? operand.number.isBoolean()
+                             : operand.tensor->scalar_type() == at::kBool;
+}
+
 std::optional<c10::Scalar> wrapped_number(const Tensor& tensor) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   if (!impl->is_wrapped_number() || !impl->device().is_cpu() ||

@@ -21,6 +21,9 @@ struct Operand {
   bool is_number() const noexcept { return tensor == nullptr; }
 };
 
+/// Whether PyTorch's type of it is bool.
+bool is_bool(const Operand& operand);
+
 /// Null for a tensor; the number for a 0-d tensor that PyTorch made of one.
 std::optional<c10::Scalar> wrapped_number(const Tensor& tensor);
 

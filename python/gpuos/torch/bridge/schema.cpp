@@ -203,6 +203,8 @@ class Reader {
   }
   bool finish_alpha(Call::Item& to) const {
     if (alpha_.isComplex() || to.operands.size() != 2) return false;
+    if (std::all_of(to.operands.begin(), to.operands.end(), is_bool))
+      return false;  // a logical operation, whatever alpha is
     if (!alpha_.isIntegral(/*includeBool=*/false) &&
         std::none_of(
             to.operands.begin(), to.operands.end(), [](const Operand& operand) {
