@@ -8,6 +8,7 @@ import itertools
 import sys
 import types
 import unittest
+import warnings
 
 import pytest
 from torch_support import torch
@@ -103,14 +104,18 @@ def databases():
     """Return the modules that hold PyTorch's samples."""
     # They derive classes, which nobody here uses, from a package of PyTorch's
     # developers that is seldom there.
-    if importlib.util.find_spec("expecttest") is None:
+    known = "expecttest" in sys.modules
+    if not known and importlib.util.find_spec("expecttest") is None:
         stand_in = types.ModuleType("expecttest")
         stand_in.TestCase = unittest.TestCase
         sys.modules["expecttest"] = stand_in
     try:
-        return importlib.import_module(
-            "torch.testing._internal.common_methods_invocations"
-        )
+        # What it imports if it is there warns of its own.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importlib.import_module(
+                "torch.testing._internal.common_methods_invocations"
+            )
     except ImportError as error:
         pytest.skip(str(error), allow_module_level=True)
 
