@@ -87,6 +87,7 @@ void PassBuilder::set_axes(std::span<const Root> roots) {
   AxisMap identity = no_axes();
   for (std::size_t d = 0; d < axes_.size(); ++d)
     identity[d] = static_cast<std::int8_t>(d);
+  is_chosen_.assign(graph_.nodes.size(), false);
   for (const Root& root : roots) choose_outer(root.node, identity);
   for (std::size_t d = 0; d < axes_.size(); ++d)
     if (is_outer_[d]) pass_.outer.push_back(axes_[d]);
@@ -96,7 +97,8 @@ void PassBuilder::set_axes(std::span<const Root> roots) {
 
 // The first reduction decides: the dimensions that it keeps are the rows'.
 void PassBuilder::choose_outer(std::uint32_t id, const AxisMap& map) {
-  if (has_axes_ || stored_.contains(id)) return;
+  if (has_axes_ || is_chosen_[id] || stored_.contains(id)) return;
+  is_chosen_[id] = true;
   const Node& node = graph_.nodes[id];
   if (!is_reduction(node)) {
     for (std::size_t k = 0; k < operand_count(node); ++k)
@@ -175,7 +177,7 @@ AxisMap PassBuilder::reduction_map(const Node& reduction,
 
 void PassBuilder::look_for_foreign(std::uint32_t id, const AxisMap& map,
                                    std::vector<std::uint32_t>& foreign) {
-  if (stored_.contains(id)) return;
+  if (stored_.contains(id) || !looked_.insert({id, map}).second) return;
   const Node& node = graph_.nodes[id];
   if (!is_reduction(node)) {
     for (std::size_t k = 0; k < operand_count(node); ++k)
@@ -191,6 +193,7 @@ std::vector<std::uint32_t> PassBuilder::find_foreign(
     std::span<const Root> roots) {
   set_axes(roots);
   std::vector<std::uint32_t> foreign;
+  if (!has_axes_) return foreign;  // no reduction at all
   for (const Root& root : roots)
     look_for_foreign(root.node, root_map(root.node), foreign);
   return foreign;

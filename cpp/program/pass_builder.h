@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -80,9 +81,12 @@ class PassBuilder {
   Dimensions& dims_;
   const Stored& stored_;
   Pass pass_;
-  std::vector<SetId> axes_;              // of the roots, aligned
-  std::vector<bool> is_outer_;           // of axes_
-  bool has_axes_ = false;                // choose_outer() met a reduction
+  std::vector<SetId> axes_;     // of the roots, aligned
+  std::vector<bool> is_outer_;  // of axes_
+  bool has_axes_ = false;       // choose_outer() met a reduction
+  // Values that several others use are looked through once.
+  std::vector<bool> is_chosen_;
+  std::set<Key> looked_;
   std::vector<std::int8_t> inner_axes_;  // of axes_, in order
   std::map<Key, Value> values_;
   std::vector<Value> of_step_;

@@ -54,16 +54,20 @@ class Scheduler {
   std::vector<std::uint32_t> foreign_of(const std::vector<Root>& roots) {
     if (fuses_) return PassBuilder(graph_, dims_, stored_).find_foreign(roots);
     std::vector<std::uint32_t> found;
+    std::vector<bool> seen(graph_.nodes.size());
     for (const Root& root : roots) {
       const Node& node = graph_.nodes[root.node];
       // The pass of a reduction computes it, but none before it.
-      find_reductions(is_reduction(node) ? node.operands[0] : root.node, found);
+      find_reductions(is_reduction(node) ? node.operands[0] : root.node, seen,
+                      found);
     }
     return found;
   }
 
-  void find_reductions(std::uint32_t id, std::vector<std::uint32_t>& found) {
-    if (stored_.contains(id)) return;
+  void find_reductions(std::uint32_t id, std::vector<bool>& seen,
+                       std::vector<std::uint32_t>& found) {
+    if (seen[id] || stored_.contains(id)) return;
+    seen[id] = true;
     const Node& node = graph_.nodes[id];
     if (is_reduction(node)) {
       found.push_back(id);
@@ -72,7 +76,7 @@ class Scheduler {
     const std::size_t operands =
         node.op == Op::Extent ? 0 : info_of(node.op).operands;
     for (std::size_t k = 0; k < operands; ++k)
-      find_reductions(node.operands[k], found);
+      find_reductions(node.operands[k], seen, found);
   }
 
   void store(std::uint32_t node) {

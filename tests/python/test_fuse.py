@@ -344,3 +344,18 @@ def test_a_compiled_function_computes_the_same(rt):
     assert program.operations == 3
     assert rt.stats()["programs_compiled"] > before
     np.testing.assert_array_equal(f(x, y).numpy(), interpreted)
+
+
+def test_values_that_are_used_twice_are_looked_through_once(host):
+    @host.fuse
+    def shared(x):
+        for _ in range(60):  # 2**60 ways from the last to the first
+            x = x - x * 0.5
+        total = x.sum()
+        for _ in range(60):
+            total = total - total * 0.5
+        return x, total
+
+    x, total = shared(host.array(np.ones(4, np.float32)))
+    assert x.numpy().tolist() == [0.5**60] * 4
+    assert total.numpy() == 4 * 0.5**120
