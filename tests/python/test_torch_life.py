@@ -12,7 +12,15 @@ import pytest
 pytest.importorskip("torch")
 
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch_support import ELEMS, NEVER_MS, gt, scheduler, torch
+from torch_support import (
+    ELEMS,
+    NEVER_MS,
+    assert_same,
+    gt,
+    scheduler,
+    taken,
+    torch,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -238,3 +246,19 @@ def test_process_ends_with_a_scheduler_that_was_entered(
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr
+
+
+def test_program_that_gains_nothing_is_left_alone_for_a_while(device):
+    x = torch.randn(64, device=device)
+    calls = 6000
+    with torch.no_grad(), scheduler(takes=1):
+        before = gt.stats()["fallbacks"]
+        for _ in range(calls):
+            x.sort()
+        assert gt.stats()["fallbacks"] - before < calls // 2
+        deadline = time.monotonic() + 20
+        count = taken()
+        while taken() == count:  # it is tried again, less and less often
+            assert_same(x.cpu() * 2, (x * 2).cpu())
+            assert time.monotonic() < deadline
+            time.sleep(0.01)

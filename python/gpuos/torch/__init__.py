@@ -15,7 +15,10 @@ PyTorch's own. docs/torch.md says what is taken and what a flush is.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from gpuos.torch.building import build
+from gpuos.torch.loading import bridge
 from gpuos.torch.requests import (
     flush,
     init,
@@ -23,16 +26,29 @@ from gpuos.torch.requests import (
     register_elementwise,
     shutdown,
     stats,
-    submit_add,
     submit_binary,
-    submit_div,
     submit_elementwise,
-    submit_mul,
     submit_reduce,
-    submit_sub,
     submit_unary,
 )
 from gpuos.torch.scheduling import Scheduler, scheduler, scheduler_context
+
+if TYPE_CHECKING:
+    import torch
+
+    def submit_add(
+        a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /
+    ) -> None: ...
+    def submit_sub(
+        a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /
+    ) -> None: ...
+    def submit_mul(
+        a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /
+    ) -> None: ...
+    def submit_div(
+        a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, /
+    ) -> None: ...
+
 
 __all__ = [
     "Scheduler",
@@ -54,3 +70,15 @@ __all__ = [
     "submit_sub",
     "submit_unary",
 ]
+
+_OF_THE_BRIDGE = ("submit_add", "submit_sub", "submit_mul", "submit_div")
+
+
+def __getattr__(name: str) -> Any:
+    """Find what is one C call of the bridge, which is loaded for it."""
+    if name not in _OF_THE_BRIDGE:
+        text = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(text)
+    function = getattr(bridge(), name)
+    globals()[name] = function
+    return function

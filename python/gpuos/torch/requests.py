@@ -53,36 +53,6 @@ def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
     bridge().set_capacity(capacity)
 
 
-def submit_add(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    """Put off ``out = a + b``.
-
-    Operands are tensors or numbers that broadcast to the shape of `out`, of any
-    real dtypes and strides, on one device and without gradients. They are held
-    until it is done.
-
-    Raises
-    ------
-    ValueError
-        It cannot be put off; nothing was.
-    """
-    bridge().submit_add(a, b, out)
-
-
-def submit_sub(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    """Put off ``out = a - b``; as `submit_add()`."""
-    bridge().submit_sub(a, b, out)
-
-
-def submit_mul(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    """Put off ``out = a * b``; as `submit_add()`."""
-    bridge().submit_mul(a, b, out)
-
-
-def submit_div(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
-    """Put off ``out = a / b``; as `submit_add()`."""
-    bridge().submit_div(a, b, out)
-
-
 def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
     """Put off ``out = torch.name(a)``, such as relu or exp; as `submit_add()`.
 

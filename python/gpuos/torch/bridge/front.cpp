@@ -10,6 +10,7 @@
 #include "elementwise.h"
 #include "keys.h"
 #include "pending.h"
+#include "rest.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -81,7 +82,10 @@ bool is_ordinary(PyObject* object) {
 }
 
 bool may_take() {
-  return is_plain_thread() && !at::impl::torch_function_mode_enabled();
+  if (C10_UNLIKELY(!is_plain_thread()) &&
+      !(scheduler_depth > 0 && try_to_wake() && is_plain_thread()))
+    return false;
+  return !at::impl::torch_function_mode_enabled();
 }
 
 /// A Python number that is one of floating tensors without loss.

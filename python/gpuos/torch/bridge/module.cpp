@@ -14,6 +14,7 @@
 #include "outputs.h"
 #include "pending.h"
 #include "requests_api.h"
+#include "rest.h"
 #include "timer.h"
 
 namespace gpuos::bridge {
@@ -151,8 +152,10 @@ PyObject* stop(PyObject*, PyObject*) {
 }
 
 PyObject* enter(PyObject*, PyObject*) {
-  if (scheduler_depth++ == 0)
+  if (scheduler_depth++ == 0) {
+    begin_watching();
     c10::impl::tls_set_dispatch_key_included(kModeKey, true);
+  }
   Py_RETURN_NONE;
 }
 // leave(flushes)
@@ -254,7 +257,7 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"is_pending", &is_pending, METH_O, nullptr},
                            {"operators", &operators, METH_NOARGS, nullptr},
                            {"stats", &stats, METH_NOARGS, nullptr},
-                           GPUOS_REQUEST_FUNCTIONS,
+                           GPUOS_REQUEST_FUNCTIONS(GPUOS_REQUEST_FUNCTION),
                            {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -11,6 +11,7 @@
 #include "keys.h"
 #include "outputs.h"
 #include "pending.h"
+#include "rest.h"
 #include "schema.h"
 
 namespace gpuos::bridge {
@@ -51,6 +52,7 @@ void run_all_before(const OperatorHandle& op, const Stack& stack) {
 void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   pending.count_fallback();
   run_all_before(op, *stack);
+  note_fallback();
   const WithoutMode without;
   op.redispatchBoxed(keys & kBehindMode, stack);
 }

@@ -56,11 +56,11 @@ bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
 PyObject* submit_named(std::string_view name, const Elementwise& what,
                        PyObject* const* arguments, Py_ssize_t count) {
   HANDLE_TH_ERRORS
-  if (count < 2 || count > 1 + static_cast<Py_ssize_t>(kMaxRequestOperands) ||
-      !THPVariable_Check(arguments[count - 1])) {
+  const auto wanted = static_cast<Py_ssize_t>(operands_of(what.recipe));
+  if (count != wanted + 1 || !THPVariable_Check(arguments[wanted])) {
     PyErr_Format(PyExc_TypeError,
-                 "submit: %s: expected 1 to 4 operands and an out tensor",
-                 std::string(name).c_str());
+                 "submit: %s: expected %zd operands and an out tensor",
+                 std::string(name).c_str(), wanted);
     return nullptr;
   }
   Operand operands[kMaxRequestOperands];

@@ -17,16 +17,27 @@ PyObject* submit_sub(PyObject*, PyObject* const* arguments, Py_ssize_t count);
 PyObject* submit_mul(PyObject*, PyObject* const* arguments, Py_ssize_t count);
 PyObject* submit_div(PyObject*, PyObject* const* arguments, Py_ssize_t count);
 
-// Entries of a module's method table.
-#define GPUOS_REQUEST_FUNCTION(name, function)                             \
+#define GPUOS_SUBMIT_DOC(name, symbol)                                      \
+  name "(a, b, out, /)\n--\n\n"                                             \
+       "Put off ``out = a " symbol                                          \
+       " b``.\n\n"                                                          \
+       "Operands are tensors or numbers that broadcast to the shape of "    \
+       "`out`, of\n"                                                        \
+       "any real dtypes and strides, on one device and without gradients. " \
+       "They\n"                                                             \
+       "are held until it is done.\n\n"                                     \
+       "Raises\n------\nValueError\n    It cannot be put off; nothing was."
+
+// X(name, function, documentation): entries of a module's method table.
+#define GPUOS_REQUEST_FUNCTIONS(X)                                       \
+  X("submit", &submit_request, nullptr),                                 \
+      X("submit_rows", &submit_rows_request, nullptr),                   \
+      X("submit_add", &submit_add, GPUOS_SUBMIT_DOC("submit_add", "+")), \
+      X("submit_sub", &submit_sub, GPUOS_SUBMIT_DOC("submit_sub", "-")), \
+      X("submit_mul", &submit_mul, GPUOS_SUBMIT_DOC("submit_mul", "*")), \
+      X("submit_div", &submit_div, GPUOS_SUBMIT_DOC("submit_div", "/"))
+#define GPUOS_REQUEST_FUNCTION(name, function, documentation)              \
   {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), \
-   METH_FASTCALL, nullptr}
-#define GPUOS_REQUEST_FUNCTIONS                                    \
-  GPUOS_REQUEST_FUNCTION("submit", &submit_request),               \
-      GPUOS_REQUEST_FUNCTION("submit_rows", &submit_rows_request), \
-      GPUOS_REQUEST_FUNCTION("submit_add", &submit_add),           \
-      GPUOS_REQUEST_FUNCTION("submit_sub", &submit_sub),           \
-      GPUOS_REQUEST_FUNCTION("submit_mul", &submit_mul),           \
-      GPUOS_REQUEST_FUNCTION("submit_div", &submit_div)
+   METH_FASTCALL, documentation}
 
 }  // namespace gpuos::bridge

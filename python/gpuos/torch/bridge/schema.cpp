@@ -39,18 +39,6 @@ const ElementwiseName* find_name(std::string_view name) {
   return nullptr;
 }
 
-std::size_t operands_of(Recipe recipe) {
-  switch (recipe) {
-#define GPUOS_COUNT_OPERANDS(name, operands) \
-  case Recipe::name:                         \
-    return operands;
-    GPUOS_ELEMENTWISE_RECIPES(GPUOS_COUNT_OPERANDS)
-#undef GPUOS_COUNT_OPERANDS
-    default:
-      return 0;
-  }
-}
-
 /// Names whose operands finish() arranges.
 bool has_own_shape(std::string_view name) { return name == "clamp"; }
 
@@ -291,6 +279,18 @@ bool read_row_argument(std::string_view name, const c10::IValue& value,
 }
 
 }  // namespace
+
+std::size_t operands_of(Recipe recipe) {
+  switch (recipe) {
+#define GPUOS_COUNT_OPERANDS(name, operands) \
+  case Recipe::name:                         \
+    return operands;
+    GPUOS_ELEMENTWISE_RECIPES(GPUOS_COUNT_OPERANDS)
+#undef GPUOS_COUNT_OPERANDS
+    default:
+      return 0;
+  }
+}
 
 std::string_view base_name(std::string_view name) {
   if (name.starts_with(kForeach)) name.remove_prefix(kForeach.size());

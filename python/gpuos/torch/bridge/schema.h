@@ -43,6 +43,9 @@ std::optional<Form> form_of(const c10::FunctionSchema& schema);
 /// The name without the form: "add" of "_foreach_add_".
 std::string_view base_name(std::string_view name);
 
+/// How many operands an elementwise recipe has.
+std::size_t operands_of(Recipe recipe);
+
 /// One call of an overload: for each result operands and where it goes.
 struct Call {
   struct Item {

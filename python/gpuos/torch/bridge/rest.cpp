@@ -1,0 +1,73 @@
+#include "rest.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "keys.h"
+#include "pending.h"
+
+namespace gpuos::bridge {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kWindow = 1024;  // operators left to PyTorch
+constexpr std::chrono::milliseconds kShortest{50};
+constexpr std::chrono::milliseconds kLongest{2000};
+
+// A flush costs what two operations that are put off save, and an operator that
+// passes through here a thirtieth of that (docs/measurements.md).
+constexpr std::uint64_t kFlushCost = 2;
+constexpr std::uint64_t kPassed = 32;
+
+struct Watch {
+  std::uint32_t fallbacks = 0;  // of this window
+  bool rests = false;
+  Counters at_begin{};
+  std::chrono::milliseconds length = kShortest;
+  Clock::time_point until{};
+};
+
+thread_local Watch* watch_of_thread GPUOS_NEAR_TLS = nullptr;
+
+void begin_window(Watch& watch) {
+  watch.fallbacks = 0;
+  watch.at_begin = pending.counters();
+}
+
+}  // namespace
+
+void begin_watching() {
+  if (watch_of_thread == nullptr) watch_of_thread = new Watch();
+  *watch_of_thread = {};
+  begin_window(*watch_of_thread);
+}
+
+void note_fallback() {
+  Watch* watch = watch_of_thread;
+  if (watch == nullptr || ++watch->fallbacks < kWindow) return;
+  const Counters now = pending.counters();
+  const std::uint64_t taken = now.intercepted - watch->at_begin.intercepted;
+  const std::uint64_t flushes = now.flushes - watch->at_begin.flushes;
+  if (taken > kFlushCost * flushes + kWindow / kPassed) {
+    watch->length = kShortest;
+    begin_window(*watch);
+    return;
+  }
+  watch->rests = true;
+  watch->until = Clock::now() + watch->length;
+  watch->length = std::min(2 * watch->length, kLongest);
+  c10::impl::tls_set_dispatch_key_included(kModeKey, false);
+}
+
+bool try_to_wake() {
+  Watch* watch = watch_of_thread;
+  if (watch == nullptr || !watch->rests || Clock::now() < watch->until)
+    return false;
+  watch->rests = false;
+  begin_window(*watch);
+  c10::impl::tls_set_dispatch_key_included(kModeKey, true);
+  return true;
+}
+
+}  // namespace gpuos::bridge
