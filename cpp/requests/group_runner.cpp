@@ -116,11 +116,9 @@ std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
     values -= count_ended(first, i);
     // Without inputs an output becomes one.
     const std::size_t arguments = std::max<std::size_t>(part_.arguments(), 1);
-    if (next != first &&
-        (arguments > kMostArguments || values > kMostValues))
+    if (next != first && (arguments > kMostArguments || values > kMostValues))
       break;
-    if (next != first && arguments + values > kMostArguments)
-      continue;
+    if (next != first && arguments + values > kMostArguments) continue;
     next = i + 1;
     best = part_.mark();
   }

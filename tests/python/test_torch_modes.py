@@ -273,6 +273,8 @@ def test_parameter_without_gradients(same):
     same(function)
 
 
+# PyTorch 2.11 says so at the first use.
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
 def test_profiler(same):
     def function(a, b):
         with torch.profiler.profile() as _:

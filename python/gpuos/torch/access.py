@@ -41,17 +41,18 @@ EVENT = ("record", "wait", "synchronize", "query", "elapsed_time")
 class Guards:
     """Functions that flush before they do what they did."""
 
-    def __init__(
-        self, flush: Callable[[], None], keep_storages: Callable[[bool], None]
-    ) -> None:
-        self._flush = flush
-        self._keep_storages = keep_storages
+    def __init__(self, bridge: Any) -> None:
+        self._bridge = bridge
+        self._flush = bridge.flush
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
         """Put them in place."""
         for name in TENSOR:
             self._guard(torch.Tensor, name, self._flush)
+        # TorchScript's fused kernels read memory behind PyTorch's back.
+        for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
+            self._put(owner, "__call__", self._paused)
         # Before the guards of compiled code, which see what is marked as pending.
         frames = sys.modules.get("torch._dynamo.eval_frame")
         if frames is not None:
@@ -75,23 +76,38 @@ class Guards:
 
     def _begin_capture(self) -> None:
         self._flush()
-        self._keep_storages(False)
+        self._bridge.keep_storages(False)
 
     def _end_capture(self) -> None:
         self._flush()
-        self._keep_storages(True)
+        self._bridge.keep_storages(True)
 
     def _guard(self, owner: Any, name: str, before: Callable[[], None]) -> None:
+        def around(original: Any) -> Any:
+            def guarded(*arguments: Any, **named: Any) -> Any:
+                before()
+                return original(*arguments, **named)
+
+            return guarded
+
+        self._put(owner, name, around)
+
+    def _paused(self, original: Any) -> Any:
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            state = self._bridge.pause()
+            try:
+                return original(*arguments, **named)
+            finally:
+                self._bridge.resume(state)
+
+        return guarded
+
+    def _put(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
         if not hasattr(owner, name):
             return
         original = getattr(owner, name)
         was_own = name in vars(owner)
-
-        @functools.wraps(original)
-        def guarded(*arguments: Any, **named: Any) -> Any:
-            before()
-            return original(*arguments, **named)
-
+        guarded = functools.wraps(original)(around(original))
         setattr(owner, name, guarded)
 
         def undo() -> None:

@@ -135,7 +135,7 @@ def _install(auto_flush_ms: float) -> None:
         _users += 1
         if _users == 1:
             module.install_front(torch.nn.Parameter)
-            _guards = access.Guards(module.flush, module.keep_storages)
+            _guards = access.Guards(module)
             _guards.install()
             module.start_timer(auto_flush_ms / 1e3)
 

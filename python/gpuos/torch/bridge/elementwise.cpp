@@ -49,6 +49,10 @@ bool is_left_to_pytorch(const Elementwise& what,
                         std::span<const Operand> operands) {
   const bool subtracts =
       what.recipe == Recipe::Sub || what.recipe == Recipe::SubScaled;
+  const bool clamps = what.recipe == Recipe::Clamp ||
+                      what.recipe == Recipe::ClampMin ||
+                      what.recipe == Recipe::ClampMax;
+  const Tensor* first = operands[0].tensor;
   const bool rounds =
       what.recipe == Recipe::DivFloor || what.recipe == Recipe::DivTrunc;
   for (const Operand& operand : operands) {
@@ -56,6 +60,8 @@ bool is_left_to_pytorch(const Elementwise& what,
     if (operand.is_number()) continue;
     const at::ScalarType type = operand.tensor->scalar_type();
     if (what.rule == Rule::Floating && !at::isFloatingType(type)) return true;
+    // What bounds of another dtype mean depends on the device.
+    if (clamps && first != nullptr && type != first->scalar_type()) return true;
     // The quotient is rounded to the half type, and that to a whole number.
     if (rounds && is_half(type)) return true;
   }

@@ -170,6 +170,21 @@ PyObject* leave(PyObject*, PyObject* flushes) {
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
+// pause(): flushes, and PyTorch does everything in this thread until
+// resume(state).
+PyObject* pause(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  if (!pending.is_empty()) pending.flush();
+  const bool was_on = c10::impl::tls_is_dispatch_key_included(kModeKey);
+  c10::impl::tls_set_dispatch_key_included(kModeKey, false);
+  return PyBool_FromLong(was_on);
+  END_HANDLE_TH_ERRORS
+}
+PyObject* resume(PyObject*, PyObject* state) {
+  if (PyObject_IsTrue(state) == 1)
+    c10::impl::tls_set_dispatch_key_included(kModeKey, true);
+  Py_RETURN_NONE;
+}
 PyObject* depth(PyObject*, PyObject*) {
   return PyLong_FromLong(scheduler_depth);
 }
@@ -248,6 +263,8 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"stop_timer", &stop, METH_NOARGS, nullptr},
                            {"enter", &enter, METH_NOARGS, nullptr},
                            {"leave", &leave, METH_O, nullptr},
+                           {"pause", &pause, METH_NOARGS, nullptr},
+                           {"resume", &resume, METH_O, nullptr},
                            {"depth", &depth, METH_NOARGS, nullptr},
                            {"flush", &flush, METH_NOARGS, nullptr},
                            {"synchronize", &synchronize, METH_NOARGS, nullptr},
