@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_docs import need_nvrtc
+from test_docs import need_nvrtc, need_torch
 
 README = Path(__file__).parents[2] / "README.md"
 BLOCK = re.compile(
@@ -28,6 +28,7 @@ def test_the_readme_has_python():
 def test_the_readmes_python_prints_what_it_says(number, run_python):
     text, output = blocks()[number]
     need_nvrtc([text])
+    need_torch([text])
     done = run_python(text)
     assert (done.returncode, done.stderr) == (0, "")
     if output:
