@@ -1,4 +1,4 @@
-"""PyTorch programs of small operations, unchanged and faster.
+"""Small operations of unchanged PyTorch programs, run together.
 
 >>> import torch
 >>> import gpuos.torch
