@@ -164,8 +164,8 @@ PyObject* leave(PyObject*, PyObject* flushes) {
   if (--scheduler_depth == 0)
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   if (scheduler_depth == 0 && PyObject_IsTrue(flushes) == 1) {
-    drop_storages();
     pending.flush();
+    drop_storages();  // what the flush gave back too
   }
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
@@ -185,10 +185,6 @@ PyObject* resume(PyObject*, PyObject* state) {
     c10::impl::tls_set_dispatch_key_included(kModeKey, true);
   Py_RETURN_NONE;
 }
-PyObject* depth(PyObject*, PyObject*) {
-  return PyLong_FromLong(scheduler_depth);
-}
-
 PyObject* flush(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   if (!pending.is_empty()) pending.flush();
@@ -219,25 +215,6 @@ PyObject* after_fork(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* is_pending(PyObject*, PyObject* object) {
-  if (!THPVariable_Check(object)) {
-    PyErr_SetString(PyExc_TypeError, "is_pending: expected a tensor");
-    return nullptr;
-  }
-  return PyBool_FromLong(!pending.is_empty() &&
-                         is_marked(THPVariable_Unpack(object)));
-}
-
-PyObject* operators(PyObject*, PyObject*) {
-  PyObject* list = PyList_New(0);
-  for (const std::string& name : operator_names()) {
-    PyObject* text = PyUnicode_FromString(name.c_str());
-    PyList_Append(list, text);
-    Py_DECREF(text);
-  }
-  return list;
-}
-
 PyObject* stats(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   const RequestStats requests = pending.stats();
@@ -265,14 +242,11 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"leave", &leave, METH_O, nullptr},
                            {"pause", &pause, METH_NOARGS, nullptr},
                            {"resume", &resume, METH_O, nullptr},
-                           {"depth", &depth, METH_NOARGS, nullptr},
                            {"flush", &flush, METH_NOARGS, nullptr},
                            {"synchronize", &synchronize, METH_NOARGS, nullptr},
                            {"pending", &pending_count, METH_NOARGS, nullptr},
                            {"keep_storages", &keep, METH_O, nullptr},
                            {"after_fork", &after_fork, METH_NOARGS, nullptr},
-                           {"is_pending", &is_pending, METH_O, nullptr},
-                           {"operators", &operators, METH_NOARGS, nullptr},
                            {"stats", &stats, METH_NOARGS, nullptr},
                            GPUOS_REQUEST_FUNCTIONS(GPUOS_REQUEST_FUNCTION),
                            {nullptr, nullptr, 0, nullptr}};

@@ -227,8 +227,6 @@ torch::CppFunction boxed(std::shared_ptr<const Taker> taker) {
           std::make_unique<Kernel>(std::move(taker))));
 }
 
-std::vector<std::string> taken_names;
-
 class Registration {
  public:
   explicit Registration(const OperatorLists& lists) {
@@ -274,7 +272,6 @@ class Registration {
         mode_.impl(text.c_str(), boxed<ModeKernel>(taker));
       below_.impl(text.c_str(), boxed<PendingKernel>(taker));
       taken_.insert(text);
-      taken_names.push_back(text);
     }
   }
 
@@ -298,7 +295,5 @@ class Registration {
 void register_operators(const OperatorLists& lists) {
   static const Registration registration(lists);
 }
-
-std::vector<std::string> operator_names() { return taken_names; }
 
 }  // namespace gpuos::bridge

@@ -20,7 +20,4 @@ struct OperatorLists {
 /// Throws: c10::Error if another library has our keys.
 void register_operators(const OperatorLists& lists);
 
-/// The schemas that are taken, for tests and documentation.
-std::vector<std::string> operator_names();
-
 }  // namespace gpuos::bridge

@@ -151,7 +151,7 @@ PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,
   row.type = out.scalar_type();
   for (const RowName& one : kRowNames) {
     if (one.name != name) continue;
-    const Rows what{one.recipe, Rule::Arithmetic};
+    const Rows what{one.recipe};
     if (is_without_grad(tensor) && is_without_grad(out) &&
         defer_rows_into(what, tensor, row, out)) {
       if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();

@@ -15,8 +15,8 @@ constexpr std::uint32_t kWindow = 1024;  // operators left to PyTorch
 constexpr std::chrono::milliseconds kShortest{50};
 constexpr std::chrono::milliseconds kLongest{2000};
 
-// A flush costs what two operations that are put off save, and an operator that
-// passes through here a thirtieth of that (docs/measurements.md).
+// Estimates: a flush costs what two operations that are put off save, and an
+// operator that passes through here a thirty-second part of one.
 constexpr std::uint64_t kFlushCost = 2;
 constexpr std::uint64_t kPassed = 32;
 

@@ -10,7 +10,6 @@ namespace gpuos::bridge {
 
 struct Rows {
   Recipe recipe{};
-  Rule rule{};
 };
 
 struct RowArguments {

@@ -33,6 +33,13 @@ std::optional<Argument> kind_of(const c10::Argument& argument,
   return std::nullopt;
 }
 
+/// The name without the form: "add" of "_foreach_add_".
+std::string_view base_name(std::string_view name) {
+  if (name.starts_with(kForeach)) name.remove_prefix(kForeach.size());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
 const ElementwiseName* find_name(std::string_view name) {
   for (const ElementwiseName& one : kElementwiseNames)
     if (one.name == name) return &one;
@@ -290,12 +297,6 @@ std::size_t operands_of(Recipe recipe) {
     default:
       return 0;
   }
-}
-
-std::string_view base_name(std::string_view name) {
-  if (name.starts_with(kForeach)) name.remove_prefix(kForeach.size());
-  if (name.ends_with('_')) name.remove_suffix(1);
-  return name;
 }
 
 std::optional<Form> form_of(const c10::FunctionSchema& schema) {

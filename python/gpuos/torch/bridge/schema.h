@@ -40,9 +40,6 @@ struct Form {
 /// Empty for overloads that are left to PyTorch.
 std::optional<Form> form_of(const c10::FunctionSchema& schema);
 
-/// The name without the form: "add" of "_foreach_add_".
-std::string_view base_name(std::string_view name);
-
 /// How many operands an elementwise recipe has.
 std::size_t operands_of(Recipe recipe);
 
