@@ -76,11 +76,11 @@ class Guards:
 
     def _begin_capture(self) -> None:
         self._flush()
-        self._bridge.keep_storages(False)
+        self._bridge.use_slabs(False)
 
     def _end_capture(self) -> None:
         self._flush()
-        self._bridge.keep_storages(True)
+        self._bridge.use_slabs(True)
 
     def _guard(self, owner: Any, name: str, before: Callable[[], None]) -> None:
         def around(original: Any) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib.util
 import os
 import sys
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -61,7 +61,7 @@ VIEWS = [
 ]
 
 
-@cache
+@functools.cache
 def bridge() -> ModuleType:
     """Return the extension module, built and set up if need be.
 
@@ -78,7 +78,7 @@ def bridge() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.setup(
-        _with_kernel("CompositeImplicitAutograd"),
+        _composite(),
         _known(VIEWS),
         _with_kernel(
             "CompositeExplicitAutograd",
@@ -86,10 +86,33 @@ def bridge() -> ModuleType:
         ),
         _bridge_of_runtime,
         _stream_handle,
+        _retire,
     )
+    _guard_sharing(module)
     atexit.register(_finish, module)
     os.register_at_fork(before=module.flush, after_in_child=module.after_fork)
     return module
+
+
+def _retire() -> None:
+    from gpuos.torch import scheduling  # noqa: PLC0415 (which imports this)
+
+    scheduling.retire()
+
+
+def _guard_sharing(module: ModuleType) -> None:
+    # Another process is given the block that begins at an address, also of a
+    # tensor that outlived its scheduler.
+    original = torch.UntypedStorage._share_cuda_
+
+    @functools.wraps(original)
+    def share(
+        storage: torch.UntypedStorage, *arguments: Any, **named: Any
+    ) -> Any:
+        module.leave_slab(storage)
+        return original(storage, *arguments, **named)
+
+    torch.UntypedStorage._share_cuda_ = share
 
 
 def _finish(module: ModuleType) -> None:
@@ -120,6 +143,17 @@ def _with_kernel(*keys: str) -> list[str]:
 
     return [
         name.removeprefix("aten::") for name in _aten_names() if has_any(name)
+    ]
+
+
+def _composite() -> list[str]:
+    # What is made of other operators; unless a device has a kernel, which reads
+    # memory itself.
+    own = set(_with_kernel("CPU", "CUDA"))
+    return [
+        name
+        for name in _with_kernel("CompositeImplicitAutograd")
+        if name not in own
     ]
 
 

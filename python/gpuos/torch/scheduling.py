@@ -133,21 +133,27 @@ def _install(auto_flush_ms: float) -> None:
     module = bridge()
     with _lock:
         _users += 1
-        if _users == 1:
+        if _guards is None:
             module.install_front(torch.nn.Parameter)
             _guards = access.Guards(module)
             _guards.install()
+        if _users == 1:
             module.start_timer(auto_flush_ms / 1e3)
 
 
 def _uninstall() -> None:
-    global _users, _guards  # noqa: PLW0603
-    module = bridge()
+    global _users  # noqa: PLW0603
     with _lock:
         _users -= 1
         if _users == 0:
-            module.stop_timer()
-            module.remove_front()
-            if _guards is not None:
-                _guards.remove()
-                _guards = None
+            bridge().pause_timer()
+
+
+def retire() -> None:
+    """Leave PyTorch as it was; the next scheduler begins anew."""
+    global _guards  # noqa: PLW0603
+    with _lock:
+        if _users == 0 and _guards is not None:
+            bridge().remove_front()
+            _guards.remove()
+            _guards = None

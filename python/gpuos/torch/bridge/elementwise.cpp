@@ -152,7 +152,6 @@ void put_out(Deferred& deferred, const Tensor& out, bool is_fresh) {
   request.elems = static_cast<std::uint64_t>(out.numel());
   deferred.storages[deferred.storage_count++] = storage_of(out);
   deferred.out = out.unsafeGetTensorImpl();
-  deferred.device = out.device();
 }
 
 /// All arrays are the same elements in the same order of memory.
@@ -243,11 +242,12 @@ Deferred alike(const Elementwise& what, const Tensor& tensor, double number,
   return deferred;
 }
 
-Tensor make_alike(const Elementwise& what, const Tensor& tensor) {
+Tensor make_alike(const Elementwise& what, const Tensor& tensor,
+                  const Place& place) {
   Request request;
   put_types(request, what, tensor.scalar_type());
   return make_output(tensor.sizes(), {}, scalar_type_of(request.out_dtype),
-                     tensor.device());
+                     place);
 }
 
 /// Whether `b` may be read while contiguous `a` is written.
@@ -292,6 +292,7 @@ std::optional<Planned> plan(const Elementwise& what,
   if (!dtype_of(result)) return std::nullopt;
 
   Planned planned;
+  planned.place = &current_place(device);
   std::int64_t elements = 1;
   for (const std::int64_t size : *shape) elements *= size;
   if (out.defined()) elements = out.numel();
@@ -310,7 +311,7 @@ std::optional<Planned> plan(const Elementwise& what,
     const Dims strides = what.recipe == Recipe::LogSigmoid
                              ? Dims()
                              : output_strides(operands, *shape);
-    planned.out = make_output(*shape, strides, result, device);
+    planned.out = make_output(*shape, strides, result, *planned.place);
   }
 
   Deferred& deferred = planned.deferred;
@@ -335,25 +336,30 @@ Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out, std::int64_t most) {
   auto planned = plan(what, operands, out, std::nullopt, most);
   if (!planned) return {};
-  pending.add(planned->deferred);
+  pending.add(planned->deferred, *planned->place);
   return std::move(planned->out);
 }
 
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
                    const Tensor& other) {
+  // Of floating tensors PyTorch refuses it.
+  if (what.rule == Rule::Bitwise) return {};
   if (other.defined() ? !are_alike(tensor, other) : !is_simple(tensor))
     return {};
-  Tensor out = make_alike(what, tensor);
-  pending.add(alike(what, tensor, other, out, /*is_fresh=*/true));
+  const Place& place = current_place(tensor.device());
+  Tensor out = make_alike(what, tensor, place);
+  pending.add(alike(what, tensor, other, out, /*is_fresh=*/true), place);
   return out;
 }
 
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first) {
-  if (!is_simple(tensor)) return {};
-  Tensor out = make_alike(what, tensor);
+  if (what.rule == Rule::Bitwise || !is_simple(tensor)) return {};
+  const Place& place = current_place(tensor.device());
+  Tensor out = make_alike(what, tensor, place);
   pending.add(alike(what, tensor, number, is_number_first ? 0 : 1, out,
-                    /*is_fresh=*/true));
+                    /*is_fresh=*/true),
+              place);
   return out;
 }
 
@@ -363,21 +369,24 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
       !are_alike(out, other) || !is_same_or_apart(out, tensor) ||
       !is_same_or_apart(out, other))
     return false;
-  pending.add(alike(what, tensor, other, out, /*is_fresh=*/false));
+  pending.add(alike(what, tensor, other, out, /*is_fresh=*/false),
+              current_place(out.device()));
   return true;
 }
 
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       const Tensor& other) {
   if (!are_alike(out, other) || !is_same_or_apart(out, other)) return false;
-  pending.add(alike(what, out, other, out, /*is_fresh=*/false));
+  pending.add(alike(what, out, other, out, /*is_fresh=*/false),
+              current_place(out.device()));
   return true;
 }
 
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       double number) {
   if (!is_simple(out)) return false;
-  pending.add(alike(what, out, number, 1, out, /*is_fresh=*/false));
+  pending.add(alike(what, out, number, 1, out, /*is_fresh=*/false),
+              current_place(out.device()));
   return true;
 }
 

@@ -25,6 +25,7 @@ inline constexpr std::int64_t kAnySize = INT64_MAX;
 struct Planned {
   Deferred deferred;
   Tensor out;
+  const Place* place = nullptr;
 };
 
 /// `out`: where to write, as in-place and `out=` forms do; undefined for a new

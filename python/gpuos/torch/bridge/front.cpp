@@ -17,7 +17,14 @@ namespace {
 
 constexpr double kExact = 9007199254740992.0;  // 2^53
 
+/// Calls that nobody takes before the front retires. To come and go with each
+/// scheduler would cost more: every change of a type has Python look up its
+/// methods anew.
+constexpr int kPatience = 10'000;
+
 PyTypeObject* parameter_type = nullptr;
+PyObject* retire = nullptr;
+int calls_in_vain = 0;  // under the GIL
 
 // X(method, recipe, rule)
 #define GPUOS_BINARY_METHODS(X)   \
@@ -31,6 +38,11 @@ PyTypeObject* parameter_type = nullptr;
   X(__le__, Le, Comparison)       \
   X(__gt__, Gt, Comparison)       \
   X(__ge__, Ge, Comparison)       \
+  X(__eq__, Eq, Comparison)       \
+  X(__ne__, Ne, Comparison)       \
+  X(__and__, BitwiseAnd, Bitwise) \
+  X(__or__, BitwiseOr, Bitwise)   \
+  X(__xor__, BitwiseXor, Bitwise) \
   X(add, Add, Arithmetic)         \
   X(sub, Sub, Arithmetic)         \
   X(mul, Mul, Arithmetic)         \
@@ -135,6 +147,19 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   return is_taken;
 }
 
+/// False: a Python error.
+bool retire_if_unused() {
+  if (scheduler_threads.load(std::memory_order_relaxed) != 0) {
+    calls_in_vain = 0;
+    return true;
+  }
+  if (++calls_in_vain < kPatience) return true;
+  calls_in_vain = 0;
+  PyObject* result = PyObject_CallNoArgs(retire);
+  Py_XDECREF(result);
+  return result != nullptr;
+}
+
 PyObject* call_original(Method method, PyObject* self,
                         PyObject* const* arguments, Py_ssize_t count,
                         PyObject* names) {
@@ -148,8 +173,13 @@ PyObject* call_original(Method method, PyObject* self,
   }
   PyObject* together[kMost + 1] = {self};
   for (Py_ssize_t i = 0; i < all; ++i) together[i + 1] = arguments[i];
-  return PyObject_Vectorcall(originals[method], together,
-                             static_cast<std::size_t>(count + 1), names);
+  PyObject* original = Py_NewRef(originals[method]);
+  PyObject* result = nullptr;
+  if (retire_if_unused())
+    result = PyObject_Vectorcall(original, together,
+                                 static_cast<std::size_t>(count + 1), names);
+  Py_DECREF(original);
+  return result;
 }
 
 template <Method kMethod, Recipe kRecipe, Rule kRule>
@@ -223,6 +253,8 @@ std::array<PyMethodDef, kMethods> methods = {{
 bool is_installed = false;
 
 }  // namespace
+
+void retire_front_with(PyObject* callable) { retire = Py_NewRef(callable); }
 
 void install_front(PyObject* parameter) {
   if (is_installed) return;

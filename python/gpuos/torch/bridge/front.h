@@ -11,5 +11,8 @@ namespace gpuos::bridge {
 void install_front(PyObject* parameter_type);
 /// Puts back what was there.
 void remove_front();
+/// What to call, which may remove the front, once no scheduler has been in use
+/// for so long that its methods are only in the way.
+void retire_front_with(PyObject* callable);
 
 }  // namespace gpuos::bridge

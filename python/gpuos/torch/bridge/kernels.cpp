@@ -1,15 +1,25 @@
 #include "kernels.h"
 
+#include <ATen/ops/_log_softmax_ops.h>
+#include <ATen/ops/_softmax_ops.h>
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/add_ops.h>
+#include <ATen/ops/amax_ops.h>
+#include <ATen/ops/amin_ops.h>
+#include <ATen/ops/bitwise_and_ops.h>
+#include <ATen/ops/bitwise_or_ops.h>
+#include <ATen/ops/bitwise_xor_ops.h>
+#include <ATen/ops/copy_ops.h>
 #include <ATen/ops/cos_ops.h>
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/exp_ops.h>
 #include <ATen/ops/log_ops.h>
 #include <ATen/ops/maximum_ops.h>
+#include <ATen/ops/mean_ops.h>
 #include <ATen/ops/minimum_ops.h>
 #include <ATen/ops/mul_ops.h>
 #include <ATen/ops/neg_ops.h>
+#include <ATen/ops/pow_ops.h>
 #include <ATen/ops/relu_ops.h>
 #include <ATen/ops/rsqrt_ops.h>
 #include <ATen/ops/sigmoid_ops.h>
@@ -17,10 +27,14 @@
 #include <ATen/ops/sin_ops.h>
 #include <ATen/ops/sqrt_ops.h>
 #include <ATen/ops/sub_ops.h>
+#include <ATen/ops/sum_ops.h>
 #include <ATen/ops/tanh_ops.h>
+#include <ATen/ops/where_ops.h>
 
 #include "elementwise.h"
 #include "keys.h"
+#include "rows.h"
+#include "schema.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -29,27 +43,70 @@ DispatchKeySet behind(DispatchKeySet keys) {
   return (keys & kBehindMode).add(kPendingKey);
 }
 
-/// `number` if `other` is one that PyTorch made a tensor of.
+/// A tensor that PyTorch made of a number is that number.
+Operand operand_of(const Tensor& tensor) {
+  if (const auto number = wrapped_number(tensor)) return {.number = *number};
+  return {.tensor = &tensor};
+}
+
+bool are_without_grad(std::span<const Operand> operands) {
+  for (const Operand& operand : operands)
+    if (!operand.is_number() && !is_without_grad(*operand.tensor)) return false;
+  return true;
+}
+
+/// Undefined: PyTorch must do it, or autograd comes first.
+Tensor take(const Elementwise& what, std::span<const Operand> operands) {
+  if (!is_plain_thread() || !are_without_grad(operands)) return {};
+  return defer(what, operands);
+}
+
+bool take_into(const Elementwise& what, std::span<const Operand> operands,
+               const Tensor& out) {
+  if (!is_plain_thread() || !is_written_without_grad(out) ||
+      out.is_inference() || !are_without_grad(operands) ||
+      !defer(what, operands, out).defined())
+    return false;
+  out.unsafeGetTensorImpl()->bump_version();
+  return true;
+}
+
 Tensor take(const Elementwise& what, const Tensor& tensor,
             const Tensor& other) {
   if (!is_plain_thread() || !is_without_grad(tensor) || !is_without_grad(other))
     return {};
+  Tensor out;
   if (!other.unsafeGetTensorImpl()->is_wrapped_number())
-    return defer_alike(what, tensor, other);
-  const auto number = wrapped_number(other);
-  if (!number || number->isComplex()) return {};
-  return defer_alike(what, tensor, number->toDouble());
+    out = defer_alike(what, tensor, other);
+  else if (const auto number = wrapped_number(other);
+           number && !number->isComplex())
+    out = defer_alike(what, tensor, number->toDouble());
+  if (C10_LIKELY(out.defined())) return out;
+  const Operand operands[] = {operand_of(tensor), operand_of(other)};
+  return defer(what, operands);
 }
 
 bool take_into(const Elementwise& what, const Tensor& out,
                const Tensor& other) {
   if (!is_plain_thread() || !is_written_without_grad(out) ||
-      out.is_inference() || !is_without_grad(other) ||
-      other.unsafeGetTensorImpl()->is_wrapped_number() ||
-      !defer_alike_into(what, out, other))
+      out.is_inference() || !is_without_grad(other))
     return false;
+  if (other.unsafeGetTensorImpl()->is_wrapped_number() ||
+      !defer_alike_into(what, out, other)) {
+    const Operand operands[] = {operand_of(out), operand_of(other)};
+    if (!defer(what, operands, out).defined()) return false;
+  }
   out.unsafeGetTensorImpl()->bump_version();
   return true;
+}
+
+/// tensor + alpha * other, of floating tensors.
+Recipe scaled_recipe(Recipe recipe) {
+  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+}
+bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
+  return at::isFloatingType(tensor.scalar_type()) && !alpha.isComplex() &&
+         !alpha.isBoolean();
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -71,10 +128,15 @@ Tensor binary(DispatchKeySet keys, const Tensor& tensor, const Tensor& other) {
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor scaled(DispatchKeySet keys, const Tensor& tensor, const Tensor& other,
               const c10::Scalar& alpha) {
+  Tensor out;
   if (C10_LIKELY(alpha.equal(1))) {
-    Tensor out = take({kRecipe, kRule}, tensor, other);
-    if (C10_LIKELY(out.defined())) return out;
+    out = take({kRecipe, kRule}, tensor, other);
+  } else if (may_scale(tensor, alpha)) {
+    const Operand operands[] = {
+        operand_of(tensor), operand_of(other), {.number = alpha}};
+    out = take({scaled_recipe(kRecipe), kRule}, operands);
   }
+  if (C10_LIKELY(out.defined())) return out;
   return Op::redispatch(behind(keys), tensor, other, alpha);
 }
 
@@ -88,46 +150,167 @@ Tensor& binary_in_place(DispatchKeySet keys, Tensor& tensor,
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
                         const Tensor& other, const c10::Scalar& alpha) {
-  if (alpha.equal(1) && take_into({kRecipe, kRule}, tensor, other))
-    return tensor;
+  if (alpha.equal(1)) {
+    if (take_into({kRecipe, kRule}, tensor, other)) return tensor;
+  } else if (may_scale(tensor, alpha)) {
+    const Operand operands[] = {
+        operand_of(tensor), operand_of(other), {.number = alpha}};
+    if (take_into({scaled_recipe(kRecipe), kRule}, operands, tensor))
+      return tensor;
+  }
   return Op::redispatch(behind(keys), tensor, other, alpha);
+}
+
+Tensor power(DispatchKeySet keys, const Tensor& tensor,
+             const c10::Scalar& exponent) {
+  Tensor out;
+  if (!exponent.isComplex() && !exponent.isBoolean()) {
+    const Operand operands[] = {{.tensor = &tensor}, {.number = exponent}};
+    const auto simpler = simpler_power(exponent.toDouble());
+    out = simpler ? take({*simpler, Rule::Floating}, std::span(operands, 1))
+                  : take({Recipe::Pow, Rule::Floating}, operands);
+  }
+  if (C10_LIKELY(out.defined())) return out;
+  return at::_ops::pow_Tensor_Scalar::redispatch(behind(keys), tensor,
+                                                 exponent);
+}
+
+Tensor& copy_into(DispatchKeySet keys, Tensor& tensor, const Tensor& source,
+                  bool non_blocking) {
+  const Operand operand{.tensor = &source};
+  if (take_into({Recipe::Copy, Rule::Copy}, {&operand, 1}, tensor))
+    return tensor;
+  return at::_ops::copy_::redispatch(behind(keys), tensor, source,
+                                     non_blocking);
+}
+
+Operand operand_of(const c10::Scalar& number) { return {.number = number}; }
+
+/// `A`, `B`: tensors or numbers.
+template <typename Op, typename A, typename B>
+Tensor select(DispatchKeySet keys, const Tensor& condition, const A& a,
+              const B& b) {
+  const Operand operands[] = {
+      {.tensor = &condition}, operand_of(a), operand_of(b)};
+  Tensor out = take({Recipe::Where, Rule::Select}, operands);
+  if (C10_LIKELY(out.defined())) return out;
+  return Op::redispatch(behind(keys), condition, a, b);
+}
+
+// ---- rows
+
+Tensor take_rows(Recipe recipe, const Tensor& tensor,
+                 const RowArguments& arguments) {
+  if (!is_plain_thread() || !is_without_grad(tensor)) return {};
+  return defer_rows({recipe}, tensor, arguments);
+}
+
+template <typename Op, Recipe kRecipe>
+Tensor all_rows(DispatchKeySet keys, const Tensor& tensor,
+                std::optional<at::ScalarType> type) {
+  Tensor out = take_rows(kRecipe, tensor, {.type = type});
+  if (C10_LIKELY(out.defined())) return out;
+  return Op::redispatch(behind(keys), tensor, type);
+}
+
+template <typename Op, Recipe kRecipe>
+Tensor typed_rows(DispatchKeySet keys, const Tensor& tensor,
+                  at::OptionalIntArrayRef dims, bool keepdim,
+                  std::optional<at::ScalarType> type) {
+  Tensor out = take_rows(kRecipe, tensor,
+                         {.dims = dims, .keepdims = keepdim, .type = type});
+  if (C10_LIKELY(out.defined())) return out;
+  return Op::redispatch(behind(keys), tensor, dims, keepdim, type);
+}
+
+template <typename Op, Recipe kRecipe>
+Tensor extreme_rows(DispatchKeySet keys, const Tensor& tensor,
+                    at::IntArrayRef dims, bool keepdim) {
+  Tensor out = take_rows(kRecipe, tensor, {.dims = dims, .keepdims = keepdim});
+  if (C10_LIKELY(out.defined())) return out;
+  return Op::redispatch(behind(keys), tensor, dims, keepdim);
+}
+
+template <typename Op, Recipe kRecipe>
+Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
+               bool half_to_float) {
+  RowArguments arguments{.dims = at::IntArrayRef(dim)};
+  if (half_to_float) arguments.type = at::kFloat;
+  Tensor out = take_rows(kRecipe, tensor, arguments);
+  if (C10_LIKELY(out.defined())) return out;
+  return Op::redispatch(behind(keys), tensor, dim, half_to_float);
 }
 
 }  // namespace
 
 // X(PyTorch's name, its structure, form, recipe, rule)
-#define GPUOS_KERNELS(X)                                          \
-  X("add.Tensor", add_Tensor, scaled, Add, Arithmetic)            \
-  X("sub.Tensor", sub_Tensor, scaled, Sub, Arithmetic)            \
-  X("add_.Tensor", add__Tensor, scaled_in_place, Add, Arithmetic) \
-  X("sub_.Tensor", sub__Tensor, scaled_in_place, Sub, Arithmetic) \
-  X("mul.Tensor", mul_Tensor, binary, Mul, Arithmetic)            \
-  X("div.Tensor", div_Tensor, binary, Div, Float)                 \
-  X("mul_.Tensor", mul__Tensor, binary_in_place, Mul, Arithmetic) \
-  X("div_.Tensor", div__Tensor, binary_in_place, Div, Float)      \
-  X("maximum", maximum, binary, Maximum, Arithmetic)              \
-  X("minimum", minimum, binary, Minimum, Arithmetic)              \
-  X("neg", neg, unary, Neg, Arithmetic)                           \
-  X("abs", abs, unary, Abs, Arithmetic)                           \
-  X("relu", relu, unary, Relu, Arithmetic)                        \
-  X("sigmoid", sigmoid, unary, Sigmoid, Float)                    \
-  X("silu", silu, unary, Silu, Floating)                          \
-  X("tanh", tanh, unary, Tanh, Float)                             \
-  X("exp", exp, unary, Exp, Float)                                \
-  X("log", log, unary, Log, Float)                                \
-  X("sin", sin, unary, Sin, Float)                                \
-  X("cos", cos, unary, Cos, Float)                                \
-  X("sqrt", sqrt, unary, Sqrt, Float)                             \
+#define GPUOS_KERNELS(X)                                                   \
+  X("add.Tensor", add_Tensor, scaled, Add, Arithmetic)                     \
+  X("sub.Tensor", sub_Tensor, scaled, Sub, Arithmetic)                     \
+  X("add_.Tensor", add__Tensor, scaled_in_place, Add, Arithmetic)          \
+  X("sub_.Tensor", sub__Tensor, scaled_in_place, Sub, Arithmetic)          \
+  X("mul.Tensor", mul_Tensor, binary, Mul, Arithmetic)                     \
+  X("div.Tensor", div_Tensor, binary, Div, Float)                          \
+  X("mul_.Tensor", mul__Tensor, binary_in_place, Mul, Arithmetic)          \
+  X("div_.Tensor", div__Tensor, binary_in_place, Div, Float)               \
+  X("bitwise_and.Tensor", bitwise_and_Tensor, binary, BitwiseAnd, Bitwise) \
+  X("bitwise_or.Tensor", bitwise_or_Tensor, binary, BitwiseOr, Bitwise)    \
+  X("bitwise_xor.Tensor", bitwise_xor_Tensor, binary, BitwiseXor, Bitwise) \
+  X("maximum", maximum, binary, Maximum, Arithmetic)                       \
+  X("minimum", minimum, binary, Minimum, Arithmetic)                       \
+  X("neg", neg, unary, Neg, Arithmetic)                                    \
+  X("abs", abs, unary, Abs, Arithmetic)                                    \
+  X("relu", relu, unary, Relu, Arithmetic)                                 \
+  X("sigmoid", sigmoid, unary, Sigmoid, Float)                             \
+  X("silu", silu, unary, Silu, Floating)                                   \
+  X("tanh", tanh, unary, Tanh, Float)                                      \
+  X("exp", exp, unary, Exp, Float)                                         \
+  X("log", log, unary, Log, Float)                                         \
+  X("sin", sin, unary, Sin, Float)                                         \
+  X("cos", cos, unary, Cos, Float)                                         \
+  X("sqrt", sqrt, unary, Sqrt, Float)                                      \
   X("rsqrt", rsqrt, unary, Rsqrt, Float)
 
+// X(PyTorch's name, its structure, form, recipe)
+#define GPUOS_ROW_KERNELS(X)                             \
+  X("sum", sum, all_rows, Sum)                           \
+  X("mean", mean, all_rows, Mean)                        \
+  X("sum.dim_IntList", sum_dim_IntList, typed_rows, Sum) \
+  X("mean.dim", mean_dim, typed_rows, Mean)              \
+  X("amax", amax, extreme_rows, Amax)                    \
+  X("amin", amin, extreme_rows, Amin)                    \
+  X("_softmax", _softmax, softmax, Softmax)              \
+  X("_log_softmax", _log_softmax, softmax, LogSoftmax)
+
 std::vector<std::string> register_kernels(torch::Library& mode) {
+  using Scalar = c10::Scalar;
+  mode.impl("pow.Tensor_Scalar", &power);
+  mode.impl("copy_", &copy_into);
+  mode.impl("where.self", &select<at::_ops::where_self, Tensor, Tensor>);
+  mode.impl("where.ScalarSelf",
+            &select<at::_ops::where_ScalarSelf, Scalar, Tensor>);
+  mode.impl("where.ScalarOther",
+            &select<at::_ops::where_ScalarOther, Tensor, Scalar>);
+  mode.impl("where.Scalar", &select<at::_ops::where_Scalar, Scalar, Scalar>);
+#define GPUOS_REGISTER_ROWS(name, op, form, recipe) \
+  mode.impl(name, &form<at::_ops::op, Recipe::recipe>);
+  GPUOS_ROW_KERNELS(GPUOS_REGISTER_ROWS)
+#undef GPUOS_REGISTER_ROWS
 #define GPUOS_REGISTER_KERNEL(name, op, form, recipe, rule) \
   mode.impl(name, &form<at::_ops::op, Recipe::recipe, Rule::rule>);
   GPUOS_KERNELS(GPUOS_REGISTER_KERNEL)
 #undef GPUOS_REGISTER_KERNEL
-  return {
+  return {"pow.Tensor_Scalar",
+          "copy_",
+          "where.self",
+          "where.ScalarSelf",
+          "where.ScalarOther",
+          "where.Scalar",
+#define GPUOS_NAME_ROWS(name, op, form, recipe) name,
+          GPUOS_ROW_KERNELS(GPUOS_NAME_ROWS)
+#undef GPUOS_NAME_ROWS
 #define GPUOS_NAME_KERNEL(name, op, form, recipe, rule) name,
-      GPUOS_KERNELS(GPUOS_NAME_KERNEL)
+              GPUOS_KERNELS(GPUOS_NAME_KERNEL)
 #undef GPUOS_NAME_KERNEL
   };
 }

@@ -6,6 +6,8 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <atomic>
+
 namespace gpuos::bridge {
 
 using at::Tensor;
@@ -31,6 +33,8 @@ inline constexpr DispatchKeySet kBehindPending{DispatchKeySet::FULL_AFTER,
 
 /// Schedulers that this thread is in.
 extern thread_local int scheduler_depth GPUOS_NEAR_TLS;
+/// Threads that are in one.
+extern std::atomic<int> scheduler_threads;
 
 /// A thread's dispatch state with nothing in it but our mode.
 struct PlainState {

@@ -1,6 +1,7 @@
 // The Python module of the bridge.
 #include <Python.h>
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Storage.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <chrono>
@@ -20,11 +21,14 @@
 namespace gpuos::bridge {
 
 thread_local int scheduler_depth = 0;
+std::atomic<int> scheduler_threads{0};
 PlainState plain_state;
 
 namespace {
 
 constexpr std::size_t kErrorSize = 1024;
+/// Slabs of each stream that stay for the next scheduler.
+constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
 
 /// The GIL, wherever a thread comes from.
 struct WithGil {
@@ -84,15 +88,19 @@ std::vector<std::string> strings_of(PyObject* list) {
   return strings;
 }
 
-// setup(composite, views, explicit_composite, make_runtime, find_stream)
+// setup(composite, views, explicit_composite, make_runtime, find_stream,
+// retire)
 PyObject* setup(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
   PyObject* composite = nullptr;
   PyObject* views = nullptr;
   PyObject* explicit_composite = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOOOO", &composite, &views,
-                       &explicit_composite, &make_runtime, &find_stream) == 0)
+  PyObject* retire = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOOOOO", &composite, &views,
+                       &explicit_composite, &make_runtime, &find_stream,
+                       &retire) == 0)
     return nullptr;
+  retire_front_with(retire);
   Py_INCREF(make_runtime);
   Py_INCREF(find_stream);
   set_up_places(&make_runner, &find_handle);
@@ -105,7 +113,7 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   END_HANDLE_TH_ERRORS
 }
 
-// install_front(torch.nn.Parameter), remove_front()
+// install_front(torch.nn.Parameter), remove_front(): with the memory
 PyObject* install(PyObject*, PyObject* parameter) {
   HANDLE_TH_ERRORS
   install_front(parameter);
@@ -115,6 +123,7 @@ PyObject* install(PyObject*, PyObject* parameter) {
 PyObject* remove(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   remove_front();
+  trim_slabs(0);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -132,7 +141,7 @@ PyObject* threshold(PyObject*, PyObject* value) {
   Py_RETURN_NONE;
 }
 
-// start_timer(seconds), stop_timer()
+// start_timer(seconds), pause_timer(), stop_timer()
 PyObject* start(PyObject*, PyObject* seconds) {
   HANDLE_TH_ERRORS
   const double value = PyFloat_AsDouble(seconds);
@@ -141,6 +150,10 @@ PyObject* start(PyObject*, PyObject* seconds) {
   start_timer(
       std::chrono::microseconds(static_cast<std::int64_t>(value * 1e6)));
   END_HANDLE_TH_ERRORS
+  Py_RETURN_NONE;
+}
+PyObject* pause_looks(PyObject*, PyObject*) {
+  pause_timer();
   Py_RETURN_NONE;
 }
 PyObject* stop(PyObject*, PyObject*) {
@@ -153,6 +166,7 @@ PyObject* stop(PyObject*, PyObject*) {
 
 PyObject* enter(PyObject*, PyObject*) {
   if (scheduler_depth++ == 0) {
+    ++scheduler_threads;
     begin_watching();
     c10::impl::tls_set_dispatch_key_included(kModeKey, true);
   }
@@ -161,11 +175,13 @@ PyObject* enter(PyObject*, PyObject*) {
 // leave(flushes)
 PyObject* leave(PyObject*, PyObject* flushes) {
   HANDLE_TH_ERRORS
-  if (--scheduler_depth == 0)
+  if (--scheduler_depth == 0) {
+    --scheduler_threads;
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
+  }
   if (scheduler_depth == 0 && PyObject_IsTrue(flushes) == 1) {
     pending.flush();
-    drop_storages();  // what the flush gave back too
+    trim_slabs(kKeptBytes);
   }
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
@@ -201,9 +217,17 @@ PyObject* pending_count(PyObject*, PyObject*) {
   return PyLong_FromSize_t(pending.size());
 }
 
-PyObject* keep(PyObject*, PyObject* wanted) {
-  keep_storages(PyObject_IsTrue(wanted) == 1);
+PyObject* use(PyObject*, PyObject* wanted) {
+  use_slabs(PyObject_IsTrue(wanted) == 1);
   Py_RETURN_NONE;
+}
+// leave_slab(untyped storage)
+PyObject* leave_slab_of(PyObject*, PyObject* storage) {
+  HANDLE_TH_ERRORS
+  if (!pending.is_empty()) pending.flush();
+  leave_slab(THPStorage_Unpack(storage).unsafeGetStorageImpl());
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
 }
 
 PyObject* after_fork(PyObject*, PyObject*) {
@@ -212,6 +236,7 @@ PyObject* after_fork(PyObject*, PyObject*) {
   if (scheduler_depth > 0)
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   scheduler_depth = 0;
+  scheduler_threads = 0;
   Py_RETURN_NONE;
 }
 
@@ -237,6 +262,7 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"set_capacity", &capacity, METH_O, nullptr},
                            {"set_size_threshold", &threshold, METH_O, nullptr},
                            {"start_timer", &start, METH_O, nullptr},
+                           {"pause_timer", &pause_looks, METH_NOARGS, nullptr},
                            {"stop_timer", &stop, METH_NOARGS, nullptr},
                            {"enter", &enter, METH_NOARGS, nullptr},
                            {"leave", &leave, METH_O, nullptr},
@@ -245,7 +271,8 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"flush", &flush, METH_NOARGS, nullptr},
                            {"synchronize", &synchronize, METH_NOARGS, nullptr},
                            {"pending", &pending_count, METH_NOARGS, nullptr},
-                           {"keep_storages", &keep, METH_O, nullptr},
+                           {"use_slabs", &use, METH_O, nullptr},
+                           {"leave_slab", &leave_slab_of, METH_O, nullptr},
                            {"after_fork", &after_fork, METH_NOARGS, nullptr},
                            {"stats", &stats, METH_NOARGS, nullptr},
                            GPUOS_REQUEST_FUNCTIONS(GPUOS_REQUEST_FUNCTION),

@@ -57,15 +57,6 @@ void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   op.redispatchBoxed(keys & kBehindMode, stack);
 }
 
-void record_stream_barrier(const OperatorHandle& op, DispatchKeySet keys,
-                           Stack* stack) {
-  for_each_tensor(arguments_of(op, *stack), [](const Tensor& tensor) {
-    if (tensor.has_storage())
-      never_recycle(tensor.storage().unsafeGetStorageImpl());
-  });
-  mode_barrier(op, keys, stack);
-}
-
 void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
                      Stack* stack) {
   run_all_before(op, *stack);
@@ -95,6 +86,7 @@ class ElementwiseTaker : public Taker {
       if (above_autograd && !is_without_grad(tensor)) return false;
     std::vector<Deferred> requests;
     std::vector<Tensor> outs;
+    const Place* place = nullptr;
     requests.reserve(call.items.size());
     for (const Call::Item& item : call.items) {
       if (above_autograd && item.out.defined() &&
@@ -102,10 +94,12 @@ class ElementwiseTaker : public Taker {
         return false;
       auto planned = plan(item.what, item.operands, item.out, item.type);
       if (!planned) return false;
+      if (place != nullptr && place != planned->place) return false;
+      place = planned->place;
       requests.push_back(std::move(planned->deferred));
       outs.push_back(std::move(planned->out));
     }
-    pending.add(requests);
+    if (place != nullptr) pending.add(requests, *place);
     if (above_autograd)
       for (const Call::Item& item : call.items)
         if (item.out.defined()) item.out.unsafeGetTensorImpl()->bump_version();
@@ -232,10 +226,6 @@ class Registration {
   explicit Registration(const OperatorLists& lists) {
     take_operators();
     Names mode_names = taken_;
-    mode_names.insert("record_stream");
-    mode_.impl(
-        "record_stream",
-        torch::CppFunction::makeFromBoxedFunction<&record_stream_barrier>());
     pass(mode_, lists.composite, mode_names);
     pass(mode_, lists.views, mode_names);
     Names below_names = taken_;
@@ -294,6 +284,7 @@ class Registration {
 
 void register_operators(const OperatorLists& lists) {
   static const Registration registration(lists);
+  register_record_stream();
 }
 
 }  // namespace gpuos::bridge

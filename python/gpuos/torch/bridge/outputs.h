@@ -2,31 +2,29 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Stream.h>
+
+#include "places.h"
 
 namespace gpuos::bridge {
 
 using at::Tensor;
 
-/// A tensor with memory and no values. `strides` empty: C order. Its storage
-/// may be one of recycle(): to make one is most of what eager PyTorch spends
-/// on a small operation.
+/// A tensor at a place with memory and no values. `strides` empty: C order.
 /// Throws: c10::Error if there is no memory.
 Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
-                   at::ScalarType type, c10::Device device);
+                   at::ScalarType type, const Place& place);
 
-/// Keeps a storage of make_output() that nobody else holds, with the caller's
-/// reference, for a later output in the same stream.
-void recycle(c10::StorageImpl* storage, c10::Stream stream);
-/// This one is not used again: another stream may still be at it when nobody
-/// holds it any more, which only its allocator knows.
-void never_recycle(const c10::StorageImpl* storage);
-
-/// Forget the storages that could be used again: of this thread now, of others
-/// when they look for one.
-void drop_storages();
-/// Whether storages are used again. Off during the capture of a graph, whose
+/// Whether results come from slabs. Not during the capture of a graph, whose
 /// memory is its own.
-void keep_storages(bool keep);
+void use_slabs(bool use);
+/// Gives memory back that no result uses, but for `kept` bytes of each stream.
+void trim_slabs(std::size_t kept);
+
+/// Gives `storage` a block of its own, with its values, where an address must
+/// be one that PyTorch's allocator knows.
+void leave_slab(c10::StorageImpl* storage);
+
+/// Has PyTorch's record_stream() know slabs.
+void register_record_stream();
 
 }  // namespace gpuos::bridge

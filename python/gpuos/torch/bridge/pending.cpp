@@ -4,7 +4,6 @@
 
 #include "hooks.h"
 #include "keys.h"
-#include "outputs.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -30,7 +29,6 @@ void Pending::Batch::clear() {
   requests.clear();
   views.clear();
   storages.clear();
-  fresh.clear();
 }
 
 void Pending::append(const Deferred& deferred) {
@@ -45,8 +43,7 @@ void Pending::append(const Deferred& deferred) {
     c10::StorageImpl* storage = deferred.storages[i];
     c10::raw::intrusive_ptr::incref(storage);
     watch(storage);
-    const bool is_fresh = request.is_fresh && storage == request.out_owner;
-    (is_fresh ? batch_.fresh : batch_.storages).push_back(storage);
+    batch_.storages.push_back(storage);
   }
   c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
   if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
@@ -56,25 +53,24 @@ void Pending::append(const Deferred& deferred) {
   ++counters_.intercepted;
 }
 
-void Pending::add(const Deferred& request) {
-  const Place& place = current_place(request.device);
+void Pending::add(const Deferred& request, const Place& place) {
   {
     const std::lock_guard lock(mutex_);
     if (C10_LIKELY(batch_.place.stream == place.stream &&
                    batch_.place.runner.handle == place.runner.handle &&
-                   batch_.requests.size() < chunk())) {
+                   batch_.requests.size() < chunk() &&
+                   !start_is_wanted_.load(std::memory_order_relaxed))) {
       append(request);
       count_.store(batch_.requests.size() + running_.requests.size(),
                    std::memory_order_release);
       return;
     }
   }
-  add({&request, 1});
+  add({&request, 1}, place);
 }
 
-void Pending::add(std::span<const Deferred> requests) {
+void Pending::add(std::span<const Deferred> requests, const Place& place) {
   if (requests.empty()) return;
-  const Place& place = current_place(requests.front().device);
   std::string error;
   Done done;
   Batch chunk_done;
@@ -83,7 +79,8 @@ void Pending::add(std::span<const Deferred> requests) {
     if (count_.load(std::memory_order_relaxed) > 0 &&
         batch_.place.stream != place.stream)
       done = run_all(error);
-    else if (batch_.requests.size() + requests.size() > chunk())
+    else if (batch_.requests.size() + requests.size() > chunk() ||
+             start_is_wanted_.load(std::memory_order_relaxed))
       chunk_done = start_chunk(error);
     batch_.place = place;
     for (const Deferred& request : requests) append(request);
@@ -98,15 +95,17 @@ void Pending::add(std::span<const Deferred> requests) {
 Pending::Batch Pending::start_chunk(std::string& error) {
   Batch done = finish(error);
   start(error);
+  generation_.fetch_add(1, std::memory_order_relaxed);
   // Hooks that went with the chunk before, though this one needs them.
-  running_.for_each_storage(&watch);
+  for (c10::StorageImpl* storage : running_.storages) watch(storage);
   return done;
 }
 
 void Pending::start(std::string& error) {
+  start_is_wanted_.store(false, std::memory_order_relaxed);
   if (batch_.requests.empty()) return;
   char message[kErrorSize] = "";
-  const auto& [stream, stream_handle, runner] = batch_.place;
+  const auto& [stream, stream_handle, runner, slabs] = batch_.place;
   const BridgeResult result = runner.table->run(
       runner.handle, batch_.requests.data(), batch_.requests.size(),
       batch_.views.data(), batch_.views.size(), {&is_still_needed, nullptr},
@@ -130,7 +129,7 @@ Pending::Batch Pending::finish(std::string& error) {
     else if (result == BridgeResult::Failed)
       error = message;
   }
-  running_.for_each_storage(&unwatch);
+  for (c10::StorageImpl* storage : running_.storages) unwatch(storage);
   return std::exchange(running_, {});
 }
 
@@ -152,12 +151,6 @@ void Pending::release(Batch batch) {
   if (batch.requests.empty()) return;
   for (c10::StorageImpl* storage : batch.storages)
     c10::raw::intrusive_ptr::decref(storage);
-  for (c10::StorageImpl* storage : batch.fresh) {
-    if (is_held_by(storage, 1))
-      recycle(storage, batch.place.stream);
-    else
-      c10::raw::intrusive_ptr::decref(storage);
-  }
   batch.clear();
   const std::lock_guard lock(mutex_);
   std::swap(spare_, batch);

@@ -31,7 +31,6 @@ struct Deferred {
   std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages{};
   std::uint32_t storage_count = 0;
   c10::TensorImpl* out = nullptr;
-  c10::Device device{c10::DeviceType::CPU};
 };
 
 /// Threads: any.
@@ -39,10 +38,10 @@ class Pending {
  public:
   void set_capacity(std::size_t capacity) { capacity_ = capacity; }
 
-  /// Appends in order, all or nothing. What is pending for another device or
-  /// stream is flushed before.
-  void add(std::span<const Deferred> requests);
-  void add(const Deferred& request);
+  /// Appends in order, all or nothing. What is pending for another place is
+  /// flushed before.
+  void add(std::span<const Deferred> requests, const Place& place);
+  void add(const Deferred& request, const Place& place);
 
   bool is_empty() const noexcept {
     // Pairs with the release in add() and flush(): another thread's requests
@@ -52,7 +51,7 @@ class Pending {
   std::size_t size() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }
-  /// Counts flushes; a timer sees by it whether one came.
+  /// Counts what is started; a timer sees by it whether that happened.
   std::uint64_t generation() const noexcept {
     return generation_.load(std::memory_order_relaxed);
   }
@@ -61,7 +60,12 @@ class Pending {
   /// GPU they are ordered before what comes in the stream.
   /// Throws: c10::Error if it failed; then those requests are gone.
   void flush();
-  /// The same from a thread that is no user of tensors: leaves marks, and keeps
+  /// Has the next add() start what waits: the thread that adds is not to wait
+  /// for the one that runs. Nothing happens unless somebody adds.
+  void want_start() noexcept {
+    start_is_wanted_.store(true, std::memory_order_relaxed);
+  }
+  /// flush() from a thread that is no user of tensors: leaves marks, and keeps
   /// an error for the next flush().
   void flush_behind();
   /// Waits until everything flushed is done.
@@ -80,14 +84,7 @@ class Pending {
     std::vector<Request> requests;
     std::vector<TensorView> views;
     std::vector<c10::StorageImpl*> storages;
-    std::vector<c10::StorageImpl*> fresh;  // of results that were made here
     Place place{};
-
-    template <typename F>
-    void for_each_storage(const F& f) const {
-      for (c10::StorageImpl* storage : storages) f(storage);
-      for (c10::StorageImpl* storage : fresh) f(storage);
-    }
 
     void clear();
   };
@@ -126,6 +123,7 @@ class Pending {
   std::atomic<std::uint64_t> fallbacks_{0};
   std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<bool> start_is_wanted_{false};
   std::size_t capacity_ = 8192;
   std::string late_error_;  // under mutex_
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "keys.h"
+#include "slabs.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -47,7 +48,7 @@ const Place& add(c10::Stream stream) {
   void* const handle = stream.device().is_cpu() ? nullptr : find_handle(stream);
   if (const Place* known = find(stream)) return *known;  // meanwhile
   const std::lock_guard lock(mutex);
-  return places.emplace_back(Place{stream, handle, runner});
+  return places.emplace_back(Place{stream, handle, runner, new Slabs(stream)});
 }
 
 }  // namespace
@@ -69,6 +70,14 @@ const Place& current_place(c10::Device device) {
 }
 
 void forget_places() { first_valid = places.size(); }
+
+std::vector<Slabs*> all_slabs() {
+  const std::lock_guard lock(mutex);
+  std::vector<Slabs*> all;
+  for (std::size_t i = first_valid; i < places.size(); ++i)
+    all.push_back(places[i].slabs);
+  return all;
+}
 
 std::vector<Runner> all_runners() {
   const std::lock_guard lock(mutex);

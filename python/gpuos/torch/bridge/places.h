@@ -10,6 +10,8 @@
 
 namespace gpuos::bridge {
 
+class Slabs;
+
 /// A runtime's requests.
 struct Runner {
   const BridgeTable* table = nullptr;
@@ -20,6 +22,7 @@ struct Place {
   c10::Stream stream{c10::Stream::DEFAULT, c10::Device(c10::kCPU)};
   void* stream_handle = nullptr;  // the driver's
   Runner runner{};
+  Slabs* slabs = nullptr;  // of the stream; stays
 
   bool is_cpu() const noexcept { return stream.device().is_cpu(); }
 };
@@ -38,5 +41,7 @@ void forget_places();
 
 /// Every runner that was made.
 std::vector<Runner> all_runners();
+/// The slabs of every stream.
+std::vector<Slabs*> all_slabs();
 
 }  // namespace gpuos::bridge

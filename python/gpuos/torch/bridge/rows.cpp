@@ -117,6 +117,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   if (!axes || !types) return std::nullopt;
 
   Planned planned;
+  planned.place = &current_place(tensor.device());
   const Dims shape = keeps_shape(what.recipe)
                          ? Dims(tensor.sizes().begin(), tensor.sizes().end())
                          : result_shape(tensor, *axes, arguments.keepdims);
@@ -128,7 +129,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
       return std::nullopt;
     planned.out = given;
   } else {
-    planned.out = make_output(shape, {}, types->result, tensor.device());
+    planned.out = make_output(shape, {}, types->result, *planned.place);
   }
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
@@ -151,7 +152,6 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   deferred.storages[deferred.storage_count++] =
       out->unsafe_storage().unsafeGetStorageImpl();
   deferred.out = out;
-  deferred.device = tensor.device();
   return planned;
 }
 
@@ -159,14 +159,14 @@ Tensor defer_rows(const Rows& what, const Tensor& tensor,
                   const RowArguments& arguments) {
   auto planned = plan_rows(what, tensor, arguments);
   if (!planned) return {};
-  pending.add(planned->deferred);
+  pending.add(planned->deferred, *planned->place);
   return std::move(planned->out);
 }
 
 bool defer_rows_into(const Rows& what, const Tensor& tensor,
                      const RowArguments& arguments, const Tensor& out) {
   const auto planned = plan_rows(what, tensor, arguments, out, kAnySize);
-  if (planned) pending.add(planned->deferred);
+  if (planned) pending.add(planned->deferred, *planned->place);
   return planned.has_value();
 }
 

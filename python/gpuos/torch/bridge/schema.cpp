@@ -171,20 +171,11 @@ class Reader {
                    to.operands[0]};
     return true;
   }
-  /// The exponents for which PyTorch has something simpler too.
   static void simplify_power(Call::Item& to) {
     if (to.operands[0].is_number() || !to.operands[1].is_number()) return;
-    const double exponent = to.operands[1].number.toDouble();
-    if (exponent == 2.0)
-      to.what.recipe = Recipe::Square;
-    else if (exponent == 0.5)
-      to.what.recipe = Recipe::Sqrt;
-    else if (exponent == -0.5)
-      to.what.recipe = Recipe::Rsqrt;
-    else if (exponent == -1.0)
-      to.what.recipe = Recipe::Reciprocal;
-    else
-      return;
+    const auto simpler = simpler_power(to.operands[1].number.toDouble());
+    if (!simpler) return;
+    to.what.recipe = *simpler;
     to.operands.resize(1);
   }
   static bool have_one_type(const Call::Item& to) {
@@ -286,6 +277,14 @@ bool read_row_argument(std::string_view name, const c10::IValue& value,
 }
 
 }  // namespace
+
+std::optional<Recipe> simpler_power(double exponent) {
+  if (exponent == 2.0) return Recipe::Square;
+  if (exponent == 0.5) return Recipe::Sqrt;
+  if (exponent == -0.5) return Recipe::Rsqrt;
+  if (exponent == -1.0) return Recipe::Reciprocal;
+  return std::nullopt;
+}
 
 std::size_t operands_of(Recipe recipe) {
   switch (recipe) {

@@ -40,6 +40,10 @@ struct Form {
 /// Empty for overloads that are left to PyTorch.
 std::optional<Form> form_of(const c10::FunctionSchema& schema);
 
+/// The recipe for exponents for which PyTorch has something simpler than a
+/// power too.
+std::optional<Recipe> simpler_power(double exponent);
+
 /// How many operands an elementwise recipe has.
 std::size_t operands_of(Recipe recipe);
 

@@ -10,36 +10,60 @@
 namespace gpuos::bridge {
 namespace {
 
-struct Timer {
-  explicit Timer(std::chrono::microseconds interval)
-      : half(interval / 2), thread([this] { look(); }) {}
-
-  void look() {
-    std::unique_lock lock(mutex);
-    std::uint64_t seen = 0;
-    bool had_some = false;
-    while (!stops.wait_for(lock, half, [this] { return is_stopping; })) {
-      const std::uint64_t now = pending.generation();
-      if (had_some && now == seen && !pending.is_empty())
-        pending.flush_behind();
-      seen = pending.generation();
-      had_some = !pending.is_empty();
+class Timer {
+ public:
+  void set(std::chrono::microseconds interval) {
+    {
+      const std::lock_guard lock(mutex_);
+      third_ = interval / 3;
+      looks_again_ = true;
     }
+    changed_.notify_one();
   }
   void stop() {
     {
-      const std::lock_guard lock(mutex);
-      is_stopping = true;
+      const std::lock_guard lock(mutex_);
+      is_stopping_ = true;
     }
-    stops.notify_one();
-    thread.join();
+    changed_.notify_one();
+    thread_.join();
   }
 
-  std::mutex mutex;
-  std::condition_variable stops;
-  bool is_stopping = false;  // under mutex
-  const std::chrono::microseconds half;
-  std::thread thread;  // last: it uses the others
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!is_stopping_) {
+      // Woken by set() and stop().
+      changed_.wait(lock, [this] {
+        return is_stopping_ || third_ != std::chrono::microseconds(0);
+      });
+      look(lock);
+    }
+  }
+  void look(std::unique_lock<std::mutex>& lock) {
+    std::uint64_t seen = 0;
+    int looks = 0;  // that found the same requests waiting
+    looks_again_ = false;
+    const auto is_over = [this] { return is_stopping_ || looks_again_; };
+    while (!is_over() && third_ != std::chrono::microseconds(0) &&
+           !changed_.wait_for(lock, third_, is_over)) {
+      const std::uint64_t now = pending.generation();
+      looks = pending.is_empty() ? 0 : now == seen ? looks + 1 : 1;
+      seen = now;
+      if (looks == 2) pending.want_start();
+      if (looks != 3) continue;
+      lock.unlock();
+      pending.flush_behind();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_stopping_ = false;               // under mutex_
+  bool looks_again_ = false;               // under mutex_
+  std::chrono::microseconds third_{0};     // of the interval; 0: pauses
+  std::thread thread_{[this] { run(); }};  // last: it uses the others
 };
 
 std::mutex mutex;
@@ -47,17 +71,22 @@ std::unique_ptr<Timer> timer;  // under mutex
 
 }  // namespace
 
+void start_timer(std::chrono::microseconds interval) {
+  const std::lock_guard lock(mutex);
+  if (timer == nullptr) timer = std::make_unique<Timer>();
+  timer->set(interval);
+}
+
+void pause_timer() {
+  const std::lock_guard lock(mutex);
+  if (timer != nullptr) timer->set(std::chrono::microseconds(0));
+}
+
 void stop_timer() {
   const std::lock_guard lock(mutex);
   if (timer == nullptr) return;
   timer->stop();
   timer.reset();
-}
-
-void start_timer(std::chrono::microseconds interval) {
-  stop_timer();
-  const std::lock_guard lock(mutex);
-  timer = std::make_unique<Timer>(interval);
 }
 
 void forget_timer() { static_cast<void>(timer.release()); }

@@ -5,9 +5,12 @@
 
 namespace gpuos::bridge {
 
-/// Begin to look twice in each `interval` whether something waits, and flush
-/// what has waited since the last look. Once more: another interval.
+/// Begin to look three times in each `interval` whether something waits: the
+/// second look at the same requests asks who adds to them to start them, the
+/// third flushes them. Once more: another interval.
 void start_timer(std::chrono::microseconds interval);
+/// Until start_timer() it does not look.
+void pause_timer();
 /// Ends the thread. Without the GIL: what it flushes may need it.
 void stop_timer();
 /// In the child of a fork, which has no such thread.

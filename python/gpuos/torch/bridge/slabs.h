@@ -1,0 +1,88 @@
+// Memory for small results, cut from larger blocks of PyTorch's allocator.
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Stream.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gpuos::bridge {
+
+/// Blocks of one stream, cut into slots that are used again at once: what a
+/// small operation's result costs otherwise is mostly the allocator.
+///
+/// A slot is free when its storage is, which is late enough in the stream, as
+/// it is for the allocator.
+/// Threads: any. Lifetime: storages point at it, so it stays for ever.
+class Slabs {
+ public:
+  /// Larger results are the allocator's.
+  static constexpr std::size_t kMostBytes = std::size_t{128} << 10;
+
+  explicit Slabs(c10::Stream stream) : stream_(stream) {}
+  Slabs(const Slabs&) = delete;
+  Slabs& operator=(const Slabs&) = delete;
+
+  /// At most kMostBytes; the stream must be the current one.
+  /// Throws: c10::Error if there is no memory.
+  c10::DataPtr allocate(std::size_t bytes);
+  /// Gives blocks back of which nothing is used, but for `kept` bytes.
+  void trim(std::size_t kept);
+
+  static bool is_slot(const c10::DataPtr& data) noexcept {
+    return data.get_deleter() == &give_back;
+  }
+  /// Of a slot: another stream is at it too, so only PyTorch's allocator knows
+  /// when its block may be used again.
+  static void share(const c10::DataPtr& data, c10::Stream stream);
+
+ private:
+  static constexpr std::size_t kSlabBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kGranule = 512;
+  // 1 to 8 granules, then four sizes for each doubling.
+  static constexpr std::size_t kClasses = 8 + 4 * 5;
+
+  struct Slab;
+  struct Slot {
+    Slab* slab;
+    void* data;
+  };
+  struct Slab {
+    Slabs* owner;
+    std::size_t size_class;
+    c10::DataPtr memory;
+    std::vector<Slot> slots;
+    std::uint32_t used = 0;
+    bool is_shared = false;  // its slots are not used again
+  };
+  class Lock {
+   public:
+    explicit Lock(std::atomic_flag& flag) : flag_(flag) {
+      // Pairs with the release below; held for some instructions.
+      while (flag_.test_and_set(std::memory_order_acquire)) {
+      }
+    }
+    ~Lock() { flag_.clear(std::memory_order_release); }
+
+   private:
+    std::atomic_flag& flag_;
+  };
+
+  static std::size_t class_of(std::size_t bytes) noexcept;
+  static std::size_t bytes_of(std::size_t size_class) noexcept;
+  static void give_back(void* slot) noexcept;
+
+  void add_slab(std::size_t size_class);
+  void drop_free_slots(const Slab& slab) noexcept;
+
+  const c10::Stream stream_;
+  std::atomic_flag flag_;
+  std::array<std::vector<Slot*>, kClasses> free_;  // under flag_
+  std::vector<Slab*> slabs_;                       // under flag_
+};
+
+}  // namespace gpuos::bridge

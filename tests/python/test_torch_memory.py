@@ -1,0 +1,130 @@
+"""Where the results of small operations lie, and when that is used again."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+pytest.importorskip("torch")
+
+from torch_support import ELEMS, gt, scheduler, torch
+
+pytestmark = pytest.mark.torch
+
+MEBI = 1 << 20
+SCHEDULERS = 400
+RESULTS = 500
+PATIENCE = 10_000  # calls that the front waits, see front.cpp
+
+
+def address(tensor):
+    return tensor.untyped_storage().data_ptr()
+
+
+def test_results_of_many_sizes_do_not_overlap(device):
+    sizes = random.Random(7)
+    kept = []
+    with torch.no_grad(), scheduler(takes=RESULTS):
+        for k in range(RESULTS):
+            size = sizes.choice([1, 128, 129, 1024, 1025, 5000, 32_768])
+            dtype = sizes.choice([torch.float32, torch.float16, torch.float64])
+            base = torch.zeros(size, device=device, dtype=dtype)
+            kept.append(base + (k % 1000))
+            if k % 3 == 0:
+                kept.pop(sizes.randrange(len(kept)))
+    values = {float(each.min()) for each in kept}
+    assert all(each.min() == each.max() for each in kept)
+    assert len(values) == len(kept)
+    ends = sorted((address(x), address(x) + x.nbytes) for x in kept)
+    for (_, end), (begin, _) in zip(ends, ends[1:], strict=False):
+        assert end <= begin
+
+
+def test_memory_of_dropped_results_is_used_again(device):
+    a = torch.ones(ELEMS, device=device)
+    addresses = set()
+    with torch.no_grad(), scheduler(takes=RESULTS):
+        for _ in range(RESULTS):
+            b = a + 1
+            addresses.add(address(b))  # which flushes
+            del b
+    assert len(addresses) < 10
+
+
+def test_small_results_of_many_schedulers_share_blocks(device):
+    a = torch.ones(8, device=device)
+    kept = []
+    for _ in range(SCHEDULERS):
+        with torch.no_grad(), scheduler():
+            kept.append(a.sum())
+    assert len({address(x) // MEBI for x in kept}) < 6
+    assert {x.item() for x in kept} == {8.0}
+
+
+def test_a_result_can_be_made_larger(device):
+    with torch.no_grad(), scheduler():
+        x = torch.ones(ELEMS, device=device) + 1
+        x.resize_(4 * ELEMS)[ELEMS:] = 5
+    assert x[:ELEMS].eq(2).all()
+    assert x[ELEMS:].eq(5).all()
+
+
+def test_a_result_outlives_everything(device):
+    with torch.no_grad(), scheduler():
+        x = torch.ones(ELEMS, device=device) + 1
+    for _ in range(PATIENCE + 1):  # the front goes, and unused blocks
+        x.abs()
+    with torch.no_grad(), scheduler(takes=64):
+        others = [torch.zeros(ELEMS, device=device) + k for k in range(64)]
+    assert x.eq(2).all()
+    assert all(other.eq(k).all() for k, other in enumerate(others))
+
+
+def test_pytorch_is_left_as_it_was_once_nobody_schedules():
+    a = torch.ones(4)
+    with torch.no_grad(), scheduler():
+        a + 1
+    assert "exp" in vars(torch.Tensor)
+    for _ in range(PATIENCE + 1):
+        a.exp()
+    assert "exp" not in vars(torch.Tensor)
+    assert not hasattr(torch.Tensor.numpy, "__wrapped__")
+    with torch.no_grad(), scheduler(takes=2):
+        b = (a + 1).exp()
+        assert gt.pending() == 2
+    assert torch.equal(b, (a + 1).exp())
+
+
+def test_another_streams_work_keeps_a_dropped_results_memory():
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    side = torch.cuda.Stream()
+    large = torch.ones(64 * MEBI, device="cuda")
+    with torch.no_grad(), scheduler():
+        x = torch.ones(ELEMS, device="cuda") + 1
+        gt.flush()
+    # Out of the scheduler, which does not see it.
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(20):
+            large = large * 1.0
+        y = torch.flip(x, [0])
+    x.record_stream(side)
+    was = address(x)
+    del x
+    with torch.no_grad(), scheduler(takes=600):
+        others = [torch.zeros(ELEMS, device="cuda") - 1 for _ in range(600)]
+    assert was not in {address(other) for other in others}
+    side.synchronize()
+    assert y.eq(2).all()
+
+
+def test_a_result_can_be_shared_with_a_process():
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    with torch.no_grad(), scheduler():
+        torch.zeros(ELEMS, device="cuda") + 1
+        x = torch.ones(ELEMS, device="cuda") + 1
+    x.untyped_storage()._share_cuda_()
+    assert x.eq(2).all()
