@@ -98,7 +98,10 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
       programs(*backend, submitter, tiers,
                [this](void* data) { deallocate_later(data); }),
       generation_(fork_generation()),
-      id_(submitter.runtime_id()) {}
+      id_(submitter.runtime_id()) {
+  // If this is main()'s thread, compilations end before the process does.
+  jit::CompilePool::instance();
+}
 
 void RuntimeCore::post(std::function<void()> job) {
   jit::CompilePool::instance().post(

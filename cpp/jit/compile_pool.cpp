@@ -1,17 +1,23 @@
 #include "jit/compile_pool.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <thread>
+
+#include "fork_guard.h"
 
 namespace gpuos::jit {
 namespace {
 
 constexpr std::size_t kMostThreads = 8;
 constexpr std::chrono::seconds kIdle{1};
-constexpr std::chrono::seconds kGrace{5};
+constexpr std::chrono::seconds kGrace{30};
 
 }  // namespace
 
@@ -21,17 +27,38 @@ std::size_t compile_threads() noexcept {
 }
 
 CompilePool& CompilePool::instance() {
-  // Never destroyed, because threads may outlive main(); but what runs then
-  // must not meet a compiler that the process is tearing down.
-  static auto* const pool = new CompilePool;
-  struct Ender {
-    ~Ender() { pool->stop(); }
-  };
-  static const Ender ender;
+  // Never destroyed, because threads may outlive main(). The child of a fork
+  // has none of its parent's threads, so it has a pool of its own.
+  static std::atomic<CompilePool*> current = nullptr;
+  // Pairs with the exchange below.
+  CompilePool* pool = current.load(std::memory_order_acquire);
+  while (pool == nullptr || pool->generation_ != fork_generation()) {
+    auto made = std::unique_ptr<CompilePool>(new CompilePool);
+    if (!current.compare_exchange_strong(pool, made.get(),
+                                         std::memory_order_acq_rel))
+      continue;
+    pool = made.release();
+    // Before what was loaded until now is torn down, if main() does not end
+    // the pool: who registers last is called first.
+    static_cast<void>(std::atexit([] { instance().stop(); }));
+  }
+  if (gettid() == getpid()) end_with_this_thread();
   return *pool;
 }
 
-CompilePool::CompilePool() : most_(compile_threads()) {}
+void CompilePool::end_with_this_thread() {
+  // exit() destroys what is local to its thread before it calls what was
+  // registered, and compilers register what they tear down while they work.
+  struct Ender {
+    bool is_there = true;
+    ~Ender() { instance().stop(); }
+  };
+  thread_local const Ender ender;
+  static_cast<void>(ender.is_there);
+}
+
+CompilePool::CompilePool()
+    : most_(compile_threads()), generation_(fork_generation()) {}
 
 void CompilePool::post(std::function<void()> job) {
   bool needs_thread = false;

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -17,7 +18,7 @@ std::size_t compile_threads() noexcept;
 ///
 /// Threads: any.
 /// Lifetime: when the process ends, what has not begun is dropped and what
-/// runs is waited for, for some seconds.
+/// runs is waited for, for half a minute.
 class CompilePool {
  public:
   static CompilePool& instance();
@@ -29,8 +30,10 @@ class CompilePool {
   CompilePool();
   void work();
   void stop() noexcept;
+  static void end_with_this_thread();
 
   const std::size_t most_;
+  const std::uint32_t generation_;  // of the process, see fork_guard.h
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable left_;

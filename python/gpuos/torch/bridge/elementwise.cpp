@@ -289,7 +289,8 @@ std::optional<Planned> plan(const Elementwise& what,
   const auto shape = broadcast_shape(operands);
   if (!shape) return std::nullopt;
   const at::ScalarType result = type.value_or(types->result);
-  if (!dtype_of(result)) return std::nullopt;
+  if (!dtype_of(out.defined() ? out.scalar_type() : result))
+    return std::nullopt;
 
   Planned planned;
   planned.place = &current_place(device);

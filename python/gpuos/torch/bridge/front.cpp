@@ -74,13 +74,17 @@ int calls_in_vain = 0;  // under the GIL
   X(sin, Sin, Float)               \
   X(cos, Cos, Float)
 
+// The number comes first.
+#define GPUOS_REVERSED_METHODS(X) X(__rsub__, Sub, Arithmetic)
+
 enum Method : std::size_t {
 #define GPUOS_NAME_METHOD(name, recipe, rule) k_##name,
   GPUOS_BINARY_METHODS(GPUOS_NAME_METHOD)
-      GPUOS_IN_PLACE_METHODS(GPUOS_NAME_METHOD)
-          GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD)
+      GPUOS_REVERSED_METHODS(GPUOS_NAME_METHOD)
+          GPUOS_IN_PLACE_METHODS(GPUOS_NAME_METHOD)
+              GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
-              kMethods
+                  kMethods
 };
 
 /// What PyTorch had, and whether torch.Tensor had it itself.
@@ -115,20 +119,68 @@ bool read_number(PyObject* object, double& number) {
   return std::fabs(number) < kExact;
 }
 
-Tensor take(const Elementwise& what, PyObject* self, PyObject* other) {
+Tensor take(const Elementwise& what, PyObject* self, PyObject* other,
+            bool is_reversed) {
   const Tensor& tensor = THPVariable_Unpack(self);
   if (!is_without_grad(tensor)) return {};
   double number = 0;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
-    if (!is_without_grad(second)) return {};
+    if (is_reversed || !is_without_grad(second)) return {};
     Tensor out = defer_alike(what, tensor, second);
     if (out.defined()) return out;
     const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
     return defer(what, operands);
   }
-  if (read_number(other, number)) return defer_alike(what, tensor, number);
-  return {};
+  if (!read_number(other, number)) return {};
+  Tensor out = defer_alike(what, tensor, number, is_reversed);
+  // What a whole number does to other dtypes is for PyTorch's parser to say.
+  if (out.defined() || !at::isFloatingType(tensor.scalar_type())) return out;
+  Operand operands[] = {{.tensor = &tensor}, {.number = number}};
+  if (is_reversed) std::swap(operands[0], operands[1]);
+  return defer(what, operands);
+}
+
+/// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
+struct Scaled {
+  Operand operands[3];
+
+  bool read(PyObject* self, PyObject* other, PyObject* alpha) {
+    const Tensor& tensor = THPVariable_Unpack(self);
+    double factor = 0;
+    if (!is_ordinary(other) || !read_number(alpha, factor) ||
+        !at::isFloatingType(tensor.scalar_type()) || !is_without_grad(tensor) ||
+        !is_without_grad(THPVariable_Unpack(other)))
+      return false;
+    operands[0].tensor = &tensor;
+    operands[1].tensor = &THPVariable_Unpack(other);
+    operands[2].number = factor;
+    return true;
+  }
+};
+
+constexpr bool has_alpha(Recipe recipe) {
+  return recipe == Recipe::Add || recipe == Recipe::Sub;
+}
+constexpr Recipe scaled(Recipe recipe) {
+  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+}
+bool is_alpha_alone(PyObject* names) {
+  return names != nullptr && PyTuple_GET_SIZE(names) == 1 &&
+         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0),
+                                          "alpha") == 0;
+}
+
+bool take_scaled_into(Recipe recipe, PyObject* self, PyObject* const* both) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  Scaled call;
+  if (!is_written_without_grad(tensor) || tensor.is_inference() ||
+      !call.read(self, both[0], both[1]) ||
+      !defer({scaled(recipe), Rule::Arithmetic}, call.operands, tensor)
+           .defined())
+    return false;
+  tensor.unsafeGetTensorImpl()->bump_version();
+  return true;
 }
 
 bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
@@ -182,14 +234,22 @@ PyObject* call_original(Method method, PyObject* self,
   return result;
 }
 
-template <Method kMethod, Recipe kRecipe, Rule kRule>
+template <Method kMethod, Recipe kRecipe, Rule kRule, bool kReversed = false>
 PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                  PyObject* names) {
   HANDLE_TH_ERRORS
   if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
                  may_take())) {
-    Tensor out = take({kRecipe, kRule}, self, arguments[0]);
+    Tensor out = take({kRecipe, kRule}, self, arguments[0], kReversed);
     if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  }
+  if constexpr (has_alpha(kRecipe) && !kReversed) {
+    Scaled call;
+    if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
+        may_take() && call.read(self, arguments[0], arguments[1])) {
+      Tensor out = defer({scaled(kRecipe), kRule}, call.operands);
+      if (out.defined()) return THPVariable_Wrap(std::move(out));
+    }
   }
   return call_original(kMethod, self, arguments, count, names);
   END_HANDLE_TH_ERRORS
@@ -200,10 +260,12 @@ PyObject* in_place(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                    PyObject* names) {
   HANDLE_TH_ERRORS
   if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
-                 may_take() &&
-                 take_into({kRecipe, kRule}, self, arguments[0]))) {
-    Py_INCREF(self);
-    return self;
+                 may_take() && take_into({kRecipe, kRule}, self, arguments[0])))
+    return Py_NewRef(self);
+  if constexpr (has_alpha(kRecipe)) {
+    if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
+        may_take() && take_scaled_into(kRecipe, self, arguments))
+      return Py_NewRef(self);
   }
   return call_original(kMethod, self, arguments, count, names);
   END_HANDLE_TH_ERRORS
@@ -218,6 +280,8 @@ PyObject* unary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
     const Tensor& tensor = THPVariable_Unpack(self);
     if (is_without_grad(tensor)) {
       Tensor out = defer_alike({kRecipe, kRule}, tensor, Tensor());
+      const Operand operand{.tensor = &tensor};
+      if (!out.defined()) out = defer({kRecipe, kRule}, {&operand, 1});
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
   }
@@ -238,15 +302,20 @@ std::array<PyMethodDef, kMethods> methods = {{
    nullptr},
     GPUOS_BINARY_METHODS(GPUOS_BINARY)
 #undef GPUOS_BINARY
+#define GPUOS_REVERSED(name, recipe, rule)                                  \
+  {#name, as_function(&binary<k_##name, Recipe::recipe, Rule::rule, true>), \
+   kFlags, nullptr},
+        GPUOS_REVERSED_METHODS(GPUOS_REVERSED)
+#undef GPUOS_REVERSED
 #define GPUOS_IN_PLACE(name, recipe, rule)                              \
   {#name, as_function(&in_place<k_##name, Recipe::recipe, Rule::rule>), \
    kFlags, nullptr},
-        GPUOS_IN_PLACE_METHODS(GPUOS_IN_PLACE)
+            GPUOS_IN_PLACE_METHODS(GPUOS_IN_PLACE)
 #undef GPUOS_IN_PLACE
 #define GPUOS_UNARY(name, recipe, rule)                                      \
   {#name, as_function(&unary<k_##name, Recipe::recipe, Rule::rule>), kFlags, \
    nullptr},
-            GPUOS_UNARY_METHODS(GPUOS_UNARY)
+                GPUOS_UNARY_METHODS(GPUOS_UNARY)
 #undef GPUOS_UNARY
 }};
 
