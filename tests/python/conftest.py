@@ -96,6 +96,13 @@ def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(autouse=True)
+def _wide_awake(request: pytest.FixtureRequest) -> None:
+    # A thread that an earlier test left alone would not be intercepted.
+    if request.node.get_closest_marker("torch") is not None:
+        importlib.import_module("torch_support").watch_anew()
+
+
 @pytest.fixture
 def same(device: str) -> Any:
     """See torch_support.Same."""

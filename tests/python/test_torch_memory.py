@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
 
 pytest.importorskip("torch")
 
-from torch_support import ELEMS, scheduler, torch
+from torch_support import ELEMS, gt, scheduler, torch
 
 pytestmark = pytest.mark.torch
 
@@ -37,7 +38,7 @@ def test_results_of_many_sizes_do_not_overlap(device):
     assert all(each.min() == each.max() for each in kept)
     assert len(values) == len(kept)
     ends = sorted((address(x), address(x) + x.nbytes) for x in kept)
-    for (_, end), (begin, _) in zip(ends, ends[1:], strict=False):
+    for (_, end), (begin, _) in itertools.pairwise(ends):
         assert end <= begin
 
 

@@ -10,12 +10,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import gpuos.torch as gt
+from gpuos.torch.loading import bridge
 
 # Eager's threads take longer to meet than these tests to compute.
 torch.set_num_threads(1)
 
 ELEMS = 1024
 NEVER_MS = 60_000.0  # so that nothing but the test flushes
+
+
+def watch_anew():
+    """Have schedulers forget what this thread did."""
+    bridge().watch_anew()
 
 
 def taken():

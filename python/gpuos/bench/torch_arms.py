@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gpuos.bench.row import Unavailable, median
@@ -33,6 +33,9 @@ class Work:
         Takes the tensors of one step; returns a tensor or a tuple of them.
     inputs : list of tuple of torch.Tensor
         One tuple for each step.
+    loop : callable, optional
+        Takes `inputs` and does what `step` does for each, without a call for
+        each; returns the results.
     foreach : callable, optional
         Takes `inputs` and runs all steps with PyTorch's `_foreach` functions.
     options : dict
@@ -47,6 +50,7 @@ class Work:
 
     step: Callable[..., Any]
     inputs: list[tuple[Any, ...]]
+    loop: Callable[[list[tuple[Any, ...]]], list[Any]] | None = None
     foreach: Callable[[list[tuple[Any, ...]]], Any] | None = None
     options: dict[str, Any] = field(default_factory=dict)
     needs_gradients: bool = False
@@ -83,6 +87,8 @@ def device_of(context: Context) -> str:
 
 
 def _all_steps(work: Work) -> list[Any]:
+    if work.loop is not None:
+        return work.loop(work.inputs)
     return [work.step(*inputs) for inputs in work.inputs]
 
 
@@ -210,9 +216,9 @@ def check_work(torch: Any, gt: Any, work: Work) -> None:
         ]
 
     expected = [work.step(*inputs) for inputs in own()]
-    inputs_of_ours = own()
+    ours = replace(work, inputs=own())
     with gt.scheduler(**work.options):
-        came = [work.step(*inputs) for inputs in inputs_of_ours]
+        came = _all_steps(ours)
     check_same(torch, expected, came, work.tolerance)
 
 

@@ -45,7 +45,10 @@ def optimizer(torch: Any, device: str, sizes: Sizes) -> Work:
         p, grad, m = (torch.randn(shape, device=device) for _ in range(3))
         inputs.append((p, grad, m * 0.1, grad * grad))
     return Work(
-        step, inputs, foreach, no_compiler="takes minutes for all parameters"
+        step,
+        inputs,
+        foreach=foreach,
+        no_compiler="takes minutes for all parameters",
     )
 
 

@@ -38,27 +38,31 @@ def adds(torch: Any, device: str, sizes: Sizes) -> Work:
         return torch._foreach_add(left, right)
 
     pairs = list(zip(left, right, strict=True))
-    return Work(lambda a, b: a + b, pairs, foreach)
+    return Work(
+        lambda a, b: a + b,
+        pairs,
+        lambda inputs: [a + b for a, b in inputs],
+        foreach,
+    )
 
 
 def mixed(torch: Any, device: str, sizes: Sizes) -> Work:
     """Return independent operations of five kinds, in turns."""
-    kinds: list[Callable[[Any, Any], Any]] = [
-        lambda a, b: a + b,
-        lambda a, b: a * b,
-        lambda a, _: torch.relu(a),
-        lambda a, _: torch.sigmoid(a),
-        lambda a, b: a / b,
+
+    def step(*x: Any) -> tuple[Any, ...]:
+        return (
+            x[0] + x[1],
+            x[2] * x[3],
+            torch.relu(x[4]),
+            torch.sigmoid(x[5]),
+            x[6] / x[7],
+        )
+
+    inputs = [
+        tuple(_vectors(torch, device, 8, ELEMS))
+        for _ in range(sizes.torch_operations // 5)
     ]
-    count = sizes.torch_operations
-    left = _vectors(torch, device, count, ELEMS)
-    right = _vectors(torch, device, count, ELEMS)
-    inputs = [(kinds[k % len(kinds)], left[k], right[k]) for k in range(count)]
-    return Work(
-        lambda kind, a, b: kind(a, b),
-        inputs,
-        no_compiler="a graph for every kind",
-    )
+    return Work(step, inputs)
 
 
 def scalar_products(torch: Any, device: str, sizes: Sizes) -> Work:
@@ -67,6 +71,7 @@ def scalar_products(torch: Any, device: str, sizes: Sizes) -> Work:
     return Work(
         lambda a: a * 2.0,
         [(a,) for a in vectors],
+        lambda inputs: [a * 2.0 for (a,) in inputs],
         lambda _inputs: torch._foreach_mul(vectors, 2.0),
     )
 
@@ -77,7 +82,11 @@ def short_chains(torch: Any, device: str, sizes: Sizes) -> Work:
     left = _vectors(torch, device, count, ELEMS)
     right = _vectors(torch, device, count, ELEMS)
     pairs = list(zip(left, right, strict=True))
-    return Work(lambda a, b: (a + b) * 2.0 - a, pairs)
+    return Work(
+        lambda a, b: (a + b) * 2.0 - a,
+        pairs,
+        lambda inputs: [(a + b) * 2.0 - a for a, b in inputs],
+    )
 
 
 def chain(torch: Any, device: str, sizes: Sizes) -> Work:

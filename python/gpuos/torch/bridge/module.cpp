@@ -167,8 +167,8 @@ PyObject* stop(PyObject*, PyObject*) {
 PyObject* enter(PyObject*, PyObject*) {
   if (scheduler_depth++ == 0) {
     ++scheduler_threads;
-    begin_watching();
-    c10::impl::tls_set_dispatch_key_included(kModeKey, true);
+    if (begin_watching())
+      c10::impl::tls_set_dispatch_key_included(kModeKey, true);
   }
   Py_RETURN_NONE;
 }
@@ -183,6 +183,13 @@ PyObject* leave(PyObject*, PyObject* flushes) {
     pending.flush();
     trim_slabs(kKeptBytes);
   }
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+// watch_anew(): what the thread did before says nothing of what comes.
+PyObject* forget(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  watch_anew();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -266,6 +273,7 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"stop_timer", &stop, METH_NOARGS, nullptr},
                            {"enter", &enter, METH_NOARGS, nullptr},
                            {"leave", &leave, METH_O, nullptr},
+                           {"watch_anew", &forget, METH_NOARGS, nullptr},
                            {"pause", &pause, METH_NOARGS, nullptr},
                            {"resume", &resume, METH_O, nullptr},
                            {"flush", &flush, METH_NOARGS, nullptr},

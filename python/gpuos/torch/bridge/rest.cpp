@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kWindow = 1024;  // operators left to PyTorch
+constexpr std::uint32_t kWindow = 256;  // operators left to PyTorch
 constexpr std::chrono::milliseconds kShortest{50};
 constexpr std::chrono::milliseconds kLongest{2000};
 
@@ -20,8 +20,13 @@ constexpr std::chrono::milliseconds kLongest{2000};
 constexpr std::uint64_t kFlushCost = 2;
 constexpr std::uint64_t kPassed = 32;
 
+// Calls of the front that end a rest: another part of the program, perhaps.
+constexpr std::uint32_t kCalls = 1024;
+constexpr std::uint32_t kCallsALook = 16;  // at the clock
+
 struct Watch {
   std::uint32_t fallbacks = 0;  // of this window
+  std::uint32_t calls = 0;      // of the front, in this rest
   bool rests = false;
   Counters at_begin{};
   std::chrono::milliseconds length = kShortest;
@@ -37,7 +42,18 @@ void begin_window(Watch& watch) {
 
 }  // namespace
 
-void begin_watching() {
+bool begin_watching() {
+  // Windows and rests go on from scheduler to scheduler: a program may enter
+  // one for each of its steps.
+  if (watch_of_thread == nullptr) watch_anew();
+  Watch& watch = *watch_of_thread;
+  if (watch.rests && Clock::now() < watch.until) return false;
+  if (watch.rests) begin_window(watch);
+  watch.rests = false;
+  return true;
+}
+
+void watch_anew() {
   if (watch_of_thread == nullptr) watch_of_thread = new Watch();
   *watch_of_thread = {};
   begin_window(*watch_of_thread);
@@ -55,6 +71,7 @@ void note_fallback() {
     return;
   }
   watch->rests = true;
+  watch->calls = 0;
   watch->until = Clock::now() + watch->length;
   watch->length = std::min(2 * watch->length, kLongest);
   c10::impl::tls_set_dispatch_key_included(kModeKey, false);
@@ -62,8 +79,9 @@ void note_fallback() {
 
 bool try_to_wake() {
   Watch* watch = watch_of_thread;
-  if (watch == nullptr || !watch->rests || Clock::now() < watch->until)
-    return false;
+  if (watch == nullptr || !watch->rests) return false;
+  if (++watch->calls % kCallsALook != 0) return false;
+  if (watch->calls < kCalls && Clock::now() < watch->until) return false;
   watch->rests = false;
   begin_window(*watch);
   c10::impl::tls_set_dispatch_key_included(kModeKey, true);

@@ -1,0 +1,62 @@
+"""Threads that gain nothing by a scheduler are left alone for a while."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from torch_support import ELEMS, NEVER_MS, gt, scheduler, taken, torch
+
+pytestmark = pytest.mark.torch
+
+WINDOW = 256  # operators left to PyTorch, see rest.cpp
+CALLS = 1024
+
+
+def leave_alone(x):
+    """Run a window of operators that PyTorch does itself."""
+    for _ in range(WINDOW + 1):
+        torch.cumsum(x, 0)
+
+
+def is_taken(x):
+    before = taken()
+    torch.exp(x)
+    return taken() > before
+
+
+def test_nothing_is_taken_of_a_thread_that_gains_nothing(device):
+    x = torch.ones(ELEMS, device=device)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        assert is_taken(x)
+        leave_alone(x)
+        assert not is_taken(x)
+
+
+def test_the_next_scheduler_leaves_it_alone_too(device):
+    x = torch.ones(ELEMS, device=device)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        leave_alone(x)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        assert not is_taken(x)
+
+
+def test_operators_of_python_begin_again(device):
+    x = torch.ones(ELEMS, device=device)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        leave_alone(x)
+        results = [x + k for k in range(2 * CALLS)]
+        assert is_taken(x)
+    assert [int(y[0]) for y in results[::100]] == list(
+        range(1, 2 * CALLS + 1, 100)
+    )
+
+
+def test_a_program_with_small_operations_in_between_is_not(device):
+    x = torch.ones(ELEMS, device=device)
+    with torch.no_grad(), scheduler(takes=16 * 2 * WINDOW):
+        for _ in range(2 * WINDOW):
+            y = torch.cumsum(x, 0)
+            for _ in range(16):
+                y = y + 1
