@@ -65,13 +65,11 @@ void GroupRunner::run_single(std::uint32_t request) {
 // The members of a group, what uses each of them, and which are of no use.
 void GroupRunner::collect(const Group& group) {
   places_.clear();
-  for (std::uint32_t request = group.first;;
-       request = groups_->member(request).next) {
+  groups_->for_each_member(group, [&](std::uint32_t request) {
     place_of_[request] = static_cast<std::uint32_t>(places_.size());
     places_.push_back(
         {.request = request, .is_output = must_be_written(request)});
-    if (request == group.last) break;
-  }
+  });
   for (std::size_t i = places_.size(); i-- > 0;) {
     Place& place = places_[i];
     place.is_live = place.is_live || place.is_output;

@@ -31,7 +31,7 @@ struct Group {
   bool is_needed_later = false;      // a later group depends on it
 };
 
-/// Divides requests into groups that run one after the other.
+/// Divides requests into groups that may run one after the other.
 ///
 /// Why the results are those of the requests one by one. Two requests conflict
 /// if they touch the same owner and one of them writes. It is enough that
@@ -53,13 +53,20 @@ class Groups {
  public:
   void run(const Arrays& arrays, Survey& survey);
 
-  /// In the order in which they run.
+  /// In an order that gives the results of the requests one by one.
   template <typename Function>
   void for_each(Function function) const {
     for (std::uint32_t order = 0; order < sequence_.size(); ++order) {
       const Group& group = groups_[sequence_[order]];
       if (group.order == order && group.moved_into == kNone) function(group);
     }
+  }
+  /// In the order of the requests' steps.
+  template <typename Function>
+  void for_each_member(const Group& group, Function function) const {
+    for (std::uint32_t request = group.first; request != kNone;
+         request = members_[request].next)
+      function(request);
   }
   const Member& member(std::uint32_t request) const noexcept {
     return members_[request];

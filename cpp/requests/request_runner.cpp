@@ -2,6 +2,7 @@
 #include "requests/arrays.h"
 #include "requests/group_runner.h"
 #include "requests/groups.h"
+#include "requests/levels.h"
 #include "requests/survey.h"
 
 namespace gpuos {
@@ -14,6 +15,7 @@ class RequestRunner::Impl {
   requests::Arrays arrays;
   requests::Survey survey;
   requests::Groups groups;
+  requests::Levels levels;
   requests::GroupRunner runner;
   std::uint64_t requests = 0;
   std::uint64_t runs = 0;
@@ -34,9 +36,11 @@ void RequestRunner::run(std::span<const Request> requests,
   impl.arrays.begin(requests, views);
   impl.survey.run(impl.arrays);
   impl.groups.run(impl.arrays, impl.survey);
+  impl.levels.run(impl.arrays, impl.survey, impl.groups);
   impl.runner.begin(impl.arrays, impl.survey, impl.groups, needed, stream);
-  impl.groups.for_each(
-      [&](const requests::Group& group) { impl.runner.run(group); });
+  for (std::size_t level = 0; level < impl.levels.count(); ++level)
+    for (const requests::Group* group : impl.levels.at(level))
+      impl.runner.run(*group);
   impl.runtime.flush(stream);
 }
 

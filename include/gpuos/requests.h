@@ -76,8 +76,9 @@ struct RequestStats {
   std::uint64_t unwritten = 0;  // results that nobody needed
 };
 
-/// Runs waiting requests, in their order, as few tasks: chains of elementwise
-/// requests over one shape become one program.
+/// Runs waiting requests as few tasks: chains of elementwise requests over one
+/// shape become one program. The results are those of the requests one by one;
+/// what does not depend on each other may change places.
 ///
 /// Threads: one at a time. Lifetime: not longer than the runtime's. Memory must
 /// stay valid as for Runtime::submit().
@@ -90,8 +91,8 @@ class RequestRunner {
 
   /// Submits all and launches what waits for a burst in `stream`; does not wait
   /// for results.
-  /// Throws: as Runtime::submit(). Tasks before the one that failed were
-  /// submitted, those behind it were not.
+  /// Throws: as Runtime::submit(). Some of the other tasks were submitted then,
+  /// and nothing that depends on the one that failed.
   void run(std::span<const Request> requests, std::span<const TensorView> views,
            StillNeeded needed = {}, Stream stream = {});
 

@@ -74,12 +74,13 @@ constexpr Choice kTests[] = {{Recipe::Lt, 2, 0},
 /// A stream that PyTorch could ask for.
 class Tape {
  public:
-  /// `has_aliases`: memory has several owners, and so none is fresh.
-  Tape(std::uint64_t seed, bool has_aliases)
-      : random_(seed), has_aliases_(has_aliases) {
+  /// `has_aliases`: memory has several owners, and so none is fresh. `lanes`:
+  /// chains that take turns and seldom meet.
+  Tape(std::uint64_t seed, bool has_aliases, std::size_t lanes)
+      : random_(seed), has_aliases_(has_aliases), lanes_(lanes) {
     for (std::size_t owner = 0; owner < kMostOwners; ++owner)
       dtypes_.push_back(kDTypes[random_.below(std::size(kDTypes))]);
-    const std::size_t count = 3 + random_.below(25);
+    const std::size_t count = (3 + random_.below(25)) * lanes;
     while (operations_.size() < count) add();
   }
 
@@ -109,10 +110,13 @@ class Tape {
 
   void add() {
     Operation made;
+    if (lanes_ > 1)
+      lane_ = random_.below(16) == 0 ? lanes_ : random_.below(lanes_);
     const std::size_t kind = random_.below(12);
     made.is_fresh =
         random_.below(2) == 0 && owners_ < kMostOwners && !has_aliases_;
-    const std::size_t owner = made.is_fresh ? owners_ : random_.below(owners_);
+    const std::size_t owner =
+        made.is_fresh ? owners_ : in_lane(random_.below(owners_));
     made.out = {owner, Layout::Flat, dtypes_[owner]};
     if (kind == 0 && is_floating(made.out.dtype)) {
       add_row(made);
@@ -166,15 +170,25 @@ class Tape {
   // An operand may be the output, but not overlap it otherwise.
   Slot other_than(const Slot& out, Layout layout) {
     for (;;) {
-      const std::size_t from = random_.below(2) == 0 && owners_ > 4
-                                   ? owners_ - 1 - random_.below(4)
-                                   : random_.below(owners_);
+      const std::size_t from = in_lane(random_.below(2) == 0 && owners_ > 4
+                                           ? owners_ - 1 - random_.below(4)
+                                           : random_.below(owners_));
       if (from != out.owner) return {from, layout, dtypes_[from]};
     }
   }
 
+  // An owner near `owner` that belongs to the lane of the operation, if it has
+  // one.
+  std::size_t in_lane(std::size_t owner) const {
+    if (lanes_ == 1 || lane_ == lanes_) return owner;
+    const std::size_t near = owner - owner % lanes_ + lane_;
+    return near < owners_ ? near : near - lanes_;
+  }
+
   Random random_;
   bool has_aliases_;
+  std::size_t lanes_;
+  std::size_t lane_ = 0;  // lanes_: none
   std::vector<DType> dtypes_;
   std::size_t owners_ = kOldOwners;
   std::set<std::size_t> needed_;
@@ -193,8 +207,8 @@ class RandomRequests : public Contract {
     }
   };
 
-  void check(std::uint64_t seed, bool has_aliases) {
-    Tape stream(seed, has_aliases);
+  void check(std::uint64_t seed, bool has_aliases, std::size_t lanes = 1) {
+    Tape stream(seed, has_aliases, lanes);
     std::vector<std::uint8_t> bytes(kBytes);
     for (std::size_t owner = 0; owner < kMostOwners; ++owner) {
       const auto values =
@@ -367,6 +381,12 @@ TEST_P(RandomRequests, GiveTheResultsOfOneByOne) {
   }
   const RequestStats stats = grouped_->stats();
   EXPECT_LT(stats.tasks, stats.requests * 4 / 5);
+}
+
+TEST_P(RandomRequests, GiveTheSameInChainsSideBySide) {
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(check(seed, false, 3));
+  }
 }
 
 TEST_P(RandomRequests, GiveTheSameWhereOwnersOverlap) {

@@ -1,0 +1,68 @@
+#include "requests/levels.h"
+
+#include <algorithm>
+
+namespace gpuos::requests {
+
+void Levels::run(const Arrays& arrays, Survey& survey, const Groups& groups) {
+  arrays_ = &arrays;
+  survey_ = &survey;
+  groups_ = &groups;
+  places_.clear();
+  ends_.clear();
+  groups.for_each([&](const Group& group) {
+    const bool is_next = survey.has_overlaps();
+    const std::uint32_t level =
+        is_next ? static_cast<std::uint32_t>(places_.size()) + 1
+                : level_of(group);
+    if (!is_next) note(group, level);
+    if (level > ends_.size()) ends_.push_back(0);
+    ++ends_[level - 1];
+    places_.push_back({&group, level});
+  });
+  sort();
+}
+
+std::uint32_t Levels::level_of(const Group& group) const {
+  std::uint32_t before = 0;
+  groups_->for_each_member(group, [&](std::uint32_t request) {
+    const Request& asked = arrays_->request(request);
+    const OwnersOf& of = survey_->of(request);
+    for (std::size_t i = 0; i < asked.operands; ++i)
+      if (!is_number(asked, i))
+        before =
+            std::max(before, survey_->owners()[of.operands[i]].written_level);
+    before = std::max(before, survey_->owners()[of.out].touched_level);
+  });
+  return before + 1;
+}
+
+void Levels::note(const Group& group, std::uint32_t level) {
+  groups_->for_each_member(group, [&](std::uint32_t request) {
+    const Request& asked = arrays_->request(request);
+    const OwnersOf& of = survey_->of(request);
+    for (std::size_t i = 0; i < asked.operands; ++i) {
+      if (is_number(asked, i)) continue;
+      Owner& owner = survey_->owners()[of.operands[i]];
+      owner.touched_level = std::max(owner.touched_level, level);
+    }
+    Owner& out = survey_->owners()[of.out];
+    out.touched_level = level;
+    out.written_level = level;
+  });
+}
+
+// By counting: `ends_` holds how many groups each level has.
+void Levels::sort() {
+  std::uint32_t begin = 0;
+  for (std::uint32_t& end : ends_) {
+    const std::uint32_t count = end;
+    end = begin;
+    begin += count;
+  }
+  sorted_.resize(places_.size());
+  for (const Place& place : places_)
+    sorted_[ends_[place.level - 1]++] = place.group;
+}
+
+}  // namespace gpuos::requests

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "requests/arrays.h"
+#include "requests/groups.h"
+#include "requests/survey.h"
+
+namespace gpuos::requests {
+
+/// Orders groups by how many others must run before them, one after the other:
+/// of a level none meets another, so they run side by side, and what many
+/// independent chains do at the same step comes together.
+///
+/// Why this order is as good as the groups' own: of two that conflict, that is
+/// touch the same owner and one of them writes, the later one has the higher
+/// level. Where owners do not tell who conflicts, each group is a level.
+class Levels {
+ public:
+  void run(const Arrays& arrays, Survey& survey, const Groups& groups);
+
+  std::size_t count() const noexcept { return ends_.size(); }
+  /// In the order of the groups.
+  std::span<const Group* const> at(std::size_t level) const noexcept {
+    const std::size_t begin = level == 0 ? 0 : ends_[level - 1];
+    return {sorted_.data() + begin, ends_[level] - begin};
+  }
+
+ private:
+  struct Place {
+    const Group* group = nullptr;
+    std::uint32_t level = 0;  // from 1 on
+  };
+
+  /// One behind the highest level that it meets.
+  std::uint32_t level_of(const Group& group) const;
+  void note(const Group& group, std::uint32_t level);
+  void sort();
+
+  const Arrays* arrays_ = nullptr;
+  Survey* survey_ = nullptr;
+  const Groups* groups_ = nullptr;
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> ends_;  // of each level in sorted_
+  std::vector<const Group*> sorted_;
+};
+
+}  // namespace gpuos::requests

@@ -1,0 +1,131 @@
+// In which order groups of requests run.
+#include "request_contract.h"
+#include "requests/groups.h"
+#include "requests/levels.h"
+#include "requests/survey.h"
+
+namespace gpuos {
+namespace {
+
+constexpr std::size_t kElems = 8;
+
+/// Arrays that are never touched: only their addresses count.
+class Levels : public ::testing::Test {
+ protected:
+  using Found = std::vector<std::vector<std::uint32_t>>;
+
+  RequestOperand array(std::size_t index, std::size_t first = 0,
+                       std::size_t count = kElems) {
+    float* const base = memory_.data() + index * kElems;
+    return {TensorView(base + first, static_cast<std::int64_t>(count),
+                       DType::Float32),
+            base};
+  }
+  // A request that joins no group, as row recipes do not.
+  void add_row(std::size_t out, std::size_t in) {
+    RequestOperand to = array(out);
+    to.view.shape[0] = 1;
+    list_.add(Recipe::Sum, to, {array(in)}, {.axes = 1, .keepdims = true});
+  }
+
+  /// The first request of each group, level by level.
+  Found find() {
+    requests::Arrays arrays;
+    arrays.begin(list_.requests(), list_.views());
+    survey_.run(arrays);
+    groups_.run(arrays, survey_);
+    levels_.run(arrays, survey_, groups_);
+    Found found;
+    for (std::size_t level = 0; level < levels_.count(); ++level) {
+      found.emplace_back();
+      for (const requests::Group* group : levels_.at(level))
+        found.back().push_back(group->first);
+    }
+    list_.clear();
+    return found;
+  }
+
+  std::array<float, 64 * kElems> memory_{};
+  RequestList list_;
+  requests::Survey survey_;
+  requests::Groups groups_;
+  requests::Levels levels_;
+};
+
+TEST_F(Levels, IndependentChainsAdvanceTogether) {
+  for (std::size_t chain = 0; chain < 3; ++chain)
+    for (std::size_t step = 0; step < 2; ++step)
+      add_row(10 * chain + step + 1, 10 * chain + step);
+  EXPECT_EQ(find(), (Found{{0, 2, 4}, {1, 3, 5}}));
+}
+
+TEST_F(Levels, AChainAloneKeepsItsOrder) {
+  for (std::size_t step = 0; step < 4; ++step) add_row(step + 1, step);
+  EXPECT_EQ(find(), (Found{{0}, {1}, {2}, {3}}));
+}
+
+TEST_F(Levels, ReadersOfOneArrayShareALevel) {
+  for (std::size_t reader = 1; reader < 4; ++reader) add_row(reader, 0);
+  EXPECT_EQ(find(), (Found{{0, 1, 2}}));
+}
+
+TEST_F(Levels, AWriteComesAfterReadersOfWhatWasThere) {
+  add_row(1, 0);
+  add_row(2, 1);  // two levels, so that its reader is late
+  add_row(3, 2);
+  add_row(4, 2);
+  add_row(2, 5);
+  EXPECT_EQ(find(), (Found{{0}, {1}, {2, 3}, {4}}));
+}
+
+TEST_F(Levels, AWriteComesAfterAnEarlierOne) {
+  add_row(1, 0);
+  add_row(1, 2);
+  add_row(3, 1);
+  EXPECT_EQ(find(), (Found{{0}, {1}, {2}}));
+}
+
+TEST_F(Levels, AGroupIsAsLateAsItsLastInput) {
+  add_row(1, 0);
+  add_row(2, 1);
+  list_.add(Recipe::Neg, array(10), {array(3)}, kFresh);
+  list_.add(Recipe::Add, array(11), {array(10), array(2)}, kFresh);
+  add_row(12, 3);
+  EXPECT_EQ(find(), (Found{{0, 4}, {1}, {2}}));
+}
+
+TEST_F(Levels, OverlappingOwnersKeepTheOrderOfTheRequests) {
+  list_.add(Recipe::Neg, array(0), {array(1)});
+  list_.add(Recipe::Neg, array(2), {array(3)});
+  RequestOperand alias = array(0, 2, 4);
+  alias.owner = alias.view.data;
+  list_.add(Recipe::Neg, alias, {array(3, 0, 4)});
+  EXPECT_EQ(find(), (Found{{0}, {1}, {2}}));
+}
+
+GPUOS_INSTANTIATE_CONTRACT(RequestContract);
+
+TEST_P(RequestContract, ChainsSideBySideGiveTheirOwnResults) {
+  constexpr std::int64_t kSteps = 5;
+  std::vector<DeviceArray<float>*> sums;
+  for (int chain = 0; chain < 4; ++chain) {
+    const float value = static_cast<float>(chain + 1);
+    DeviceArray<float>* last = &make(value);
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      auto& sum = make(0);
+      // The sum of two columns of 50 elements, then of what is left.
+      list_.add(Recipe::Sum, matrix(sum, 1, 50, 50, 1),
+                {matrix(*last, 2, 50, 50, 1)},
+                {.is_fresh = true, .axes = 1, .keepdims = true});
+      list_.add(Recipe::Copy, part(sum, 50, 50), {part(sum, 0, 50)});
+      last = &sum;
+    }
+    sums.push_back(last);
+  }
+  run();
+  for (std::size_t chain = 0; chain < sums.size(); ++chain)
+    expect_all(*sums[chain], 32 * static_cast<float>(chain + 1));
+}
+
+}  // namespace
+}  // namespace gpuos
