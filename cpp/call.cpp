@@ -66,15 +66,18 @@ void add_params(Call& call, std::span<const Scalar> params) {
   call.arg_count = call.buffers + static_cast<std::uint32_t>(params.size());
 }
 
-void add_buffer(Call& call, std::size_t index, const TensorView& view,
-                std::int64_t size) {
-  const auto address = reinterpret_cast<std::uint64_t>(view.data);
-  const std::size_t elem_bytes = size_of(view.dtype);
+void add_buffer(Call& call, std::size_t index, std::uint64_t address,
+                DType dtype, std::uint64_t size) {
+  const std::size_t elem_bytes = size_of(dtype);
   check_address(*call.op, index, address, elem_bytes);
   call.args[index] = address;
-  call.accesses[call.access_count++] = {
-      address, address + static_cast<std::uint64_t>(size) * elem_bytes,
-      index == 0};
+  call.accesses[call.access_count++] = {address, address + size * elem_bytes,
+                                        index == 0};
+}
+void add_buffer(Call& call, std::size_t index, const TensorView& view,
+                std::int64_t size) {
+  add_buffer(call, index, reinterpret_cast<std::uint64_t>(view.data),
+             view.dtype, static_cast<std::uint64_t>(size));
 }
 
 Bounds bounds_of(const Column& column, std::size_t tasks) {
@@ -176,6 +179,23 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
     refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
            " elements in one piece, got ", call.count);
   return call;
+}
+
+void write_call(Call& call, const OperatorRecord& named, DType dtype,
+                std::uint64_t elems, std::span<const std::uint64_t> addresses,
+                std::span<const Scalar> params) {
+  call.named = &named;
+  call.dtype = dtype;
+  resolve(call);
+  check_inputs(*call.op, addresses.size() - 1);
+  call.buffers = static_cast<std::uint32_t>(addresses.size());
+  add_params(call, params);
+  call.count = elems;
+  call.access_count = 0;
+  if (elems == 0) return;
+  for (std::size_t i = 0; i < addresses.size(); ++i)
+    add_buffer(call, i, addresses[i], dtype, elems);
+  check_overlap(call);
 }
 
 Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {

@@ -47,6 +47,12 @@ void resolve(Call& call);
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
                const TensorView& out, const std::span<const Scalar>& params);
 
+/// Makes `call` the same of an elementwise operator over arrays of `elems`
+/// elements without gaps; `addresses`: of the output, then of the inputs.
+void write_call(Call& call, const OperatorRecord& named, DType dtype,
+                std::uint64_t elems, std::span<const std::uint64_t> addresses,
+                std::span<const Scalar> params);
+
 /// The same for many tasks. `count` is that of the largest task, `args` holds
 /// only the scalars, and each access spans all tasks.
 Call make_many_call(const OperatorRecord& named, const ManyTasks& many);

@@ -84,6 +84,8 @@ Runtime::~Runtime() {
     static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
 }
 
+RuntimeCore& Runtime::core() const { return impl_->open(); }
+
 Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
                        const TensorView& out, std::span<const Scalar> params,
                        Stream stream) {

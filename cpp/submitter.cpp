@@ -45,7 +45,7 @@ std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
   plan.route = admit(call, stream);
   plan.is_single = parts.total == 1;
   if (follow_row(call, plan, ticket)) return ticket;
-  const auto conflicts = find_conflicts(call);
+  const auto conflicts = find_conflicts(call.access_view());
   // A task that may become a member of a chain calls nobody; one that turns out
   // not to be one may.
   const bool follows =
@@ -180,7 +180,7 @@ Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
   for (;;) {
     check_memory(call);
     BatchRef blocker;
-    const auto conflicts = find_conflicts(call);
+    const auto conflicts = find_conflicts(call.access_view());
     if (const auto place = place_for(call, conflicts, tasks, plan, blocker))
       return *place;
     if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
@@ -200,8 +200,7 @@ Route Submitter::admit(Call& call, const Stream& stream) {
 }
 
 std::optional<HazardTable::Conflicts> Submitter::find_conflicts(
-    const Call& call) {
-  const auto accesses = call.access_view();
+    std::span<const Access> accesses) {
   if (!hazards_.is_long() && hazards_.is_free(accesses)) return std::nullopt;
   hazards_.prune(rings_);
   if (hazards_.is_free(accesses)) return std::nullopt;

@@ -29,6 +29,10 @@ class Submitter {
   /// holds, no room, no driver. Empty: nothing was queued.
   std::optional<Ticket> try_submit(Call& call, const Stream& stream);
   Ticket submit_many(Call& call, const ManyTasks& many, const Stream& stream);
+  /// Queues calls of which none meets another, in one go and without a wait;
+  /// what each touches is noted on its own. False: nothing was queued, and
+  /// submit() will do it one by one. Throws: as submit(), but never Timeout.
+  bool submit_apart(std::span<Call> calls, const Stream& stream);
 
   void flush(const Stream* only);
   /// The newest position of each ring.
@@ -140,6 +144,9 @@ class Submitter {
   void close_chains(const HazardTable::Conflicts& conflicts);
   /// Notes what the tasks at `place` touch.
   void note(const Call& call, const Plan& plan, const Place& place);
+  /// Writes calls that got places from `place` on.
+  void write_apart(std::span<const Call> calls, const Place& place,
+                   const Plan& plan);
   /// Room for the next tasks of the same submission.
   Place acquire_next(std::unique_lock<std::mutex>& lock, const Call& call,
                      std::uint32_t tasks, const Plan& plan,
@@ -148,7 +155,8 @@ class Submitter {
   /// waits for room until a deadline, so that moment comes.
   void lock_between(std::unique_lock<std::mutex>& lock);
   /// What the tasks must come after; empty, as usual: nothing.
-  std::optional<HazardTable::Conflicts> find_conflicts(const Call& call);
+  std::optional<HazardTable::Conflicts> find_conflicts(
+      std::span<const Access> accesses);
   /// Puts the conflicts' batches before the tasks. False: `blocker` must be
   /// done first.
   bool put_in_order(const HazardTable::Conflicts& conflicts, Plan& plan,
@@ -179,6 +187,8 @@ class Submitter {
   std::vector<Ring*> rings_;
   HazardTable hazards_;
   ChainRows rows_;
+  std::vector<Cut> cuts_;         // of the calls of submit_apart()
+  std::vector<Access> accesses_;  // the same
   bool is_closed_ = false;
   bool is_unfinished_ = false;  // under the lock
   std::condition_variable finished_;

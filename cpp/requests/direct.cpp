@@ -5,6 +5,7 @@
 
 #include "requests/arrays.h"
 #include "requests/part.h"
+#include "runtime_core.h"
 
 namespace gpuos::requests {
 
@@ -15,7 +16,8 @@ Direct::Direct(Runtime& runtime)
       mul_(runtime.find("mul")),
       div_(runtime.find("div")),
       copy_(runtime.find("copy")),
-      fill_(runtime.find("fill")) {}
+      fill_(runtime.find("fill")),
+      calls_(kMost) {}
 
 const Operator* Direct::find(const Request& request) const noexcept {
   const DType dtype = request.out_dtype;
@@ -45,23 +47,33 @@ const Operator* Direct::find(const Request& request) const noexcept {
   }
 }
 
-bool Direct::submit(const Request& request, const Stream& stream) {
+void Direct::begin(const Stream& stream) {
+  stream_ = stream;
+  taken_ = 0;
+}
+
+bool Direct::take(const Request& request) {
   const Operator* op = find(request);
   if (op == nullptr) return false;
-  const auto elems = static_cast<std::int64_t>(request.elems);
-  const TensorView out(request.out, elems, request.out_dtype);
-  if (request.numbers != 0) {
-    const Scalar value = number_of(request, 0);
-    runtime_.submit(*op, {}, out, {&value, 1}, stream);
-    return true;
-  }
-  std::array<TensorView, 2> inputs;
-  for (std::size_t i = 0; i < request.operands; ++i)
-    inputs[i] = TensorView(reinterpret_cast<void*>(request.values[i]), elems,
-                           request.out_dtype);
-  runtime_.submit(*op, std::span(inputs.data(), request.operands), out, {},
-                  stream);
+  const bool is_fill = request.numbers != 0;
+  std::array<std::uint64_t, 3> addresses{
+      reinterpret_cast<std::uint64_t>(request.out), request.values[0],
+      request.values[1]};
+  const std::size_t buffers = is_fill ? 1 : 1 + request.operands;
+  const Scalar value = is_fill ? number_of(request, 0) : Scalar(0);
+  write_call(calls_[taken_], *op->record(), request.out_dtype, request.elems,
+             std::span(addresses.data(), buffers), {&value, is_fill ? 1u : 0u});
+  if (++taken_ == kMost) flush();
   return true;
+}
+
+void Direct::flush() {
+  const std::span calls(calls_.data(), taken_);
+  taken_ = 0;
+  if (calls.empty()) return;
+  Submitter& submitter = runtime_.core().submitter;
+  if (calls.size() >= kFewest && submitter.submit_apart(calls, stream_)) return;
+  for (Call& call : calls) submitter.submit(call, stream_);
 }
 
 }  // namespace gpuos::requests

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "call.h"
 #include "gpuos/operator.h"
 #include "gpuos/requests.h"
 #include "gpuos/runtime.h"
@@ -9,16 +11,26 @@
 namespace gpuos::requests {
 
 /// Requests that mean the same as a built-in operator, which is the cheapest
-/// way to run one.
+/// way to run one. Those of one level are queued together.
 class Direct {
  public:
   explicit Direct(Runtime& runtime);
 
-  /// Submits `request` if it is one of them; false if it is none.
-  bool submit(const Request& request, const Stream& stream);
+  /// What was taken and not submitted, because something failed, is forgotten.
+  void begin(const Stream& stream);
+  /// Takes `request` if it is one of them; false if it is none. It meets none
+  /// that was taken since the last flush().
+  bool take(const Request& request);
+  /// Submits what was taken.
+  void flush();
 
  private:
-  /// Empty: none.
+  /// Calls that are submitted together.
+  static constexpr std::size_t kMost = 64;
+  /// Fewer are left to find their way into chains.
+  static constexpr std::size_t kFewest = 4;
+
+  /// Null: none.
   const Operator* find(const Request& request) const noexcept;
 
   Runtime& runtime_;
@@ -28,6 +40,9 @@ class Direct {
   Operator div_;
   Operator copy_;
   Operator fill_;
+  Stream stream_;
+  std::vector<Call> calls_;  // kMost of them, of which taken_ count
+  std::size_t taken_ = 0;
 };
 
 }  // namespace gpuos::requests

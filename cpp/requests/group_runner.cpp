@@ -16,6 +16,7 @@ void GroupRunner::begin(const Arrays& arrays, Survey& survey,
   groups_ = &groups;
   needed_ = needed;
   stream_ = stream;
+  direct_.begin(stream);
   place_of_.resize(arrays.requests().size());
 }
 
@@ -51,7 +52,7 @@ void GroupRunner::run_single(std::uint32_t request) {
     return;
   }
   const Request& asked = arrays_->request(request);
-  if (direct_.submit(asked, stream_)) {
+  if (direct_.take(asked)) {
     ++tasks_;
     return;
   }

@@ -25,6 +25,8 @@ class GroupRunner {
   void begin(const Arrays& arrays, Survey& survey, const Groups& groups,
              const StillNeeded& needed, const Stream& stream);
   void run(const Group& group);
+  /// Submits what run() put off, before it is given a group that depends on it.
+  void end_level() { direct_.flush(); }
 
   std::uint64_t tasks() const noexcept { return tasks_; }
   std::uint64_t unwritten() const noexcept { return unwritten_; }

@@ -22,6 +22,11 @@
 
 namespace gpuos {
 
+namespace requests {
+class Direct;
+}
+struct RuntimeCore;
+
 /// One argument of many tasks: an address for each task, or a base address and
 /// a step.
 struct Column {
@@ -166,6 +171,10 @@ class Runtime {
 
  private:
   class Impl;
+  // Queues what is known to be independent with less work.
+  friend class requests::Direct;
+  RuntimeCore& core() const;
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,135 @@
+// Requests that run as built-in operators.
+#include "gpuos/error.h"
+#include "request_contract.h"
+
+namespace gpuos {
+namespace {
+
+class DirectRequests : public RequestContract {
+ protected:
+  void use(const RuntimeOptions& options) {
+    runner_.reset();
+    restart(options);
+    runner_.emplace(runtime());
+  }
+  // a + b, a - b, a * b and so on in turn, none of which meets another.
+  void add_all(std::size_t count) {
+    constexpr Recipe kRecipes[] = {Recipe::Add, Recipe::Sub, Recipe::Mul,
+                                   Recipe::Div, Recipe::Copy};
+    const auto& a = make(6);
+    const auto& b = make(2);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Recipe recipe = kRecipes[i % 5];
+      auto& out = make(kPoison);
+      if (recipe == Recipe::Copy && i % 2 == 0)
+        list_.add(recipe, whole(out), {static_cast<double>(i)}, kFresh);
+      else if (recipe == Recipe::Copy)
+        list_.add(recipe, whole(out), {whole(a)}, kFresh);
+      else
+        list_.add(recipe, whole(out), {whole(a), whole(b)}, kFresh);
+    }
+  }
+  void expect_all_of(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const float copied = i % 2 == 0 ? static_cast<float>(i) : 6;
+      const float expected[] = {8, 4, 12, 3, copied};
+      expect_all(*arrays_[2 + i], expected[i % 5]);
+    }
+  }
+};
+GPUOS_INSTANTIATE_CONTRACT(DirectRequests);
+
+TEST_P(DirectRequests, IndependentOnesAreQueuedInFewPieces) {
+  constexpr std::size_t kCount = 500;
+  add_all(kCount);
+  run();
+  EXPECT_EQ(tasks(), kCount);
+  EXPECT_EQ(runtime().stats().tasks_ordered, 0u);
+  EXPECT_LT(runtime().stats().batches_submitted, kCount / 10);
+  expect_all_of(kCount);
+}
+
+TEST_P(DirectRequests, OfOneLevelComeAsOneBurst) {
+  RuntimeOptions burst = options();
+  burst.residency = Residency::Burst;
+  use(burst);
+  add_all(60);
+  const std::uint64_t before = runtime().stats().bursts;
+  run();
+  EXPECT_LE(runtime().stats().bursts, before + 1);
+  expect_all_of(60);
+}
+
+TEST_P(DirectRequests, FitIntoASmallQueue) {
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;
+  use(small);
+  add_all(300);
+  run();
+  expect_all_of(300);
+}
+
+TEST_P(DirectRequests, WaitForWhatTheyRead) {
+  const Operator busy = define_busy();
+  auto& slow = make(0);
+  auto& one = make(1);
+  runtime().submit(busy, {}, slow.view(0, 1), {busy_rounds()});
+  for (int i = 0; i < 20; ++i)
+    list_.add(Recipe::Add, whole(make(0)), {whole(slow), whole(one)}, kFresh);
+  run();
+  const float first = slow.read()[0];
+  EXPECT_GT(first, 1);
+  for (int i = 0; i < 20; ++i) {
+    const auto values = arrays_[2 + i]->read();
+    ASSERT_EQ(values[0], first + 1);
+    ASSERT_EQ(values[1], 1);
+  }
+}
+
+TEST_P(DirectRequests, LaterLevelsSeeWhatEarlierOnesWrote) {
+  constexpr std::size_t kCount = 40;
+  auto& one = make(1);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    auto& out = make(0);
+    // Halves of one owner make no chain of one shape.
+    for (const std::size_t half : {0, 50})
+      list_.add(Recipe::Add, part(out, half, 50),
+                {part(one, half, 50), part(one, half, 50)});
+    list_.add(Recipe::Mul, whole(make(0)), {whole(out), whole(out)}, kFresh);
+  }
+  run();
+  EXPECT_EQ(tasks(), 3 * kCount);
+  for (std::size_t i = 0; i < kCount; ++i) expect_all(*arrays_[2 + 2 * i], 4);
+}
+
+TEST_P(DirectRequests, LargeOnesAreCutBesideSmallOnes) {
+  constexpr std::size_t kMany = 300'000;
+  const DeviceArray<float> large(runtime(), kMany, 3);
+  const DeviceArray<float> sum(runtime(), kMany, 0);
+  add_all(10);
+  list_.add(Recipe::Add, whole(sum), {whole(large), whole(large)}, kFresh);
+  auto& last = make(0);
+  list_.add(Recipe::Sub, whole(last), {whole(*arrays_[0]), whole(*arrays_[1])},
+            kFresh);
+  run();
+  expect_all_of(10);
+  expect_all(sum, 6);
+  expect_all(last, 4);
+}
+
+TEST_P(DirectRequests, AWrongOneIsToldOfAndForgotten) {
+  add_all(8);
+  auto& out = make(0);
+  RequestOperand wrong = whole(*arrays_[0]);
+  wrong.view.data = reinterpret_cast<char*>(wrong.view.data) + 2;
+  list_.add(Recipe::Add, whole(out), {wrong, whole(*arrays_[1])}, kFresh);
+  EXPECT_THROW(run(), InvalidArgument);
+  list_.clear();
+  list_.add(Recipe::Add, whole(out), {whole(*arrays_[0]), whole(*arrays_[1])},
+            kFresh);
+  run();
+  expect_all(out, 8);
+}
+
+}  // namespace
+}  // namespace gpuos
