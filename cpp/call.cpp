@@ -191,6 +191,7 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
   call.buffers = static_cast<std::uint32_t>(addresses.size());
   add_params(call, params);
   call.count = elems;
+  call.tiles = 0;
   call.access_count = 0;
   if (elems == 0) return;
   for (std::size_t i = 0; i < addresses.size(); ++i)

@@ -24,6 +24,48 @@ std::uint64_t address_of(const void* data) {
   return reinterpret_cast<std::uint64_t>(data);
 }
 
+/// The arguments of one call.
+struct Arguments {
+  const program::CallViews& views;
+  std::span<const Scalar> scalars;
+  std::span<const std::uint64_t> temporaries;  // addresses
+
+  std::uint64_t address(const program::Buffer& buffer) const {
+    switch (buffer.kind) {
+      case program::Buffer::Kind::Input:
+        return address_of(views.inputs[buffer.index].data);
+      case program::Buffer::Kind::Output:
+        return address_of(views.outputs[buffer.index].data);
+      default:
+        return temporaries[buffer.index];
+    }
+  }
+};
+
+void write_task(const program::PreparedPass& pass,
+                const program::TaskModel& model, const Arguments& arguments,
+                Call& call) {
+  call.named = call.op = pass.code->tier->record.get();
+  call.dtype = static_cast<DType>(0);
+  call.count = model.count;
+  call.tiles = model.tiles;
+  call.arg_count = model.arg_count;
+  call.access_count = 0;
+  std::copy_n(model.args.begin(), model.arg_count, call.args.begin());
+  std::size_t arg = program::TaskModel::kAddresses;
+  for (const program::Access& access : pass.pass->accesses)
+    call.args[arg++] += arguments.address(access.buffer);
+  for (const program::PreparedScalar& scalar : pass.scalars)
+    call.args[scalar.arg] =
+        program::scalar_bits(arguments.scalars[scalar.argument], scalar.dtype);
+  for (const program::PreparedAccess& access : pass.accesses) {
+    const std::uint64_t address = arguments.address(access.buffer);
+    call.accesses[call.access_count++] = {address + access.extent.low,
+                                          address + access.extent.high,
+                                          access.writes};
+  }
+}
+
 }  // namespace
 
 struct ProgramTable::Task {
@@ -51,16 +93,6 @@ struct ProgramTable::Submission {
   std::optional<Task> first;                    // the usual call has one
   std::vector<Task> more;
 
-  std::uint64_t address(const program::Buffer& buffer) const {
-    switch (buffer.kind) {
-      case program::Buffer::Kind::Input:
-        return address_of(views.inputs[buffer.index].data);
-      case program::Buffer::Kind::Output:
-        return address_of(views.outputs[buffer.index].data);
-      default:
-        return temporaries[buffer.index];
-    }
-  }
   Task& add_task() { return first ? more.emplace_back() : first.emplace(); }
 };
 
@@ -214,36 +246,45 @@ void ProgramTable::write_tasks(const std::shared_ptr<const Plan>& plan,
   if (prepared.needs_memory) take_memory(prepared, submission);
   for (const program::PreparedPass& pass : prepared.passes) {
     for (const program::TaskModel& model : pass.tasks)
-      write_task(pass, model, submission);
+      add_task(pass, model, submission);
   }
 }
 
-void ProgramTable::write_task(const program::PreparedPass& pass,
-                              const program::TaskModel& model,
-                              Submission& submission) {
+void ProgramTable::add_task(const program::PreparedPass& pass,
+                            const program::TaskModel& model,
+                            Submission& submission) {
   Task& task = submission.add_task();
   task.code = pass.code;
   if (&model == &pass.tasks.back()) task.elements = pass.elements;
-  Call& call = task.call;
-  call.named = call.op = pass.code->tier->record.get();
-  call.dtype = static_cast<DType>(0);
-  call.count = model.count;
-  call.tiles = model.tiles;
-  call.arg_count = model.arg_count;
-  std::copy_n(model.args.begin(), model.arg_count, call.args.begin());
-  std::size_t arg = program::TaskModel::kAddresses;
-  for (const program::Access& access : pass.pass->accesses)
-    call.args[arg++] += submission.address(access.buffer);
-  for (const program::PreparedScalar& scalar : pass.scalars)
-    call.args[scalar.arg] =
-        program::scalar_bits(submission.scalars[scalar.argument], scalar.dtype);
-  for (const program::PreparedAccess& access : pass.accesses) {
-    const std::uint64_t address = submission.address(access.buffer);
-    call.accesses[call.access_count++] = {address + access.extent.low,
-                                          address + access.extent.high,
-                                          access.writes};
+  write_task(pass, model,
+             {submission.views, submission.scalars, submission.temporaries},
+             task.call);
+  if (model.gathered.counters != 0) add_gathered(model, submission, task.call);
+}
+
+bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
+                              std::span<const TensorView> inputs,
+                              std::span<const TensorView> outputs,
+                              std::span<const Scalar> scalars, Call& call) {
+  const program::CallViews views{inputs, outputs};
+  program::check_call(*plan, views, scalars);
+  program::PassCode* code = nullptr;
+  std::uint64_t elements = 0;
+  {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    lock_soon(lock);
+    const program::Prepared& prepared = prepare(plan, views);
+    if (prepared.needs_memory || prepared.passes.size() != 1 ||
+        prepared.passes[0].tasks.size() != 1)
+      return false;
+    const program::PreparedPass& pass = prepared.passes[0];
+    code = pass.code;
+    elements = pass.elements;
+    write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
   }
-  if (model.gathered.counters != 0) add_gathered(model, submission, call);
+  tiers_.count_call(code->tier, elements);
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 void ProgramTable::take_memory(const program::Prepared& prepared,

@@ -50,6 +50,13 @@ class ProgramTable {
                 std::span<const Scalar> scalars, const Stream& stream,
                 const Allocate& allocate);
 
+  /// Writes the only task of such a call to `call`, to be submitted later.
+  /// False: it has others or needs memory, and submit() must do it.
+  bool write_call(const std::shared_ptr<const program::Plan>& plan,
+                  std::span<const TensorView> inputs,
+                  std::span<const TensorView> outputs,
+                  std::span<const Scalar> scalars, Call& call);
+
   /// Have every pass of the program compiled; false if that takes longer.
   /// Throws: CompileError.
   bool compile(const std::shared_ptr<const program::Plan>& plan,
@@ -81,8 +88,8 @@ class ProgramTable {
       const std::shared_ptr<const program::Plan>& plan,
       const program::CallViews& views);
   std::shared_ptr<void> keep(std::span<const std::uint64_t> table);
-  void write_task(const program::PreparedPass& pass,
-                  const program::TaskModel& model, Submission& submission);
+  void add_task(const program::PreparedPass& pass,
+                const program::TaskModel& model, Submission& submission);
   void take_memory(const program::Prepared& prepared, Submission& submission);
   /// The address of memory behind counters that are 0.
   std::uint64_t take_block(std::size_t counters, std::size_t bytes,

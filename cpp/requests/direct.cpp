@@ -5,19 +5,16 @@
 
 #include "requests/arrays.h"
 #include "requests/part.h"
-#include "runtime_core.h"
 
 namespace gpuos::requests {
 
 Direct::Direct(Runtime& runtime)
-    : runtime_(runtime),
-      add_(runtime.find("add")),
+    : add_(runtime.find("add")),
       sub_(runtime.find("sub")),
       mul_(runtime.find("mul")),
       div_(runtime.find("div")),
       copy_(runtime.find("copy")),
-      fill_(runtime.find("fill")),
-      calls_(kMost) {}
+      fill_(runtime.find("fill")) {}
 
 const Operator* Direct::find(const Request& request) const noexcept {
   const DType dtype = request.out_dtype;
@@ -47,33 +44,18 @@ const Operator* Direct::find(const Request& request) const noexcept {
   }
 }
 
-void Direct::begin(const Stream& stream) {
-  stream_ = stream;
-  taken_ = 0;
-}
-
-bool Direct::take(const Request& request) {
+bool Direct::add(const Request& request, LevelCalls& calls) const {
   const Operator* op = find(request);
   if (op == nullptr) return false;
   const bool is_fill = request.numbers != 0;
-  std::array<std::uint64_t, 3> addresses{
+  const std::array<std::uint64_t, 3> addresses{
       reinterpret_cast<std::uint64_t>(request.out), request.values[0],
       request.values[1]};
   const std::size_t buffers = is_fill ? 1 : 1 + request.operands;
   const Scalar value = is_fill ? number_of(request, 0) : Scalar(0);
-  write_call(calls_[taken_], *op->record(), request.out_dtype, request.elems,
-             std::span(addresses.data(), buffers), {&value, is_fill ? 1u : 0u});
-  if (++taken_ == kMost) flush();
+  calls.add(*op, request.out_dtype, request.elems,
+            std::span(addresses.data(), buffers), {&value, is_fill ? 1u : 0u});
   return true;
-}
-
-void Direct::flush() {
-  const std::span calls(calls_.data(), taken_);
-  taken_ = 0;
-  if (calls.empty()) return;
-  Submitter& submitter = runtime_.core().submitter;
-  if (calls.size() >= kFewest && submitter.submit_apart(calls, stream_)) return;
-  for (Call& call : calls) submitter.submit(call, stream_);
 }
 
 }  // namespace gpuos::requests

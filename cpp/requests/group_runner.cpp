@@ -15,9 +15,18 @@ void GroupRunner::begin(const Arrays& arrays, Survey& survey,
   survey_ = &survey;
   groups_ = &groups;
   needed_ = needed;
-  stream_ = stream;
-  direct_.begin(stream);
+  calls_.begin(stream);
   place_of_.resize(arrays.requests().size());
+}
+
+void GroupRunner::run(std::span<const Group* const> level) {
+  try {
+    for (const Group* group : level) run(*group);
+  } catch (...) {
+    calls_.flush();  // those before the one that failed
+    throw;
+  }
+  calls_.flush();
 }
 
 void GroupRunner::run(const Group& group) {
@@ -52,7 +61,7 @@ void GroupRunner::run_single(std::uint32_t request) {
     return;
   }
   const Request& asked = arrays_->request(request);
-  if (direct_.take(asked)) {
+  if (direct_.add(asked, calls_)) {
     ++tasks_;
     return;
   }
@@ -87,9 +96,11 @@ void GroupRunner::collect(const Group& group) {
 
 void GroupRunner::run_parts(const Frame& frame, std::size_t most_steps,
                             std::size_t first, std::size_t end) {
-  for (;;) {
+  for (bool is_later = false;; is_later = true) {
     while (first < end && !places_[first].is_live) ++first;
     if (first == end) return;
+    // It may read what the part before it writes.
+    if (is_later) calls_.flush();
     const std::size_t next = fill(frame, most_steps, first, end);
     add_outputs(frame, first, next);
     if (!submit()) run_parts(frame, 1, first, next);
@@ -208,8 +219,7 @@ bool GroupRunner::submit() {
   Program& program = programs_.find(part_);
   if (program.is_empty()) return false;
   try {
-    runtime_.submit(program, part_.inputs(), part_.outputs(), part_.numbers(),
-                    stream_);
+    calls_.add(program, part_.inputs(), part_.outputs(), part_.numbers());
   } catch (const InvalidArgument&) {
     if (part_.steps().size() == 1) throw;
     program = {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "gpuos/requests.h"
@@ -9,6 +10,7 @@
 #include "requests/arrays.h"
 #include "requests/direct.h"
 #include "requests/groups.h"
+#include "requests/level_calls.h"
 #include "requests/part.h"
 #include "requests/program_cache.h"
 #include "requests/survey.h"
@@ -19,14 +21,12 @@ namespace gpuos::requests {
 /// cannot carry all arguments.
 class GroupRunner {
  public:
-  explicit GroupRunner(Runtime& runtime)
-      : runtime_(runtime), direct_(runtime) {}
+  explicit GroupRunner(Runtime& runtime) : direct_(runtime), calls_(runtime) {}
 
   void begin(const Arrays& arrays, Survey& survey, const Groups& groups,
              const StillNeeded& needed, const Stream& stream);
-  void run(const Group& group);
-  /// Submits what run() put off, before it is given a group that depends on it.
-  void end_level() { direct_.flush(); }
+  /// Groups of which none meets another.
+  void run(std::span<const Group* const> level);
 
   std::uint64_t tasks() const noexcept { return tasks_; }
   std::uint64_t unwritten() const noexcept { return unwritten_; }
@@ -49,6 +49,7 @@ class GroupRunner {
   // A task whose arrays have gaps carries three less than a flat one.
   static constexpr std::size_t kMostArguments = program::kMaxPassArguments - 3;
 
+  void run(const Group& group);
   bool must_be_written(std::uint32_t request);
   bool is_needed(Owner& owner);
   void run_single(std::uint32_t request);
@@ -67,14 +68,13 @@ class GroupRunner {
   TensorView own_view(const Request& request, std::size_t place,
                       std::uint64_t address, DType dtype) const;
 
-  Runtime& runtime_;
   Direct direct_;
+  LevelCalls calls_;
   ProgramCache programs_;
   const Arrays* arrays_ = nullptr;
   Survey* survey_ = nullptr;
   const Groups* groups_ = nullptr;
   StillNeeded needed_;
-  Stream stream_;
   Part part_;
   std::vector<Place> places_;            // of the group
   std::vector<std::uint32_t> place_of_;  // of each request

@@ -25,13 +25,19 @@ bool ProgramCache::Equal::operator()(const View& a,
 
 Program& ProgramCache::find(Part& part) {
   const auto words = part.structure();
+  // Parts of one level are often alike.
+  if (last_ != nullptr && std::ranges::equal(words, last_->first.words))
+    return last_->second;
   const View view{words, hash_of(words)};
-  const auto at = programs_.find(view);
-  if (at != programs_.end()) return at->second;
-  if (programs_.size() == kMaxPrograms) programs_.clear();
-  Key key{{words.begin(), words.end()}, view.hash};
-  Program program = build(part);
-  return programs_.emplace(std::move(key), std::move(program)).first->second;
+  auto at = programs_.find(view);
+  if (at == programs_.end()) {
+    Key key{{words.begin(), words.end()}, view.hash};
+    Program program = build(part);
+    if (programs_.size() == kMaxPrograms) programs_.clear();
+    at = programs_.emplace(std::move(key), std::move(program)).first;
+  }
+  last_ = &*at;
+  return at->second;
 }
 
 Program ProgramCache::build(const Part& part) {

@@ -50,7 +50,10 @@ class ProgramCache {
     bool operator()(const View& a, const Key& b) const noexcept;
   };
 
-  std::unordered_map<Key, Program, Hash, Equal> programs_;
+  using Map = std::unordered_map<Key, Program, Hash, Equal>;
+
+  Map programs_;
+  Map::value_type* last_ = nullptr;  // what was found last, or null
   std::uint64_t built_ = 0;
 };
 

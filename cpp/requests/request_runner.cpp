@@ -38,11 +38,8 @@ void RequestRunner::run(std::span<const Request> requests,
   impl.groups.run(impl.arrays, impl.survey);
   impl.levels.run(impl.arrays, impl.survey, impl.groups);
   impl.runner.begin(impl.arrays, impl.survey, impl.groups, needed, stream);
-  for (std::size_t level = 0; level < impl.levels.count(); ++level) {
-    for (const requests::Group* group : impl.levels.at(level))
-      impl.runner.run(*group);
-    impl.runner.end_level();
-  }
+  for (std::size_t level = 0; level < impl.levels.count(); ++level)
+    impl.runner.run(impl.levels.at(level));
   impl.runtime.flush(stream);
 }
 

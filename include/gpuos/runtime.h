@@ -23,7 +23,7 @@
 namespace gpuos {
 
 namespace requests {
-class Direct;
+class LevelCalls;
 }
 struct RuntimeCore;
 
@@ -172,7 +172,7 @@ class Runtime {
  private:
   class Impl;
   // Queues what is known to be independent with less work.
-  friend class requests::Direct;
+  friend class requests::LevelCalls;
   RuntimeCore& core() const;
 
   std::unique_ptr<Impl> impl_;

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "call.h"
+#include "gpuos/operator.h"
+#include "gpuos/runtime.h"
+
+namespace gpuos::requests {
+
+/// The tasks of one level, of which none meets another: they are submitted
+/// together.
+class LevelCalls {
+ public:
+  explicit LevelCalls(Runtime& runtime);
+
+  /// What was not submitted, because something failed, is forgotten.
+  void begin(const Stream& stream);
+  /// An elementwise operator over arrays of `elems` elements without gaps: that
+  /// of the output, then the inputs. Throws: as Runtime::submit().
+  void add(const Operator& op, DType dtype, std::uint64_t elems,
+           std::span<const std::uint64_t> addresses,
+           std::span<const Scalar> params);
+  /// Throws: as Runtime::submit().
+  void add(const Program& program, std::span<const TensorView> inputs,
+           std::span<const TensorView> outputs,
+           std::span<const Scalar> scalars);
+  /// Submits what was added. Throws: as Runtime::submit().
+  void flush();
+
+ private:
+  /// Calls that are submitted together.
+  static constexpr std::size_t kMost = 64;
+  /// Fewer are left to find their way into chains.
+  static constexpr std::size_t kFewest = 4;
+
+  void count();
+
+  Runtime& runtime_;
+  Stream stream_;
+  std::vector<Call> calls_;  // kMost of them, of which count_ are added
+  std::size_t count_ = 0;
+};
+
+}  // namespace gpuos::requests
