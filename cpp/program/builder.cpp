@@ -56,6 +56,18 @@ std::uint32_t add_scalar(Graph& graph, const program::ScalarSource& source,
        .index = static_cast<std::uint32_t>(graph.scalars.size() - 1)});
 }
 
+/// `alike`: the first input of the same shape; empty: itself.
+Value add_input(Graph& graph, DType dtype, int rank,
+                std::optional<std::uint32_t> alike) {
+  const auto index = static_cast<std::uint32_t>(graph.inputs.size());
+  graph.inputs.push_back({dtype, rank});
+  graph.alike.push_back(alike.value_or(index));
+  return graph.value(graph.add({.op = Op::Input,
+                                .dtype = dtype,
+                                .rank = static_cast<std::uint8_t>(rank),
+                                .index = index}));
+}
+
 }  // namespace
 
 ProgramBuilder::ProgramBuilder() : graph_(std::make_shared<Graph>()) {}
@@ -64,12 +76,15 @@ Value ProgramBuilder::input(DType dtype, int rank) {
   if (rank < 0 || rank > kMaxDims)
     throw InvalidArgument(
         concat("input: expected a rank of 0 to ", kMaxDims, ", got ", rank));
-  graph_->inputs.push_back({dtype, rank});
-  return graph_->value(graph_->add(
-      {.op = Op::Input,
-       .dtype = dtype,
-       .rank = static_cast<std::uint8_t>(rank),
-       .index = static_cast<std::uint32_t>(graph_->inputs.size() - 1)}));
+  return add_input(*graph_, dtype, rank, {});
+}
+
+Value ProgramBuilder::input_like(const Value& other, DType dtype) {
+  if (&graph_of(other) != graph_.get() ||
+      graph_->nodes[other.id()].op != Op::Input)
+    throw InvalidArgument("input_like: expected an input of this builder");
+  const Node node = graph_->nodes[other.id()];
+  return add_input(*graph_, dtype, node.rank, graph_->alike[node.index]);
 }
 
 Value ProgramBuilder::scalar(DType dtype) {

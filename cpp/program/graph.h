@@ -49,6 +49,8 @@ struct ScalarSource {
 struct Graph : std::enable_shared_from_this<Graph> {
   std::vector<Node> nodes;
   std::vector<ProgramArgument> inputs;
+  /// Of each input the first one that has its shape, which may be itself.
+  std::vector<std::uint32_t> alike;
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
   std::vector<std::uint32_t> outputs;

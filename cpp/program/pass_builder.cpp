@@ -20,6 +20,12 @@ std::size_t operand_count(const Node& node) {
   return node.op == Op::Extent ? 0 : info_of(node.op).operands;
 }
 
+bool are_inputs_alike(const Graph& graph) {
+  for (std::uint32_t i = 0; i < graph.alike.size(); ++i)
+    if (graph.alike[i] != i) return true;
+  return false;
+}
+
 bool is_reduced(const Node& reduction, std::size_t dim) {
   return (reduction.axes >> dim & 1) != 0;
 }
@@ -53,7 +59,7 @@ std::vector<SetId> Dimensions::infer(const Graph& graph, std::uint32_t id) {
   std::vector<SetId> dims(node.rank, 0);
   if (node.op == Op::Input) {
     for (std::uint32_t d = 0; d < node.rank; ++d)
-      dims[d] = intern({{node.index, d}});
+      dims[d] = intern({{graph.alike[node.index], d}});
   } else if (node.op == Op::View) {
     const auto& from = dims_[node.operands[0]];
     for (std::size_t d = 0; d < dims.size(); ++d)
@@ -386,6 +392,11 @@ void PassBuilder::arrange() {
 
 Pass PassBuilder::build(std::span<const Root> roots) {
   set_axes(roots);
+  // An output may be the buffer of an input. What has the same dimensions reads
+  // the same inputs, and so all of them before the first output is stored,
+  // unless inputs have their dimensions from others.
+  if (are_inputs_alike(graph_))
+    for (const Root& root : roots) evaluate(root.node, root_map(root.node));
   for (const Root& root : roots) store(root);
   arrange();
   return std::move(pass_);

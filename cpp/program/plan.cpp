@@ -170,6 +170,7 @@ std::uint64_t hash_of(const Plan& plan) {
   Bytes bytes;
   for (const ProgramArgument& input : plan.inputs)
     bytes.add(input.dtype, input.rank);
+  for (const std::uint32_t input : plan.alike) bytes.add(input);
   for (const DimSet& set : plan.sets) {
     bytes.add(set.size());
     for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
@@ -213,6 +214,7 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
                                  " inputs, got ", graph.inputs.size()));
   auto plan = std::make_shared<Plan>();
   plan->inputs = graph.inputs;
+  plan->alike = graph.alike;
   plan->scalars = graph.scalars;
   plan->scalar_arguments = graph.scalar_arguments;
   Dimensions dims(graph, plan->sets);

@@ -115,6 +115,8 @@ struct Schedule {
 /// A program, ready for every runtime.
 struct Plan {
   std::vector<ProgramArgument> inputs;
+  /// Of each input the first one that has its shape.
+  std::vector<std::uint32_t> alike;
   std::vector<ProgramArgument> outputs;
   std::vector<std::vector<SetId>> output_dims;
   std::vector<ScalarSource> scalars;

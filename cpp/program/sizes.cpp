@@ -34,10 +34,24 @@ std::int64_t common_size(const DimSet& set,
   return common;
 }
 
+void check_alike(const Plan& plan,
+                 std::span<const std::int64_t* const> shapes) {
+  for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
+    const std::uint32_t other = plan.alike[i];
+    for (int d = 0; other != i && d < plan.inputs[i].rank; ++d)
+      if (shapes[i][d] != shapes[other][d])
+        throw InvalidArgument(concat(
+            "program: expected input ", i, " to have the shape of input ",
+            other, ", got ", shapes[i][d], " and ", shapes[other][d],
+            " elements along dimension ", d));
+  }
+}
+
 }  // namespace
 
 void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
                 std::vector<std::int64_t>& sizes) {
+  check_alike(plan, shapes);
   sizes.resize(plan.sets.size());
   for (std::size_t i = 0; i < sizes.size(); ++i)
     sizes[i] = common_size(plan.sets[i], shapes);

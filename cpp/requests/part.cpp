@@ -14,7 +14,6 @@ struct Sources {
   std::vector<Value> inputs;
   std::vector<Value> numbers;
   std::vector<Value> values;
-  std::vector<std::uint32_t> masks;  // of values: a bit for each input below it
 };
 
 Value value_of(const Part::Step& step, const Sources& known) {
@@ -35,28 +34,9 @@ Value value_of(const Part::Step& step, const Sources& known) {
   return astype(made, request.out_dtype);
 }
 
-std::uint32_t mask_of(const Part::Step& step, const Sources& known) {
-  std::uint32_t mask = 0;
-  for (std::size_t i = 0; i < step.request->operands; ++i) {
-    const Wire& wire = step.wires[i];
-    if (wire.kind == Wire::Kind::Input)
-      mask |= 1u << wire.index;
-    else if (wire.kind == Wire::Kind::Value)
-      mask |= known.masks[wire.value];
-  }
-  return mask;
-}
-
-// A condition that has the dimensions of all inputs. A program does not know
-// that its inputs have one shape; outputs come out of one pass only if they
-// depend on the same inputs, so others are chosen by this from themselves and
-// themselves. Then, too, every input is read before the first output is
-// written, which may be the memory of an input that only a later one needs.
-Value anchor_of(std::span<const Value> inputs) {
-  Value anchor = equal(inputs[0], inputs[0]);
-  for (const Value& input : inputs.subspan(1))
-    anchor = bitwise_and(anchor, equal(input, input));
-  return anchor;
+// A number where all inputs have elements: itself chosen from itself.
+Value spread(const Value& number, const Value& input) {
+  return where(equal(input, input), number, number);
 }
 
 }  // namespace
@@ -177,23 +157,19 @@ std::span<const std::uint64_t> Part::structure() {
 Program Part::build() const {
   ProgramBuilder builder;
   Sources known;
+  const bool has_rows = is_row_recipe(steps_[0].request->recipe);
   for (const TensorView& view : inputs_)
-    known.inputs.push_back(builder.input(view.dtype, view.dims));
+    known.inputs.push_back(
+        has_rows || known.inputs.empty()
+            ? builder.input(view.dtype, view.dims)
+            : builder.input_like(known.inputs[0], view.dtype));
   for (const Number& number : known_numbers_)
     known.numbers.push_back(builder.scalar(number.dtype));
-  for (const Step& step : steps_) {
-    known.values.push_back(value_of(step, known));
-    known.masks.push_back(mask_of(step, known));
-  }
-  std::uint32_t all = 0;
-  for (const std::uint16_t value : output_values_) all |= known.masks[value];
-  Value anchor;
-  for (const std::uint16_t value : output_values_) {
-    const bool has_all = known.masks[value] == all && all != 0;
-    if (!has_all && anchor.graph() == nullptr) anchor = anchor_of(known.inputs);
-    builder.output(
-        has_all ? known.values[value]
-                : where(anchor, known.values[value], known.values[value]));
+  for (const Step& step : steps_) known.values.push_back(value_of(step, known));
+  for (const std::uint16_t index : output_values_) {
+    const Value& value = known.values[index];
+    const bool is_number = !has_rows && value.rank() < known.inputs[0].rank();
+    builder.output(is_number ? spread(value, known.inputs[0]) : value);
   }
   return builder.build();
 }

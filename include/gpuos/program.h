@@ -102,6 +102,10 @@ class ProgramBuilder {
 
   /// The next input. Throws: InvalidArgument for a rank outside 0 to kMaxDims.
   Value input(DType dtype, int rank);
+  /// The next input, of the shape that `other` has in each call: `other` is an
+  /// input, and what is computed of either alone comes out of one pass.
+  /// Throws: InvalidArgument if it is none of this builder.
+  Value input_like(const Value& other, DType dtype);
   /// The next scalar of a call, of this dtype.
   Value scalar(DType dtype);
   /// The next scalar of a call, weak; `like` says whether it is an integer, a

@@ -72,6 +72,50 @@ TEST_P(ProgramCalls, EachHasItsOwnAddressesAndScalars) {
         << i;
 }
 
+TEST_P(ProgramCalls, WhatIsComputedOfInputsAlikeComesOutOfOneTask) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  const Value y = builder.input_like(x, DType::Float32);
+  builder.output(binary(Op::Add, x, x));
+  builder.output(binary(Op::Multiply, y, y));
+  const Program program = builder.build();
+  const DeviceArray<float> a(runtime(), 100, 3), b(runtime(), 100, 5);
+  const DeviceArray<float> squares(runtime(), 100);
+  const std::uint64_t before = runtime().stats().tasks_submitted;
+  // The first output takes the place of what the second one reads.
+  const TensorView inputs[] = {a.view(), b.view()};
+  const TensorView outputs[] = {b.view(), squares.view()};
+  runtime().submit(program, inputs, outputs);
+  EXPECT_EQ(runtime().stats().tasks_submitted, before + 1);
+  EXPECT_EQ(b.read(), std::vector<float>(100, 6));
+  EXPECT_EQ(squares.read(), std::vector<float>(100, 25));
+}
+
+TEST_P(ProgramCalls, InputsAlikeMustHaveOneShape) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 2);
+  const Value y = builder.input_like(x, DType::Float32);
+  const Value k = builder.scalar(DType::Float32);
+  builder.output(binary(Op::Multiply, binary(Op::Add, x, y), k));
+  const Program program = builder.build();
+  const DeviceArray<float> data(runtime(), 40, 1), out(runtime(), 20);
+  const auto message = [&](std::int64_t rows, std::int64_t columns) {
+    return message_of(
+        program,
+        {matrix(data.data(), 4, 5), matrix(data.data() + 20, rows, columns)},
+        matrix(out.data(), 4, 5));
+  };
+  EXPECT_EQ(message(4, 1),
+            "program: expected input 1 to have the shape of input 0, got 1 and "
+            "5 elements along dimension 1");
+  EXPECT_EQ(message(4, 5), "");
+  EXPECT_EQ(out.read(), std::vector<float>(20, 4));
+  EXPECT_NE(message(1, 5), "");
+  EXPECT_THROW(static_cast<void>(program.output_shapes({{{4, 5}, {4, 1}}})),
+               InvalidArgument);
+  EXPECT_THROW(builder.input_like(k, DType::Float32), InvalidArgument);
+}
+
 TEST_P(ProgramCalls, ShapesComeAndGo) {
   const Program program = line_program(1);
   const auto values = ramp(4096);
