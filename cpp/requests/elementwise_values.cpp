@@ -261,6 +261,7 @@ bool is_condition(Recipe recipe, std::size_t place) noexcept {
 std::size_t literals_of(const Request& request) noexcept {
   // A test for 0 makes a bool of what is none.
   std::size_t tests = request.out_dtype == DType::Bool ? 1 : 0;
+  if (is_row_recipe(request.recipe)) return 3 + tests;
   if (request.compute == DType::Bool) ++tests;
   switch (request.recipe) {
     case Recipe::Hardsigmoid:

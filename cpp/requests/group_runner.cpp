@@ -75,11 +75,16 @@ void GroupRunner::run_single(std::uint32_t request) {
 // The members of a group, what uses each of them, and which are of no use.
 void GroupRunner::collect(const Group& group) {
   places_.clear();
-  groups_->for_each_member(group, [&](std::uint32_t request) {
-    place_of_[request] = static_cast<std::uint32_t>(places_.size());
-    places_.push_back(
-        {.request = request, .is_output = must_be_written(request)});
-  });
+  // Outputs of one part have one shape, so reducing ones come last.
+  for (const bool is_last : {false, true}) {
+    if (is_last && !group.is_reduced) break;
+    groups_->for_each_member(group, [&](std::uint32_t request) {
+      if (is_reducing(arrays_->request(request).recipe) != is_last) return;
+      place_of_[request] = static_cast<std::uint32_t>(places_.size());
+      places_.push_back(
+          {.request = request, .is_output = must_be_written(request)});
+    });
+  }
   for (std::size_t i = places_.size(); i-- > 0;) {
     Place& place = places_[i];
     place.is_live = place.is_live || place.is_output;
@@ -117,9 +122,14 @@ std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
   Part::Mark best;
   std::size_t next = first;
   std::size_t values = 0;  // that are wanted after the part
+  bool has_whole = false;  // outputs of the frame's shape
   for (std::size_t i = first; i < end; ++i) {
     if (!places_[i].is_live) continue;
     if (part_.steps().size() == most_steps) break;
+    const bool is_reduced =
+        is_reducing(arrays_->request(places_[i].request).recipe);
+    if (is_reduced && has_whole) break;
+    has_whole = has_whole || (!is_reduced && places_[i].is_output);
     add_step(frame, first, i);
     const bool is_wanted = places_[i].is_output || places_[i].last_use > i;
     values += is_wanted ? 1 : 0;
@@ -154,10 +164,11 @@ void GroupRunner::add_step(const Frame& frame, std::size_t first,
                   .value = value_of_[place_of_[source]]};
     else if (is_row_recipe(request.recipe))
       wires[i] = part_.input(
-          own_view(request, 1 + before, request.values[i], request.dtypes[i]));
+          own_view(request, 1 + before, request.values[i], request.dtypes[i]),
+          i == 0);
     else
       wires[i] =
-          part_.input(view_of(frame, arrays_->operand(index, i, before)));
+          part_.input(view_of(frame, arrays_->operand(index, i, before)), true);
     ++before;
   }
   value_of_[place] =
@@ -192,7 +203,7 @@ void GroupRunner::add_outputs(const Frame& frame, std::size_t first,
                        request.out_dtype)
             : view_of(frame, arrays_->output(place.request));
     // A program takes its shape from an input.
-    if (part_.inputs().empty()) part_.input(out);
+    if (part_.inputs().empty()) part_.input(out, !is_reducing(request.recipe));
     part_.output(value_of_[i], out);
   }
 }

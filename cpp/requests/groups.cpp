@@ -56,23 +56,40 @@ bool Groups::is_same_shape(std::uint32_t a, std::uint32_t b) const noexcept {
          std::equal(x.shape.begin(), x.shape.begin() + x.dims, y.shape.begin());
 }
 
+std::uint32_t Groups::view_of(const Request& request) noexcept {
+  // A row recipe's output comes first, then the operand.
+  return request.views + (is_row_recipe(request.recipe) ? 1 : 0);
+}
+
+std::uint64_t Groups::elems_of(const Request& request) const noexcept {
+  return is_row_recipe(request.recipe)
+             ? static_cast<std::uint64_t>(
+                   arrays_->view(view_of(request)).size())
+             : request.elems;
+}
+
 bool Groups::fits(const Group& group, const Request& request) const noexcept {
-  return group.is_open && group.elems == request.elems &&
-         is_same_shape(group.view, request.views);
+  if (!group.is_open || group.elems != elems_of(request) ||
+      !is_same_shape(group.view, view_of(request)))
+    return false;
+  return !is_row_recipe(request.recipe) ||
+         (group.size <= kMostBeforeRows &&
+          (group.axes == 0 || group.axes == request.axes));
 }
 
 bool Groups::fits(const Group& a, const Group& b) const noexcept {
   return a.is_open && b.is_open && a.elems == b.elems &&
-         is_same_shape(a.view, b.view);
+         is_same_shape(a.view, b.view) &&
+         (a.axes == 0 || b.axes == 0 || a.axes == b.axes);
 }
 
 std::uint32_t Groups::open(const Request& request) {
   const auto group = static_cast<std::uint32_t>(groups_.size());
   const auto order = static_cast<std::uint32_t>(sequence_.size());
   groups_.push_back(
-      {.elems = request.elems,
+      {.elems = elems_of(request),
        .order = order,
-       .is_open = !is_row_recipe(request.recipe) && !survey_->has_overlaps()});
+       .is_open = !is_reducing(request.recipe) && !survey_->has_overlaps()});
   sequence_.push_back(group);
   return group;
 }
@@ -88,14 +105,15 @@ void Groups::merge(std::uint32_t from, std::uint32_t into) {
   members_[target.last].next = source.first;
   target.last = source.last;
   if (target.view == Request::kFlat) target.view = source.view;
+  target.size += source.size;
+  target.axes |= source.axes;
+  target.is_reduced = target.is_reduced || source.is_reduced;
   source.moved_into = into;
 }
 
 void Groups::place(std::uint32_t request) {
   std::uint32_t group = kNone;
-  const bool may_join = !is_row_recipe(arrays_->request(request).recipe) &&
-                        !survey_->has_overlaps();
-  if (may_join) {
+  if (!survey_->has_overlaps()) {
     Choice choice;
     look_at_operands(request, choice);
     look_at_output(request, choice);
@@ -115,7 +133,9 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     if (owner.writer == kNone) continue;
     const std::uint32_t group = root(owner.writer);
     choice.least_order = std::max(choice.least_order, groups_[group].order);
-    if (arrays_->is_same(arrays_->operand(request, i, place),
+    const bool is_of_rows = is_row_recipe(asked.recipe) && i != 0;
+    if (!is_of_rows && !is_reducing(arrays_->request(owner.value).recipe) &&
+        arrays_->is_same(arrays_->operand(request, i, place),
                          arrays_->output(owner.value)))
       choice.add(group);
     else
@@ -130,7 +150,7 @@ void Groups::look_at_output(std::uint32_t request, Choice& choice) {
   if (choice.is_alone) return;
   const std::uint32_t group = root(owner.toucher);
   choice.least_order = std::max(choice.least_order, groups_[group].order);
-  if (owner.is_one_array &&
+  if (owner.is_one_array && !is_row_recipe(arrays_->request(request).recipe) &&
       arrays_->is_same(owner.array, arrays_->output(request)))
     choice.add(group);
   else
@@ -145,8 +165,9 @@ std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
     return groups_[a].order > groups_[b].order;
   });
   std::uint32_t chosen = kNone;
+  const Owner& out = survey_->owners()[survey_->of(request).out];
   for (const std::uint32_t group : groups) {
-    if (choice.is_barred(group)) continue;
+    if (choice.is_barred(group) || !may_write(groups_[group], out)) continue;
     if (chosen != kNone) {
       if (fits(groups_[group], groups_[chosen]) && is_movable(groups_[group]))
         merge(group, chosen);
@@ -169,8 +190,11 @@ void Groups::add(std::uint32_t request, std::uint32_t index) {
   else
     members_[group.last].next = request;
   group.last = request;
-  const std::uint32_t view = arrays_->request(request).views;
-  if (group.view == Request::kFlat) group.view = view;
+  const Request& asked = arrays_->request(request);
+  if (group.view == Request::kFlat) group.view = view_of(asked);
+  ++group.size;
+  if (is_row_recipe(asked.recipe)) group.axes = asked.axes;
+  group.is_reduced = group.is_reduced || is_reducing(asked.recipe);
   members_[request].sources.fill(kNone);
   if (survey_->has_overlaps()) {
     // Owners do not tell who reads it.

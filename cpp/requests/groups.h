@@ -19,10 +19,14 @@ struct Member {
   bool is_overwritten = false;   // as a whole, by a later request
 };
 
-/// Requests that run together, with the same number of elements.
+/// Requests that run together: elementwise ones with the same number of
+/// elements, and row recipes whose first operand has as many.
 struct Group {
   std::uint64_t elems = 0;
   std::uint32_t view = Request::kFlat;  // of all that are not flat
+  std::uint32_t size = 0;               // members
+  std::uint8_t axes = 0;                // of the row recipes among them
+  bool is_reduced = false;              // some of these are reducing
   std::uint32_t order = 0;
   std::uint32_t first = kNone;
   std::uint32_t last = kNone;
@@ -49,6 +53,11 @@ struct Group {
 /// Conflicts are noted in `is_needed_later` of the earlier group; the readers
 /// of an owner that several groups touched are not known, so when it is written
 /// all groups up to then stay where they are (`settled_`).
+///
+/// A row recipe joins the group that makes its first operand. What a reducing
+/// one makes is read by other groups alone, and what joins the group behind it
+/// writes memory that nobody touched, so that it may run behind all other
+/// members, from memory.
 class Groups {
  public:
   void run(const Arrays& arrays, Survey& survey);
@@ -90,6 +99,13 @@ class Groups {
   std::uint32_t open(const Request& request);
   std::uint32_t root(std::uint32_t group) const noexcept;
   bool fits(const Group& group, const Request& request) const noexcept;
+  /// Whether the group may go on with a request that writes to this owner.
+  static bool may_write(const Group& group, const Owner& out) noexcept {
+    return !group.is_reduced || out.toucher == kNone;
+  }
+  /// The view and the elements that all members have in common.
+  static std::uint32_t view_of(const Request& request) noexcept;
+  std::uint64_t elems_of(const Request& request) const noexcept;
   bool fits(const Group& a, const Group& b) const noexcept;
   bool is_same_shape(std::uint32_t a, std::uint32_t b) const noexcept;
   bool is_movable(const Group& group) const noexcept {
@@ -104,6 +120,10 @@ class Groups {
   std::vector<Group> groups_;
   std::vector<std::uint32_t> sequence_;
   std::uint32_t settled_ = 0;
+
+  /// Members of a group that a row recipe joins, at most: several loops over a
+  /// row compute them again.
+  static constexpr std::uint32_t kMostBeforeRows = 32;
 };
 
 }  // namespace gpuos::requests

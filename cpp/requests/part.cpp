@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "requests/recipe_values.h"
 
@@ -14,10 +15,21 @@ struct Sources {
   std::vector<Value> inputs;
   std::vector<Value> numbers;
   std::vector<Value> values;
+  Value framed;  // an input with the frame's shape; empty: there is none
 };
+
+// A value that is computed of numbers alone has no shape: chosen from itself
+// where the frame has elements, it has the frame's.
+Value with_shape(const Value& value, const Value& framed) {
+  if (framed.graph() == nullptr)
+    throw InvalidArgument("request: expected an operand with a shape");
+  if (value.rank() == framed.rank()) return value;
+  return where(equal(framed, framed), value, value);
+}
 
 Value value_of(const Part::Step& step, const Sources& known) {
   const Request& request = *step.request;
+  const bool is_row = is_row_recipe(request.recipe);
   std::array<Value, kMaxRequestOperands> operands;
   for (std::size_t i = 0; i < request.operands; ++i) {
     const Wire& wire = step.wires[i];
@@ -25,18 +37,13 @@ Value value_of(const Part::Step& step, const Sources& known) {
                   : wire.kind == Wire::Kind::Number ? known.numbers[wire.index]
                                                     : known.values[wire.value];
   }
+  if (is_row) operands[0] = with_shape(operands[0], known.framed);
   const std::span given(operands.data(), request.operands);
   const Value made =
-      is_row_recipe(request.recipe)
-          ? row_value(request.recipe, request.compute, request.axes,
-                      request.keepdims, given)
-          : elementwise_value(request.recipe, request.compute, given);
+      is_row ? row_value(request.recipe, request.compute, request.axes,
+                         request.keepdims, given)
+             : elementwise_value(request.recipe, request.compute, given);
   return astype(made, request.out_dtype);
-}
-
-// A number where all inputs have elements: itself chosen from itself.
-Value spread(const Value& number, const Value& input) {
-  return where(equal(input, input), number, number);
 }
 
 }  // namespace
@@ -73,7 +80,7 @@ bool is_same_array(const TensorView& a, const TensorView& b) noexcept {
 }
 
 Part::Mark Part::mark() const noexcept {
-  return {steps_.size(),         words_.size(),         inputs_.size(),
+  return {steps_.size(),         words_.size(),         inputs_.size(), framed_,
           known_numbers_.size(), literal_users_.size(), literals_};
 }
 
@@ -81,6 +88,7 @@ void Part::rewind(const Mark& mark) noexcept {
   steps_.resize(mark.steps);
   words_.resize(mark.words);
   inputs_.resize(mark.inputs);
+  framed_ = mark.framed;
   known_numbers_.resize(mark.numbers);
   numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(mark.numbers),
                  numbers_.end());
@@ -99,10 +107,11 @@ void Part::count_literals(const Request& request) {
   literals_ += literals;
 }
 
-Wire Part::input(const TensorView& array) {
+Wire Part::input(const TensorView& array, bool is_framed) {
   std::size_t i = 0;
   while (i < inputs_.size() && !is_same_array(inputs_[i], array)) ++i;
   if (i == inputs_.size()) inputs_.push_back(array);
+  if (is_framed) framed_ |= std::uint64_t{1} << i;
   return {.kind = Wire::Kind::Input, .index = static_cast<std::uint8_t>(i)};
 }
 
@@ -150,6 +159,7 @@ std::span<const std::uint64_t> Part::structure() {
   for (const TensorView& view : inputs_)
     words_.push_back(static_cast<std::uint64_t>(view.dtype) << 8 | view.dims);
   for (const std::uint16_t value : output_values_) words_.push_back(value);
+  words_.push_back(framed_);
   words_.push_back(inputs_.size() << 32 | outputs_.size());
   return words_;
 }
@@ -157,19 +167,23 @@ std::span<const std::uint64_t> Part::structure() {
 Program Part::build() const {
   ProgramBuilder builder;
   Sources known;
-  const bool has_rows = is_row_recipe(steps_[0].request->recipe);
-  for (const TensorView& view : inputs_)
-    known.inputs.push_back(
-        has_rows || known.inputs.empty()
-            ? builder.input(view.dtype, view.dims)
-            : builder.input_like(known.inputs[0], view.dtype));
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const TensorView& view = inputs_[i];
+    const bool is_framed = (framed_ >> i & 1) != 0;
+    const bool is_like = is_framed && known.framed.graph() != nullptr;
+    known.inputs.push_back(is_like
+                               ? builder.input_like(known.framed, view.dtype)
+                               : builder.input(view.dtype, view.dims));
+    if (is_framed && !is_like) known.framed = known.inputs.back();
+  }
   for (const Number& number : known_numbers_)
     known.numbers.push_back(builder.scalar(number.dtype));
   for (const Step& step : steps_) known.values.push_back(value_of(step, known));
   for (const std::uint16_t index : output_values_) {
     const Value& value = known.values[index];
-    const bool is_number = !has_rows && value.rank() < known.inputs[0].rank();
-    builder.output(is_number ? spread(value, known.inputs[0]) : value);
+    builder.output(is_reducing(steps_[index].request->recipe)
+                       ? value
+                       : with_shape(value, known.framed));
   }
   return builder.build();
 }

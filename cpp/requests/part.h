@@ -52,6 +52,7 @@ class Part {
     std::size_t steps = 0;
     std::size_t words = 0;
     std::size_t inputs = 0;
+    std::uint64_t framed = 0;
     std::size_t numbers = 0;
     std::size_t literal_users = 0;
     std::size_t literals = 0;
@@ -62,8 +63,9 @@ class Part {
   /// Forgets what came after the mark, and all outputs.
   void rewind(const Mark& mark) noexcept;
 
-  /// An array; the same one twice is one input.
-  Wire input(const TensorView& array);
+  /// An array; the same one twice is one input. `is_framed`: it has the frame's
+  /// shape.
+  Wire input(const TensorView& array, bool is_framed);
   /// Operand `place` of `request`, of dtype `compute`; equal numbers are one.
   Wire number(const Request& request, std::size_t place);
   /// The next value; returns its index.
@@ -106,6 +108,7 @@ class Part {
   void count_literals(const Request& request);
 
   std::vector<TensorView> inputs_;
+  std::uint64_t framed_ = 0;  // a bit for each input with the frame's shape
   std::vector<TensorView> outputs_;
   std::vector<std::uint16_t> output_values_;
   std::vector<Number> known_numbers_;

@@ -143,4 +143,10 @@ constexpr bool is_row_recipe(Recipe recipe) noexcept {
   return recipe >= Recipe::Sum;
 }
 
+/// Whether the result of a row recipe has one element for each row, not the
+/// operand's shape.
+constexpr bool is_reducing(Recipe recipe) noexcept {
+  return is_row_recipe(recipe) && recipe < Recipe::Softmax;
+}
+
 }  // namespace gpuos

@@ -1,199 +1,14 @@
 // Random streams of requests: whatever is grouped, the results are those of the
 // same requests one by one.
 #include <algorithm>
-#include <array>
-#include <set>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "program_support.h"
-#include "request_support.h"
+#include "request_tape.h"
 
 namespace gpuos {
 namespace {
-
-constexpr std::size_t kRows = 4;
-constexpr std::size_t kColumns = 6;
-constexpr std::size_t kElems = kRows * kColumns;
-constexpr std::size_t kOwnerBytes = 256;
-constexpr std::size_t kOldOwners = 6;
-constexpr std::size_t kMostOwners = 40;
-constexpr DType kDTypes[] = {DType::Float32, DType::Float32, DType::Float16,
-                             DType::Int32, DType::Bool};
-
-/// A view of an owner: how it lies there, not where.
-enum class Layout {
-  Flat,
-  Matrix,
-  Transposed,
-  FirstHalf,
-  SecondHalf,
-  Row,
-  Tall
-};
-
-struct Slot {
-  std::size_t owner = 0;
-  Layout layout{};
-  DType dtype{};
-
-  friend bool operator==(const Slot&, const Slot&) = default;
-};
-
-struct Operation {
-  Recipe recipe{};
-  DType compute{};
-  bool is_fresh = false;
-  Slot out;
-  std::vector<Slot> operands;  // before the numbers
-  std::vector<double> numbers;
-};
-
-struct Choice {
-  Recipe recipe;
-  int arrays;
-  int numbers;
-};
-constexpr Choice kReal[] = {{Recipe::Add, 2, 0},  {Recipe::Add, 1, 1},
-                            {Recipe::Sub, 2, 0},  {Recipe::Mul, 2, 0},
-                            {Recipe::Mul, 1, 1},  {Recipe::AddScaled, 2, 1},
-                            {Recipe::Neg, 1, 0},  {Recipe::Abs, 1, 0},
-                            {Recipe::Exp, 1, 0},  {Recipe::Copy, 1, 0},
-                            {Recipe::Copy, 0, 1}, {Recipe::Sigmoid, 1, 0},
-                            {Recipe::Lerp, 3, 0}, {Recipe::Hardswish, 1, 0},
-                            {Recipe::Sqrt, 1, 0}, {Recipe::Addcmul, 3, 1}};
-constexpr Choice kWhole[] = {{Recipe::Add, 2, 0},  {Recipe::Sub, 1, 1},
-                             {Recipe::Mul, 2, 0},  {Recipe::BitwiseXor, 2, 0},
-                             {Recipe::Copy, 1, 0}, {Recipe::Neg, 1, 0}};
-constexpr Choice kTests[] = {{Recipe::Lt, 2, 0},
-                             {Recipe::Ge, 1, 1},
-                             {Recipe::Ne, 2, 0},
-                             {Recipe::Isnan, 1, 0},
-                             {Recipe::LogicalAnd, 2, 0}};
-
-/// A stream that PyTorch could ask for.
-class Tape {
- public:
-  /// `has_aliases`: memory has several owners, and so none is fresh. `lanes`:
-  /// chains that take turns and seldom meet.
-  Tape(std::uint64_t seed, bool has_aliases, std::size_t lanes)
-      : random_(seed), has_aliases_(has_aliases), lanes_(lanes) {
-    for (std::size_t owner = 0; owner < kMostOwners; ++owner)
-      dtypes_.push_back(kDTypes[random_.below(std::size(kDTypes))]);
-    const std::size_t count = (3 + random_.below(25)) * lanes;
-    while (operations_.size() < count) add();
-  }
-
-  const std::vector<Operation>& operations() const { return operations_; }
-  DType dtype_of(std::size_t owner) const { return dtypes_[owner]; }
-  bool is_needed(std::size_t owner) const {
-    return owner < kOldOwners || needed_.contains(owner);
-  }
-  std::size_t owners() const { return owners_; }
-  Random& random() { return random_; }
-
- private:
-  template <typename List>
-  auto pick(const List& list) {
-    return list[random_.below(std::size(list))];
-  }
-
-  // What elementwise requests over one shape may read and write.
-  static std::vector<Layout> layouts_like(Layout out, bool is_out) {
-    if (out == Layout::FirstHalf || out == Layout::SecondHalf)
-      return {Layout::FirstHalf, Layout::SecondHalf};
-    if (out == Layout::Flat) return {Layout::Flat};
-    if (is_out) return {Layout::Matrix, Layout::Transposed};
-    return {Layout::Matrix, Layout::Matrix, Layout::Transposed, Layout::Row,
-            Layout::Tall};
-  }
-
-  void add() {
-    Operation made;
-    if (lanes_ > 1)
-      lane_ = random_.below(16) == 0 ? lanes_ : random_.below(lanes_);
-    const std::size_t kind = random_.below(12);
-    made.is_fresh =
-        random_.below(2) == 0 && owners_ < kMostOwners && !has_aliases_;
-    const std::size_t owner =
-        made.is_fresh ? owners_ : in_lane(random_.below(owners_));
-    made.out = {owner, Layout::Flat, dtypes_[owner]};
-    if (kind == 0 && is_floating(made.out.dtype)) {
-      add_row(made);
-    } else {
-      made.out.layout = random_.below(4) == 0   ? Layout::FirstHalf
-                        : random_.below(2) == 0 ? Layout::Matrix
-                                                : Layout::Flat;
-      if (made.is_fresh && made.out.layout == Layout::FirstHalf)
-        made.out.layout = Layout::Flat;
-      made.out.layout = pick(layouts_like(made.out.layout, true));
-      if (made.is_fresh && made.out.layout == Layout::Transposed)
-        made.out.layout = Layout::Matrix;
-      add_elementwise(made);
-    }
-    if (made.is_fresh) {
-      if (random_.below(2) == 0) needed_.insert(owners_);
-      ++owners_;
-    }
-    operations_.push_back(made);
-  }
-
-  void add_row(Operation& made) {
-    made.recipe = random_.below(2) == 0 ? Recipe::Sum : Recipe::Softmax;
-    made.compute = DType::Float32;
-    made.out.layout =
-        made.recipe == Recipe::Sum ? Layout::Tall : Layout::Matrix;
-    made.operands.push_back(other_than(made.out, Layout::Matrix));
-  }
-
-  void add_elementwise(Operation& made) {
-    const DType dtype = made.out.dtype;
-    const Choice choice = is_floating(dtype)      ? pick(kReal)
-                          : dtype == DType::Int32 ? pick(kWhole)
-                                                  : pick(kTests);
-    made.recipe = choice.recipe;
-    made.compute = dtype == DType::Int32 ? DType::Int32 : DType::Float32;
-    for (int i = 0; i < choice.arrays; ++i) {
-      if (!made.is_fresh && random_.below(3) == 0) {
-        made.operands.push_back(made.out);
-        continue;
-      }
-      // Results of before are likelier, so that there are chains.
-      Slot slot =
-          other_than(made.out, pick(layouts_like(made.out.layout, false)));
-      made.operands.push_back(slot);
-    }
-    for (int i = 0; i < choice.numbers; ++i)
-      made.numbers.push_back(static_cast<double>(random_.below(5)) - 1);
-  }
-
-  // An operand may be the output, but not overlap it otherwise.
-  Slot other_than(const Slot& out, Layout layout) {
-    for (;;) {
-      const std::size_t from = in_lane(random_.below(2) == 0 && owners_ > 4
-                                           ? owners_ - 1 - random_.below(4)
-                                           : random_.below(owners_));
-      if (from != out.owner) return {from, layout, dtypes_[from]};
-    }
-  }
-
-  // An owner near `owner` that belongs to the lane of the operation, if it has
-  // one.
-  std::size_t in_lane(std::size_t owner) const {
-    if (lanes_ == 1 || lane_ == lanes_) return owner;
-    const std::size_t near = owner - owner % lanes_ + lane_;
-    return near < owners_ ? near : near - lanes_;
-  }
-
-  Random random_;
-  bool has_aliases_;
-  std::size_t lanes_;
-  std::size_t lane_ = 0;  // lanes_: none
-  std::vector<DType> dtypes_;
-  std::size_t owners_ = kOldOwners;
-  std::set<std::size_t> needed_;
-  std::vector<Operation> operations_;
-};
 
 class RandomRequests : public Contract {
  protected:
@@ -306,7 +121,7 @@ class RandomRequests : public Contract {
     if (is_row_recipe(made.recipe)) {
       options.axes = 2;
       options.keepdims = true;
-      if (made.recipe == Recipe::Sum) out.view.shape[1] = 1;
+      if (is_reducing(made.recipe)) out.view.shape[1] = 1;
     }
     list.add(made.recipe, out, operands, options);
   }

@@ -321,7 +321,7 @@ TEST(Recipes, HaveNoMoreNumbersThanTheyAreCountedWith) {
       std::vector<requests::Wire> wires;
       for (int k = 0; k < request.operands; ++k) {
         float* const address = nullptr;
-        wires.push_back(part.input(TensorView(address + k, 1, dtype)));
+        wires.push_back(part.input(TensorView(address + k, 1, dtype), true));
       }
       part.output(part.add(request, wires), {});
       Program program;

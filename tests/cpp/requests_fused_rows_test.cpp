@@ -1,0 +1,192 @@
+// Row recipes that run together with what makes their operand.
+#include <cmath>
+
+#include "request_contract.h"
+
+namespace gpuos {
+namespace {
+
+constexpr std::int64_t kRows = 4;
+constexpr std::int64_t kColumns = kSize / kRows;
+
+class FusedRows : public RequestContract {
+ protected:
+  static RequestOperand full(const DeviceArray<float>& array) {
+    return matrix(array, kRows, kColumns, kColumns, 1);
+  }
+  static RequestOperand column(const DeviceArray<float>& array) {
+    return matrix(array, kRows, 1, 1, 1);
+  }
+  void reduce(Recipe recipe, const DeviceArray<float>& out,
+              const DeviceArray<float>& of) {
+    list_.add(recipe, column(out), {full(of)},
+              {.is_fresh = true, .axes = 2, .keepdims = true});
+  }
+  void map(Recipe recipe, const DeviceArray<float>& out,
+           const DeviceArray<float>& of) {
+    list_.add(recipe, full(out), {full(of)}, {.is_fresh = true, .axes = 2});
+  }
+  void run_for(std::initializer_list<const DeviceArray<float>*> needed) {
+    Needs needs;
+    for (const auto* array : needed) needs.needed.insert(array->data());
+    run(&needs);
+  }
+  static void expect_column(const DeviceArray<float>& array, float value) {
+    const auto values = array.read();
+    for (std::int64_t row = 0; row < kRows; ++row)
+      ASSERT_EQ(values[row], value) << "row " << row;
+    ASSERT_EQ(values[kRows], kPoison);
+  }
+};
+GPUOS_INSTANTIATE_CONTRACT(FusedRows);
+
+TEST_P(FusedRows, AProductIsSummedWithoutBeingWritten) {
+  auto& q = make(3);
+  auto& k = make(2);
+  auto& product = make(kPoison);
+  auto& sums = make(kPoison);
+  list_.add(Recipe::Mul, full(product), {full(q), full(k)}, kFresh);
+  reduce(Recipe::Sum, sums, product);
+  run_for({&sums});
+  EXPECT_EQ(tasks(), 1u);
+  EXPECT_EQ(runner_->stats().unwritten, 1u);
+  expect_all(product, kPoison);
+  expect_column(sums, 6 * kColumns);
+}
+
+TEST_P(FusedRows, AnyShapeOfTheResultWillDo) {
+  auto& x = make(2);
+  auto& twice = make(kPoison);
+  auto& rows = make(kPoison);
+  list_.add(Recipe::Mul, whole(twice), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Sum, part(rows, 0, kRows), {full(twice)},
+            {.is_fresh = true, .axes = 2});
+  run_for({&rows});
+  EXPECT_EQ(tasks(), 1u);
+  expect_column(rows, 4 * kColumns);
+}
+
+TEST_P(FusedRows, ChainsGoOnBehindASoftmax) {
+  auto& x = make(2);
+  auto& mask = make(1);
+  auto& a = make(kPoison);
+  auto& b = make(kPoison);
+  auto& c = make(kPoison);
+  auto& d = make(kPoison);
+  list_.add(Recipe::Mul, full(a), {full(x), 0.5}, kFresh);
+  list_.add(Recipe::Add, full(b),
+            {full(a), matrix(mask, kRows, kColumns, 0, 1)}, kFresh);
+  map(Recipe::Softmax, c, b);
+  list_.add(Recipe::Mul, whole(d), {whole(c), 50.0}, kFresh);
+  run_for({&d});
+  EXPECT_EQ(tasks(), 1u);
+  expect_all(c, kPoison);
+  const auto values = d.read();
+  for (const float value : values) ASSERT_FLOAT_EQ(value, 50.0f / kColumns);
+}
+
+TEST_P(FusedRows, ANormComesWithTheSumThatItIsOf) {
+  auto& x = make(1);
+  auto& residual = make(2);
+  auto& weight = make(5);
+  auto& sum = make(kPoison);
+  auto& norm = make(kPoison);
+  list_.add(Recipe::Add, full(sum), {full(x), full(residual)}, kFresh);
+  TensorView last(weight.data(), kColumns);
+  list_.add(Recipe::RmsNorm, full(norm),
+            {full(sum), RequestOperand(last, weight.data()), 0.0},
+            {.is_fresh = true, .axes = 2});
+  run_for({&sum, &norm});
+  EXPECT_EQ(tasks(), 1u);
+  expect_all(sum, 3);
+  for (const float value : norm.read()) ASSERT_FLOAT_EQ(value, 5);
+}
+
+TEST_P(FusedRows, WhatIsNeededBesideItsSumIsWrittenFirst) {
+  auto& x = make(2);
+  auto& y = make(kPoison);
+  auto& z = make(kPoison);
+  auto& sums = make(kPoison);
+  list_.add(Recipe::Mul, full(y), {full(x), 2.0}, kFresh);
+  reduce(Recipe::Sum, sums, y);
+  list_.add(Recipe::Exp, full(z), {full(y)}, kFresh);
+  list_.add(Recipe::Sub, full(z), {full(z), full(x)});
+  run_for({&z, &sums});
+  EXPECT_LE(tasks(), 3u);
+  expect_column(sums, 4 * kColumns);
+  for (const float value : z.read()) ASSERT_FLOAT_EQ(value, std::exp(4.0f) - 2);
+}
+
+TEST_P(FusedRows, ASumIsOfTheOldValueWhateverComesLater) {
+  auto& x = make(2);
+  auto& y = make(3);
+  auto& sums = make(kPoison);
+  list_.add(Recipe::Mul, full(y), {full(x), 2.0});
+  reduce(Recipe::Sum, sums, y);
+  list_.add(Recipe::Add, full(y), {full(y), 100.0});
+  list_.add(Recipe::Add, full(x), {full(x), 100.0});
+  run_for({&sums});
+  expect_column(sums, 4 * kColumns);
+  expect_all(y, 104);
+  expect_all(x, 102);
+}
+
+TEST_P(FusedRows, SeveralReductionsOfOneChainAreOneTask) {
+  auto& x = make(3);
+  auto& y = make(kPoison);
+  auto& most = make(kPoison);
+  auto& sums = make(kPoison);
+  list_.add(Recipe::Square, full(y), {full(x)}, kFresh);
+  reduce(Recipe::Amax, most, y);
+  reduce(Recipe::Sum, sums, y);
+  run_for({&most, &sums});
+  EXPECT_EQ(tasks(), 1u);
+  expect_all(y, kPoison);
+  expect_column(most, 9);
+  expect_column(sums, 9 * kColumns);
+}
+
+TEST_P(FusedRows, ReductionsOverOtherAxesAreApart) {
+  auto& x = make(3);
+  auto& y = make(kPoison);
+  auto& rows = make(kPoison);
+  auto& columns = make(kPoison);
+  list_.add(Recipe::Square, full(y), {full(x)}, kFresh);
+  reduce(Recipe::Sum, rows, y);
+  list_.add(Recipe::Sum, matrix(columns, 1, kColumns, 1, 1), {full(y)},
+            {.is_fresh = true, .axes = 1, .keepdims = true});
+  run_for({&rows, &columns});
+  EXPECT_LE(tasks(), 3u);
+  expect_column(rows, 9 * kColumns);
+  const auto values = columns.read();
+  for (std::int64_t i = 0; i < kColumns; ++i) ASSERT_EQ(values[i], 9 * kRows);
+}
+
+TEST_P(FusedRows, NumbersAloneCanBeSummed) {
+  auto& ones = make(kPoison);
+  auto& sums = make(kPoison);
+  list_.add(Recipe::Copy, full(ones), {1.0}, kFresh);
+  reduce(Recipe::Sum, sums, ones);
+  run_for({&sums});
+  expect_column(sums, kColumns);
+}
+
+TEST_P(FusedRows, LongRowsAreRight) {
+  constexpr std::int64_t kLong = 70'000;
+  const DeviceArray<float> x(runtime(), 2 * kLong, 1);
+  const DeviceArray<float> y(runtime(), 2 * kLong, 0);
+  const DeviceArray<float> z(runtime(), 2 * kLong, 0);
+  const DeviceArray<float> out(runtime(), 2 * kLong, 0);
+  const auto rows = [](const DeviceArray<float>& array) {
+    return matrix(array, 2, kLong, kLong, 1);
+  };
+  list_.add(Recipe::Mul, rows(y), {rows(x), 3.0}, kFresh);
+  list_.add(Recipe::Softmax, rows(z), {rows(y)}, {.is_fresh = true, .axes = 2});
+  list_.add(Recipe::Mul, rows(out), {rows(z), static_cast<double>(kLong)},
+            kFresh);
+  run_for({&out});
+  for (const float value : out.read()) ASSERT_NEAR(value, 1, 1e-4);
+}
+
+}  // namespace
+}  // namespace gpuos
