@@ -17,6 +17,7 @@ void GroupRunner::begin(const Arrays& arrays, Survey& survey,
   needed_ = needed;
   calls_.begin(stream);
   place_of_.resize(arrays.requests().size());
+  is_late_.resize(arrays.requests().size());
 }
 
 void GroupRunner::run(std::span<const Group* const> level) {
@@ -35,9 +36,10 @@ void GroupRunner::run(const Group& group) {
     return;
   }
   collect(group);
-  const Frame frame{group.elems, group.view == Request::kFlat
-                                     ? nullptr
-                                     : &arrays_->view(group.view)};
+  const Frame frame{
+      group.elems,
+      group.view == Request::kFlat ? nullptr : &arrays_->view(group.view),
+      group.axes};
   run_parts(frame, kMostSteps, 0, places_.size());
 }
 
@@ -72,14 +74,26 @@ void GroupRunner::run_single(std::uint32_t request) {
   run_parts(frame, 1, 0, 1);
 }
 
+// Outputs of one part have one shape, so that of what comes before the first
+// reduction as much as possible should.
+void GroupRunner::find_late(const Group& group) {
+  groups_->for_each_member(group, [&](std::uint32_t request) {
+    const auto& sources = groups_->member(request).sources;
+    is_late_[request] = groups_->member(request).is_reduced ||
+                        std::ranges::any_of(sources, [&](std::uint32_t source) {
+                          return source != kNone && is_late_[source];
+                        });
+  });
+}
+
 // The members of a group, what uses each of them, and which are of no use.
 void GroupRunner::collect(const Group& group) {
   places_.clear();
-  // Outputs of one part have one shape, so reducing ones come last.
-  for (const bool is_last : {false, true}) {
-    if (is_last && !group.is_reduced) break;
+  find_late(group);
+  for (const bool is_late : {false, true}) {
+    if (is_late && !group.is_reduced) break;
     groups_->for_each_member(group, [&](std::uint32_t request) {
-      if (is_reducing(arrays_->request(request).recipe) != is_last) return;
+      if (is_late_[request] != is_late) return;
       place_of_[request] = static_cast<std::uint32_t>(places_.size());
       places_.push_back(
           {.request = request, .is_output = must_be_written(request)});
@@ -121,15 +135,16 @@ std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
   value_of_.resize(places_.size());
   Part::Mark best;
   std::size_t next = first;
-  std::size_t values = 0;  // that are wanted after the part
-  bool has_whole = false;  // outputs of the frame's shape
+  std::size_t values = 0;             // that are wanted after the part
+  std::array<bool, 2> has_outputs{};  // of the frame's shape; of its rows'
   for (std::size_t i = first; i < end; ++i) {
     if (!places_[i].is_live) continue;
     if (part_.steps().size() == most_steps) break;
-    const bool is_reduced =
-        is_reducing(arrays_->request(places_[i].request).recipe);
-    if (is_reduced && has_whole) break;
-    has_whole = has_whole || (!is_reduced && places_[i].is_output);
+    if (places_[i].is_output) {
+      const bool is_reduced = groups_->member(places_[i].request).is_reduced;
+      if (has_outputs[is_reduced ? 0 : 1]) break;
+      has_outputs[is_reduced ? 1 : 0] = true;
+    }
     add_step(frame, first, i);
     const bool is_wanted = places_[i].is_output || places_[i].last_use > i;
     values += is_wanted ? 1 : 0;
@@ -166,6 +181,9 @@ void GroupRunner::add_step(const Frame& frame, std::size_t first,
       wires[i] = part_.input(
           own_view(request, 1 + before, request.values[i], request.dtypes[i]),
           i == 0);
+    else if (groups_->member(index).is_reduced)
+      wires[i] = part_.input(
+          reduced_view(frame, request.values[i], request.dtypes[i]), false);
     else
       wires[i] =
           part_.input(view_of(frame, arrays_->operand(index, i, before)), true);
@@ -196,16 +214,35 @@ void GroupRunner::add_outputs(const Frame& frame, std::size_t first,
   for (std::size_t i = first; i < end; ++i) {
     const Place& place = places_[i];
     if (!place.is_live || !(place.is_output || place.last_use >= end)) continue;
-    const Request& request = arrays_->request(place.request);
-    const TensorView out =
-        is_row_recipe(request.recipe)
-            ? own_view(request, 0, reinterpret_cast<std::uint64_t>(request.out),
-                       request.out_dtype)
-            : view_of(frame, arrays_->output(place.request));
+    const TensorView out = out_view(frame, place.request);
+    const bool is_framed = !groups_->member(place.request).is_reduced;
     // A program takes its shape from an input.
-    if (part_.inputs().empty()) part_.input(out, !is_reducing(request.recipe));
-    part_.output(value_of_[i], out);
+    if (part_.inputs().empty()) part_.input(out, is_framed);
+    part_.output(value_of_[i], out, is_framed);
   }
+}
+
+TensorView GroupRunner::out_view(const Frame& frame,
+                                 std::uint32_t index) const {
+  const Request& request = arrays_->request(index);
+  const auto address = reinterpret_cast<std::uint64_t>(request.out);
+  if (!is_row_recipe(request.recipe))
+    return groups_->member(index).is_reduced
+               ? reduced_view(frame, address, request.out_dtype)
+               : view_of(frame, arrays_->output(index));
+  const TensorView own = own_view(request, 0, address, request.out_dtype);
+  if (!is_reducing(request.recipe) || request.keepdims) return own;
+  // With the axes that it lost.
+  TensorView view = own;
+  view.dims = arrays_->view(request.views + 1).dims;
+  std::size_t from = 0;
+  for (std::size_t d = 0; d < view.dims; ++d) {
+    const bool is_reduced = (request.axes >> d & 1) != 0;
+    view.shape[d] = is_reduced ? 1 : own.shape[from];
+    if (own.has_strides) view.strides[d] = is_reduced ? 0 : own.strides[from];
+    from += is_reduced ? 0 : 1;
+  }
+  return view;
 }
 
 TensorView GroupRunner::view_of(const Frame& frame, const Array& array) const {

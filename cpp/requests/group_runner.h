@@ -54,6 +54,7 @@ class GroupRunner {
   bool is_needed(Owner& owner);
   void run_single(std::uint32_t request);
   void collect(const Group& group);
+  void find_late(const Group& group);
   void run_parts(const Frame& frame, std::size_t most_steps, std::size_t first,
                  std::size_t end);
   std::size_t fill(const Frame& frame, std::size_t most_steps,
@@ -64,6 +65,7 @@ class GroupRunner {
   /// False: the program is too large.
   bool submit();
   TensorView view_of(const Frame& frame, const Array& array) const;
+  TensorView out_view(const Frame& frame, std::uint32_t request) const;
   /// The array at `place` of a row recipe.
   TensorView own_view(const Request& request, std::size_t place,
                       std::uint64_t address, DType dtype) const;
@@ -76,7 +78,8 @@ class GroupRunner {
   const Groups* groups_ = nullptr;
   StillNeeded needed_;
   Part part_;
-  std::vector<Place> places_;            // of the group
+  std::vector<bool> is_late_;  // requests that depend on results of rows
+  std::vector<Place> places_;  // of the group
   std::vector<std::uint32_t> place_of_;  // of each request
   std::vector<std::uint16_t> value_of_;  // of each place in its part
   std::uint64_t tasks_ = 0;

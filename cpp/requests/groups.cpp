@@ -68,13 +68,73 @@ std::uint64_t Groups::elems_of(const Request& request) const noexcept {
              : request.elems;
 }
 
-bool Groups::fits(const Group& group, const Request& request) const noexcept {
-  if (!group.is_open || group.elems != elems_of(request) ||
-      !is_same_shape(group.view, view_of(request)))
+bool Groups::fits(std::uint32_t index, std::uint32_t request) {
+  const Group& group = groups_[index];
+  const Request& asked = arrays_->request(request);
+  if (!group.is_open) return false;
+  if (group.is_reduced && is_of_rows(request, index))
+    return is_of_rows_alone(request, index);
+  if (group.elems != elems_of(asked) ||
+      !is_same_shape(group.view, view_of(asked)))
     return false;
-  return !is_row_recipe(request.recipe) ||
+  return !is_row_recipe(asked.recipe) ||
          (group.size <= kMostBeforeRows &&
-          (group.axes == 0 || group.axes == request.axes));
+          (group.axes == 0 || group.axes == asked.axes));
+}
+
+bool Groups::is_made(const Array& operand, std::uint32_t member,
+                     const Group& group) const noexcept {
+  const Array result = arrays_->output(member);
+  return arrays_->is_same(operand, result) ||
+         (members_[member].is_reduced && is_spread(operand, result, group));
+}
+
+bool Groups::is_spread(const Array& operand, const Array& result,
+                       const Group& group) const noexcept {
+  if (operand.address != result.address || operand.dtype != result.dtype ||
+      operand.view == Request::kFlat || result.view != Request::kFlat ||
+      !is_same_shape(operand.view, group.view))
+    return false;
+  const TensorView& view = arrays_->view(operand.view);
+  std::int64_t rows = 1;
+  for (std::size_t d = view.dims; d-- > 0;) {
+    const bool is_reduced = (group.axes >> d & 1) != 0;
+    if (view.shape[d] == 1) continue;
+    if (view.strides[d] != (is_reduced ? 0 : rows)) return false;
+    if (!is_reduced) rows *= view.shape[d];
+  }
+  return static_cast<std::uint64_t>(rows) == result.elems;
+}
+
+template <typename Function>
+bool Groups::all_operands(std::uint32_t request, Function function) {
+  const Request& asked = arrays_->request(request);
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < asked.operands; ++i) {
+    if (is_number(asked, i)) continue;
+    const Owner& owner = survey_->owners()[survey_->of(request).operands[i]];
+    if (!function(owner, arrays_->operand(request, i, before++))) return false;
+  }
+  return true;
+}
+
+bool Groups::is_of_rows(std::uint32_t request, std::uint32_t group) {
+  return !all_operands(request, [&](const Owner& owner, const Array& array) {
+    return owner.writer == kNone || root(owner.writer) != group ||
+           !members_[owner.value].is_reduced ||
+           !arrays_->is_same(array, arrays_->output(owner.value));
+  });
+}
+
+bool Groups::is_of_rows_alone(std::uint32_t request, std::uint32_t group) {
+  const Request& asked = arrays_->request(request);
+  if (is_row_recipe(asked.recipe) || asked.views != Request::kFlat)
+    return false;
+  return all_operands(request, [&](const Owner& owner, const Array& array) {
+    return owner.writer != kNone && root(owner.writer) == group &&
+           members_[owner.value].is_reduced &&
+           arrays_->is_same(array, arrays_->output(owner.value));
+  });
 }
 
 bool Groups::fits(const Group& a, const Group& b) const noexcept {
@@ -86,10 +146,9 @@ bool Groups::fits(const Group& a, const Group& b) const noexcept {
 std::uint32_t Groups::open(const Request& request) {
   const auto group = static_cast<std::uint32_t>(groups_.size());
   const auto order = static_cast<std::uint32_t>(sequence_.size());
-  groups_.push_back(
-      {.elems = elems_of(request),
-       .order = order,
-       .is_open = !is_reducing(request.recipe) && !survey_->has_overlaps()});
+  groups_.push_back({.elems = elems_of(request),
+                     .order = order,
+                     .is_open = !survey_->has_overlaps()});
   sequence_.push_back(group);
   return group;
 }
@@ -133,10 +192,9 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     if (owner.writer == kNone) continue;
     const std::uint32_t group = root(owner.writer);
     choice.least_order = std::max(choice.least_order, groups_[group].order);
-    const bool is_of_rows = is_row_recipe(asked.recipe) && i != 0;
-    if (!is_of_rows && !is_reducing(arrays_->request(owner.value).recipe) &&
-        arrays_->is_same(arrays_->operand(request, i, place),
-                         arrays_->output(owner.value)))
+    const bool is_beside_rows = is_row_recipe(asked.recipe) && i != 0;
+    if (!is_beside_rows && is_made(arrays_->operand(request, i, place),
+                                   owner.value, groups_[group]))
       choice.add(group);
     else
       choice.bar(group);
@@ -173,7 +231,7 @@ std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
         merge(group, chosen);
       continue;
     }
-    if (!fits(groups_[group], arrays_->request(request))) continue;
+    if (!fits(group, request)) continue;
     // A barred group may be as old as this one, but it must be older.
     const bool is_late = groups_[group].order >= choice.least_order;
     if (!is_late && !is_movable(groups_[group])) continue;
@@ -194,7 +252,10 @@ void Groups::add(std::uint32_t request, std::uint32_t index) {
   if (group.view == Request::kFlat) group.view = view_of(asked);
   ++group.size;
   if (is_row_recipe(asked.recipe)) group.axes = asked.axes;
-  group.is_reduced = group.is_reduced || is_reducing(asked.recipe);
+  members_[request].is_reduced =
+      is_reducing(asked.recipe) ||
+      (group.is_reduced && is_of_rows(request, index));
+  group.is_reduced = group.is_reduced || members_[request].is_reduced;
   members_[request].sources.fill(kNone);
   if (survey_->has_overlaps()) {
     // Owners do not tell who reads it.

@@ -17,6 +17,7 @@ struct Member {
   std::array<std::uint32_t, kMaxRequestOperands> sources{};
   bool is_read_outside = false;  // by another group, or in part
   bool is_overwritten = false;   // as a whole, by a later request
+  bool is_reduced = false;       // one element for each row of its group
 };
 
 /// Requests that run together: elementwise ones with the same number of
@@ -26,7 +27,7 @@ struct Group {
   std::uint32_t view = Request::kFlat;  // of all that are not flat
   std::uint32_t size = 0;               // members
   std::uint8_t axes = 0;                // of the row recipes among them
-  bool is_reduced = false;              // some of these are reducing
+  bool is_reduced = false;              // some members are
   std::uint32_t order = 0;
   std::uint32_t first = kNone;
   std::uint32_t last = kNone;
@@ -54,10 +55,11 @@ struct Group {
 /// of an owner that several groups touched are not known, so when it is written
 /// all groups up to then stay where they are (`settled_`).
 ///
-/// A row recipe joins the group that makes its first operand. What a reducing
-/// one makes is read by other groups alone, and what joins the group behind it
-/// writes memory that nobody touched, so that it may run behind all other
-/// members, from memory.
+/// A row recipe joins the group that makes its first operand. Of what a
+/// reducing one makes the group takes further what is computed of that and
+/// numbers alone, and what reads it spread over the rows. Behind a reducing
+/// recipe a member writes memory that nobody touched, so that those which
+/// depend on none may run before it.
 class Groups {
  public:
   void run(const Arrays& arrays, Survey& survey);
@@ -98,7 +100,22 @@ class Groups {
 
   std::uint32_t open(const Request& request);
   std::uint32_t root(std::uint32_t group) const noexcept;
-  bool fits(const Group& group, const Request& request) const noexcept;
+  bool fits(std::uint32_t group, std::uint32_t request);
+  /// Whether an operand is what a member of the group made.
+  bool is_made(const Array& operand, std::uint32_t member,
+               const Group& group) const noexcept;
+  /// Whether it is a result of rows along whose axes it has no strides.
+  bool is_spread(const Array& operand, const Array& result,
+                 const Group& group) const noexcept;
+  /// Calls function(owner, array) for each operand that is no number, until
+  /// it returns false; returns whether it never did.
+  template <typename Function>
+  bool all_operands(std::uint32_t request, Function function);
+  /// Whether the request reads a reduced member of the group as it is, and so
+  /// has one element for each row too.
+  bool is_of_rows(std::uint32_t request, std::uint32_t group);
+  /// Whether all that it reads are such members.
+  bool is_of_rows_alone(std::uint32_t request, std::uint32_t group);
   /// Whether the group may go on with a request that writes to this owner.
   static bool may_write(const Group& group, const Owner& out) noexcept {
     return !group.is_reduced || out.toucher == kNone;

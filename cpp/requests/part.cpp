@@ -11,39 +11,55 @@
 namespace gpuos::requests {
 namespace {
 
-struct Sources {
-  std::vector<Value> inputs;
-  std::vector<Value> numbers;
-  std::vector<Value> values;
-  Value framed;  // an input with the frame's shape; empty: there is none
+/// A value of the program.
+struct Source {
+  Value value;
+  bool is_framed = false;  // it depends on an array of the frame's shape
 };
 
-// A value that is computed of numbers alone has no shape: chosen from itself
-// where the frame has elements, it has the frame's.
-Value with_shape(const Value& value, const Value& framed) {
+struct Sources {
+  std::vector<Source> inputs;
+  std::vector<Source> numbers;
+  std::vector<Source> values;
+  Value framed;  // an input with the frame's shape; empty: there is none
+
+  const Source& of(const Wire& wire) const {
+    return wire.kind == Wire::Kind::Input    ? inputs[wire.index]
+           : wire.kind == Wire::Kind::Number ? numbers[wire.index]
+                                             : values[wire.value];
+  }
+};
+
+// What depends on numbers and rows alone has not the frame's shape: chosen from
+// itself where the frame has elements, it has.
+Value with_shape(const Source& source, const Value& framed) {
+  if (source.is_framed) return source.value;
   if (framed.graph() == nullptr)
     throw InvalidArgument("request: expected an operand with a shape");
-  if (value.rank() == framed.rank()) return value;
-  return where(equal(framed, framed), value, value);
+  return where(equal(framed, framed), source.value, source.value);
 }
 
-Value value_of(const Part::Step& step, const Sources& known) {
+Source value_of(const Part::Step& step, const Sources& known) {
   const Request& request = *step.request;
-  const bool is_row = is_row_recipe(request.recipe);
   std::array<Value, kMaxRequestOperands> operands;
+  Source made;
   for (std::size_t i = 0; i < request.operands; ++i) {
-    const Wire& wire = step.wires[i];
-    operands[i] = wire.kind == Wire::Kind::Input    ? known.inputs[wire.index]
-                  : wire.kind == Wire::Kind::Number ? known.numbers[wire.index]
-                                                    : known.values[wire.value];
+    const Source& source = known.of(step.wires[i]);
+    operands[i] = source.value;
+    made.is_framed = made.is_framed || source.is_framed;
   }
-  if (is_row) operands[0] = with_shape(operands[0], known.framed);
   const std::span given(operands.data(), request.operands);
-  const Value made =
-      is_row ? row_value(request.recipe, request.compute, request.axes,
-                         request.keepdims, given)
-             : elementwise_value(request.recipe, request.compute, given);
-  return astype(made, request.out_dtype);
+  if (is_row_recipe(request.recipe)) {
+    operands[0] = with_shape(known.of(step.wires[0]), known.framed);
+    // Results of rows keep their axes, so that they spread over the frame.
+    made.value =
+        row_value(request.recipe, request.compute, request.axes, true, given);
+    made.is_framed = !is_reducing(request.recipe);
+  } else {
+    made.value = elementwise_value(request.recipe, request.compute, given);
+  }
+  made.value = astype(made.value, request.out_dtype);
+  return made;
 }
 
 }  // namespace
@@ -64,6 +80,14 @@ TensorView plain_view(const Frame& frame, std::uint64_t address, DType dtype) {
   }
   view.dims = frame.view->dims;
   view.shape = frame.view->shape;
+  return view;
+}
+
+TensorView reduced_view(const Frame& frame, std::uint64_t address,
+                        DType dtype) {
+  TensorView view = plain_view(frame, address, dtype);
+  for (std::size_t d = 0; d < view.dims; ++d)
+    if ((frame.axes >> d & 1) != 0) view.shape[d] = 1;
   return view;
 }
 
@@ -96,6 +120,7 @@ void Part::rewind(const Mark& mark) noexcept {
   literals_ = mark.literals;
   outputs_.clear();
   output_values_.clear();
+  framed_outputs_ = 0;
 }
 
 void Part::count_literals(const Request& request) {
@@ -137,7 +162,7 @@ std::uint16_t Part::add(const Request& request, std::span<const Wire> wires) {
   };
   words_.push_back(byte(request.recipe, 0) | byte(request.operands, 2) |
                    byte(request.compute, 3) | byte(request.out_dtype, 4) |
-                   byte(request.axes, 5) | byte(request.keepdims, 6));
+                   byte(request.axes, 5));
   // Three wires fill a word; few requests have four.
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < wires.size(); ++i) {
@@ -149,7 +174,9 @@ std::uint16_t Part::add(const Request& request, std::span<const Wire> wires) {
   return value;
 }
 
-void Part::output(std::uint16_t value, const TensorView& array) {
+void Part::output(std::uint16_t value, const TensorView& array,
+                  bool is_framed) {
+  if (is_framed) framed_outputs_ |= std::uint64_t{1} << outputs_.size();
   output_values_.push_back(value);
   outputs_.push_back(array);
 }
@@ -160,6 +187,7 @@ std::span<const std::uint64_t> Part::structure() {
     words_.push_back(static_cast<std::uint64_t>(view.dtype) << 8 | view.dims);
   for (const std::uint16_t value : output_values_) words_.push_back(value);
   words_.push_back(framed_);
+  words_.push_back(framed_outputs_);
   words_.push_back(inputs_.size() << 32 | outputs_.size());
   return words_;
 }
@@ -171,19 +199,18 @@ Program Part::build() const {
     const TensorView& view = inputs_[i];
     const bool is_framed = (framed_ >> i & 1) != 0;
     const bool is_like = is_framed && known.framed.graph() != nullptr;
-    known.inputs.push_back(is_like
-                               ? builder.input_like(known.framed, view.dtype)
-                               : builder.input(view.dtype, view.dims));
-    if (is_framed && !is_like) known.framed = known.inputs.back();
+    const Value input = is_like ? builder.input_like(known.framed, view.dtype)
+                                : builder.input(view.dtype, view.dims);
+    known.inputs.push_back({input, is_framed});
+    if (is_framed && !is_like) known.framed = input;
   }
   for (const Number& number : known_numbers_)
-    known.numbers.push_back(builder.scalar(number.dtype));
+    known.numbers.push_back({builder.scalar(number.dtype)});
   for (const Step& step : steps_) known.values.push_back(value_of(step, known));
-  for (const std::uint16_t index : output_values_) {
-    const Value& value = known.values[index];
-    builder.output(is_reducing(steps_[index].request->recipe)
-                       ? value
-                       : with_shape(value, known.framed));
+  for (std::size_t i = 0; i < output_values_.size(); ++i) {
+    const Source& source = known.values[output_values_[i]];
+    const bool is_framed = (framed_outputs_ >> i & 1) != 0;
+    builder.output(is_framed ? with_shape(source, known.framed) : source.value);
   }
   return builder.build();
 }

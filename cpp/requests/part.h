@@ -17,10 +17,13 @@ namespace gpuos::requests {
 struct Frame {
   std::uint64_t elems = 0;
   const TensorView* view = nullptr;
+  std::uint8_t axes = 0;  // that reductions reduce
 };
 
 /// An array of `frame` in C order without gaps.
 TensorView plain_view(const Frame& frame, std::uint64_t address, DType dtype);
+/// The same with one element along the axes that are reduced.
+TensorView reduced_view(const Frame& frame, std::uint64_t address, DType dtype);
 
 /// Operand `place`, which is a number.
 Scalar number_of(const Request& request, std::size_t place);
@@ -70,7 +73,7 @@ class Part {
   Wire number(const Request& request, std::size_t place);
   /// The next value; returns its index.
   std::uint16_t add(const Request& request, std::span<const Wire> wires);
-  void output(std::uint16_t value, const TensorView& array);
+  void output(std::uint16_t value, const TensorView& array, bool is_framed);
 
   /// What a task carries, without outputs; at most so much.
   std::size_t arguments() const noexcept {
@@ -111,6 +114,7 @@ class Part {
   std::uint64_t framed_ = 0;  // a bit for each input with the frame's shape
   std::vector<TensorView> outputs_;
   std::vector<std::uint16_t> output_values_;
+  std::uint64_t framed_outputs_ = 0;
   std::vector<Number> known_numbers_;
   std::vector<Scalar> numbers_;
   std::vector<Step> steps_;

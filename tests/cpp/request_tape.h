@@ -26,7 +26,8 @@ enum class Layout {
   FirstHalf,
   SecondHalf,
   Row,
-  Tall
+  Tall,
+  Column  // one element for each row
 };
 
 struct Slot {
@@ -72,16 +73,18 @@ inline constexpr Choice kTests[] = {{Recipe::Lt, 2, 0},
 /// A stream that PyTorch could ask for.
 class Tape {
  public:
-  /// `has_aliases`: memory has several owners, and so none is fresh. `lanes`:
-  /// chains that take turns and seldom meet.
-  Tape(std::uint64_t seed, bool has_aliases, std::size_t lanes)
-      : random_(seed),
-        has_aliases_(has_aliases),
-        has_sums_(seed % 2 == 0),
-        lanes_(lanes) {
+  struct Kind {
+    bool has_aliases =
+        false;              // memory has several owners, and so none is fresh
+    std::size_t lanes = 1;  // chains that take turns and seldom meet
+    bool has_many_rows = false;
+  };
+
+  Tape(std::uint64_t seed, const Kind& kind)
+      : random_(seed), kind_(kind), has_sums_(seed % 2 == 0) {
     for (std::size_t owner = 0; owner < kMostOwners; ++owner)
       dtypes_.push_back(kDTypes[random_.below(std::size(kDTypes))]);
-    const std::size_t count = (3 + random_.below(25)) * lanes;
+    const std::size_t count = (3 + random_.below(25)) * kind.lanes;
     while (operations_.size() < count) add();
   }
 
@@ -103,7 +106,7 @@ class Tape {
   std::vector<Layout> layouts_like(Layout out, bool is_out) const {
     if (out == Layout::FirstHalf || out == Layout::SecondHalf)
       return {Layout::FirstHalf, Layout::SecondHalf};
-    if (out == Layout::Flat) return {Layout::Flat};
+    if (out == Layout::Flat || out == Layout::Column) return {out};
     // Arrays decide how rows are walked through, and so in which order they
     // are added.
     const Layout other = has_sums_ ? Layout::Matrix : Layout::Transposed;
@@ -113,18 +116,19 @@ class Tape {
 
   void add() {
     Operation made;
-    if (lanes_ > 1)
-      lane_ = random_.below(16) == 0 ? lanes_ : random_.below(lanes_);
-    const std::size_t kind = random_.below(12);
+    if (kind_.lanes > 1)
+      lane_ = random_.below(16) == 0 ? kind_.lanes : random_.below(kind_.lanes);
+    const std::size_t kind = random_.below(kind_.has_many_rows ? 5 : 12);
     made.is_fresh =
-        random_.below(2) == 0 && owners_ < kMostOwners && !has_aliases_;
+        random_.below(2) == 0 && owners_ < kMostOwners && !kind_.has_aliases;
     const std::size_t owner =
         made.is_fresh ? owners_ : in_lane(random_.below(owners_));
     made.out = {owner, Layout::Flat, dtypes_[owner]};
     if (kind == 0 && is_floating(made.out.dtype)) {
       add_row(made);
     } else {
-      made.out.layout = random_.below(4) == 0   ? Layout::FirstHalf
+      made.out.layout = kind == 1               ? Layout::Column
+                        : random_.below(4) == 0 ? Layout::FirstHalf
                         : random_.below(2) == 0 ? Layout::Matrix
                                                 : Layout::Flat;
       if (made.is_fresh && made.out.layout == Layout::FirstHalf)
@@ -184,16 +188,15 @@ class Tape {
   // An owner near `owner` that belongs to the lane of the operation, if it has
   // one.
   std::size_t in_lane(std::size_t owner) const {
-    if (lanes_ == 1 || lane_ == lanes_) return owner;
-    const std::size_t near = owner - owner % lanes_ + lane_;
-    return near < owners_ ? near : near - lanes_;
+    if (kind_.lanes == 1 || lane_ == kind_.lanes) return owner;
+    const std::size_t near = owner - owner % kind_.lanes + lane_;
+    return near < owners_ ? near : near - kind_.lanes;
   }
 
   Random random_;
-  bool has_aliases_;
-  bool has_sums_;  // else extremes, which have no order
-  std::size_t lanes_;
-  std::size_t lane_ = 0;  // lanes_: none
+  Kind kind_;
+  bool has_sums_;         // else extremes, which have no order
+  std::size_t lane_ = 0;  // kind_.lanes: none
   std::vector<DType> dtypes_;
   std::size_t owners_ = kOldOwners;
   std::set<std::size_t> needed_;

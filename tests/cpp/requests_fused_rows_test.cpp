@@ -22,6 +22,13 @@ class FusedRows : public RequestContract {
     list_.add(recipe, column(out), {full(of)},
               {.is_fresh = true, .axes = 2, .keepdims = true});
   }
+  // What reduce() gave, once for each element.
+  static RequestOperand spread(const DeviceArray<float>& array) {
+    return matrix(array, kRows, kColumns, 1, 0);
+  }
+  static RequestOperand rows(const DeviceArray<float>& array) {
+    return part(array, 0, kRows);
+  }
   void map(Recipe recipe, const DeviceArray<float>& out,
            const DeviceArray<float>& of) {
     list_.add(recipe, full(out), {full(of)}, {.is_fresh = true, .axes = 2});
@@ -102,19 +109,21 @@ TEST_P(FusedRows, ANormComesWithTheSumThatItIsOf) {
   for (const float value : norm.read()) ASSERT_FLOAT_EQ(value, 5);
 }
 
-TEST_P(FusedRows, WhatIsNeededBesideItsSumIsWrittenFirst) {
+TEST_P(FusedRows, ASumBesideWhatIsNeededIsATaskBehindAllOfThat) {
   auto& x = make(2);
   auto& y = make(kPoison);
   auto& z = make(kPoison);
+  auto& out = make(kPoison);
   auto& sums = make(kPoison);
   list_.add(Recipe::Mul, full(y), {full(x), 2.0}, kFresh);
   reduce(Recipe::Sum, sums, y);
-  list_.add(Recipe::Exp, full(z), {full(y)}, kFresh);
-  list_.add(Recipe::Sub, full(z), {full(z), full(x)});
-  run_for({&z, &sums});
-  EXPECT_LE(tasks(), 3u);
+  list_.add(Recipe::Square, full(z), {full(y)}, kFresh);
+  list_.add(Recipe::Sub, full(out), {full(z), full(x)}, kFresh);
+  run_for({&out, &sums});
+  EXPECT_EQ(tasks(), 2u);
   expect_column(sums, 4 * kColumns);
-  for (const float value : z.read()) ASSERT_FLOAT_EQ(value, std::exp(4.0f) - 2);
+  expect_all(z, kPoison);
+  expect_all(out, 14);
 }
 
 TEST_P(FusedRows, ASumIsOfTheOldValueWhateverComesLater) {
@@ -160,6 +169,94 @@ TEST_P(FusedRows, ReductionsOverOtherAxesAreApart) {
   expect_column(rows, 9 * kColumns);
   const auto values = columns.read();
   for (std::int64_t i = 0; i < kColumns; ++i) ASSERT_EQ(values[i], 9 * kRows);
+}
+
+TEST_P(FusedRows, ANormOfManyRequestsIsOneTask) {
+  auto& x = make(3);
+  auto& weight = make(5);
+  auto& square = make(kPoison);
+  auto& mean = make(kPoison);
+  auto& shifted = make(kPoison);
+  auto& scale = make(kPoison);
+  auto& scaled = make(kPoison);
+  auto& out = make(kPoison);
+  list_.add(Recipe::Square, full(square), {full(x)}, kFresh);
+  reduce(Recipe::Mean, mean, square);
+  list_.add(Recipe::Add, rows(shifted), {rows(mean), 7.0}, kFresh);
+  list_.add(Recipe::Rsqrt, rows(scale), {rows(shifted)}, kFresh);
+  list_.add(Recipe::Mul, full(scaled), {full(x), spread(scale)}, kFresh);
+  list_.add(Recipe::Mul, full(out),
+            {full(scaled), matrix(weight, kRows, kColumns, 0, 1)}, kFresh);
+  run_for({&out});
+  EXPECT_EQ(tasks(), 1u);
+  EXPECT_EQ(runner_->stats().unwritten, 5u);
+  expect_all(scale, kPoison);
+  for (const float value : out.read()) ASSERT_FLOAT_EQ(value, 15.0f / 4);
+}
+
+TEST_P(FusedRows, ResultsOfRowsThatAreNeededAreATaskOfTheirOwn) {
+  auto& x = make(3);
+  auto& most = make(kPoison);
+  auto& inverse = make(kPoison);
+  auto& out = make(kPoison);
+  reduce(Recipe::Amax, most, x);
+  list_.add(Recipe::Reciprocal, rows(inverse), {rows(most)}, kFresh);
+  list_.add(Recipe::Mul, full(out), {full(x), spread(inverse)}, kFresh);
+  run_for({&inverse, &out});
+  EXPECT_EQ(tasks(), 2u);
+  expect_column(inverse, 1 / 3.0f);
+  for (const float value : out.read()) ASSERT_FLOAT_EQ(value, 1);
+}
+
+TEST_P(FusedRows, ASoftmaxOfManyRequestsIsOneTask) {
+  auto& x = make(3);
+  auto& most = make(kPoison);
+  auto& less = make(kPoison);
+  auto& power = make(kPoison);
+  auto& sum = make(kPoison);
+  auto& out = make(kPoison);
+  reduce(Recipe::Amax, most, x);
+  list_.add(Recipe::Sub, full(less), {full(x), spread(most)}, kFresh);
+  list_.add(Recipe::Exp, full(power), {full(less)}, kFresh);
+  // Without the axis, as if it was viewed with it later.
+  list_.add(Recipe::Sum, rows(sum), {full(power)},
+            {.is_fresh = true, .axes = 2});
+  list_.add(Recipe::Div, full(out), {full(power), spread(sum)}, kFresh);
+  run_for({&out});
+  EXPECT_EQ(tasks(), 1u);
+  for (const float value : out.read()) ASSERT_FLOAT_EQ(value, 1.0f / kColumns);
+}
+
+TEST_P(FusedRows, WhatIsSpreadOtherwiseIsReadFromMemory) {
+  // As many columns as rows, so that both could be meant.
+  auto& x = make(0);
+  std::vector<float> ramp(kSize);
+  for (std::size_t i = 0; i < kSize; ++i) ramp[i] = static_cast<float>(i);
+  x.write(ramp);
+  auto& sums = make(kPoison);
+  auto& out = make(kPoison);
+  const auto square = [](const DeviceArray<float>& array) {
+    return matrix(array, 10, 10, 10, 1);
+  };
+  list_.add(Recipe::Amax, matrix(sums, 10, 1, 1, 1), {square(x)},
+            {.is_fresh = true, .axes = 2, .keepdims = true});
+  list_.add(Recipe::Sub, square(out), {square(x), matrix(sums, 10, 10, 0, 1)},
+            kFresh);
+  run_for({&out});
+  const auto values = out.read();
+  for (std::size_t i = 0; i < kSize; ++i)
+    ASSERT_EQ(values[i], ramp[i] - static_cast<float>(i % 10 * 10 + 9));
+}
+
+TEST_P(FusedRows, ResultsSpreadOverRowsAloneHaveTheirShape) {
+  auto& x = make(3);
+  auto& sums = make(kPoison);
+  auto& out = make(kPoison);
+  reduce(Recipe::Sum, sums, x);
+  list_.add(Recipe::Mul, full(out), {spread(sums), 2.0}, kFresh);
+  run_for({&out});
+  EXPECT_EQ(tasks(), 1u);
+  expect_all(out, 6 * kColumns);
 }
 
 TEST_P(FusedRows, NumbersAloneCanBeSummed) {

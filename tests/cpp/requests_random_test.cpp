@@ -22,8 +22,8 @@ class RandomRequests : public Contract {
     }
   };
 
-  void check(std::uint64_t seed, bool has_aliases, std::size_t lanes = 1) {
-    Tape stream(seed, has_aliases, lanes);
+  void check(std::uint64_t seed, const Tape::Kind& kind) {
+    Tape stream(seed, kind);
     std::vector<std::uint8_t> bytes(kBytes);
     for (std::size_t owner = 0; owner < kMostOwners; ++owner) {
       const auto values =
@@ -32,7 +32,7 @@ class RandomRequests : public Contract {
                 bytes.begin() + static_cast<std::ptrdiff_t>(owner) *
                                     static_cast<std::ptrdiff_t>(kOwnerBytes));
     }
-    const auto grouped = run_grouped(stream, bytes, has_aliases);
+    const auto grouped = run_grouped(stream, bytes, kind.has_aliases);
     const auto single = run_single(stream, bytes);
     for (std::size_t owner = 0; owner < stream.owners(); ++owner) {
       if (!stream.is_needed(owner)) continue;
@@ -102,6 +102,9 @@ class RandomRequests : public Contract {
         break;
       case Layout::Tall:
         matrix(1, 0);
+        break;
+      case Layout::Column:
+        view.shape[0] = kRows;
         break;
     }
     return {view, data + alias};
@@ -192,7 +195,7 @@ GPUOS_INSTANTIATE_CONTRACT(RandomRequests);
 
 TEST_P(RandomRequests, GiveTheResultsOfOneByOne) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    ASSERT_NO_FATAL_FAILURE(check(seed, false));
+    ASSERT_NO_FATAL_FAILURE(check(seed, {}));
   }
   const RequestStats stats = grouped_->stats();
   EXPECT_LT(stats.tasks, stats.requests * 4 / 5);
@@ -200,13 +203,19 @@ TEST_P(RandomRequests, GiveTheResultsOfOneByOne) {
 
 TEST_P(RandomRequests, GiveTheSameInChainsSideBySide) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    ASSERT_NO_FATAL_FAILURE(check(seed, false, 3));
+    ASSERT_NO_FATAL_FAILURE(check(seed, {.lanes = 3}));
+  }
+}
+
+TEST_P(RandomRequests, GiveTheSameAroundRows) {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(check(seed, {.has_many_rows = true}));
   }
 }
 
 TEST_P(RandomRequests, GiveTheSameWhereOwnersOverlap) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
-    ASSERT_NO_FATAL_FAILURE(check(seed, true));
+    ASSERT_NO_FATAL_FAILURE(check(seed, {.has_aliases = true}));
   }
 }
 

@@ -323,7 +323,7 @@ TEST(Recipes, HaveNoMoreNumbersThanTheyAreCountedWith) {
         float* const address = nullptr;
         wires.push_back(part.input(TensorView(address + k, 1, dtype), true));
       }
-      part.output(part.add(request, wires), {});
+      part.output(part.add(request, wires), {}, true);
       Program program;
       try {
         program = part.build();
