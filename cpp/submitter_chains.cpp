@@ -35,7 +35,7 @@ void add_member(abi::Payload& chain, const Ring& ring, std::uint64_t position,
   gpuos::add_member(
       chain, task.op, task.count,
       std::span<const u64>(ring.args_of(position, task),
-                           in_block ? task.args[0] : abi::kInlineArgs));
+                           in_block ? task.args[0] : u64{abi::kInlineArgs}));
 }
 
 /// Adds waits for the batches that are not `position` itself. False: there is
