@@ -35,6 +35,7 @@ def scheduler(*, takes=1, auto_flush_ms=NEVER_MS, **options):
 
     Whatever is still pending when the block is left must be flushed by that.
     """
+    watch_anew()
     before = taken()
     with gt.scheduler(auto_flush_ms=auto_flush_ms, **options) as made:
         yield made
