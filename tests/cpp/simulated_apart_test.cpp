@@ -1,0 +1,140 @@
+// Independent calls that are queued in one go, between others, on a device that
+// is simulated.
+#include <array>
+#include <random>
+#include <set>
+
+#include "runtime_core.h"
+#include "simulated_support.h"
+
+namespace gpuos {
+namespace {
+
+class SimulatedApart : public testing::TestWithParam<Residency> {
+ protected:
+  void SetUp() override {
+    simulator_ = find_simulator();
+    ASSERT_NE(simulator_, nullptr)
+        << "libcuda.so.1 is not the simulator: run this test by ctest";
+    simulator_->reset_counts();
+    simulator_->mix(true);
+  }
+  void TearDown() override {
+    if (core_ != nullptr) core_->close();
+    core_.reset();
+    if (simulator_ == nullptr) return;
+    simulator_->synchronize();
+    EXPECT_EQ(simulator_->counts().unmet_waits, 0u);
+    simulator_->mix(false);
+  }
+
+  /// False: there is no such backend in this build.
+  bool start(std::uint32_t capacity, std::size_t words) {
+    RuntimeOptions options;
+    options.backend = "cuda";
+    options.residency = GetParam();
+    options.queue_capacity = capacity;
+    try {
+      core_ = std::make_shared<RuntimeCore>(options);
+    } catch (const BackendUnavailable&) {
+      return false;
+    }
+    add_ = core_->registry.find("add");
+    model_.assign(words, 1);
+    words_ = static_cast<std::int32_t*>(core_->backend->allocate(4 * words));
+    core_->backend->copy_to_device(words_, model_.data(), 4 * words);
+    return true;
+  }
+
+  /// Makes `call` the mix of some words, in the model too.
+  void mix(Call& call, std::size_t out, std::size_t a, std::size_t b) {
+    const auto address = [this](std::size_t i) {
+      return reinterpret_cast<std::uint64_t>(words_ + i);
+    };
+    const std::array addresses{address(out), address(a), address(b)};
+    write_call(call, *add_, DType::Int32, 1, addresses, {});
+    const auto word = [this](std::size_t i) {
+      return static_cast<std::uint32_t>(model_[i]);
+    };
+    model_[out] =
+        static_cast<std::int32_t>(31 * word(out) + word(a) + 7 * word(b));
+  }
+
+  std::vector<std::int32_t> read() {
+    EXPECT_TRUE(core_->synchronize(deadline_after(kDeadline)));
+    std::vector<std::int32_t> words(model_.size());
+    core_->backend->copy_to_host(words.data(), words_, 4 * words.size());
+    return words;
+  }
+
+  /// Calls of which none meets another.
+  void make_level(std::mt19937& random) {
+    std::set<std::size_t> read, written;
+    calls_.clear();
+    const std::size_t most = 1 + random() % 20;
+    for (std::size_t i = 0; i < most; ++i) {
+      const std::size_t out = random() % model_.size();
+      const std::size_t a = random() % model_.size();
+      const std::size_t b = random() % model_.size();
+      if (written.contains(a) || written.contains(b) || written.contains(out) ||
+          read.contains(out))
+        continue;
+      read.insert({a, b});
+      written.insert(out);
+      mix(calls_.emplace_back(), out, a, b);
+    }
+  }
+
+  sim::Simulator* simulator_ = nullptr;
+  std::shared_ptr<RuntimeCore> core_;
+  std::shared_ptr<OperatorRecord> add_;
+  std::int32_t* words_ = nullptr;
+  std::vector<std::int32_t> model_;
+  std::vector<Call> calls_;
+};
+
+TEST_P(SimulatedApart, LevelsEqualASequentialRun) {
+  for (const std::uint32_t capacity : {64u, 1024u, 32768u}) {
+    if (!start(capacity, 100)) GTEST_SKIP() << "no backend for CUDA";
+    std::mt19937 random(capacity);
+    std::size_t together = 0;
+    for (int step = 0; step < 2000; ++step) {
+      make_level(random);
+      const bool tries = random() % 4 != 0;
+      if (tries && core_->submitter.submit_apart(calls_, {}))
+        ++together;
+      else
+        for (Call& call : calls_) core_->submitter.submit(call, {});
+      if (step % 301 == 0) {
+        ASSERT_EQ(read(), model_);
+      }
+    }
+    ASSERT_EQ(read(), model_);
+    EXPECT_GT(together, 100u);
+    core_->close();
+  }
+}
+
+TEST_P(SimulatedApart, IndependentCallsAreOneFlush) {
+  if (!start(1024, 90)) GTEST_SKIP() << "no backend for CUDA";
+  for (std::size_t i = 0; i < 30; ++i)
+    mix(calls_.emplace_back(), 3 * i, 3 * i + 1, 3 * i + 2);
+  EXPECT_TRUE(core_->submitter.submit_apart(calls_, {}));
+  EXPECT_EQ(read(), model_);
+  EXPECT_EQ(simulator_->counts().tasks, 30u);
+  EXPECT_LE(simulator_->counts().bursts, 1u);
+  EXPECT_EQ(core_->submitter.tasks_ordered(), 0u);
+}
+
+std::string mode_name(const testing::TestParamInfo<Residency>& info) {
+  static const char* const kNames[] = {"auto", "resident", "burst"};
+  return kNames[static_cast<int>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, SimulatedApart,
+                         testing::Values(Residency::Burst, Residency::Resident,
+                                         Residency::Auto),
+                         mode_name);
+
+}  // namespace
+}  // namespace gpuos
