@@ -28,14 +28,14 @@ std::uint32_t add_member(abi::Payload& chain, const Call& call) {
   return record;
 }
 
-/// Makes the task that a descriptor names the first member of `chain`.
-void add_member(abi::Payload& chain, const abi::Payload& task,
-                const abi::ArgBlock& block) {
+/// Makes the task at `position` of `ring` the first member of `chain`.
+void add_member(abi::Payload& chain, const Ring& ring, std::uint64_t position,
+                const abi::Payload& task) {
   const bool in_block = (task.flags & abi::kArgsInBlock) != 0;
-  const std::span<const u64> args =
-      in_block ? std::span<const u64>(block.args, task.args[0])
-               : std::span<const u64>(task.args);
-  gpuos::add_member(chain, task.op, task.count, args);
+  gpuos::add_member(
+      chain, task.op, task.count,
+      std::span<const u64>(ring.args_of(position, task),
+                           in_block ? task.args[0] : u64{abi::kInlineArgs}));
 }
 
 /// Adds waits for the batches that are not `position` itself. False: there is
@@ -220,7 +220,7 @@ Submitter::Followed Submitter::follow_in_flush(
     abi::Payload chain = make_chain(backend_.chain_blocks().take(*flush));
     chain.batch_offset = payload.batch_offset;
     chain.batch_size = payload.batch_size;
-    add_member(chain, payload, ring.arg_block(position));
+    add_member(chain, ring, position, payload);
     payload = chain;
     count(chains_, 1);
   }

@@ -45,29 +45,26 @@ void write_cut(Ring& ring, const Place& place,
   for (std::uint64_t done = 0; done < call.count; done += cut.piece) {
     const std::uint64_t elems = std::min(cut.piece, call.count - done);
     const auto tiles = static_cast<std::uint32_t>(ceil_div(elems, cut.tile));
-    for (std::uint32_t t = 0; t < tiles; ++t, ++position) {
+    // Tiles that are interleaved have the arguments of the first.
+    const std::uint32_t alike = interleaves ? tiles : 1;
+    for (std::uint32_t t = 0; t < tiles; t += alike, position += alike) {
       abi::Payload payload = payload_of(call, 0);
       u64* args = copy_args(call, ring.arg_block(position), payload);
       for (std::uint32_t k = 0; k < call.buffers; ++k)
         args[k] += done * elem_bytes;
       set_tile(payload, args, call.buffers, elem_bytes, elems, cut.tile, t,
                tiles, interleaves);
-      write_task(ring, place, position, after, payload);
+      write_alike(ring, place, position, after, payload, alike);
     }
   }
 }
 
 void write_tiles(Ring& ring, const Place& place,
                  std::optional<std::uint64_t> after, const Call& call) {
-  for (std::uint32_t tile = 0; tile < call.tiles; ++tile) {
-    abi::Payload payload =
-        payload_of(call, static_cast<std::uint32_t>(call.count));
-    const std::uint64_t position = place.first + tile;
-    copy_args(call, ring.arg_block(position), payload);
-    payload.flags |= static_cast<std::uint16_t>(tile << abi::kTileShift);
-    payload.parts = static_cast<std::uint16_t>(call.tiles);
-    write_task(ring, place, position, after, payload);
-  }
+  abi::Payload payload =
+      payload_of(call, static_cast<std::uint32_t>(call.count));
+  copy_args(call, ring.arg_block(place.first), payload);
+  write_alike(ring, place, place.first, after, payload, call.tiles);
 }
 
 TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,

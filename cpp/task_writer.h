@@ -35,10 +35,10 @@ inline u64* copy_args(const Call& call, abi::ArgBlock& block,
   return payload.args;
 }
 
-/// Completes `payload` for its place and writes it.
-inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
-                       std::optional<std::uint64_t> after,
-                       abi::Payload& payload) {
+/// Completes `payload` for its place.
+inline void set_place(abi::Payload& payload, const Place& place,
+                      std::uint64_t position,
+                      std::optional<std::uint64_t> after) {
   payload.batch_offset =
       static_cast<std::uint16_t>(position - place.batch_begin);
   payload.batch_size = static_cast<std::uint16_t>(place.batch_size);
@@ -46,6 +46,13 @@ inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
     payload.flags |= abi::kWaits;
     payload.wait_distance = static_cast<std::uint16_t>(position - *after);
   }
+}
+
+/// The same, and writes it.
+inline void write_task(Ring& ring, const Place& place, std::uint64_t position,
+                       std::optional<std::uint64_t> after,
+                       abi::Payload& payload) {
+  set_place(payload, place, position, after);
   ring.write(position, payload);
 }
 
@@ -56,6 +63,34 @@ inline void write_whole(Ring& ring, const Place& place,
       payload_of(call, static_cast<std::uint32_t>(call.count));
   copy_args(call, ring.arg_block(place.first), payload);
   write_task(ring, place, place.first, after, payload);
+}
+
+/// Tiles that read one argument block. Workers that read the same line of host
+/// memory wait for each other: four do not feel it, eight take twice as long,
+/// and five hundred take 200 us.
+inline constexpr std::uint32_t kBlockTiles = 4;
+
+/// Writes the descriptors of `tiles` tiles that have `payload` in common. If
+/// their arguments lie in a block, that of `position` has them.
+inline void write_alike(Ring& ring, const Place& place, std::uint64_t position,
+                        std::optional<std::uint64_t> after,
+                        abi::Payload& payload, std::uint32_t tiles) {
+  payload.parts = static_cast<std::uint16_t>(tiles);
+  set_place(payload, place, position, after);
+  const bool in_block = (payload.flags & abi::kArgsInBlock) != 0;
+  const u64 arg_count = payload.args[0];
+  const u64* const args = ring.arg_block(position).args;
+  PayloadWords words = words_of(payload);
+  for (std::uint32_t tile = 0; tile < tiles; ++tile) {
+    if (in_block) {
+      words.args[1] = tile % kBlockTiles;
+      if (words.args[1] == 0 && tile != 0)
+        std::copy_n(args, arg_count, ring.arg_block(position + tile).args);
+    }
+    ring.write(position + tile, words);
+    words.head += u64{1} << (16 + abi::kTileShift);
+    words.tail += u64{1} | (after ? u64{1} << 32 : 0);
+  }
 }
 
 /// Makes `payload` and `args` those of one of `tiles` tiles of a task with

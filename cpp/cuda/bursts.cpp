@@ -12,9 +12,11 @@ namespace {
 /// Tasks that a flush collects before it is launched without being asked: a
 /// launch costs 3 us and a task 6 ns, so waiting for more gains little.
 constexpr std::uint32_t kLongFlush = 256;
-/// An argument block takes two places of the parameters.
-constexpr std::uint32_t kBlockPlaces =
-    sizeof(abi::ArgBlock) / sizeof(abi::Descriptor);
+/// Places of the parameters that so many arguments take.
+std::uint32_t block_places(std::uint64_t args) {
+  constexpr std::uint64_t kEach = sizeof(abi::Descriptor) / sizeof(u64);
+  return static_cast<std::uint32_t>((args + kEach - 1) / kEach);
+}
 
 abi::Descriptor descriptor_of(const abi::Payload& payload) {
   std::uint32_t words[12];
@@ -133,20 +135,27 @@ void Bursts::launch(const Flush& flush) {
 }
 
 std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first) {
-  // Tasks from the front, argument blocks from the back.
+  // Tasks from the front, argument blocks from the back. Tiles of one call
+  // follow each other and have one block.
   std::uint32_t tasks = 0;
   std::uint32_t blocks_begin = abi::kLaunchDescriptors;
   for (; first + tasks < flush.tasks; ++tasks) {
     const std::uint64_t position = flush.begin + first + tasks;
     const abi::Descriptor& descriptor = ring_.descriptor(position);
-    const bool in_block = (descriptor.words[0] >> 16 & abi::kArgsInBlock) != 0;
-    if (tasks + 1 + (in_block ? kBlockPlaces : 0) > blocks_begin) break;
+    abi::Payload payload = read_payload(descriptor);
+    const bool in_block = (payload.flags & abi::kArgsInBlock) != 0;
+    const bool is_tile = payload.flags >> abi::kTileShift != 0;
+    const bool is_new = in_block && (tasks == 0 || !is_tile);
+    const std::uint32_t places = is_new ? block_places(payload.args[0]) : 0;
+    if (tasks + 1 + places > blocks_begin) break;
     launch_.descriptors[tasks] = descriptor;
     if (!in_block) continue;
-    blocks_begin -= kBlockPlaces;
-    std::memcpy(static_cast<void*>(launch_.descriptors + blocks_begin),
-                &ring_.arg_block(position), sizeof(abi::ArgBlock));
-    abi::Payload payload = read_payload(descriptor);
+    if (is_new) {
+      blocks_begin -= places;
+      std::memcpy(static_cast<void*>(launch_.descriptors + blocks_begin),
+                  ring_.args_of(position, payload),
+                  payload.args[0] * sizeof(u64));
+    }
     payload.args[1] = blocks_begin;
     launch_.descriptors[tasks] = descriptor_of(payload);
   }

@@ -20,7 +20,7 @@ namespace abi {
 
 // Enumerators, because each constant would be a variable in every image.
 enum Limit : u32 {
-  kAbiVersion = 2,
+  kAbiVersion = 3,
   kInlineArgs = 4,          // arguments that fit a descriptor
   kMaxArgs = 32,            // output, inputs and scalars together
   kSlots = 1024,            // operators loaded at the same time
@@ -33,7 +33,7 @@ enum Limit : u32 {
 // The low bits of Payload::flags; the tile's number lies above them.
 enum Flags : u16 {
   kArgsInBlock = 1,  // args[0] is the number of arguments; they lie in the
-                     // argument block of the same ring slot
+                     // argument block of the place args[1] positions before
   kTraced = 2,       // the worker marks `started` before it runs the task
   kJoin = 4,         // no operator: wait for the batches listed in `args`
   kWaits = 8,        // `wait_distance` is not 0

@@ -42,11 +42,13 @@ __device__ void store_chunk(Work& work, u32 lane, const Chunk& chunk) {
 }
 
 // Warp 0 fetches the arguments that did not fit the descriptor.
-__device__ void load_arg_block(Work& work, const abi::ArgBlock* block) {
+__device__ void load_arg_block(const Queue& queue, Work& work, u64 position) {
   if (!(work.payload.flags & abi::kArgsInBlock)) return;
   const u32 count = static_cast<u32>(work.payload.args[0]);
+  const u64* args =
+      queue.arg_blocks[place_of(queue, position - work.payload.args[1])].args;
   if (threadIdx.x < count && threadIdx.x < abi::kMaxArgs)
-    work.args[threadIdx.x] = load_relaxed_sys(block->args + threadIdx.x);
+    work.args[threadIdx.x] = load_relaxed_sys(args + threadIdx.x);
 }
 
 // Called by the lane that loads chunk 0, as early as possible: the table lies
@@ -206,8 +208,7 @@ __device__ void stay(const Launch& launch, Work& work) {
           await_task(launch, watch, work, position, next, owes) &&
           await_batches(launch, watch, work, position, next);
       if (stays) {
-        const u32 place = place_of(launch.queue, position);
-        load_arg_block(work, launch.queue.arg_blocks + place);
+        load_arg_block(launch.queue, work, position);
         if (threadIdx.x == 0) mark_started(launch.queue, work, position);
       }
       if (threadIdx.x == 0) work.leave = !stays;
@@ -279,8 +280,7 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
       if (threadIdx.x < 4) store_chunk(work, threadIdx.x, chunk);
       if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
       __syncwarp();
-      load_arg_block(
-          work, launch.queue.arg_blocks + place_of(launch.queue, position));
+      load_arg_block(launch.queue, work, position);
       if (abi::is_chain(work.payload.flags))
         load_chain(work.chain, work.payload, launch.table);
       // Arrives while the task runs.
@@ -310,10 +310,10 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
     if (i == blockIdx.x) begin_burst();
     __syncthreads();
     if (work.payload.flags & abi::kArgsInBlock) {
-      // They follow the tasks, two places each; args[1] says where.
+      // They lie behind the tasks; args[1] says where.
       const u64* args = reinterpret_cast<const u64*>(
           launch.descriptors + static_cast<u32>(work.payload.args[1]));
-      if (threadIdx.x < abi::kMaxArgs)
+      if (threadIdx.x < static_cast<u32>(work.payload.args[0]))
         work.args[threadIdx.x] = args[threadIdx.x];
       __syncthreads();
     }

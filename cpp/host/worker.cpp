@@ -205,9 +205,7 @@ class Worker {
     const bool may_be_long = is_traced || payload.count > kShortElems;
     if (may_be_long) turn_away();
     if (is_traced) begin_traced(payload.op, position);
-    const u64* args = payload.flags & abi::kArgsInBlock
-                          ? shared_.ring.arg_block(position).args
-                          : payload.args;
+    const u64* args = shared_.ring.args_of(position, payload);
     const Lane lane{static_cast<u32>(payload.flags >> abi::kTileShift),
                     payload.parts == 0 ? u32{1} : payload.parts};
     call_operator(payload.op, args, payload.count, lane, position);

@@ -29,8 +29,21 @@ struct PayloadWords {
   u64 tail;  // batch_offset, batch_size, wait_distance, parts; 16 bits each
 };
 
+inline PayloadWords words_of(const abi::Payload& payload) {
+  // Put together in registers: reading back 64-bit words from 16-bit fields
+  // would wait for the stores to leave the store buffer.
+  const auto join = [](u64 a, u64 b, u64 c, u64 d) {
+    return a | b << 16 | c << 32 | d << 48;
+  };
+  const u64* args = payload.args;
+  return {join(payload.op, payload.flags, payload.count, 0),
+          {args[0], args[1], args[2], args[3]},
+          join(payload.batch_offset, payload.batch_size, payload.wait_distance,
+               payload.parts)};
+}
+
 inline abi::Payload read_payload(const abi::Descriptor& descriptor) {
-  // Put together in registers, as in Ring::write().
+  // Put together in registers, as in words_of().
   const auto join = [&](int low, int high) {
     return descriptor.words[low] | u64{descriptor.words[high]} << 32;
   };
@@ -103,6 +116,12 @@ class Ring {
   abi::ArgBlock& arg_block(std::uint64_t position) noexcept {
     return memory_.arg_blocks[place_of(position)];
   }
+  /// The arguments of the task that `payload` puts at `position`.
+  const u64* args_of(std::uint64_t position,
+                     const abi::Payload& payload) const noexcept {
+    if ((payload.flags & abi::kArgsInBlock) == 0) return payload.args;
+    return memory_.arg_blocks[place_of(position - payload.args[1])].args;
+  }
   const abi::Descriptor& descriptor(std::uint64_t position) const noexcept {
     return memory_.descriptors[place_of(position)];
   }
@@ -149,16 +168,7 @@ class Ring {
 
 inline void Ring::write(std::uint64_t position,
                         const abi::Payload& payload) noexcept {
-  // Put together in registers: reading back 64-bit words from 16-bit fields
-  // would wait for the stores to leave the store buffer.
-  const auto join = [](u64 a, u64 b, u64 c, u64 d) {
-    return a | b << 16 | c << 32 | d << 48;
-  };
-  const u64* args = payload.args;
-  write(position, {join(payload.op, payload.flags, payload.count, 0),
-                   {args[0], args[1], args[2], args[3]},
-                   join(payload.batch_offset, payload.batch_size,
-                        payload.wait_distance, payload.parts)});
+  write(position, words_of(payload));
 }
 
 inline void Ring::write(std::uint64_t position,

@@ -251,6 +251,41 @@ TEST_F(SimulatedDevice, NothingIsLostOverManyLeasesOfAFullQueue) {
   EXPECT_EQ(x.read(), std::vector<std::int32_t>(kOutputs, laps));
 }
 
+TEST_F(SimulatedDevice, TilesOfOneCallHaveTheSameArguments) {
+  constexpr std::size_t kElems = 20 * 16384;
+  constexpr int kCalls = 7;
+  for (const Residency residency : {Residency::Burst, Residency::Resident}) {
+    RuntimeOptions options;
+    options.backend = "cuda";
+    options.residency = residency;
+    start(options);
+    simulator().reset_counts();
+    // More arguments than a descriptor holds.
+    const Operator op = runtime().define({.name = "mix",
+                                          .expression = "o = a * x + b * y + c",
+                                          .params = {{"a", DType::Float32},
+                                                     {"b", DType::Float32},
+                                                     {"c", DType::Float32}},
+                                          .dtypes = {DType::Float32}});
+    const DeviceArray<float> x(runtime(), kElems);
+    std::vector<DeviceArray<float>> outs;
+    for (int i = 0; i < kCalls; ++i) outs.emplace_back(runtime(), kElems);
+    const std::vector<TensorView> inputs{x.view(), x.view()};
+    const std::vector<Scalar> numbers{1.0f, 2.0f, 3.0f};
+    const auto submit = [&](const DeviceArray<float>& out) {
+      runtime().submit(op, inputs, out.view(), numbers);
+    };
+    // One fits the parameters of a launch, several together do not.
+    submit(outs[0]);
+    ASSERT_TRUE(runtime().synchronize(kDeadline));
+    for (const auto& out : outs) submit(out);
+    ASSERT_TRUE(runtime().synchronize(kDeadline));
+    const sim::Counts counts = simulator().counts();
+    EXPECT_GE(counts.tasks, 20u * (kCalls + 1));
+    EXPECT_EQ(counts.stray_tiles, 0u);
+  }
+}
+
 TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   RuntimeOptions options;
   options.backend = "cuda";

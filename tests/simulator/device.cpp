@@ -39,6 +39,12 @@ abi::Payload payload_of(const abi::Descriptor& descriptor) {
   return std::bit_cast<abi::Payload>(words);
 }
 
+// There if kArgsInBlock is set.
+const abi::ArgBlock& block_of(const abi::Queue& queue,
+                              const abi::Payload& payload, u64 position) {
+  return queue.arg_blocks[place_of(queue, position - payload.args[1])];
+}
+
 std::array<u64, 3> args_of(const abi::Payload& payload,
                            const abi::ArgBlock& block) {
   if ((payload.flags & abi::kArgsInBlock) == 0)
@@ -160,8 +166,8 @@ void Device::stay(const abi::Launch& launch) {
     }
     const abi::Payload payload = payload_of(descriptor);
     check_waits(queue, payload, position);
-    run_task(queue, payload, args_of(payload, queue.arg_blocks[place]).data(),
-             position);
+    const abi::ArgBlock& block = block_of(queue, payload, position);
+    run_task(queue, payload, args_of(payload, block).data(), position);
     if (payload.batch_offset + 1 == payload.batch_size)
       finish(queue, position - payload.batch_offset);
     ++position;
@@ -189,9 +195,9 @@ void Device::run_burst(const abi::Launch& launch) {
     if ((payload.flags & abi::kArgsInBlock) != 0) {
       if (is_inline)
         std::memcpy(&block, launch.descriptors + payload.args[1],
-                    sizeof(block));
+                    payload.args[0] * sizeof(u64));
       else
-        block = queue.arg_blocks[place];
+        block = block_of(queue, payload, launch.begin + i);
     }
     run_task(queue, payload, args_of(payload, block).data(), launch.begin + i);
   }
@@ -217,8 +223,14 @@ void Device::run_task(const abi::Queue& queue, const abi::Payload& payload,
   if (abi::is_chain(payload.flags)) return run_chain(payload);
   if ((payload.flags & abi::kTraced) != 0) mark_started(queue, position);
   add(&Counts::tasks);
-  const bool is_first_tile = payload.flags >> abi::kTileShift == 0;
-  if ((payload.flags & abi::kJoin) == 0 && is_first_tile) apply(args);
+  if ((payload.flags & abi::kJoin) != 0) return;
+  if (payload.flags >> abi::kTileShift != 0) {
+    if (!std::equal(tile_args_.begin(), tile_args_.end(), args))
+      add(&Counts::stray_tiles);
+    return;
+  }
+  std::copy_n(args, tile_args_.size(), tile_args_.begin());
+  apply(args);
 }
 
 // What it touches, the host may have copied before it wrote the descriptor.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -72,6 +73,7 @@ class Device final : public Simulator {
   std::uint64_t finished_ = 0;
   std::uint32_t staying_ = 0;  // residencies that have not left
   Counts counts_;
+  std::array<u64, 3> tile_args_{};  // of the task's first tile
   std::thread thread_;
 };
 

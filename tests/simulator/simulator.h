@@ -19,6 +19,8 @@ struct Counts {
   /// Batches that a task waits for and that were not done, although places are
   /// run in order.
   std::uint64_t unmet_waits = 0;
+  /// Tiles whose arguments are not those of the task's first tile.
+  std::uint64_t stray_tiles = 0;
   bool holds_task = false;  // one stands still now
   bool is_loading = false;  // a module
 };
