@@ -23,6 +23,13 @@ constexpr std::uint64_t kWide = 4;
 constexpr std::uint64_t kSliceColumns = 32;
 /// Elements of a worker's tile on the host.
 constexpr std::uint64_t kHostTile = 16384;
+/// The same on the device, if one operation or a few are done with each: of a
+/// smaller one a tile costs the host more than the worker gains by it.
+constexpr std::uint64_t kDeviceTile = 4096;
+/// Tiles that fit the parameters of a launch with their argument block. One
+/// call alone is done soonest if so many workers share it.
+constexpr std::uint64_t kQuickTiles = 48;
+constexpr std::size_t kFewOperations = 8;
 
 std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
   return (a + b - 1) / b;
@@ -45,14 +52,11 @@ bool has_close_rows(const Layout& layout) {
 }
 
 Split split_elements(const Layout& layout, const Workers& workers) {
-  const std::uint64_t elements = layout.columns;
-  if (workers.lanes == 1)
-    return {.tiles = clamp_tiles(elements / kHostTile, 4 * workers.count)};
   // Who waits for one result wants it soon; else fewer workers do the same
   // with fewer instructions.
   const std::uint64_t each =
       workers.are_idle ? workers.lanes : workers.lanes * kWide;
-  return {.tiles = clamp_tiles(ceil_div(elements, each), workers.count)};
+  return {.tiles = clamp_tiles(ceil_div(layout.columns, each), workers.count)};
 }
 
 /// Lanes for each row so that the workers are through with all rows soonest:
@@ -193,6 +197,35 @@ std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
              : 0;
 }
 
+/// Those of `workers` that are worth a tile of their own.
+Workers worthwhile(const Pass& pass, const Layout& layout, Workers workers) {
+  // Of one call alone: each further loop over a row takes as long again.
+  if (workers.are_idle && pass.loops() > 1) return workers;
+  const auto operations = static_cast<std::uint64_t>(
+      std::ranges::count_if(pass.steps, [](const Step& step) {
+        return step.kind == Step::Kind::Compute ||
+               step.kind == Step::Kind::Reduce;
+      }));
+  const std::uint64_t work =
+      layout.elements() * (1 + operations / kFewOperations);
+  const std::uint64_t least = workers.are_idle ? kQuickTiles : 1;
+  workers.count =
+      clamp_tiles(std::max(ceil_div(work, kDeviceTile), least), workers.count);
+  return workers;
+}
+
+Split split_on_device(const Pass& pass, const Layout& layout,
+                      const Workers& workers) {
+  return pass.has_reduction ? split_rows(pass, layout, workers)
+                            : split_elements(layout, workers);
+}
+
+Split split_on_host(const Pass& pass, const Layout& layout,
+                    const Workers& workers) {
+  if (pass.has_reduction) return split_host_rows(pass, layout, workers);
+  return {.tiles = clamp_tiles(layout.columns / kHostTile, 4 * workers.count)};
+}
+
 }  // namespace
 
 std::uint32_t row_lanes(const Workers& workers, std::uint32_t cells) noexcept {
@@ -202,9 +235,8 @@ std::uint32_t row_lanes(const Workers& workers, std::uint32_t cells) noexcept {
 }
 
 Split split_of(const Pass& pass, const Layout& layout, const Workers& workers) {
-  if (!pass.has_reduction) return split_elements(layout, workers);
-  return workers.lanes == 1 ? split_host_rows(pass, layout, workers)
-                            : split_rows(pass, layout, workers);
+  if (workers.lanes == 1) return split_on_host(pass, layout, workers);
+  return split_on_device(pass, layout, worthwhile(pass, layout, workers));
 }
 
 Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,

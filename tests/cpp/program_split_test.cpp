@@ -1,0 +1,73 @@
+// Into how many tiles a pass is cut.
+#include <gtest/gtest.h>
+
+#include "gpuos/program.h"
+#include "program/task.h"
+
+namespace gpuos::program {
+namespace {
+
+constexpr Workers kIdle{.count = 528, .lanes = 256, .are_idle = true};
+constexpr Workers kBusy{.count = 528, .lanes = 256};
+
+Program row_sums() {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 2);
+  builder.output(ProgramBuilder::reduce(Op::Sum, x, {{1}}));
+  return builder.build();
+}
+
+Program sum_of(int operations) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  Value y = x;
+  for (int i = 0; i < operations; ++i)
+    y = ProgramBuilder::apply(Op::Add, {x, y});
+  builder.output(y);
+  return builder.build();
+}
+
+Split split(const Program& program, std::uint64_t rows, std::uint64_t columns,
+            const Workers& workers) {
+  const Pass& pass = program.plan()->fused.passes[0];
+  Layout layout;
+  layout.rows = rows;
+  layout.columns = columns;
+  return split_of(pass, layout, workers);
+}
+
+TEST(ProgramSplit, IdleWorkersShareOneCall) {
+  EXPECT_EQ(split(sum_of(1), 1, 4096, kIdle).tiles, 16u);
+  EXPECT_EQ(split(sum_of(1), 1, 65536, kIdle).tiles, 48u);
+  // Four rows each.
+  EXPECT_EQ(split(row_sums(), 128, 1024, kIdle).tiles, 32u);
+}
+
+TEST(ProgramSplit, IdleWorkersTakeFewRowsEachIfTheyGoThroughThemAgain) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 2);
+  const Value low = ProgramBuilder::reduce(Op::Min, x, {{1}}, true);
+  builder.output(ProgramBuilder::apply(Op::Subtract, {x, low}));
+  const Program program = builder.build();
+  ASSERT_EQ(program.plan()->fused.passes[0].loops(), 2u);
+  EXPECT_EQ(split(program, 128, 1024, kIdle).tiles, 128u);
+  EXPECT_EQ(split(program, 128, 1024, kBusy).tiles, 32u);
+}
+
+TEST(ProgramSplit, BusyWorkersGetTilesThatAreWorthIt) {
+  EXPECT_EQ(split(row_sums(), 128, 1024, kBusy).tiles, 32u);
+  EXPECT_EQ(split(sum_of(1), 1, 65536, kBusy).tiles, 16u);
+  EXPECT_EQ(split(sum_of(1), 1, 1000, kBusy).tiles, 1u);
+}
+
+TEST(ProgramSplit, ManyOperationsMakeSmallTilesWorthIt) {
+  EXPECT_EQ(split(sum_of(140), 1, 4096, kBusy).tiles, 4u);
+}
+
+TEST(ProgramSplit, LargeArraysAreForAllWorkers) {
+  EXPECT_EQ(split(row_sums(), 1 << 14, 1024, kBusy).tiles, 528u);
+  EXPECT_EQ(split(sum_of(1), 1, 1 << 24, kBusy).tiles, 528u);
+}
+
+}  // namespace
+}  // namespace gpuos::program
