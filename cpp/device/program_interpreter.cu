@@ -19,6 +19,22 @@ __device__ __noinline__ void interpret(const DeviceTask& task, u32 lanes,
     interpreter.run_elements(tile, tiles);
 }
 
+// A call of its own, because the frames of one call after the other add up.
+template <u32 W>
+__device__ __noinline__ void interpret_long(const DeviceTask& task, u32 lanes,
+                                            u32 tile, u32 tiles) {
+  Interpreter<W>(task, lanes).run_long_elements(tile, tiles);
+}
+
+template <u32 W>
+__device__ __forceinline__ void run(const DeviceTask& task, u32 lanes, u32 tile,
+                                    u32 tiles) {
+  if (!(task.shape.flags & kRows) && task.size() > kKept)
+    interpret_long<W>(task, lanes, tile, tiles);
+  else
+    interpret<W>(task, lanes, tile, tiles);
+}
+
 // Lanes whose cells all have room, a power of two.
 __device__ u32 lanes_with_room(u32 cells) {
   u32 lanes = blockDim.x;
@@ -48,7 +64,7 @@ GPUOS_OPERATOR(program) {
                                   : gpuos::u64{tiles} * lanes;
   const bool has_room = cells * lanes * 16 <= gpuos::program::kCellBytes;
   if (has_room && what.rows.columns > together)
-    gpuos::program::interpret<4>(what, lanes, tile, tiles);
+    gpuos::program::run<4>(what, lanes, tile, tiles);
   else
-    gpuos::program::interpret<1>(what, lanes, tile, tiles);
+    gpuos::program::run<1>(what, lanes, tile, tiles);
 }

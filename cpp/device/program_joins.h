@@ -3,7 +3,7 @@
 #pragma once
 
 #include "memory.h"
-#include "program_lanes.h"
+#include "program_resolve.h"
 
 namespace gpuos {
 namespace program {
@@ -103,6 +103,46 @@ __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
   __syncthreads();
   if (!works) return;
   for (u32 w = 0; w < W; ++w) x.keep(w, sum);
+}
+
+// The same for a short Inlined. Lanes of one warp need no barrier.
+template <u32 W>
+__device__ __noinline__ void join_floats(Cells<W> cells, u32 inlined, u32 cell,
+                                         u32 row_lanes, Place place) {
+  constexpr u32 kWarp = 32;
+  const bool works = threadIdx.x < cells.lanes;
+  const bool is_one_warp = row_lanes <= kWarp && place.distance == 1;
+  u32* const mine = cells.mine(cell);
+  u32 sum = 0;
+  const auto add = [&](u32 other) { sum = short_result(inlined, sum, other); };
+  if (works) {
+    sum = mine[0];
+#pragma unroll
+    for (u32 w = 1; w < W; ++w) add(mine[w]);
+  }
+  u32 half = row_lanes / 2;
+  for (; half * place.distance >= kWarp || (half > 0 && place.distance > 1);
+       half /= 2) {
+    if (works) mine[0] = sum;
+    __syncthreads();
+    if (works && place.sub < half)
+      add(cells.at(cell, threadIdx.x + half * place.distance)[0]);
+    __syncthreads();
+  }
+  if (works) {
+    for (; half > 0; half /= 2) add(__shfl_down_sync(~0u, sum, half));
+    if (is_one_warp) sum = __shfl_sync(~0u, sum, 0, row_lanes);
+    mine[0] = sum;
+  }
+  if (!is_one_warp) {
+    __syncthreads();
+    if (works)
+      sum = cells.at(cell, threadIdx.x - place.sub * place.distance)[0];
+    __syncthreads();
+  }
+  if (!works) return;
+#pragma unroll
+  for (u32 w = 0; w < W; ++w) mine[w] = sum;
 }
 
 // What the slices of the row kept, `stride` words apart, on top of what the

@@ -2,9 +2,7 @@
 // slice of a row.
 #pragma once
 
-#include "program_joins.h"
-#include "program_memory.h"
-#include "program_quick.h"
+#include "program_steps.h"
 
 namespace gpuos {
 namespace program {
@@ -19,12 +17,6 @@ __device__ inline bool is_run(Mode mode, u32 kind) {
   return joins == (mode != Mode::Rest);
 }
 
-// How many elements of a lane are loaded and gathered, and how many stored.
-struct Valid {
-  u32 loaded;
-  u32 stored;
-};
-
 template <u32 W>
 class Interpreter {
  public:
@@ -33,10 +25,7 @@ class Interpreter {
         cells_{lanes},
         quick_{scratch_address(),
                scratch_address() + kTextBytes + threadIdx.x * W * 4} {
-    const u32 count = task.end(task.header.parts - 1);
-    Resolved* kept = reinterpret_cast<Resolved*>(scratch);
-    for (u32 i = threadIdx.x; i < count && i < kKept; i += blockDim.x)
-      kept[i] = resolve<W>(task, instructions_of(task.text)[i], cell_bytes());
+    keep(0, task.size());
     __syncthreads();
   }
 
@@ -47,19 +36,42 @@ class Interpreter {
     if (!works) return;
     const u32 begin = task_.begin(1);
     const u32 end = task_.end(1);
-    run_part(0, begin, place, {W, 0});
+    Values<W> last{};
+    run_kept(0, begin, place, {W, 0}, last);
     const u64 columns = task_.rows.columns;
     const u64 step = u64{tiles} * cells_.lanes * W;
     for (place.column = (u64{tile} * cells_.lanes + threadIdx.x) * W;
          place.column < columns; place.column += step) {
       const u32 valid = valid_of(columns - place.column);
-      run_part(begin, end, place, {valid, valid});
+      run_kept(begin, end, place, {valid, valid}, last);
     }
     // What is the same for all elements.
     if (tile != 0 || task_.begin(2) == task_.end(2)) return;
     place.column = 0;
-    run_part(task_.begin(2), task_.end(2), place,
-             {W, threadIdx.x == 0 ? 1u : 0u});
+    run_kept(task_.begin(2), task_.end(2), place,
+             {W, threadIdx.x == 0 ? 1u : 0u}, last);
+  }
+
+  // The same of a text that there is no room for: it is made ready piece by
+  // piece, for all lanes together.
+  __device__ void run_long_elements(u32 tile, u32 tiles) const {
+    const bool works = threadIdx.x < cells_.lanes;
+    const u32 end = task_.end(1);
+    Place place{0, 0, 0, 0, works};
+    run_pieces(0, task_.begin(1), place, {W, 0});
+    const u64 columns = task_.rows.columns;
+    const u64 step = u64{tiles} * cells_.lanes * W;
+    for (u64 first = u64{tile} * cells_.lanes * W; first < columns;
+         first += step) {
+      place.column = first + threadIdx.x * W;
+      place.is_on = works && place.column < columns;
+      const u32 valid = place.is_on ? valid_of(columns - place.column) : 0;
+      run_pieces(task_.begin(1), end, place, {valid, valid});
+    }
+    if (tile != 0) return;
+    place = {0, 0, 0, 0, works};
+    run_pieces(task_.begin(2), task_.end(2), place,
+               {W, threadIdx.x == 0 ? 1u : 0u});
   }
 
   __device__ void run_rows(u32 tile, u32 tiles) {
@@ -104,6 +116,26 @@ class Interpreter {
   }
 
  private:
+  // All threads. Makes `count` instructions ready, if there is room.
+  __device__ void keep(u32 first, u32 count) const {
+    Resolved* kept = reinterpret_cast<Resolved*>(scratch);
+    for (u32 i = threadIdx.x; i < count && i < kKept; i += blockDim.x)
+      kept[i] = resolve<W>(task_, instructions_of(task_.text)[first + i],
+                           cell_bytes());
+  }
+
+  __device__ __noinline__ void run_pieces(u32 begin, u32 end, Place place,
+                                          Valid valid) const {
+    Values<W> last{};
+    for (u32 first = begin; first < end; first += kKept) {
+      const u32 count = min(end - first, u32{kKept});
+      __syncthreads();
+      keep(first, count);
+      __syncthreads();
+      if (place.is_on) run_kept(0, count, place, valid, last);
+    }
+  }
+
   __device__ static u32 valid_of(u64 left) {
     return left < W ? static_cast<u32>(left) : W;
   }
@@ -138,19 +170,28 @@ class Interpreter {
                       place.is_on && place.sub == 0 ? 1u : 0u};
     const bool works = threadIdx.x < cells_.lanes;
     Values<W> last{};
-    for (u32 i = task_.begin(part); i < task_.end(part); ++i) {
-      const Instruction x = instructions_of(task_.text)[i];
-      const u32 kind = kind_of(x);
+    const u32 end = task_.end(part);
+    for (u32 i = task_.begin(part); i < end; ++i) {
+      const Step step = fetch(i);
+      const u32 kind = step.kind();
       if (!is_run(mode, kind)) continue;
       if (kind == kJoin || kind == kPlaceJoin)
-        join(x, mode, place);
+        join(step, mode, place);
       else if (works)
-        last = run_one(fetch(quick_, i), place, valid, last);
+        run(quick_, step, place, valid, last);
     }
   }
 
-  __device__ __noinline__ void run_columns(u32 part, Place place, u64 begin,
-                                           u64 end) const {
+  __device__ void run_columns(u32 part, const Place& place, u64 begin,
+                              u64 end) const {
+    if (task_.end(part) <= kKept)
+      run_columns_of<true>(part, place, begin, end);
+    else
+      run_columns_of<false>(part, place, begin, end);
+  }
+  template <bool kIsKept>
+  __device__ __noinline__ void run_columns_of(u32 part, Place place, u64 begin,
+                                              u64 end) const {
     if (!place.is_on) return;
     const u32 first = task_.begin(part);
     const u32 last = task_.end(part);
@@ -158,21 +199,24 @@ class Interpreter {
     for (place.column = begin + u64{place.sub} * W; place.column < end;
          place.column += step) {
       const u32 valid = valid_of(end - place.column);
-      run_part(first, last, place, {valid, valid});
+      Values<W> result{};
+      if constexpr (kIsKept)
+        run_kept(first, last, place, {valid, valid}, result);
+      else
+        run_far(first, last, place, {valid, valid}, result);
     }
   }
 
-  __device__ Reduction<W> reduction_of(const Instruction& x) const {
-    return {cells_, gpuos_program_functions[x.opcode], x.out,
-            (x.form & kWideOperands) != 0, kind_of(x) >= kPlaceInit};
-  }
+  __device__ Steps<W> steps() const { return {quick_, cells_}; }
 
   // Calls `f` for each join at the beginning of part 2.
   template <typename F>
   __device__ void each_join(F f) const {
-    const Instruction* all = instructions_of(task_.text);
-    for (u32 i = task_.begin(2); i < task_.end(2); ++i)
-      if (is_run(Mode::Joins, kind_of(all[i]))) f(reduction_of(all[i]));
+    const u32 end = task_.end(2);
+    for (u32 i = task_.begin(2); i < end; ++i) {
+      const Step step = fetch(i);
+      if (is_run(Mode::Joins, step.kind())) f(steps().reduction_of(step));
+    }
   }
   __device__ u32 gathered_words() const {
     u32 words = 0;
@@ -205,8 +249,8 @@ class Interpreter {
 
   __device__ u32 cell_bytes() const { return cells_.lanes * W * 4; }
 
-  __device__ __forceinline__ Step fetch(const Quick<W>& quick, u32 i) const {
-    return i < kKept ? quick.fetch(i) : fetch_far(i);
+  __device__ __forceinline__ Step fetch(u32 i) const {
+    return i < kKept ? quick_.fetch(i) : fetch_far(i);
   }
   __device__ __noinline__ Step fetch_far(u32 i) const {
     const Resolved resolved =
@@ -216,166 +260,77 @@ class Interpreter {
         resolved.out | u32{resolved.index} << 16 | u32{resolved.form} << 24};
   }
 
-  __device__ void read(u32 offset, bool wide, const Values<W>& last,
-                       Values<W>& values) const {
-    if (offset == kNoCell) {
-      values = last;
-      return;
-    }
-    quick_.read_words(offset, values.low);
-    if (wide) quick_.read_words(offset + cell_bytes(), values.high);
-  }
-  __device__ void write(u32 offset, bool wide, const Values<W>& values) const {
-    quick_.write_words(offset, values.low);
-    if (wide) quick_.write_words(offset + cell_bytes(), values.high);
-  }
-
-  // The loop: of a part whose columns this lane has. What a program of small
-  // operations is made of is here; a call would save registers in memory.
-  __device__ __forceinline__ void run_part(u32 begin, u32 end,
-                                           const Place& place,
-                                           Valid valid) const {
-    Values<W> last{};
+  // The loop, of a part whose columns this lane has.
+  __device__ __forceinline__ void run_kept(u32 begin, u32 end,
+                                           const Place& place, Valid valid,
+                                           Values<W>& last) const {
     const Quick<W> quick = quick_;
-    Step next = fetch(quick, begin);
+    Step next = quick.fetch(begin);
+#pragma unroll 1
     for (u32 i = begin; i < end; ++i) {
       const Step step = next;
-      // Arrives while this one is run.
-      if (i + 1 < end) next = fetch(quick, i + 1);
-      const u32 form = step.form();
-      if (form == (W == 4 ? kComputeFour : u32{kCompute})) {
-        if constexpr (W == 4)
-          quick.compute_four(step, last);
-        else
-          quick.compute_narrow(step, last);
-      } else if (form == kQuickLoad) {
-        quick.load_quick(step, place.column, valid.loaded, last);
-      } else if (form == kQuickStore) {
-        quick.store_quick(step, place.column, valid.stored, last);
-      } else {
-        last = run_one(step, place, valid, last);
-      }
+      // Arrives while this one is run. Behind the last one lies a cell.
+      next = quick.fetch(i + 1);
+      run(quick, step, place, valid, last);
     }
   }
+  // The same of a text of rows for which there is no room.
+  __device__ __forceinline__ void run_far(u32 begin, u32 end,
+                                          const Place& place, Valid valid,
+                                          Values<W>& last) const {
+#pragma unroll 1
+    for (u32 i = begin; i < end; ++i) run(quick_, fetch(i), place, valid, last);
+  }
 
-  // By value, so that the loop keeps `last` in registers.
-  __device__ __noinline__ Values<W> run_one(Step step, const Place& place,
-                                            Valid valid, Values<W> last) const {
-    const bool wide = step.has_wide_operands();
-    const auto function = reinterpret_cast<Function>(step.function);
-    Values<W> a;
+  // What a program of small operations is made of is here; a call would save
+  // registers in memory.
+  __device__ __forceinline__ void run(const Quick<W>& quick, const Step& step,
+                                      const Place& place, Valid valid,
+                                      Values<W>& last) const {
+    if (step.form() == kCompute) [[likely]]
+      return quick.compute(step, last);
     switch (step.kind()) {
-      case kComputeFour:
-        quick_.compute_four(step, last);
-        return last;
-      case kQuickLoad:
-        quick_.load_quick(step, place.column, valid.loaded, last);
-        return last;
-      case kQuickStore:
-        quick_.store_quick(step, place.column, valid.stored, last);
-        return last;
-      case kCompute: {
-        Values<W> b;
-        read(step.a(), wide, last, a);
-        read(step.b(), wide, last, b);
-#pragma unroll
-        for (u32 w = 0; w < W; ++w)
-          last.set(w, function(a.bits(w, wide), b.bits(w, wide)));
+      case kQuickStep:
+        quick.gather(step, valid.loaded, last);
+        break;
+      case kQuickLoad: {
+        const Walk walk = walk_of(step, place);
+        quick.load(step, walk.first, walk.stride, valid.loaded, last);
         break;
       }
-      case kLoad:
-        last = load<W>(task_, static_cast<Code>(step.function), step.index(),
-                       place, valid.loaded);
-        break;
-      case kStore:
-        read(step.a(), wide, last, a);
-        store<W>(task_, static_cast<Code>(step.function), step.index(), place,
-                 valid.stored, a);
-        return last;
-      case kScalar: {
-        const u64 bits = task_.scalars[step.index()];
-#pragma unroll
-        for (u32 w = 0; w < W; ++w) last.set(w, bits);
+      case kQuickStore: {
+        const Walk walk = walk_of(step, place);
+        quick.store(step, walk.first, walk.stride, valid.stored, last);
         break;
       }
-      case kSelect:
-        select(step, last);
-        break;
-      case kStep:
-        gather(step, valid.loaded, last);
-        return last;
-      case kPlaceStep:
-        gather_place(step, place, valid.loaded, last);
-        return last;
       default:
-        begin(step);
-        return last;
-    }
-    if (step.out() != kNoCell) write(step.out(), step.has_wide_result(), last);
-    return last;
-  }
-
-  __device__ void select(const Step& step, Values<W>& last) const {
-    const bool wide = step.has_wide_operands();
-    Values<W> condition, b, c;
-    read(step.a(), false, last, condition);
-    read(step.b(), wide, last, b);
-    read(static_cast<u32>(step.function), wide, last, c);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w) {
-      const bool is = condition.low[w] != 0;
-      last.low[w] = is ? b.low[w] : c.low[w];
-      last.high[w] = is ? b.high[w] : c.high[w];
+        last = run_step<W>(steps(), task_, step, place, valid, last);
     }
   }
 
-  __device__ void begin(const Step& step) const {
-    const bool wide = step.has_wide_operands();
-    Values<W> values;
-    const u64 first = reinterpret_cast<Function>(step.function)(0, 0);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w) values.set(w, first);
-    write(step.out(), wide, values);
-    if (step.kind() != kPlaceInit) return;
-#pragma unroll
-    for (u32 w = 0; w < W; ++w) values.set(w, ~0ull >> 1);
-    write(step.out() + (wide ? 2 : 1) * cell_bytes(), true, values);
-  }
-
-  __device__ void gather(const Step& step, u32 valid,
-                         const Values<W>& last) const {
-    const bool wide = step.has_wide_operands();
-    const auto function = reinterpret_cast<Function>(step.function);
-    Values<W> a, sum;
-    read(step.a(), wide, last, a);
-    read(step.out(), wide, last, sum);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      if (w < valid) sum.set(w, function(sum.bits(w, wide), a.bits(w, wide)));
-    write(step.out(), wide, sum);
-  }
-
-  __device__ void gather_place(const Step& step, const Place& place, u32 valid,
-                               const Values<W>& last) const {
-    const bool wide = step.has_wide_operands();
-    const Reduction<W> reduction{cells_,
-                                 reinterpret_cast<Function>(step.function),
-                                 step.out() / cell_bytes(), wide, true};
-    Values<W> a;
-    read(step.a(), wide, last, a);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w) {
-      if (w >= valid) continue;
-      const Gathered mine{a.bits(w, wide), place.column + w};
-      reduction.keep(w, reduction.both(reduction.of(threadIdx.x, w), mine));
+  // Where the elements of a quick access lie.
+  __device__ __forceinline__ Walk walk_of(const Step& step,
+                                          const Place& place) const {
+    i64 stride = step.index();
+    u64 first = step.function;
+    if (step.is_of_rows()) {
+      const i64* along = task_.strides + step.index() * task_.dims();
+      if (task_.shape.outer_dims != 0)
+        first += place.row * static_cast<u64>(*along++);
+      stride = task_.shape.inner_dims != 0 ? *along : 0;
     }
+    first += place.column * static_cast<u64>(stride);
+    return {reinterpret_cast<char*>(first), stride, true};
   }
 
-  __device__ void join(const Instruction& instruction, Mode mode,
-                       const Place& place) {
-    const Reduction<W> x = reduction_of(instruction);
+  __device__ void join(const Step& step, Mode mode, const Place& place) {
+    const Reduction<W> x = steps().reduction_of(step);
     if (mode != Mode::Gathers) {
-      join_lanes<W>(x, task_.rows.row_lanes, place);
+      if (step.index() != kCalled)
+        join_floats<W>(cells_, step.index(), x.cell, task_.rows.row_lanes,
+                       place);
+      else
+        join_lanes<W>(x, task_.rows.row_lanes, place);
       return;
     }
     gather_slices<W>(x, kept_, kept_stride_, task_.rows.slices,

@@ -1,0 +1,171 @@
+// The instructions that the interpreter's loop does not run itself. Each is a
+// call of its own: what one saves in memory the others need not.
+#pragma once
+
+#include "program_joins.h"
+#include "program_memory.h"
+#include "program_quick.h"
+
+namespace gpuos {
+namespace program {
+
+// How many elements of a lane are loaded and gathered, and how many stored.
+struct Valid {
+  u32 loaded;
+  u32 stored;
+};
+
+template <u32 W>
+struct Steps {
+  Quick<W> quick;
+  Cells<W> cells;
+
+  __device__ u32 cell_bytes() const { return cells.lanes * W * 4; }
+
+  __device__ void read(u32 offset, bool wide, const Values<W>& last,
+                       Values<W>& values) const {
+    if (offset == kNoCell) {
+      values = last;
+      return;
+    }
+    quick.read_words(offset, values.low);
+    if (wide) quick.read_words(offset + cell_bytes(), values.high);
+  }
+  __device__ void write(u32 offset, bool wide, const Values<W>& values) const {
+    quick.write_words(offset, values.low);
+    if (wide) quick.write_words(offset + cell_bytes(), values.high);
+  }
+  __device__ void write_result(const Step& step,
+                               const Values<W>& values) const {
+    if (step.out() != kNoCell)
+      write(step.out(), step.has_wide_result(), values);
+  }
+
+  __device__ Reduction<W> reduction_of(const Step& step) const {
+    return {cells, reinterpret_cast<Function>(step.function),
+            step.out() / cell_bytes(), step.has_wide_operands(),
+            step.kind() == kPlaceStep || step.kind() == kPlaceJoin};
+  }
+};
+
+// All that follows by value, so that the loop keeps `last` in registers.
+template <u32 W>
+__device__ __noinline__ Values<W> compute_each(Steps<W> steps, Step step,
+                                               Values<W> last) {
+  const bool wide = step.has_wide_operands();
+  const auto function = reinterpret_cast<Function>(step.function);
+  Values<W> a, b;
+  steps.read(step.a(), wide, last, a);
+  steps.read(step.b(), wide, last, b);
+#pragma unroll
+  for (u32 w = 0; w < W; ++w)
+    last.set(w, function(a.bits(w, wide), b.bits(w, wide)));
+  steps.write_result(step, last);
+  return last;
+}
+
+template <u32 W>
+__device__ __noinline__ Values<W> select(Steps<W> steps, Step step,
+                                         Values<W> last) {
+  const bool wide = step.has_wide_operands();
+  Values<W> condition, b, c;
+  steps.read(step.a(), false, last, condition);
+  steps.read(step.b(), wide, last, b);
+  steps.read(static_cast<u32>(step.function), wide, last, c);
+#pragma unroll
+  for (u32 w = 0; w < W; ++w) {
+    const bool is = condition.low[w] != 0;
+    last.low[w] = is ? b.low[w] : c.low[w];
+    last.high[w] = is ? b.high[w] : c.high[w];
+  }
+  steps.write_result(step, last);
+  return last;
+}
+
+// What a reduction begins with.
+template <u32 W>
+__device__ __noinline__ void begin(Steps<W> steps, Step step) {
+  const bool wide = step.has_wide_operands();
+  Values<W> values;
+  const u64 first = reinterpret_cast<Function>(step.function)(0, 0);
+#pragma unroll
+  for (u32 w = 0; w < W; ++w) values.set(w, first);
+  steps.write(step.out(), wide, values);
+  if (step.kind() != kPlaceInit) return;
+#pragma unroll
+  for (u32 w = 0; w < W; ++w) values.set(w, ~0ull >> 1);
+  steps.write(step.out() + (wide ? 2 : 1) * steps.cell_bytes(), true, values);
+}
+
+template <u32 W>
+__device__ __noinline__ void gather(Steps<W> steps, Step step, u32 valid,
+                                    Values<W> last) {
+  const bool wide = step.has_wide_operands();
+  const auto function = reinterpret_cast<Function>(step.function);
+  Values<W> a, sum;
+  steps.read(step.a(), wide, last, a);
+  steps.read(step.out(), wide, last, sum);
+#pragma unroll
+  for (u32 w = 0; w < W; ++w)
+    if (w < valid) sum.set(w, function(sum.bits(w, wide), a.bits(w, wide)));
+  steps.write(step.out(), wide, sum);
+}
+
+template <u32 W>
+__device__ __noinline__ void gather_place(Steps<W> steps, Step step, u64 column,
+                                          u32 valid, Values<W> last) {
+  const bool wide = step.has_wide_operands();
+  const Reduction<W> reduction = steps.reduction_of(step);
+  Values<W> a;
+  steps.read(step.a(), wide, last, a);
+#pragma unroll
+  for (u32 w = 0; w < W; ++w) {
+    if (w >= valid) continue;
+    const Gathered mine{a.bits(w, wide), column + w};
+    reduction.keep(w, reduction.both(reduction.of(threadIdx.x, w), mine));
+  }
+}
+
+template <u32 W>
+__device__ __noinline__ Values<W> run_step(Steps<W> steps,
+                                           const DeviceTask& task, Step step,
+                                           Place place, Valid valid,
+                                           Values<W> last) {
+  switch (step.kind()) {
+    case kComputeEach:
+      return compute_each<W>(steps, step, last);
+    case kSelect:
+      return select<W>(steps, step, last);
+    case kLoad:
+      last = load<W>(task, static_cast<Code>(step.function), step.index(),
+                     place, valid.loaded);
+      steps.write_result(step, last);
+      return last;
+    case kStore: {
+      Values<W> a;
+      steps.read(step.a(), step.has_wide_operands(), last, a);
+      store<W>(task, static_cast<Code>(step.function), step.index(), place,
+               valid.stored, a);
+      return last;
+    }
+    case kScalar: {
+      const u64 bits = task.scalars[step.index()];
+#pragma unroll
+      for (u32 w = 0; w < W; ++w) last.set(w, bits);
+      steps.write_result(step, last);
+      return last;
+    }
+    case kStep:
+      gather<W>(steps, step, valid.loaded, last);
+      return last;
+    case kPlaceStep:
+      gather_place<W>(steps, step, place.column, valid.loaded, last);
+      return last;
+    default:
+      begin<W>(steps, step);
+      return last;
+  }
+}
+
+}  // namespace program
+}  // namespace gpuos
