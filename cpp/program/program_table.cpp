@@ -71,7 +71,7 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
       tiers_(tiers),
       workers_(backend.workers()),
       free_later_(std::move(free_later)),
-      texts_(backend),
+      texts_(backend, backend.shared_words()),
       scratch_(backend) {}
 
 program::PassCode* ProgramTable::code_for(const Pass& pass) {
@@ -231,6 +231,11 @@ void ProgramTable::write_task(const program::PreparedPass& pass,
   call.tiles = model.tiles;
   call.arg_count = model.arg_count;
   std::copy_n(model.args.begin(), model.arg_count, call.args.begin());
+  program::Text& text = pass.code->text;
+  // A graph reads it again and again.
+  const bool is_read_again =
+      text.is_used || backend_.captures(submission.stream);
+  call.args[program::TaskModel::kText] = texts_.use(text, is_read_again);
   std::size_t arg = program::TaskModel::kAddresses;
   for (const program::Access& access : pass.pass->accesses)
     call.args[arg++] += submission.address(access.buffer);
