@@ -158,6 +158,9 @@ class Backend {
 
   // ---- Memory. No lock is held.
 
+  /// Memory that the host writes and the workers read where it is; empty: there
+  /// is none. It begins at a cache line and lives as long as the backend.
+  virtual std::span<std::uint64_t> shared_words() noexcept { return {}; }
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* data) noexcept = 0;
   virtual void copy_to_device(void* to, const void* from,

@@ -45,6 +45,7 @@ DeviceSide::DeviceSide(const Context& context, DriverGate& gate,
       resident_storage(options.queue_capacity),
       burst_storage(options.queue_capacity),
       chain_memory(ChainBlocks::kBytes),
+      shared_memory(kSharedBytes),
       resident_ring(resident_storage.host(), options.queue_capacity),
       burst_ring(burst_storage.host(), options.queue_capacity),
       residency(kernel, resident_storage.device(), options, workers),
@@ -59,6 +60,7 @@ void DeviceSide::abandon() noexcept {
   resident_storage.abandon();
   burst_storage.abandon();
   chain_memory.abandon();
+  shared_memory.abandon();
   residency.abandon();
   bursts.abandon();
   modules.abandon();

@@ -26,6 +26,8 @@ namespace gpuos::cu {
 
 inline constexpr std::uint32_t kResidentRing = kChainRing;
 inline constexpr std::uint32_t kBurstRing = 1;
+/// Of what shared_words() gives: a thousand texts of programs.
+inline constexpr std::size_t kSharedBytes = std::size_t{1} << 20;
 
 /// Everything that lives on the device.
 struct DeviceSide {
@@ -39,6 +41,7 @@ struct DeviceSide {
   RingStorage resident_storage;
   RingStorage burst_storage;
   PinnedBuffer chain_memory;
+  PinnedBuffer shared_memory;
   Ring resident_ring;
   Ring burst_ring;
   ResidentWorkers residency;
@@ -99,6 +102,7 @@ class CudaBackend final : public Backend, private Parkable {
   }
   void unload(std::span<const std::uint32_t> slots) noexcept override;
 
+  std::span<std::uint64_t> shared_words() noexcept override;
   void* allocate(std::size_t bytes) override;
   void deallocate(void* data) noexcept override;
   void copy_to_device(void* to, const void* from, std::size_t bytes) override;

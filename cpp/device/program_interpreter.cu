@@ -49,7 +49,9 @@ __device__ u32 lanes_with_room(u32 cells) {
 GPUOS_OPERATOR(program) {
   // Once for all lanes: of their stacks, the L1 holds a part.
   __shared__ gpuos::program::DeviceTask what;
-  if (threadIdx.x == 0) what = gpuos::program::DeviceTask(task);
+  __shared__ gpuos::u32 ends[gpuos::program::kKeptEnds];
+  gpuos::program::DeviceTask::keep_ends(task, ends);
+  if (threadIdx.x == 0) what = gpuos::program::DeviceTask(task, ends);
   __syncthreads();
   const gpuos::u32 cells = what.header.cells;
   // Who splits rows has counted the lanes already.

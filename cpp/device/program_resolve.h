@@ -22,7 +22,7 @@ struct alignas(16) Resolved {
   u8 index;
   u8 form;
 };
-static_assert(sizeof(Resolved) == 16, "one load");
+static_assert(sizeof(Resolved) == kResolvedBytes, "one load");
 constexpr u32 kKept = kTextBytes / sizeof(Resolved);
 constexpr u32 kNoCell = 1;  // offsets are even
 constexpr u32 kCellMask = 0xfffe;

@@ -8,8 +8,12 @@
 namespace gpuos {
 namespace program {
 
+// Ends of parts that a worker keeps: of all but very odd texts.
+enum : u32 { kKeptEnds = 16 };
+
 struct DeviceTask {
   const u64* text;
+  const u32* ends;  // the first kKeptEnds parts'
   const u64* addresses;
   const u64* scalars;
   const u32* sizes;
@@ -19,8 +23,9 @@ struct DeviceTask {
   RowShape rows;
 
   DeviceTask() = default;
-  __device__ explicit DeviceTask(const Task& task)
+  __device__ DeviceTask(const Task& task, const u32* kept_ends)
       : text(reinterpret_cast<const u64*>(task.args[0])),
+        ends(kept_ends),
         addresses(task.args + 1),
         sizes(nullptr),
         strides(nullptr),
@@ -48,11 +53,21 @@ struct DeviceTask {
   __device__ u32 dims() const {
     return u32{shape.outer_dims} + shape.inner_dims;
   }
-  __device__ u32 begin(u32 part) const {
-    return part == 0 ? 0 : static_cast<u32>(part_ends(text)[part - 1]);
-  }
+  __device__ u32 begin(u32 part) const { return part == 0 ? 0 : end(part - 1); }
   __device__ u32 end(u32 part) const {
-    return static_cast<u32>(part_ends(text)[part]);
+    return part < kKeptEnds ? ends[part]
+                            : static_cast<u32>(part_ends(text)[part]);
+  }
+
+  // Instructions of all parts.
+  __device__ u32 size() const { return end(header.parts - 1); }
+
+  // One lane for each part.
+  static __device__ void keep_ends(const Task& task, u32* kept_ends) {
+    const u64* text = reinterpret_cast<const u64*>(task.args[0]);
+    const u32 part = threadIdx.x;
+    if (part < kKeptEnds && part < bit_cast<TextHeader>(text[0]).parts)
+      kept_ends[part] = static_cast<u32>(part_ends(text)[part]);
   }
 
   // Instructions of all parts.

@@ -15,8 +15,9 @@ enum : u32 {
   kLast = 255,  // operand a or b: the result of the instruction before;
                 // result: no cell keeps it
   kMaxAccesses = 28,
-  // What the worker's scratch holds: instructions, then cells.
+  // What the worker's scratch holds: instructions, ready to run, then cells.
   kTextBytes = 4096,
+  kResolvedBytes = 16,
   kCellBytes = abi::kScratchBytes - kTextBytes
 };
 

@@ -293,7 +293,7 @@ class Preparation {
     const Split split = split_of(pass, layout, workers);
     TaskModel& task = tasks.emplace_back();
     write_arguments(
-        {plan_, pass, layout, split, prepared_.sizes, code.text, workers.lanes},
+        {plan_, pass, layout, split, prepared_.sizes, workers.lanes},
         [this](std::span<const std::uint64_t> table) {
           prepared_.tables.push_back(keep_table_(table));
           return reinterpret_cast<std::uint64_t>(prepared_.tables.back().get());

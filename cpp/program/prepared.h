@@ -10,6 +10,7 @@
 #include "gpuos/tensor_view.h"
 #include "program/plan.h"
 #include "program/task.h"
+#include "program/text_memory.h"
 #include "program/tiers.h"
 #include "program/workers.h"
 
@@ -18,7 +19,7 @@ namespace gpuos::program {
 /// What runs a pass, shared by programs that have one of this structure.
 struct PassCode {
   std::string structure;
-  std::uint64_t text = 0;   // address in memory of the backend
+  Text text;
   std::uint32_t cells = 0;  // that the text needs
   std::shared_ptr<Tier> tier;
 };

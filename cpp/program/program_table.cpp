@@ -103,7 +103,7 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
       tiers_(tiers),
       workers_(backend.workers()),
       free_later_(std::move(free_later)),
-      texts_(backend),
+      texts_(backend, backend.shared_words()),
       scratch_(backend) {}
 
 program::PassCode* ProgramTable::code_for(const Pass& pass) {
@@ -259,13 +259,15 @@ void ProgramTable::add_task(const program::PreparedPass& pass,
   write_task(pass, model,
              {submission.views, submission.scalars, submission.temporaries},
              task.call);
+  use_text(pass, submission.stream, task.call);
   if (model.gathered.counters != 0) add_gathered(model, submission, task.call);
 }
 
 bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
                               std::span<const TensorView> inputs,
                               std::span<const TensorView> outputs,
-                              std::span<const Scalar> scalars, Call& call) {
+                              std::span<const Scalar> scalars,
+                              const Stream& stream, Call& call) {
   const program::CallViews views{inputs, outputs};
   program::check_call(*plan, views, scalars);
   program::PassCode* code = nullptr;
@@ -281,10 +283,19 @@ bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
     code = pass.code;
     elements = pass.elements;
     write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
+    use_text(pass, stream, call);
   }
   tiers_.count_call(code->tier, elements);
   calls_.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+void ProgramTable::use_text(const program::PreparedPass& pass,
+                            const Stream& stream, Call& call) {
+  program::Text& text = pass.code->text;
+  // A graph reads it again and again.
+  const bool is_read_again = text.is_used || backend_.captures(stream);
+  call.args[program::TaskModel::kText] = texts_.use(text, is_read_again);
 }
 
 void ProgramTable::take_memory(const program::Prepared& prepared,

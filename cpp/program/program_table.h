@@ -55,7 +55,8 @@ class ProgramTable {
   bool write_call(const std::shared_ptr<const program::Plan>& plan,
                   std::span<const TensorView> inputs,
                   std::span<const TensorView> outputs,
-                  std::span<const Scalar> scalars, Call& call);
+                  std::span<const Scalar> scalars, const Stream& stream,
+                  Call& call);
 
   /// Have every pass of the program compiled; false if that takes longer.
   /// Throws: CompileError.
@@ -90,6 +91,9 @@ class ProgramTable {
   std::shared_ptr<void> keep(std::span<const std::uint64_t> table);
   void add_task(const program::PreparedPass& pass,
                 const program::TaskModel& model, Submission& submission);
+  /// Says in `call` where the pass' text is.
+  void use_text(const program::PreparedPass& pass, const Stream& stream,
+                Call& call);
   void take_memory(const program::Prepared& prepared, Submission& submission);
   /// The address of memory behind counters that are 0.
   std::uint64_t take_block(std::size_t counters, std::size_t bytes,

@@ -257,10 +257,10 @@ std::uint64_t scalar_bits(const gpuos::Scalar& value, DType dtype) {
 
 void write_arguments(const TaskParts& parts, const FarTable& far_table,
                      TaskModel& task) {
-  const auto& [plan, pass, layout, split, sizes, text, lanes] = parts;
+  const auto& [plan, pass, layout, split, sizes, lanes] = parts;
   constexpr std::size_t kFixed = (sizeof(TaskShape) + sizeof(RowShape)) / 8;
   Arguments arguments(task);
-  arguments.add(text);
+  arguments.add(std::uint64_t{0});  // the text
   for (std::uint32_t a = 0; a < layout.accesses; ++a)
     arguments.add(layout.addresses[a]);
   for (const ScalarWord& word : pass.scalars)

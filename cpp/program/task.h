@@ -39,8 +39,8 @@ struct Gathered {
 Gathered gathered_of(const Pass& pass, const Layout& layout, const Split& split,
                      const Workers& workers);
 
-/// A task but for where its buffers and what it gathers lie, and for the
-/// scalars that a call gives.
+/// A task but for where its text, its buffers and what it gathers lie, and for
+/// the scalars that a call gives.
 struct TaskModel {
   TaskModel() {}  // leaves the arguments unwritten
 
@@ -53,6 +53,7 @@ struct TaskModel {
   std::uint32_t gathered_arg = 0;
   Gathered gathered{};
 
+  static constexpr std::uint32_t kText = 0;
   /// Where the pass' accesses and its scalars begin.
   static constexpr std::uint32_t kAddresses = 1;
   static std::uint32_t first_scalar(const Pass& pass) noexcept {
@@ -74,7 +75,6 @@ struct TaskParts {
   const Layout& layout;
   const Split& split;
   std::span<const std::int64_t> sizes;
-  std::uint64_t text;   // address of what the interpreter runs
   std::uint32_t lanes;  // of a worker that work
 };
 

@@ -2,11 +2,20 @@
 
 #include <algorithm>
 
+#include "device/program_text.h"
+
 namespace gpuos::program {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
 constexpr std::size_t kLine = 128;
+/// A worker reads a longer text more than once.
+constexpr std::size_t kMostShared =
+    kTextBytes / kResolvedBytes * sizeof(Instruction);
+
+std::size_t whole_lines(std::size_t bytes) {
+  return (bytes + kLine - 1) / kLine * kLine;
+}
 
 }  // namespace
 
@@ -14,8 +23,28 @@ TextMemory::~TextMemory() {
   for (void* chunk : chunks_) backend_.deallocate(chunk);
 }
 
-std::uint64_t TextMemory::add(std::span<const std::uint64_t> words) {
-  const std::size_t bytes = (words.size_bytes() + kLine - 1) / kLine * kLine;
+Text TextMemory::add(std::span<const std::uint64_t> words) {
+  const std::size_t bytes = whole_lines(words.size_bytes());
+  if (bytes > kMostShared || bytes > shared_.size_bytes())
+    return {.address = copy(words)};
+  std::ranges::copy(words, shared_.begin());
+  const auto address = reinterpret_cast<std::uint64_t>(shared_.data());
+  shared_ = shared_.subspan(bytes / sizeof(shared_[0]));
+  return {.address = address, .shared_bytes = words.size_bytes()};
+}
+
+std::uint64_t TextMemory::use(Text& text, bool is_read_again) {
+  text.is_used = true;
+  if (is_read_again && text.shared_bytes != 0) {
+    text.address = copy({reinterpret_cast<const std::uint64_t*>(text.address),
+                         text.shared_bytes / sizeof(std::uint64_t)});
+    text.shared_bytes = 0;
+  }
+  return text.address;
+}
+
+std::uint64_t TextMemory::copy(std::span<const std::uint64_t> words) {
+  const std::size_t bytes = whole_lines(words.size_bytes());
   if (bytes > left_) {
     const std::size_t size = std::max(bytes, kChunkBytes);
     chunks_.reserve(chunks_.size() + 1);

@@ -9,22 +9,38 @@
 
 namespace gpuos::program {
 
-/// Texts of programs in memory of the backend, many in one allocation. They
-/// stay until the end.
+/// Where workers find the text of a program.
+struct Text {
+  std::uint64_t address = 0;
+  std::size_t shared_bytes = 0;  // of one in shared memory; 0: in the backend's
+  bool is_used = false;
+};
+
+/// Texts of programs, at the beginning of cache lines. They stay until the end.
+///
+/// The first call of a program reads its text where the host wrote it, because
+/// a copy takes longer than that. Later ones read a copy in memory of the
+/// backend.
 ///
 /// Threads: one at a time.
 class TextMemory {
  public:
-  explicit TextMemory(Backend& backend) : backend_(backend) {}
+  /// `shared`: what Backend::shared_words() says.
+  TextMemory(Backend& backend, std::span<std::uint64_t> shared)
+      : backend_(backend), shared_(shared) {}
   ~TextMemory();
   TextMemory(const TextMemory&) = delete;
   TextMemory& operator=(const TextMemory&) = delete;
 
-  /// The address of a copy of `words`, at the beginning of a cache line.
-  std::uint64_t add(std::span<const std::uint64_t> words);
+  Text add(std::span<const std::uint64_t> words);
+  /// Where the next call reads it. `is_read_again`: it is worth a copy.
+  std::uint64_t use(Text& text, bool is_read_again);
 
  private:
+  std::uint64_t copy(std::span<const std::uint64_t> words);
+
   Backend& backend_;
+  std::span<std::uint64_t> shared_;  // what is left of it
   std::vector<void*> chunks_;
   std::uint64_t next_ = 0;  // in the last chunk
   std::size_t left_ = 0;

@@ -22,7 +22,7 @@ void LevelCalls::add(const Program& program, std::span<const TensorView> inputs,
                      std::span<const TensorView> outputs,
                      std::span<const Scalar> scalars) {
   if (runtime_.core().programs.write_call(program.plan(), inputs, outputs,
-                                          scalars, calls_[count_]))
+                                          scalars, stream_, calls_[count_]))
     count();
   else
     runtime_.submit(program, inputs, outputs, scalars, stream_);
