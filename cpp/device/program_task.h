@@ -70,9 +70,6 @@ struct DeviceTask {
       kept_ends[part] = static_cast<u32>(part_ends(text)[part]);
   }
 
-  // Instructions of all parts.
-  __device__ u32 size() const { return end(header.parts - 1); }
-
   // Bytes from the first element to number `number` of dimensions
   // [first, last) of `access`.
   __device__ i64 offset(u32 access, u32 first, u32 last, u64 number) const {
