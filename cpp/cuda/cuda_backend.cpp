@@ -128,14 +128,18 @@ CudaBackend::~CudaBackend() {
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // stop() reports to those who call it.
   }
-  CUcontext popped = nullptr;
-  if (health_.is_dead() ||
-      driver().cuCtxPushCurrent(context_.get()) != CUDA_SUCCESS) {
+  if (health_.is_dead()) {
     device_->abandon();
     return;
   }
-  device_.reset();
-  driver().cuCtxPopCurrent(&popped);
+  try {
+    // The last to hold it may be a compilation's thread, and a graph captured
+    // by another one must not be spoilt by what is freed.
+    const ContextScope scope(context_);
+    device_.reset();
+  } catch (...) {
+    device_->abandon();
+  }
 }
 
 CUstream CudaBackend::handle_of(const gpuos::Stream& stream) const noexcept {
