@@ -45,6 +45,12 @@ std::uint32_t Graph::add(const Node& node) {
   return at->second;
 }
 
+bool Graph::has_alike_inputs() const noexcept {
+  for (std::uint32_t i = 0; i < alike.size(); ++i)
+    if (alike[i] != i) return true;
+  return false;
+}
+
 Value Graph::value(std::uint32_t id) { return {shared_from_this(), id}; }
 
 DType weak_dtype(const gpuos::Scalar& number) noexcept {

@@ -55,6 +55,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
   std::uint32_t scalar_arguments = 0;
   std::vector<std::uint32_t> outputs;
 
+  bool has_alike_inputs() const noexcept;
   std::uint32_t add(const Node& node);
   Value value(std::uint32_t id);
 

@@ -20,12 +20,6 @@ std::size_t operand_count(const Node& node) {
   return node.op == Op::Extent ? 0 : info_of(node.op).operands;
 }
 
-bool are_inputs_alike(const Graph& graph) {
-  for (std::uint32_t i = 0; i < graph.alike.size(); ++i)
-    if (graph.alike[i] != i) return true;
-  return false;
-}
-
 bool is_reduced(const Node& reduction, std::size_t dim) {
   return (reduction.axes >> dim & 1) != 0;
 }
@@ -395,7 +389,7 @@ Pass PassBuilder::build(std::span<const Root> roots) {
   // An output may be the buffer of an input. What has the same dimensions reads
   // the same inputs, and so all of them before the first output is stored,
   // unless inputs have their dimensions from others.
-  if (are_inputs_alike(graph_))
+  if (graph_.has_alike_inputs())
     for (const Root& root : roots) evaluate(root.node, root_map(root.node));
   for (const Root& root : roots) store(root);
   arrange();

@@ -74,14 +74,14 @@ inline constexpr Choice kTests[] = {{Recipe::Lt, 2, 0},
 class Tape {
  public:
   struct Kind {
-    bool has_aliases =
-        false;              // memory has several owners, and so none is fresh
+    /// Memory has several owners, and so none is fresh.
+    bool has_aliases = false;
     std::size_t lanes = 1;  // chains that take turns and seldom meet
     bool has_many_rows = false;
+    bool has_sums = false;  // over rows; else extremes, which have no order
   };
 
-  Tape(std::uint64_t seed, const Kind& kind)
-      : random_(seed), kind_(kind), has_sums_(seed % 2 == 0) {
+  Tape(std::uint64_t seed, const Kind& kind) : random_(seed), kind_(kind) {
     for (std::size_t owner = 0; owner < kMostOwners; ++owner)
       dtypes_.push_back(kDTypes[random_.below(std::size(kDTypes))]);
     const std::size_t count = (3 + random_.below(25)) * kind.lanes;
@@ -109,7 +109,7 @@ class Tape {
     if (out == Layout::Flat || out == Layout::Column) return {out};
     // Arrays decide how rows are walked through, and so in which order they
     // are added.
-    const Layout other = has_sums_ ? Layout::Matrix : Layout::Transposed;
+    const Layout other = kind_.has_sums ? Layout::Matrix : Layout::Transposed;
     if (is_out) return {Layout::Matrix, other};
     return {Layout::Matrix, Layout::Matrix, other, Layout::Row, Layout::Tall};
   }
@@ -147,8 +147,8 @@ class Tape {
 
   void add_row(Operation& made) {
     const bool is_first = random_.below(2) == 0;
-    made.recipe = has_sums_ ? (is_first ? Recipe::Sum : Recipe::Softmax)
-                            : (is_first ? Recipe::Amax : Recipe::Amin);
+    made.recipe = kind_.has_sums ? (is_first ? Recipe::Sum : Recipe::Softmax)
+                                 : (is_first ? Recipe::Amax : Recipe::Amin);
     made.compute = DType::Float32;
     made.out.layout = is_reducing(made.recipe) ? Layout::Tall : Layout::Matrix;
     made.operands.push_back(other_than(made.out, Layout::Matrix));
@@ -195,7 +195,6 @@ class Tape {
 
   Random random_;
   Kind kind_;
-  bool has_sums_;         // else extremes, which have no order
   std::size_t lane_ = 0;  // kind_.lanes: none
   std::vector<DType> dtypes_;
   std::size_t owners_ = kOldOwners;
