@@ -133,8 +133,7 @@ CudaBackend::~CudaBackend() {
     return;
   }
   try {
-    // The last to hold it may be a compilation's thread, and a graph captured
-    // by another one must not be spoilt by what is freed.
+    // In any thread; a graph that another one captures must not be spoilt.
     const ContextScope scope(context_);
     device_.reset();
   } catch (...) {

@@ -201,10 +201,9 @@ TEST_P(CudaGraph, AGlobalCaptureBesideTasksOfAnotherThread) {
   const Stream stream = make_stream();
   DeviceArray<std::int32_t> x(runtime(), kSize, 0), one(runtime(), kSize, 1);
   DeviceArray<std::int32_t> y(runtime(), kSize);
-  std::atomic<bool> is_over{false};
   int rounds = 0;
-  std::jthread other([&] {
-    for (; !is_over; ++rounds)
+  std::jthread other([&](const std::stop_token& is_over) {
+    for (; !is_over.stop_requested(); ++rounds)
       EXPECT_TRUE(
           runtime().wait(add(x.view(), one.view(), x.view()), kDeadline));
   });
@@ -217,7 +216,7 @@ TEST_P(CudaGraph, AGlobalCaptureBesideTasksOfAnotherThread) {
         std::this_thread::sleep_for(10ms);  // the control thread works
       }
     });
-    is_over = true;
+    other.request_stop();
     other.join();
     graph.run(stream.get());
   }
@@ -254,6 +253,25 @@ TEST_P(CudaGraph, AGlobalCaptureBesideMemoryAndOperatorsOfAnotherThread) {
   EXPECT_NO_THROW(other.get());
   graph.run(stream.get());
   EXPECT_EQ(y.read(), Ints(kSize, 7));
+}
+
+// As when the last to hold a runtime is a thread that compiled for it.
+TEST_P(CudaGraph, AGlobalCaptureBesideARuntimeThatComesAndGoes) {
+  start(GetParam());
+  const Stream stream = make_stream();
+  DeviceArray<std::int32_t> y(runtime(), kSize);
+  const Graph graph(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL, [&] {
+    fill(y.view(), 7, named(stream));
+    std::jthread([] {
+      Runtime other({.backend = "cuda"});
+      const Buffer buffer = other.allocate(1 << 20);
+      EXPECT_TRUE(other.synchronize(kDeadline));
+    }).join();
+    add(y.view(), y.view(), y.view(), named(stream));
+    runtime().flush(named(stream));
+  });
+  graph.run(stream.get());
+  EXPECT_EQ(y.read(), Ints(kSize, 14));
 }
 
 // The runtime's own stream must not be drawn into somebody's capture.
