@@ -32,7 +32,8 @@ def large():
 
 def test_work_is_ordered_after_and_before_that_of_its_stream(large):
     stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream), scheduler(takes=ROUNDS):
+    # So much is PyTorch's own that the thread may be left alone in the end.
+    with torch.cuda.stream(stream), scheduler(takes=ROUNDS // 2):
         x = torch.zeros(ELEMS, device="cuda")
         for _ in range(ROUNDS):
             busy(large)

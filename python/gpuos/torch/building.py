@@ -31,6 +31,7 @@ FLAGS = (
     "-O2",
     "-DNDEBUG",
     "-fPIC",
+    "-fno-plt",
     "-fvisibility=hidden",
     "-w",
 )
@@ -176,6 +177,7 @@ def _compile(
                 *map(str, objects),
                 "-o",
                 str(linked),
+                "-Wl,-z,now",  # no call waits for the loader
                 f"-L{libraries}",
                 *LIBRARIES,
                 f"-Wl,-rpath,{libraries}",

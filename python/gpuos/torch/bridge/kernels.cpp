@@ -100,6 +100,21 @@ bool take_into(const Elementwise& what, const Tensor& out,
   return true;
 }
 
+bool take_out(const Elementwise& what, std::span<const Operand> operands,
+              Tensor& out) {
+  const bool is_pair = operands.size() == 2 && !operands[1].is_number() &&
+                       !operands[0].is_number();
+  if (!is_plain_thread() || !is_written_without_grad(out) ||
+      out.is_inference() || !are_without_grad(operands))
+    return false;
+  if (!(is_pair &&
+        defer_alike_out(what, *operands[0].tensor, *operands[1].tensor, out)) &&
+      !defer(what, operands, out).defined())
+    return false;
+  out.unsafeGetTensorImpl()->bump_version();
+  return true;
+}
+
 /// tensor + alpha * other, of floating tensors.
 Recipe scaled_recipe(Recipe recipe) {
   return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
@@ -159,6 +174,29 @@ Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
       return tensor;
   }
   return Op::redispatch(behind(keys), tensor, other, alpha);
+}
+
+template <typename Op, Recipe kRecipe, Rule kRule>
+Tensor& unary_out(DispatchKeySet keys, const Tensor& tensor, Tensor& out) {
+  const Operand operand{.tensor = &tensor};
+  if (take_out({kRecipe, kRule}, {&operand, 1}, out)) return out;
+  return Op::redispatch(behind(keys), tensor, out);
+}
+
+template <typename Op, Recipe kRecipe, Rule kRule>
+Tensor& binary_out(DispatchKeySet keys, const Tensor& tensor,
+                   const Tensor& other, Tensor& out) {
+  const Operand operands[] = {operand_of(tensor), operand_of(other)};
+  if (take_out({kRecipe, kRule}, operands, out)) return out;
+  return Op::redispatch(behind(keys), tensor, other, out);
+}
+
+template <typename Op, Recipe kRecipe, Rule kRule>
+Tensor& scaled_out(DispatchKeySet keys, const Tensor& tensor,
+                   const Tensor& other, const c10::Scalar& alpha, Tensor& out) {
+  const Operand operands[] = {operand_of(tensor), operand_of(other)};
+  if (alpha.equal(1) && take_out({kRecipe, kRule}, operands, out)) return out;
+  return Op::redispatch(behind(keys), tensor, other, alpha, out);
 }
 
 Tensor power(DispatchKeySet keys, const Tensor& tensor,
@@ -256,6 +294,17 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
   X("bitwise_and.Tensor", bitwise_and_Tensor, binary, BitwiseAnd, Bitwise) \
   X("bitwise_or.Tensor", bitwise_or_Tensor, binary, BitwiseOr, Bitwise)    \
   X("bitwise_xor.Tensor", bitwise_xor_Tensor, binary, BitwiseXor, Bitwise) \
+  X("add.out", add_out, scaled_out, Add, Arithmetic)                       \
+  X("sub.out", sub_out, scaled_out, Sub, Arithmetic)                       \
+  X("mul.out", mul_out, binary_out, Mul, Arithmetic)                       \
+  X("div.out", div_out, binary_out, Div, Float)                            \
+  X("neg.out", neg_out, unary_out, Neg, Arithmetic)                        \
+  X("abs.out", abs_out, unary_out, Abs, Arithmetic)                        \
+  X("sigmoid.out", sigmoid_out, unary_out, Sigmoid, Float)                 \
+  X("tanh.out", tanh_out, unary_out, Tanh, Float)                          \
+  X("exp.out", exp_out, unary_out, Exp, Float)                             \
+  X("log.out", log_out, unary_out, Log, Float)                             \
+  X("sqrt.out", sqrt_out, unary_out, Sqrt, Float)                          \
   X("maximum", maximum, binary, Maximum, Arithmetic)                       \
   X("minimum", minimum, binary, Minimum, Arithmetic)                       \
   X("neg", neg, unary, Neg, Arithmetic)                                    \
