@@ -12,8 +12,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kWindow = 256;  // operators left to PyTorch
-constexpr std::chrono::milliseconds kShortest{50};
+constexpr std::chrono::milliseconds kShortest{200};
 constexpr std::chrono::milliseconds kLongest{2000};
+constexpr int kLonger = 3;  // each rest than the one before
 
 // Estimates: a flush costs what two operations that are put off save, and an
 // operator that passes through here a thirty-second part of one.
@@ -73,7 +74,7 @@ void note_fallback() {
   watch->rests = true;
   watch->calls = 0;
   watch->until = Clock::now() + watch->length;
-  watch->length = std::min(2 * watch->length, kLongest);
+  watch->length = std::min(kLonger * watch->length, kLongest);
   c10::impl::tls_set_dispatch_key_included(kModeKey, false);
 }
 
