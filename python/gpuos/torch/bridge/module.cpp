@@ -16,6 +16,7 @@
 #include "pending.h"
 #include "requests_api.h"
 #include "rest.h"
+#include "slabs.h"
 #include "timer.h"
 
 namespace gpuos::bridge {
@@ -239,6 +240,7 @@ PyObject* leave_slab_of(PyObject*, PyObject* storage) {
 
 PyObject* after_fork(PyObject*, PyObject*) {
   forget_timer();
+  for (Slabs* slabs : all_slabs()) slabs->unlock();
   forget_places();
   if (scheduler_depth > 0)
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);

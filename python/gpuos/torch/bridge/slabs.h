@@ -33,6 +33,9 @@ class Slabs {
   /// Gives blocks back of which nothing is used, but for `kept` bytes.
   void trim(std::size_t kept);
 
+  /// In the child of a fork, where whoever held the lock is not.
+  void unlock() noexcept { flag_.clear(); }
+
   static bool is_slot(const c10::DataPtr& data) noexcept {
     return data.get_deleter() == &give_back;
   }
