@@ -71,6 +71,15 @@ def test_a_result_can_be_made_larger(device):
     assert x[ELEMS:].eq(5).all()
 
 
+def test_a_result_can_be_cloned_lazily(device):
+    with torch.no_grad(), scheduler():
+        x = torch.ones(ELEMS, device=device) + 1
+        y = torch._lazy_clone(x)
+        x += 1
+    assert x.eq(3).all()
+    assert y.eq(2).all()
+
+
 def test_a_result_outlives_everything(device):
     with torch.no_grad(), scheduler():
         x = torch.ones(ELEMS, device=device) + 1

@@ -284,7 +284,7 @@ class Registration {
 
 void register_operators(const OperatorLists& lists) {
   static const Registration registration(lists);
-  register_record_stream();
+  register_slab_operators();
 }
 
 }  // namespace gpuos::bridge

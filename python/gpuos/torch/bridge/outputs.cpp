@@ -1,5 +1,6 @@
 #include "outputs.h"
 
+#include <ATen/ops/_lazy_clone_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
@@ -55,6 +56,12 @@ void record_stream(Tensor& tensor, c10::Stream stream) {
         .recordDataPtrOnStream(data, stream);
 }
 
+// Copy on write shares a block of the allocator.
+Tensor lazy_clone(const Tensor& tensor) {
+  leave_slab(tensor.storage().unsafeGetStorageImpl());
+  return at::native::_lazy_clone(tensor);
+}
+
 }  // namespace
 
 Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
@@ -93,14 +100,18 @@ void leave_slab(StorageImpl* storage) {
   storage->set_data_ptr_noswap(fresh->set_data_ptr(c10::DataPtr()));
 }
 
-void register_record_stream() {
-  // PyTorch's own looks for the block that begins at the address. It does the
+void register_slab_operators() {
+  // PyTorch's own look for the block that begins at an address. These do the
   // same otherwise, so nobody needs to be warned.
   Quiet quiet;
   const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
-  static torch::Library library(torch::Library::IMPL, "aten",
-                                c10::DispatchKey::CUDA, __FILE__, __LINE__);
-  library.impl("record_stream", &record_stream);
+  static torch::Library cpu(torch::Library::IMPL, "aten", c10::DispatchKey::CPU,
+                            __FILE__, __LINE__);
+  static torch::Library cuda(torch::Library::IMPL, "aten",
+                             c10::DispatchKey::CUDA, __FILE__, __LINE__);
+  cuda.impl("record_stream", &record_stream);
+  for (torch::Library* library : {&cpu, &cuda})
+    library->impl("_lazy_clone", &lazy_clone);
 }
 
 }  // namespace gpuos::bridge

@@ -24,7 +24,7 @@ void trim_slabs(std::size_t kept);
 /// be one that PyTorch's allocator knows.
 void leave_slab(c10::StorageImpl* storage);
 
-/// Has PyTorch's record_stream() know slabs.
-void register_record_stream();
+/// Has PyTorch's operators that look at how memory was allocated know slabs.
+void register_slab_operators();
 
 }  // namespace gpuos::bridge
