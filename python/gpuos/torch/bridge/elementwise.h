@@ -15,6 +15,11 @@ struct Elementwise {
   Rule rule{};
 };
 
+/// The recipe with a factor for the second operand, of Add and Sub.
+constexpr Recipe with_factor(Recipe recipe) {
+  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+}
+
 /// Results of more elements are left to PyTorch.
 void set_size_threshold(std::int64_t elements);
 std::int64_t size_threshold();

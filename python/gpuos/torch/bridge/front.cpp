@@ -162,9 +162,6 @@ struct Scaled {
 constexpr bool has_alpha(Recipe recipe) {
   return recipe == Recipe::Add || recipe == Recipe::Sub;
 }
-constexpr Recipe scaled(Recipe recipe) {
-  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
-}
 bool is_alpha_alone(PyObject* names) {
   return names != nullptr && PyTuple_GET_SIZE(names) == 1 &&
          PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0),
@@ -176,7 +173,7 @@ bool take_scaled_into(Recipe recipe, PyObject* self, PyObject* const* both) {
   Scaled call;
   if (!is_written_without_grad(tensor) || tensor.is_inference() ||
       !call.read(self, both[0], both[1]) ||
-      !defer({scaled(recipe), Rule::Arithmetic}, call.operands, tensor)
+      !defer({with_factor(recipe), Rule::Arithmetic}, call.operands, tensor)
            .defined())
     return false;
   tensor.unsafeGetTensorImpl()->bump_version();
@@ -247,7 +244,7 @@ PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
     Scaled call;
     if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
         may_take() && call.read(self, arguments[0], arguments[1])) {
-      Tensor out = defer({scaled(kRecipe), kRule}, call.operands);
+      Tensor out = defer({with_factor(kRecipe), kRule}, call.operands);
       if (out.defined()) return THPVariable_Wrap(std::move(out));
     }
   }

@@ -61,10 +61,16 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
   return defer(what, operands);
 }
 
+/// Into `out`, which may be one of the operands.
 bool take_into(const Elementwise& what, std::span<const Operand> operands,
                const Tensor& out) {
+  const bool is_pair = operands.size() == 2 && !operands[1].is_number() &&
+                       !operands[0].is_number();
   if (!is_plain_thread() || !is_written_without_grad(out) ||
-      out.is_inference() || !are_without_grad(operands) ||
+      out.is_inference() || !are_without_grad(operands))
+    return false;
+  if (!(is_pair &&
+        defer_alike_out(what, *operands[0].tensor, *operands[1].tensor, out)) &&
       !defer(what, operands, out).defined())
     return false;
   out.unsafeGetTensorImpl()->bump_version();
@@ -100,25 +106,7 @@ bool take_into(const Elementwise& what, const Tensor& out,
   return true;
 }
 
-bool take_out(const Elementwise& what, std::span<const Operand> operands,
-              Tensor& out) {
-  const bool is_pair = operands.size() == 2 && !operands[1].is_number() &&
-                       !operands[0].is_number();
-  if (!is_plain_thread() || !is_written_without_grad(out) ||
-      out.is_inference() || !are_without_grad(operands))
-    return false;
-  if (!(is_pair &&
-        defer_alike_out(what, *operands[0].tensor, *operands[1].tensor, out)) &&
-      !defer(what, operands, out).defined())
-    return false;
-  out.unsafeGetTensorImpl()->bump_version();
-  return true;
-}
-
-/// tensor + alpha * other, of floating tensors.
-Recipe scaled_recipe(Recipe recipe) {
-  return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
-}
+/// Whether tensor + alpha * other is one of floating tensors.
 bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
   return at::isFloatingType(tensor.scalar_type()) && !alpha.isComplex() &&
          !alpha.isBoolean();
@@ -149,7 +137,7 @@ Tensor scaled(DispatchKeySet keys, const Tensor& tensor, const Tensor& other,
   } else if (may_scale(tensor, alpha)) {
     const Operand operands[] = {
         operand_of(tensor), operand_of(other), {.number = alpha}};
-    out = take({scaled_recipe(kRecipe), kRule}, operands);
+    out = take({with_factor(kRecipe), kRule}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
   return Op::redispatch(behind(keys), tensor, other, alpha);
@@ -170,7 +158,7 @@ Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
   } else if (may_scale(tensor, alpha)) {
     const Operand operands[] = {
         operand_of(tensor), operand_of(other), {.number = alpha}};
-    if (take_into({scaled_recipe(kRecipe), kRule}, operands, tensor))
+    if (take_into({with_factor(kRecipe), kRule}, operands, tensor))
       return tensor;
   }
   return Op::redispatch(behind(keys), tensor, other, alpha);
@@ -179,7 +167,7 @@ Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& unary_out(DispatchKeySet keys, const Tensor& tensor, Tensor& out) {
   const Operand operand{.tensor = &tensor};
-  if (take_out({kRecipe, kRule}, {&operand, 1}, out)) return out;
+  if (take_into({kRecipe, kRule}, {&operand, 1}, out)) return out;
   return Op::redispatch(behind(keys), tensor, out);
 }
 
@@ -187,7 +175,7 @@ template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& binary_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, Tensor& out) {
   const Operand operands[] = {operand_of(tensor), operand_of(other)};
-  if (take_out({kRecipe, kRule}, operands, out)) return out;
+  if (take_into({kRecipe, kRule}, operands, out)) return out;
   return Op::redispatch(behind(keys), tensor, other, out);
 }
 
@@ -195,7 +183,7 @@ template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& scaled_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, const c10::Scalar& alpha, Tensor& out) {
   const Operand operands[] = {operand_of(tensor), operand_of(other)};
-  if (alpha.equal(1) && take_out({kRecipe, kRule}, operands, out)) return out;
+  if (alpha.equal(1) && take_into({kRecipe, kRule}, operands, out)) return out;
   return Op::redispatch(behind(keys), tensor, other, alpha, out);
 }
 

@@ -199,8 +199,7 @@ class Reader {
                          : at::isFloatingType(operand.tensor->scalar_type());
             }))
       return false;
-    to.what.recipe =
-        to.what.recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
+    to.what.recipe = with_factor(to.what.recipe);
     to.operands.push_back({.number = alpha_});
     return true;
   }
