@@ -189,7 +189,11 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     if (is_number(asked, i)) continue;
     const std::uint32_t place = before++;
     const Owner& owner = survey_->owners()[survey_->of(request).operands[i]];
-    if (owner.writer == kNone) continue;
+    if (owner.writer == kNone) {
+      if (i == 0 && is_reduced_beside(request, owner))
+        choice.add(root(owner.toucher));
+      continue;
+    }
     const std::uint32_t group = root(owner.writer);
     choice.least_order = std::max(choice.least_order, groups_[group].order);
     const bool is_beside_rows = is_row_recipe(asked.recipe) && i != 0;
@@ -199,6 +203,16 @@ void Groups::look_at_operands(std::uint32_t request, Choice& choice) {
     else
       choice.bar(group);
   }
+}
+
+bool Groups::is_reduced_beside(std::uint32_t request,
+                               const Owner& owner) const noexcept {
+  const Request& asked = arrays_->request(request);
+  return is_reducing(asked.recipe) && owner.toucher != kNone &&
+         owner.toucher != kMany &&
+         groups_[root(owner.toucher)].axes == asked.axes &&
+         owner.is_one_array &&
+         arrays_->is_same(owner.array, arrays_->operand(request, 0, 0));
 }
 
 void Groups::look_at_output(std::uint32_t request, Choice& choice) {

@@ -55,8 +55,9 @@ struct Group {
 /// of an owner that several groups touched are not known, so when it is written
 /// all groups up to then stay where they are (`settled_`).
 ///
-/// A row recipe joins the group that makes its first operand. Of what a
-/// reducing one makes the group takes further what is computed of that and
+/// A row recipe joins the group that makes its first operand, and a reducing
+/// one that which alone reads its operand and reduces it along the same axes.
+/// Of what a reducing one makes the group takes further what is computed of that and
 /// numbers alone, and what reads it spread over the rows. Behind a reducing
 /// recipe a member writes memory that nobody touched, so that those which
 /// depend on none may run before it.
@@ -91,6 +92,10 @@ class Groups {
   std::uint32_t choose(std::uint32_t request, Choice& choice);
   void look_at_operands(std::uint32_t request, Choice& choice);
   void look_at_output(std::uint32_t request, Choice& choice);
+  /// Whether all that touched the request's operand is one group, which reads
+  /// it to reduce it along the same axes.
+  bool is_reduced_beside(std::uint32_t request,
+                         const Owner& owner) const noexcept;
   void add(std::uint32_t request, std::uint32_t group);
   void read(std::uint32_t request, std::uint32_t group);
   /// `toucher`: that of the output's owner before this request.

@@ -155,6 +155,37 @@ TEST_P(FusedRows, SeveralReductionsOfOneChainAreOneTask) {
   expect_column(sums, 9 * kColumns);
 }
 
+TEST_P(FusedRows, SeveralReductionsOfOneArrayAreOneTask) {
+  auto& x = make(3);
+  auto& most = make(kPoison);
+  auto& sums = make(kPoison);
+  auto& columns = make(kPoison);
+  reduce(Recipe::Amax, most, x);
+  list_.add(Recipe::Sum, part(sums, 0, kRows), {full(x)},
+            {.is_fresh = true, .axes = 2});
+  list_.add(Recipe::Sum, matrix(columns, 1, kColumns, 1, 1), {full(x)},
+            {.is_fresh = true, .axes = 1, .keepdims = true});
+  run_for({&most, &sums, &columns});
+  EXPECT_EQ(tasks(), 2u);
+  expect_column(most, 3);
+  expect_column(sums, 3 * kColumns);
+  const auto values = columns.read();
+  for (std::int64_t i = 0; i < kColumns; ++i) ASSERT_EQ(values[i], 3 * kRows);
+}
+
+TEST_P(FusedRows, AReductionSeesWhatIsWrittenBeforeIt) {
+  auto& x = make(3);
+  auto& most = make(kPoison);
+  auto& sums = make(kPoison);
+  reduce(Recipe::Amax, most, x);
+  list_.add(Recipe::Mul, full(x), {full(x), 2.0});
+  reduce(Recipe::Sum, sums, x);
+  run_for({&most, &sums});
+  expect_all(x, 6);
+  expect_column(most, 3);
+  expect_column(sums, 6 * kColumns);
+}
+
 TEST_P(FusedRows, ReductionsOverOtherAxesAreApart) {
   auto& x = make(3);
   auto& y = make(kPoison);

@@ -21,11 +21,12 @@ class Levels : public ::testing::Test {
                        DType::Float32),
             base};
   }
-  // A request that joins no group, as row recipes do not.
-  void add_row(std::size_t out, std::size_t in) {
+  // A request that joins no group: of rows that nothing else is the sum of.
+  void add_row(std::size_t out, std::size_t in, std::size_t count = kElems) {
     RequestOperand to = array(out);
     to.view.shape[0] = 1;
-    list_.add(Recipe::Sum, to, {array(in)}, {.axes = 1, .keepdims = true});
+    list_.add(Recipe::Sum, to, {array(in, 0, count)},
+              {.axes = 1, .keepdims = true});
   }
 
   /// The first request of each group, level by level.
@@ -65,7 +66,8 @@ TEST_F(Levels, AChainAloneKeepsItsOrder) {
 }
 
 TEST_F(Levels, ReadersOfOneArrayShareALevel) {
-  for (std::size_t reader = 1; reader < 4; ++reader) add_row(reader, 0);
+  for (std::size_t reader = 1; reader < 4; ++reader)
+    add_row(reader, 0, kElems - reader);
   EXPECT_EQ(find(), (Found{{0, 1, 2}}));
 }
 

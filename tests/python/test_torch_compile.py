@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 from torch_support import cloned, gt, pair, scheduler, torch
 
@@ -105,6 +107,7 @@ def test_compiled_function_changes_its_input(device, compiler):
 
 
 def test_scheduler_causes_no_compilation_of_its_own(device):
+    importlib.import_module("torch._dynamo.testing")
     torch._dynamo.reset()
     a, b = pair(device)
     counter = torch._dynamo.testing.CompileCounter()
@@ -114,6 +117,34 @@ def test_scheduler_causes_no_compilation_of_its_own(device):
             compiled(a + b, b)
     # One more where guards see the mark of what is pending.
     assert counter.frame_count <= 2
+
+
+COMPILES_LATER = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch, gpuos.torch as gt
+a = torch.ones(1024, device="{device}")
+with torch.no_grad(), gt.scheduler():
+    a + 1
+assert "torch._dynamo" not in sys.modules
+compilations = []
+def count(graph, inputs):
+    compilations.append(graph)
+    return graph
+with torch.no_grad(), gt.scheduler(auto_flush_ms=60_000):
+    compiled = torch.compile(lambda x: (x * 2).relu(), backend=count)
+    for _ in range(4):
+        y = compiled(a + 1)
+assert y.eq(4).all()
+assert len(compilations) == 1, len(compilations)
+"""
+
+
+def test_compiler_may_be_imported_behind_the_first_scheduler(
+    device, run_python
+):
+    program = run_python(COMPILES_LATER.format(device=device))
+    assert program.returncode == 0, program.stderr
 
 
 def test_export(device):

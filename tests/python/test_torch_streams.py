@@ -19,21 +19,21 @@ def gpu(device):
 
 
 def busy(matrix):
-    """Keep the current stream busy for a while."""
-    for _ in range(20):
-        matrix = matrix @ matrix * 1e-3
-    return matrix
+    """Keep the current stream busy for milliseconds.
+
+    By one operator: among many of PyTorch's own a thread would be left alone.
+    """
+    return matrix @ matrix
 
 
 @pytest.fixture
 def large():
-    return torch.randn(2048, 2048, device="cuda")
+    return torch.randn(4096, 4096, device="cuda")
 
 
 def test_work_is_ordered_after_and_before_that_of_its_stream(large):
     stream = torch.cuda.Stream()
-    # So much is PyTorch's own that the thread may be left alone in the end.
-    with torch.cuda.stream(stream), scheduler(takes=ROUNDS // 2):
+    with torch.cuda.stream(stream), scheduler(takes=ROUNDS):
         x = torch.zeros(ELEMS, device="cuda")
         for _ in range(ROUNDS):
             busy(large)
@@ -109,7 +109,7 @@ def test_events_measure_pending_work(large):
         end.synchronize()
         assert start.elapsed_time(end) > 0
         assert gt.pending() == 0
-    assert x.shape == (2048,)
+    assert x.shape == (4096,)
 
 
 def test_record_stream_keeps_memory(large):

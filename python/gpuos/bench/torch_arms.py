@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
+import gc
 import importlib
 import os
 import shutil
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 from gpuos.bench.row import Unavailable, median
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from gpuos.bench.context import Context
@@ -222,18 +224,35 @@ def check_work(torch: Any, gt: Any, work: Work) -> None:
     check_same(torch, expected, came, work.tolerance)
 
 
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def seconds_in_turns(
     torch: Any, arms: dict[str, Arm], reps: int
 ) -> dict[str, float]:
-    """Return each arm's median time; every repetition runs all of them."""
+    """Return each arm's median time; every repetition runs all of them.
+
+    As `timeit` does it, Python's garbage collector pauses meanwhile: it would
+    look through everything that is imported whenever many results are kept.
+    """
     times: dict[str, list[float]] = {name: [] for name in arms}
-    for arm in arms.values():
-        read(torch, arm.run())
-    for _ in range(reps):
-        for name, arm in arms.items():
-            start = time.perf_counter()
-            results = arm.run()
-            read(torch, results)
-            times[name].append(time.perf_counter() - start)
-            del results  # not while the next one is timed
+    with _without_collector():
+        for arm in arms.values():
+            read(torch, arm.run())
+        for _ in range(reps):
+            for name, arm in arms.items():
+                start = time.perf_counter()
+                results = arm.run()
+                read(torch, results)
+                times[name].append(time.perf_counter() - start)
+                del results  # not while the next one is timed
     return {name: median(each) for name, each in times.items()}

@@ -45,6 +45,7 @@ class Guards:
         self._bridge = bridge
         self._flush = bridge.flush
         self._undo: list[Callable[[], None]] = []
+        self._guards_frames = False
 
     def install(self) -> None:
         """Put them in place."""
@@ -53,10 +54,9 @@ class Guards:
         # TorchScript's fused kernels read memory behind PyTorch's back.
         for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
             self._put(owner, "__call__", self._paused)
-        # Before the guards of compiled code, which see what is marked as pending.
-        frames = sys.modules.get("torch._dynamo.eval_frame")
-        if frames is not None:
-            self._guard(frames, "_callback_from_stance", self._flush)
+        # It brings the compiler, which may not be imported yet.
+        self._put(torch, "compile", self._compiling)
+        self.guard_compiled_code()
         if not torch.cuda.is_available():
             return
         for name in STREAM:
@@ -68,6 +68,17 @@ class Guards:
         self._guard(torch.cuda.CUDAGraph, "capture_begin", self._begin_capture)
         self._guard(torch.cuda.CUDAGraph, "capture_end", self._end_capture)
         self._guard(torch.cuda.CUDAGraph, "replay", self._flush)
+
+    def guard_compiled_code(self) -> None:
+        """Flush before its guards, which see what is marked as pending.
+
+        Does nothing before PyTorch's compiler is imported, nor a second time.
+        """
+        frames = sys.modules.get("torch._dynamo.eval_frame")
+        if self._guards_frames or not hasattr(frames, "_callback_from_stance"):
+            return
+        self._guards_frames = True
+        self._guard(frames, "_callback_from_stance", self._flush)
 
     def remove(self) -> None:
         """Put back what was there."""
@@ -91,6 +102,14 @@ class Guards:
             return guarded
 
         self._put(owner, name, around)
+
+    def _compiling(self, original: Any) -> Any:
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            compiled = original(*arguments, **named)
+            self.guard_compiled_code()
+            return compiled
+
+        return guarded
 
     def _paused(self, original: Any) -> Any:
         def guarded(*arguments: Any, **named: Any) -> Any:

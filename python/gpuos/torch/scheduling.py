@@ -137,6 +137,7 @@ def _install(auto_flush_ms: float) -> None:
             module.install_front(torch.nn.Parameter)
             _guards = access.Guards(module)
             _guards.install()
+        _guards.guard_compiled_code()
         if _users == 1:
             module.start_timer(auto_flush_ms / 1e3)
 

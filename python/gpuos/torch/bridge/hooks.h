@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/core/StorageImpl.h>
+#include <c10/core/impl/COWDeleter.h>
 #include <torch/version.h>
 
 // PyTorch has had a hook for this since 2.13; before, Python's ways to a
@@ -42,13 +43,16 @@ inline void unwatch(c10::StorageImpl* storage) {
   if (hook_of(storage) == &on_access) storage->clear_materializer();
 }
 /// Whether somebody else waits for the first look, as copy on write does.
-inline bool is_watched_by_others(const c10::StorageImpl* storage) {
+inline bool is_watched_by_others(c10::StorageImpl* storage) {
   return storage->has_materializer() && hook_of(storage) != &on_access;
 }
 #else
 inline void watch(c10::StorageImpl*) {}
 inline void unwatch(c10::StorageImpl*) {}
-inline bool is_watched_by_others(const c10::StorageImpl*) { return false; }
+inline bool is_watched_by_others(c10::StorageImpl* storage) {
+  return storage->_mutable_data_ptr_no_checks().get_deleter() ==
+         &c10::impl::cow::cow_deleter;
+}
 #endif
 
 }  // namespace gpuos::bridge

@@ -1,5 +1,6 @@
 #include "pending.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "hooks.h"
@@ -19,6 +20,13 @@ bool is_still_needed(void*, const void* owner, std::uint32_t uses) {
   return !is_held_by(storage, uses);
 }
 
+/// Elements that a request walks over: those of a row recipe's operand.
+std::uint64_t elems_of(const Deferred& deferred) {
+  const std::uint64_t elems = deferred.request.elems;
+  if (deferred.views.size() < 2) return elems;
+  return std::max(elems, static_cast<std::uint64_t>(deferred.views[1].size()));
+}
+
 }  // namespace
 
 Pending pending;
@@ -29,6 +37,7 @@ void Pending::Batch::clear() {
   requests.clear();
   views.clear();
   storages.clear();
+  elems = 0;
 }
 
 void Pending::append(const Deferred& deferred) {
@@ -39,6 +48,7 @@ void Pending::append(const Deferred& deferred) {
                         deferred.views.end());
   }
   batch_.requests.push_back(request);
+  batch_.elems += elems_of(deferred);
   for (std::uint32_t i = 0; i < deferred.storage_count; ++i) {
     c10::StorageImpl* storage = deferred.storages[i];
     c10::raw::intrusive_ptr::incref(storage);
@@ -58,7 +68,7 @@ void Pending::add(const Deferred& request, const Place& place) {
     const std::lock_guard lock(mutex_);
     if (C10_LIKELY(batch_.place.stream == place.stream &&
                    batch_.place.runner.handle == place.runner.handle &&
-                   batch_.requests.size() < chunk() &&
+                   has_room_for(1) &&
                    !start_is_wanted_.load(std::memory_order_relaxed))) {
       append(request);
       count_.store(batch_.requests.size() + running_.requests.size(),
@@ -79,7 +89,7 @@ void Pending::add(std::span<const Deferred> requests, const Place& place) {
     if (count_.load(std::memory_order_relaxed) > 0 &&
         batch_.place.stream != place.stream)
       done = run_all(error);
-    else if (batch_.requests.size() + requests.size() > chunk() ||
+    else if (!has_room_for(requests.size()) ||
              start_is_wanted_.load(std::memory_order_relaxed))
       chunk_done = start_chunk(error);
     batch_.place = place;

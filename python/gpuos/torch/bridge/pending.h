@@ -77,13 +77,16 @@ class Pending {
   }
 
  private:
+  // Requests, and elements of all: the last chunk is waited for.
   static constexpr std::size_t kChunk = 1024;
+  static constexpr std::uint64_t kChunkElems = 1 << 23;
   static constexpr std::size_t kRecent = 64;
 
   struct Batch {
     std::vector<Request> requests;
     std::vector<TensorView> views;
     std::vector<c10::StorageImpl*> storages;
+    std::uint64_t elems = 0;
     Place place{};
 
     void clear();
@@ -105,8 +108,11 @@ class Pending {
   Batch start_chunk(std::string& error);
   /// finish(), start() and finish().
   Done run_all(std::string& error);
-  /// So many are started at once: workers run them while others are added.
-  std::size_t chunk() const { return std::min(capacity_, kChunk); }
+  /// So much is started at once: workers run it while others are added.
+  bool has_room_for(std::size_t count) const {
+    return batch_.requests.size() + count <= std::min(capacity_, kChunk) &&
+           batch_.elems < kChunkElems;
+  }
   void release(Batch batch);
   void release_all(Done done, bool unmarks);
 
