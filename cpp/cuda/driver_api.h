@@ -103,8 +103,6 @@ namespace gpuos::cu {
     std::size_t bytes, CUstream stream)                                        \
   X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, \
     std::size_t bytes, CUstream stream)                                        \
-  X(cuMemsetD8, cuMemsetD8_v2, CUdeviceptr to, unsigned char value,            \
-    std::size_t count)                                                         \
   X(cuMemsetD32, cuMemsetD32_v2, CUdeviceptr to, unsigned int value,           \
     std::size_t count)                                                         \
   X(cuMemsetD8Async, cuMemsetD8Async, CUdeviceptr to, unsigned char value,     \

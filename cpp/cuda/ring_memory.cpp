@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cuda/check.h"
+#include "cuda/owned.h"
 
 namespace gpuos::cu {
 
@@ -19,7 +20,12 @@ PinnedBuffer::~PinnedBuffer() {
 
 DeviceBuffer::DeviceBuffer(std::size_t bytes) {
   GPUOS_CUDA_CHECK(driver().cuMemAlloc(&address_, bytes));
-  GPUOS_CUDA_CHECK(driver().cuMemsetD8(address_, 0, bytes));
+  // In no other stream, and awaited: workers run in streams that wait for none,
+  // and the default one may be busy.
+  const Stream stream = make_stream();
+  GPUOS_CUDA_CHECK(
+      driver().cuMemsetD8Async(address_, 0, bytes, stream.get()));
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream.get()));
 }
 
 DeviceBuffer::~DeviceBuffer() {

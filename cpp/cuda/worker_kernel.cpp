@@ -4,6 +4,7 @@
 
 #include "concat.h"
 #include "cuda/check.h"
+#include "cuda/owned.h"
 #include "cuda/worker_image.h"
 #include "gpuos/error.h"
 
@@ -43,7 +44,10 @@ WorkerKernel::WorkerKernel(const Context& context, WorkerImage wanted)
                                               "gpuos_builtin_table"));
   std::vector<char> pointers(bytes);
   GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(pointers.data(), builtins, bytes));
-  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoD(entry(0), pointers.data(), bytes));
+  const Stream stream = make_stream();
+  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoDAsync(entry(0), pointers.data(), bytes,
+                                              stream.get()));
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream.get()));
 
   can_overlap_ = driver().cuLaunchKernelEx != nullptr &&
                  read_word("gpuos_worker_awaits") != 0;

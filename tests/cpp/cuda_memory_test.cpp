@@ -29,6 +29,22 @@ TEST_P(CudaMemory, ADroppedBufferIsFreedAfterItsTasks) {
   }
 }
 
+// Workers wait for no stream of others, so it must be zero before they start.
+TEST_P(CudaMemory, ABufferIsZeroedWhateverTheDefaultStreamDoes) {
+  const CUstream busy = nullptr;
+  const Stream stream = make_stream();
+  Gate gate(kernels(), busy);
+  const DeviceBuffer buffer(64);
+  GPUOS_CUDA_CHECK(
+      driver().cuMemsetD8Async(buffer.address(), 7, 64, stream.get()));
+  GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream.get()));
+  gate.open();
+  std::vector<unsigned char> got(64);
+  // Behind all that the default stream does.
+  GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(got.data(), buffer.address(), 64));
+  EXPECT_EQ(got, std::vector<unsigned char>(64, 7));
+}
+
 TEST_P(CudaMemory, AllocationsComeAndGo) {
   start(GetParam());
   constexpr std::size_t kSize = 1000;
