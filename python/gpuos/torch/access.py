@@ -87,11 +87,11 @@ class Guards:
 
     def _begin_capture(self) -> None:
         self._flush()
-        self._bridge.use_slabs(False)
+        self._bridge.capture(True)
 
     def _end_capture(self) -> None:
         self._flush()
-        self._bridge.use_slabs(True)
+        self._bridge.capture(False)
 
     def _guard(self, owner: Any, name: str, before: Callable[[], None]) -> None:
         def around(original: Any) -> Any:

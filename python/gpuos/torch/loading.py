@@ -59,6 +59,35 @@ VIEWS = [
     "full_like",
     "new_full",
 ]
+# They read their tensors and write nothing but new memory; also those that draw
+# random numbers.
+READERS = [
+    "mm",
+    "bmm",
+    "addmm",
+    "baddbmm",
+    "addmv",
+    "mv",
+    "dot",
+    "linear",
+    "convolution",
+    "convolution_overrideable",
+    "embedding",
+    "index_select",
+    "gather",
+    "cat",
+    "stack",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "rand",
+    "randn",
+    "randint",
+    "randint.low",
+    "randperm",
+]
 
 
 @functools.cache
@@ -84,6 +113,7 @@ def bridge() -> ModuleType:
             "CompositeExplicitAutograd",
             "CompositeExplicitAutogradNonFunctional",
         ),
+        _known(READERS),
         _bridge_of_runtime,
         _stream_handle,
         _retire,

@@ -89,24 +89,25 @@ std::vector<std::string> strings_of(PyObject* list) {
   return strings;
 }
 
-// setup(composite, views, explicit_composite, make_runtime, find_stream,
-// retire)
+// setup(composite, views, explicit_composite, readers, make_runtime,
+// find_stream, retire)
 PyObject* setup(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
   PyObject* composite = nullptr;
   PyObject* views = nullptr;
   PyObject* explicit_composite = nullptr;
+  PyObject* readers = nullptr;
   PyObject* retire = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOOOOO", &composite, &views,
-                       &explicit_composite, &make_runtime, &find_stream,
-                       &retire) == 0)
+  if (PyArg_ParseTuple(arguments, "OOOOOOO", &composite, &views,
+                       &explicit_composite, &readers, &make_runtime,
+                       &find_stream, &retire) == 0)
     return nullptr;
   retire_front_with(retire);
   Py_INCREF(make_runtime);
   Py_INCREF(find_stream);
   set_up_places(&make_runner, &find_handle);
   register_operators({strings_of(composite), strings_of(views),
-                      strings_of(explicit_composite)});
+                      strings_of(explicit_composite), strings_of(readers)});
   const c10::impl::IncludeDispatchKeyGuard guard(kModeKey);
   const auto state = c10::impl::raw_local_dispatch_key_set;
   plain_state = {state.included_, state.excluded_};
@@ -161,6 +162,7 @@ PyObject* stop(PyObject*, PyObject*) {
   {
     const WithoutGil without;
     stop_timer();
+    pending.stop_starter();
   }
   Py_RETURN_NONE;
 }
@@ -225,8 +227,11 @@ PyObject* pending_count(PyObject*, PyObject*) {
   return PyLong_FromSize_t(pending.size());
 }
 
-PyObject* use(PyObject*, PyObject* wanted) {
-  use_slabs(PyObject_IsTrue(wanted) == 1);
+// capture(begins): the memory of a graph is its own, and one thread makes it.
+PyObject* capture(PyObject*, PyObject* begins) {
+  const bool captures = PyObject_IsTrue(begins) == 1;
+  use_slabs(!captures);
+  pending.use_starter(!captures);
   Py_RETURN_NONE;
 }
 // leave_slab(untyped storage)
@@ -240,6 +245,7 @@ PyObject* leave_slab_of(PyObject*, PyObject* storage) {
 
 PyObject* after_fork(PyObject*, PyObject*) {
   forget_timer();
+  pending.forget_starter();
   for (Slabs* slabs : all_slabs()) slabs->unlock();
   forget_places();
   if (scheduler_depth > 0)
@@ -281,7 +287,7 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"flush", &flush, METH_NOARGS, nullptr},
                            {"synchronize", &synchronize, METH_NOARGS, nullptr},
                            {"pending", &pending_count, METH_NOARGS, nullptr},
-                           {"use_slabs", &use, METH_O, nullptr},
+                           {"capture", &capture, METH_O, nullptr},
                            {"leave_slab", &leave_slab_of, METH_O, nullptr},
                            {"after_fork", &after_fork, METH_NOARGS, nullptr},
                            {"stats", &stats, METH_NOARGS, nullptr},

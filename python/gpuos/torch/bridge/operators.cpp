@@ -57,6 +57,21 @@ void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   op.redispatchBoxed(keys & kBehindMode, stack);
 }
 
+// What waits and touches none of this need not run before: it may be long, and
+// a flush costs as much as some operations that are put off.
+void reading_barrier(const OperatorHandle& op, DispatchKeySet keys,
+                     Stack* stack) {
+  pending.count_fallback();
+  bool may_go_ahead = pending.may_wait();
+  for_each_tensor(arguments_of(op, *stack), [&](const Tensor& tensor) {
+    may_go_ahead = may_go_ahead && !is_marked(tensor);
+  });
+  if (!may_go_ahead) run_all_before(op, *stack);
+  note_fallback();
+  const WithoutMode without;
+  op.redispatchBoxed(keys & kBehindMode, stack);
+}
+
 void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
                      Stack* stack) {
   run_all_before(op, *stack);
@@ -228,6 +243,11 @@ class Registration {
     Names mode_names = taken_;
     pass(mode_, lists.composite, mode_names);
     pass(mode_, lists.views, mode_names);
+    for (const std::string& name : lists.readers)
+      if (mode_names.insert(name).second)
+        mode_.impl(
+            name.c_str(),
+            torch::CppFunction::makeFromBoxedFunction<&reading_barrier>());
     Names below_names = taken_;
     pass(below_, lists.views, below_names);
     for (const std::string& name : lists.explicit_composite)

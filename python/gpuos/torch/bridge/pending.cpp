@@ -1,6 +1,7 @@
 #include "pending.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "hooks.h"
@@ -38,6 +39,7 @@ void Pending::Batch::clear() {
   views.clear();
   storages.clear();
   elems = 0;
+  bytes = 0;
 }
 
 void Pending::append(const Deferred& deferred) {
@@ -49,12 +51,16 @@ void Pending::append(const Deferred& deferred) {
   }
   batch_.requests.push_back(request);
   batch_.elems += elems_of(deferred);
+  bool must_run = !request.is_fresh;
   for (std::uint32_t i = 0; i < deferred.storage_count; ++i) {
     c10::StorageImpl* storage = deferred.storages[i];
     c10::raw::intrusive_ptr::incref(storage);
     watch(storage);
     batch_.storages.push_back(storage);
+    batch_.bytes += storage->nbytes();
   }
+  must_run = must_run || batch_.bytes > kMostHeld;
+  if (must_run) must_run_.store(true, std::memory_order_relaxed);
   c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
   if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
   recent = deferred.out;
@@ -104,31 +110,58 @@ void Pending::add(std::span<const Deferred> requests, const Place& place) {
 
 Pending::Batch Pending::start_chunk(std::string& error) {
   Batch done = finish(error);
-  start(error);
+  start(error, has_starter(batch_.place));
   generation_.fetch_add(1, std::memory_order_relaxed);
   // Hooks that went with the chunk before, though this one needs them.
   for (c10::StorageImpl* storage : running_.storages) watch(storage);
   return done;
 }
 
-void Pending::start(std::string& error) {
+void Pending::start(std::string& error, bool apart) {
   start_is_wanted_.store(false, std::memory_order_relaxed);
   if (batch_.requests.empty()) return;
-  char message[kErrorSize] = "";
-  const auto& [stream, stream_handle, runner, slabs] = batch_.place;
-  const BridgeResult result = runner.table->run(
-      runner.handle, batch_.requests.data(), batch_.requests.size(),
-      batch_.views.data(), batch_.views.size(), {&is_still_needed, nullptr},
-      stream_handle, !batch_.place.is_cpu(), message, kErrorSize);
-  if (result != BridgeResult::Done) error = message;
   const Place place = batch_.place;
   running_ = std::exchange(batch_, std::exchange(spare_, {}));
   batch_.place = place;
   ++counters_.flushes;
+  if (apart)
+    starter_->start([this] { start_error_ = run(); });
+  else if (std::string message = run(); !message.empty())
+    error = std::move(message);
+}
+
+std::string Pending::run() {
+  char message[kErrorSize] = "";
+  const auto& [stream, stream_handle, runner, slabs] = running_.place;
+  const BridgeResult result = runner.table->run(
+      runner.handle, running_.requests.data(), running_.requests.size(),
+      running_.views.data(), running_.views.size(), {&is_still_needed, nullptr},
+      stream_handle, !running_.place.is_cpu(), message, kErrorSize);
+  return result == BridgeResult::Done ? "" : message;
+}
+
+bool Pending::has_starter(const Place& place) {
+  // On a processor the workers themselves are threads that want it.
+  static const bool has_room = std::thread::hardware_concurrency() >= 4;
+  if (!has_room || !uses_starter_ || place.is_cpu()) return false;
+  if (starter_ == nullptr) starter_ = std::make_unique<Starter>();
+  return true;
+}
+
+void Pending::use_starter(bool use) {
+  const std::lock_guard lock(mutex_);
+  uses_starter_ = use;
+}
+
+void Pending::stop_starter() {
+  const std::lock_guard lock(mutex_);
+  starter_.reset();
 }
 
 Pending::Batch Pending::finish(std::string& error) {
   if (running_.requests.empty()) return {};
+  if (starter_ != nullptr) starter_->wait();
+  if (!start_error_.empty()) error = std::exchange(start_error_, {});
   if (running_.place.is_cpu()) {
     char message[kErrorSize] = "";
     const Runner& runner = running_.place.runner;
@@ -147,11 +180,12 @@ Pending::Done Pending::run_all(std::string& error) {
   if (!late_error_.empty()) error = std::exchange(late_error_, {});
   Done done;
   done.batches[0] = finish(error);
-  start(error);
+  start(error, false);
   done.batches[1] = finish(error);
   // Pairs with is_empty(): who sees 0 finds the results, or the work that
   // makes them ahead of its own in the stream.
   count_.store(0, std::memory_order_release);
+  must_run_.store(false, std::memory_order_relaxed);
   generation_.fetch_add(1, std::memory_order_relaxed);
   done.marked = std::exchange(recent_, {});
   return done;
@@ -215,6 +249,8 @@ Counters Pending::counters() {
 }
 
 RequestStats Pending::stats() {
+  const std::lock_guard lock(mutex_);
+  if (starter_ != nullptr) starter_->wait();  // it counts too
   RequestStats sum;
   for (const Runner& runner : all_runners()) {
     const RequestStats one = runner.table->stats(runner.handle);

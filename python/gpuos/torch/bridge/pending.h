@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "gpuos/bridge.h"
 #include "places.h"
+#include "starter.h"
 
 namespace gpuos::bridge {
 
@@ -56,6 +58,12 @@ class Pending {
     return generation_.load(std::memory_order_relaxed);
   }
 
+  /// Whether an operator that reads nothing pending may go ahead of what waits:
+  /// that writes only memory which nobody else has, and holds little.
+  bool may_wait() const noexcept {
+    return !must_run_.load(std::memory_order_relaxed);
+  }
+
   /// Runs what waits. On the CPU the results are there when it returns; on a
   /// GPU they are ordered before what comes in the stream.
   /// Throws: c10::Error if it failed; then those requests are gone.
@@ -71,6 +79,13 @@ class Pending {
   /// Waits until everything flushed is done.
   void synchronize();
   RequestStats stats();
+
+  /// Whether chunks for a GPU are started by a thread of their own.
+  void use_starter(bool use);
+  /// Waits for it and ends it; the next chunk begins another.
+  void stop_starter();
+  /// In the child of a fork, where it is not. Nothing is pending there.
+  void forget_starter() noexcept { static_cast<void>(starter_.release()); }
   Counters counters();
   void count_fallback() noexcept {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
@@ -80,6 +95,7 @@ class Pending {
   // Requests, and elements of all: the last chunk is waited for.
   static constexpr std::size_t kChunk = 1024;
   static constexpr std::uint64_t kChunkElems = 1 << 23;
+  static constexpr std::uint64_t kMostHeld = 64 << 20;
   static constexpr std::size_t kRecent = 64;
 
   struct Batch {
@@ -87,6 +103,7 @@ class Pending {
     std::vector<TensorView> views;
     std::vector<c10::StorageImpl*> storages;
     std::uint64_t elems = 0;
+    std::uint64_t bytes = 0;  // of the storages, as often as they are used
     Place place{};
 
     void clear();
@@ -99,8 +116,12 @@ class Pending {
   };
 
   void append(const Deferred& request);
-  /// Hands batch_ to the workers; it becomes running_.
-  void start(std::string& error);
+  /// Hands batch_ to the workers; it becomes running_. `apart`: while the caller
+  /// goes on.
+  void start(std::string& error, bool apart);
+  bool has_starter(const Place& place);
+  /// Hands running_ over.
+  std::string run();
   /// Waits for running_ where results must be there, the CPU. What ran is to be
   /// released without the lock, for that may call anything.
   Batch finish(std::string& error);
@@ -132,6 +153,10 @@ class Pending {
   std::atomic<bool> start_is_wanted_{false};
   std::size_t capacity_ = 8192;
   std::string late_error_;  // under mutex_
+  std::atomic<bool> must_run_{false};  // see may_wait()
+  bool uses_starter_ = true;           // under mutex_
+  std::string start_error_;            // of the starter's job, until it ended
+  std::unique_ptr<Starter> starter_;   // under mutex_
 };
 
 extern Pending pending;

@@ -1,0 +1,36 @@
+// A thread that hands requests to the workers while their users go on.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace gpuos::bridge {
+
+/// Does one job at a time.
+///
+/// Threads: start() and wait() under one lock of the caller.
+class Starter {
+ public:
+  Starter();
+  /// Behind the job at hand.
+  ~Starter();
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
+
+  /// The job before must have ended. It must not throw.
+  void start(std::function<void()> job);
+  /// Until the job has ended.
+  void wait() noexcept;
+
+ private:
+  enum State : int { kIdle, kBusy, kStopping };
+
+  void loop();
+
+  std::function<void()> job_;
+  std::atomic<int> state_{kIdle};
+  std::thread thread_;
+};
+
+}  // namespace gpuos::bridge
