@@ -40,6 +40,7 @@ struct Place {
   std::uint64_t batch_begin = 0;  // of the batch that the tasks belong to
   std::uint32_t batch_size = 0;   // 0: not known yet, the launch will say it
   std::uint32_t member = 0;       // record of the chain at `first`
+  bool is_alone = false;  // they are launched at once, and nothing with them
 };
 
 /// What has to happen before a task that meets earlier batches may be queued.

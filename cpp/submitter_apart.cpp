@@ -42,6 +42,7 @@ void Submitter::write_apart(std::span<const Call> calls, const Place& place,
                             const Plan& plan) {
   Ring& ring = *rings_[plan.route.ring];
   Place own = place;
+  own.is_alone = false;  // each has only some of the places
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
     Plan with_size = plan;

@@ -47,6 +47,8 @@ void write_cut(Ring& ring, const Place& place,
     const auto tiles = static_cast<std::uint32_t>(ceil_div(elems, cut.tile));
     // Tiles that are interleaved have the arguments of the first.
     const std::uint32_t alike = interleaves ? tiles : 1;
+    const std::uint32_t count =
+        alike == cut.total ? count_needed(place, alike) : alike;
     for (std::uint32_t t = 0; t < tiles; t += alike, position += alike) {
       abi::Payload payload = payload_of(call, 0);
       u64* args = copy_args(call, ring.arg_block(position), payload);
@@ -54,7 +56,7 @@ void write_cut(Ring& ring, const Place& place,
         args[k] += done * elem_bytes;
       set_tile(payload, args, call.buffers, elem_bytes, elems, cut.tile, t,
                tiles, interleaves);
-      write_alike(ring, place, position, after, payload, alike);
+      write_alike(ring, place, position, after, payload, alike, count);
     }
   }
 }
@@ -64,7 +66,8 @@ void write_tiles(Ring& ring, const Place& place,
   abi::Payload payload =
       payload_of(call, static_cast<std::uint32_t>(call.count));
   copy_args(call, ring.arg_block(place.first), payload);
-  write_alike(ring, place, place.first, after, payload, call.tiles);
+  write_alike(ring, place, place.first, after, payload, call.tiles,
+              count_needed(place, call.tiles));
 }
 
 TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,

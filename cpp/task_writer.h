@@ -70,18 +70,19 @@ inline void write_whole(Ring& ring, const Place& place,
 /// and five hundred take 200 us.
 inline constexpr std::uint32_t kBlockTiles = 4;
 
-/// Writes the descriptors of `tiles` tiles that have `payload` in common. If
-/// their arguments lie in a block, that of `position` has them.
+/// Writes the first `count` descriptors of `tiles` tiles that have `payload` in
+/// common. If their arguments lie in a block, that of `position` has them.
 inline void write_alike(Ring& ring, const Place& place, std::uint64_t position,
                         std::optional<std::uint64_t> after,
-                        abi::Payload& payload, std::uint32_t tiles) {
+                        abi::Payload& payload, std::uint32_t tiles,
+                        std::uint32_t count) {
   payload.parts = static_cast<std::uint16_t>(tiles);
   set_place(payload, place, position, after);
   const bool in_block = (payload.flags & abi::kArgsInBlock) != 0;
   const u64 arg_count = payload.args[0];
   const u64* const args = ring.arg_block(position).args;
   PayloadWords words = words_of(payload);
-  for (std::uint32_t tile = 0; tile < tiles; ++tile) {
+  for (std::uint32_t tile = 0; tile < count; ++tile) {
     if (in_block) {
       words.args[1] = tile % kBlockTiles;
       if (words.args[1] == 0 && tile != 0)
@@ -91,6 +92,13 @@ inline void write_alike(Ring& ring, const Place& place, std::uint64_t position,
     words.head += u64{1} << (16 + abi::kTileShift);
     words.tail += u64{1} | (after ? u64{1} << 32 : 0);
   }
+}
+
+/// How many descriptors of `tiles` tiles are needed at `place`, which has no
+/// other tasks.
+inline std::uint32_t count_needed(const Place& place, std::uint32_t tiles) {
+  // Pairs with Bursts::is_row().
+  return place.is_alone ? 1 : tiles;
 }
 
 /// Makes `payload` and `args` those of one of `tiles` tiles of a task with
@@ -126,7 +134,8 @@ void write_cut(Ring& ring, const Place& place,
                std::optional<std::uint64_t> after, const Call& call,
                const Cut& cut, bool interleaves);
 
-/// Writes the descriptors of a task whose tiles know what is theirs.
+/// Writes the descriptors of a task whose tiles know what is theirs. If
+/// `place.is_alone`, it is the only one there.
 void write_tiles(Ring& ring, const Place& place,
                  std::optional<std::uint64_t> after, const Call& call);
 

@@ -61,6 +61,8 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
   }
   open_.tasks += tasks;
   place.batch_begin = open_.begin;
+  // See launch_if_long().
+  place.is_alone = open_.tasks == tasks && tasks >= kLongFlush;
   return place;
 }
 
@@ -115,31 +117,42 @@ void Bursts::launch(const Flush& flush) {
         "stream ",
         captures ? "begins" : "ends", ", got ", flush.tasks,
         " that were not; they did not run"));
-  if (captures) {
+  if (is_row(flush)) {
+    launch_row(flush);
+  } else if (captures) {
     // The ring's places are used again, so a graph carries its descriptors
-    // with it; and it may run at any time, so nothing waits for it here.
+    // with it.
     for (std::uint32_t first = 0; first < flush.tasks;) {
-      const std::uint32_t tasks = pack(flush, first);
-      for (std::uint32_t i = 0; i < tasks; ++i)
-        captured_[launch_.descriptors[i].words[0] & 0xffff].store(true);
+      const std::uint32_t tasks = pack(flush, first, flush.tasks);
+      note_captured(tasks);
       launch_inline(flush, tasks);
       first += tasks;
     }
-    ring_.mark_done(flush.begin);
   } else if (flush.tasks <= abi::kLaunchDescriptors &&
-             pack(flush, 0) == flush.tasks) {
+             pack(flush, 0, flush.tasks) == flush.tasks) {
     launch_inline(flush, flush.tasks);
   } else {
     launch_from_ring(flush);
   }
+  // A graph may run at any time, so nothing waits for it here.
+  if (captures) ring_.mark_done(flush.begin);
 }
 
-std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first) {
+bool Bursts::is_row(const Flush& flush) const noexcept {
+  const abi::Payload first = read_payload(ring_.descriptor(flush.begin));
+  const bool is_first_tile = first.flags >> abi::kTileShift == 0;
+  // Joins and chains count something else in `parts`.
+  return flush.tasks > 1 && first.parts == flush.tasks && is_first_tile &&
+         (first.flags & abi::kJoin) == 0;
+}
+
+std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first,
+                           std::uint32_t end) {
   // Tasks from the front, argument blocks from the back. Tiles of one call
   // follow each other and have one block.
   std::uint32_t tasks = 0;
   std::uint32_t blocks_begin = abi::kLaunchDescriptors;
-  for (; first + tasks < flush.tasks; ++tasks) {
+  for (; first + tasks < end; ++tasks) {
     const std::uint64_t position = flush.begin + first + tasks;
     const abi::Descriptor& descriptor = ring_.descriptor(position);
     abi::Payload payload = read_payload(descriptor);
@@ -160,6 +173,19 @@ std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first) {
     launch_.descriptors[tasks] = descriptor_of(payload);
   }
   return tasks;
+}
+
+void Bursts::launch_row(const Flush& flush) {
+  pack(flush, 0, 1);
+  if (flush.captures) note_captured(1);
+  launch_.mode = abi::kRowBurst;
+  launch_.inline_count = flush.tasks;
+  launch_workers(flush, flush.tasks);
+}
+
+void Bursts::note_captured(std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i)
+    captured_[launch_.descriptors[i].words[0] & 0xffff].store(true);
 }
 
 void Bursts::launch_inline(const Flush& flush, std::uint32_t tasks) {

@@ -83,10 +83,17 @@ class Bursts {
   void fail(const Flush& flush);
 
   void launch_from_ring(const Flush& flush);
-  /// Copies tasks [first, ...) to the launch's parameters, as many as fit, and
+  /// Whether the flush is all tiles of one task. Then the ring may have no
+  /// descriptor but the first.
+  bool is_row(const Flush& flush) const noexcept;
+  /// Copies tasks [first, end) to the launch's parameters, as many as fit, and
   /// returns how many they were.
-  std::uint32_t pack(const Flush& flush, std::uint32_t first);
+  std::uint32_t pack(const Flush& flush, std::uint32_t first,
+                     std::uint32_t end);
+  void launch_row(const Flush& flush);
   void launch_inline(const Flush& flush, std::uint32_t tasks);
+  /// A graph has what the first `count` descriptors of the parameters name.
+  void note_captured(std::uint32_t count);
   void launch_workers(const Flush& flush, std::uint32_t tasks);
 
   const Context& context_;

@@ -28,9 +28,11 @@ struct ResidencyState {
 };
 
 enum Mode : u32 {
-  kResident,    // claim positions of the ring one by one and stay
-  kRingBurst,   // run positions [begin, end) of the ring and leave
-  kInlineBurst  // run `inline_count` descriptors of the parameters and leave
+  kResident,     // claim positions of the ring one by one and stay
+  kRingBurst,    // run positions [begin, end) of the ring and leave
+  kInlineBurst,  // run `inline_count` descriptors of the parameters and leave
+  kRowBurst      // the same for so many tiles of one task: the parameters have
+                 // the first tile's descriptor
 };
 
 struct Launch {
@@ -39,7 +41,7 @@ struct Launch {
   u32 mode;
 
   // kResident
-  u32 inline_count;  // kInlineBurst
+  u32 inline_count;  // kInlineBurst, kRowBurst
   ResidencyState* state;
   u64* claims;  // device memory, one a worker: claimed position + 1, or 0
   u64* left;    // host memory: number of the last residency that has left

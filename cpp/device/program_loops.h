@@ -3,7 +3,7 @@
 
 #include "program_reductions.h"
 #if defined(__CUDACC__)
-#include "program_loops_device.h"
+#include "program_entry.h"
 #else
 #include "program_loops_host.h"
 #endif

@@ -1,4 +1,4 @@
-// How the workers of the device run a pass of a compiled program.
+// How the workers of the device go through the loops of a compiled pass.
 #pragma once
 
 #include "program_gathered.h"
@@ -24,41 +24,62 @@ class Tile {
   using LoosePacks = Share<P, P::kWidth, 1>;
   using Apart = Share<P, 1, P::kApart>;
   using Single = Share<P, 1, 1>;
-  // What does little else than wait for memory has a loop of its own, which
-  // takes longer to compile.
-  static constexpr bool kStreams = P::kReduces && P::kLoops == 1 &&
-                                   P::kApart > 1 && P::kElements > P::kWidth;
 
   __device__ Tile(const Task& task, const Lane& lane)
-      : memory_(task),
+      : memory_(task), lane_(lane), scratch_(join_scratch(task)) {}
+  // `half`: of the scratch, for the first join.
+  __device__ Tile(const Task& task, const Lane& lane, Plain plain, u32 half)
+      : memory_(task, plain),
         lane_(lane),
-        scratch_(static_cast<u32*>(const_cast<void*>(task.state)) +
-                 kJoinWords) {}
+        scratch_(join_scratch(task)),
+        half_(half) {}
 
   // False if it has to be run_rest().
   __device__ bool run() {
     if constexpr (!P::kReduces) {
       run_elements();
     } else {
-      if (!(kStreams ? memory_.is_plain : memory_.has_packs)) return false;
+      if (!memory_.has_packs) return false;
       run_rows<Packs>();
     }
     return true;
   }
-  __device__ void run_rest() {
-    if constexpr (kStreams) {
-      if (memory_.has_packs) return run_rows<LoosePacks>();
+  __device__ void run_rest() { run_rows<Apart>(); }
+
+  // The two halves of a unit where all is plain: what its lanes gather,
+  __device__ Row stream_unit(u32 unit) {
+    const Slice slice = slice_of(unit);
+    LoosePacks share{memory_};
+    Row row;
+    begin_rows(row, share, slice.group);
+    P::each_gathered(Part<1>{}, row, Begin{});
+    if (share.is_on) {
+      share.column = first_column<LoosePacks>(slice.number);
+      run_stream(row, share, share.template stream<Packs::kPieces>());
+      run_stream(row, share, share.template stream<1>());
     }
-    run_rows<Apart>();
+    return row;
+  }
+  // and what becomes of it; returns the half for the next join.
+  __device__ u32 finish_unit(u32 unit, Row& row) {
+    const Slice slice = slice_of(unit);
+    LoosePacks share{memory_};
+    place_in(slice.group, share);
+    share.find_row();
+    finish_loop<0>(row, share, slice);
+    return half_;
   }
 
  private:
-  // Which rows, and which of their columns: all, unless workers share them.
+  static __device__ u32* join_scratch(const Task& task) {
+    return static_cast<u32*>(const_cast<void*>(task.state)) + kJoinWords;
+  }
+
+  // Which rows, and which of the slices of them. Slices take the packs of a row
+  // by turns, so that all workers move through memory side by side.
   struct Slice {
     u32 group;
     u32 number;
-    u64 begin;
-    u64 end;
   };
 
   // Instead of a Part: the loads of all of them.
@@ -131,29 +152,23 @@ class Tile {
 
   template <u32 kPart, typename W>
   __device__ void run_columns(Row& row, W& share, u64 first) {
-    share.column = first;
-    if constexpr (kStreams && W::kPieceWidth > 1 && W::kPieces > 1) {
-      // Whole packs, all of them plain.
-      run_stream<kPart>(row, share, share.template stream<W::kPieces>());
-      run_stream<kPart>(row, share, share.template stream<1>());
-    } else {
-      const u64 step = u64{share.step} * W::kPieces;
+    const u64 step = u64{share.step} * W::kPieces;
 #pragma unroll 1
-      for (; share.column < share.end; share.column += step) {
-        ColumnsOf<W> x;
-        load(Part<kPart>{}, share, x);
-        P::loop(Part<kPart>{}, row, x, share);
-      }
+    for (share.column = first; share.column < share.end; share.column += step) {
+      ColumnsOf<W> x;
+      load(Part<kPart>{}, share, x);
+      P::loop(Part<kPart>{}, row, x, share);
     }
   }
-  template <u32 kPart, typename W, typename M>
+  // Whole packs, all of them plain.
+  template <typename W, typename M>
   __device__ void run_stream(Row& row, W& share, M stream) {
     const u64 before_last = (M::kPieces - 1) * stream.step;
 #pragma unroll 1
     for (; stream.column + before_last < share.end; stream.go_on()) {
       ColumnsOf<M> x;
-      P::load(Part<kPart>{}, x, stream);
-      P::loop(Part<kPart>{}, row, x, stream);
+      P::load(Part<1>{}, x, stream);
+      P::loop(Part<1>{}, row, x, stream);
     }
     share.column = stream.column;
   }
@@ -182,7 +197,7 @@ class Tile {
   template <typename W>
   __device__ void place_in(u32 group, W& share) {
     const u32 row_lanes = memory_.rows.row_lanes;
-    const u32 rows = group_rows();
+    const u32 rows = group_rows(memory_.rows);
     const bool transposed = memory_.is(kTransposed);
     const u32 lane = threadIdx.x;
     const u32 number = transposed ? lane % rows : lane / row_lanes;
@@ -191,16 +206,28 @@ class Tile {
     share.is_on =
         number < rows && sub_ < row_lanes && share.row < memory_.rows.rows;
     share.is_first = sub_ == 0;
-    share.step = row_lanes * wide<W>();
+    share.step = memory_.rows.slices * row_lanes * wide<W>();
     share.end = memory_.rows.columns;
+  }
+
+  template <typename W>
+  __device__ u64 first_column(u32 slice) const {
+    return (u64{slice} * memory_.rows.row_lanes + sub_) * wide<W>();
+  }
+
+  template <typename W>
+  __device__ void begin_rows(Row& row, W& share, u32 group) {
+    place_in(group, share);
+    share.find_row();
+    P::row(Part<0>{}, row, share);
   }
 
   // `keeps`: the lanes have room for the whole row, which is read once.
   template <u32 L, typename W>
-  __device__ void run_loop(Row& row, ColumnsOf<W>& x, W& share, u64 begin,
+  __device__ void run_loop(Row& row, ColumnsOf<W>& x, W& share, u32 slice,
                            bool keeps) {
     P::each_gathered(Part<2 * L + 1>{}, row, Begin{});
-    const u64 first = begin + u64{sub_} * wide<W>();
+    const u64 first = first_column<W>(slice);
     if constexpr (P::kLoops == 1) {
       if (share.is_on) run_columns<1>(row, share, first);
     } else if (share.is_on) {
@@ -215,56 +242,46 @@ class Tile {
         P::loop(Part<2 * L + 1>{}, row, x, share);
       }
     }
+  }
+
+  // False where another worker goes on.
+  template <u32 L, typename W>
+  __device__ bool finish_loop(Row& row, W& share, const Slice& slice) {
     P::each_gathered(Part<2 * L + 1>{}, row, Join{*this});
+    if constexpr (P::kLoops == 1) {
+      if (memory_.is(kSliced) && !put_together(row, share, slice)) return false;
+    }
+    P::row(Part<2 * L + 2>{}, row, share);
+    return true;
   }
 
   template <u32 L, typename W>
   __device__ void run_loops(Row& row, ColumnsOf<W>& x, W& share,
                             const Slice& slice, bool keeps) {
     if constexpr (L < P::kLoops) {
-      run_loop<L>(row, x, share, slice.begin, keeps);
-      if constexpr (P::kLoops == 1) {
-        if (memory_.is(kSliced) && !put_together(row, share, slice)) return;
-      }
-      P::row(Part<2 * L + 2>{}, row, share);
+      run_loop<L>(row, x, share, slice.number, keeps);
+      if (!finish_loop<L>(row, share, slice)) return;
       run_loops<L + 1>(row, x, share, slice, keeps);
     }
   }
 
-  // Rows that a worker has at a time. The lanes left over have none.
-  __device__ u32 group_rows() const {
-    return memory_.rows.lanes / memory_.rows.row_lanes;
-  }
-  __device__ u32 groups() const {
-    return (memory_.rows.rows + group_rows() - 1) / group_rows();
-  }
-
   __device__ Slice slice_of(u32 unit) const {
-    const u64 columns = memory_.rows.columns;
-    if (!memory_.is(kSliced)) return {unit, 0, 0, columns};
-    const u32 slices = memory_.rows.slices;
-    // Whole packs, which then stay aligned.
-    const u64 packs = (columns + P::kWidth - 1) / P::kWidth;
-    const u64 each = (packs + slices - 1) / slices * P::kWidth;
-    const u64 begin = min(each * (unit % slices), columns);
-    return {unit / slices, unit % slices, begin, min(begin + each, columns)};
+    if (!memory_.is(kSliced)) return {unit, 0};
+    return {unit / memory_.rows.slices, unit % memory_.rows.slices};
   }
 
   template <typename W>
   __device__ void run_rows() {
     const bool keeps = P::kLoops > 1 && memory_.rows.columns <=
                                             u64{memory_.rows.row_lanes} * W::N;
-    const u32 units = groups() * memory_.rows.slices;
+    const u32 units = groups(memory_.rows) * memory_.rows.slices;
 #pragma unroll 1
     for (u32 unit = lane_.tile(); unit < units; unit += lane_.tiles()) {
       const Slice slice = slice_of(unit);
       W share{memory_};
-      place_in(slice.group, share);
-      share.end = slice.end;
       Row row;
       ColumnsOf<W> x;
-      share.find_row();
-      P::row(Part<0>{}, row, share);
+      begin_rows(row, share, slice.group);
       run_loops<0>(row, x, share, slice, keeps);
     }
   }
@@ -274,11 +291,12 @@ class Tile {
   template <typename W>
   __device__ bool put_together(Row& row, W& share, const Slice& slice) {
     const u32 slices = memory_.rows.slices;
-    const u32 in_group = group_rows();
+    const u32 in_group = group_rows(memory_.rows);
     Size size{0};
     P::each_gathered(Part<1>{}, row, size);
     const u32 distance = in_group * size.words;
-    u32* kept = reinterpret_cast<u32*>(memory_.rows.gathered) + groups();
+    u32* kept =
+        reinterpret_cast<u32*>(memory_.rows.gathered) + groups(memory_.rows);
     kept += (u64{slice.group} * slices * in_group +
              static_cast<u32>(share.row - u64{slice.group} * in_group)) *
             size.words;
@@ -297,17 +315,17 @@ class Tile {
   // All threads. Counts the slice; the last worker sees what all have kept.
   __device__ bool is_last_slice(u32 group) {
     u32* counter = reinterpret_cast<u32*>(memory_.rows.gathered) + group;
-    // Pairs with the same fence of the worker that comes last.
-    fence_gpu();
+    bool is_last = false;
     __syncthreads();
-    if (threadIdx.x == 0)
-      scratch_[0] = atomicInc(counter, memory_.rows.slices - 1) ==
-                    memory_.rows.slices - 1;
-    __syncthreads();
-    const bool is_last = scratch_[0] != 0;
-    __syncthreads();
-    fence_gpu();
-    return is_last;
+    if (threadIdx.x == 0) {
+      // The first pairs with the second one of the worker that comes last; the
+      // barriers make what the other threads wrote, and will read, part of it.
+      fence_gpu();
+      is_last = atomicInc(counter, memory_.rows.slices - 1) ==
+                memory_.rows.slices - 1;
+      fence_gpu();
+    }
+    return __syncthreads_or(is_last) != 0;
   }
 
   // The row's value to all its lanes, in an order that depends on nothing
@@ -320,7 +338,7 @@ class Tile {
     const bool transposed = memory_.is(kTransposed);
     u32 parts = row_lanes;   // that are put together by way of the scratch
     u32 from = threadIdx.x;  // the first of them
-    u32 distance = group_rows();
+    u32 distance = group_rows(memory_.rows);
     if (transposed) {
       from -= sub_ * distance;
     } else {
@@ -334,8 +352,8 @@ class Tile {
       distance = width;
     }
     if (parts == 1) return value;
-    u32* const half = scratch_ + is_odd_ * kJoinHalf;
-    is_odd_ ^= 1;
+    u32* const half = scratch_ + half_ * kJoinHalf;
+    half_ ^= 1;
     if (transposed || threadIdx.x % 32 == 0)
       put_words(half + threadIdx.x * kWords, value);
     __syncthreads();
@@ -358,32 +376,8 @@ class Tile {
   const Lane& lane_;
   u32* const scratch_;
   u32 sub_ = 0;  // which of its row's lanes this one is
-  u32 is_odd_ = 0;
+  u32 half_ = 0;
 };
-
-// Calls, so that what is rare takes no registers from the rest.
-template <typename P>
-__device__ __noinline__ void run_strided(Task task, Lane lane) {
-  Tile<PassOf<P, false>>(task, lane).run();
-}
-template <typename P>
-__device__ __noinline__ void run_rest(Task task, Lane lane) {
-  Tile<PassOf<P, false>>(task, lane).run_rest();
-}
-
-template <typename P>
-__device__ inline void run(const Task& task, const Lane& lane) {
-  if constexpr (P::kReduces) {
-    if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
-  } else {
-    const TaskShape shape =
-        bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);
-    if (shape.flags & kFlat)
-      Tile<PassOf<P, true>>(task, lane).run();
-    else
-      run_strided<P>(task, lane);
-  }
-}
 
 }  // namespace program
 }  // namespace gpuos

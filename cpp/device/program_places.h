@@ -15,6 +15,17 @@ struct PassOf : Pass {
   static constexpr bool kIsFlat = kFlatOnly;
 };
 
+// Rows that a worker has at a time. The lanes left over have none.
+__device__ inline u32 group_rows(const RowShape& rows) {
+  return rows.lanes / rows.row_lanes;
+}
+__device__ inline u32 groups(const RowShape& rows) {
+  return (rows.rows + group_rows(rows) - 1) / group_rows(rows);
+}
+
+// Instead of looking: a Memory was plain already.
+struct Plain {};
+
 template <typename P>
 struct Memory : Arguments<P::kAccesses, P::kScalars> {
   using Base = Arguments<P::kAccesses, P::kScalars>;
@@ -46,6 +57,13 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
     }
     is_plain = has_packs && is_even() && walks_everywhere();
   }
+
+  __device__ Memory(const Task& task, Plain)
+      : Base(task),
+        dividers(static_cast<Divider*>(const_cast<void*>(task.state))),
+        side_by_side(~0u),
+        has_packs(true),
+        is_plain(true) {}
 
   // All threads.
   __device__ void find_packs() {

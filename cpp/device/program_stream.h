@@ -14,10 +14,9 @@ __device__ inline Vector<S, kWide> load_streamed(const S* from) {
   if constexpr (sizeof(Vector<S, kWide>) == 16) {
     uint4 words;
     // Volatile: the compiler would put each load before its use.
-    asm volatile(
-        "ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
-        : "l"(from));
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "l"(from));
     return bit_cast<Vector<S, kWide>>(words);
   }
 #endif
@@ -71,13 +70,22 @@ struct Stream {
     }
   }
 
+  // Those of a piece among themselves first, so that few wait for each other.
   template <typename F, typename T>
   __device__ void gather(Sums<F, 1>& gathered, const Vector<T, N>& from) const {
 #pragma unroll
-    for (u32 i = 0; i < N; ++i)
-      gathered.values[0] =
-          F::both(gathered.values[0],
-                  F::of(from[i], column + i / kWide * step + i % kWide));
+    for (u32 p = 0; p < kPieces; ++p) {
+      typename F::Type values[kWide];
+#pragma unroll
+      for (u32 w = 0; w < kWide; ++w)
+        values[w] = F::of(from[p * kWide + w], column + p * step + w);
+#pragma unroll
+      for (u32 half = kWide / 2; half > 0; half /= 2)
+#pragma unroll
+        for (u32 w = 0; w < half; ++w)
+          values[w] = F::both(values[w], values[w + half]);
+      gathered.values[0] = F::both(gathered.values[0], values[0]);
+    }
   }
 };
 

@@ -84,6 +84,70 @@ struct Bits<4> {
   using type = u32;
 };
 
+// This lane, read again where it is needed: the compiler would keep all that
+// follows from it in local memory from tile to tile, out of the L1's reach.
+__device__ inline u32 read_lane() {
+  u32 lane;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(lane));
+  return lane;
+}
+
+// An element that is read once: past the L1, so that it keeps local memory.
+template <typename S>
+__device__ inline S load_once(u64 from) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (sizeof(S) == 4) {
+    u32 bits;
+    asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];"
+                 : "=r"(bits)
+                 : "l"(from));
+    return bit_cast<S>(bits);
+  }
+  if constexpr (sizeof(S) == 8) {
+    u64 bits;
+    asm volatile("ld.global.L1::no_allocate.u64 %0, [%1];"
+                 : "=l"(bits)
+                 : "l"(from));
+    return bit_cast<S>(bits);
+  }
+#endif
+  return *reinterpret_cast<const S*>(from);
+}
+
+// Of shared memory, by its own addresses: half as many registers.
+template <typename S>
+__device__ inline S load_shared_as(u32 from) {
+  if constexpr (sizeof(S) == 1) {
+    u32 bits;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(bits) : "r"(from));
+    return bit_cast<S>(static_cast<u8>(bits));
+  } else if constexpr (sizeof(S) == 2) {
+    u16 bits;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(from));
+    return bit_cast<S>(bits);
+  } else if constexpr (sizeof(S) == 4) {
+    u32 bits;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(from));
+    return bit_cast<S>(bits);
+  } else {
+    u64 bits;
+    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(bits) : "r"(from));
+    return bit_cast<S>(bits);
+  }
+}
+__device__ inline void store_shared_as(u32 to, u8 bits) {
+  asm volatile("st.shared.u8 [%0], %1;" ::"r"(to), "r"(u32{bits}) : "memory");
+}
+__device__ inline void store_shared_as(u32 to, u16 bits) {
+  asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(bits) : "memory");
+}
+__device__ inline void store_shared_as(u32 to, u32 bits) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(bits) : "memory");
+}
+__device__ inline void store_shared_as(u32 to, u64 bits) {
+  asm volatile("st.shared.u64 [%0], %1;" ::"r"(to), "l"(bits) : "memory");
+}
+
 // A lane's elements of a tile: kCount of a column, a few rows apart.
 template <typename P, u32 kCount>
 struct TileShare {
@@ -94,7 +158,7 @@ struct TileShare {
   u32 row = 0;                 // of the first element, in the tile
   u32 step = 0;                // rows to the next one
   u32 rows = 0;                // of the tile; 0 for lanes that have no column
-  u64 first[P::kAccesses];     // addresses
+  u64 first[P::kAccesses];     // addresses; of a copy in shared memory
   u64 distance[P::kAccesses];  // to the next one
 
   static __device__ constexpr u32 elements() { return N; }
@@ -111,13 +175,16 @@ struct TileShare {
     const u64 left = u64{number % tiles.along} << tiles.bits;
     const u32 height = min(tiles.side(), u32(memory.sizes[0] - top));
     const u32 width = min(tiles.side(), u32(memory.sizes[1] - left));
-    const u32 column = threadIdx.x & (tiles.side() - 1);
+    const u32 lane = read_lane();
+    const u32 column = lane & (tiles.side() - 1);
     step = blockDim.x >> tiles.bits;
-    row = threadIdx.x >> tiles.bits;
+    row = lane >> tiles.bits;
     rows = column < width && row < step ? height : 0;
     __syncthreads();  // all are done with the tile before
-    begin_accesses<0>(top, left, column, height, width,
-                      reinterpret_cast<char*>(memory.dividers) + kTileCopiesAt);
+    begin_accesses<0>(
+        top, left, column, height, width,
+        static_cast<u32>(__cvta_generic_to_shared(memory.dividers)) +
+            kTileCopiesAt);
     __syncthreads();
   }
   __device__ bool is_done() const { return row >= rows; }
@@ -129,25 +196,46 @@ struct TileShare {
 
   template <u32 A, typename S>
   __device__ void load(Vector<S, N>& to) const {
-#pragma unroll
-    for (u32 p = 0; p < N; ++p) {
-      to[p] = S{};
-      if (row + p * step < rows)
-        to[p] = *reinterpret_cast<const S*>(first[A] + p * distance[A]);
-    }
+    if (tiles.turned >> A & 1)
+      load_copied(to, static_cast<u32>(first[A]),
+                  static_cast<u32>(distance[A]));
+    else
+      load_all(to, first[A], distance[A]);
   }
   template <u32 A, typename S>
   __device__ void store(const Vector<S, N>& from) const {
+    u64 to = first[A];
 #pragma unroll
-    for (u32 p = 0; p < N; ++p)
-      if (row + p * step < rows)
-        *reinterpret_cast<S*>(first[A] + p * distance[A]) = from[p];
+    for (u32 p = 0; p < N; ++p, to += distance[A])
+      if (row + p * step < rows) *reinterpret_cast<S*>(to) = from[p];
   }
 
  private:
+  template <typename S>
+  __device__ void load_copied(Vector<S, N>& to, u32 from, u32 far) const {
+#pragma unroll
+    for (u32 p = 0; p < N; ++p, from += far) {
+      to[p] = S{};
+      if (row + p * step < rows) to[p] = load_shared_as<S>(from);
+    }
+  }
+  template <typename S>
+  __device__ void load_all(Vector<S, N>& to, u64 from, u64 far) const {
+    if (row + (N - 1) * step < rows) {
+#pragma unroll
+      for (u32 p = 0; p < N; ++p, from += far) to[p] = load_once<S>(from);
+      return;
+    }
+#pragma unroll
+    for (u32 p = 0; p < N; ++p, from += far) {
+      to[p] = S{};
+      if (row + p * step < rows) to[p] = load_once<S>(from);
+    }
+  }
+
   template <u32 A>
   __device__ void begin_accesses(u64 top, u64 left, u32 column, u32 height,
-                                 u32 width, char* copy) {
+                                 u32 width, u32 copy) {
     if constexpr (A < P::kAccesses) {
       u64 down = static_cast<u64>(memory.strides_of(A)[0]);
       u64 along = static_cast<u64>(memory.strides_of(A)[1]);
@@ -155,7 +243,7 @@ struct TileShare {
       if constexpr (P::kLoads >> A & 1) {
         if (tiles.turned >> A & 1) {
           copy_columns<P::bytes(A)>(copy, first[A], along, height, width);
-          first[A] = reinterpret_cast<u64>(copy);
+          first[A] = copy;
           down = P::bytes(A) * (tiles.side() + 1);
           along = P::bytes(A);
           copy += tiles.slot;
@@ -170,26 +258,28 @@ struct TileShare {
   // One element more in each row of the copy than there are, so that
   // neighbours in a column lie in different banks.
   template <u32 kBytes>
-  __device__ void copy_columns(char* copy, u64 from, u64 along, u32 height,
+  __device__ void copy_columns(u32 to, u64 from, u64 along, u32 height,
                                u32 width) const {
     using S = typename Bits<kBytes>::type;
-    constexpr u32 kTrip = 8;  // that are on the way together
-    S* const to = reinterpret_cast<S*>(copy);
-    const u32 i = threadIdx.x & (tiles.side() - 1);
+    constexpr u32 kTrip = 16;  // that are on the way together
+    const u32 i = read_lane() & (tiles.side() - 1);
     if (row >= step || i >= height) return;
-    from += i * kBytes;
+    to += (i * (tiles.side() + 1) + row) * kBytes;
+    from += i * kBytes + row * along;
+    const u64 far = step * along;
+    u32 j = row;
 #pragma unroll 1
-    for (u32 j = row; j < width; j += kTrip * step) {
+    for (; j + (kTrip - 1) * step < width; j += kTrip * step) {
       S trip[kTrip];
 #pragma unroll
-      for (u32 k = 0; k < kTrip; ++k)
-        if (j + k * step < width)
-          trip[k] = *reinterpret_cast<const S*>(from + (j + k * step) * along);
+      for (u32 k = 0; k < kTrip; ++k, from += far) trip[k] = load_once<S>(from);
 #pragma unroll
-      for (u32 k = 0; k < kTrip; ++k)
-        if (j + k * step < width)
-          to[i * (tiles.side() + 1) + j + k * step] = trip[k];
+      for (u32 k = 0; k < kTrip; ++k, to += step * kBytes)
+        store_shared_as(to, trip[k]);
     }
+#pragma unroll 1
+    for (; j < width; j += step, from += far, to += step * kBytes)
+      store_shared_as(to, load_once<S>(from));
   }
 };
 

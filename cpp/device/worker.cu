@@ -296,11 +296,17 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
 }
 
 __device__ void run_inline_burst(const Launch& launch, Work& work) {
+  const bool is_row = launch.mode == abi::kRowBurst;
   for (u32 i = blockIdx.x; i < launch.inline_count; i += gridDim.x) {
     if (threadIdx.x < 4) {
-      const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
-      store_chunk(work, threadIdx.x, Chunk{{words[0], words[1], words[2], 0}});
-      if (threadIdx.x == 0) load_operator(launch, work, words[0]);
+      const u32* words =
+          launch.descriptors[is_row ? 0 : i].words + 4 * threadIdx.x;
+      Chunk chunk{{words[0], words[1], words[2], 0}};
+      if (threadIdx.x == 0) {
+        if (is_row) chunk.words[0] += i << (16 + abi::kTileShift);
+        load_operator(launch, work, chunk.words[0]);
+      }
+      store_chunk(work, threadIdx.x, chunk);
     }
     if (threadIdx.x < 32) {
       __syncwarp();

@@ -87,6 +87,7 @@ struct ProgramTable::Submission {
   const Stream& stream;
   const Allocate& allocate;
   bool is_captured = false;
+  bool is_idle = false;                         // nothing else is pending
   std::vector<std::uint64_t> temporaries;       // addresses
   std::vector<program::Scratch::Lease> leases;  // until all is submitted
   std::vector<std::shared_ptr<void>> memory;    // freed behind the tasks
@@ -243,6 +244,7 @@ void ProgramTable::write_tasks(const std::shared_ptr<const Plan>& plan,
   std::unique_lock lock(mutex_, std::defer_lock);
   lock_soon(lock);
   const program::Prepared& prepared = prepare(plan, submission.views);
+  submission.is_idle = prepared.are_idle;
   if (prepared.needs_memory) take_memory(prepared, submission);
   for (const program::PreparedPass& pass : prepared.passes) {
     for (const program::TaskModel& model : pass.tasks)
@@ -314,7 +316,8 @@ std::uint64_t ProgramTable::take_block(std::size_t counters, std::size_t bytes,
                                        Submission& submission) {
   if (submission.is_captured) return scratch_.keep(bytes);
   const bool has_counters = counters <= program::Scratch::kCounters;
-  if (auto lease = scratch_.take(has_counters ? bytes : ~std::size_t{0});
+  if (auto lease = scratch_.take(has_counters ? bytes : ~std::size_t{0},
+                                 submission.is_idle);
       !lease.is_empty()) {
     submission.leases.push_back(std::move(lease));
     return submission.leases.back().address();

@@ -12,11 +12,12 @@ Scratch::~Scratch() {
   for (void* memory : kept_) backend_.deallocate(memory);
 }
 
-Scratch::Lease Scratch::take(std::size_t bytes) {
+Scratch::Lease Scratch::take(std::size_t bytes, bool is_idle) {
   if (bytes > kMostBytes) return {};
   const std::size_t size = std::bit_ceil(std::max(bytes, kLeastBytes));
   Turns& turns = sizes_[static_cast<std::size_t>(
       std::countr_zero(size) - std::countr_zero(kLeastBytes))];
+  if (is_idle) turns.next = 0;
   for (std::size_t i = 0; i < kTurns; ++i) {
     Block& block = turns.blocks[turns.next];
     turns.next = (turns.next + 1) % kTurns;

@@ -61,8 +61,9 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   /// A block of at least `bytes` behind the counters; an empty lease if that
-  /// is too much or all are taken.
-  Lease take(std::size_t bytes);
+  /// is too much or all are taken. `is_idle`: no task is pending, so the block
+  /// of the call before will do, which is there already.
+  Lease take(std::size_t bytes, bool is_idle);
   /// The same for a graph, whose tasks may run again whenever they like: of
   /// any size, and nobody else's until the end.
   std::uint64_t keep(std::size_t bytes);

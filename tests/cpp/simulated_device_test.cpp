@@ -286,6 +286,26 @@ TEST_F(SimulatedDevice, TilesOfOneCallHaveTheSameArguments) {
   }
 }
 
+TEST_F(SimulatedDevice, ManyTilesOfOneTaskNeedOneDescriptor) {
+  constexpr std::size_t kTiles = 300;
+  RuntimeOptions options;
+  options.backend = "cuda";
+  options.residency = Residency::Burst;
+  start(options);
+  const Operator op = runtime().find("add");
+  const DeviceArray<float> x(runtime(), kTiles * 16384);
+  const DeviceArray<float> y(runtime(), kTiles * 16384);
+  simulator().reset_counts();
+  for (const auto* out : {&x, &y}) {
+    runtime().submit(op, {x.view(), y.view()}, out->view());
+    ASSERT_TRUE(runtime().synchronize(kDeadline));
+  }
+  const sim::Counts counts = simulator().counts();
+  EXPECT_EQ(counts.burst_tasks, 2 * kTiles);
+  EXPECT_EQ(counts.row_tiles, 2 * kTiles);
+  EXPECT_EQ(counts.stray_tiles, 0u);
+}
+
 TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   RuntimeOptions options;
   options.backend = "cuda";

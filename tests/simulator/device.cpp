@@ -185,12 +185,15 @@ void Device::stay(const abi::Launch& launch) {
 
 void Device::run_burst(const abi::Launch& launch) {
   const abi::Queue& queue = launch.queue;
-  const bool is_inline = launch.mode == abi::kInlineBurst;
+  const bool is_row = launch.mode == abi::kRowBurst;
+  const bool is_inline = is_row || launch.mode == abi::kInlineBurst;
   const u64 tasks = is_inline ? launch.inline_count : launch.end - launch.begin;
   for (u64 i = 0; i < tasks; ++i) {
     const u32 place = place_of(queue, launch.begin + i);
-    const abi::Payload payload = payload_of(
-        is_inline ? launch.descriptors[i] : queue.descriptors[place]);
+    abi::Payload payload =
+        payload_of(is_inline ? launch.descriptors[is_row ? 0 : i]
+                             : queue.descriptors[place]);
+    if (is_row) payload.flags |= static_cast<u16>(i << abi::kTileShift);
     abi::ArgBlock block{};
     if ((payload.flags & abi::kArgsInBlock) != 0) {
       if (is_inline)
@@ -202,6 +205,7 @@ void Device::run_burst(const abi::Launch& launch) {
     run_task(queue, payload, args_of(payload, block).data(), launch.begin + i);
   }
   add(&Counts::burst_tasks, tasks);
+  if (is_row) add(&Counts::row_tiles, tasks);
   if (launch.signal != 0) finish(queue, launch.begin);
 }
 

@@ -1,0 +1,79 @@
+// The calls that a compiled pass is made of on the device, and which of them a
+// task takes.
+#pragma once
+
+#include "program_loops_device.h"
+
+namespace gpuos {
+namespace program {
+
+// Calls, so that what is rare takes no registers from the rest.
+template <typename P>
+__device__ __noinline__ void run_strided(Task task, Lane lane) {
+  Tile<PassOf<P, false>>(task, lane).run();
+}
+template <typename P>
+__device__ __noinline__ void run_rest(Task task, Lane lane) {
+  Tile<PassOf<P, false>>(task, lane).run_rest();
+}
+
+// Whether a pass does little else than wait for memory. Its plain rows are left
+// to calls of which none has much to keep: a function first saves the registers
+// that its caller may be using, and for all lanes of all workers these are tens
+// of megabytes, which go through memory beside what is reduced.
+template <typename P>
+constexpr bool kStreams =
+    P::kReduces && P::kLoops == 1 && P::kApart > 1 && P::kElements > P::kWidth;
+
+template <typename P>
+__device__ __noinline__ bool is_plain(Task task) {
+  return Memory<P>(task).is_plain;
+}
+template <typename P>
+__device__ __noinline__ typename P::template Row<1> stream_unit(Task task,
+                                                                Lane lane,
+                                                                u32 unit) {
+  return Tile<P>(task, lane, Plain{}, 0).stream_unit(unit);
+}
+template <typename P>
+__device__ __noinline__ u32 finish_unit(Task task, Lane lane, u32 unit,
+                                        u32 half,
+                                        typename P::template Row<1> row) {
+  return Tile<P>(task, lane, Plain{}, half).finish_unit(unit, row);
+}
+template <typename P>
+__device__ inline bool run_streams(const Task& task, const Lane& lane) {
+  if (!is_plain<P>(task)) return false;
+  const RowShape rows = Arguments<P::kAccesses, P::kScalars>(task).rows;
+  const u32 units = groups(rows) * rows.slices;
+  u32 half = 0;
+#pragma unroll 1
+  for (u32 unit = lane.tile(); unit < units; unit += lane.tiles())
+    half = finish_unit<P>(task, lane, unit, half,
+                          stream_unit<P>(task, lane, unit));
+  return true;
+}
+
+template <typename P>
+__device__ __noinline__ void run_rows(Task task, Lane lane) {
+  if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
+}
+
+template <typename P>
+__device__ inline void run(const Task& task, const Lane& lane) {
+  if constexpr (kStreams<P>) {
+    if (!run_streams<PassOf<P, false>>(task, lane)) run_rows<P>(task, lane);
+  } else if constexpr (P::kReduces) {
+    if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
+  } else {
+    const TaskShape shape =
+        bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);
+    if (shape.flags & kFlat)
+      Tile<PassOf<P, true>>(task, lane).run();
+    else
+      run_strided<P>(task, lane);
+  }
+}
+
+}  // namespace program
+}  // namespace gpuos
