@@ -237,7 +237,7 @@ def test_hooks_of_modules(device):
         model = made(Perceptron, device).eval()
         for layer in model.layers:
             layer.register_forward_pre_hook(
-                lambda _, inputs: seen.append(inputs[0].sum().item())
+                lambda _, inputs: seen.append(inputs[0].abs().sum().item())
             )
             layer.register_forward_hook(lambda _, __, result: result * 1.5)
             layer.register_full_backward_hook(
