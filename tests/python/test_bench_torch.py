@@ -69,6 +69,14 @@ def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
     assert code == 0
 
 
+def test_compiler_is_left_out_if_asked(run_tiny, monkeypatch):
+    sizes = replace(TINY, torch_compiles=True)
+    monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: sizes)
+    _, content = run_tiny("--only", "host-add", "--no-compile")
+    (row,) = content["rows"]
+    assert not any("compile" in name for name in row["peers"])
+
+
 def test_peers_are_measured_or_say_why_not(run_tiny):
     _, content = run_tiny("--only", "adds", "mixed")
     requests, transparent, mixed = content["rows"]

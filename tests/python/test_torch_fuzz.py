@@ -6,6 +6,7 @@ the same.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 
@@ -19,6 +20,8 @@ from torch_support import (
     scheduler,
     torch,
 )
+
+from gpuos.torch import loading
 
 pytestmark = [
     pytest.mark.torch,
@@ -256,6 +259,33 @@ def test_random_programs_beside_the_timer(device, seed):
     expected = cloned(Program(seed, device).run(lambda: None))
     with scheduler(takes=0, auto_flush_ms=0.05):
         came = Program(seed, device).run(lambda: None)
+    assert_same(expected, cloned(came), **LIMITS)
+
+
+@pytest.fixture
+def swap(device):
+    """Swaps an operator of the runtimes that run what is put off."""
+    with scheduler():
+        torch.ones(4, device=device) + 1
+    runtimes = loading._runtimes
+    for runtime in runtimes:
+        runtime.define("fuzzed", "y = x + 1")
+    turns = itertools.cycle(["y = x * 2", "y = x + 1"])
+
+    def swap():
+        for runtime in runtimes:
+            runtime.replace("fuzzed", next(turns))
+
+    yield swap
+    for runtime in runtimes:
+        runtime.undefine("fuzzed")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_programs_beside_swaps(device, seed, swap):
+    expected = cloned(Program(seed, device).run(lambda: None))
+    with scheduler(takes=0, capacity=[4, 8192][seed % 2]):
+        came = Program(seed, device).run(swap)
     assert_same(expected, cloned(came), **LIMITS)
 
 

@@ -44,7 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
     names = [measure.name for measure in command.measures()]
-    parser.set_defaults(chosen=command, plot=None)
+    parser.set_defaults(chosen=command, plot=None, no_compile=False)
     _add_device(parser, command)
     parser.add_argument(
         "--quick", action="store_true", help="fewer repetitions"
@@ -76,6 +76,11 @@ def _add_device(parser: argparse.ArgumentParser, command: Command) -> None:
             dest="backend",
             choices=["auto", "cpu", "cuda"],
             default="auto",
+        )
+        parser.add_argument(
+            "--no-compile",
+            action="store_true",
+            help="without torch.compile, whose first calls take minutes",
         )
         return
     parser.add_argument(
@@ -128,6 +133,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             backend, options.device, quick=options.quick
         )
         environment = describe(stats, arguments)
+        if options.no_compile:
+            context = context.without_compiler()
         say(report.format_header(environment))
         run = Run(options, context, environment)
         run.measure(measures)

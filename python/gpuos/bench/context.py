@@ -161,6 +161,10 @@ class Context:
         """Return the same on the processors of this machine."""
         return replace(self, backend="host")
 
+    def without_compiler(self) -> Context:
+        """Return the same without torch.compile among PyTorch's rows."""
+        return replace(self, sizes=replace(self.sizes, torch_compiles=False))
+
     def need_cuda(self) -> None:
         """Raise unless there is a GPU."""
         if not self.is_cuda:
