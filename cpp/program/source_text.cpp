@@ -157,6 +157,18 @@ std::string Needs::includes() const {
   return text;
 }
 
+std::size_t operands_of(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::Store:
+    case Step::Kind::Reduce:
+      return 1;
+    case Step::Kind::Compute:
+      return info_of(step.op).operands;
+    default:
+      return 0;
+  }
+}
+
 std::size_t cost_of(const Step& step) {
   std::size_t cost = 0;
   for (const Operation& operation : operations_of(step)) {

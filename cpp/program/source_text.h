@@ -39,6 +39,9 @@ class Needs {
   bool complex_ = false;
 };
 
+/// How many of its operands are steps.
+std::size_t operands_of(const Step& step);
+
 /// Roughly, in additions.
 std::size_t cost_of(const Step& step);
 
