@@ -7,9 +7,9 @@
 namespace gpuos::program {
 namespace {
 
-/// A loop that costs so much is long enough. Measured: half of it costs more
-/// loads and stores, twice of it makes the processor wait.
-constexpr std::size_t kEnough = 16;
+/// Of one loop: a long function and a few additions. Measured: with half of it
+/// the loads and stores cost more, with twice of it the processor waits.
+constexpr std::size_t kMostWork = 20;
 
 class LoopCutter {
  public:
@@ -36,15 +36,16 @@ class LoopCutter {
 
   void find_loops() {
     begins_ = {0};
-    std::size_t cost = 0;
+    std::size_t work = 0;
     for (std::size_t place = 0; place < part_.size(); ++place) {
       const std::uint32_t id = part_[place];
       if (is_computed(id)) {
-        if (cost >= kEnough) {
+        const std::size_t more = work_of(pass_.steps[id]);
+        if (work != 0 && work + more > kMostWork) {
           begins_.push_back(place);
-          cost = 0;
+          work = 0;
         }
-        cost += cost_of(pass_.steps[id]);
+        work += more;
       }
       const std::size_t loop = begins_.size() - 1;
       lives_[id] = {loop, loop};

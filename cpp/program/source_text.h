@@ -43,6 +43,8 @@ class Needs {
 std::size_t operands_of(const Step& step);
 
 /// Roughly, in additions.
+std::size_t work_of(const Step& step);
+/// The same in those of floats on the device.
 std::size_t cost_of(const Step& step);
 
 }  // namespace gpuos::program
