@@ -173,8 +173,10 @@ namespace gpuos::fn {
 
 inline float exp(float x) { return close_exp(x); }
 inline float exp2(float x) {
-  const double y = wide::clamp(x, -160.0f, 160.0f);
-  return static_cast<float>(wide::exp(y * 0x1.62e42fefa39efp-1));
+  const float y = wide::clamp(x, -160.0f, 160.0f);
+  const float shifted = y + wide::whole();
+  const float rest = y - (shifted - wide::whole());
+  return wide::exp_of_rest(rest * 0x1.62e43p-1f, shifted);
 }
 inline float expm1(float x) {
   return static_cast<float>(
