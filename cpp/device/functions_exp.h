@@ -29,23 +29,30 @@ GPUOS_DEVICE inline float power_of_two(int exponent) {
   return bit_cast<float>(static_cast<u32>(exponent + 127) << 23);
 }
 
+// Adding it rounds a small float to a whole number, which then lies in the low
+// bits.
+GPUOS_DEVICE constexpr float whole() { return 0x1.8p23f; }
+
+// 2^n exp(r), n being the whole number in `shifted`.
+GPUOS_DEVICE inline float exp_of_rest(float r, float shifted) {
+  const float tail = polynomial(r, 0.49999999537f, 0.16666575241f,
+                                0.04166685770f, 0.00836348559f, 0.00139014282f);
+  const float power = 1 + (r + r * r * tail);
+  // 2^n in two factors, because it may be no normal number.
+  const int n =
+      static_cast<int>(bit_cast<u32>(shifted) - bit_cast<u32>(whole()));
+  const int half = n >> 1;
+  return power * power_of_two(half) * power_of_two(n - half);
+}
+
 }  // namespace wide
 
 GPUOS_DEVICE inline float close_exp(float x) {
-  constexpr float kWhole = 0x1.8p23f;
   const float y = wide::clamp(x, -110.0f, 110.0f);
-  const float shifted = y * 0x1.715476p+0f + kWhole;
-  const float k = shifted - kWhole;
+  const float shifted = y * 0x1.715476p+0f + wide::whole();
+  const float k = shifted - wide::whole();
   const float r = (y - k * 0x1.62e4p-1f) - k * 0x1.7f7d1cp-20f;
-  const float tail =
-      wide::polynomial(r, 0.49999999537f, 0.16666575241f, 0.04166685770f,
-                       0.00836348559f, 0.00139014282f);
-  const float power = 1 + (r + r * r * tail);
-  // 2^k in two factors, because it may be no normal number.
-  const int n =
-      static_cast<int>(bit_cast<u32>(shifted) - bit_cast<u32>(kWhole));
-  const int half = n >> 1;
-  return power * wide::power_of_two(half) * wide::power_of_two(n - half);
+  return wide::exp_of_rest(r, shifted);
 }
 
 }  // namespace gpuos::fn

@@ -1,8 +1,9 @@
 // What fn:: is for float on the host. Straight lines of + - * /, comparisons
 // and bit patterns only, so that a loop over any of them vectorises; the
 // interpreter and compiled operators agree bit for bit because both use these.
-// Inside they compute in double to about 2^-31: one rounding at the end gives
-// what docs/functions.md states, and subnormals need no care.
+// Inside most compute in double to about 2^-31: one rounding at the end gives
+// what docs/functions.md states, and subnormals need no care. Those that
+// neural networks ask for most compute in float, which is twice as fast.
 #pragma once
 
 #if !defined(__CUDACC__)
@@ -134,15 +135,48 @@ inline double odd(double value, double x) {
 
 }  // namespace gpuos::fn::wide
 
+namespace gpuos::fn::narrow {
+
+inline constexpr u32 kSign = 0x80000000;
+
+inline float minus_abs(float x) {
+  return bit_cast<float>(bit_cast<u32>(x) | kSign);
+}
+
+struct Exponential {
+  float scale;  // exp(x) = scale * 2^-kRaised * (1 + part)
+  float part;
+};
+
+// For -110 <= x <= 0. `kRaised` keeps the scale from being subnormal. The
+// polynomial of close_exp(), in pairs: the next number need not wait as long.
+template <int kRaised>
+inline Exponential exponential(float x) {
+  // Leaves the scale's exponent in the low bits of the sum.
+  constexpr float kShift = 0x1.8p23f + 127 + kRaised;
+  const float shifted = x * 0x1.715476p+0f + kShift;
+  const float k = shifted - kShift;
+  const float r = (x - k * 0x1.62e4p-1f) - k * 0x1.7f7d1cp-20f;
+  const float square = r * r;
+  const float low = 0.49999999537f + r * 0.16666575241f;
+  const float high =
+      (0.04166685770f + r * 0.00836348559f) + square * 0.00139014282f;
+  return {bit_cast<float>(bit_cast<u32>(shifted) << 23),
+          r + square * (low + square * high)};
+}
+
+}  // namespace gpuos::fn::narrow
+
 namespace gpuos::fn {
 
 // Beyond +-110 every exponential is zero or infinite as a float.
 
-// In float, which is twice as fast; nothing else is asked for as often.
 inline float exp(float x) { return close_exp(x); }
 inline float exp2(float x) {
-  const double y = wide::clamp(x, -160.0f, 160.0f);
-  return static_cast<float>(wide::exp(y * 0x1.62e42fefa39efp-1));
+  const float y = wide::clamp(x, -160.0f, 160.0f);
+  const float shifted = y + wide::whole();
+  const float rest = y - (shifted - wide::whole());
+  return wide::exp_of_rest(rest * 0x1.62e43p-1f, shifted);
 }
 inline float expm1(float x) {
   return static_cast<float>(
@@ -172,14 +206,23 @@ inline float cosh(float x) {
   const double e = wide::exp(wide::clamp(x, -110.0f, 110.0f));
   return static_cast<float>(0.5 * (e + 1 / e));
 }
+// With e = exp(-2 |x|) = scale + rest, (1 - e) / (1 + e): neither sum loses
+// digits, because `scale` is a power of two. From 9.1 on it is 1.
 inline float tanh(float x) {
-  const double y = wide::clamp(x, -50.0f, 50.0f);
-  const double e = wide::expm1(2 * wide::abs(y));
-  return static_cast<float>(wide::odd(e / (e + 2), y));
+  const float size = narrow::minus_abs(x);
+  const float capped = size < -10 ? -10 : size;
+  const auto [scale, part] = narrow::exponential<0>(capped + capped);
+  const float rest = scale * part;
+  const float value = ((1 - scale) - rest) / ((1 + scale) + rest);
+  return bit_cast<float>(bit_cast<u32>(value) |
+                         (bit_cast<u32>(x) & narrow::kSign));
 }
+// By exp(-|x|), which never overflows.
 inline float sigmoid(float x) {
-  return static_cast<float>(1 /
-                            (1 + wide::exp(wide::clamp(-x, -110.0f, 110.0f))));
+  const float size = narrow::minus_abs(x);
+  const auto [scale, part] = narrow::exponential<64>(size < -110 ? -110 : size);
+  const float e = (1 + part) * scale * 0x1p-64f;
+  return (x < 0 ? e : 1) / (1 + e);
 }
 
 // Below it the functions named _near hold; beyond, only the whole ones.

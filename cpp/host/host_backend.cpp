@@ -25,6 +25,7 @@ constexpr std::uint64_t kMaxTiles = 1024;
 constexpr std::uint64_t kTileStep = 64;  // elements; tiles start on cache lines
 constexpr std::uint64_t kPauseTurns = 32;  // before a waiter sleeps
 constexpr int kPausesPerTurn = 8;
+constexpr std::chrono::microseconds kLongPoll{100};
 constexpr std::align_val_t kAlignment{64};
 // Ticks without a chain before the control thread sleeps.
 constexpr std::uint32_t kQuietTicks = 16;
@@ -150,6 +151,10 @@ void HostBackend::pause(const BatchRef& batch, std::uint64_t turn,
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
     return;
   }
+  if (turn == kPauseTurns && patience_.is_worth_it()) {
+    patience_.note(!poll(batch, std::min(deadline, Clock::now() + kLongPoll)));
+    return;
+  }
   look_for_overrun();
   // Waiters are the only ones who care about a stuck task, so they look.
   const Deadline next_look =
@@ -159,6 +164,14 @@ void HostBackend::pause(const BatchRef& batch, std::uint64_t turn,
   shared_->doorbells.wait(batch.begin, std::min(deadline, next_look), [&] {
     return is_dead() || shared_->is_done_ordered(batch.begin);
   });
+}
+
+bool HostBackend::poll(const BatchRef& batch, Deadline until) {
+  while (!ring_->is_done(batch.begin)) {
+    if (Clock::now() >= until) return false;
+    for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
+  }
+  return true;
 }
 
 void HostBackend::look_for_overrun() {

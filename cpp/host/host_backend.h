@@ -9,6 +9,7 @@
 
 #include "backend.h"
 #include "control_thread.h"
+#include "host/patience.h"
 #include "host/worker.h"
 #include "host/worker_threads.h"
 
@@ -70,6 +71,8 @@ class HostBackend final : public Backend {
   bool is_dead() const noexcept {
     return is_dead_.load(std::memory_order_acquire);
   }
+  /// Returns whether the batch was done in time.
+  bool poll(const BatchRef& batch, Deadline until);
   /// Declares the backend dead if a task runs for longer than the watchdog
   /// allows.
   void look_for_overrun();
@@ -77,6 +80,7 @@ class HostBackend final : public Backend {
   void stop_threads();
 
   const RuntimeOptions options_;
+  Patience patience_;
   std::shared_ptr<Shared> shared_;
   std::mutex& submit_mutex_;
   Ring* ring_;

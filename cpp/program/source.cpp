@@ -6,27 +6,13 @@
 
 #include "concat.h"
 #include "program/compute_type.h"
+#include "program/loop_cuts.h"
 #include "program/operations.h"
 #include "program/source_text.h"
+#include "program/source_widths.h"
 
 namespace gpuos::program {
 namespace {
-
-std::size_t operands_of(const Step& step) {
-  switch (step.kind) {
-    case Step::Kind::Store:
-    case Step::Kind::Reduce:
-      return 1;
-    case Step::Kind::Compute:
-      return info_of(step.op).operands;
-    default:
-      return 0;
-  }
-}
-
-/// Of the elements that a lane has at a time: additions, bytes loaded.
-constexpr std::size_t kMaxWork = 1024;
-constexpr std::size_t kMaxBytes = 64;
 
 /// Writes one pass.
 class SourceWriter {
@@ -91,18 +77,18 @@ class SourceWriter {
         "#include \"gpuos/program_loops.h\"\n"
         "namespace gpuos {\nnamespace program {\nnamespace {\n"
         "struct Pass {");
-    const std::uint32_t width = pack_width();
+    const Widths widths = widths_of(pass_, is_row_, effort_);
     const std::uint32_t loads = column_accesses(Step::Kind::Load);
     line("  enum : u32 {\n    kAccesses = ", pass_.accesses.size(),
          ",\n    kScalars = ", pass_.scalars.size(),
          ",\n    kLoops = ", pass_.loops(),
          ",\n    kReduces = ", pass_.has_reduction ? 1 : 0,
-         ",\n    kWidth = ", width, ",\n    kApart = ", apart(),
+         ",\n    kWidth = ", widths.pack, ",\n    kApart = ", widths.apart,
          ",\n    // Bit a: loops read access a; or write it.\n    kLoads = ",
          loads,
          ",\n    kColumns = ", loads | column_accesses(Step::Kind::Store), ",");
-    line("#if defined(__CUDACC__)\n    kElements = ", elements(width),
-         "\n#else\n    kElements = ", host_elements(), "\n#endif\n  };");
+    line("#if defined(__CUDACC__)\n    kElements = ", widths.elements,
+         "\n#else\n    kElements = ", widths.host_elements, "\n#endif\n  };");
     std::uint64_t sizes = 0;
     for (std::size_t a = 0; a < pass_.accesses.size(); ++a)
       sizes |= static_cast<std::uint64_t>(
@@ -113,59 +99,6 @@ class SourceWriter {
         "  static GPUOS_DEVICE constexpr u32 bytes(u32 access) {\n"
         "    return 1u << (",
         sizes, "ull >> 2 * access & 3);\n  }");
-  }
-
-  /// Of a column: additions of the longest loop, bytes that are loaded.
-  struct Column {
-    std::size_t work = 1;
-    std::size_t bytes = 0;
-  };
-  Column measure() const {
-    Column column;
-    for (std::size_t part = 1; part < pass_.parts.size(); part += 2) {
-      std::size_t work = 1;
-      for (const std::uint32_t id : pass_.parts[part])
-        if (step(id).kind == Step::Kind::Compute) work += cost_of(step(id));
-      column.work = std::max(column.work, work);
-    }
-    for (std::uint32_t id = 0; id < pass_.steps.size(); ++id)
-      if (step(id).kind == Step::Kind::Load && !is_row_[id])
-        column.bytes += std::max<std::size_t>(4, size_of(step(id).dtype));
-    return column;
-  }
-
-  /// Elements of the widest access that 16 bytes hold; fewer if each takes
-  /// long to compute, and to compile.
-  std::uint32_t pack_width() const {
-    if (effort_ == Effort::Careful) return 1;
-    std::size_t widest = 2;
-    for (const Access& access : pass_.accesses)
-      widest = std::max(widest, size_of(access.dtype));
-    std::size_t width = 16 / widest;
-    while (width > 2 && width * measure().work > kMaxWork) width /= 2;
-    return static_cast<std::uint32_t>(width);
-  }
-
-  /// What a lane of the device has under way: enough bytes to keep memory
-  /// busy, as far as registers and the compiler's time allow.
-  std::uint32_t elements(std::uint32_t width) const {
-    if (effort_ == Effort::Careful) return 1;
-    const auto [work, bytes] = measure();
-    std::uint32_t count = width;
-    while (count < 16 && 2 * count * bytes <= kMaxBytes &&
-           2 * count * work <= kMaxWork)
-      count *= 2;
-    return count;
-  }
-
-  /// Of those that do not lie side by side each has addresses of its own.
-  std::uint32_t apart() const {
-    if (effort_ == Effort::Careful || measure().work > 64) return 1;
-    return pass_.accesses.size() <= 4 ? 4 : pass_.accesses.size() <= 8 ? 2 : 1;
-  }
-
-  std::uint32_t host_elements() const {
-    return pass_.accesses.size() > 8 ? 64 : 128;
   }
 
   /// Of loops, a bit each.
@@ -345,8 +278,14 @@ class SourceWriter {
         line("    Vector<", type_name(reduction_type(step(id))), ", N> o", id,
              ";");
     }
+    const LoopCuts cuts = cut_loop(pass_, part, is_row_);
+    write_arrays(cuts);
     line("    GPUOS_EACH(w, m.elements()) {");
-    for (const std::uint32_t id : steps) write_loop_step(id);
+    for (std::size_t place = 0; place < steps.size(); ++place) {
+      const auto cut = cuts.before.find(place);
+      if (cut != cuts.before.end()) write_cut(cuts, cut->second);
+      write_loop_step(steps[place]);
+    }
     line("    }");
     for (const std::uint32_t id : steps) {
       if (step(id).kind == Step::Kind::Store)
@@ -355,6 +294,31 @@ class SourceWriter {
         line("    m.gather(r.g", id, ", o", id, ");");
     }
     line("  }");
+  }
+
+  // The device has all of a loop's values in registers.
+
+  void write_arrays(const LoopCuts& cuts) {
+    if (cuts.arrays.empty()) return;
+    line("#if !defined(__CUDACC__)");
+    for (std::size_t k = 0; k < cuts.arrays.size(); ++k)
+      line("    Vector<", type_name(cuts.arrays[k]), ", N> k", k, ";");
+    line("#endif");
+  }
+
+  void write_cut(const LoopCuts& cuts, const LoopCut& cut) {
+    line("#if !defined(__CUDACC__)");
+    for (const std::uint32_t id : cut.kept)
+      line("      k", cuts.array_of.at(id), "[w] = v", id, ";");
+    line("    }\n    GPUOS_EACH(w, m.elements()) {");
+    for (const std::uint32_t id : cut.used) {
+      if (step(id).kind == Step::Kind::Compute)
+        line("      const ", value_type(id), " v", id, " = k",
+             cuts.array_of.at(id), "[w];");
+      else
+        write_loop_step(id);
+    }
+    line("#endif");
   }
 
   void write_loop_step(std::uint32_t id) {

@@ -73,6 +73,12 @@ bool is_between(Code code, Code first, Code last) {
   return code >= first && code <= last;
 }
 
+bool is_long(Code code) {
+  return is_between(code, Code::Rint, Code::GeluTanh) ||
+         is_between(code, Code::Divide, Code::Power) ||
+         is_between(code, Code::Arctan2, Code::Logaddexp);
+}
+
 }  // namespace
 
 const char* type_name(Type type) {
@@ -157,16 +163,30 @@ std::string Needs::includes() const {
   return text;
 }
 
+std::size_t operands_of(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::Store:
+    case Step::Kind::Reduce:
+      return 1;
+    case Step::Kind::Compute:
+      return info_of(step.op).operands;
+    default:
+      return 0;
+  }
+}
+
+std::size_t work_of(const Step& step) {
+  std::size_t work = 0;
+  for (const Operation& operation : operations_of(step))
+    work += is_long(operation.code) ? 16 : 1;
+  return work;
+}
+
 std::size_t cost_of(const Step& step) {
   std::size_t cost = 0;
-  for (const Operation& operation : operations_of(step)) {
-    const Code code = operation.code;
-    const bool is_long = is_between(code, Code::Rint, Code::GeluTanh) ||
-                         is_between(code, Code::Divide, Code::Power) ||
-                         is_between(code, Code::Arctan2, Code::Logaddexp);
-    const std::size_t wide = operation.type == kF32 ? 1 : 2;
-    cost += is_long ? 16 * wide : wide;
-  }
+  for (const Operation& operation : operations_of(step))
+    cost +=
+        (is_long(operation.code) ? 16 : 1) * (operation.type == kF32 ? 1 : 2);
   return cost;
 }
 

@@ -39,7 +39,12 @@ class Needs {
   bool complex_ = false;
 };
 
+/// How many of its operands are steps.
+std::size_t operands_of(const Step& step);
+
 /// Roughly, in additions.
+std::size_t work_of(const Step& step);
+/// The same in those of floats on the device.
 std::size_t cost_of(const Step& step);
 
 }  // namespace gpuos::program

@@ -39,7 +39,7 @@ using Wide = long double;
   X(atan, std::atan(x), 1, 2, 2)                                        \
   X(sinh, std::sinh(x), 1, 1, 2)                                        \
   X(cosh, std::cosh(x), 1, 2, 2)                                        \
-  X(tanh, std::tanh(x), 1, 2, 2)                                        \
+  X(tanh, std::tanh(x), 2, 2, 2)                                        \
   X(asinh, std::asinh(x), 1, 1, 3)                                      \
   X(acosh, std::acosh(x), 1, 1, 3)                                      \
   X(atanh, std::atanh(x), 1, 1, 2)                                      \
@@ -47,7 +47,7 @@ using Wide = long double;
   X(erfc, std::erfc(x), 1, 1, 5)                                        \
   X(lgamma, std::lgamma(x), 1, 1, 6)                                    \
   X(tgamma, std::tgamma(x), 1, 1, 10)                                   \
-  X(sigmoid, 1 / (1 + std::exp(-x)), 1, 2, 4)                           \
+  X(sigmoid, 1 / (1 + std::exp(-x)), 2, 2, 4)                           \
   X(silu, limited(x) / (1 + std::exp(-limited(x))), 1, 2, 5)            \
   X(gelu, limited(x) / 2 * std::erfc(limited(x) * -kRootHalf), 1, 6, 8) \
   X(gelu_tanh, gelu_tanh_reference(limited(x)), 1, 3, 1500)             \

@@ -1,0 +1,69 @@
+#include "program/source_widths.h"
+
+#include <algorithm>
+
+#include "program/source_text.h"
+
+namespace gpuos::program {
+namespace {
+
+/// Of the elements that a lane has at a time: additions, bytes loaded.
+constexpr std::size_t kMaxWork = 1024;
+constexpr std::size_t kMaxBytes = 64;
+
+/// Of a column: additions of the longest loop, bytes that are loaded.
+struct Column {
+  std::size_t work = 1;
+  std::size_t bytes = 0;
+};
+
+Column measure(const Pass& pass, const std::vector<bool>& is_row) {
+  Column column;
+  for (std::size_t part = 1; part < pass.parts.size(); part += 2) {
+    std::size_t work = 1;
+    for (const std::uint32_t id : pass.parts[part])
+      if (pass.steps[id].kind == Step::Kind::Compute)
+        work += cost_of(pass.steps[id]);
+    column.work = std::max(column.work, work);
+  }
+  for (std::uint32_t id = 0; id < pass.steps.size(); ++id) {
+    const Step& step = pass.steps[id];
+    if (step.kind == Step::Kind::Load && !is_row[id])
+      column.bytes += std::max<std::size_t>(4, size_of(step.dtype));
+  }
+  return column;
+}
+
+std::uint32_t pack_of(const Pass& pass, const Column& column) {
+  std::size_t widest = 2;
+  for (const Access& access : pass.accesses)
+    widest = std::max(widest, size_of(access.dtype));
+  std::size_t width = 16 / widest;
+  while (width > 2 && width * column.work > kMaxWork) width /= 2;
+  return static_cast<std::uint32_t>(width);
+}
+
+std::uint32_t elements_of(std::uint32_t pack, const Column& column) {
+  std::uint32_t count = pack;
+  while (count < 16 && 2 * count * column.bytes <= kMaxBytes &&
+         2 * count * column.work <= kMaxWork)
+    count *= 2;
+  return count;
+}
+
+}  // namespace
+
+Widths widths_of(const Pass& pass, const std::vector<bool>& is_row,
+                 Effort effort) {
+  const std::size_t accesses = pass.accesses.size();
+  Widths widths{.host_elements = accesses > 8 ? 64u : 128u};
+  if (effort == Effort::Careful) return widths;
+  const Column column = measure(pass, is_row);
+  widths.pack = pack_of(pass, column);
+  widths.elements = elements_of(widths.pack, column);
+  if (column.work <= 64)
+    widths.apart = accesses <= 4 ? 4 : accesses <= 8 ? 2 : 1;
+  return widths;
+}
+
+}  // namespace gpuos::program
