@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kSize = 300;
 constexpr int kThreads = 4;
 constexpr int kStreams = 1000;  // of each thread
-constexpr int kTasks = 40;     // of each stream
+constexpr int kTasks = 40;      // of each stream
 constexpr int kSwaps = 8;
 
 /// The memory that the tasks of one thread share, and what is to be there.
@@ -107,9 +107,8 @@ class RuntimeStreams : public Contract {};
 
 TEST_P(RuntimeStreams, RandomStreamsOfThreadsBesideSwapsEqualOnesInOrder) {
   const std::array<std::string, 2> versions{"o = x + y", "o = y + x"};
-  const Operator swapped = runtime().define({.name = "swapped",
-                                             .expression = versions[0],
-                                             .dtypes = {DType::Int32}});
+  const Operator swapped = runtime().define(
+      {.name = "swapped", .expression = versions[0], .dtypes = {DType::Int32}});
   std::atomic<int> running{kThreads};
   std::atomic<int> swaps{0};
   std::atomic<int> wrong{0};
