@@ -23,8 +23,7 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes) {
   // In no other stream, and awaited: workers run in streams that wait for none,
   // and the default one may be busy.
   const Stream stream = make_stream();
-  GPUOS_CUDA_CHECK(
-      driver().cuMemsetD8Async(address_, 0, bytes, stream.get()));
+  GPUOS_CUDA_CHECK(driver().cuMemsetD8Async(address_, 0, bytes, stream.get()));
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream.get()));
 }
 

@@ -57,10 +57,10 @@ struct Group {
 ///
 /// A row recipe joins the group that makes its first operand, and a reducing
 /// one that which alone reads its operand and reduces it along the same axes.
-/// Of what a reducing one makes the group takes further what is computed of that and
-/// numbers alone, and what reads it spread over the rows. Behind a reducing
-/// recipe a member writes memory that nobody touched, so that those which
-/// depend on none may run before it.
+/// Of what a reducing one makes the group takes further what is computed of
+/// that and numbers alone, and what reads it spread over the rows. Behind a
+/// reducing recipe a member writes memory that nobody touched, so that those
+/// which depend on none may run before it.
 class Groups {
  public:
   void run(const Arrays& arrays, Survey& survey);

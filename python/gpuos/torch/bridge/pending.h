@@ -116,8 +116,8 @@ class Pending {
   };
 
   void append(const Deferred& request);
-  /// Hands batch_ to the workers; it becomes running_. `apart`: while the caller
-  /// goes on.
+  /// Hands batch_ to the workers; it becomes running_. `apart`: while the
+  /// caller goes on.
   void start(std::string& error, bool apart);
   bool has_starter(const Place& place);
   /// Hands running_ over.
@@ -152,7 +152,7 @@ class Pending {
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> start_is_wanted_{false};
   std::size_t capacity_ = 8192;
-  std::string late_error_;  // under mutex_
+  std::string late_error_;             // under mutex_
   std::atomic<bool> must_run_{false};  // see may_wait()
   bool uses_starter_ = true;           // under mutex_
   std::string start_error_;            // of the starter's job, until it ended
