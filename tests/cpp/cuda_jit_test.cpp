@@ -220,8 +220,9 @@ class CudaJitBeside : public CudaJit,
 // Loading waits for what runs: without a park, for the workers' whole lease.
 TEST_P(CudaJitBeside, LoadsAndLaunchesWhileTasksFlow) {
   RuntimeOptions options = cuda_options(GetParam());
-  options.lease = std::chrono::seconds(2);
-  options.linger = std::chrono::seconds(2);
+  // Longer than the test, also where other processes use the GPU by turns.
+  options.lease = std::chrono::seconds(20);
+  options.linger = std::chrono::seconds(20);
   start(options);
   auto memory = runtime().allocate(4);
   const TensorView x(static_cast<std::int32_t*>(memory.get()), 1);
