@@ -69,6 +69,16 @@ def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
     assert code == 0
 
 
+def test_bridge_is_compiled_before_the_rows(monkeypatch):
+    order = []
+    monkeypatch.setattr("gpuos.torch.build", lambda _: order.append("bridge"))
+    monkeypatch.setattr(
+        "gpuos.bench.runner.Run.measure", lambda *_: order.append("rows")
+    )
+    assert main(["torch", "--device", "cpu", "--only", "host-add"]) == 0
+    assert order == ["bridge", "rows"]
+
+
 def test_compiler_is_left_out_if_asked(run_tiny, monkeypatch):
     sizes = replace(TINY, torch_compiles=True)
     monkeypatch.setattr("gpuos.bench.runner.host_sizes", lambda: sizes)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import gpuos
 from gpuos.bench import report, session
 from gpuos.bench.command import COMMANDS
 from gpuos.bench.environment import describe
@@ -114,6 +116,15 @@ def _cache_of(command: Command) -> Iterator[None]:
         yield
 
 
+def _compile_bridge() -> None:
+    # It takes minutes, once; a row that waited for it would be given up.
+    if importlib.util.find_spec("torch") is None:
+        return
+    # The rows say what is missing.
+    with contextlib.suppress(gpuos.Error):
+        importlib.import_module("gpuos.torch").build(say)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `bench`; return 0, or 1 if a row failed (not if it is slow)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -133,6 +144,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             backend, options.device, quick=options.quick
         )
         environment = describe(stats, arguments)
+        if command.is_of_torch:
+            _compile_bridge()
         if options.no_compile:
             context = context.without_compiler()
         say(report.format_header(environment))
