@@ -171,6 +171,18 @@ Type reduction_type(const Step& step) {
   return is_bool(step.from) ? kU32 : compute_type(step.from);
 }
 
+std::size_t operands_of(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::Store:
+    case Step::Kind::Reduce:
+      return 1;
+    case Step::Kind::Compute:
+      return info_of(step.op).operands;
+    default:
+      return 0;
+  }
+}
+
 Operations after_reduction(const Step& step) {
   Operations operations;
   if (is_bool(step.dtype)) operations.push_back({Code::ToBool, kU32});

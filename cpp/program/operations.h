@@ -19,6 +19,9 @@ using Operations = Few<Operation, 4>;
 /// operand itself. Not for loads, stores, scalars and reductions.
 Operations operations_of(const Step& step);
 
+/// How many of its operands are steps.
+std::size_t operands_of(const Step& step);
+
 /// What makes a reduction's result a value of its dtype.
 Operations after_reduction(const Step& step);
 

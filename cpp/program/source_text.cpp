@@ -79,6 +79,11 @@ bool is_long(Code code) {
          is_between(code, Code::Arctan2, Code::Logaddexp);
 }
 
+/// That take about as long as `operation`.
+std::size_t additions(const Operation& operation) {
+  return is_long(operation.code) ? 16 : 1;
+}
+
 }  // namespace
 
 const char* type_name(Type type) {
@@ -163,30 +168,17 @@ std::string Needs::includes() const {
   return text;
 }
 
-std::size_t operands_of(const Step& step) {
-  switch (step.kind) {
-    case Step::Kind::Store:
-    case Step::Kind::Reduce:
-      return 1;
-    case Step::Kind::Compute:
-      return info_of(step.op).operands;
-    default:
-      return 0;
-  }
-}
-
 std::size_t work_of(const Step& step) {
   std::size_t work = 0;
   for (const Operation& operation : operations_of(step))
-    work += is_long(operation.code) ? 16 : 1;
+    work += additions(operation);
   return work;
 }
 
 std::size_t cost_of(const Step& step) {
   std::size_t cost = 0;
   for (const Operation& operation : operations_of(step))
-    cost +=
-        (is_long(operation.code) ? 16 : 1) * (operation.type == kF32 ? 1 : 2);
+    cost += additions(operation) * (operation.type == kF32 ? 1 : 2);
   return cost;
 }
 

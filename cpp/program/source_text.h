@@ -39,9 +39,6 @@ class Needs {
   bool complex_ = false;
 };
 
-/// How many of its operands are steps.
-std::size_t operands_of(const Step& step);
-
 /// Roughly, in additions.
 std::size_t work_of(const Step& step);
 /// The same in those of floats on the device.

@@ -81,18 +81,6 @@ class Writer {
     friend auto operator<=>(const Moment&, const Moment&) = default;
   };
 
-  static std::size_t operands_of(const Step& step) {
-    switch (step.kind) {
-      case Step::Kind::Store:
-      case Step::Kind::Reduce:
-        return 1;
-      case Step::Kind::Compute:
-        return info_of(step.op).operands;
-      default:
-        return 0;
-    }
-  }
-
   bool is_row(std::uint32_t id) const { return row_[id]; }
 
   /// A loop makes its values anew, whatever other loops do with them.

@@ -30,7 +30,7 @@ TEST_P(CudaMemory, ADroppedBufferIsFreedAfterItsTasks) {
 }
 
 // Workers wait for no stream of others, so it must be zero before they start.
-TEST_P(CudaMemory, ABufferIsZeroedWhateverTheDefaultStreamDoes) {
+TEST_F(CudaTest, ABufferIsZeroedWhateverTheDefaultStreamDoes) {
   const CUstream busy = nullptr;
   const Stream stream = make_stream();
   Gate gate(kernels(), busy);

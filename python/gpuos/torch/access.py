@@ -84,6 +84,7 @@ class Guards:
         """Put back what was there."""
         while self._undo:
             self._undo.pop()()
+        self._guards_frames = True  # who kept torch.compile adds nothing
 
     def _begin_capture(self) -> None:
         self._flush()

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <c10/core/StorageImpl.h>
-#include <c10/core/impl/COWDeleter.h>
 #include <torch/version.h>
 
 // PyTorch has had a hook for this since 2.13; before, Python's ways to a
 // pointer are wrapped (access.py).
 #define GPUOS_HAS_MATERIALIZER \
   (TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR >= 213)
+
+#if !GPUOS_HAS_MATERIALIZER
+#include <c10/core/impl/COWDeleter.h>
+#endif
 
 namespace gpuos::bridge {
 

@@ -20,7 +20,8 @@ class Starter {
 
   /// The job before must have ended. It must not throw.
   void start(std::function<void()> job);
-  /// Until the job has ended.
+  /// Until the job has ended. A job is a call that gives up in time by itself,
+  /// so this needs no deadline of its own.
   void wait() noexcept;
 
  private:
