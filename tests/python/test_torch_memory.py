@@ -16,7 +16,7 @@ pytestmark = pytest.mark.torch
 MEBI = 1 << 20
 SCHEDULERS = 400
 RESULTS = 500
-PATIENCE = 10_000  # calls that the front waits, see front.cpp
+PATIENCE = 10_000  # calls that the front waits, see front_calls.cpp
 
 
 def address(tensor):

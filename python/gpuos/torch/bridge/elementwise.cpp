@@ -141,12 +141,14 @@ void put_tensor(Deferred& deferred, std::size_t i, const Tensor& tensor) {
       reinterpret_cast<std::uint64_t>(address_of(tensor.unsafeGetTensorImpl()));
   request.dtypes[i] = *dtype_of(tensor.scalar_type());
   request.owners[i] = storage_of(tensor);
+  deferred.follows = deferred.follows || is_marked(tensor);
   deferred.storages[deferred.storage_count++] = storage_of(tensor);
 }
 
 void put_out(Deferred& deferred, const Tensor& out, bool is_fresh) {
   Request& request = deferred.request;
   request.is_fresh = is_fresh;
+  deferred.follows = deferred.follows || is_marked(out);
   request.out = address_of(out.unsafeGetTensorImpl());
   request.out_owner = storage_of(out);
   request.elems = static_cast<std::uint64_t>(out.numel());

@@ -1,30 +1,16 @@
 #include "front.h"
 
-#include <ATen/PythonTorchFunctionTLS.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <array>
-#include <cmath>
 
-#include "elementwise.h"
+#include "front_calls.h"
+#include "front_functions.h"
 #include "keys.h"
-#include "pending.h"
-#include "rest.h"
 
 namespace gpuos::bridge {
 namespace {
-
-constexpr double kExact = 9007199254740992.0;  // 2^53
-
-/// Calls that nobody takes before the front retires. To come and go with each
-/// scheduler would cost more: every change of a type has Python look up its
-/// methods anew.
-constexpr int kPatience = 10'000;
-
-PyTypeObject* parameter_type = nullptr;
-PyObject* retire = nullptr;
-int calls_in_vain = 0;  // under the GIL
 
 // X(method, recipe, rule)
 #define GPUOS_BINARY_METHODS(X)   \
@@ -74,6 +60,16 @@ int calls_in_vain = 0;  // under the GIL
   X(sin, Sin, Float)               \
   X(cos, Cos, Float)
 
+// X(method, recipe)
+#define GPUOS_ROW_METHODS(X) \
+  X(sum, Sum)                \
+  X(mean, Mean)              \
+  X(amax, Amax)              \
+  X(amin, Amin)
+#define GPUOS_POWER_METHODS(X) \
+  X(__pow__)                   \
+  X(pow)
+
 // The number comes first.
 #define GPUOS_REVERSED_METHODS(X) X(__rsub__, Sub, Arithmetic)
 
@@ -84,62 +80,19 @@ enum Method : std::size_t {
           GPUOS_IN_PLACE_METHODS(GPUOS_NAME_METHOD)
               GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
-                  kMethods
+#define GPUOS_NAME_METHOD(name, recipe) k_##name,
+                  GPUOS_ROW_METHODS(GPUOS_NAME_METHOD)
+#undef GPUOS_NAME_METHOD
+#define GPUOS_NAME_METHOD(name) k_##name,
+                      GPUOS_POWER_METHODS(GPUOS_NAME_METHOD)
+#undef GPUOS_NAME_METHOD
+                          k_clamp,
+  kMethods
 };
 
 /// What PyTorch had, and whether torch.Tensor had it itself.
 std::array<PyObject*, kMethods> originals{};
 std::array<bool, kMethods> were_own{};
-
-bool is_ordinary(PyObject* object) {
-  const PyTypeObject* type = Py_TYPE(object);
-  return type == reinterpret_cast<PyTypeObject*>(THPVariableClass) ||
-         type == parameter_type;
-}
-
-bool may_take() {
-  if (C10_UNLIKELY(!is_plain_thread()) &&
-      !(scheduler_depth > 0 && try_to_wake() && is_plain_thread()))
-    return false;
-  return !at::impl::torch_function_mode_enabled();
-}
-
-/// A Python number that is one of floating tensors without loss.
-bool read_number(PyObject* object, double& number) {
-  if (PyFloat_CheckExact(object)) {
-    number = PyFloat_AS_DOUBLE(object);
-    return true;
-  }
-  if (!PyLong_CheckExact(object)) return false;
-  number = PyLong_AsDouble(object);
-  if (number == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  return std::fabs(number) < kExact;
-}
-
-Tensor take(const Elementwise& what, PyObject* self, PyObject* other,
-            bool is_reversed) {
-  const Tensor& tensor = THPVariable_Unpack(self);
-  if (!is_without_grad(tensor)) return {};
-  double number = 0;
-  if (is_ordinary(other)) {
-    const Tensor& second = THPVariable_Unpack(other);
-    if (is_reversed || !is_without_grad(second)) return {};
-    Tensor out = defer_alike(what, tensor, second);
-    if (out.defined()) return out;
-    const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
-    return defer(what, operands);
-  }
-  if (!read_number(other, number)) return {};
-  Tensor out = defer_alike(what, tensor, number, is_reversed);
-  // What a whole number does to other dtypes is for PyTorch's parser to say.
-  if (out.defined() || !at::isFloatingType(tensor.scalar_type())) return out;
-  Operand operands[] = {{.tensor = &tensor}, {.number = number}};
-  if (is_reversed) std::swap(operands[0], operands[1]);
-  return defer(what, operands);
-}
 
 /// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
 struct Scaled {
@@ -196,19 +149,6 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   return is_taken;
 }
 
-/// False: a Python error.
-bool retire_if_unused() {
-  if (scheduler_threads.load(std::memory_order_relaxed) != 0) {
-    calls_in_vain = 0;
-    return true;
-  }
-  if (++calls_in_vain < kPatience) return true;
-  calls_in_vain = 0;
-  PyObject* result = PyObject_CallNoArgs(retire);
-  Py_XDECREF(result);
-  return result != nullptr;
-}
-
 PyObject* call_original(Method method, PyObject* self,
                         PyObject* const* arguments, Py_ssize_t count,
                         PyObject* names) {
@@ -237,7 +177,7 @@ PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
   HANDLE_TH_ERRORS
   if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
                  may_take())) {
-    Tensor out = take({kRecipe, kRule}, self, arguments[0], kReversed);
+    Tensor out = take_binary({kRecipe, kRule}, self, arguments[0], kReversed);
     if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
   }
   if constexpr (has_alpha(kRecipe) && !kReversed) {
@@ -274,15 +214,45 @@ PyObject* unary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
   HANDLE_TH_ERRORS
   if (C10_LIKELY(count == 0 && names == nullptr && is_ordinary(self) &&
                  may_take())) {
-    const Tensor& tensor = THPVariable_Unpack(self);
-    if (is_without_grad(tensor)) {
-      Tensor out = defer_alike({kRecipe, kRule}, tensor, Tensor());
-      const Operand operand{.tensor = &tensor};
-      if (!out.defined()) out = defer({kRecipe, kRule}, {&operand, 1});
-      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
-    }
+    Tensor out = take_unary({kRecipe, kRule}, self);
+    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
   }
   return call_original(kMethod, self, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
+template <Method kMethod, Recipe kRecipe>
+PyObject* rows(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+               PyObject* names) {
+  HANDLE_TH_ERRORS
+  if (C10_LIKELY(is_ordinary(self) && may_take())) {
+    Tensor out = take_rows(kRecipe, self, arguments, count, names);
+    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  }
+  return call_original(kMethod, self, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
+template <Method kMethod>
+PyObject* power(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                PyObject* names) {
+  HANDLE_TH_ERRORS
+  if (count == 1 && names == nullptr && is_ordinary(self) && may_take()) {
+    Tensor out = take_power(self, arguments[0]);
+    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  }
+  return call_original(kMethod, self, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject* clamp(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+                PyObject* names) {
+  HANDLE_TH_ERRORS
+  if (count == 2 && names == nullptr && is_ordinary(self) && may_take()) {
+    Tensor out = take_clamp(self, arguments[0], arguments[1]);
+    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  }
+  return call_original(k_clamp, self, arguments, count, names);
   END_HANDLE_TH_ERRORS
 }
 
@@ -314,17 +284,24 @@ std::array<PyMethodDef, kMethods> methods = {{
    nullptr},
                 GPUOS_UNARY_METHODS(GPUOS_UNARY)
 #undef GPUOS_UNARY
+#define GPUOS_ROWS(name, recipe) \
+  {#name, as_function(&rows<k_##name, Recipe::recipe>), kFlags, nullptr},
+                    GPUOS_ROW_METHODS(GPUOS_ROWS)
+#undef GPUOS_ROWS
+#define GPUOS_POWER(name) \
+  {#name, as_function(&power<k_##name>), kFlags, nullptr},
+                        GPUOS_POWER_METHODS(GPUOS_POWER)
+#undef GPUOS_POWER
+                            {"clamp", as_function(&clamp), kFlags, nullptr},
 }};
 
 bool is_installed = false;
 
 }  // namespace
 
-void retire_front_with(PyObject* callable) { retire = Py_NewRef(callable); }
-
 void install_front(PyObject* parameter) {
   if (is_installed) return;
-  parameter_type = reinterpret_cast<PyTypeObject*>(parameter);
+  set_parameter_type(reinterpret_cast<PyTypeObject*>(parameter));
   auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
   for (std::size_t i = 0; i < kMethods; ++i) {
     const char* name = methods[i].ml_name;
@@ -336,11 +313,13 @@ void install_front(PyObject* parameter) {
       throw python_error();
     Py_DECREF(descriptor);
   }
+  install_functions();
   is_installed = true;
 }
 
 void remove_front() {
   if (!is_installed) return;
+  remove_functions();
   for (std::size_t i = 0; i < kMethods; ++i) {
     const char* name = methods[i].ml_name;
     // What was inherited is found again once ours is gone.

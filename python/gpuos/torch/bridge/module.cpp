@@ -10,6 +10,7 @@
 
 #include "elementwise.h"
 #include "front.h"
+#include "front_calls.h"
 #include "keys.h"
 #include "operators.h"
 #include "outputs.h"

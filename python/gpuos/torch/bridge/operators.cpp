@@ -66,7 +66,10 @@ void reading_barrier(const OperatorHandle& op, DispatchKeySet keys,
   for_each_tensor(arguments_of(op, *stack), [&](const Tensor& tensor) {
     may_go_ahead = may_go_ahead && !is_marked(tensor);
   });
-  if (!may_go_ahead) run_all_before(op, *stack);
+  if (may_go_ahead)
+    pending.start_if_large();
+  else
+    run_all_before(op, *stack);
   note_fallback();
   const WithoutMode without;
   op.redispatchBoxed(keys & kBehindMode, stack);

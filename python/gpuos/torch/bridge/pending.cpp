@@ -51,7 +51,7 @@ void Pending::append(const Deferred& deferred) {
   }
   batch_.requests.push_back(request);
   batch_.elems += elems_of(deferred);
-  bool must_run = !request.is_fresh;
+  if (!request.is_fresh) writes_old_.store(true, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < deferred.storage_count; ++i) {
     c10::StorageImpl* storage = deferred.storages[i];
     c10::raw::intrusive_ptr::incref(storage);
@@ -59,8 +59,7 @@ void Pending::append(const Deferred& deferred) {
     batch_.storages.push_back(storage);
     batch_.bytes += storage->nbytes();
   }
-  must_run = must_run || batch_.bytes > kMostHeld;
-  if (must_run) must_run_.store(true, std::memory_order_relaxed);
+  if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
   c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
   if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
   recent = deferred.out;
@@ -69,13 +68,22 @@ void Pending::append(const Deferred& deferred) {
   ++counters_.intercepted;
 }
 
+bool Pending::is_due_before(const Deferred& next, std::size_t count) {
+  const std::size_t after = batch_.requests.size() + count;
+  if (start_is_wanted_.load(std::memory_order_relaxed))
+    due_ = std::min(due_, batch_.requests.size());
+  if (after > std::min(capacity_, due_ + kSlack) ||
+      batch_.elems >= 2 * kChunkElems)
+    return true;
+  return (after > due_ || batch_.elems >= kChunkElems) && !next.follows;
+}
+
 void Pending::add(const Deferred& request, const Place& place) {
   {
     const std::lock_guard lock(mutex_);
     if (C10_LIKELY(batch_.place.stream == place.stream &&
                    batch_.place.runner.handle == place.runner.handle &&
-                   has_room_for(1) &&
-                   !start_is_wanted_.load(std::memory_order_relaxed))) {
+                   !is_due_before(request, 1))) {
       append(request);
       count_.store(batch_.requests.size() + running_.requests.size(),
                    std::memory_order_release);
@@ -95,8 +103,7 @@ void Pending::add(std::span<const Deferred> requests, const Place& place) {
     if (count_.load(std::memory_order_relaxed) > 0 &&
         batch_.place.stream != place.stream)
       done = run_all(error);
-    else if (!has_room_for(requests.size()) ||
-             start_is_wanted_.load(std::memory_order_relaxed))
+    else if (is_due_before(requests.front(), requests.size()))
       chunk_done = start_chunk(error);
     batch_.place = place;
     for (const Deferred& request : requests) append(request);
@@ -105,6 +112,17 @@ void Pending::add(std::span<const Deferred> requests, const Place& place) {
   }
   release(std::move(chunk_done));
   release_all(std::move(done), true);
+  TORCH_CHECK(error.empty(), error);
+}
+
+void Pending::start_now() {
+  std::string error;
+  Batch done;
+  {
+    const std::lock_guard lock(mutex_);
+    done = start_chunk(error);
+  }
+  release(std::move(done));
   TORCH_CHECK(error.empty(), error);
 }
 
@@ -119,6 +137,8 @@ Pending::Batch Pending::start_chunk(std::string& error) {
 
 void Pending::start(std::string& error, bool apart) {
   start_is_wanted_.store(false, std::memory_order_relaxed);
+  holds_much_.store(false, std::memory_order_relaxed);
+  due_ = kChunk;
   if (batch_.requests.empty()) return;
   const Place place = batch_.place;
   running_ = std::exchange(batch_, std::exchange(spare_, {}));
@@ -185,7 +205,7 @@ Pending::Done Pending::run_all(std::string& error) {
   // Pairs with is_empty(): who sees 0 finds the results, or the work that
   // makes them ahead of its own in the stream.
   count_.store(0, std::memory_order_release);
-  must_run_.store(false, std::memory_order_relaxed);
+  writes_old_.store(false, std::memory_order_relaxed);
   generation_.fetch_add(1, std::memory_order_relaxed);
   done.marked = std::exchange(recent_, {});
   return done;

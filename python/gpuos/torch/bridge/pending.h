@@ -33,6 +33,7 @@ struct Deferred {
   std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages{};
   std::uint32_t storage_count = 0;
   c10::TensorImpl* out = nullptr;
+  bool follows = false;  // names something that may be pending
 };
 
 /// Threads: any.
@@ -59,9 +60,14 @@ class Pending {
   }
 
   /// Whether an operator that reads nothing pending may go ahead of what waits:
-  /// that writes only memory which nobody else has, and holds little.
+  /// that writes only memory which nobody else has.
   bool may_wait() const noexcept {
-    return !must_run_.load(std::memory_order_relaxed);
+    return !writes_old_.load(std::memory_order_relaxed);
+  }
+  /// Starts what waits if it holds much memory, which is free once it has run.
+  /// For operators that go ahead, of which there may be any number.
+  void start_if_large() {
+    if (C10_UNLIKELY(holds_much_.load(std::memory_order_relaxed))) start_now();
   }
 
   /// Runs what waits. On the CPU the results are there when it returns; on a
@@ -95,7 +101,10 @@ class Pending {
   // Requests, and elements of all: the last chunk is waited for.
   static constexpr std::size_t kChunk = 1024;
   static constexpr std::uint64_t kChunkElems = 1 << 23;
-  static constexpr std::uint64_t kMostHeld = 64 << 20;
+  // So many more, until one comes that follows none of them: a chain that is
+  // cut makes two programs, and others in the next chunk.
+  static constexpr std::size_t kSlack = 256;
+  static constexpr std::uint64_t kMuch = 32 << 20;  // bytes, of each of two
   static constexpr std::size_t kRecent = 64;
 
   struct Batch {
@@ -129,11 +138,9 @@ class Pending {
   Batch start_chunk(std::string& error);
   /// finish(), start() and finish().
   Done run_all(std::string& error);
-  /// So much is started at once: workers run it while others are added.
-  bool has_room_for(std::size_t count) const {
-    return batch_.requests.size() + count <= std::min(capacity_, kChunk) &&
-           batch_.elems < kChunkElems;
-  }
+  /// Whether batch_ is started before `next` is added, and `count - 1` more.
+  bool is_due_before(const Deferred& next, std::size_t count);
+  void start_now();
   void release(Batch batch);
   void release_all(Done done, bool unmarks);
 
@@ -152,11 +159,13 @@ class Pending {
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> start_is_wanted_{false};
   std::size_t capacity_ = 8192;
-  std::string late_error_;             // under mutex_
-  std::atomic<bool> must_run_{false};  // see may_wait()
-  bool uses_starter_ = true;           // under mutex_
-  std::string start_error_;            // of the starter's job, until it ended
-  std::unique_ptr<Starter> starter_;   // under mutex_
+  std::string late_error_;               // under mutex_
+  std::size_t due_ = kChunk;             // requests of batch_; under mutex_
+  std::atomic<bool> writes_old_{false};  // see may_wait()
+  std::atomic<bool> holds_much_{false};  // see start_if_large()
+  bool uses_starter_ = true;             // under mutex_
+  std::string start_error_;              // of the starter's job, until it ended
+  std::unique_ptr<Starter> starter_;     // under mutex_
 };
 
 extern Pending pending;

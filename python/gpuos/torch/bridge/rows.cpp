@@ -85,6 +85,7 @@ void add_array(Deferred& deferred, const Tensor& tensor) {
   request.values[i] = reinterpret_cast<std::uint64_t>(address_of(impl));
   request.dtypes[i] = *dtype_of(tensor.scalar_type());
   request.owners[i] = storage;
+  deferred.follows = deferred.follows || is_marked(tensor);
   deferred.storages[deferred.storage_count++] = storage;
   deferred.views.push_back(view_of(address_of(impl), request.dtypes[i],
                                    tensor.sizes(), tensor.strides()));
@@ -152,6 +153,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   deferred.storages[deferred.storage_count++] =
       out->unsafe_storage().unsafeGetStorageImpl();
   deferred.out = out;
+  deferred.follows = deferred.follows || is_marked(planned.out);
   return planned;
 }
 

@@ -1,0 +1,199 @@
+#include "front_calls.h"
+
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "keys.h"
+#include "rest.h"
+#include "rows.h"
+#include "schema.h"
+
+namespace gpuos::bridge {
+namespace {
+
+constexpr double kExact = 9007199254740992.0;  // 2^53
+
+/// Calls that nobody takes before the front retires. To come and go with each
+/// scheduler would cost more: every change of a type has Python look up its
+/// methods anew.
+constexpr int kPatience = 10'000;
+
+PyTypeObject* parameter_type = nullptr;
+PyObject* retire = nullptr;
+int calls_in_vain = 0;  // under the GIL
+
+/// A tensor without gradients, or a Python number.
+bool read_operand(PyObject* object, Operand& operand) {
+  if (is_ordinary(object)) {
+    operand.tensor = &THPVariable_Unpack(object);
+    return is_without_grad(*operand.tensor);
+  }
+  if (PyFloat_CheckExact(object)) {
+    operand.number = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (!PyLong_CheckExact(object)) return false;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  operand.number = static_cast<std::int64_t>(number);
+  return overflow == 0;
+}
+
+/// One dimension or some.
+bool read_dims(PyObject* object, Dims& dims) {
+  const auto read = [&](PyObject* one) {
+    if (!PyLong_CheckExact(one)) return false;
+    int overflow = 0;
+    dims.push_back(PyLong_AsLongLongAndOverflow(one, &overflow));
+    return overflow == 0;
+  };
+  if (!PyTuple_CheckExact(object)) return read(object);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+    if (!read(PyTuple_GET_ITEM(object, i))) return false;
+  return true;
+}
+
+bool read_flag(PyObject* object, bool& flag) {
+  flag = object == Py_True;
+  return PyBool_Check(object);
+}
+
+bool is_named(PyObject* name, const char* text) {
+  return PyUnicode_CompareWithASCIIString(name, text) == 0;
+}
+
+}  // namespace
+
+void set_parameter_type(PyTypeObject* type) { parameter_type = type; }
+
+bool is_ordinary(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  return type == reinterpret_cast<PyTypeObject*>(THPVariableClass) ||
+         type == parameter_type;
+}
+
+bool may_take() {
+  if (C10_UNLIKELY(!is_plain_thread()) &&
+      !(scheduler_depth > 0 && try_to_wake() && is_plain_thread()))
+    return false;
+  return !at::impl::torch_function_mode_enabled();
+}
+
+bool read_number(PyObject* object, double& number) {
+  if (PyFloat_CheckExact(object)) {
+    number = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (!PyLong_CheckExact(object)) return false;
+  number = PyLong_AsDouble(object);
+  if (number == -1.0 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  return std::fabs(number) < kExact;
+}
+
+Tensor take_unary(const Elementwise& what, PyObject* self) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  if (!is_without_grad(tensor)) return {};
+  Tensor out = defer_alike(what, tensor, Tensor());
+  if (C10_LIKELY(out.defined())) return out;
+  const Operand operand{.tensor = &tensor};
+  return defer(what, {&operand, 1});
+}
+
+Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
+                   bool is_reversed) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  if (!is_without_grad(tensor)) return {};
+  double number = 0;
+  if (is_ordinary(other)) {
+    const Tensor& second = THPVariable_Unpack(other);
+    if (is_reversed || !is_without_grad(second)) return {};
+    Tensor out = defer_alike(what, tensor, second);
+    if (out.defined()) return out;
+    const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
+    return defer(what, operands);
+  }
+  if (!read_number(other, number)) return {};
+  Tensor out = defer_alike(what, tensor, number, is_reversed);
+  // What a whole number does to other dtypes is for PyTorch's parser to say.
+  if (out.defined() || !at::isFloatingType(tensor.scalar_type())) return out;
+  Operand operands[] = {{.tensor = &tensor}, {.number = number}};
+  if (is_reversed) std::swap(operands[0], operands[1]);
+  return defer(what, operands);
+}
+
+Tensor take_power(PyObject* self, PyObject* exponent) {
+  double number = 0;
+  if (!read_number(exponent, number)) return {};
+  if (const auto simpler = simpler_power(number))
+    return take_unary({*simpler, Rule::Floating}, self);
+  return take_binary({Recipe::Pow, Rule::Floating}, self, exponent);
+}
+
+Tensor take_clamp(PyObject* self, PyObject* low, PyObject* high) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  double bounds[2];
+  if (!at::isFloatingType(tensor.scalar_type()) || !is_without_grad(tensor) ||
+      !read_number(low, bounds[0]) || !read_number(high, bounds[1]))
+    return {};
+  const Operand operands[] = {
+      {.tensor = &tensor}, {.number = bounds[0]}, {.number = bounds[1]}};
+  return defer({Recipe::Clamp, Rule::Arithmetic}, operands);
+}
+
+Tensor take_where(PyObject* condition, PyObject* a, PyObject* b) {
+  const Tensor& tensor = THPVariable_Unpack(condition);
+  Operand operands[] = {{.tensor = &tensor}, {}, {}};
+  if (!is_without_grad(tensor) || !read_operand(a, operands[1]) ||
+      !read_operand(b, operands[2]))
+    return {};
+  return defer({Recipe::Where, Rule::Select}, operands);
+}
+
+Tensor take_rows(Recipe recipe, PyObject* self, PyObject* const* arguments,
+                 Py_ssize_t count, PyObject* names) {
+  const Tensor& tensor = THPVariable_Unpack(self);
+  const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  PyObject* dim = count > 0 ? arguments[0] : nullptr;
+  PyObject* keepdim = count > 1 ? arguments[1] : nullptr;
+  if (count > 2 || !is_without_grad(tensor)) return {};
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    if (is_named(name, "dim") && dim == nullptr)
+      dim = arguments[count + i];
+    else if (is_named(name, "keepdim") && keepdim == nullptr)
+      keepdim = arguments[count + i];
+    else
+      return {};
+  }
+  // Without dims there are forms of their own, and other names.
+  if (dim == nullptr && keepdim != nullptr) return {};
+  RowArguments row;
+  Dims dims;
+  if (dim != nullptr && !read_dims(dim, dims)) return {};
+  if (keepdim != nullptr && !read_flag(keepdim, row.keepdims)) return {};
+  if (dim != nullptr) row.dims = at::IntArrayRef(dims);
+  return defer_rows({recipe}, tensor, row);
+}
+
+bool retire_if_unused() {
+  if (scheduler_threads.load(std::memory_order_relaxed) != 0) {
+    calls_in_vain = 0;
+    return true;
+  }
+  if (++calls_in_vain < kPatience) return true;
+  calls_in_vain = 0;
+  PyObject* result = PyObject_CallNoArgs(retire);
+  Py_XDECREF(result);
+  return result != nullptr;
+}
+
+void retire_front_with(PyObject* callable) { retire = Py_NewRef(callable); }
+
+}  // namespace gpuos::bridge

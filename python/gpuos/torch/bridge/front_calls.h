@@ -1,0 +1,41 @@
+// What the front's methods and functions have in common: from the arguments of
+// a Python call to requests.
+#pragma once
+
+#include <Python.h>
+
+#include "elementwise.h"
+
+namespace gpuos::bridge {
+
+/// torch.nn.Parameter, which is taken like torch.Tensor.
+void set_parameter_type(PyTypeObject* type);
+
+/// A tensor, of no subclass but torch.nn.Parameter.
+bool is_ordinary(PyObject* object);
+/// Whether this thread puts off at all now.
+bool may_take();
+/// A Python number that is one of floating tensors without loss.
+bool read_number(PyObject* object, double& number);
+
+// Each returns an undefined tensor for what PyTorch must do, and raise if need
+// be. `tensor` is ordinary; the other arguments are anything.
+
+Tensor take_unary(const Elementwise& what, PyObject* tensor);
+Tensor take_binary(const Elementwise& what, PyObject* tensor, PyObject* other,
+                   bool is_reversed = false);
+Tensor take_power(PyObject* tensor, PyObject* exponent);
+Tensor take_clamp(PyObject* tensor, PyObject* low, PyObject* high);
+Tensor take_where(PyObject* condition, PyObject* a, PyObject* b);
+/// `arguments`: those behind the tensor, the first `count` without names.
+Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
+                 Py_ssize_t count, PyObject* names);
+
+/// To be called before what PyTorch had: the front may retire.
+/// False: a Python error.
+bool retire_if_unused();
+/// What to call, which may remove the front, once no scheduler has been in use
+/// for so long that it is only in the way.
+void retire_front_with(PyObject* callable);
+
+}  // namespace gpuos::bridge

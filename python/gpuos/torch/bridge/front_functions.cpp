@@ -1,0 +1,202 @@
+#include "front_functions.h"
+
+#include <Python.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <array>
+
+#include "front_calls.h"
+
+namespace gpuos::bridge {
+namespace {
+
+// Python calls a built-in function through a pointer in the function object,
+// which is empty for those that take a tuple and a dict, as PyTorch's do. We
+// fill it; for what is not ours to take, the tuple and the dict are made here.
+
+// X(function, recipe, rule)
+#define GPUOS_UNARY_FUNCTIONS(X)   \
+  X(neg, Neg, Arithmetic)          \
+  X(abs, Abs, Arithmetic)          \
+  X(relu, Relu, Arithmetic)        \
+  X(sigmoid, Sigmoid, Float)       \
+  X(tanh, Tanh, Float)             \
+  X(exp, Exp, Float)               \
+  X(log, Log, Float)               \
+  X(sqrt, Sqrt, Float)             \
+  X(rsqrt, Rsqrt, Float)           \
+  X(reciprocal, Reciprocal, Float) \
+  X(square, Square, Arithmetic)    \
+  X(sin, Sin, Float)               \
+  X(cos, Cos, Float)
+#define GPUOS_BINARY_FUNCTIONS(X) \
+  X(add, Add, Arithmetic)         \
+  X(sub, Sub, Arithmetic)         \
+  X(mul, Mul, Arithmetic)         \
+  X(div, Div, Float)              \
+  X(maximum, Maximum, Arithmetic) \
+  X(minimum, Minimum, Arithmetic) \
+  X(lt, Lt, Comparison)           \
+  X(le, Le, Comparison)           \
+  X(gt, Gt, Comparison)           \
+  X(ge, Ge, Comparison)           \
+  X(eq, Eq, Comparison)           \
+  X(ne, Ne, Comparison)
+// X(function, recipe)
+#define GPUOS_ROW_FUNCTIONS(X) \
+  X(sum, Sum)                  \
+  X(mean, Mean)                \
+  X(amax, Amax)                \
+  X(amin, Amin)
+
+PyObject* call_original(PyObject* function, PyObject* const* arguments,
+                        Py_ssize_t count, PyObject* names) {
+  if (!retire_if_unused()) return nullptr;
+  PyObject* positional = PyTuple_New(count);
+  PyObject* named = names == nullptr ? nullptr : PyDict_New();
+  bool is_ready =
+      positional != nullptr && (names == nullptr) == (named == nullptr);
+  for (Py_ssize_t i = 0; is_ready && i < count; ++i)
+    PyTuple_SET_ITEM(positional, i, Py_NewRef(arguments[i]));
+  for (Py_ssize_t i = 0;
+       is_ready && named != nullptr && i < PyTuple_GET_SIZE(names); ++i)
+    is_ready = PyDict_SetItem(named, PyTuple_GET_ITEM(names, i),
+                              arguments[count + i]) == 0;
+  PyObject* result = is_ready
+                         ? PyCFunction_Type.tp_call(function, positional, named)
+                         : nullptr;
+  Py_XDECREF(positional);
+  Py_XDECREF(named);
+  return result;
+}
+
+/// What `take` makes of the arguments, or what PyTorch does. `take` is asked if
+/// the first one is a tensor.
+template <typename Take>
+PyObject* call(PyObject* function, PyObject* const* arguments,
+               std::size_t flags, PyObject* names, const Take& take) {
+  HANDLE_TH_ERRORS
+  const Py_ssize_t count = PyVectorcall_NARGS(flags);
+  if (C10_LIKELY(count > 0 && is_ordinary(arguments[0]) && may_take())) {
+    Tensor out = take(count);
+    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  }
+  return call_original(function, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
+template <Recipe kRecipe, Rule kRule>
+PyObject* unary(PyObject* function, PyObject* const* arguments,
+                std::size_t flags, PyObject* names) {
+  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != 1 || names != nullptr) return Tensor();
+    return take_unary({kRecipe, kRule}, arguments[0]);
+  });
+}
+
+template <Recipe kRecipe, Rule kRule>
+PyObject* binary(PyObject* function, PyObject* const* arguments,
+                 std::size_t flags, PyObject* names) {
+  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != 2 || names != nullptr) return Tensor();
+    return take_binary({kRecipe, kRule}, arguments[0], arguments[1]);
+  });
+}
+
+template <Recipe kRecipe>
+PyObject* rows(PyObject* function, PyObject* const* arguments,
+               std::size_t flags, PyObject* names) {
+  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
+    return take_rows(kRecipe, arguments[0], arguments + 1, count - 1, names);
+  });
+}
+
+PyObject* power(PyObject* function, PyObject* const* arguments,
+                std::size_t flags, PyObject* names) {
+  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != 2 || names != nullptr) return Tensor();
+    return take_power(arguments[0], arguments[1]);
+  });
+}
+
+PyObject* clamp(PyObject* function, PyObject* const* arguments,
+                std::size_t flags, PyObject* names) {
+  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != 3 || names != nullptr) return Tensor();
+    return take_clamp(arguments[0], arguments[1], arguments[2]);
+  });
+}
+
+PyObject* where(PyObject* function, PyObject* const* arguments,
+                std::size_t flags, PyObject* names) {
+  return call(function, arguments, flags, names, [&](Py_ssize_t count) {
+    if (count != 3 || names != nullptr) return Tensor();
+    return take_where(arguments[0], arguments[1], arguments[2]);
+  });
+}
+
+struct Function {
+  const char* name;
+  vectorcallfunc ours;
+  PyObject* object;  // while ours is in it
+};
+
+std::array functions = {
+#define GPUOS_FUNCTION(name, recipe, rule) \
+  Function{#name, &unary<Recipe::recipe, Rule::rule>, nullptr},
+    GPUOS_UNARY_FUNCTIONS(GPUOS_FUNCTION)
+#undef GPUOS_FUNCTION
+#define GPUOS_FUNCTION(name, recipe, rule) \
+  Function{#name, &binary<Recipe::recipe, Rule::rule>, nullptr},
+        GPUOS_BINARY_FUNCTIONS(GPUOS_FUNCTION)
+#undef GPUOS_FUNCTION
+#define GPUOS_FUNCTION(name, recipe) \
+  Function{#name, &rows<Recipe::recipe>, nullptr},
+            GPUOS_ROW_FUNCTIONS(GPUOS_FUNCTION)
+#undef GPUOS_FUNCTION
+                Function{"pow", &power, nullptr},
+    Function{"clamp", &clamp, nullptr},
+    Function{"where", &where, nullptr},
+};
+
+vectorcallfunc& pointer_of(PyObject* function) {
+  return reinterpret_cast<PyCFunctionObject*>(function)->vectorcall;
+}
+
+/// Somebody else's function may stand in its place.
+bool takes_tuple_and_dict(PyObject* function) {
+  constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
+  return PyCFunction_CheckExact(function) &&
+         (PyCFunction_GET_FLAGS(function) & kBoth) == kBoth &&
+         pointer_of(function) == nullptr;
+}
+
+}  // namespace
+
+void install_functions() {
+  PyObject* module = PyImport_ImportModule("torch");
+  if (module == nullptr) throw python_error();
+  for (Function& function : functions) {
+    PyObject* object = PyObject_GetAttrString(module, function.name);
+    if (object == nullptr) {
+      PyErr_Clear();
+    } else if (takes_tuple_and_dict(object)) {
+      function.object = object;
+      pointer_of(object) = function.ours;
+    } else {
+      Py_DECREF(object);
+    }
+  }
+  Py_DECREF(module);
+}
+
+void remove_functions() {
+  for (Function& function : functions) {
+    if (function.object == nullptr) continue;
+    pointer_of(function.object) = nullptr;
+    Py_CLEAR(function.object);
+  }
+}
+
+}  // namespace gpuos::bridge

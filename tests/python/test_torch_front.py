@@ -1,0 +1,161 @@
+"""PyTorch's functions and methods as the front takes them, or leaves them."""
+
+from __future__ import annotations
+
+import pytest
+from torch_support import NEVER_MS, gt, pair, scheduler, taken, torch
+
+pytestmark = pytest.mark.torch
+
+PATIENCE = 10_000  # calls that the front waits, see front_calls.cpp
+
+TAKEN = {
+    "relu": lambda a, _: torch.relu(a),
+    "sigmoid": lambda a, _: torch.sigmoid(a),
+    "cos": lambda a, _: torch.cos(a),
+    "add": lambda a, b: torch.add(a, b),
+    "add a number": lambda a, _: torch.add(a, 2),
+    "maximum": lambda a, b: torch.maximum(a, b),
+    "lt": lambda a, b: torch.lt(a, b),
+    "pow": lambda a, _: torch.pow(a, 3),
+    "square": lambda a, _: torch.pow(a, 2),
+    "** -1": lambda a, _: a**-1,
+    "** 1.5": lambda a, _: a.abs() ** 1.5,
+    "clamp": lambda a, _: torch.clamp(a, -0.5, 1),
+    "clamp method": lambda a, _: a.clamp(-0.5, 0.5),
+    "where": lambda a, b: torch.where(a > 0, a, b),
+    "where number": lambda a, _: torch.where(a > 0, a, 0.0),
+    "where whole numbers": lambda a, _: torch.where(a > 0, 1, 0),
+    "where of both": lambda a, _: torch.where(a > 0, 1, 0.5),
+    "sum": lambda a, _: torch.sum(a),
+    "sum of rows": lambda a, _: torch.sum(a.view(32, 32), -1),
+    "sum keeping": lambda a, _: a.view(32, 32).sum(1, True),
+    "mean by name": lambda a, _: a.view(32, 32).mean(dim=0, keepdim=True),
+    "amax of some": lambda a, _: a.view(4, 8, 32).amax((0, 2)),
+    "amin": lambda a, _: torch.amin(a, 0),
+}
+
+# What is not the usual call: PyTorch's parser has to see it.
+LEFT = {
+    "out": lambda a, b: torch.add(a, b, out=torch.empty_like(a)),
+    "alpha": lambda a, b: torch.add(a, b, alpha=3),
+    "names": lambda a, b: torch.mul(input=a, other=b),
+    "number first": lambda a, _: torch.mul(2.0, a),
+    "dtype": lambda a, _: torch.sum(a, dtype=torch.float64),
+    "dim list": lambda a, _: torch.sum(a.view(32, 32), [0, 1]),
+    "bool keepdim": lambda a, _: torch.mean(a, 0, keepdim=True),
+    "bound names": lambda a, _: torch.clamp(a, min=0.0),
+    "tensor bounds": lambda a, b: torch.clamp(a, b, b + 1),
+    "no bound": lambda a, _: a.clamp(None, 0.5),
+    "one argument": lambda a, _: torch.where(a > 0)[0],
+    "tensor exponent": lambda a, b: torch.pow(a.abs(), b),
+    "long number": lambda a, _: torch.where(a > 0, a, float("inf")),
+}
+
+WRONG = [
+    lambda a, _: torch.relu(),
+    lambda a, _: torch.relu(a, a),
+    lambda a, _: torch.add(a, "b"),
+    lambda a, _: torch.sum(a, 3),
+    lambda a, _: a.sum((0, 0)),
+    lambda a, _: a.amax("x"),
+    lambda a, _: a.sum(0, dim=0),
+    lambda a, _: torch.mean(a.long()),
+    lambda a, _: torch.where(a, a, a),
+    lambda a, _: torch.clamp(a),
+    lambda a, b: torch.add(a, b[:3]),
+    lambda a, _: a.long() ** -1,
+]
+
+
+@pytest.mark.parametrize("call", TAKEN.values(), ids=TAKEN)
+def test_usual_calls_are_taken(same, call):
+    same(call)
+
+
+@pytest.mark.parametrize("call", LEFT.values(), ids=LEFT)
+def test_other_calls_mean_the_same(same, call):
+    same(call, takes=0)
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_errors_are_those_of_pytorch(device, call):
+    a, b = pair(device)
+    with pytest.raises((RuntimeError, TypeError, IndexError)) as expected:
+        call(a, b)
+    with scheduler(takes=0), pytest.raises(expected.type) as came:
+        call(a, b)
+    assert str(came.value) == str(expected.value)
+
+
+def test_functions_stay_the_same_objects(device):
+    before = torch.relu, torch.nn.functional.relu
+    a, _ = pair(device)
+    with torch.no_grad(), scheduler():
+        assert (torch.relu, torch.nn.functional.relu) == before
+        assert torch._C._VariableFunctions.relu is torch.relu
+        a.relu()
+
+
+def test_overrides_see_the_functions_themselves(device):
+    seen = []
+
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    a, b = pair(device)
+    with torch.no_grad(), scheduler(takes=0):
+        torch.relu(a.as_subclass(Own))
+        torch.add(a.as_subclass(Own), b)
+    assert seen == [torch.relu, torch.add]
+
+
+def test_a_front_that_retires_leaves_functions_as_they_were(device):
+    a, b = pair(device)
+    with torch.no_grad(), scheduler():
+        x = torch.add(a, b)
+    for _ in range(PATIENCE + 1):
+        torch.numel(torch.relu(a[:1]))
+    before = taken()
+    torch.testing.assert_close(torch.add(a, b), x)
+    assert taken() == before
+    with torch.no_grad(), scheduler():
+        y = torch.add(a, b)
+    torch.testing.assert_close(y, x)
+
+
+STEPS = 100
+CHAINS = 40
+
+
+def test_chunks_end_between_chains(device):
+    inputs = [pair(device) for _ in range(CHAINS)]
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        before = gt.stats()
+        outs = []
+        for a, b in inputs:
+            z = a
+            for _ in range(STEPS // 2):
+                z = z * 0.5 + b
+            outs.append(z)
+        gt.flush()
+        after = gt.stats()
+    assert after["flushes"] - before["flushes"] > 1
+    assert after["programs"] - before["programs"] <= 1
+    assert after["tasks"] - before["tasks"] == CHAINS
+    a, b = inputs[0]
+    torch.testing.assert_close(outs[-1], a * 0.5 ** (STEPS // 2) + 2 * b)
+
+
+def test_a_chain_without_end_is_cut(device):
+    a, b = pair(device)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        before = gt.stats()["flushes"]
+        z = a
+        for _ in range(2000):
+            z = z * 0.5 + b
+        assert gt.stats()["flushes"] - before >= 2
+    torch.testing.assert_close(z, 2 * b)
