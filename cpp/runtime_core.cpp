@@ -233,6 +233,7 @@ Stats RuntimeCore::stats() const {
   stats.programs = programs.programs();
   stats.programs_compiled = tiers.compiled();
   stats.programs_failed = tiers.failed();
+  stats.programs_waiting = tiers.waiting();
   stats.program_calls = programs.calls();
   for (Ring* ring : backend->rings())
     stats.tasks_completed += ring->completed_tasks();

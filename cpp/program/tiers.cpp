@@ -42,6 +42,7 @@ void Tiers::promote(const std::shared_ptr<Tier>& tier) {
       !tier->state.compare_exchange_strong(state, Tier::State::Waiting))
     return;
   waiting_.push_back(tier);
+  unfinished_.fetch_add(1);
   if (is_working_) return;
   is_working_ = true;
   post_([this] { work(); });
@@ -91,6 +92,7 @@ void Tiers::finish(Tier& tier, Tier::State state) {
   }
   const std::lock_guard lock(mutex_);
   tier.state.store(state);
+  unfinished_.fetch_sub(1);
   changed_.notify_all();
 }
 
@@ -115,6 +117,7 @@ void Tiers::close() {
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
   for (const auto& tier : waiting_) tier->state.store(Tier::State::Interpreted);
+  unfinished_.fetch_sub(waiting_.size());
   waiting_.clear();
   changed_.notify_all();
 }

@@ -56,6 +56,8 @@ class Tiers {
 
   std::uint64_t compiled() const noexcept { return compiled_.load(); }
   std::uint64_t failed() const noexcept { return failed_.load(); }
+  /// Promoted, and neither compiled nor failed so far.
+  std::uint64_t waiting() const noexcept { return unfinished_.load(); }
 
  private:
   void work();
@@ -72,6 +74,7 @@ class Tiers {
   bool is_closed_ = false;                     // under mutex_
   std::atomic<std::uint64_t> compiled_{0};
   std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> unfinished_{0};
 };
 
 }  // namespace gpuos::program

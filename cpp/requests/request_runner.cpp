@@ -48,7 +48,8 @@ RequestStats RequestRunner::stats() const {
           .runs = impl_->runs,
           .tasks = impl_->runner.tasks(),
           .programs = impl_->runner.programs(),
-          .unwritten = impl_->runner.unwritten()};
+          .unwritten = impl_->runner.unwritten(),
+          .compiling = impl_->runtime.stats().programs_waiting};
 }
 
 }  // namespace gpuos

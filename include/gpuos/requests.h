@@ -74,6 +74,7 @@ struct RequestStats {
   std::uint64_t tasks = 0;      // operators and programs submitted
   std::uint64_t programs = 0;   // different programs that were built
   std::uint64_t unwritten = 0;  // results that nobody needed
+  std::uint64_t compiling = 0;  // passes of programs, now or soon
 };
 
 /// Runs waiting requests as few tasks: chains of elementwise requests over one

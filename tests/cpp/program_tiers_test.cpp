@@ -355,6 +355,7 @@ TEST_P(ProgramTiers, PromotionComesInTheBackgroundAndLosesNothing) {
   EXPECT_EQ(stats.programs, 1u);
   EXPECT_EQ(stats.programs_compiled, 1u);
   EXPECT_EQ(stats.programs_failed, 0u);
+  EXPECT_EQ(stats.programs_waiting, 0u);
   EXPECT_EQ(static_cast<float>(stats.program_calls) * 3, expected);
 }
 

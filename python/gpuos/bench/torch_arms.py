@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gpuos.bench.context import Context
 
 MILLI = 1e3
+WARM_S = 20.0
+PAUSE_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,25 @@ def check_work(torch: Any, gt: Any, work: Work) -> None:
     with gt.scheduler(**work.options):
         came = _all_steps(ours)
     check_same(torch, expected, came, work.tolerance)
+
+
+def warm_up(torch: Any, gt: Any, arm: Arm) -> float:
+    """Run `arm` until it needs no other program; return the seconds that took.
+
+    Nothing waits for a compiler, so the first runs are interpreted and share
+    the processors with it. `WARM_S` at most.
+    """
+    start = time.perf_counter()
+    before = None
+    while time.perf_counter() - start < WARM_S:
+        read(torch, arm.run())
+        now = gt.stats()
+        if not now["compiling"] and now["programs"] == before:
+            break
+        before = now["programs"]
+        while gt.stats()["compiling"] and time.perf_counter() - start < WARM_S:
+            time.sleep(PAUSE_S)
+    return time.perf_counter() - start
 
 
 @contextlib.contextmanager

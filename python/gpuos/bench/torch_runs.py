@@ -20,6 +20,7 @@ from gpuos.bench.torch_arms import (
     modules_of,
     scheduled_arm,
     seconds_in_turns,
+    warm_up,
 )
 from gpuos.bench.torch_small import adds
 
@@ -96,6 +97,7 @@ def run_adds(context: Context, requests: Row, transparent: Row) -> None:
                 "requests": Arm(submit_all),
                 "transparent": scheduled_arm(gt, work),
             }
+            warm_s = sum(warm_up(torch, gt, arm) for arm in ours.values())
             us, shown = _measure(context, torch, work, ours)
         finally:
             gt.shutdown()
@@ -103,6 +105,7 @@ def run_adds(context: Context, requests: Row, transparent: Row) -> None:
         row.value = us[name]
         row.peers = dict(shown)
         row.also["times eager"] = us["eager"] / us[name]
+        row.also["warm s"] = warm_s
 
 
 def ratio_run(make: Make) -> Callable[..., None]:
@@ -115,6 +118,7 @@ def ratio_run(make: Make) -> Callable[..., None]:
         with torch.set_grad_enabled(work.needs_gradients):
             check_work(torch, gt, work)
             ours = {"ours": scheduled_arm(gt, work)}
+            row.also["warm s"] = warm_up(torch, gt, ours["ours"])
             us, shown = _measure(context, torch, work, ours)
         row.value = us["eager"] / us["ours"]
         row.peers = shown
@@ -141,6 +145,7 @@ def model_run(make: Make) -> Callable[..., None]:
             "eager": eager_arm(torch, work),
             "ours": scheduled_arm(gt, work),
         }
+        row.also["warm s"] = warm_up(torch, gt, arms["ours"])
         seconds = seconds_in_turns(torch, arms, context.sizes.torch_reps)
         row.value = seconds["eager"] / seconds["ours"]
         for name, group in (("eager", row.peers), ("ours", row.also)):

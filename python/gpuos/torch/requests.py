@@ -179,6 +179,7 @@ def stats() -> dict[str, int]:
     ``intercepted`` operations were put off, ``fallbacks`` went to PyTorch from
     inside a scheduler and ran what was pending before, ``flushes`` ran
     something, as ``tasks`` of the workers; ``programs`` different chains were
-    met, ``unwritten`` results were needed by nobody; ``pending`` wait.
+    met, ``unwritten`` results were needed by nobody; ``pending`` wait, and so
+    many parts of programs are ``compiling``, or will be soon.
     """
     return dict(bridge().stats())

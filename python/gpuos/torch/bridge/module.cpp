@@ -264,11 +264,12 @@ PyObject* stats(PyObject*, PyObject*) {
     return static_cast<unsigned long long>(value);
   };
   return Py_BuildValue(
-      "{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "intercepted",
+      "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "intercepted",
       number(counters.intercepted), "fallbacks", number(counters.fallbacks),
       "flushes", number(counters.flushes), "tasks", number(requests.tasks),
       "programs", number(requests.programs), "unwritten",
-      number(requests.unwritten), "pending", number(pending.size()));
+      number(requests.unwritten), "compiling", number(requests.compiling),
+      "pending", number(pending.size()));
   END_HANDLE_TH_ERRORS
 }
 

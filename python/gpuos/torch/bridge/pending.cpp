@@ -279,6 +279,7 @@ RequestStats Pending::stats() {
     sum.tasks += one.tasks;
     sum.programs += one.programs;
     sum.unwritten += one.unwritten;
+    sum.compiling += one.compiling;
   }
   return sum;
 }
