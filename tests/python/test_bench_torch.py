@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -152,22 +153,6 @@ def test_wrong_scheduler_is_an_error():
         torch_arms.check_work(torch, gt, wrong)
 
 
-def test_arms_are_timed_in_turns():
-    order = []
-
-    def arm(name):
-        def run():
-            order.append(name)
-            return torch.ones(1)
-
-        return torch_arms.Arm(run)
-
-    arms = {name: arm(name) for name in "ab"}
-    times = torch_arms.seconds_in_turns(torch, arms, 3)
-    assert order == list("ab" * 4)
-    assert set(times) == {"a", "b"}
-
-
 def test_peers_that_cannot_be_say_why():
     work = torch_programs.optimizer(torch, "cpu", TINY)
     with pytest.raises(Unavailable, match="takes minutes"):
@@ -185,3 +170,37 @@ def test_models_have_the_layers_that_their_names_say():
         # 25.6 million with 1000 classes instead of 100; 85 without embeddings.
         assert parameters(make_resnet(torch, 64, (3, 4, 6, 3))) == 23_712_932
         assert round(parameters(make_gpt(torch, 768, 12, 12)) / 1e6) == 85
+
+
+def test_warming_up_ends_when_nothing_is_compiled_any_more():
+    runs = []
+    # After the first run two programs are new, and one of them is compiled.
+    found = iter(
+        [
+            {"programs": 2, "compiling": 1},
+            {"programs": 2, "compiling": 1},
+            {"programs": 2, "compiling": 0},
+            {"programs": 2, "compiling": 0},
+        ]
+    )
+    arm = torch_arms.Arm(lambda: runs.append(0) or torch.ones(1))
+    stats = SimpleNamespace(stats=lambda: next(found))
+    assert torch_arms.warm_up(torch, stats, arm) < torch_arms.WARM_S
+    assert len(runs) == 2
+    assert next(found, None) is None
+
+
+def test_arms_take_turns_of_some_repetitions_and_one_more():
+    seen = []
+
+    def arm(name):
+        def run():
+            seen.append(name)
+            return torch.ones(1)
+
+        return torch_arms.Arm(run, prepare=lambda: seen.append("prepared"))
+
+    arms = {"one": arm("one"), "other": arm("other")}
+    torch_arms.seconds_in_turns(torch, arms, 4)
+    turn = ["prepared"] + 3 * ["one"] + ["prepared"] + 3 * ["other"]
+    assert seen == torch_arms.TURNS * turn

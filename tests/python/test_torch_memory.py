@@ -9,14 +9,13 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torch_support import ELEMS, gt, scheduler, torch
+from torch_support import ELEMS, PATIENCE, gt, hasty_front, scheduler, torch
 
 pytestmark = pytest.mark.torch
 
 MEBI = 1 << 20
 SCHEDULERS = 400
 RESULTS = 500
-PATIENCE = 10_000  # calls that the front waits, see front_calls.cpp
 
 
 def address(tensor):
@@ -83,8 +82,9 @@ def test_a_result_can_be_cloned_lazily(device):
 def test_a_result_outlives_everything(device):
     with torch.no_grad(), scheduler():
         x = torch.ones(ELEMS, device=device) + 1
-    for _ in range(PATIENCE + 1):  # the front goes, and unused blocks
-        x.abs()
+    with hasty_front():
+        for _ in range(PATIENCE + 1):  # the front goes, and unused blocks
+            x.abs()
     with torch.no_grad(), scheduler(takes=64):
         others = [torch.zeros(ELEMS, device=device) + k for k in range(64)]
     assert x.eq(2).all()
@@ -93,10 +93,14 @@ def test_a_result_outlives_everything(device):
 
 LEAVES_PYTORCH = """
 import torch, gpuos.torch as gt
+from gpuos.torch.loading import bridge
 a = torch.ones(4)
 with torch.no_grad(), gt.scheduler():
     a + 1
+for _ in range({patience}):
+    a.exp()
 assert "exp" in vars(torch.Tensor)
+bridge().retire_after(0.0)
 for _ in range({patience}):
     a.exp()
 assert "exp" not in vars(torch.Tensor)

@@ -24,6 +24,20 @@ def watch_anew():
     bridge().watch_anew()
 
 
+PATIENCE = 10_000  # calls that the front waits, see front_calls.cpp
+PATIENCE_S = 10.0
+
+
+@contextlib.contextmanager
+def hasty_front():
+    """Have the front retire after `PATIENCE` calls, however soon that is."""
+    bridge().retire_after(0.0)
+    try:
+        yield
+    finally:
+        bridge().retire_after(PATIENCE_S)
+
+
 def taken():
     """Return how many operations schedulers have taken so far."""
     return gt.stats()["intercepted"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpuos.bench.context import Context
 
 MILLI = 1e3
+TURNS = 3
 WARM_S = 20.0
 PAUSE_S = 0.01
 
@@ -64,10 +65,14 @@ class Work:
 
 @dataclass
 class Arm:
-    """One way to run all steps; returns what must be read afterwards."""
+    """One way to run all steps; returns what must be read afterwards.
+
+    `prepare` comes before a turn, and is not timed.
+    """
 
     run: Callable[[], Any]
     first_ms: float | None = None
+    prepare: Callable[[], None] = lambda: None
 
 
 def modules_of(context: Context) -> tuple[Any, Any]:
@@ -97,8 +102,12 @@ def _all_steps(work: Work) -> list[Any]:
 
 
 def eager_arm(_torch: Any, work: Work) -> Arm:
-    """Run PyTorch as it is."""
-    return Arm(lambda: _all_steps(work))
+    """Run PyTorch as it is, without the methods that a scheduler leaves."""
+
+    def leave_pytorch_alone() -> None:
+        importlib.import_module("gpuos.torch.scheduling").retire()
+
+    return Arm(lambda: _all_steps(work), prepare=leave_pytorch_alone)
 
 
 def scheduled_arm(gt: Any, work: Work) -> Arm:
@@ -260,20 +269,25 @@ def _without_collector() -> Iterator[None]:
 def seconds_in_turns(
     torch: Any, arms: dict[str, Arm], reps: int
 ) -> dict[str, float]:
-    """Return each arm's median time; every repetition runs all of them.
+    """Return each arm's median time over `reps` repetitions or some more.
+
+    The arms take turns of a few repetitions, against a machine that gets slower
+    or faster, and the first of each is not counted: it finds caches, and what
+    Python knows of the methods it calls, as another arm left them.
 
     As `timeit` does it, Python's garbage collector pauses meanwhile: it would
     look through everything that is imported whenever many results are kept.
     """
     times: dict[str, list[float]] = {name: [] for name in arms}
     with _without_collector():
-        for arm in arms.values():
-            read(torch, arm.run())
-        for _ in range(reps):
+        for _ in range(TURNS):
             for name, arm in arms.items():
-                start = time.perf_counter()
-                results = arm.run()
-                read(torch, results)
-                times[name].append(time.perf_counter() - start)
-                del results  # not while the next one is timed
+                arm.prepare()
+                read(torch, arm.run())
+                for _ in range(-(-reps // TURNS)):
+                    start = time.perf_counter()
+                    results = arm.run()
+                    read(torch, results)
+                    times[name].append(time.perf_counter() - start)
+                    del results  # not while the next one is timed
     return {name: median(each) for name, each in times.items()}

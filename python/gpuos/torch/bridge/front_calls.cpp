@@ -3,6 +3,7 @@
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -17,14 +18,19 @@ namespace {
 
 constexpr double kExact = 9007199254740992.0;  // 2^53
 
-/// Calls that nobody takes before the front retires. To come and go with each
-/// scheduler would cost more: every change of a type has Python look up its
-/// methods anew.
+/// Calls that nobody takes before the front looks at the clock, and may retire.
+/// To come and go with each scheduler would cost more: every change of a type
+/// has Python look up its methods anew, and memory is given back.
 constexpr int kPatience = 10'000;
 
+using Clock = std::chrono::steady_clock;
+
+// All under the GIL.
 PyTypeObject* parameter_type = nullptr;
 PyObject* retire = nullptr;
-int calls_in_vain = 0;  // under the GIL
+int calls_in_vain = 0;
+Clock::time_point last_use;
+Clock::duration patience = std::chrono::seconds(10);
 
 /// A tensor without gradients, or a Python number.
 bool read_operand(PyObject* object, Operand& operand) {
@@ -189,10 +195,15 @@ bool retire_if_unused() {
   }
   if (++calls_in_vain < kPatience) return true;
   calls_in_vain = 0;
+  if (Clock::now() - last_use < patience) return true;
   PyObject* result = PyObject_CallNoArgs(retire);
   Py_XDECREF(result);
   return result != nullptr;
 }
+
+void note_use() { last_use = Clock::now(); }
+
+void retire_after(std::chrono::nanoseconds time) { patience = time; }
 
 void retire_front_with(PyObject* callable) { retire = Py_NewRef(callable); }
 

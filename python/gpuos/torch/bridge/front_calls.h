@@ -4,6 +4,8 @@
 
 #include <Python.h>
 
+#include <chrono>
+
 #include "elementwise.h"
 
 namespace gpuos::bridge {
@@ -34,6 +36,10 @@ Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
 /// To be called before what PyTorch had: the front may retire.
 /// False: a Python error.
 bool retire_if_unused();
+/// A scheduler has ended.
+void note_use();
+/// How long after that the front stays at least.
+void retire_after(std::chrono::nanoseconds time);
 /// What to call, which may remove the front, once no scheduler has been in use
 /// for so long that it is only in the way.
 void retire_front_with(PyObject* callable);

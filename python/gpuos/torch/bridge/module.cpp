@@ -145,6 +145,15 @@ PyObject* threshold(PyObject*, PyObject* value) {
 }
 
 // start_timer(seconds), pause_timer(), stop_timer()
+// retire_after(seconds): how long the front stays when no scheduler is in use
+PyObject* set_patience(PyObject*, PyObject* seconds) {
+  const double value = PyFloat_AsDouble(seconds);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
+  retire_after(
+      std::chrono::nanoseconds(static_cast<std::int64_t>(value * 1e9)));
+  Py_RETURN_NONE;
+}
+
 PyObject* start(PyObject*, PyObject* seconds) {
   HANDLE_TH_ERRORS
   const double value = PyFloat_AsDouble(seconds);
@@ -181,6 +190,7 @@ PyObject* leave(PyObject*, PyObject* flushes) {
   HANDLE_TH_ERRORS
   if (--scheduler_depth == 0) {
     --scheduler_threads;
+    note_use();
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   }
   if (scheduler_depth == 0 && PyObject_IsTrue(flushes) == 1) {
@@ -276,6 +286,7 @@ PyObject* stats(PyObject*, PyObject*) {
 PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"install_front", &install, METH_O, nullptr},
                            {"remove_front", &remove, METH_NOARGS, nullptr},
+                           {"retire_after", &set_patience, METH_O, nullptr},
                            {"set_capacity", &capacity, METH_O, nullptr},
                            {"set_size_threshold", &threshold, METH_O, nullptr},
                            {"start_timer", &start, METH_O, nullptr},

@@ -161,9 +161,10 @@ std::string Pending::run() {
 }
 
 bool Pending::has_starter(const Place& place) {
-  // On a processor the workers themselves are threads that want it.
-  static const bool has_room = std::thread::hardware_concurrency() >= 4;
-  if (!has_room || !uses_starter_ || place.is_cpu()) return false;
+  // Workers of the host are threads that want processors too.
+  const unsigned wanted = place.is_cpu() ? 8 : 4;
+  static const unsigned processors = std::thread::hardware_concurrency();
+  if (processors < wanted || !uses_starter_) return false;
   if (starter_ == nullptr) starter_ = std::make_unique<Starter>();
   return true;
 }
