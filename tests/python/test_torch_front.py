@@ -33,6 +33,11 @@ TAKEN = {
     "where": lambda a, b: torch.where(a > 0, a, b),
     "where number": lambda a, _: torch.where(a > 0, a, 0.0),
     "where whole numbers": lambda a, _: torch.where(a > 0, 1, 0),
+    "where of numbers": lambda a, _: torch.where(a > 0, 1.5, -2),
+    "where of halves": lambda a, b: torch.where(a > b, a.half(), b.half()),
+    "where half and number": lambda a, _: torch.where(a > 0, 1, a.half()),
+    "where of two dtypes": lambda a, b: torch.where(a > 0, a.half(), b),
+    "where broadcast": lambda a, b: torch.where(a > 0, a, b[:1]),
     "where of both": lambda a, _: torch.where(a > 0, 1, 0.5),
     "sum": lambda a, _: torch.sum(a),
     "sum of rows": lambda a, _: torch.sum(a.view(32, 32), -1),
@@ -133,6 +138,26 @@ def test_a_front_that_retires_leaves_functions_as_they_were(device):
     with torch.no_grad(), scheduler():
         y = torch.add(a, b)
     torch.testing.assert_close(y, x)
+
+
+def test_copies_within_one_tensor_are_eagers(same):
+    def shift(a, b):
+        a[2:4].copy_(a[:2])
+        b.view(32, 32)[3] = a[:32]
+        b.view(32, 32)[4] = b.view(32, 32)[4]
+        return a.copy_(b)
+
+    same(shift, grad=(False,))
+
+
+def test_a_test_by_name_may_write_numbers(device):
+    a, b = pair(device)
+    out = torch.full_like(a, 7.0)
+    with torch.no_grad():
+        gt.submit_binary("logical_and", a, b, out)
+        gt.submit_add(out, out, out)
+    gt.flush(sync=True)
+    torch.testing.assert_close(out, 2 * torch.logical_and(a, b).float())
 
 
 STEPS = 100

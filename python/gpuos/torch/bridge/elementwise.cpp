@@ -4,11 +4,10 @@
 #include <ATen/native/TypeProperties.h>
 
 #include <atomic>
-#include <bit>
-#include <cmath>
 
 #include "keys.h"
 #include "outputs.h"
+#include "parts.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -82,17 +81,6 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
   return !out.defined() || (is_plain_tensor(out) && out.device() == device);
 }
 
-/// Comparisons see a number as an element of their dtype, arithmetic keeps it
-/// as exact as it computes.
-double rounded(double number, Rule rule, at::ScalarType type) {
-  if (rule != Rule::Comparison) return number;
-  if (type == at::kHalf)
-    return static_cast<double>(at::Half(static_cast<float>(number)));
-  if (type == at::kBFloat16)
-    return static_cast<double>(at::BFloat16(static_cast<float>(number)));
-  return number;
-}
-
 /// Whether an operation in `common` takes the number as it is. PyTorch raises,
 /// or wraps, for the others.
 bool fits(const c10::Scalar& number, at::ScalarType common) {
@@ -113,47 +101,6 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
     default:
       return value == 0 || value == 1;
   }
-}
-
-void put_number(Request& request, std::size_t i, const c10::Scalar& number,
-                Rule rule, at::ScalarType common) {
-  request.numbers |= static_cast<std::uint8_t>(1u << i);
-  request.owners[i] = nullptr;
-  const bool is_whole = number.isIntegral(/*includeBool=*/true);
-  if (is_whole && !at::isFloatingType(common)) {
-    request.integers |= static_cast<std::uint8_t>(1u << i);
-    request.values[i] = static_cast<std::uint64_t>(number.toLong());
-    request.dtypes[i] = DType::Int64;
-  } else {
-    request.values[i] =
-        std::bit_cast<std::uint64_t>(rounded(number.toDouble(), rule, common));
-    request.dtypes[i] = DType::Float64;
-  }
-}
-
-c10::StorageImpl* storage_of(const Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-}
-
-void put_tensor(Deferred& deferred, std::size_t i, const Tensor& tensor) {
-  Request& request = deferred.request;
-  request.values[i] =
-      reinterpret_cast<std::uint64_t>(address_of(tensor.unsafeGetTensorImpl()));
-  request.dtypes[i] = *dtype_of(tensor.scalar_type());
-  request.owners[i] = storage_of(tensor);
-  deferred.follows = deferred.follows || is_marked(tensor);
-  deferred.storages[deferred.storage_count++] = storage_of(tensor);
-}
-
-void put_out(Deferred& deferred, const Tensor& out, bool is_fresh) {
-  Request& request = deferred.request;
-  request.is_fresh = is_fresh;
-  deferred.follows = deferred.follows || is_marked(out);
-  request.out = address_of(out.unsafeGetTensorImpl());
-  request.out_owner = storage_of(out);
-  request.elems = static_cast<std::uint64_t>(out.numel());
-  deferred.storages[deferred.storage_count++] = storage_of(out);
-  deferred.out = out.unsafeGetTensorImpl();
 }
 
 /// All arrays are the same elements in the same order of memory.
@@ -190,76 +137,6 @@ bool may_write(const Tensor& out, std::span<const Operand> operands) {
     if (!operand.is_number() && !may_write_beside(out, *operand.tensor))
       return false;
   return true;
-}
-
-// ---- the way of most calls
-
-bool is_simple(const Tensor& tensor) {
-  const auto type = tensor.scalar_type();
-  return is_plain_tensor(tensor) &&
-         (type == at::kFloat || type == at::kDouble || is_half(type)) &&
-         tensor.is_contiguous() && tensor.numel() > 0 &&
-         tensor.numel() <= threshold.load(std::memory_order_relaxed);
-}
-
-bool are_alike(const Tensor& a, const Tensor& b) {
-  return is_simple(a) &&
-         (&a == &b ||
-          (is_plain_tensor(b) && b.scalar_type() == a.scalar_type() &&
-           b.is_contiguous() && b.sizes() == a.sizes() &&
-           b.device() == a.device()));
-}
-
-void put_types(Request& request, const Elementwise& what, at::ScalarType type) {
-  request.recipe = what.recipe;
-  request.compute = *dtype_of(opmath_of(type));
-  const bool is_test = what.rule == Rule::Comparison ||
-                       what.rule == Rule::Test || what.rule == Rule::Logical;
-  request.out_dtype = is_test ? DType::Bool : *dtype_of(type);
-}
-
-Deferred alike(const Elementwise& what, const Tensor& tensor,
-               const Tensor& other, const Tensor& out, bool is_fresh) {
-  Deferred deferred;
-  put_types(deferred.request, what, tensor.scalar_type());
-  put_tensor(deferred, 0, tensor);
-  deferred.request.operands = 1;
-  if (other.defined()) {
-    put_tensor(deferred, 1, other);
-    deferred.request.operands = 2;
-  }
-  put_out(deferred, out, is_fresh);
-  return deferred;
-}
-
-Deferred alike(const Elementwise& what, const Tensor& tensor, double number,
-               std::size_t number_at, const Tensor& out, bool is_fresh) {
-  Deferred deferred;
-  put_types(deferred.request, what, tensor.scalar_type());
-  deferred.request.operands = 2;
-  put_number(deferred.request, number_at, number, what.rule,
-             tensor.scalar_type());
-  put_tensor(deferred, 1 - number_at, tensor);
-  put_out(deferred, out, is_fresh);
-  return deferred;
-}
-
-Tensor make_alike(const Elementwise& what, const Tensor& tensor,
-                  const Place& place) {
-  Request request;
-  put_types(request, what, tensor.scalar_type());
-  return make_output(tensor.sizes(), {}, scalar_type_of(request.out_dtype),
-                     place);
-}
-
-/// Whether `b` may be read while contiguous `a` is written.
-bool is_same_or_apart(const Tensor& a, const Tensor& b) {
-  if (storage_of(a) != storage_of(b)) return true;
-  const auto* p = static_cast<const char*>(address_of(a.unsafeGetTensorImpl()));
-  const auto* q = static_cast<const char*>(address_of(b.unsafeGetTensorImpl()));
-  const auto bytes = static_cast<std::ptrdiff_t>(a.nbytes());
-  if (p == q) return a.strides() == b.strides();  // PyTorch compares them too
-  return p + bytes <= q || q + bytes <= p;
 }
 
 }  // namespace
@@ -341,56 +218,6 @@ Tensor defer(const Elementwise& what, std::span<const Operand> operands,
   if (!planned) return {};
   pending.add(planned->deferred, *planned->place);
   return std::move(planned->out);
-}
-
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
-                   const Tensor& other) {
-  // Of floating tensors PyTorch refuses it.
-  if (what.rule == Rule::Bitwise) return {};
-  if (other.defined() ? !are_alike(tensor, other) : !is_simple(tensor))
-    return {};
-  const Place& place = current_place(tensor.device());
-  Tensor out = make_alike(what, tensor, place);
-  pending.add(alike(what, tensor, other, out, /*is_fresh=*/true), place);
-  return out;
-}
-
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
-                   bool is_number_first) {
-  if (what.rule == Rule::Bitwise || !is_simple(tensor)) return {};
-  const Place& place = current_place(tensor.device());
-  Tensor out = make_alike(what, tensor, place);
-  pending.add(alike(what, tensor, number, is_number_first ? 0 : 1, out,
-                    /*is_fresh=*/true),
-              place);
-  return out;
-}
-
-bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
-                     const Tensor& other, const Tensor& out) {
-  if (what.rule == Rule::Comparison || !are_alike(out, tensor) ||
-      !are_alike(out, other) || !is_same_or_apart(out, tensor) ||
-      !is_same_or_apart(out, other))
-    return false;
-  pending.add(alike(what, tensor, other, out, /*is_fresh=*/false),
-              current_place(out.device()));
-  return true;
-}
-
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      const Tensor& other) {
-  if (!are_alike(out, other) || !is_same_or_apart(out, other)) return false;
-  pending.add(alike(what, out, other, out, /*is_fresh=*/false),
-              current_place(out.device()));
-  return true;
-}
-
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      double number) {
-  if (!is_simple(out)) return false;
-  pending.add(alike(what, out, number, 1, out, /*is_fresh=*/false),
-              current_place(out.device()));
-  return true;
 }
 
 }  // namespace gpuos::bridge

@@ -46,20 +46,4 @@ std::optional<Planned> plan(const Elementwise& what,
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());
 
-/// The way of most calls, for what defer() would take too: contiguous tensors
-/// of one floating dtype and one shape, or a number in place of the second.
-/// `other` undefined: one operand. Undefined: try defer().
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
-                   const Tensor& other);
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
-                   bool is_number_first = false);
-/// Into another tensor that is alike; false: try defer().
-bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
-                     const Tensor& other, const Tensor& out);
-/// In place; false: try defer().
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      const Tensor& other);
-bool defer_alike_into(const Elementwise& what, const Tensor& out,
-                      double number);
-
 }  // namespace gpuos::bridge

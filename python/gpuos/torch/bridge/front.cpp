@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "alike.h"
 #include "front_calls.h"
 #include "front_functions.h"
 #include "keys.h"

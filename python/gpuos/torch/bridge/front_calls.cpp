@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "alike.h"
 #include "keys.h"
 #include "rest.h"
 #include "rows.h"
@@ -159,6 +160,8 @@ Tensor take_where(PyObject* condition, PyObject* a, PyObject* b) {
   if (!is_without_grad(tensor) || !read_operand(a, operands[1]) ||
       !read_operand(b, operands[2]))
     return {};
+  Tensor out = defer_alike_where(tensor, operands[1], operands[2]);
+  if (C10_LIKELY(out.defined())) return out;
   return defer({Recipe::Where, Rule::Select}, operands);
 }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Stream.h>
+#include <c10/util/SmallVector.h>
 
 #include <algorithm>
 #include <array>
@@ -29,7 +30,7 @@ struct Counters {
 /// A request and what it needs until it has run.
 struct Deferred {
   Request request;
-  std::vector<TensorView> views{};  // empty if flat
+  c10::SmallVector<TensorView, 4> views{};  // empty if flat
   std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages{};
   std::uint32_t storage_count = 0;
   c10::TensorImpl* out = nullptr;

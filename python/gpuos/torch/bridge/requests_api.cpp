@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "alike.h"
 #include "elementwise.h"
 #include "keys.h"
 #include "rows.h"
