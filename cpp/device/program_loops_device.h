@@ -8,13 +8,6 @@
 namespace gpuos {
 namespace program {
 
-enum : u32 {
-  // Where joins keep values in the scratch, in words: behind the dividers, in
-  // two halves by turns, so that one barrier a join is enough.
-  kJoinWords = 64,
-  kJoinHalf = 256 * 4
-};
-
 template <typename P>
 class Tile {
  public:
@@ -45,6 +38,10 @@ class Tile {
     return true;
   }
   __device__ void run_rest() { run_rows<Apart>(); }
+  // Of a flat task: where every lane has one element at most.
+  __device__ void run_single() {
+    run_elements<Single>(0, memory_.rows.columns);
+  }
 
   // The two halves of a unit where all is plain: what its lanes gather,
   __device__ Row stream_unit(u32 unit) {
@@ -317,14 +314,10 @@ class Tile {
     u32* counter = reinterpret_cast<u32*>(memory_.rows.gathered) + group;
     bool is_last = false;
     __syncthreads();
-    if (threadIdx.x == 0) {
-      // The first pairs with the second one of the worker that comes last; the
-      // barriers make what the other threads wrote, and will read, part of it.
-      fence_gpu();
-      is_last = atomicInc(counter, memory_.rows.slices - 1) ==
-                memory_.rows.slices - 1;
-      fence_gpu();
-    }
+    // Pairs with the same count of the worker that comes last; the barriers
+    // make what the other threads wrote, and will read, part of it.
+    const u32 last = memory_.rows.slices - 1;
+    if (threadIdx.x == 0) is_last = count_in_turn(counter, last) == last;
     return __syncthreads_or(is_last) != 0;
   }
 
