@@ -299,7 +299,7 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
   if (threadIdx.x == 0) finish_burst(launch);
 }
 
-__device__ void run_inline_burst(const Launch& launch, Work& work) {
+__device__ void run_inline_burst(const abi::InlineLaunch& launch, Work& work) {
   for (u32 i = blockIdx.x; i < launch.inline_count; i += gridDim.x) {
     if (threadIdx.x < 4) {
       const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
@@ -352,21 +352,25 @@ __device__ void run_row_burst(const Launch& launch, Work& work) {
 }  // namespace
 }  // namespace gpuos
 
+// One for both kernels, so that what operators keep lies at the same place.
+__shared__ gpuos::Work gpuos_work;
+
+extern "C" __global__ void __launch_bounds__(256, 4) gpuos_inline_worker(
+    const __grid_constant__ gpuos::abi::InlineLaunch launch) {
+  gpuos::run_inline_burst(launch, gpuos_work);
+}
+
 extern "C" __global__ void __launch_bounds__(256, 4)
     gpuos_worker(const __grid_constant__ gpuos::abi::Launch launch) {
-  __shared__ gpuos::Work work;
   switch (launch.mode) {
     case gpuos::abi::kResident:
-      gpuos::stay(launch, work);
+      gpuos::stay(launch, gpuos_work);
       break;
     case gpuos::abi::kRingBurst:
-      gpuos::run_ring_burst(launch, work);
-      break;
-    case gpuos::abi::kInlineBurst:
-      gpuos::run_inline_burst(launch, work);
+      gpuos::run_ring_burst(launch, gpuos_work);
       break;
     default:
-      gpuos::run_row_burst(launch, work);
+      gpuos::run_row_burst(launch, gpuos_work);
   }
 }
 

@@ -77,7 +77,7 @@ Device& Device::instance() {
 
 Device::Device() : thread_([this] { loop(); }) {}
 
-void Device::launch(const abi::Launch& launch) {
+void Device::launch(const abi::InlineLaunch& launch) {
   const bool stays = launch.mode == abi::kResident;
   {
     const std::lock_guard lock(mutex_);
@@ -192,7 +192,7 @@ void Device::stay(const abi::Launch& launch) {
       .store(launch.residency, std::memory_order_release);
 }
 
-void Device::run_burst(const abi::Launch& launch) {
+void Device::run_burst(const abi::InlineLaunch& launch) {
   const abi::Queue& queue = launch.queue;
   const bool is_row = launch.mode == abi::kRowBurst;
   const bool is_inline = is_row || launch.mode == abi::kInlineBurst;
