@@ -51,8 +51,7 @@ __device__ __noinline__ u32 finish_unit(Task task, Lane lane, u32 unit,
   return Tile<P>(task, lane, Plain{}, half).finish_unit(unit, row);
 }
 template <typename P>
-__device__ inline bool run_streams(const Task& task, const Lane& lane) {
-  if (!is_plain<P>(task)) return false;
+__device__ inline void run_streams(const Task& task, const Lane& lane) {
   const RowShape rows = Arguments<P::kAccesses, P::kScalars>(task).rows;
   const u32 units = groups(rows) * rows.slices;
   u32 half = 0;
@@ -60,7 +59,6 @@ __device__ inline bool run_streams(const Task& task, const Lane& lane) {
   for (u32 unit = lane.tile(); unit < units; unit += lane.tiles())
     half = finish_unit<P>(task, lane, unit, half,
                           stream_unit<P>(task, lane, unit));
-  return true;
 }
 
 template <typename P>
@@ -71,8 +69,11 @@ __device__ __noinline__ void run_rows(Task task, Lane lane) {
 template <typename P>
 __device__ inline void run(const Task& task, const Lane& lane) {
   if constexpr (P::kReduces) {
+    bool are_plain = false;
     if constexpr (P::kWidth > 1) {
-      if (KeptRows<P>::take(task)) {
+      const typename KeptRows<P>::Told told(task);
+      are_plain = KeptRows<P>::are_plain(told);
+      if (are_plain && KeptRows<P>::fit(told)) {
         if constexpr (kStreams<P>)
           run_kept<P>(task, lane);
         else
@@ -81,7 +82,10 @@ __device__ inline void run(const Task& task, const Lane& lane) {
       }
     }
     if constexpr (kStreams<P>) {
-      if (run_streams<PassOf<P, false>>(task, lane)) return;
+      if (are_plain || is_plain<PassOf<P, false>>(task)) {
+        run_streams<PassOf<P, false>>(task, lane);
+        return;
+      }
     }
     run_rows<P>(task, lane);
   } else {

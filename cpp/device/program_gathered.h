@@ -12,7 +12,9 @@ enum : u32 {
   // Where joins keep values in the scratch, in words: behind the dividers, in
   // two halves by turns, so that one barrier a join is enough.
   kJoinWords = 64,
-  kJoinHalf = 256 * 4
+  kJoinHalf = 256 * 4,
+  // Of a row, by way of the scratch: warps, or lanes of different ones.
+  kMostJoined = 8
 };
 
 // A value as words.

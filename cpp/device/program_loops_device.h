@@ -197,8 +197,9 @@ class Tile {
     const u32 rows = group_rows(memory_.rows);
     const bool transposed = memory_.is(kTransposed);
     const u32 lane = threadIdx.x;
-    const u32 number = transposed ? lane % rows : lane / row_lanes;
-    sub_ = transposed ? lane / rows : lane % row_lanes;
+    const u32 number =
+        transposed ? lane & (rows - 1) : lane >> log2_of(row_lanes);
+    sub_ = transposed ? lane >> log2_of(rows) : lane & (row_lanes - 1);
     share.row = u64{group} * rows + number;
     share.is_on =
         number < rows && sub_ < row_lanes && share.row < memory_.rows.rows;
@@ -264,6 +265,7 @@ class Tile {
 
   __device__ Slice slice_of(u32 unit) const {
     if (!memory_.is(kSliced)) return {unit, 0};
+    if (unit < memory_.rows.slices) return {0, unit};
     return {unit / memory_.rows.slices, unit % memory_.rows.slices};
   }
 
@@ -340,7 +342,7 @@ class Tile {
       for (u32 d = width / 2; d > 0; d /= 2)
         value = F::both(value, shuffle_down(value, d, width));
       value = shuffle_first(value, width);
-      parts = row_lanes / width;
+      parts = row_lanes < 32 ? 1 : row_lanes / 32;
       from -= sub_;
       distance = width;
     }
@@ -351,10 +353,12 @@ class Tile {
       put_words(half + threadIdx.x * kWords, value);
     __syncthreads();
     value = get_words<T>(half + from * kWords);
-#pragma unroll 1
-    for (u32 k = 1; k < parts; ++k)
-      value =
-          F::both(value, get_words<T>(half + (from + k * distance) * kWords));
+    // Without a loop, so that all of them are under way together.
+#pragma unroll
+    for (u32 k = 1; k < kMostJoined; ++k)
+      if (k < parts)
+        value =
+            F::both(value, get_words<T>(half + (from + k * distance) * kWords));
     return value;
   }
 

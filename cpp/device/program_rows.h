@@ -84,16 +84,16 @@ struct KeptRow {
 template <typename P>
 class KeptRows {
  public:
-  // Whether the task is one for run(). All threads find the same.
-  static __device__ bool take(const Task& task) {
-    const Arguments<P::kAccesses, P::kScalars> x(task);
-    // No table elsewhere, no slices, no rows side by side.
-    if (x.shape.flags != kRows || x.shape.inner_dims != 1 ||
+  using Told = Arguments<P::kAccesses, P::kScalars>;
+
+  // Whether all that the loops read and write lies side by side, in rows that
+  // need no table elsewhere. All threads find the same.
+  static __device__ bool are_plain(const Told& x) {
+    if ((x.shape.flags & ~kSliced) != kRows || x.shape.inner_dims != 1 ||
         x.shape.outer_dims > 1)
       return false;
-    const RowShape& rows = x.rows;
-    u64 odd = rows.columns % P::kWidth;
-    odd |= rows.lanes ^ blockDim.x;
+    u64 odd = x.rows.columns % P::kWidth;
+    odd |= x.rows.lanes ^ blockDim.x;
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a) {
       if (!(P::kColumns >> a & 1)) continue;
@@ -102,12 +102,16 @@ class KeptRows {
       odd |= static_cast<u64>(strides[x.outer()]) ^ P::bytes(a);
       odd |= (x.args[a] | row) % (P::bytes(a) * P::kWidth);
     }
-    return odd == 0 && rows.row_lanes >= kWarp &&
-           rows.columns <= u64{rows.row_lanes} * P::kElements;
+    return odd == 0;
+  }
+  // Whether plain rows are for run().
+  static __device__ bool fit(const Told& x) {
+    return !x.is(kSliced) && x.rows.row_lanes >= kWarp &&
+           x.rows.columns <= u64{x.rows.row_lanes} * P::kElements;
   }
 
   __device__ KeptRows(const Task& task, const Lane& lane)
-      : x_{Arguments<P::kAccesses, P::kScalars>(task)},
+      : x_{Told(task)},
         lane_(lane),
         scratch_(static_cast<u32*>(const_cast<void*>(task.state)) +
                  kJoinWords) {}
@@ -134,11 +138,9 @@ class KeptRows {
   }
 
  private:
-  enum : u32 { kWarp = 32, kMostWarps = 8 };
+  enum : u32 { kWarp = 32 };
   using Row = typename P::template Row<1>;
   using Columns = typename P::template Columns<P::kElements>;
-
-  static __device__ u32 log2_of(u32 power) { return 31 - __clz(power); }
 
   __device__ void find(u32 row) {
 #pragma unroll
@@ -179,7 +181,7 @@ class KeptRows {
     value = get_words<T>(from);
     // Without a loop, so that all of them are under way together.
 #pragma unroll
-    for (u32 k = 1; k < kMostWarps; ++k)
+    for (u32 k = 1; k < kMostJoined; ++k)
       if (k < warps) value = F::both(value, get_words<T>(from + k * kWords));
     return value;
   }
