@@ -142,8 +142,8 @@ bool Bursts::is_row(const Flush& flush) const noexcept {
   const abi::Payload first = read_payload(ring_.descriptor(flush.begin));
   const bool is_first_tile = first.flags >> abi::kTileShift == 0;
   // Joins and chains count something else in `parts`.
-  return flush.tasks > 1 && first.parts == flush.tasks && is_first_tile &&
-         (first.flags & abi::kJoin) == 0;
+  return std::max<std::uint32_t>(1, first.parts) == flush.tasks &&
+         is_first_tile && (first.flags & abi::kJoin) == 0;
 }
 
 std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first,
@@ -176,8 +176,18 @@ std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first,
 }
 
 void Bursts::launch_row(const Flush& flush) {
-  pack(flush, 0, 1);
-  if (flush.captures) note_captured(1);
+  const abi::Payload payload = read_payload(ring_.descriptor(flush.begin));
+  const bool in_block = (payload.flags & abi::kArgsInBlock) != 0;
+  abi::RowTask& row = launch_.row;
+  row.op = payload.op;
+  row.is_traced = payload.flags & abi::kTraced;
+  row.count = payload.count;
+  row.parts = flush.tasks;
+  row.arg_count = in_block ? static_cast<std::uint32_t>(payload.args[0])
+                           : std::uint32_t{abi::kInlineArgs};
+  std::copy_n(in_block ? ring_.args_of(flush.begin, payload) : payload.args,
+              row.arg_count, row.args);
+  if (flush.captures) captured_[payload.op].store(true);
   launch_.mode = abi::kRowBurst;
   launch_.inline_count = flush.tasks;
   launch_workers(flush, flush.tasks);

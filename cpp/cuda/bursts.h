@@ -105,7 +105,7 @@ class Bursts {
   Stream stream_;
   Event event_;
   Flush open_;
-  abi::Launch launch_{};
+  abi::InlineLaunch launch_{};
   FlushFailures failures_;
   std::atomic<std::uint64_t> count_{0};
   std::array<std::atomic<bool>, abi::kSlots> captured_{};

@@ -31,12 +31,8 @@ WorkerKernel::WorkerKernel(const Context& context, WorkerImage wanted)
     : multiprocessors_(context.multiprocessors()),
       table_(abi::kSlots * sizeof(OpFn)) {
   load(context, wanted);
-  GPUOS_CUDA_CHECK(
-      driver().cuModuleGetFunction(&function_, module_, "gpuos_worker"));
-  // A worker that stays on a multiprocessor fixes its split between L1 and
-  // shared memory; all of it as shared memory lets other kernels run beside.
-  GPUOS_CUDA_CHECK(driver().cuFuncSetAttribute(
-      function_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100));
+  function_ = find_kernel("gpuos_worker");
+  inline_function_ = find_kernel("gpuos_inline_worker");
 
   CUdeviceptr builtins = 0;
   std::size_t bytes = 0;
@@ -77,6 +73,16 @@ void WorkerKernel::load(const Context& context, WorkerImage wanted) {
       concat("cuda: no worker image for ", context.name(), ": ", tried));
 }
 
+CUfunction WorkerKernel::find_kernel(const char* name) const {
+  CUfunction function = nullptr;
+  GPUOS_CUDA_CHECK(driver().cuModuleGetFunction(&function, module_, name));
+  // A worker that stays on a multiprocessor fixes its split between L1 and
+  // shared memory; all of it as shared memory lets other kernels run beside.
+  GPUOS_CUDA_CHECK(driver().cuFuncSetAttribute(
+      function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100));
+  return function;
+}
+
 std::uint32_t WorkerKernel::read_word(const char* name) const {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;
@@ -100,6 +106,8 @@ std::uint32_t WorkerKernel::max_workers(std::uint32_t threads) const {
 void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
                           std::uint32_t threads, CUstream stream,
                           bool overlaps) const {
+  const CUfunction function =
+      launch.mode == abi::kInlineBurst ? inline_function_ : function_;
   // The driver copies the parameters before it returns.
   void* parameters[] = {const_cast<abi::Launch*>(&launch)};
   if (overlaps && can_overlap_) {
@@ -120,10 +128,10 @@ void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
                                 .attrs = &attribute,
                                 .numAttrs = 1};
     GPUOS_CUDA_CHECK(
-        driver().cuLaunchKernelEx(&config, function_, parameters, nullptr));
+        driver().cuLaunchKernelEx(&config, function, parameters, nullptr));
     return;
   }
-  GPUOS_CUDA_CHECK(driver().cuLaunchKernel(function_, workers, 1, 1, threads, 1,
+  GPUOS_CUDA_CHECK(driver().cuLaunchKernel(function, workers, 1, 1, threads, 1,
                                            1, abi::kScratchBytes, stream,
                                            parameters, nullptr));
 }

@@ -34,7 +34,8 @@ class WorkerKernel {
   }
 
   /// `overlaps`: a burst that may be put on the device while the launch before
-  /// it in `stream` still runs; its tasks come after it all the same.
+  /// it in `stream` still runs; its tasks come after it all the same. A
+  /// kInlineBurst is an abi::InlineLaunch.
   /// Throws: CudaError.
   void launch(const abi::Launch& launch, std::uint32_t workers,
               std::uint32_t threads, CUstream stream,
@@ -42,12 +43,14 @@ class WorkerKernel {
   void abandon() noexcept;
 
  private:
+  CUfunction find_kernel(const char* name) const;
   void load(const Context& context, WorkerImage wanted);
   /// What the image says of itself.
   std::uint32_t read_word(const char* name) const;
 
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
+  CUfunction inline_function_ = nullptr;
   std::string image_kind_;
   jit::Budget budget_;
   std::uint32_t multiprocessors_;

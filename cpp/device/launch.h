@@ -31,8 +31,19 @@ enum Mode : u32 {
   kResident,     // claim positions of the ring one by one and stay
   kRingBurst,    // run positions [begin, end) of the ring and leave
   kInlineBurst,  // run `inline_count` descriptors of the parameters and leave
-  kRowBurst      // the same for so many tiles of one task: the parameters have
-                 // the first tile's descriptor
+  kRowBurst      // run `inline_count` tiles of `row` and leave
+};
+
+// The task of a kRowBurst, as a worker needs it: nothing has to be unpacked,
+// and all of it lies side by side, because what a launch reads of its
+// parameters first takes a fetch from memory for each line.
+struct RowTask {
+  u16 op;         // slot in the operator table
+  u16 is_traced;  // see kTraced
+  u32 count;      // elements
+  u32 parts;      // tiles
+  u32 arg_count;
+  u64 args[kMaxArgs];
 };
 
 struct Launch {
@@ -54,9 +65,14 @@ struct Launch {
   u64 begin;
   u64 end;
   u64 signal;
+  RowTask row;  // kRowBurst
+};
+// Of a kInlineBurst. It has a kernel of its own: a launch with 4 KiB of
+// parameters takes a microsecond longer than one with 500 bytes.
+struct InlineLaunch : Launch {
   Descriptor descriptors[kLaunchDescriptors];
 };
-static_assert(sizeof(Launch) <= 4096, "the smallest parameter limit");
+static_assert(sizeof(InlineLaunch) <= 4096, "the smallest parameter limit");
 
 }  // namespace abi
 }  // namespace gpuos

@@ -66,6 +66,19 @@ __device__ inline void fence_sys() {
   asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
+// Counts up to `last` and from there to 0; returns what was there. A release of
+// what this thread and, by way of a barrier, its block did before, and an
+// acquire of what the others released by counting here: half the time of a
+// count between two fences.
+__device__ inline u32 count_in_turn(u32* counter, u32 last) {
+  u32 before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(counter), "r"(last)
+               : "memory");
+  return before;
+}
+
 __device__ inline u64 now_ns() {
   u64 value;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value));

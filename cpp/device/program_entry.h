@@ -3,6 +3,7 @@
 #pragma once
 
 #include "program_loops_device.h"
+#include "program_rows.h"
 
 namespace gpuos {
 namespace program {
@@ -16,6 +17,10 @@ template <typename P>
 __device__ __noinline__ void run_rest(Task task, Lane lane) {
   Tile<PassOf<P, false>>(task, lane).run_rest();
 }
+template <typename P>
+__device__ __noinline__ void run_flat(Task task, Lane lane) {
+  Tile<PassOf<P, true>>(task, lane).run();
+}
 
 // Whether a pass does little else than wait for memory. Its plain rows are left
 // to calls of which none has much to keep: a function first saves the registers
@@ -25,6 +30,10 @@ template <typename P>
 constexpr bool kStreams =
     P::kReduces && P::kLoops == 1 && P::kApart > 1 && P::kElements > P::kWidth;
 
+template <typename P>
+__device__ __noinline__ void run_kept(Task task, Lane lane) {
+  KeptRows<P>(task, lane).run();
+}
 template <typename P>
 __device__ __noinline__ bool is_plain(Task task) {
   return Memory<P>(task).is_plain;
@@ -42,8 +51,7 @@ __device__ __noinline__ u32 finish_unit(Task task, Lane lane, u32 unit,
   return Tile<P>(task, lane, Plain{}, half).finish_unit(unit, row);
 }
 template <typename P>
-__device__ inline bool run_streams(const Task& task, const Lane& lane) {
-  if (!is_plain<P>(task)) return false;
+__device__ inline void run_streams(const Task& task, const Lane& lane) {
   const RowShape rows = Arguments<P::kAccesses, P::kScalars>(task).rows;
   const u32 units = groups(rows) * rows.slices;
   u32 half = 0;
@@ -51,7 +59,6 @@ __device__ inline bool run_streams(const Task& task, const Lane& lane) {
   for (u32 unit = lane.tile(); unit < units; unit += lane.tiles())
     half = finish_unit<P>(task, lane, unit, half,
                           stream_unit<P>(task, lane, unit));
-  return true;
 }
 
 template <typename P>
@@ -61,17 +68,36 @@ __device__ __noinline__ void run_rows(Task task, Lane lane) {
 
 template <typename P>
 __device__ inline void run(const Task& task, const Lane& lane) {
-  if constexpr (kStreams<P>) {
-    if (!run_streams<PassOf<P, false>>(task, lane)) run_rows<P>(task, lane);
-  } else if constexpr (P::kReduces) {
-    if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
+  if constexpr (P::kReduces) {
+    bool are_plain = false;
+    if constexpr (P::kWidth > 1) {
+      const typename KeptRows<P>::Told told(task);
+      are_plain = KeptRows<P>::are_plain(told);
+      if (are_plain && KeptRows<P>::fit(told)) {
+        if constexpr (kStreams<P>)
+          run_kept<P>(task, lane);
+        else
+          KeptRows<P>(task, lane).run();
+        return;
+      }
+    }
+    if constexpr (kStreams<P>) {
+      if (are_plain || is_plain<PassOf<P, false>>(task)) {
+        run_streams<PassOf<P, false>>(task, lane);
+        return;
+      }
+    }
+    run_rows<P>(task, lane);
   } else {
     const TaskShape shape =
         bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);
-    if (shape.flags & kFlat)
-      Tile<PassOf<P, true>>(task, lane).run();
-    else
+    if (!(shape.flags & kFlat))
       run_strided<P>(task, lane);
+    else if (task.count > lane.count())
+      run_flat<P>(task, lane);
+    else
+      // Soon done, if little code has to be fetched for it.
+      Tile<PassOf<P, true>>(task, lane, Plain{}, 0).run_single();
   }
 }
 

@@ -7,7 +7,15 @@
 namespace gpuos {
 namespace program {
 
-enum : u32 { kEveryLane = 0xffffffffu };
+enum : u32 {
+  kEveryLane = 0xffffffffu,
+  // Where joins keep values in the scratch, in words: behind the dividers, in
+  // two halves by turns, so that one barrier a join is enough.
+  kJoinWords = 64,
+  kJoinHalf = 256 * 4,
+  // Of a row, by way of the scratch: warps, or lanes of different ones.
+  kMostJoined = 8
+};
 
 // A value as words.
 template <typename T>
@@ -80,15 +88,33 @@ struct Gather {
   template <typename F>
   __device__ void operator()(Sums<F, 1>& g) {
     g.begin();
+    using T = typename F::Type;
 #pragma unroll 1
-    for (u32 slice = first; slice < slices; slice += step) {
-      Words<typename F::Type> words;
+    for (u32 slice = first; slice < slices; slice += kAtOnce * step) {
+      T values[kAtOnce];
 #pragma unroll
-      for (u32 i = 0; i < sizeof(words) / 4; ++i)
-        words.words[i] = __ldcg(from + u64{slice} * distance + i);
-      g.values[0] = F::both(g.values[0], bit_cast<typename F::Type>(words));
+      for (u32 k = 0; k < kAtOnce; ++k)
+        values[k] =
+            slice + k * step < slices ? load<T>(slice + k * step) : F::first();
+#pragma unroll
+      for (u32 k = 0; k < kAtOnce; ++k)
+        if (slice + k * step < slices)
+          g.values[0] = F::both(g.values[0], values[k]);
     }
     from += sizeof(typename F::Type) / 4;
+  }
+
+ private:
+  // Loads that do not wait for each other.
+  enum : u32 { kAtOnce = 4 };
+
+  template <typename T>
+  __device__ T load(u32 slice) const {
+    Words<T> words;
+#pragma unroll
+    for (u32 i = 0; i < sizeof(words) / 4; ++i)
+      words.words[i] = __ldcg(from + u64{slice} * distance + i);
+    return bit_cast<T>(words);
   }
 };
 

@@ -8,13 +8,6 @@
 namespace gpuos {
 namespace program {
 
-enum : u32 {
-  // Where joins keep values in the scratch, in words: behind the dividers, in
-  // two halves by turns, so that one barrier a join is enough.
-  kJoinWords = 64,
-  kJoinHalf = 256 * 4
-};
-
 template <typename P>
 class Tile {
  public:
@@ -45,6 +38,10 @@ class Tile {
     return true;
   }
   __device__ void run_rest() { run_rows<Apart>(); }
+  // Of a flat task: where every lane has one element at most.
+  __device__ void run_single() {
+    run_elements<Single>(0, memory_.rows.columns);
+  }
 
   // The two halves of a unit where all is plain: what its lanes gather,
   __device__ Row stream_unit(u32 unit) {
@@ -200,8 +197,9 @@ class Tile {
     const u32 rows = group_rows(memory_.rows);
     const bool transposed = memory_.is(kTransposed);
     const u32 lane = threadIdx.x;
-    const u32 number = transposed ? lane % rows : lane / row_lanes;
-    sub_ = transposed ? lane / rows : lane % row_lanes;
+    const u32 number =
+        transposed ? lane & (rows - 1) : lane >> log2_of(row_lanes);
+    sub_ = transposed ? lane >> log2_of(rows) : lane & (row_lanes - 1);
     share.row = u64{group} * rows + number;
     share.is_on =
         number < rows && sub_ < row_lanes && share.row < memory_.rows.rows;
@@ -267,6 +265,7 @@ class Tile {
 
   __device__ Slice slice_of(u32 unit) const {
     if (!memory_.is(kSliced)) return {unit, 0};
+    if (unit < memory_.rows.slices) return {0, unit};
     return {unit / memory_.rows.slices, unit % memory_.rows.slices};
   }
 
@@ -317,14 +316,10 @@ class Tile {
     u32* counter = reinterpret_cast<u32*>(memory_.rows.gathered) + group;
     bool is_last = false;
     __syncthreads();
-    if (threadIdx.x == 0) {
-      // The first pairs with the second one of the worker that comes last; the
-      // barriers make what the other threads wrote, and will read, part of it.
-      fence_gpu();
-      is_last = atomicInc(counter, memory_.rows.slices - 1) ==
-                memory_.rows.slices - 1;
-      fence_gpu();
-    }
+    // Pairs with the same count of the worker that comes last; the barriers
+    // make what the other threads wrote, and will read, part of it.
+    const u32 last = memory_.rows.slices - 1;
+    if (threadIdx.x == 0) is_last = count_in_turn(counter, last) == last;
     return __syncthreads_or(is_last) != 0;
   }
 
@@ -347,7 +342,7 @@ class Tile {
       for (u32 d = width / 2; d > 0; d /= 2)
         value = F::both(value, shuffle_down(value, d, width));
       value = shuffle_first(value, width);
-      parts = row_lanes / width;
+      parts = row_lanes < 32 ? 1 : row_lanes / 32;
       from -= sub_;
       distance = width;
     }
@@ -358,10 +353,12 @@ class Tile {
       put_words(half + threadIdx.x * kWords, value);
     __syncthreads();
     value = get_words<T>(half + from * kWords);
-#pragma unroll 1
-    for (u32 k = 1; k < parts; ++k)
-      value =
-          F::both(value, get_words<T>(half + (from + k * distance) * kWords));
+    // Without a loop, so that all of them are under way together.
+#pragma unroll
+    for (u32 k = 1; k < kMostJoined; ++k)
+      if (k < parts)
+        value =
+            F::both(value, get_words<T>(half + (from + k * distance) * kWords));
     return value;
   }
 

@@ -23,6 +23,23 @@ __device__ inline Vector<S, kWide> load_streamed(const S* from) {
   return load_vector<kWide>(from);
 }
 
+// Gathers elements [at, at + kWide) of `from`, which are columns from `number`
+// on. Those of a piece among themselves first, so that few wait for each other.
+template <u32 kWide, typename F, typename T, u32 N>
+__device__ inline void gather_piece(Sums<F, 1>& gathered,
+                                    const Vector<T, N>& from, u32 at,
+                                    u64 number) {
+  typename F::Type values[kWide];
+#pragma unroll
+  for (u32 w = 0; w < kWide; ++w) values[w] = F::of(from[at + w], number + w);
+#pragma unroll
+  for (u32 half = kWide / 2; half > 0; half /= 2)
+#pragma unroll
+    for (u32 w = 0; w < half; ++w)
+      values[w] = F::both(values[w], values[w + half]);
+  gathered.values[0] = F::both(gathered.values[0], values[0]);
+}
+
 // The pieces of a lane where none needs a look. It has only what the loop
 // cannot do without, so that registers are left for loads that are under way.
 template <typename P, u32 kWide, u32 kCount>
@@ -70,22 +87,11 @@ struct Stream {
     }
   }
 
-  // Those of a piece among themselves first, so that few wait for each other.
   template <typename F, typename T>
   __device__ void gather(Sums<F, 1>& gathered, const Vector<T, N>& from) const {
 #pragma unroll
-    for (u32 p = 0; p < kPieces; ++p) {
-      typename F::Type values[kWide];
-#pragma unroll
-      for (u32 w = 0; w < kWide; ++w)
-        values[w] = F::of(from[p * kWide + w], column + p * step + w);
-#pragma unroll
-      for (u32 half = kWide / 2; half > 0; half /= 2)
-#pragma unroll
-        for (u32 w = 0; w < half; ++w)
-          values[w] = F::both(values[w], values[w + half]);
-      gathered.values[0] = F::both(gathered.values[0], values[0]);
-    }
+    for (u32 p = 0; p < kPieces; ++p)
+      gather_piece<kWide>(gathered, from, p * kWide, column + p * step);
   }
 };
 

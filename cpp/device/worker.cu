@@ -72,11 +72,13 @@ __device__ void run_task(const Work& work) {
 }
 
 // Thread 0: the watchdog looks at this for tasks of whole operators.
-__device__ void mark_started(const Queue& queue, const Work& work,
-                             u64 position) {
-  if (!(work.payload.flags & abi::kTraced)) return;
+__device__ void mark_started(const Queue& queue, u64 position) {
   store_relaxed_sys(queue.started + place_of(queue, position),
                     abi::lap_tag(position, queue.capacity_bits));
+}
+__device__ void mark_started(const Queue& queue, const Work& work,
+                             u64 position) {
+  if (work.payload.flags & abi::kTraced) mark_started(queue, position);
 }
 
 // Thread 0, after a barrier that follows the task: tell the host and workers
@@ -260,11 +262,13 @@ __device__ void finish_burst(const Launch& launch) {
   if (launch.signal == 0) return;
   const Queue& queue = launch.queue;
   const u32 place = place_of(queue, launch.begin);
-  fence_gpu();  // as in finish_task()
-  if (gridDim.x > 1) {
-    // The last one also sets the count back to 0.
-    if (atomicInc(queue.counts + place, gridDim.x - 1) != gridDim.x - 1) return;
-    fence_gpu();
+  if (gridDim.x == 1) {
+    fence_gpu();  // as in finish_task()
+  } else {
+    // Pairs with the same count of the last worker, which so has what all
+    // wrote, and leaves 0 for the next burst.
+    const u32 last = gridDim.x - 1;
+    if (count_in_turn(queue.counts + place, last) != last) return;
   }
   store_relaxed_sys(queue.done + place,
                     abi::lap_tag(launch.begin, queue.capacity_bits));
@@ -295,17 +299,12 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
   if (threadIdx.x == 0) finish_burst(launch);
 }
 
-__device__ void run_inline_burst(const Launch& launch, Work& work) {
-  const bool is_row = launch.mode == abi::kRowBurst;
+__device__ void run_inline_burst(const abi::InlineLaunch& launch, Work& work) {
   for (u32 i = blockIdx.x; i < launch.inline_count; i += gridDim.x) {
     if (threadIdx.x < 4) {
-      const u32* words =
-          launch.descriptors[is_row ? 0 : i].words + 4 * threadIdx.x;
-      Chunk chunk{{words[0], words[1], words[2], 0}};
-      if (threadIdx.x == 0) {
-        if (is_row) chunk.words[0] += i << (16 + abi::kTileShift);
-        load_operator(launch, work, chunk.words[0]);
-      }
+      const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
+      const Chunk chunk{{words[0], words[1], words[2], 0}};
+      if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
       store_chunk(work, threadIdx.x, chunk);
     }
     if (threadIdx.x < 32) {
@@ -331,21 +330,47 @@ __device__ void run_inline_burst(const Launch& launch, Work& work) {
   if (threadIdx.x == 0) finish_burst(launch);
 }
 
+// The shortest way from a launch to a task and back.
+__device__ void run_row_burst(const Launch& launch, Work& work) {
+  const abi::RowTask& row = launch.row;
+  // Each thread by itself: arrives while the arguments do.
+  const OpFn operator_fn = launch.table[row.op];
+  if (threadIdx.x < row.arg_count)
+    work.args[threadIdx.x] = row.args[threadIdx.x];
+  const Task task{work.args, worker_scratch, row.count};
+  begin_burst();
+  __syncthreads();
+  for (u32 tile = blockIdx.x; tile < launch.inline_count; tile += gridDim.x) {
+    if (threadIdx.x == 0 && row.is_traced != 0 && launch.signal != 0)
+      mark_started(launch.queue, launch.begin + tile);
+    operator_fn(task, Lane::of(tile, row.parts));
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) finish_burst(launch);
+}
+
 }  // namespace
 }  // namespace gpuos
 
+// One for both kernels, so that what operators keep lies at the same place.
+__shared__ gpuos::Work gpuos_work;
+
+extern "C" __global__ void __launch_bounds__(256, 4) gpuos_inline_worker(
+    const __grid_constant__ gpuos::abi::InlineLaunch launch) {
+  gpuos::run_inline_burst(launch, gpuos_work);
+}
+
 extern "C" __global__ void __launch_bounds__(256, 4)
     gpuos_worker(const __grid_constant__ gpuos::abi::Launch launch) {
-  __shared__ gpuos::Work work;
   switch (launch.mode) {
     case gpuos::abi::kResident:
-      gpuos::stay(launch, work);
+      gpuos::stay(launch, gpuos_work);
       break;
     case gpuos::abi::kRingBurst:
-      gpuos::run_ring_burst(launch, work);
+      gpuos::run_ring_burst(launch, gpuos_work);
       break;
     default:
-      gpuos::run_inline_burst(launch, work);
+      gpuos::run_row_burst(launch, gpuos_work);
   }
 }
 

@@ -28,8 +28,10 @@ Column measure(const Pass& pass, const std::vector<bool>& is_row) {
   }
   for (std::uint32_t id = 0; id < pass.steps.size(); ++id) {
     const Step& step = pass.steps[id];
+    // What several loops use stays in registers as it was loaded.
+    const std::size_t least = pass.loops() > 1 ? 1 : 4;
     if (step.kind == Step::Kind::Load && !is_row[id])
-      column.bytes += std::max<std::size_t>(4, size_of(step.dtype));
+      column.bytes += std::max(least, size_of(step.dtype));
   }
   return column;
 }

@@ -52,6 +52,15 @@ std::array<u64, 3> args_of(const abi::Payload& payload,
   return {peek(block.args), peek(block.args + 1), peek(block.args + 2)};
 }
 
+abi::Payload tile_of(const abi::RowTask& row, u64 tile) {
+  abi::Payload payload{};
+  payload.op = row.op;
+  payload.flags = static_cast<u16>(row.is_traced |
+                                   static_cast<u16>(tile << abi::kTileShift));
+  payload.count = row.count;
+  return payload;
+}
+
 void finish(const abi::Queue& queue, u64 begin) {
   // Pairs with the acquire load in Ring::is_done().
   std::atomic_ref(queue.done[place_of(queue, begin)])
@@ -68,7 +77,7 @@ Device& Device::instance() {
 
 Device::Device() : thread_([this] { loop(); }) {}
 
-void Device::launch(const abi::Launch& launch) {
+void Device::launch(const abi::InlineLaunch& launch) {
   const bool stays = launch.mode == abi::kResident;
   {
     const std::lock_guard lock(mutex_);
@@ -183,17 +192,20 @@ void Device::stay(const abi::Launch& launch) {
       .store(launch.residency, std::memory_order_release);
 }
 
-void Device::run_burst(const abi::Launch& launch) {
+void Device::run_burst(const abi::InlineLaunch& launch) {
   const abi::Queue& queue = launch.queue;
   const bool is_row = launch.mode == abi::kRowBurst;
   const bool is_inline = is_row || launch.mode == abi::kInlineBurst;
   const u64 tasks = is_inline ? launch.inline_count : launch.end - launch.begin;
   for (u64 i = 0; i < tasks; ++i) {
     const u32 place = place_of(queue, launch.begin + i);
-    abi::Payload payload =
-        payload_of(is_inline ? launch.descriptors[is_row ? 0 : i]
-                             : queue.descriptors[place]);
-    if (is_row) payload.flags |= static_cast<u16>(i << abi::kTileShift);
+    if (is_row) {
+      run_task(queue, tile_of(launch.row, i), launch.row.args,
+               launch.begin + i);
+      continue;
+    }
+    const abi::Payload payload = payload_of(
+        is_inline ? launch.descriptors[i] : queue.descriptors[place]);
     abi::ArgBlock block{};
     if ((payload.flags & abi::kArgsInBlock) != 0) {
       if (is_inline)
@@ -205,7 +217,7 @@ void Device::run_burst(const abi::Launch& launch) {
     run_task(queue, payload, args_of(payload, block).data(), launch.begin + i);
   }
   add(&Counts::burst_tasks, tasks);
-  if (is_row) add(&Counts::row_tiles, tasks);
+  if (is_row && tasks > 1) add(&Counts::row_tiles, tasks);
   if (launch.signal != 0) finish(queue, launch.begin);
 }
 

@@ -22,7 +22,7 @@ class Device final : public Simulator {
 
   /// Returns once the device has the launch and, for one that stays, the launch
   /// time is over.
-  void launch(const abi::Launch& launch);
+  void launch(const abi::InlineLaunch& launch);
   /// Waits until the device is idle, then for the load time.
   void load();
 
@@ -42,7 +42,7 @@ class Device final : public Simulator {
   using Clock = std::chrono::steady_clock;
 
   struct Queued {
-    abi::Launch launch;
+    abi::InlineLaunch launch;
     Clock::time_point since;
     bool is_behind = false;  // a burst, and workers stay
   };
@@ -51,7 +51,7 @@ class Device final : public Simulator {
   void loop();
   void run(const Queued& queued);
   void stay(const abi::Launch& launch);
-  void run_burst(const abi::Launch& launch);
+  void run_burst(const abi::InlineLaunch& launch);
   void run_task(const abi::Queue& queue, const abi::Payload& payload,
                 const u64* args, u64 position);
   void apply(const u64* args);

@@ -55,7 +55,13 @@ CUresult launch(void** parameters) {
   {
     const std::lock_guard lock(driver_mutex());
   }
-  Device::instance().launch(*static_cast<const abi::Launch*>(parameters[0]));
+  const auto& given = *static_cast<const abi::Launch*>(parameters[0]);
+  abi::InlineLaunch launch{};
+  if (given.mode == abi::kInlineBurst)
+    launch = static_cast<const abi::InlineLaunch&>(given);
+  else
+    static_cast<abi::Launch&>(launch) = given;
+  Device::instance().launch(launch);
   return CUDA_SUCCESS;
 }
 
