@@ -11,7 +11,7 @@ namespace {
 
 /// Tasks that a flush collects before it is launched without being asked: a
 /// launch costs 3 us and a task 6 ns, so waiting for more gains little.
-constexpr std::uint32_t kLongFlush = 256;
+constexpr std::uint32_t kLongFlush = 512;
 /// Places of the parameters that so many arguments take.
 std::uint32_t block_places(std::uint64_t args) {
   constexpr std::uint64_t kEach = sizeof(abi::Descriptor) / sizeof(u64);

@@ -54,9 +54,13 @@ bool has_close_rows(const Layout& layout) {
 Split split_elements(const Layout& layout, const Workers& workers) {
   // Who waits for one result wants it soon; else fewer workers do the same
   // with fewer instructions.
-  const std::uint64_t each =
-      workers.are_idle ? workers.lanes : workers.lanes * kWide;
-  return {.tiles = clamp_tiles(ceil_div(layout.columns, each), workers.count)};
+  if (workers.are_idle)
+    return {.tiles = clamp_tiles(ceil_div(layout.columns, workers.lanes),
+                                 workers.count)};
+  // Rounded: a few elements more are not worth a tile.
+  const std::uint64_t each = workers.lanes * kWide;
+  return {.tiles =
+              clamp_tiles((layout.columns + each / 2) / each, workers.count)};
 }
 
 /// Lanes for each row so that the workers are through with all rows soonest:

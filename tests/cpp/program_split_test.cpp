@@ -62,6 +62,9 @@ TEST(ProgramSplit, BusyWorkersGetTilesThatAreWorthIt) {
 
 TEST(ProgramSplit, ManyOperationsMakeSmallTilesWorthIt) {
   EXPECT_EQ(split(sum_of(140), 1, 4096, kBusy).tiles, 4u);
+  // A few elements more are not worth one.
+  EXPECT_EQ(split(sum_of(140), 1, 4500, kBusy).tiles, 4u);
+  EXPECT_EQ(split(sum_of(140), 1, 4700, kBusy).tiles, 5u);
 }
 
 TEST(ProgramSplit, LargeArraysAreForAllWorkers) {

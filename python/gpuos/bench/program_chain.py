@@ -110,9 +110,8 @@ def _first_us(peer: Peer) -> float:
 
 
 def _put(row: Row, mode: str, value: float) -> None:
-    row.also[mode] = value
-    if mode == "resident":
-        row.value = value
+    # The last one counts: `auto`, which a runtime has unless it is told.
+    row.value = row.also[mode] = value
 
 
 def _fill_tier(

@@ -54,9 +54,7 @@ def run_shapes(context: Context, row: Row) -> None:
         if made:
             message = f"expected no compilation for a shape, came {made}"
             raise ValueError(message)
-        row.also[mode] = value
-        if mode == "resident":
-            row.value = value
+        row.value = row.also[mode] = value
     row.note = f"{shapes} shapes, nothing compiled for them"
     work = chain_work(room)
     row.peer(
