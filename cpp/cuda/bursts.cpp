@@ -12,6 +12,9 @@ namespace {
 /// Tasks that a flush collects before it is launched without being asked: a
 /// launch costs 3 us and a task 6 ns, so waiting for more gains little.
 constexpr std::uint32_t kLongFlush = 512;
+/// Tiles of a call that is launched by itself if no flush is open: then only
+/// the first one's descriptor is written.
+constexpr std::uint32_t kLongCall = 256;
 /// Places of the parameters that so many arguments take.
 std::uint32_t block_places(std::uint64_t args) {
   constexpr std::uint64_t kEach = sizeof(abi::Descriptor) / sizeof(u64);
@@ -62,13 +65,16 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
   open_.tasks += tasks;
   place.batch_begin = open_.begin;
   // See launch_if_long().
-  place.is_alone = open_.tasks == tasks && tasks >= kLongFlush;
+  open_.is_long_call = open_.tasks == tasks && tasks >= kLongCall;
+  place.is_alone = open_.is_long_call;
   return place;
 }
 
 bool Bursts::is_quick(CUstream stream, std::uint32_t tasks) const noexcept {
   const std::uint32_t together = open_.tasks + tasks;
-  if (together >= kLongFlush || together > ring_.max_batch()) return false;
+  if (together >= (is_open() ? kLongFlush : kLongCall) ||
+      together > ring_.max_batch())
+    return false;
   // Who opens a flush of another's stream asks whether it is captured.
   return is_open() ? open_.stream == stream : stream == stream_.get();
 }
@@ -84,7 +90,7 @@ std::uint32_t Bursts::open_tasks() const noexcept {
 }
 
 void Bursts::launch_if_long() {
-  if (open_.tasks >= kLongFlush) launch();
+  if (open_.tasks >= kLongFlush || open_.is_long_call) launch();
 }
 
 void Bursts::launch() {

@@ -76,7 +76,8 @@ class Bursts {
     std::uint64_t begin = 0;
     std::uint32_t tasks = 0;
     std::chrono::steady_clock::time_point since;
-    bool captures = false;  // when it was opened
+    bool captures = false;      // when it was opened
+    bool is_long_call = false;  // and nothing else
   };
 
   void launch(const Flush& flush);

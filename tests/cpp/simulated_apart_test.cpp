@@ -34,6 +34,7 @@ class SimulatedApart : public testing::TestWithParam<Residency> {
     options.backend = "cuda";
     options.residency = GetParam();
     options.queue_capacity = capacity;
+    options.flush_after = flush_after_;
     try {
       core_ = std::make_shared<RuntimeCore>(options);
     } catch (const BackendUnavailable&) {
@@ -91,6 +92,7 @@ class SimulatedApart : public testing::TestWithParam<Residency> {
   std::int32_t* words_ = nullptr;
   std::vector<std::int32_t> model_;
   std::vector<Call> calls_;
+  std::chrono::microseconds flush_after_{200};
 };
 
 TEST_P(SimulatedApart, LevelsEqualASequentialRun) {
@@ -124,6 +126,26 @@ TEST_P(SimulatedApart, IndependentCallsAreOneFlush) {
   EXPECT_EQ(simulator_->counts().tasks, 30u);
   EXPECT_LE(simulator_->counts().bursts, 1u);
   EXPECT_EQ(core_->submitter.tasks_ordered(), 0u);
+}
+
+TEST_P(SimulatedApart, ALongCallIsLaunchedByItself) {
+  if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  flush_after_ = std::chrono::seconds(10);  // so that nothing else launches
+  if (!start(4096, 20)) GTEST_SKIP() << "no backend for CUDA";
+  const auto submit = [&](std::size_t out, std::uint32_t tiles) {
+    Call call;
+    mix(call, out, out + 1, out + 2);
+    call.tiles = tiles;
+    core_->submitter.submit(call, {});
+    return core_->stats().bursts;
+  };
+  EXPECT_EQ(submit(0, 255), 0u);
+  EXPECT_EQ(submit(3, 256), 0u);  // not alone, and 511 are not many
+  EXPECT_EQ(submit(6, 1), 1u);
+  EXPECT_EQ(submit(9, 256), 2u);
+  EXPECT_EQ(submit(12, 1), 2u);
+  EXPECT_TRUE(core_->synchronize(deadline_after(kDeadline)));
+  EXPECT_EQ(core_->stats().bursts, 3u);
 }
 
 std::string mode_name(const testing::TestParamInfo<Residency>& info) {
