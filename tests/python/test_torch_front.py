@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
 from torch_support import (
     NEVER_MS,
@@ -13,6 +15,8 @@ from torch_support import (
     taken,
     torch,
 )
+
+from gpuos.torch import scheduling
 
 pytestmark = pytest.mark.torch
 
@@ -38,11 +42,14 @@ TAKEN = {
     "where half and number": lambda a, _: torch.where(a > 0, 1, a.half()),
     "where of two dtypes": lambda a, b: torch.where(a > 0, a.half(), b),
     "where broadcast": lambda a, b: torch.where(a > 0, a, b[:1]),
+    "where infinite": lambda a, _: torch.where(a > 0, a, float("inf")),
     "where of both": lambda a, _: torch.where(a > 0, 1, 0.5),
     "sum": lambda a, _: torch.sum(a),
     "sum of rows": lambda a, _: torch.sum(a.view(32, 32), -1),
     "sum keeping": lambda a, _: a.view(32, 32).sum(1, True),
     "mean by name": lambda a, _: a.view(32, 32).mean(dim=0, keepdim=True),
+    "mean keeping": lambda a, _: torch.mean(a, 0, keepdim=True),
+    "lt method": lambda a, _: a.lt(0.5),
     "amax of some": lambda a, _: a.view(4, 8, 32).amax((0, 2)),
     "amin": lambda a, _: torch.amin(a, 0),
 }
@@ -55,13 +62,11 @@ LEFT = {
     "number first": lambda a, _: torch.mul(2.0, a),
     "dtype": lambda a, _: torch.sum(a, dtype=torch.float64),
     "dim list": lambda a, _: torch.sum(a.view(32, 32), [0, 1]),
-    "bool keepdim": lambda a, _: torch.mean(a, 0, keepdim=True),
     "bound names": lambda a, _: torch.clamp(a, min=0.0),
     "tensor bounds": lambda a, b: torch.clamp(a, b, b + 1),
     "no bound": lambda a, _: a.clamp(None, 0.5),
     "one argument": lambda a, _: torch.where(a > 0)[0],
     "tensor exponent": lambda a, b: torch.pow(a.abs(), b),
-    "long number": lambda a, _: torch.where(a > 0, a, float("inf")),
 }
 
 WRONG = [
@@ -100,13 +105,28 @@ def test_errors_are_those_of_pytorch(device, call):
     assert str(came.value) == str(expected.value)
 
 
-def test_functions_stay_the_same_objects(device):
-    before = torch.relu, torch.nn.functional.relu
+FUNCTIONS = ["relu", "add", "lt", "sum", "pow", "clamp", "where"]
+
+
+def entry(name):
+    """Return the address that Python calls directly, the object's last word."""
+    function = getattr(torch, name)
+    size = type(function).__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
+    return ctypes.c_void_p.from_address(id(function) + size).value
+
+
+def test_functions_stay_the_same_objects_with_an_entry_of_ours(device):
+    scheduling.retire()
+    before = [getattr(torch, name) for name in FUNCTIONS]
+    assert [entry(name) for name in FUNCTIONS] == [None] * len(FUNCTIONS)
     a, _ = pair(device)
     with torch.no_grad(), scheduler():
-        assert (torch.relu, torch.nn.functional.relu) == before
+        torch.relu(a)
+        assert all(entry(name) for name in FUNCTIONS)
+        assert [getattr(torch, name) for name in FUNCTIONS] == before
         assert torch._C._VariableFunctions.relu is torch.relu
-        a.relu()
+    scheduling.retire()
+    assert [entry(name) for name in FUNCTIONS] == [None] * len(FUNCTIONS)
 
 
 def test_overrides_see_the_functions_themselves(device):
@@ -132,6 +152,7 @@ def test_a_front_that_retires_leaves_functions_as_they_were(device):
     with hasty_front():
         for _ in range(PATIENCE + 1):
             torch.relu(a)
+    assert entry("relu") is None
     before = taken()
     torch.testing.assert_close(torch.add(a, b), x)
     assert taken() == before

@@ -8,6 +8,7 @@
 #include "alike.h"
 #include "front_calls.h"
 #include "front_functions.h"
+#include "front_names.h"
 #include "keys.h"
 
 namespace gpuos::bridge {
@@ -30,12 +31,7 @@ namespace {
   X(__and__, BitwiseAnd, Bitwise) \
   X(__or__, BitwiseOr, Bitwise)   \
   X(__xor__, BitwiseXor, Bitwise) \
-  X(add, Add, Arithmetic)         \
-  X(sub, Sub, Arithmetic)         \
-  X(mul, Mul, Arithmetic)         \
-  X(div, Div, Float)              \
-  X(maximum, Maximum, Arithmetic) \
-  X(minimum, Minimum, Arithmetic)
+  GPUOS_BINARY_NAMES(X)
 #define GPUOS_IN_PLACE_METHODS(X) \
   X(__iadd__, Add, Arithmetic)    \
   X(__isub__, Sub, Arithmetic)    \
@@ -45,28 +41,10 @@ namespace {
   X(sub_, Sub, Arithmetic)        \
   X(mul_, Mul, Arithmetic)        \
   X(div_, Div, Float)
-#define GPUOS_UNARY_METHODS(X)     \
-  X(__neg__, Neg, Arithmetic)      \
-  X(neg, Neg, Arithmetic)          \
-  X(abs, Abs, Arithmetic)          \
-  X(relu, Relu, Arithmetic)        \
-  X(sigmoid, Sigmoid, Float)       \
-  X(tanh, Tanh, Float)             \
-  X(exp, Exp, Float)               \
-  X(log, Log, Float)               \
-  X(sqrt, Sqrt, Float)             \
-  X(rsqrt, Rsqrt, Float)           \
-  X(reciprocal, Reciprocal, Float) \
-  X(square, Square, Arithmetic)    \
-  X(sin, Sin, Float)               \
-  X(cos, Cos, Float)
-
-// X(method, recipe)
-#define GPUOS_ROW_METHODS(X) \
-  X(sum, Sum)                \
-  X(mean, Mean)              \
-  X(amax, Amax)              \
-  X(amin, Amin)
+#define GPUOS_UNARY_METHODS(X) \
+  X(__neg__, Neg, Arithmetic)  \
+  GPUOS_UNARY_NAMES(X)
+// X(method)
 #define GPUOS_POWER_METHODS(X) \
   X(__pow__)                   \
   X(pow)
@@ -82,7 +60,7 @@ enum Method : std::size_t {
               GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
 #define GPUOS_NAME_METHOD(name, recipe) k_##name,
-                  GPUOS_ROW_METHODS(GPUOS_NAME_METHOD)
+                  GPUOS_ROW_NAMES(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
 #define GPUOS_NAME_METHOD(name) k_##name,
                       GPUOS_POWER_METHODS(GPUOS_NAME_METHOD)
@@ -172,6 +150,19 @@ PyObject* call_original(Method method, PyObject* self,
   return result;
 }
 
+/// What `take` makes of the arguments, or what PyTorch does.
+template <typename Take>
+PyObject* call(Method method, PyObject* self, PyObject* const* arguments,
+               Py_ssize_t count, PyObject* names, const Take& take) {
+  HANDLE_TH_ERRORS
+  if (C10_LIKELY(is_ordinary(self) && may_take())) {
+    Tensor out = take();
+    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  }
+  return call_original(method, self, arguments, count, names);
+  END_HANDLE_TH_ERRORS
+}
+
 template <Method kMethod, Recipe kRecipe, Rule kRule, bool kReversed = false>
 PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                  PyObject* names) {
@@ -212,49 +203,35 @@ PyObject* in_place(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 template <Method kMethod, Recipe kRecipe, Rule kRule>
 PyObject* unary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                 PyObject* names) {
-  HANDLE_TH_ERRORS
-  if (C10_LIKELY(count == 0 && names == nullptr && is_ordinary(self) &&
-                 may_take())) {
-    Tensor out = take_unary({kRecipe, kRule}, self);
-    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
-  }
-  return call_original(kMethod, self, arguments, count, names);
-  END_HANDLE_TH_ERRORS
+  return call(kMethod, self, arguments, count, names, [&] {
+    if (count != 0 || names != nullptr) return Tensor();
+    return take_unary({kRecipe, kRule}, self);
+  });
 }
 
 template <Method kMethod, Recipe kRecipe>
 PyObject* rows(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                PyObject* names) {
-  HANDLE_TH_ERRORS
-  if (C10_LIKELY(is_ordinary(self) && may_take())) {
-    Tensor out = take_rows(kRecipe, self, arguments, count, names);
-    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
-  }
-  return call_original(kMethod, self, arguments, count, names);
-  END_HANDLE_TH_ERRORS
+  return call(kMethod, self, arguments, count, names, [&] {
+    return take_rows(kRecipe, self, arguments, count, names);
+  });
 }
 
 template <Method kMethod>
 PyObject* power(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                 PyObject* names) {
-  HANDLE_TH_ERRORS
-  if (count == 1 && names == nullptr && is_ordinary(self) && may_take()) {
-    Tensor out = take_power(self, arguments[0]);
-    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
-  }
-  return call_original(kMethod, self, arguments, count, names);
-  END_HANDLE_TH_ERRORS
+  return call(kMethod, self, arguments, count, names, [&] {
+    if (count != 1 || names != nullptr) return Tensor();
+    return take_power(self, arguments[0]);
+  });
 }
 
 PyObject* clamp(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                 PyObject* names) {
-  HANDLE_TH_ERRORS
-  if (count == 2 && names == nullptr && is_ordinary(self) && may_take()) {
-    Tensor out = take_clamp(self, arguments[0], arguments[1]);
-    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
-  }
-  return call_original(k_clamp, self, arguments, count, names);
-  END_HANDLE_TH_ERRORS
+  return call(k_clamp, self, arguments, count, names, [&] {
+    if (count != 2 || names != nullptr) return Tensor();
+    return take_clamp(self, arguments[0], arguments[1]);
+  });
 }
 
 PyCFunction as_function(PyObject* (*function)(PyObject*, PyObject* const*,
@@ -287,7 +264,7 @@ std::array<PyMethodDef, kMethods> methods = {{
 #undef GPUOS_UNARY
 #define GPUOS_ROWS(name, recipe) \
   {#name, as_function(&rows<k_##name, Recipe::recipe>), kFlags, nullptr},
-                    GPUOS_ROW_METHODS(GPUOS_ROWS)
+                    GPUOS_ROW_NAMES(GPUOS_ROWS)
 #undef GPUOS_ROWS
 #define GPUOS_POWER(name) \
   {#name, as_function(&power<k_##name>), kFlags, nullptr},

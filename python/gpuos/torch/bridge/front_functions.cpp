@@ -7,6 +7,7 @@
 #include <array>
 
 #include "front_calls.h"
+#include "front_names.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -14,41 +15,6 @@ namespace {
 // Python calls a built-in function through a pointer in the function object,
 // which is empty for those that take a tuple and a dict, as PyTorch's do. We
 // fill it; for what is not ours to take, the tuple and the dict are made here.
-
-// X(function, recipe, rule)
-#define GPUOS_UNARY_FUNCTIONS(X)   \
-  X(neg, Neg, Arithmetic)          \
-  X(abs, Abs, Arithmetic)          \
-  X(relu, Relu, Arithmetic)        \
-  X(sigmoid, Sigmoid, Float)       \
-  X(tanh, Tanh, Float)             \
-  X(exp, Exp, Float)               \
-  X(log, Log, Float)               \
-  X(sqrt, Sqrt, Float)             \
-  X(rsqrt, Rsqrt, Float)           \
-  X(reciprocal, Reciprocal, Float) \
-  X(square, Square, Arithmetic)    \
-  X(sin, Sin, Float)               \
-  X(cos, Cos, Float)
-#define GPUOS_BINARY_FUNCTIONS(X) \
-  X(add, Add, Arithmetic)         \
-  X(sub, Sub, Arithmetic)         \
-  X(mul, Mul, Arithmetic)         \
-  X(div, Div, Float)              \
-  X(maximum, Maximum, Arithmetic) \
-  X(minimum, Minimum, Arithmetic) \
-  X(lt, Lt, Comparison)           \
-  X(le, Le, Comparison)           \
-  X(gt, Gt, Comparison)           \
-  X(ge, Ge, Comparison)           \
-  X(eq, Eq, Comparison)           \
-  X(ne, Ne, Comparison)
-// X(function, recipe)
-#define GPUOS_ROW_FUNCTIONS(X) \
-  X(sum, Sum)                  \
-  X(mean, Mean)                \
-  X(amax, Amax)                \
-  X(amin, Amin)
 
 PyObject* call_original(PyObject* function, PyObject* const* arguments,
                         Py_ssize_t count, PyObject* names) {
@@ -145,15 +111,15 @@ struct Function {
 std::array functions = {
 #define GPUOS_FUNCTION(name, recipe, rule) \
   Function{#name, &unary<Recipe::recipe, Rule::rule>, nullptr},
-    GPUOS_UNARY_FUNCTIONS(GPUOS_FUNCTION)
+    GPUOS_UNARY_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
 #define GPUOS_FUNCTION(name, recipe, rule) \
   Function{#name, &binary<Recipe::recipe, Rule::rule>, nullptr},
-        GPUOS_BINARY_FUNCTIONS(GPUOS_FUNCTION)
+        GPUOS_BINARY_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
 #define GPUOS_FUNCTION(name, recipe) \
   Function{#name, &rows<Recipe::recipe>, nullptr},
-            GPUOS_ROW_FUNCTIONS(GPUOS_FUNCTION)
+            GPUOS_ROW_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
                 Function{"pow", &power, nullptr},
     Function{"clamp", &clamp, nullptr},
@@ -180,7 +146,7 @@ void install_functions() {
   for (Function& function : functions) {
     PyObject* object = PyObject_GetAttrString(module, function.name);
     if (object == nullptr) {
-      PyErr_Clear();
+      PyErr_Clear();  // another version may not have it
     } else if (takes_tuple_and_dict(object)) {
       function.object = object;
       pointer_of(object) = function.ours;

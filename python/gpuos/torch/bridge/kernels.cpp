@@ -31,6 +31,8 @@
 #include <ATen/ops/tanh_ops.h>
 #include <ATen/ops/where_ops.h>
 
+#include <algorithm>
+
 #include "alike.h"
 #include "elementwise.h"
 #include "keys.h"
@@ -65,13 +67,12 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 /// Into `out`, which may be one of the operands.
 bool take_into(const Elementwise& what, std::span<const Operand> operands,
                const Tensor& out) {
-  const bool is_first = operands.size() <= 2 && !operands[0].is_number();
-  const bool is_alike =
-      is_first && (operands.size() == 1 || !operands[1].is_number());
+  const bool may_be_alike = operands.size() <= 2 &&
+                            std::ranges::none_of(operands, &Operand::is_number);
   if (!is_plain_thread() || !is_written_without_grad(out) ||
       out.is_inference() || !are_without_grad(operands))
     return false;
-  if (!(is_alike &&
+  if (!(may_be_alike &&
         defer_alike_out(what, *operands[0].tensor,
                         operands.size() == 2 ? *operands[1].tensor : Tensor(),
                         out)) &&

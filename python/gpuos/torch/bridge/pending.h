@@ -140,6 +140,7 @@ class Pending {
   /// finish(), start() and finish().
   Done run_all(std::string& error);
   /// Whether batch_ is started before `next` is added, and `count - 1` more.
+  /// Notes how long it is when a start is first found to be wanted.
   bool is_due_before(const Deferred& next, std::size_t count);
   void start_now();
   void release(Batch batch);
