@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +19,7 @@
 #include "queue/hazards.h"
 #include "queue/open_chains.h"
 #include "queue/ring.h"
+#include "quick_mutex.h"
 
 namespace gpuos {
 
@@ -179,8 +179,8 @@ class Backend {
 
 /// Throws: BackendUnavailable, CudaError.
 std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options,
-                                           std::mutex& submit_mutex);
+                                           QuickMutex& submit_mutex);
 std::unique_ptr<Backend> make_cuda_backend(const RuntimeOptions& options,
-                                           std::mutex& submit_mutex);
+                                           QuickMutex& submit_mutex);
 
 }  // namespace gpuos

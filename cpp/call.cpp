@@ -21,21 +21,30 @@ std::string label(std::size_t index) {
   return index == 0 ? "out" : concat("input ", index - 1);
 }
 
-void check_inputs(const OperatorRecord& op, std::size_t count) {
-  if (op.inputs >= 0 && count != static_cast<std::size_t>(op.inputs))
-    refuse(op, "expected ", op.inputs, " inputs, got ", count);
-  if (1 + count + op.params.size() > abi::kMaxArgs)
+inline void check_inputs(const OperatorRecord& op, std::size_t count) {
+  if (op.inputs >= 0) {
+    // Few enough, or it could not have been defined.
+    if (count != static_cast<std::size_t>(op.inputs))
+      refuse(op, "expected ", op.inputs, " inputs, got ", count);
+  } else if (1 + count + op.params.size() > abi::kMaxArgs) {
     refuse(op, "expected at most ", abi::kMaxArgs, " arguments, got ",
            1 + count + op.params.size());
+  }
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_address(
+    const OperatorRecord& op, std::size_t index, std::uint64_t address,
+    std::size_t elem_bytes) {
+  if (address == 0) refuse(op, label(index), " is a null buffer");
+  refuse(op, label(index), ": expected an address that is a multiple of ",
+         elem_bytes, ", got ", address);
 }
 
 inline void check_address(const OperatorRecord& op, std::size_t index,
                           std::uint64_t address, std::size_t elem_bytes) {
-  if (address == 0) refuse(op, label(index), " is a null buffer");
   // A power of two: the remainder without a division.
-  if ((address & (elem_bytes - 1)) != 0)
-    refuse(op, label(index), ": expected an address that is a multiple of ",
-           elem_bytes, ", got ", address);
+  if (address == 0 || (address & (elem_bytes - 1)) != 0)
+    refuse_address(op, index, address, elem_bytes);
 }
 
 inline void check_contiguous(const OperatorRecord& op, std::size_t index,
@@ -45,7 +54,7 @@ inline void check_contiguous(const OperatorRecord& op, std::size_t index,
            to_string(view));
 }
 
-bool same_shape(const TensorView& a, const TensorView& b) noexcept {
+inline bool same_shape(const TensorView& a, const TensorView& b) noexcept {
   if (a.dims != b.dims) return false;
   // Not std::equal(): a call of memcmp() takes longer than a few words.
   for (std::size_t i = 0; i < a.dims; ++i) {
@@ -54,8 +63,26 @@ bool same_shape(const TensorView& a, const TensorView& b) noexcept {
   return true;
 }
 
-void add_params(Call& call, std::span<const Scalar> params) {
+inline void check_input(const OperatorRecord& op, std::size_t index,
+                        const TensorView& in, const TensorView& out) {
+  check_contiguous(op, index, in);
+  if (in.dtype != out.dtype)
+    refuse(op, "expected one dtype, got ", label(index), " ", to_string(in),
+           " and out ", to_string(out));
+  if (!op.elementwise) {
+    if (in.size() < 0)
+      refuse(op, "expected sizes of at least 0, got ", label(index), " ",
+             to_string(in));
+  } else if (!same_shape(in, out)) {
+    refuse(op, "expected one shape, got ", label(index), " ", to_string(in),
+           " and out ", to_string(out));
+  }
+}
+
+inline void add_params(Call& call, const std::span<const Scalar>& params) {
   const OperatorRecord& op = *call.op;
+  call.arg_count = call.buffers;
+  if (params.empty() && op.params.empty()) return;
   if (params.size() != op.params.size())
     refuse(op, "expected ", op.params.size(), " scalars, got ", params.size());
   for (std::size_t i = 0; i < params.size(); ++i) {
@@ -63,21 +90,44 @@ void add_params(Call& call, std::span<const Scalar> params) {
     const DType dtype = op.is_builtin ? call.dtype : op.params[i].dtype;
     call.args[call.buffers + i] = params[i].bits_as(dtype);
   }
-  call.arg_count = call.buffers + static_cast<std::uint32_t>(params.size());
+  call.arg_count += static_cast<std::uint32_t>(params.size());
 }
 
-void add_buffer(Call& call, std::size_t index, std::uint64_t address,
-                DType dtype, std::uint64_t size) {
-  const std::size_t elem_bytes = size_of(dtype);
-  check_address(*call.op, index, address, elem_bytes);
-  call.args[index] = address;
-  call.accesses[call.access_count++] = {address, address + size * elem_bytes,
-                                        index == 0};
+std::uint64_t address_of(const void* data) {
+  return reinterpret_cast<std::uint64_t>(data);
 }
+
+/// Buffers of an elementwise call, of `bytes` each, which are not 0.
+struct Alike {
+  Call& call;
+  std::uint64_t out;
+  std::uint64_t bytes;
+  std::size_t elem_bytes = size_of(call.dtype);
+
+  void add(std::uint32_t index, std::uint64_t address) const {
+    check_address(*call.op, index, address, elem_bytes);
+    // Nearer to each other than they are long, on either side.
+    if (address != out && address - out + bytes - 1 < 2 * bytes - 1)
+      refuse(*call.op, "out overlaps ", label(index),
+             " without being the same buffer");
+    call.args[index] = address;
+    call.accesses[index] = {address, address + bytes, index == 0};
+  }
+};
+
+/// A buffer of `size` elements.
 void add_buffer(Call& call, std::size_t index, const TensorView& view,
                 std::int64_t size) {
-  add_buffer(call, index, reinterpret_cast<std::uint64_t>(view.data),
-             view.dtype, static_cast<std::uint64_t>(size));
+  // Nothing is read from an empty input, so it may be null.
+  call.args[index] = 0;
+  if (size == 0) return;
+  const std::size_t elem_bytes = size_of(view.dtype);
+  const std::uint64_t address = address_of(view.data);
+  check_address(*call.op, index, address, elem_bytes);
+  call.args[index] = address;
+  call.accesses[call.access_count++] = {
+      address, address + static_cast<std::uint64_t>(size) * elem_bytes,
+      index == 0};
 }
 
 Bounds bounds_of(const Column& column, std::size_t tasks) {
@@ -88,21 +138,6 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
   return {std::min(first, last), std::max(first, last),
           first | static_cast<std::uint64_t>(column.step_bytes)};
 }
-
-void check_overlap(const Call& call) {
-  const Access& out = call.accesses[0];
-  for (std::uint32_t i = 1; i < call.access_count; ++i) {
-    const Access& in = call.accesses[i];
-    if (in.low < out.high && out.low < in.high &&
-        (in.low != out.low || in.high != out.high))
-      refuse(*call.op, "out overlaps ", label(i),
-             " without being the same buffer");
-  }
-}
-
-}  // namespace
-
-namespace {
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_dtype(
     const OperatorRecord& op, DType dtype) {
@@ -119,20 +154,10 @@ namespace {
 
 }  // namespace
 
-void resolve(Call& call) {
-  for (;;) {
-    call.op = &call.named->resolved();
-    // Pairs with the stores in OperatorRegistry.
-    const std::int32_t slot =
-        call.op->slots[static_cast<std::size_t>(call.dtype)].load(
-            std::memory_order_acquire);
-    if (slot >= 0) {
-      call.slot = static_cast<std::uint32_t>(slot);
-      return;
-    }
-    // An alias may have left a target that was undefined then.
-    if (call.op == &call.named->resolved()) refuse_dtype(*call.op, call.dtype);
-  }
+void resolve_again(Call& call) {
+  // An alias may have left a target that was undefined then.
+  if (call.op == &call.named->resolved()) refuse_dtype(*call.op, call.dtype);
+  resolve(call);
 }
 
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
@@ -149,33 +174,24 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   if (size < 0)
     refuse(op, "expected sizes of at least 0, got out ", to_string(out));
   check_contiguous(op, 0, out);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const TensorView& in = inputs[i];
-    check_contiguous(op, i + 1, in);
-    if (in.dtype != out.dtype)
-      refuse(op, "expected one dtype, got ", label(i + 1), " ", to_string(in),
-             " and out ", to_string(out));
-    if (op.elementwise && !same_shape(in, out))
-      refuse(op, "expected one shape, got ", label(i + 1), " ", to_string(in),
-             " and out ", to_string(out));
-    if (!op.elementwise && in.size() < 0)
-      refuse(op, "expected sizes of at least 0, got ", label(i + 1), " ",
-             to_string(in));
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    check_input(op, i + 1, inputs[i], out);
   add_params(call, params);
   call.count = static_cast<std::uint64_t>(size);
   if (size == 0) return call;
-  add_buffer(call, 0, out, size);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const std::int64_t elems = op.elementwise ? size : inputs[i].size();
-    // Nothing is read from an empty input, so it may be null.
-    if (elems == 0)
-      call.args[i + 1] = 0;
-    else
-      add_buffer(call, i + 1, inputs[i], elems);
+  if (op.elementwise) {
+    const Alike buffers{call, address_of(out.data),
+                        call.count * size_of(call.dtype)};
+    buffers.add(0, buffers.out);
+    for (std::uint32_t i = 1; i < call.buffers; ++i)
+      buffers.add(i, address_of(inputs[i - 1].data));
+    call.access_count = call.buffers;
+    return call;
   }
-  if (op.elementwise) check_overlap(call);
-  if (!op.elementwise && call.count > std::numeric_limits<std::uint32_t>::max())
+  add_buffer(call, 0, out, size);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    add_buffer(call, i + 1, inputs[i], inputs[i].size());
+  if (call.count > std::numeric_limits<std::uint32_t>::max())
     refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
            " elements in one piece, got ", call.count);
   return call;
@@ -194,9 +210,9 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
   call.tiles = 0;
   call.access_count = 0;
   if (elems == 0) return;
-  for (std::size_t i = 0; i < addresses.size(); ++i)
-    add_buffer(call, i, addresses[i], dtype, elems);
-  check_overlap(call);
+  const Alike buffers{call, addresses[0], elems * size_of(dtype)};
+  for (std::uint32_t i = 0; i < call.buffers; ++i) buffers.add(i, addresses[i]);
+  call.access_count = call.buffers;
 }
 
 Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {

@@ -35,10 +35,21 @@ struct Call {
   }
 };
 
+/// resolve() for a name that has no such dtype at first sight.
+void resolve_again(Call& call);
+
 /// Sets `op` and `slot` to what `named` means now. Only under the submit lock
 /// do they stay so until the tasks are queued: see OperatorRegistry::drop().
 /// Throws: InvalidArgument.
-void resolve(Call& call);
+inline void resolve(Call& call) {
+  call.op = &call.named->resolved();
+  // Pairs with the stores in OperatorRegistry.
+  const std::int32_t slot =
+      call.op->slots[static_cast<std::size_t>(call.dtype)].load(
+          std::memory_order_acquire);
+  call.slot = static_cast<std::uint32_t>(slot);
+  if (slot < 0) resolve_again(call);
+}
 
 /// Checks everything that a caller can get wrong.
 /// Throws: InvalidArgument `operator: what was expected, what came`.

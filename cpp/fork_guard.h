@@ -1,11 +1,17 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace gpuos {
 
+/// Counted in the child; only for fork_generation().
+extern std::atomic<std::uint32_t> forks;
+
 /// How many forks lie between the program's start and this process. A runtime
 /// that was made under another number belongs to a parent process.
-std::uint32_t fork_generation() noexcept;
+inline std::uint32_t fork_generation() noexcept {
+  return forks.load(std::memory_order_relaxed);
+}
 
 }  // namespace gpuos

@@ -5,7 +5,6 @@
 
 #include "concat.h"
 #include "config.h"
-#include "fork_guard.h"
 #include "gpuos/error.h"
 #include "jit/compile_pool.h"
 
@@ -73,7 +72,7 @@ RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
 }
 
 std::unique_ptr<Backend> RuntimeCore::make_backend(
-    const RuntimeOptions& options, std::mutex& submit_mutex) {
+    const RuntimeOptions& options, QuickMutex& submit_mutex) {
   if (options.backend == "host")
     return make_host_backend(options, submit_mutex);
   try {
@@ -111,15 +110,9 @@ void RuntimeCore::post(std::function<void()> job) {
       });
 }
 
-bool RuntimeCore::is_of_other_process() const noexcept {
-  return generation_ != fork_generation();
-}
-
-void RuntimeCore::check_process() const {
-  if (is_of_other_process())
-    throw Error(
-        "this runtime belongs to the parent process; make a new one after "
-        "fork");
+void RuntimeCore::refuse_process() {
+  throw Error(
+      "this runtime belongs to the parent process; make a new one after fork");
 }
 
 void RuntimeCore::check_open(const char* where) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "fork_guard.h"
 #include "operator_registry.h"
 #include "program/program_table.h"
 #include "program/tiers.h"
@@ -23,9 +24,13 @@ Deadline deadline_after(std::chrono::nanoseconds timeout);
 struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   explicit RuntimeCore(RuntimeOptions options);
 
-  bool is_of_other_process() const noexcept;
+  bool is_of_other_process() const noexcept {
+    return generation_ != fork_generation();
+  }
   /// Throws: Error in a child of the process that made the runtime.
-  void check_process() const;
+  void check_process() const {
+    if (is_of_other_process()) refuse_process();
+  }
   /// Throws: QueueClosed.
   void check_open(const char* where) const;
   bool is_closed() const noexcept { return closed_.load(); }
@@ -53,7 +58,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   std::vector<Freed> freed_;
 
  public:
-  std::mutex submit_mutex;
+  QuickMutex submit_mutex;
   std::unique_ptr<Backend> backend;
   Submitter submitter;
   OperatorRegistry registry;
@@ -62,9 +67,10 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   std::atomic<std::uint64_t> upgrades{0};
 
  private:
+  [[noreturn]] static void refuse_process();
   static RuntimeOptions checked(RuntimeOptions options);
   static std::unique_ptr<Backend> make_backend(const RuntimeOptions& options,
-                                               std::mutex& submit_mutex);
+                                               QuickMutex& submit_mutex);
   void post(std::function<void()> job);
   bool wait_past(const std::vector<std::uint64_t>& marks, Deadline deadline);
 

@@ -6,11 +6,10 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
-#include "lock_soon.h"
 
 namespace gpuos {
 
-Submitter::Submitter(Backend& backend, std::mutex& submit_mutex,
+Submitter::Submitter(Backend& backend, QuickMutex& submit_mutex,
                      const RuntimeOptions& options, std::uint32_t runtime_id)
     : backend_(backend),
       mutex_(submit_mutex),
@@ -145,7 +144,7 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
   return ticket;
 }
 
-Place Submitter::acquire_next(std::unique_lock<std::mutex>& lock,
+Place Submitter::acquire_next(std::unique_lock<QuickMutex>& lock,
                               const Call& call, std::uint32_t tasks,
                               const Plan& plan, std::uint64_t group) {
   const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
@@ -173,7 +172,7 @@ Place Submitter::acquire_next(std::unique_lock<std::mutex>& lock,
   return *place;
 }
 
-Place Submitter::acquire(std::unique_lock<std::mutex>& lock, Call& call,
+Place Submitter::acquire(std::unique_lock<QuickMutex>& lock, Call& call,
                          const Stream& stream, std::uint32_t tasks,
                          Plan& plan) {
   std::optional<Deadline> deadline;
@@ -201,10 +200,10 @@ Route Submitter::admit(Call& call, const Stream& stream) {
 
 std::optional<HazardTable::Conflicts> Submitter::find_conflicts(
     std::span<const Access> accesses) {
-  if (!hazards_.is_long() && hazards_.is_free(accesses)) return std::nullopt;
-  hazards_.prune(rings_);
+  if (hazards_.is_long()) hazards_.prune(rings_);
   if (hazards_.is_free(accesses)) return std::nullopt;
   const auto conflicts = hazards_.find(accesses, rings_);
+  if (conflicts.met_done) hazards_.prune(rings_);
   if (conflicts.count == 0) return std::nullopt;
   return conflicts;
 }
@@ -287,7 +286,7 @@ bool Submitter::join(const Order& order, Plan& plan) {
   return true;
 }
 
-void Submitter::wait_unlocked(std::unique_lock<std::mutex>& lock,
+void Submitter::wait_unlocked(std::unique_lock<QuickMutex>& lock,
                               const Call& call, const BatchRef& batch,
                               Deadline deadline) {
   backend_.ensure_running(batch);
@@ -330,12 +329,6 @@ bool Submitter::is_idle() const noexcept {
 void Submitter::flush(const Stream* only) {
   const std::lock_guard lock(mutex_);
   backend_.flush(only);
-}
-
-void Submitter::lock_between(std::unique_lock<std::mutex>& lock) {
-  // The control thread looks in many times a millisecond.
-  lock_soon(lock);
-  finished_.wait(lock, [this] { return !is_unfinished_; });
 }
 
 std::vector<std::uint64_t> Submitter::heads() {

@@ -11,6 +11,7 @@
 #include "backend.h"
 #include "call.h"
 #include "queue/chain_rows.h"
+#include "quick_mutex.h"
 #include "task_writer.h"
 
 namespace gpuos {
@@ -21,7 +22,7 @@ namespace gpuos {
 /// control thread, never by a worker.
 class Submitter {
  public:
-  Submitter(Backend& backend, std::mutex& submit_mutex,
+  Submitter(Backend& backend, QuickMutex& submit_mutex,
             const RuntimeOptions& options, std::uint32_t runtime_id);
 
   Ticket submit(Call& call, const Stream& stream);
@@ -106,7 +107,7 @@ class Submitter {
   Route admit(Call& call, const Stream& stream);
   /// Order and room for `tasks` tasks of `call`, which was admitted. The lock
   /// is held, but not while it waits. Throws: Timeout, QueueClosed, TaskError.
-  Place acquire(std::unique_lock<std::mutex>& lock, Call& call,
+  Place acquire(std::unique_lock<QuickMutex>& lock, Call& call,
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
   /// The same in one go, the lock being held. Empty: `blocker` must be done
   /// first.
@@ -148,12 +149,15 @@ class Submitter {
   void write_apart(std::span<const Call> calls, const Place& place,
                    const Plan& plan);
   /// Room for the next tasks of the same submission.
-  Place acquire_next(std::unique_lock<std::mutex>& lock, const Call& call,
+  Place acquire_next(std::unique_lock<QuickMutex>& lock, const Call& call,
                      std::uint32_t tasks, const Plan& plan,
                      std::uint64_t group);
   /// Locks at a moment when no submission is unfinished. Each part of one
   /// waits for room until a deadline, so that moment comes.
-  void lock_between(std::unique_lock<std::mutex>& lock);
+  void lock_between(std::unique_lock<QuickMutex>& lock) {
+    lock.lock();
+    while (is_unfinished_) finished_.wait(lock);
+  }
   /// What the tasks must come after; empty, as usual: nothing.
   std::optional<HazardTable::Conflicts> find_conflicts(
       std::span<const Access> accesses);
@@ -165,7 +169,7 @@ class Submitter {
   void check_memory(const Call& call);
   /// The batch that a task ordered so must name. False: no room for a join.
   bool join(const Order& order, Plan& plan);
-  void wait_unlocked(std::unique_lock<std::mutex>& lock, const Call& call,
+  void wait_unlocked(std::unique_lock<QuickMutex>& lock, const Call& call,
                      const BatchRef& batch, Deadline deadline);
   /// `queued`: tasks of the same submission that went before.
   [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
@@ -179,7 +183,7 @@ class Submitter {
   }
 
   Backend& backend_;
-  std::mutex& mutex_;
+  QuickMutex& mutex_;
   std::chrono::milliseconds timeout_;
   std::uint32_t runtime_id_;
   std::uint64_t min_tile_;
@@ -191,7 +195,7 @@ class Submitter {
   std::vector<Access> accesses_;  // the same
   bool is_closed_ = false;
   bool is_unfinished_ = false;  // under the lock
-  std::condition_variable finished_;
+  std::condition_variable_any finished_;
   std::atomic<std::uint32_t> newest_ring_{0};
   std::atomic<std::uint64_t> newest_batch_{0};
   std::atomic<std::uint64_t> tasks_{0};

@@ -1,5 +1,4 @@
 // Calls that have nothing to do with each other, queued in one go.
-#include "lock_soon.h"
 #include "submitter.h"
 
 namespace gpuos {

@@ -69,7 +69,7 @@ void DeviceSide::abandon() noexcept {
 }
 
 CudaBackend::CudaBackend(const RuntimeOptions& options,
-                         std::mutex& submit_mutex)
+                         QuickMutex& submit_mutex)
     : options_(options),
       submit_mutex_(submit_mutex),
       context_(options.device),
@@ -393,7 +393,7 @@ void CudaBackend::stop() {
 namespace gpuos {
 
 std::unique_ptr<Backend> make_cuda_backend(const RuntimeOptions& options,
-                                           std::mutex& submit_mutex) {
+                                           QuickMutex& submit_mutex) {
   return std::make_unique<cu::CudaBackend>(options, submit_mutex);
 }
 

@@ -53,7 +53,7 @@ struct DeviceSide {
 
 class CudaBackend final : public Backend, private Parkable {
  public:
-  CudaBackend(const RuntimeOptions& options, std::mutex& submit_mutex);
+  CudaBackend(const RuntimeOptions& options, QuickMutex& submit_mutex);
   ~CudaBackend() override;
 
   std::string_view name() const noexcept override { return "cuda"; }
@@ -150,7 +150,7 @@ class CudaBackend final : public Backend, private Parkable {
   void unload_dropped();
 
   const RuntimeOptions options_;
-  std::mutex& submit_mutex_;
+  QuickMutex& submit_mutex_;
   Context context_;
   Health health_;
   DriverGate gate_;

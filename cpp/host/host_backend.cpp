@@ -68,7 +68,7 @@ constexpr std::uint64_t rounded_up(std::uint64_t value, std::uint64_t step) {
 }  // namespace
 
 HostBackend::HostBackend(const RuntimeOptions& options,
-                         std::mutex& submit_mutex, std::uint64_t first_position)
+                         QuickMutex& submit_mutex, std::uint64_t first_position)
     : options_(options),
       shared_(make_shared_state(options, first_position)),
       submit_mutex_(submit_mutex),
@@ -277,7 +277,7 @@ void HostBackend::stop_threads() {
 namespace gpuos {
 
 std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options,
-                                           std::mutex& submit_mutex) {
+                                           QuickMutex& submit_mutex) {
   return std::make_unique<host::HostBackend>(options, submit_mutex);
 }
 

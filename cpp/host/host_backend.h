@@ -18,7 +18,7 @@ namespace gpuos::host {
 /// Runs tasks on threads of this process.
 class HostBackend final : public Backend {
  public:
-  HostBackend(const RuntimeOptions& options, std::mutex& submit_mutex,
+  HostBackend(const RuntimeOptions& options, QuickMutex& submit_mutex,
               std::uint64_t first_position = 0);
   ~HostBackend() override;
   HostBackend(const HostBackend&) = delete;
@@ -82,7 +82,7 @@ class HostBackend final : public Backend {
   const RuntimeOptions options_;
   Patience patience_;
   std::shared_ptr<Shared> shared_;
-  std::mutex& submit_mutex_;
+  QuickMutex& submit_mutex_;
   Ring* ring_;
   OpenChains chains_;
   ChainBlocks chain_blocks_;

@@ -23,33 +23,47 @@ void check_views(std::span<const TensorView> views,
                                    arguments[i].rank, " dimensions of ",
                                    name_of(arguments[i].dtype), ", got ",
                                    to_string(view)));
-    const std::int64_t size = view.size();
-    if (size < 0)
+    if (view.size() < 0)
       throw InvalidArgument(concat("program: ", name, i,
                                    ": expected sizes of at least 0, got ",
                                    to_string(view)));
-    // Sizes of elements are powers of two, and a division is slow.
-    const std::uint64_t address = address_of(view);
-    const std::uint64_t beyond = address & (size_of(view.dtype) - 1);
-    if (size > 0 && (address == 0 || beyond != 0))
-      throw InvalidArgument(concat("program: ", name, i,
-                                   ": expected an address that is a multiple "
-                                   "of ",
-                                   size_of(view.dtype), ", got ", address));
   }
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_address(
+    const TensorView& view, const char* name, std::size_t i) {
+  throw InvalidArgument(concat(
+      "program: ", name, i, ": expected an address that is a multiple of ",
+      size_of(view.dtype), ", got ", address_of(view)));
+}
+
+void check_aligned(std::span<const TensorView> views,
+                   const std::vector<Extent>& extents, const char* name) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    // Sizes of elements are powers of two, and a division is slow.
+    const std::uint64_t address = address_of(views[i]);
+    const std::uint64_t beyond = address & (size_of(views[i].dtype) - 1);
+    if ((address == 0 || beyond != 0) && !extents[i].is_empty())
+      refuse_address(views[i], name, i);
+  }
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_output(std::size_t i) {
+  throw InvalidArgument(concat("program: output ", i, " is read-only"));
+}
+
 void check_writable(const TensorView& out, std::size_t i) {
-  if (out.read_only)
-    throw InvalidArgument(concat("program: output ", i, " is read-only"));
+  if (out.read_only) refuse_output(i);
 }
 
 }  // namespace
 
-void check_call(const Plan& plan, const CallViews& call,
-                std::span<const gpuos::Scalar> scalars) {
+void check_arrays(const Plan& plan, const CallViews& call) {
   check_views(call.inputs, plan.inputs, "input ");
   check_views(call.outputs, plan.outputs, "output ");
+}
+
+void check_scalars(const Plan& plan, std::span<const gpuos::Scalar> scalars) {
   if (scalars.size() != plan.scalar_arguments)
     throw InvalidArgument(concat("program: expected ", plan.scalar_arguments,
                                  " scalars, got ", scalars.size()));
@@ -75,6 +89,8 @@ void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
 }
 
 void check_addresses(const Prepared& prepared, const CallViews& call) {
+  check_aligned(call.inputs, prepared.inputs, "input ");
+  check_aligned(call.outputs, prepared.outputs, "output ");
   for (std::size_t i = 0; i < call.outputs.size(); ++i)
     check_writable(call.outputs[i], i);
   for (const Apart& pair : prepared.apart) {

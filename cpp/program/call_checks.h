@@ -12,15 +12,17 @@ namespace gpuos::program {
 
 // All of them throw InvalidArgument.
 
-/// What every call is asked before anything else.
-void check_call(const Plan& plan, const CallViews& call,
-                std::span<const gpuos::Scalar> scalars);
+/// How many they are, their dtypes and dimensions.
+void check_arrays(const Plan& plan, const CallViews& call);
+
+void check_scalars(const Plan& plan, std::span<const gpuos::Scalar> scalars);
 
 /// Their shapes, and that they can be written.
 void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
                    std::span<const TensorView> outputs);
 
-/// That the outputs can be written and lie apart from what is read.
+/// That all have memory, and that the outputs can be written and lie apart from
+/// what is read.
 void check_addresses(const Prepared& prepared, const CallViews& call);
 
 /// That nothing without elements is reduced that has no value then.

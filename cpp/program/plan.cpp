@@ -8,6 +8,7 @@
 #include "device/task_abi.h"
 #include "gpuos/error.h"
 #include "program/pass_builder.h"
+#include "program/text.h"
 
 namespace gpuos::program {
 namespace {
@@ -196,8 +197,19 @@ std::string structure_of(const Pass& pass) {
   return bytes.take();
 }
 
-void note_structures(Schedule& schedule) {
-  for (Pass& pass : schedule.passes) pass.structure = structure_of(pass);
+/// With what is asked of each pass again and again. Throws: InvalidArgument.
+Schedule complete(Schedule schedule) {
+  check_size(schedule);
+  for (Pass& pass : schedule.passes) {
+    pass.structure = structure_of(pass);
+    pass.text = text_of(pass);
+    pass.operations = static_cast<std::uint64_t>(
+        std::ranges::count_if(pass.steps, [](const Step& step) {
+          return step.kind == Step::Kind::Compute ||
+                 step.kind == Step::Kind::Reduce;
+        }));
+  }
+  return schedule;
 }
 
 bool has_reductions(const Graph& graph) {
@@ -223,13 +235,10 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
     plan->outputs.push_back({node.dtype, node.rank});
     plan->output_dims.push_back(dims.of(output));
   }
-  plan->fused = Scheduler(graph, dims, true).run();
-  plan->split =
-      has_reductions(graph) ? Scheduler(graph, dims, false).run() : plan->fused;
-  check_size(plan->fused);
-  check_size(plan->split);
-  note_structures(plan->fused);
-  note_structures(plan->split);
+  plan->fused = complete(Scheduler(graph, dims, true).run());
+  plan->split = has_reductions(graph)
+                    ? complete(Scheduler(graph, dims, false).run())
+                    : plan->fused;
   plan->operations = count_operations(graph);
   plan->hash = hash_of(*plan);
   return plan;

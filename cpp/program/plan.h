@@ -96,6 +96,9 @@ struct Pass {
 
   std::size_t loops() const noexcept { return parts.size() / 2; }
   bool has_reduction = false;
+  std::uint64_t operations = 0;  // steps that compute something
+  /// What the interpreter runs.
+  std::vector<std::uint64_t> text;
   /// The same for passes that one piece of code can serve.
   std::string structure;
 };

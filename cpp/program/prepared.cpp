@@ -23,30 +23,41 @@ Extent extent_of(const TensorView& view) {
   return {range.low - address, range.high - address};
 }
 
-/// Calls `f` with each word by which calls are told apart, until it returns
-/// false; returns whether it never did. The plan says how many dimensions
-/// each array has.
-template <typename F>
-bool each_word(const TensorView& view, F f) {
-  if (!f(view.has_strides ? 1 : 0)) return false;
-  for (std::size_t d = 0; d < view.dims; ++d) {
-    if (!f(view.shape[d])) return false;
-    if (view.has_strides && !f(view.strides[d])) return false;
-  }
-  return true;
-}
-template <typename F>
-bool each_word(const CallViews& call, F f) {
-  for (const TensorView& view : call.inputs)
-    if (!each_word(view, f)) return false;
-  for (const TensorView& view : call.outputs)
-    if (!each_word(view, f)) return false;
-  return true;
+/// The first word by which an array is told apart: which others there are.
+std::int64_t kind_of(const TensorView& view) {
+  return static_cast<std::int64_t>(view.dtype) | std::int64_t{view.dims} << 8 |
+         std::int64_t{view.has_strides} << 16;
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-  return hash ^ (hash >> 32);
+std::size_t key_words(std::span<const TensorView> views) {
+  std::size_t words = 0;
+  for (const TensorView& view : views)
+    words += 1 + std::size_t{view.dims} * (view.has_strides ? 2 : 1);
+  return words;
+}
+
+/// Writes the words of these views; steps over them.
+void write_key(std::span<const TensorView> views, std::int64_t*& key) {
+  for (const TensorView& view : views) {
+    *key++ = kind_of(view);
+    for (std::size_t d = 0; d < view.dims; ++d) *key++ = view.shape[d];
+    if (!view.has_strides) continue;
+    for (std::size_t d = 0; d < view.dims; ++d) *key++ = view.strides[d];
+  }
+}
+
+/// Whether `key` begins with the words of these views; steps over them.
+bool skip_same(std::span<const TensorView> views,
+               const std::int64_t*& key) noexcept {
+  for (const TensorView& view : views) {
+    if (*key++ != kind_of(view)) return false;
+    for (std::size_t d = 0; d < view.dims; ++d)
+      if (*key++ != view.shape[d]) return false;
+    if (!view.has_strides) continue;
+    for (std::size_t d = 0; d < view.dims; ++d)
+      if (*key++ != view.strides[d]) return false;
+  }
+  return true;
 }
 
 /// Writes one Prepared.
@@ -131,7 +142,6 @@ class Preparation {
     layout.columns = elems;
     pass.tasks[0].count = elems;
     pass.tasks[0].tiles = split_of(*pass.pass, layout, workers_).tiles;
-    prepared_.key.clear();
     note_key();
     check_addresses(prepared_, call_);
   }
@@ -146,10 +156,10 @@ class Preparation {
 
   void note_key() {
     prepared_.are_idle = workers_.are_idle;
-    each_word(call_, [this](std::int64_t word) {
-      prepared_.key.push_back(word);
-      return true;
-    });
+    prepared_.key.resize(key_words(call_.inputs) + key_words(call_.outputs));
+    std::int64_t* at = prepared_.key.data();
+    write_key(call_.inputs, at);
+    write_key(call_.outputs, at);
   }
 
   void note_extents() {
@@ -254,9 +264,8 @@ class Preparation {
     for (std::size_t a = 0; a < pass.accesses.size(); ++a) {
       const Access& access = pass.accesses[a];
       views[a] = &view_of(access.buffer);
-      const Extent extent = extent_of(access.buffer);
-      if (!extent.is_empty())
-        to.accesses.push_back({access.buffer, extent, access.writes});
+      to.accesses.push_back(
+          {access.buffer, extent_of(access.buffer), access.writes});
     }
     Layout layout;
     make_layout(pass, prepared_.sizes,
@@ -313,22 +322,12 @@ class Preparation {
 }  // namespace
 
 bool Prepared::fits(const CallViews& call, bool is_idle) const noexcept {
-  if (is_idle != are_idle || key.empty()) return false;
-  std::size_t at = 0;
-  return each_word(call, [&](std::int64_t word) {
-    const bool is_same = at < key.size() && key[at] == word;
-    ++at;
-    return is_same;
-  });
-}
-
-std::uint64_t hash_of(const CallViews& call, bool is_idle) noexcept {
-  std::uint64_t hash = is_idle ? 1 : 0;
-  each_word(call, [&](std::int64_t word) {
-    hash = mix(hash, static_cast<std::uint64_t>(word));
-    return true;
-  });
-  return hash;
+  if (is_idle != are_idle || key.empty() ||
+      call.inputs.size() != inputs.size() ||
+      call.outputs.size() != outputs.size())
+    return false;
+  const std::int64_t* at = key.data();
+  return skip_same(call.inputs, at) && skip_same(call.outputs, at);
 }
 
 void prepare(const Plan& plan, const PlanCode& codes, const CallViews& call,

@@ -47,7 +47,7 @@ struct Extent {
 
 struct PreparedAccess {
   Buffer buffer;
-  Extent extent;
+  Extent extent;  // may be empty
   bool writes = false;
 };
 
@@ -62,7 +62,7 @@ struct PreparedPass {
   const Pass* pass = nullptr;
   PassCode* code = nullptr;
   std::uint64_t elements = 0;
-  std::vector<PreparedAccess> accesses;  // that cover something
+  std::vector<PreparedAccess> accesses;  // of the pass, in its order
   std::vector<PreparedScalar> scalars;
   std::vector<TaskModel> tasks;
 };
@@ -77,7 +77,8 @@ struct Apart {
 /// All of a call that shapes and strides decide: what is left are addresses
 /// and scalars. It is written again and again, so its vectors keep their room.
 struct Prepared {
-  std::vector<std::int64_t> key;  // shapes and strides; empty: not ready
+  /// What tells calls apart but for addresses; empty: not ready.
+  std::vector<std::int64_t> key;
   bool are_idle = false;
   std::vector<std::int64_t> sizes;
   std::vector<Extent> inputs;
@@ -92,12 +93,10 @@ struct Prepared {
   bool needs_memory = false;  // temporaries, tables or what tasks gather
   bool is_plain = false;      // for other sizes only numbers would differ
 
-  /// Whether it was prepared for arrays like these.
+  /// Whether it was prepared for arrays like these: as many, of these dtypes,
+  /// shapes and strides.
   bool fits(const CallViews& call, bool is_idle) const noexcept;
 };
-
-/// The same for calls that one Prepared fits.
-std::uint64_t hash_of(const CallViews& call, bool is_idle) noexcept;
 
 /// Gives a copy of a table to the device.
 using KeepTable =

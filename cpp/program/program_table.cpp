@@ -7,9 +7,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
-#include "lock_soon.h"
 #include "program/call_checks.h"
-#include "program/text.h"
 
 namespace gpuos {
 namespace {
@@ -53,17 +51,17 @@ void write_task(const program::PreparedPass& pass,
   call.access_count = 0;
   std::copy_n(model.args.begin(), model.arg_count, call.args.begin());
   std::size_t arg = program::TaskModel::kAddresses;
-  for (const program::Access& access : pass.pass->accesses)
-    call.args[arg++] += arguments.address(access.buffer);
-  for (const program::PreparedScalar& scalar : pass.scalars)
-    call.args[scalar.arg] =
-        program::scalar_bits(arguments.scalars[scalar.argument], scalar.dtype);
   for (const program::PreparedAccess& access : pass.accesses) {
     const std::uint64_t address = arguments.address(access.buffer);
+    call.args[arg++] += address;
+    if (access.extent.is_empty()) continue;
     call.accesses[call.access_count++] = {address + access.extent.low,
                                           address + access.extent.high,
                                           access.writes};
   }
+  for (const program::PreparedScalar& scalar : pass.scalars)
+    call.args[scalar.arg] =
+        program::scalar_bits(arguments.scalars[scalar.argument], scalar.dtype);
 }
 
 }  // namespace
@@ -72,8 +70,7 @@ struct ProgramTable::Task {
   Task() {}  // leaves what the call does not use unwritten
 
   Call call;
-  program::PassCode* code = nullptr;
-  std::uint64_t elements = 0;  // of the pass, said by its last task
+  Work work;
 };
 
 /// One call of a program.
@@ -91,10 +88,7 @@ struct ProgramTable::Submission {
   std::vector<std::uint64_t> temporaries;       // addresses
   std::vector<program::Scratch::Lease> leases;  // until all is submitted
   std::vector<std::shared_ptr<void>> memory;    // freed behind the tasks
-  std::optional<Task> first;                    // the usual call has one
-  std::vector<Task> more;
-
-  Task& add_task() { return first ? more.emplace_back() : first.emplace(); }
+  std::vector<Task> tasks;
 };
 
 ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
@@ -110,10 +104,9 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
 program::PassCode* ProgramTable::code_for(const Pass& pass) {
   const auto at = codes_.find(pass.structure);
   if (at != codes_.end()) return at->second.get();
-  const auto words = program::text_of(pass);
   auto code = std::make_unique<program::PassCode>();
-  code->cells = std::bit_cast<program::TextHeader>(words[0]).cells;
-  code->text = texts_.add(words);
+  code->cells = std::bit_cast<program::TextHeader>(pass.text[0]).cells;
+  code->text = texts_.add(pass.text);
   code->tier = std::make_shared<program::Tier>();
   code->tier->pass = pass;
   code->tier->record = std::make_shared<OperatorRecord>();
@@ -124,8 +117,14 @@ program::PassCode* ProgramTable::code_for(const Pass& pass) {
 
 ProgramTable::Entry& ProgramTable::find(
     const std::shared_ptr<const Plan>& plan) {
+  if (newest_.first == plan.get() && !newest_.second->plan.expired())
+    return *newest_.second;
   const auto at = entries_.find(plan.get());
-  if (at != entries_.end() && !at->second.plan.expired()) return at->second;
+  if (at != entries_.end() && !at->second.plan.expired()) {
+    newest_ = {plan.get(), &at->second};
+    return at->second;
+  }
+  newest_ = {};
   std::erase_if(entries_,
                 [](const auto& entry) { return entry.second.plan.expired(); });
   program::PlanCode codes;
@@ -160,25 +159,21 @@ const program::Prepared& ProgramTable::prepare(
   program::Workers workers = workers_;
   // One lane does all elements of its tile, whoever waits.
   workers.are_idle = workers.lanes > 1 && submitter_.is_idle();
-  const std::uint64_t hash = program::hash_of(views, workers.are_idle);
   Entry& entry = find(plan);
-  for (Shaped& known : entry.shapes) {
-    if (known.hash != hash || known.prepared == nullptr ||
-        !known.prepared->fits(views, workers.are_idle))
-      continue;
-    program::check_addresses(*known.prepared, views);
-    return *known.prepared;
+  for (const auto& known : entry.prepared) {
+    if (known == nullptr || !known->fits(views, workers.are_idle)) continue;
+    program::check_addresses(*known, views);
+    return *known;
   }
-  Shaped& oldest = entry.shapes[entry.next];
-  entry.next = (entry.next + 1) % entry.shapes.size();
-  if (oldest.prepared == nullptr)
-    oldest.prepared = std::make_unique<program::Prepared>();
-  oldest.hash = hash;
+  program::check_arrays(*plan, views);
+  auto& oldest = entry.prepared[entry.next];
+  entry.next = (entry.next + 1) % entry.prepared.size();
+  if (oldest == nullptr) oldest = std::make_unique<program::Prepared>();
   program::prepare(
       *plan, entry.codes, views, workers,
       [this](std::span<const std::uint64_t> table) { return keep(table); },
-      *oldest.prepared);
-  return *oldest.prepared;
+      *oldest);
+  return *oldest;
 }
 
 std::shared_ptr<void> ProgramTable::keep(std::span<const std::uint64_t> table) {
@@ -196,20 +191,31 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
   if (plan == nullptr)
     throw InvalidArgument("submit: expected a built program, got an empty one");
   const program::CallViews views{inputs, outputs};
-  program::check_call(*plan, views, scalars);
+  program::check_scalars(*plan, scalars);
+  Task single;
+  if (const auto work =
+          write_single(plan, views, scalars, stream, single.call)) {
+    single.work = *work;
+    const Ticket ticket = submit_task(single, stream);
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    return ticket;
+  }
   Submission submission(views, scalars, stream, allocate);
   write_tasks(plan, submission);
   Ticket ticket{.runtime = submitter_.runtime_id()};
-  if (submission.first) ticket = submit_task(*submission.first, stream);
-  for (Task& task : submission.more)
+  for (Task& task : submission.tasks)
     ticket = join(ticket, submit_task(task, stream));
   calls_.fetch_add(1, std::memory_order_relaxed);
   return ticket;
 }
 
+void ProgramTable::count(const Work& work) {
+  if (work.elements != 0) tiers_.count_call(work.code->tier, work.elements);
+}
+
 Ticket ProgramTable::submit_task(Task& task, const Stream& stream) {
   const Ticket ticket = submitter_.submit(task.call, stream);
-  if (task.elements != 0) tiers_.count_call(task.code->tier, task.elements);
+  count(task.work);
   return ticket;
 }
 
@@ -241,8 +247,7 @@ std::uint64_t ProgramTable::programs() const {
 
 void ProgramTable::write_tasks(const std::shared_ptr<const Plan>& plan,
                                Submission& submission) {
-  std::unique_lock lock(mutex_, std::defer_lock);
-  lock_soon(lock);
+  const std::lock_guard lock(mutex_);
   const program::Prepared& prepared = prepare(plan, submission.views);
   submission.is_idle = prepared.are_idle;
   if (prepared.needs_memory) take_memory(prepared, submission);
@@ -255,9 +260,9 @@ void ProgramTable::write_tasks(const std::shared_ptr<const Plan>& plan,
 void ProgramTable::add_task(const program::PreparedPass& pass,
                             const program::TaskModel& model,
                             Submission& submission) {
-  Task& task = submission.add_task();
-  task.code = pass.code;
-  if (&model == &pass.tasks.back()) task.elements = pass.elements;
+  Task& task = submission.tasks.emplace_back();
+  task.work.code = pass.code;
+  if (&model == &pass.tasks.back()) task.work.elements = pass.elements;
   write_task(pass, model,
              {submission.views, submission.scalars, submission.temporaries},
              task.call);
@@ -265,29 +270,30 @@ void ProgramTable::add_task(const program::PreparedPass& pass,
   if (model.gathered.counters != 0) add_gathered(model, submission, task.call);
 }
 
+std::optional<ProgramTable::Work> ProgramTable::write_single(
+    const std::shared_ptr<const Plan>& plan, const program::CallViews& views,
+    std::span<const Scalar> scalars, const Stream& stream, Call& call) {
+  const std::lock_guard lock(mutex_);
+  const program::Prepared& prepared = prepare(plan, views);
+  if (prepared.needs_memory || prepared.passes.size() != 1 ||
+      prepared.passes[0].tasks.size() != 1)
+    return std::nullopt;
+  const program::PreparedPass& pass = prepared.passes[0];
+  write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
+  use_text(pass, stream, call);
+  return Work{pass.code, pass.elements};
+}
+
 bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
                               std::span<const TensorView> inputs,
                               std::span<const TensorView> outputs,
                               std::span<const Scalar> scalars,
                               const Stream& stream, Call& call) {
-  const program::CallViews views{inputs, outputs};
-  program::check_call(*plan, views, scalars);
-  program::PassCode* code = nullptr;
-  std::uint64_t elements = 0;
-  {
-    std::unique_lock lock(mutex_, std::defer_lock);
-    lock_soon(lock);
-    const program::Prepared& prepared = prepare(plan, views);
-    if (prepared.needs_memory || prepared.passes.size() != 1 ||
-        prepared.passes[0].tasks.size() != 1)
-      return false;
-    const program::PreparedPass& pass = prepared.passes[0];
-    code = pass.code;
-    elements = pass.elements;
-    write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
-    use_text(pass, stream, call);
-  }
-  tiers_.count_call(code->tier, elements);
+  program::check_scalars(*plan, scalars);
+  const auto work =
+      write_single(plan, {inputs, outputs}, scalars, stream, call);
+  if (!work) return false;
+  count(*work);
   calls_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

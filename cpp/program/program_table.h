@@ -23,6 +23,7 @@
 #include "program/text_memory.h"
 #include "program/tiers.h"
 #include "program/workers.h"
+#include "quick_mutex.h"
 #include "submitter.h"
 
 namespace gpuos {
@@ -68,16 +69,17 @@ class ProgramTable {
   std::uint64_t programs() const;
 
  private:
-  /// A call that was prepared for some shapes.
-  struct Shaped {
-    std::uint64_t hash = 0;
-    std::unique_ptr<program::Prepared> prepared;
-  };
   struct Entry {
     std::weak_ptr<const program::Plan> plan;
     program::PlanCode codes;
-    std::array<Shaped, 4> shapes;  // the last ones
+    // For the last shapes; null: there were not so many.
+    std::array<std::unique_ptr<program::Prepared>, 4> prepared;
     std::size_t next = 0;
+  };
+  /// What a task counts for when its pass may be compiled.
+  struct Work {
+    program::PassCode* code = nullptr;
+    std::uint64_t elements = 0;  // of the pass, said by its last task
   };
   struct Task;
   struct Submission;
@@ -101,8 +103,14 @@ class ProgramTable {
   void add_gathered(const program::TaskModel& model, Submission& submission,
                     Call& call);
 
+  /// Writes the only task of a call. Empty: it has others or needs memory.
+  std::optional<Work> write_single(
+      const std::shared_ptr<const program::Plan>& plan,
+      const program::CallViews& views, std::span<const Scalar> scalars,
+      const Stream& stream, Call& call);
   void write_tasks(const std::shared_ptr<const program::Plan>& plan,
                    Submission& submission);
+  void count(const Work& work);
   Ticket submit_task(Task& task, const Stream& stream);
   /// One ticket for both. Waits for `first` if no ticket can say both.
   Ticket join(const Ticket& first, const Ticket& second);
@@ -113,12 +121,14 @@ class ProgramTable {
   const program::Workers workers_;
   const FreeLater free_later_;
   std::atomic<std::uint64_t> calls_{0};
-  mutable std::mutex mutex_;
+  mutable QuickMutex mutex_;
   program::TextMemory texts_;
   program::Scratch scratch_;
   std::vector<std::shared_ptr<void>> kept_;  // graphs read it
   std::map<std::string, std::unique_ptr<program::PassCode>, std::less<>> codes_;
   std::unordered_map<const program::Plan*, Entry> entries_;
+  // The one that was found last; null: it may be gone.
+  std::pair<const program::Plan*, Entry*> newest_{};
 };
 
 }  // namespace gpuos

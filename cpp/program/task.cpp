@@ -205,13 +205,8 @@ std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
 Workers worthwhile(const Pass& pass, const Layout& layout, Workers workers) {
   // Of one call alone: each further loop over a row takes as long again.
   if (workers.are_idle && pass.loops() > 1) return workers;
-  const auto operations = static_cast<std::uint64_t>(
-      std::ranges::count_if(pass.steps, [](const Step& step) {
-        return step.kind == Step::Kind::Compute ||
-               step.kind == Step::Kind::Reduce;
-      }));
   const std::uint64_t work =
-      layout.elements() * (1 + operations / kFewOperations);
+      layout.elements() * (1 + pass.operations / kFewOperations);
   const std::uint64_t least = workers.are_idle ? kQuickTiles : 1;
   workers.count =
       clamp_tiles(std::max(ceil_div(work, kDeviceTile), least), workers.count);

@@ -31,6 +31,23 @@ void HazardTable::add_pages(const Access& access) noexcept {
            });
 }
 
+HazardTable::Range HazardTable::near(const Access& access) const noexcept {
+  if (is_large(access)) return {first_, last_};
+  Range range{last_, first_};
+  any_page(access, [&](std::size_t bucket, std::uint16_t from,
+                       std::uint16_t to) {
+    const Page& page = pages_[bucket];
+    const Touched& touched = access.writes ? page.all : page.writes;
+    if (touched.low < to && from < touched.high && is_pending(touched.newest))
+      range.include(is_pending(touched.oldest) ? whole(touched.oldest) : first_,
+                    whole(touched.newest));
+    return false;
+  });
+  const std::uint32_t large = access.writes ? large_ : large_writes_;
+  if (is_pending(large)) range.include(first_, whole(large));
+  return range;
+}
+
 void HazardTable::search(const Access& access,
                          std::span<const Ring* const> rings,
                          Conflicts& found) const {
@@ -43,13 +60,17 @@ void HazardTable::search(const Access& access,
            (cover->group == kAlone || entry.group != cover->group ||
             entry.batch.ring != cover->batch.ring);
   };
-  for (std::uint64_t end = last_; end != first_;) {
+  const Range range = near(access);
+  for (std::uint64_t end = range.end; end > range.first;) {
     if (is_behind_cover(entries_[(end - 1) & mask_])) return;
-    const std::uint64_t begin = std::max(first_, (end - 1) / block * block);
-    if (!any_overlaps(lows_.data() + (begin & mask_),
-                      highs.data() + (begin & mask_), end - begin,
-                      static_cast<std::int64_t>(access.low),
-                      static_cast<std::int64_t>(access.high))) {
+    std::uint64_t begin = std::max(range.first, (end - 1) / block * block);
+    // The newest are likely to be met, and few take less one by one.
+    if (end == range.end)
+      begin = std::max(begin, end - std::min(end, kFew));
+    else if (!any_overlaps(lows_.data() + (begin & mask_),
+                           highs.data() + (begin & mask_), end - begin,
+                           static_cast<std::int64_t>(access.low),
+                           static_cast<std::int64_t>(access.high))) {
       end = begin;
       continue;
     }
@@ -70,8 +91,10 @@ bool HazardTable::note_conflict(const Access& access, const Entry& entry,
   // What is done cannot be forgotten while something older is pending.
   // It need not have run, if its launch failed, so it says nothing about those
   // before it.
-  if (!rings.empty() && rings[entry.batch.ring]->is_done(entry.batch.begin))
+  if (!rings.empty() && rings[entry.batch.ring]->is_done(entry.batch.begin)) {
+    found.met_done = true;
     return true;
+  }
   const auto end = found.batches.begin() + found.count;
   const auto same = std::find(found.batches.begin(), end, entry.batch);
   const auto i = static_cast<std::size_t>(same - found.batches.begin());
@@ -96,9 +119,7 @@ HazardTable::Conflicts HazardTable::find(
     std::span<const Ring* const> rings) const {
   Conflicts found;
   if (is_empty()) return found;
-  for (const Access& access : accesses) {
-    if (may_conflict(access)) search(access, rings, found);
-  }
+  for (const Access& access : accesses) search(access, rings, found);
   return found;
 }
 

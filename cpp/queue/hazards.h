@@ -48,6 +48,7 @@ class HazardTable {
     std::array<std::uint64_t, kMaxConflicts> positions;
     std::size_t count = 0;
     bool overflow = false;  // there are more
+    bool met_done = false;  // and what is done too: prune() will drop some
     std::span<const BatchRef> view() const { return {batches.data(), count}; }
   };
 
@@ -98,17 +99,21 @@ class HazardTable {
 
   // Pages that pending accesses touch, found by hash: a task whose pages are
   // all free meets nobody, and the table is not searched.
-  static constexpr std::size_t kPageBits = 12;
+  static constexpr std::size_t kPageBits = 14;
   static constexpr std::uint16_t kPageBytes = 1 << kPageBits;
   static constexpr std::uint64_t kPagesNoted = 16;  // of a larger access: none
-  static constexpr std::size_t kBuckets = 1 << 12;
-  static constexpr std::uint64_t kBlock = 64;  // entries compared at a time
+  static constexpr std::size_t kBucketBits = 12;
+  static constexpr std::size_t kBuckets = 1 << kBucketBits;
+  static constexpr std::uint64_t kFew = 4;     // entries looked at one by one
+  static constexpr std::uint64_t kBlock = 64;  // and compared at a time
 
-  // The part of a page that pending accesses touch. It grows until the newest
-  // of them is done; buffers that follow each other in one page do not meet in
-  // it. Entries leave in order, so nothing has to be counted.
+  // The part of a page that pending accesses touch, and between which entries
+  // they are. It grows until the newest of them is done; buffers that follow
+  // each other in one page do not meet in it. Entries leave in order, so
+  // nothing has to be counted.
   struct Touched {
-    std::uint32_t newest = 0;  // number of the newest entry
+    std::uint32_t newest = 0;  // number of an entry
+    std::uint32_t oldest = 0;
     std::uint16_t low = 0;
     std::uint16_t high = 0;
   };
@@ -122,7 +127,7 @@ class HazardTable {
            kPagesNoted;
   }
   static std::size_t bucket_of(std::uint64_t page) noexcept {
-    return (page ^ (page >> 12)) & (kBuckets - 1);
+    return (page ^ (page >> kBucketBits)) & (kBuckets - 1);
   }
   /// Calls `f` for each page of `access` with the offsets in it, until it
   /// returns true; returns whether it did.
@@ -141,8 +146,23 @@ class HazardTable {
     return f(bucket_of(last), std::uint16_t{0}, to);
   }
 
+  /// Numbers of entries, [first, end).
+  struct Range {
+    std::uint64_t first;
+    std::uint64_t end;
+
+    void include(std::uint64_t oldest, std::uint64_t newest) noexcept {
+      first = std::min(first, oldest);
+      end = std::max(end, newest + 1);
+    }
+  };
+
   std::uint32_t newest() const noexcept {
     return static_cast<std::uint32_t>(last_ - 1);
+  }
+  /// The number that was cut to 32 bits.
+  std::uint64_t whole(std::uint32_t number) const noexcept {
+    return last_ - (static_cast<std::uint32_t>(last_) - number);
   }
   /// Whether the entry of this number, cut to 32 bits, is in the table. One
   /// that left 2^32 entries ago may seem to be.
@@ -161,11 +181,20 @@ class HazardTable {
                  is_pending(touched.newest);
         });
   }
+  /// Where those are that `access` may meet: a search among others would be
+  /// most of what a submission costs.
+  Range near(const Access& access) const noexcept;
   void touch(Touched& touched, std::uint16_t from, std::uint16_t to) noexcept {
-    const bool is_touched = is_pending(touched.newest);
-    touched.low = is_touched ? std::min(touched.low, from) : from;
-    touched.high = is_touched ? std::max(touched.high, to) : to;
-    touched.newest = newest();
+    if (is_pending(touched.newest)) {
+      touched.low = std::min(touched.low, from);
+      touched.high = std::max(touched.high, to);
+      // So that it never is 2^32 entries back.
+      if (!is_pending(touched.oldest))
+        touched.oldest = static_cast<std::uint32_t>(first_);
+      touched.newest = newest();
+    } else {
+      touched = {newest(), newest(), from, to};
+    }
   }
   void add_pages(const Access& access) noexcept;
   void search(const Access& access, std::span<const Ring* const> rings,

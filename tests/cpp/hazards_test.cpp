@@ -212,6 +212,34 @@ TEST_F(HazardTableTest, SeesRangesTooLargeToCountByPage) {
   EXPECT_EQ(find({writes(0, 2 * kFar)}), Begins{});
 }
 
+// The search begins where a page was touched last and ends where it was touched
+// first.
+TEST_F(HazardTableTest, FindsWhatIsFarBackAmongOthers) {
+  constexpr std::uint64_t kPage = 1 << 14;
+  const auto part = add({writes(3 * kPage + 64, 3 * kPage + 96)});
+  const auto writer = add({writes(kPage + 100, 2 * kPage + 100)});
+  for (std::uint64_t i = 0; i < 500; ++i)
+    add({writes((8 + i) * kPage, (9 + i) * kPage)});
+  const auto again = add({writes(3 * kPage, 3 * kPage + 32)});
+  for (std::uint64_t i = 0; i < 500; ++i)
+    add({writes((600 + i) * kPage, (601 + i) * kPage)});
+  EXPECT_EQ(find({reads(2 * kPage, 2 * kPage + 8)}), Begins{writer});
+  EXPECT_EQ(find({writes(3 * kPage, 4 * kPage)}), (Begins{part, again}));
+  EXPECT_EQ(find({writes(3 * kPage + 32, 3 * kPage + 64)}), Begins{});
+}
+
+TEST_F(HazardTableTest, SaysThatItMetWhatIsDone) {
+  const Ring* rings[] = {&ring_};
+  const Access read[] = {reads(1000, 2000)};
+  add({writes(5000, 6000)});
+  const auto writer = add({writes(1000, 2000)});
+  EXPECT_FALSE(table_.find(read, rings).met_done);
+  finish(writer);
+  const auto found = table_.find(read, rings);
+  EXPECT_EQ(found.count, 0u);
+  EXPECT_TRUE(found.met_done);
+}
+
 TEST_F(HazardTableTest, ForgetsFinishedBatchesFromTheOldestOn) {
   const auto first = add({writes(1000, 2000)});
   const auto second = add({writes(5000, 6000)});

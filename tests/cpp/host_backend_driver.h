@@ -108,7 +108,7 @@ class Driver {
   Ring& ring() { return *backend.rings()[0]; }
 
   static constexpr std::uint64_t kNone = ~0ull;
-  std::mutex mutex;
+  QuickMutex mutex;
   HostBackend backend;
 
  private:

@@ -27,7 +27,7 @@ class TextMemoryTest : public testing::Test {
     return address >= first && address < first + sizeof(shared_);
   }
 
-  std::mutex mutex_;
+  QuickMutex mutex_;
   host::HostBackend backend_{host::options(1), mutex_};
   alignas(128) std::array<std::uint64_t, 64> shared_{};
   TextMemory texts_{backend_, shared_};
