@@ -196,16 +196,13 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
   if (const auto work =
           write_single(plan, views, scalars, stream, single.call)) {
     single.work = *work;
-    const Ticket ticket = submit_task(single, stream);
-    calls_.fetch_add(1, std::memory_order_relaxed);
-    return ticket;
+    return submit_task(single, stream);
   }
   Submission submission(views, scalars, stream, allocate);
   write_tasks(plan, submission);
   Ticket ticket{.runtime = submitter_.runtime_id()};
   for (Task& task : submission.tasks)
     ticket = join(ticket, submit_task(task, stream));
-  calls_.fetch_add(1, std::memory_order_relaxed);
   return ticket;
 }
 
@@ -255,6 +252,7 @@ void ProgramTable::write_tasks(const std::shared_ptr<const Plan>& plan,
     for (const program::TaskModel& model : pass.tasks)
       add_task(pass, model, submission);
   }
+  count_call();
 }
 
 void ProgramTable::add_task(const program::PreparedPass& pass,
@@ -281,6 +279,7 @@ std::optional<ProgramTable::Work> ProgramTable::write_single(
   const program::PreparedPass& pass = prepared.passes[0];
   write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
   use_text(pass, stream, call);
+  count_call();
   return Work{pass.code, pass.elements};
 }
 
@@ -294,7 +293,6 @@ bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
       write_single(plan, {inputs, outputs}, scalars, stream, call);
   if (!work) return false;
   count(*work);
-  calls_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

@@ -85,6 +85,10 @@ class ProgramTable {
   struct Submission;
 
   // Under mutex_.
+  void count_call() noexcept {
+    calls_.store(calls_.load(std::memory_order_relaxed) + 1,
+                 std::memory_order_relaxed);
+  }
   Entry& find(const std::shared_ptr<const program::Plan>& plan);
   program::PassCode* code_for(const program::Pass& pass);
   const program::Prepared& prepare(

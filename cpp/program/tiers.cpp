@@ -23,14 +23,15 @@ Tiers::Tiers(OperatorRegistry& registry, const PromotionPolicy& policy,
 
 void Tiers::count_call(const std::shared_ptr<Tier>& tier,
                        std::uint64_t elements) {
+  // Compiled programs are called most, and each count is an atomic operation.
+  if (policy_.calls == 0 ||
+      tier->state.load(std::memory_order_relaxed) != Tier::State::Interpreted)
+    return;
   const std::uint64_t calls =
       tier->calls.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t more = elements * tier->pass.steps.size();
   const std::uint64_t work =
       tier->work.fetch_add(more, std::memory_order_relaxed) + more;
-  if (policy_.calls == 0 ||
-      tier->state.load(std::memory_order_relaxed) != Tier::State::Interpreted)
-    return;
   if (calls >= policy_.calls || (calls >= 2 && work >= policy_.work))
     promote(tier);
 }

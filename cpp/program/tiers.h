@@ -44,8 +44,8 @@ class Tiers {
 
   Tiers(OperatorRegistry& registry, const PromotionPolicy& policy, Post post);
 
-  /// A call of `tier` that was submitted. Takes no wait but for a mutex, and
-  /// that only when the pass is promoted.
+  /// A call of `tier` that was submitted; counts as long as it may be promoted.
+  /// Takes no wait but for a mutex, and that only when the pass is promoted.
   void count_call(const std::shared_ptr<Tier>& tier, std::uint64_t elements);
   /// Compile soon, whatever the policy says.
   void promote(const std::shared_ptr<Tier>& tier);
