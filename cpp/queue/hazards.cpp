@@ -23,7 +23,7 @@ void HazardTable::add_pages(const Access& access) noexcept {
     return;
   }
   any_page(access,
-           [&](std::size_t bucket, std::uint16_t from, std::uint16_t to) {
+           [&](std::size_t bucket, std::uint32_t from, std::uint32_t to) {
              Page& page = pages_[bucket];
              touch(page.all, from, to);
              if (access.writes) touch(page.writes, from, to);
@@ -34,8 +34,8 @@ void HazardTable::add_pages(const Access& access) noexcept {
 HazardTable::Range HazardTable::near(const Access& access) const noexcept {
   if (is_large(access)) return {first_, last_};
   Range range{last_, first_};
-  any_page(access, [&](std::size_t bucket, std::uint16_t from,
-                       std::uint16_t to) {
+  any_page(access, [&](std::size_t bucket, std::uint32_t from,
+                       std::uint32_t to) {
     const Page& page = pages_[bucket];
     const Touched& touched = access.writes ? page.all : page.writes;
     if (touched.low < to && from < touched.high && is_pending(touched.newest))
@@ -126,12 +126,12 @@ HazardTable::Conflicts HazardTable::find(
 void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
                       std::uint64_t group, std::uint64_t position) {
   for (const Access& access : accesses) {
-    const std::uint64_t i = last_ & mask_;
+    const std::uint64_t i = last_++ & mask_;
     entries_[i] = {access, batch, group, position};
+    const auto high = static_cast<std::int64_t>(access.high);
     lows_[i] = static_cast<std::int64_t>(access.low);
-    highs_[i] = static_cast<std::int64_t>(access.high);
-    written_highs_[i] = access.writes ? highs_[i] : 0;
-    ++last_;
+    highs_[i] = high;
+    written_highs_[i] = access.writes ? high : 0;
     add_pages(access);
   }
 }

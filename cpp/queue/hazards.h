@@ -100,7 +100,7 @@ class HazardTable {
   // Pages that pending accesses touch, found by hash: a task whose pages are
   // all free meets nobody, and the table is not searched.
   static constexpr std::size_t kPageBits = 14;
-  static constexpr std::uint16_t kPageBytes = 1 << kPageBits;
+  static constexpr std::uint32_t kPageBytes = 1 << kPageBits;
   static constexpr std::uint64_t kPagesNoted = 16;  // of a larger access: none
   static constexpr std::size_t kBucketBits = 12;
   static constexpr std::size_t kBuckets = 1 << kBucketBits;
@@ -114,8 +114,8 @@ class HazardTable {
   struct Touched {
     std::uint32_t newest = 0;  // number of an entry
     std::uint32_t oldest = 0;
-    std::uint16_t low = 0;
-    std::uint16_t high = 0;
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
   };
   struct Page {
     Touched all;
@@ -135,15 +135,16 @@ class HazardTable {
   static bool any_page(const Access& access, F f) {
     const std::uint64_t first = access.low >> kPageBits;
     const std::uint64_t last = (access.high - 1) >> kPageBits;
-    const auto from = static_cast<std::uint16_t>(access.low % kPageBytes);
+    const auto from = static_cast<std::uint32_t>(access.low % kPageBytes);
     const auto to =
-        static_cast<std::uint16_t>((access.high - 1) % kPageBytes + 1);
-    if (first == last) return f(bucket_of(first), from, to);
+        static_cast<std::uint32_t>((access.high - 1) % kPageBytes + 1);
+    if (first == last) [[likely]]
+      return f(bucket_of(first), from, to);
     if (f(bucket_of(first), from, kPageBytes)) return true;
     for (std::uint64_t page = first + 1; page < last; ++page) {
-      if (f(bucket_of(page), std::uint16_t{0}, kPageBytes)) return true;
+      if (f(bucket_of(page), std::uint32_t{0}, kPageBytes)) return true;
     }
-    return f(bucket_of(last), std::uint16_t{0}, to);
+    return f(bucket_of(last), std::uint32_t{0}, to);
   }
 
   /// Numbers of entries, [first, end).
@@ -165,16 +166,16 @@ class HazardTable {
     return last_ - (static_cast<std::uint32_t>(last_) - number);
   }
   /// Whether the entry of this number, cut to 32 bits, is in the table. One
-  /// that left 2^32 entries ago may seem to be.
+  /// that left 2^31 entries ago may seem to be.
   bool is_pending(std::uint32_t number) const noexcept {
-    return number - static_cast<std::uint32_t>(first_) <
-           static_cast<std::uint32_t>(last_ - first_);
+    return static_cast<std::int32_t>(number -
+                                     static_cast<std::uint32_t>(first_)) >= 0;
   }
   bool may_conflict(const Access& access) const noexcept {
     if (is_large(access) || is_pending(access.writes ? large_ : large_writes_))
       return true;
     return any_page(
-        access, [&](std::size_t bucket, std::uint16_t from, std::uint16_t to) {
+        access, [&](std::size_t bucket, std::uint32_t from, std::uint32_t to) {
           const Page& page = pages_[bucket];
           const Touched& touched = access.writes ? page.all : page.writes;
           return touched.low < to && from < touched.high &&
@@ -184,11 +185,11 @@ class HazardTable {
   /// Where those are that `access` may meet: a search among others would be
   /// most of what a submission costs.
   Range near(const Access& access) const noexcept;
-  void touch(Touched& touched, std::uint16_t from, std::uint16_t to) noexcept {
+  void touch(Touched& touched, std::uint32_t from, std::uint32_t to) noexcept {
     if (is_pending(touched.newest)) {
       touched.low = std::min(touched.low, from);
       touched.high = std::max(touched.high, to);
-      // So that it never is 2^32 entries back.
+      // So that it never is 2^31 entries back.
       if (!is_pending(touched.oldest))
         touched.oldest = static_cast<std::uint32_t>(first_);
       touched.newest = newest();
