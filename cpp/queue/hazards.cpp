@@ -7,10 +7,12 @@
 namespace gpuos {
 
 HazardTable::HazardTable(std::size_t capacity)
-    : entries_(capacity),
-      lows_(capacity),
+    : lows_(capacity),
       highs_(capacity),
       written_highs_(capacity),
+      positions_(capacity),
+      numbers_(capacity),
+      batches_(capacity),
       mask_(capacity - 1),
       first_(capacity),
       last_(capacity),
@@ -53,16 +55,16 @@ void HazardTable::search(const Access& access,
                          Conflicts& found) const {
   const auto& highs = access.writes ? highs_ : written_highs_;
   const std::uint64_t block = std::min<std::uint64_t>(kBlock, mask_ + 1);
-  const Entry* cover = nullptr;
+  const Submitted* cover = nullptr;
   // It waits for everything older that we meet, except for its own group.
-  const auto is_behind_cover = [&](const Entry& entry) {
-    return cover != nullptr &&
-           (cover->group == kAlone || entry.group != cover->group ||
-            entry.batch.ring != cover->batch.ring);
+  const auto is_behind_cover = [&](std::uint64_t entry) {
+    if (cover == nullptr || cover->group == kAlone) return cover != nullptr;
+    const Submitted& batch = batch_of(entry);
+    return batch.group != cover->group || batch.batch.ring != cover->batch.ring;
   };
   const Range range = near(access);
   for (std::uint64_t end = range.end; end > range.first;) {
-    if (is_behind_cover(entries_[(end - 1) & mask_])) return;
+    if (is_behind_cover(end - 1)) return;
     std::uint64_t begin = std::max(range.first, (end - 1) / block * block);
     // The newest are likely to be met, and few take less one by one.
     if (end == range.end)
@@ -75,42 +77,45 @@ void HazardTable::search(const Access& access,
       continue;
     }
     for (; end != begin; --end) {
-      const Entry& entry = entries_[(end - 1) & mask_];
-      if (is_behind_cover(entry)) return;
-      if (!note_conflict(access, entry, rings, found, cover)) return;
+      if (is_behind_cover(end - 1)) return;
+      if (!note_conflict(access, end - 1, rings, found, cover)) return;
     }
   }
 }
 
-bool HazardTable::note_conflict(const Access& access, const Entry& entry,
+bool HazardTable::note_conflict(const Access& access, std::uint64_t entry,
                                 std::span<const Ring* const> rings,
-                                Conflicts& found, const Entry*& cover) {
-  const bool meets =
-      entry.access.low < access.high && access.low < entry.access.high;
-  if (!meets || !(access.writes || entry.access.writes)) return true;
+                                Conflicts& found,
+                                const Submitted*& cover) const {
+  const std::uint64_t at = entry & mask_;
+  const auto low = static_cast<std::uint64_t>(lows_[at]);
+  const auto high = static_cast<std::uint64_t>(highs_[at]);
+  const bool writes = written_highs_[at] != 0;
+  const bool meets = low < access.high && access.low < high;
+  if (!meets || !(access.writes || writes)) return true;
+  const Submitted& submitted = batch_of(entry);
+  const BatchRef& batch = submitted.batch;
   // What is done cannot be forgotten while something older is pending.
   // It need not have run, if its launch failed, so it says nothing about those
   // before it.
-  if (!rings.empty() && rings[entry.batch.ring]->is_done(entry.batch.begin)) {
+  if (!rings.empty() && rings[batch.ring]->is_done(batch.begin)) {
     found.met_done = true;
     return true;
   }
   const auto end = found.batches.begin() + found.count;
-  const auto same = std::find(found.batches.begin(), end, entry.batch);
+  const auto same = std::find(found.batches.begin(), end, batch);
   const auto i = static_cast<std::size_t>(same - found.batches.begin());
   if (same != end) {
-    if (found.positions[i] != entry.position) found.positions[i] = kNoPosition;
+    if (found.positions[i] != positions_[at]) found.positions[i] = kNoPosition;
   } else if (found.count == kMaxConflicts) {
     found.overflow = true;
     return false;
   } else {
-    found.batches[i] = entry.batch;
-    found.positions[i] = entry.position;
+    found.batches[i] = batch;
+    found.positions[i] = positions_[at];
     ++found.count;
   }
-  if (entry.access.writes && entry.access.low <= access.low &&
-      access.high <= entry.access.high)
-    cover = &entry;
+  if (writes && low <= access.low && access.high <= high) cover = &submitted;
   return true;
 }
 
@@ -125,22 +130,26 @@ HazardTable::Conflicts HazardTable::find(
 
 void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
                       std::uint64_t group, std::uint64_t position) {
+  const Submitted submitted{batch, group};
+  if (!(batches_[newest_batch_ & mask_] == submitted))
+    batches_[++newest_batch_ & mask_] = submitted;
   for (const Access& access : accesses) {
-    const std::uint64_t i = last_++ & mask_;
-    entries_[i] = {access, batch, group, position};
-    const auto high = static_cast<std::int64_t>(access.high);
-    lows_[i] = static_cast<std::int64_t>(access.low);
-    highs_[i] = high;
-    written_highs_[i] = access.writes ? high : 0;
+    const std::uint64_t at = last_++ & mask_;
+    lows_[at] = static_cast<std::int64_t>(access.low);
+    highs_[at] = static_cast<std::int64_t>(access.high);
+    written_highs_[at] = access.writes ? highs_[at] : 0;
+    positions_[at] = position;
+    numbers_[at] = newest_batch_;
     add_pages(access);
   }
 }
 
 void HazardTable::prune(std::span<const Ring* const> rings) {
   while (first_ != last_) {
-    const BatchRef batch = oldest();
+    const BatchRef& batch = oldest();
     if (!rings[batch.ring]->is_done(batch.begin)) return;
-    while (first_ != last_ && oldest() == batch) ++first_;
+    const std::uint32_t number = numbers_[first_ & mask_];
+    while (first_ != last_ && numbers_[first_ & mask_] == number) ++first_;
   }
   // Where the arrays begin, because what was used last is in the processor's
   // caches.

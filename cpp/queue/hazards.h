@@ -68,12 +68,12 @@ class HazardTable {
   }
 
   bool has_room(std::size_t accesses) const noexcept {
-    return last_ - first_ + accesses <= entries_.size();
+    return last_ - first_ + accesses <= capacity();
   }
   /// Whether so much is in the table that prune() should be called. To do so
   /// for each task would have each of them look at a word that a worker is
   /// about to write.
-  bool is_long() const noexcept { return last_ - first_ > entries_.size() / 4; }
+  bool is_long() const noexcept { return last_ - first_ > capacity() / 4; }
   /// There must be room.
   void add(std::span<const Access> accesses, const BatchRef& batch) {
     add(accesses, batch, kAlone, batch.begin);
@@ -87,14 +87,15 @@ class HazardTable {
 
   bool is_empty() const noexcept { return first_ == last_; }
   /// The oldest entry's batch; the table must not be empty.
-  const BatchRef& oldest() const { return entries_[first_ & mask_].batch; }
+  const BatchRef& oldest() const { return batch_of(first_).batch; }
 
  private:
-  struct Entry {
-    Access access;
+  // Entries that follow each other are mostly of one batch.
+  struct Submitted {
     BatchRef batch;
     std::uint64_t group = 0;
-    std::uint64_t position = 0;
+
+    friend bool operator==(const Submitted&, const Submitted&) = default;
   };
 
   // Pages that pending accesses touch, found by hash: a task whose pages are
@@ -200,17 +201,27 @@ class HazardTable {
   void add_pages(const Access& access) noexcept;
   void search(const Access& access, std::span<const Ring* const> rings,
               Conflicts& found) const;
-  /// One entry of a search; `cover` becomes the entry if it ends the search.
+  /// One entry of a search; `cover` becomes its batch if it ends the search.
   /// False: there are too many.
-  static bool note_conflict(const Access& access, const Entry& entry,
-                            std::span<const Ring* const> rings,
-                            Conflicts& found, const Entry*& cover);
+  bool note_conflict(const Access& access, std::uint64_t entry,
+                     std::span<const Ring* const> rings, Conflicts& found,
+                     const Submitted*& cover) const;
 
-  std::vector<Entry> entries_;
-  // The same bounds in arrays that a few instructions compare many of.
+  std::uint64_t capacity() const noexcept { return mask_ + 1; }
+  const Submitted& batch_of(std::uint64_t entry) const noexcept {
+    return batches_[numbers_[entry & mask_] & mask_];
+  }
+
+  // Of each entry what it touches, in arrays that a few instructions compare
+  // many of.
   std::vector<std::int64_t> lows_;
   std::vector<std::int64_t> highs_;
   std::vector<std::int64_t> written_highs_;  // 0 for an access that reads
+  std::vector<std::uint64_t> positions_;
+  std::vector<std::uint32_t> numbers_;  // of its batch
+  // No more of them than entries.
+  std::vector<Submitted> batches_;
+  std::uint32_t newest_batch_ = 0;
   std::uint64_t mask_;
   // Numbers of entries; they only grow, and no page was touched by number 0.
   std::uint64_t first_;
