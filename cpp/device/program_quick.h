@@ -7,16 +7,14 @@
 namespace gpuos {
 namespace program {
 
-// For with_short() and with_long(): the function of each element. NVRTC takes
-// no lambda with a template.
+// Operands a and b of an instruction.
 template <u32 W>
-struct Each {
-  const u32 (&a)[W];
-  const u32 (&b)[W];
-  u32 (&results)[W];
+struct Operands {
+  u32 a[W];
+  u32 b[W];
 
   template <typename F>
-  __device__ __forceinline__ void operator()(F) const {
+  __device__ __forceinline__ void apply(u32 (&results)[W]) const {
 #pragma unroll
     for (u32 w = 0; w < W; ++w) results[w] = result_of<F>(a[w], b[w]);
   }
@@ -28,9 +26,17 @@ struct Quick {
   u32 text;  // the instructions, in shared memory
   u32 mine;  // this lane's first cell
 
-  __device__ Step fetch(u32 i) const {
-    const uint4 words = load_shared_four(text + i * u32{sizeof(Resolved)});
+  __device__ u32 place_of(u32 i) const { return text + i * u32{sizeof(Step)}; }
+  __device__ Step fetch(u32 place) const {
+    const uint4 words = load_shared_four(place);
     return {words.x | u64{words.y} << 32, words.z, words.w};
+  }
+  // One of its words.
+  __device__ u32 fetch_operands(u32 place) const {
+    return load_shared(place + u32{sizeof(u64)});
+  }
+  __device__ u32 fetch_rest(u32 place) const {
+    return load_shared(place + u32{sizeof(u64) + sizeof(u32)});
   }
 
   // This lane's words at an offset.
@@ -51,16 +57,27 @@ struct Quick {
     else
       store_shared(mine + offset, words[0]);
   }
-  // The operand is read whatever it is: a branch takes longer.
-  __device__ void read_operand(u32 offset, const Values<W>& last,
-                               u32 (&words)[W]) const {
-    read_words(offset & kCellMask, words);
+  // What lies in the operands' cells, whatever it is: a branch takes longer.
+  __device__ Operands<W> read_cells(u32 operands) const {
+    const Step step{0, operands, 0};
+    Operands<W> cells;
+    read_words(step.a(), cells.a);
+    read_words(step.b(), cells.b);
+    return cells;
+  }
+  // The operands: of a cell, or the result of the instruction before.
+  __device__ static Operands<W> take(const Step& step, const Operands<W>& cells,
+                                     const Values<W>& last) {
+    Operands<W> x;
 #pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      words[w] = offset == kNoCell ? last.low[w] : words[w];
+    for (u32 w = 0; w < W; ++w) {
+      x.a[w] = step.is_last_a() ? last.low[w] : cells.a[w];
+      x.b[w] = step.is_last_b() ? last.low[w] : cells.b[w];
+    }
+    return x;
   }
   __device__ void write_result(const Step& step, const Values<W>& last) const {
-    if (step.out() != kNoCell) write_words(step.out(), last.low);
+    if (step.is_kept()) write_words(step.out(), last.low);
   }
 
   // Elements from `from` on, `stride` bytes apart.
@@ -86,10 +103,8 @@ struct Quick {
     write_result(step, last);
   }
 
-  __device__ void store(const Step& step, char* to, i64 stride, u32 valid,
-                        const Values<W>& last) const {
-    u32 values[W];
-    read_operand(step.a(), last, values);
+  __device__ void store(const u32 (&values)[W], char* to, i64 stride,
+                        u32 valid) const {
     if constexpr (W == 4) {
       if (stride == 4 && valid == 4 && is_aligned(to)) {
         *reinterpret_cast<uint4*>(to) =
@@ -105,55 +120,74 @@ struct Quick {
     return reinterpret_cast<u64>(address) % 16 == 0;
   }
 
-  __device__ __forceinline__ void compute(const Step& step,
-                                          Values<W>& last) const {
-    u32 a[W], b[W];
-    read_operand(step.a(), last, a);
-    read_operand(step.b(), last, b);
-    if (step.index() - 1 < u32{kLastShort}) [[likely]] {
-      compute_short(step.index(), a, b, last.low);
-    } else {
-      if (!with_long(step.index(), Each<W>{a, b, last.low}))
-        call(step, a, b, last);
-    }
-    write_result(step, last);
-  }
-
-  // One step of a reduction, whose sums so far are in the result's cell.
-  __device__ void gather(const Step& step, u32 valid,
-                         const Values<W>& last) const {
-    u32 values[W], sums[W], results[W];
-    read_operand(step.a(), last, values);
-    read_words(step.out(), sums);
-    compute_short(step.index(), sums, values, results);
+  // Of a short Inlined: one step of a reduction, whose sums so far are in the
+  // result's cell.
+  __device__ void gather(const Step& step, const u32 (&values)[W],
+                         u32 valid) const {
+    Operands<W> x;
+    read_words(step.out(), x.a);
+#pragma unroll
+    for (u32 w = 0; w < W; ++w) x.b[w] = values[w];
+    Values<W> sums;
+    compute_short(step.index(), x, sums);
 #pragma unroll
     for (u32 w = 0; w < W; ++w)
-      if (w < valid) sums[w] = results[w];
-    write_words(step.out(), sums);
+      if (w < valid) x.a[w] = sums.low[w];
+    write_words(step.out(), x.a);
   }
 
- private:
+  // An Inlined. False: it is none.
+  __device__ __forceinline__ bool compute(const Step& step,
+                                          const Operands<W>& x,
+                                          Values<W>& last) const {
+    const u32 inlined = step.inlined();
+    if (inlined - 1 < u32{kLastShort}) [[likely]] {
+      compute_short(inlined, x, last);
+      return true;
+    }
+    switch (inlined) {
+#define GPUOS_INLINED(name)                     \
+  case k##name:                                 \
+    x.template apply<name##Function>(last.low); \
+    break;
+      GPUOS_INLINED(Divide)
+      GPUOS_INLINED(Exp)
+      GPUOS_INLINED(Sigmoid)
+      GPUOS_INLINED(Tanh)
+      default:
+        return false;
+    }
+    return true;
+  }
   __device__ static __forceinline__ void compute_short(u32 inlined,
-                                                       const u32 (&a)[W],
-                                                       const u32 (&b)[W],
-                                                       u32 (&results)[W]) {
+                                                       const Operands<W>& x,
+                                                       Values<W>& last) {
     if constexpr (W == 1) {
-      results[0] = short_result(inlined, a[0], b[0]);
+      last.low[0] = short_result(inlined, x.a[0], x.b[0]);
     } else {
-      with_short(inlined, Each<W>{a, b, results});
+      switch (inlined) {
+        GPUOS_INLINED(Add)
+        GPUOS_INLINED(Subtract)
+        GPUOS_INLINED(Multiply)
+        GPUOS_INLINED(Maximum)
+        default:
+          x.template apply<MinimumFunction>(last.low);
+      }
     }
   }
-  __device__ static void call(const Step& step, const u32 (&a)[W],
-                              const u32 (&b)[W], Values<W>& last) {
+#undef GPUOS_INLINED
+  // Another function of values of 32 bits.
+  __device__ void call(u64 address, const Operands<W>& x,
+                       Values<W>& last) const {
     if constexpr (W == 4) {
-      const auto function = reinterpret_cast<FunctionOfFour>(step.function);
-      const Four result =
-          function({{a[0], a[1], a[2], a[3]}}, {{b[0], b[1], b[2], b[3]}});
+      const auto function = reinterpret_cast<FunctionOfFour>(address);
+      const Four result = function({{x.a[0], x.a[1], x.a[2], x.a[3]}},
+                                   {{x.b[0], x.b[1], x.b[2], x.b[3]}});
 #pragma unroll
       for (u32 w = 0; w < 4; ++w) last.low[w] = result.values[w];
     } else {
-      const auto function = reinterpret_cast<Function>(step.function);
-      last.low[0] = static_cast<u32>(function(a[0], b[0]));
+      const auto function = reinterpret_cast<Function>(address);
+      last.low[0] = static_cast<u32>(function(x.a[0], x.b[0]));
     }
   }
 };

@@ -11,24 +11,8 @@ namespace program {
 extern __device__ Function gpuos_program_functions[];
 extern __device__ FunctionOfFour gpuos_program_functions_of_four[];
 
-// An instruction ready to run, as it lies in scratch. Cells are offsets in
-// bytes from the lane's first one.
-struct alignas(16) Resolved {
-  u64 function;  // kSelect: where the third operand is; quick accesses: the
-                 // address of element 0
-  u16 a;
-  u16 b;
-  u16 out;
-  u8 index;
-  u8 form;
-};
-static_assert(sizeof(Resolved) == kResolvedBytes, "one load");
-constexpr u32 kKept = kTextBytes / sizeof(Resolved);
-constexpr u32 kNoCell = 1;  // offsets are even
-constexpr u32 kCellMask = 0xfffe;
-
 // Forms beside those of Form. A kCompute that the loop runs itself has no
-// flags, and as `index` the Inlined that it is, as a kJoin has.
+// flags.
 constexpr u32 kComputeEach = kKindMask;    // element by element
 constexpr u32 kQuickLoad = kKindMask - 1;  // of elements of 32 bits
 constexpr u32 kQuickStore = kKindMask - 2;
@@ -37,55 +21,49 @@ constexpr u32 kQuickStep = kKindMask - 3;  // of an Inlined, which is `index`
 // distance in bytes from one element to the next.
 constexpr u32 kOfRows = 0x40;
 
-// Functions of float that are run without a call, which takes longer than most
-// of them. The first ones take no longer than to choose among them.
-enum Inlined : u32 {
-  kCalled,
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kMaximum,
-  kMinimum,
-  kDivide,
-  kExp,
-  kSigmoid,
-  kTanh,
-  kLastShort = kMinimum
-};
+// An instruction ready to run, as it lies in scratch. Cells are offsets in
+// bytes from the lane's first one, multiples of 128; the words are such that
+// the loop needs few instructions for what it does most.
+struct alignas(16) Step {
+  enum : u32 {
+    kKindShift = 8,
+    kLastA = 1 << 12,  // operand a is the result of the instruction before
+    kLastB = 1 << 13,
+    kNotKept = 1 << 14,  // no cell keeps the result
+    kHalf = 16,
+    kOffset = 0xff80  // of the lower half
+  };
 
-__device__ inline u32 inlined_of(u32 opcode) {
-  if ((opcode & ((1u << kTypeBits) - 1)) != kF32) return kCalled;
-  switch (static_cast<Code>(opcode >> kTypeBits)) {
-    case Code::Add:
-    case Code::SumStep:
-    case Code::SumJoin:
-      return kAdd;
-    case Code::Subtract:
-      return kSubtract;
-    case Code::Multiply:
-    case Code::ProdStep:
-    case Code::ProdJoin:
-      return kMultiply;
-    case Code::Maximum:
-    case Code::MaxStep:
-    case Code::MaxJoin:
-      return kMaximum;
-    case Code::Minimum:
-    case Code::MinStep:
-    case Code::MinJoin:
-      return kMinimum;
-    case Code::Divide:
-      return kDivide;
-    case Code::Exp:
-      return kExp;
-    case Code::Sigmoid:
-      return kSigmoid;
-    case Code::Tanh:
-      return kTanh;
-    default:
-      return kCalled;
+  u64 function;  // kSelect: where the third operand is; quick accesses: the
+                 // address of element 0
+  u32 operands;  // flags of the form, a, b
+  u32 rest;      // index, kind, flags, out
+
+  __device__ u32 a() const { return operands & kOffset; }
+  __device__ u32 b() const { return operands >> kHalf; }
+  __device__ u32 out() const { return rest >> kHalf; }
+  __device__ u32 index() const { return rest & 0xff; }
+  __device__ u32 kind() const { return rest >> kKindShift & kKindMask; }
+  // The Inlined of a kCompute; of all else, more than any of them.
+  __device__ u32 inlined() const { return rest & (kLastA - 1); }
+  __device__ bool is_last_a() const { return (rest & kLastA) != 0; }
+  __device__ bool is_last_b() const { return (rest & kLastB) != 0; }
+  __device__ bool is_kept() const { return (rest & kNotKept) == 0; }
+  __device__ bool is_of_rows() const { return has(kOfRows); }
+  __device__ bool has_wide_operands() const { return has(kWideOperands); }
+  __device__ bool has_wide_result() const { return has(kWideResult); }
+
+ private:
+  __device__ bool has(u32 flag) const {
+    return (operands & flag / (kKindMask + 1)) != 0;
   }
-}
+};
+static_assert(sizeof(Step) == kResolvedBytes, "one load");
+
+// How many instructions the loop fetches ahead. So many that do nothing lie
+// behind the last one.
+constexpr u32 kAhead = 2;
+constexpr u32 kKept = kTextBytes / sizeof(Step) - kAhead;
 
 template <typename F>
 __device__ __forceinline__ u32 result_of(u32 a, u32 b) {
@@ -103,68 +81,12 @@ __device__ __forceinline__ u32 short_result(u32 inlined, u32 a, u32 b) {
   return result;
 }
 
-// Calls `f` with the short function that `inlined` is, for many elements.
-template <typename F>
-__device__ __forceinline__ void with_short(u32 inlined, F f) {
-  switch (inlined) {
-    case kAdd:
-      return f(AddFunction{});
-    case kSubtract:
-      return f(SubtractFunction{});
-    case kMultiply:
-      return f(MultiplyFunction{});
-    case kMaximum:
-      return f(MaximumFunction{});
-    default:
-      return f(MinimumFunction{});
-  }
-}
-// The same with the others. False: it has to be called.
-template <typename F>
-__device__ __forceinline__ bool with_long(u32 inlined, F f) {
-  switch (inlined) {
-    case kDivide:
-      f(DivideFunction{});
-      return true;
-    case kExp:
-      f(ExpFunction{});
-      return true;
-    case kSigmoid:
-      f(SigmoidFunction{});
-      return true;
-    case kTanh:
-      f(TanhFunction{});
-      return true;
-    default:
-      return false;
-  }
-}
-
 constexpr u32 kFirstOfFour = static_cast<u32>(Code::Negative) << kTypeBits;
 constexpr u32 kEndOfFour = static_cast<u32>(Code::Isnan) << kTypeBits;
 
 __device__ inline u32 kind_of(const Instruction& x) {
   return x.form & kKindMask;
 }
-
-// The words of a Resolved in registers.
-struct Step {
-  u64 function;
-  u32 operands;
-  u32 rest;
-
-  __device__ u32 a() const { return operands & 0xffff; }
-  __device__ u32 b() const { return operands >> 16; }
-  __device__ u32 out() const { return rest & 0xffff; }
-  __device__ u32 index() const { return rest >> 16 & 0xff; }
-  __device__ u32 form() const { return rest >> 24; }
-  __device__ u32 kind() const { return rest >> 24 & kKindMask; }
-  __device__ bool is_of_rows() const { return rest >> 24 & kOfRows; }
-  __device__ bool has_wide_operands() const {
-    return rest >> 24 & kWideOperands;
-  }
-  __device__ bool has_wide_result() const { return rest >> 24 & kWideResult; }
-};
 
 // An access to elements of 32 bits whose addresses are sums of products.
 __device__ inline bool is_quick(const DeviceTask& task, const Instruction& x) {
@@ -174,6 +96,13 @@ __device__ inline bool is_quick(const DeviceTask& task, const Instruction& x) {
          (code == static_cast<u32>(Code::Load32) ||
           code == static_cast<u32>(Code::Store32));
 }
+
+// What becomes of an instruction's function, index and form.
+struct Resolved {
+  u64 function;
+  u8 index;
+  u8 form;
+};
 
 __device__ inline void resolve_access(const DeviceTask& task,
                                       const Instruction& x,
@@ -191,8 +120,8 @@ __device__ inline void resolve_access(const DeviceTask& task,
 template <u32 W>
 __device__ inline void resolve_compute(const Instruction& x,
                                        Resolved& resolved) {
-  resolved.function = 0;
-  resolved.index = inlined_of(x.opcode);
+  // Nobody looks for its function.
+  if (x.index != kCalled) return;
   if (W == 4 && x.opcode >= kFirstOfFour && x.opcode < kEndOfFour)
     resolved.function = reinterpret_cast<u64>(
         gpuos_program_functions_of_four[x.opcode - kFirstOfFour]);
@@ -205,16 +134,12 @@ __device__ inline void resolve_compute(const Instruction& x,
 }
 
 template <u32 W>
-__device__ Resolved resolve(const DeviceTask& task, const Instruction& x,
-                            u32 cell_bytes) {
-  const auto offset = [&](u8 cell) {
-    return static_cast<u16>(cell == kLast ? kNoCell : cell * cell_bytes);
-  };
-  Resolved resolved{0,       offset(x.a), offset(x.b), offset(x.out),
-                    x.index, x.form};
+__device__ Step resolve(const DeviceTask& task, const Instruction& x,
+                        u32 cell_bytes) {
+  Resolved resolved{0, x.index, x.form};
   switch (kind_of(x)) {
     case kSelect:
-      resolved.function = offset(x.c);
+      resolved.function = x.c * cell_bytes;
       break;
     case kLoad:
     case kStore:
@@ -228,11 +153,23 @@ __device__ Resolved resolve(const DeviceTask& task, const Instruction& x,
     default:
       resolved.function =
           reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
-      resolved.index = inlined_of(x.opcode);
-      if (kind_of(x) == kStep && resolved.index != kCalled)
-        resolved.form = kQuickStep;
+      if (kind_of(x) == kStep && x.index != kCalled) resolved.form = kQuickStep;
   }
-  return resolved;
+  Step step{resolved.function, u32{resolved.form} / (kKindMask + 1),
+            resolved.index | (resolved.form & kKindMask) << Step::kKindShift};
+  if (x.a == kLast)
+    step.rest |= Step::kLastA;
+  else
+    step.operands |= x.a * cell_bytes;
+  if (x.b == kLast)
+    step.rest |= Step::kLastB;
+  else
+    step.operands |= x.b * cell_bytes << Step::kHalf;
+  if (x.out == kLast)
+    step.rest |= Step::kNotKept;
+  else
+    step.rest |= x.out * cell_bytes << Step::kHalf;
+  return step;
 }
 
 }  // namespace program

@@ -118,17 +118,19 @@ class Interpreter {
  private:
   // All threads. Makes `count` instructions ready, if there is room.
   __device__ void keep(u32 first, u32 count) const {
-    Resolved* kept = reinterpret_cast<Resolved*>(scratch);
-    for (u32 i = threadIdx.x; i < count && i < kKept; i += blockDim.x)
+    Step* kept = reinterpret_cast<Step*>(scratch);
+    const u32 end = min(count, kKept);
+    for (u32 i = threadIdx.x; i < end; i += blockDim.x)
       kept[i] = resolve<W>(task_, instructions_of(task_.text)[first + i],
                            cell_bytes());
+    if (threadIdx.x < kAhead) kept[end + threadIdx.x] = {};
   }
 
   __device__ __noinline__ void run_pieces(u32 begin, u32 end, Place place,
                                           Valid valid) const {
     Values<W> last{};
     for (u32 first = begin; first < end; first += kKept) {
-      const u32 count = min(end - first, u32{kKept});
+      const u32 count = min(end - first, kKept);
       __syncthreads();
       keep(first, count);
       __syncthreads();
@@ -178,7 +180,7 @@ class Interpreter {
       if (kind == kJoin || kind == kPlaceJoin)
         join(step, mode, place);
       else if (works)
-        run(quick_, step, place, valid, last);
+        run_one(step, place, valid, last);
     }
   }
 
@@ -250,14 +252,10 @@ class Interpreter {
   __device__ u32 cell_bytes() const { return cells_.lanes * W * 4; }
 
   __device__ __forceinline__ Step fetch(u32 i) const {
-    return i < kKept ? quick_.fetch(i) : fetch_far(i);
+    return i < kKept ? quick_.fetch(quick_.place_of(i)) : fetch_far(i);
   }
   __device__ __noinline__ Step fetch_far(u32 i) const {
-    const Resolved resolved =
-        resolve<W>(task_, instructions_of(task_.text)[i], cell_bytes());
-    return {
-        resolved.function, resolved.a | u32{resolved.b} << 16,
-        resolved.out | u32{resolved.index} << 16 | u32{resolved.form} << 24};
+    return resolve<W>(task_, instructions_of(task_.text)[i], cell_bytes());
   }
 
   // The loop, of a part whose columns this lane has.
@@ -265,13 +263,24 @@ class Interpreter {
                                            const Place& place, Valid valid,
                                            Values<W>& last) const {
     const Quick<W> quick = quick_;
-    Step next = quick.fetch(begin);
+    u32 at = quick.place_of(begin);
+    const u32 stop = quick.place_of(end);
+    u32 rest = quick.fetch_rest(at);
+    Operands<W> cells = quick.read_cells(quick.fetch_operands(at));
+    u32 next_operands = quick.fetch_operands(at + sizeof(Step));
 #pragma unroll 1
-    for (u32 i = begin; i < end; ++i) {
-      const Step step = next;
-      // Arrives while this one is run. Behind the last one lies a cell.
-      next = quick.fetch(i + 1);
-      run(quick, step, place, valid, last);
+    for (; at != stop; at += sizeof(Step)) {
+      const Step step{0, 0, rest};
+      const Operands<W> x = quick.take(step, cells, last);
+      // These arrive while this one is run. No instruction has as a or b a cell
+      // that the one before it wrote: that result it takes from registers.
+      cells = quick.read_cells(next_operands);
+      next_operands = quick.fetch_operands(at + kAhead * sizeof(Step));
+      rest = quick.fetch_rest(at + sizeof(Step));
+      if (quick.compute(step, x, last)) [[likely]]
+        quick.write_result(step, last);
+      else
+        run_other(quick, quick.fetch(at), x, place, valid, last);
     }
   }
   // The same of a text of rows for which there is no room.
@@ -279,19 +288,32 @@ class Interpreter {
                                           const Place& place, Valid valid,
                                           Values<W>& last) const {
 #pragma unroll 1
-    for (u32 i = begin; i < end; ++i) run(quick_, fetch(i), place, valid, last);
+    for (u32 i = begin; i < end; ++i) run_one(fetch(i), place, valid, last);
+  }
+  __device__ __forceinline__ void run_one(const Step& step, const Place& place,
+                                          Valid valid, Values<W>& last) const {
+    const Operands<W> x =
+        quick_.take(step, quick_.read_cells(step.operands), last);
+    if (quick_.compute(step, x, last))
+      quick_.write_result(step, last);
+    else
+      run_other(quick_, step, x, place, valid, last);
   }
 
-  // What a program of small operations is made of is here; a call would save
-  // registers in memory.
-  __device__ __forceinline__ void run(const Quick<W>& quick, const Step& step,
-                                      const Place& place, Valid valid,
-                                      Values<W>& last) const {
-    if (step.form() == kCompute) [[likely]]
-      return quick.compute(step, last);
+  // What is no Inlined. What a program of small operations is made of is here;
+  // a call would save registers in memory.
+  __device__ __forceinline__ void run_other(const Quick<W>& quick,
+                                            const Step& step,
+                                            const Operands<W>& x,
+                                            const Place& place, Valid valid,
+                                            Values<W>& last) const {
     switch (step.kind()) {
+      case kCompute:
+        quick.call(step.function, x, last);
+        quick.write_result(step, last);
+        break;
       case kQuickStep:
-        quick.gather(step, valid.loaded, last);
+        quick.gather(step, x.a, valid.loaded);
         break;
       case kQuickLoad: {
         const Walk walk = walk_of(step, place);
@@ -300,7 +322,7 @@ class Interpreter {
       }
       case kQuickStore: {
         const Walk walk = walk_of(step, place);
-        quick.store(step, walk.first, walk.stride, valid.stored, last);
+        quick.store(x.a, walk.first, walk.stride, valid.stored);
         break;
       }
       default:

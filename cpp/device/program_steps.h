@@ -22,14 +22,23 @@ struct Steps {
 
   __device__ u32 cell_bytes() const { return cells.lanes * W * 4; }
 
-  __device__ void read(u32 offset, bool wide, const Values<W>& last,
-                       Values<W>& values) const {
-    if (offset == kNoCell) {
-      values = last;
-      return;
-    }
+  __device__ void read(u32 offset, bool wide, Values<W>& values) const {
     quick.read_words(offset, values.low);
     if (wide) quick.read_words(offset + cell_bytes(), values.high);
+  }
+  __device__ void read_a(const Step& step, bool wide, const Values<W>& last,
+                         Values<W>& values) const {
+    if (step.is_last_a())
+      values = last;
+    else
+      read(step.a(), wide, values);
+  }
+  __device__ void read_b(const Step& step, bool wide, const Values<W>& last,
+                         Values<W>& values) const {
+    if (step.is_last_b())
+      values = last;
+    else
+      read(step.b(), wide, values);
   }
   __device__ void write(u32 offset, bool wide, const Values<W>& values) const {
     quick.write_words(offset, values.low);
@@ -37,8 +46,7 @@ struct Steps {
   }
   __device__ void write_result(const Step& step,
                                const Values<W>& values) const {
-    if (step.out() != kNoCell)
-      write(step.out(), step.has_wide_result(), values);
+    if (step.is_kept()) write(step.out(), step.has_wide_result(), values);
   }
 
   __device__ Reduction<W> reduction_of(const Step& step) const {
@@ -55,8 +63,8 @@ __device__ __noinline__ Values<W> compute_each(Steps<W> steps, Step step,
   const bool wide = step.has_wide_operands();
   const auto function = reinterpret_cast<Function>(step.function);
   Values<W> a, b;
-  steps.read(step.a(), wide, last, a);
-  steps.read(step.b(), wide, last, b);
+  steps.read_a(step, wide, last, a);
+  steps.read_b(step, wide, last, b);
 #pragma unroll
   for (u32 w = 0; w < W; ++w)
     last.set(w, function(a.bits(w, wide), b.bits(w, wide)));
@@ -69,9 +77,9 @@ __device__ __noinline__ Values<W> select(Steps<W> steps, Step step,
                                          Values<W> last) {
   const bool wide = step.has_wide_operands();
   Values<W> condition, b, c;
-  steps.read(step.a(), false, last, condition);
-  steps.read(step.b(), wide, last, b);
-  steps.read(static_cast<u32>(step.function), wide, last, c);
+  steps.read_a(step, false, last, condition);
+  steps.read_b(step, wide, last, b);
+  steps.read(static_cast<u32>(step.function), wide, c);
 #pragma unroll
   for (u32 w = 0; w < W; ++w) {
     const bool is = condition.low[w] != 0;
@@ -103,8 +111,8 @@ __device__ __noinline__ void gather(Steps<W> steps, Step step, u32 valid,
   const bool wide = step.has_wide_operands();
   const auto function = reinterpret_cast<Function>(step.function);
   Values<W> a, sum;
-  steps.read(step.a(), wide, last, a);
-  steps.read(step.out(), wide, last, sum);
+  steps.read_a(step, wide, last, a);
+  steps.read(step.out(), wide, sum);
 #pragma unroll
   for (u32 w = 0; w < W; ++w)
     if (w < valid) sum.set(w, function(sum.bits(w, wide), a.bits(w, wide)));
@@ -117,7 +125,7 @@ __device__ __noinline__ void gather_place(Steps<W> steps, Step step, u64 column,
   const bool wide = step.has_wide_operands();
   const Reduction<W> reduction = steps.reduction_of(step);
   Values<W> a;
-  steps.read(step.a(), wide, last, a);
+  steps.read_a(step, wide, last, a);
 #pragma unroll
   for (u32 w = 0; w < W; ++w) {
     if (w >= valid) continue;
@@ -143,7 +151,7 @@ __device__ __noinline__ Values<W> run_step(Steps<W> steps,
       return last;
     case kStore: {
       Values<W> a;
-      steps.read(step.a(), step.has_wide_operands(), last, a);
+      steps.read_a(step, step.has_wide_operands(), last, a);
       store<W>(task, static_cast<Code>(step.function), step.index(), place,
                valid.stored, a);
       return last;

@@ -27,7 +27,7 @@ struct Instruction {
   u8 b;
   u8 c;
   u8 out;
-  u8 index;  // of an access or a scalar
+  u8 index;  // of an access or a scalar; else an Inlined
   u8 form;   // Form
 };
 static_assert(sizeof(Instruction) == 8, "one word");
@@ -52,6 +52,56 @@ enum Form : u8 {
 
 GPUOS_DEVICE constexpr u16 opcode_of(Code code, u32 type) {
   return static_cast<u16>(static_cast<u32>(code) << kTypeBits | type);
+}
+
+// Functions of float that the device runs without a call, which takes longer
+// than most of them. The first ones take no longer than to choose among them.
+enum Inlined : u8 {
+  kCalled,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kMaximum,
+  kMinimum,
+  kDivide,
+  kExp,
+  kSigmoid,
+  kTanh,
+  kLastShort = kMinimum
+};
+
+GPUOS_DEVICE constexpr Inlined inlined_of(Code code, u32 type) {
+  if (type != kF32) return kCalled;
+  switch (code) {
+    case Code::Add:
+    case Code::SumStep:
+    case Code::SumJoin:
+      return kAdd;
+    case Code::Subtract:
+      return kSubtract;
+    case Code::Multiply:
+    case Code::ProdStep:
+    case Code::ProdJoin:
+      return kMultiply;
+    case Code::Maximum:
+    case Code::MaxStep:
+    case Code::MaxJoin:
+      return kMaximum;
+    case Code::Minimum:
+    case Code::MinStep:
+    case Code::MinJoin:
+      return kMinimum;
+    case Code::Divide:
+      return kDivide;
+    case Code::Exp:
+      return kExp;
+    case Code::Sigmoid:
+      return kSigmoid;
+    case Code::Tanh:
+      return kTanh;
+    default:
+      return kCalled;
+  }
 }
 
 // Bytes in memory of what a load or a store is for.

@@ -263,13 +263,15 @@ class Writer {
 
   void emit(const Operation& operation, const OperandCells& operands,
             std::uint8_t out, std::uint32_t index) {
-    Instruction instruction{.opcode = opcode_of(operation.code, operation.type),
-                            .a = kLast,
-                            .b = kLast,
-                            .c = kLast,
-                            .out = out,
-                            .index = static_cast<u8>(index),
-                            .form = form_of(operation)};
+    Instruction instruction{
+        .opcode = opcode_of(operation.code, operation.type),
+        .a = kLast,
+        .b = kLast,
+        .c = kLast,
+        .out = out,
+        .index =
+            static_cast<u8>(index | inlined_of(operation.code, operation.type)),
+        .form = form_of(operation)};
     if (!operands.empty()) instruction.a = operands[0];
     if (operands.size() > 1) instruction.b = operands[1];
     if (operands.size() > 2) instruction.c = operands[2];
