@@ -1,6 +1,7 @@
 // The interpreter of programs, an operator of the worker's own: each
 // instruction is run by all lanes for one or four elements each, with its
 // operands in shared memory, by a call of its function's address.
+#include "program_plain.h"
 #include "program_run.h"
 
 namespace gpuos {
@@ -41,6 +42,12 @@ __device__ __forceinline__ void run(const DeviceTask& task, u32 lanes, u32 tile,
     interpret_elements<W>(task, lanes, tile, tiles);
 }
 
+template <u32 W>
+__device__ __noinline__ void interpret_plain(PlainTask plain, u32 tile,
+                                             u32 tiles) {
+  PlainInterpreter<W>(plain).run(tile, tiles);
+}
+
 // Lanes whose cells all have room, a power of two.
 __device__ u32 lanes_with_room(u32 cells) {
   u32 lanes = blockDim.x;
@@ -48,31 +55,50 @@ __device__ u32 lanes_with_room(u32 cells) {
   return lanes;
 }
 
+// Every other task.
+__device__ __noinline__ void interpret_any(Task task, Lane lane) {
+  // Once for all lanes: of their stacks, the L1 holds a part.
+  __shared__ DeviceTask what;
+  __shared__ u32 ends[kKeptEnds];
+  DeviceTask::keep_ends(task, ends);
+  if (threadIdx.x == 0) what = DeviceTask(task, ends);
+  __syncthreads();
+  const u32 cells = what.header.cells;
+  // Who splits rows has counted the lanes already.
+  const u32 lanes =
+      what.shape.flags & kRows ? what.rows.lanes : lanes_with_room(cells);
+  const u32 tile = lane.tile();
+  const u32 tiles = lane.tiles();
+  // Four elements a lane if there are so many.
+  const u64 together =
+      what.shape.flags & kRows ? u64{what.rows.row_lanes} : u64{tiles} * lanes;
+  const bool has_room = cells * lanes * 16 <= kCellBytes;
+  if (has_room && what.rows.columns > together)
+    run<4>(what, lanes, tile, tiles);
+  else
+    run<1>(what, lanes, tile, tiles);
+}
+
 }  // namespace
 }  // namespace program
 }  // namespace gpuos
 
 GPUOS_OPERATOR(program) {
-  // Once for all lanes: of their stacks, the L1 holds a part.
-  __shared__ gpuos::program::DeviceTask what;
-  __shared__ gpuos::u32 ends[gpuos::program::kKeptEnds];
-  gpuos::program::DeviceTask::keep_ends(task, ends);
-  if (threadIdx.x == 0) what = gpuos::program::DeviceTask(task, ends);
-  __syncthreads();
-  const gpuos::u32 cells = what.header.cells;
-  // Who splits rows has counted the lanes already.
-  const gpuos::u32 lanes = what.shape.flags & gpuos::program::kRows
-                               ? what.rows.lanes
-                               : gpuos::program::lanes_with_room(cells);
-  const gpuos::u32 tile = lane.tile();
-  const gpuos::u32 tiles = lane.tiles();
-  // Four elements a lane if there are so many.
-  const gpuos::u64 together = what.shape.flags & gpuos::program::kRows
-                                  ? gpuos::u64{what.rows.row_lanes}
-                                  : gpuos::u64{tiles} * lanes;
-  const bool has_room = cells * lanes * 16 <= gpuos::program::kCellBytes;
-  if (has_room && what.rows.columns > together)
-    gpuos::program::run<4>(what, lanes, tile, tiles);
+  using namespace gpuos::program;
+  const auto* text = reinterpret_cast<const gpuos::u64*>(task.args[0]);
+  const auto header = gpuos::bit_cast<TextHeader>(text[0]);
+  const gpuos::u32 bytes = header.cells * blockDim.x * 4;  // of all cells
+  if (!header.is_plain || bytes > kCellBytes ||
+      !(gpuos::bit_cast<TaskShape>(
+            task.args[1 + header.accesses + header.scalars])
+            .flags &
+        kFlat)) {
+    interpret_any(task, lane);
+    return;
+  }
+  const PlainTask plain(task, text, header);
+  if (task.count > lane.count() && 4 * bytes <= kCellBytes)
+    interpret_plain<4>(plain, lane.tile(), lane.tiles());
   else
-    gpuos::program::run<1>(what, lanes, tile, tiles);
+    interpret_plain<1>(plain, lane.tile(), lane.tiles());
 }

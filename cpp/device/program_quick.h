@@ -81,8 +81,8 @@ struct Quick {
   }
 
   // Elements from `from` on, `stride` bytes apart.
-  __device__ void load(const Step& step, const char* from, i64 stride,
-                       u32 valid, Values<W>& last) const {
+  __device__ void load(const char* from, i64 stride, u32 valid,
+                       Values<W>& last) const {
     bool is_done = false;
     if constexpr (W == 4) {
       if (stride == 4 && valid == 4 && is_aligned(from)) {
@@ -100,7 +100,6 @@ struct Quick {
         if (w < valid)
           last.low[w] = *reinterpret_cast<const u32*>(from + w * stride);
     }
-    write_result(step, last);
   }
 
   __device__ void store(const u32 (&values)[W], char* to, i64 stride,
@@ -189,6 +188,28 @@ struct Quick {
       const auto function = reinterpret_cast<Function>(address);
       last.low[0] = static_cast<u32>(function(x.a[0], x.b[0]));
     }
+  }
+};
+
+// What of the next instructions is fetched while one is run. No instruction has
+// as a or b a cell that the one before it wrote: that result it takes from
+// registers.
+template <u32 W>
+struct Ahead {
+  u32 rest;
+  Operands<W> cells;
+  u32 next_operands;
+
+  // Of the instruction at `at`.
+  __device__ Ahead(const Quick<W>& quick, u32 at)
+      : rest(quick.fetch_rest(at)),
+        cells(quick.read_cells(quick.fetch_operands(at))),
+        next_operands(quick.fetch_operands(at + sizeof(Step))) {}
+  __device__ Step step() const { return {0, 0, rest}; }
+  __device__ void go_on(const Quick<W>& quick, u32 at) {
+    cells = quick.read_cells(next_operands);
+    next_operands = quick.fetch_operands(at + kAhead * sizeof(Step));
+    rest = quick.fetch_rest(at + sizeof(Step));
   }
 };
 

@@ -16,7 +16,8 @@ extern __device__ FunctionOfFour gpuos_program_functions_of_four[];
 constexpr u32 kComputeEach = kKindMask;    // element by element
 constexpr u32 kQuickLoad = kKindMask - 1;  // of elements of 32 bits
 constexpr u32 kQuickStore = kKindMask - 2;
-constexpr u32 kQuickStep = kKindMask - 3;  // of an Inlined, which is `index`
+constexpr u32 kQuickStep = kKindMask - 3;    // of an Inlined, which is `index`
+constexpr u32 kQuickScalar = kKindMask - 3;  // in plain texts; the value itself
 // Of quick accesses: there are rows, and `index` is the access; else it is the
 // distance in bytes from one element to the next.
 constexpr u32 kOfRows = 0x40;
@@ -64,6 +65,10 @@ static_assert(sizeof(Step) == kResolvedBytes, "one load");
 // behind the last one.
 constexpr u32 kAhead = 2;
 constexpr u32 kKept = kTextBytes / sizeof(Step) - kAhead;
+__device__ inline void clear_step(u32 i) {
+  store_shared_four(scratch_address() + i * u32{sizeof(Step)}, {0, 0, 0, 0});
+}
+static_assert(kKept >= kMostPlain, "all of a plain text is kept");
 
 template <typename F>
 __device__ __forceinline__ u32 result_of(u32 a, u32 b) {
@@ -133,6 +138,25 @@ __device__ inline void resolve_compute(const Instruction& x,
   resolved.form |= kComputeEach;
 }
 
+__device__ inline Step step_of(const Instruction& x, const Resolved& resolved,
+                               u32 cell_bytes) {
+  Step step{resolved.function, u32{resolved.form} / (kKindMask + 1),
+            resolved.index | (resolved.form & kKindMask) << Step::kKindShift};
+  if (x.a == kLast)
+    step.rest |= Step::kLastA;
+  else
+    step.operands |= x.a * cell_bytes;
+  if (x.b == kLast)
+    step.rest |= Step::kLastB;
+  else
+    step.operands |= x.b * cell_bytes << Step::kHalf;
+  if (x.out == kLast)
+    step.rest |= Step::kNotKept;
+  else
+    step.rest |= x.out * cell_bytes << Step::kHalf;
+  return step;
+}
+
 template <u32 W>
 __device__ Step resolve(const DeviceTask& task, const Instruction& x,
                         u32 cell_bytes) {
@@ -155,21 +179,7 @@ __device__ Step resolve(const DeviceTask& task, const Instruction& x,
           reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
       if (kind_of(x) == kStep && x.index != kCalled) resolved.form = kQuickStep;
   }
-  Step step{resolved.function, u32{resolved.form} / (kKindMask + 1),
-            resolved.index | (resolved.form & kKindMask) << Step::kKindShift};
-  if (x.a == kLast)
-    step.rest |= Step::kLastA;
-  else
-    step.operands |= x.a * cell_bytes;
-  if (x.b == kLast)
-    step.rest |= Step::kLastB;
-  else
-    step.operands |= x.b * cell_bytes << Step::kHalf;
-  if (x.out == kLast)
-    step.rest |= Step::kNotKept;
-  else
-    step.rest |= x.out * cell_bytes << Step::kHalf;
-  return step;
+  return step_of(x, resolved, cell_bytes);
 }
 
 }  // namespace program

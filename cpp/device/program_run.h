@@ -123,7 +123,7 @@ class Interpreter {
     for (u32 i = threadIdx.x; i < end; i += blockDim.x)
       kept[i] = resolve<W>(task_, instructions_of(task_.text)[first + i],
                            cell_bytes());
-    if (threadIdx.x < kAhead) kept[end + threadIdx.x] = {};
+    if (threadIdx.x < kAhead) clear_step(end + threadIdx.x);
   }
 
   __device__ __noinline__ void run_pieces(u32 begin, u32 end, Place place,
@@ -265,18 +265,12 @@ class Interpreter {
     const Quick<W> quick = quick_;
     u32 at = quick.place_of(begin);
     const u32 stop = quick.place_of(end);
-    u32 rest = quick.fetch_rest(at);
-    Operands<W> cells = quick.read_cells(quick.fetch_operands(at));
-    u32 next_operands = quick.fetch_operands(at + sizeof(Step));
+    Ahead<W> ahead(quick, at);
 #pragma unroll 1
     for (; at != stop; at += sizeof(Step)) {
-      const Step step{0, 0, rest};
-      const Operands<W> x = quick.take(step, cells, last);
-      // These arrive while this one is run. No instruction has as a or b a cell
-      // that the one before it wrote: that result it takes from registers.
-      cells = quick.read_cells(next_operands);
-      next_operands = quick.fetch_operands(at + kAhead * sizeof(Step));
-      rest = quick.fetch_rest(at + sizeof(Step));
+      const Step step = ahead.step();
+      const Operands<W> x = quick.take(step, ahead.cells, last);
+      ahead.go_on(quick, at);
       if (quick.compute(step, x, last)) [[likely]]
         quick.write_result(step, last);
       else
@@ -317,7 +311,8 @@ class Interpreter {
         break;
       case kQuickLoad: {
         const Walk walk = walk_of(step, place);
-        quick.load(step, walk.first, walk.stride, valid.loaded, last);
+        quick.load(walk.first, walk.stride, valid.loaded, last);
+        quick.write_result(step, last);
         break;
       }
       case kQuickStore: {

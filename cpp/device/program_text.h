@@ -128,9 +128,14 @@ struct TextHeader {
   u16 parts;  // odd: 0, 2, ... once a row, 1, 3, ... for each column
   u16 cells;
   u16 accesses;
-  u16 scalars;
+  u8 scalars;
+  u8 is_plain;  // see kMostPlain
 };
 static_assert(sizeof(TextHeader) == 8, "one word");
+
+// A text of elements is plain if it has at most so many instructions, of which
+// each is an Inlined, a Scalar32, a Load32 or a Store32, and none in part 2.
+enum : u32 { kMostPlain = 254 };
 
 GPUOS_DEVICE inline const u64* part_ends(const u64* text) { return text + 1; }
 GPUOS_DEVICE inline const Instruction* instructions_of(const u64* text) {

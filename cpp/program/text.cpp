@@ -62,7 +62,8 @@ class Writer {
         .parts = static_cast<u16>(pass_.parts.size()),
         .cells = static_cast<u16>(std::max(1u, cells_.most())),
         .accesses = static_cast<u16>(pass_.accesses.size()),
-        .scalars = static_cast<u16>(pass_.scalars.size())};
+        .scalars = static_cast<u8>(pass_.scalars.size()),
+        .is_plain = is_plain(ends)};
     std::vector<std::uint64_t> words{std::bit_cast<std::uint64_t>(header)};
     words.insert(words.end(), ends.begin(), ends.end());
     for (const Instruction& instruction : instructions_)
@@ -71,6 +72,17 @@ class Writer {
   }
 
  private:
+  bool is_plain(const std::vector<std::uint64_t>& ends) const {
+    return !pass_.has_reduction && ends.size() == 3 && ends[1] == ends[2] &&
+           ends[2] <= kMostPlain &&
+           std::ranges::all_of(instructions_, [](const Instruction& x) {
+             const auto code = static_cast<Code>(x.opcode >> kTypeBits);
+             return code == Code::Load32 || code == Code::Store32 ||
+                    code == Code::Scalar32 ||
+                    (x.form == kCompute && x.index != kCalled);
+           });
+  }
+
   using OperandCells = Few<std::uint8_t, 3>;
 
   /// A moment: place k of part p. A value that a loop uses but does not make

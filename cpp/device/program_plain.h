@@ -1,0 +1,117 @@
+// The interpreter's shortest way, for flat tasks of plain texts: little code,
+// and no calls, which would have it save registers. A launch fetches its code
+// anew, and what all lanes save is more than the L1 has room for.
+#pragma once
+
+#include "program_quick.h"
+
+namespace gpuos {
+namespace program {
+
+// What a worker needs to know of such a task.
+struct PlainTask {
+  const u64* args;  // behind the text's address
+  const u64* instructions;
+  TextHeader header;
+  u32 flat;     // as in TaskShape
+  u32 row_end;  // where part 0 ends,
+  u32 end;      // and part 1
+  u32 columns;
+
+  // All threads.
+  __device__ PlainTask(const Task& task, const u64* text, TextHeader head)
+      : args(task.args + 1),
+        instructions(text + 1 + head.parts),
+        header(head),
+        flat(bit_cast<TaskShape>(args[head.accesses + head.scalars]).flat),
+        row_end(static_cast<u32>(part_ends(text)[0])),
+        end(static_cast<u32>(part_ends(text)[1])),
+        columns(task.count) {}
+};
+
+template <u32 W>
+class PlainInterpreter {
+ public:
+  __device__ explicit PlainInterpreter(const PlainTask& task)
+      : task_(task),
+        quick_{scratch_address(),
+               scratch_address() + kTextBytes + threadIdx.x * W * 4} {}
+
+  // All threads. The row's part is run with the first columns: its accesses
+  // stay where they are.
+  __device__ void run(u32 tile, u32 tiles) {
+    keep();
+    __syncthreads();
+    const u32 step = tiles * blockDim.x * W;
+    u32 begin = 0;
+    Values<W> last{};
+#pragma unroll 1
+    for (u32 column = (tile * blockDim.x + threadIdx.x) * W;
+         column < task_.columns; column += step) {
+      run_steps(begin, column, last);
+      begin = task_.row_end;
+    }
+  }
+
+ private:
+  __device__ void keep() const {
+    Step* kept = reinterpret_cast<Step*>(scratch);
+    for (u32 i = threadIdx.x; i < task_.end; i += blockDim.x)
+      kept[i] = resolve(bit_cast<Instruction>(task_.instructions[i]));
+    if (threadIdx.x < kAhead) clear_step(task_.end + threadIdx.x);
+  }
+  __device__ Step resolve(const Instruction& x) const {
+    Resolved resolved{0, x.index, x.form};
+    if (x.form != kCompute) {
+      // Arguments are the accesses' addresses, then the scalars.
+      const bool is_scalar = x.form == kScalar;
+      resolved.function =
+          task_.args[x.index + (is_scalar ? task_.header.accesses : 0)];
+      resolved.index = task_.flat >> x.index & 1 ? 4 : 0;
+      resolved.form = is_scalar         ? kQuickScalar
+                      : x.form == kLoad ? kQuickLoad
+                                        : kQuickStore;
+    }
+    return step_of(x, resolved, blockDim.x * W * 4);
+  }
+
+  __device__ __forceinline__ void run_steps(u32 begin, u32 column,
+                                            Values<W>& last) const {
+    const Quick<W> quick = quick_;
+    u32 at = quick.place_of(begin);
+    const u32 stop = quick.place_of(task_.end);
+    Ahead<W> ahead(quick, at);
+#pragma unroll 1
+    for (; at != stop; at += sizeof(Step)) {
+      const Step step = ahead.step();
+      const Operands<W> x = quick.take(step, ahead.cells, last);
+      ahead.go_on(quick, at);
+      if (!quick.compute(step, x, last)) run_access(step, at, column, x, last);
+      quick.write_result(step, last);
+    }
+  }
+  __device__ __forceinline__ void run_access(const Step& step, u32 at,
+                                             u32 column, const Operands<W>& x,
+                                             Values<W>& last) const {
+    const u64 function = quick_.fetch(at).function;
+    const i64 stride = step.index();
+    char* const first =
+        reinterpret_cast<char*>(function + u64{column} * step.index());
+    const u32 left = task_.columns - column;
+    const u32 valid = left < W ? left : W;
+    if (step.kind() == kQuickLoad) {
+      quick_.load(first, stride, valid, last);
+    } else if (step.kind() == kQuickStore) {
+      quick_.store(x.a, first, stride, valid);
+    } else {
+#pragma unroll
+      for (u32 w = 0; w < W; ++w) last.low[w] = static_cast<u32>(function);
+    }
+  }
+
+  const PlainTask& task_;
+  const Quick<W> quick_;
+};
+
+}  // namespace program
+}  // namespace gpuos
