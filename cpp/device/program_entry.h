@@ -3,7 +3,7 @@
 #pragma once
 
 #include "program_loops_device.h"
-#include "program_rows.h"
+#include "program_streamed_rows.h"
 
 namespace gpuos {
 namespace program {
@@ -79,6 +79,12 @@ __device__ inline void run(const Task& task, const Lane& lane) {
         else
           KeptRows<P>(task, lane).run();
         return;
+      }
+      if constexpr (kStreams<P>) {
+        if (are_plain && StreamedRows<P>::fit(told)) {
+          run_streamed<P>(told.rows, task, lane);
+          return;
+        }
       }
     }
     if constexpr (kStreams<P>) {

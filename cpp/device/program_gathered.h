@@ -2,7 +2,7 @@
 #pragma once
 
 #include "memory.h"
-#include "program_reductions.h"
+#include "program_places.h"
 
 namespace gpuos {
 namespace program {
@@ -115,6 +115,93 @@ struct Gather {
     for (u32 i = 0; i < sizeof(words) / 4; ++i)
       words.words[i] = __ldcg(from + u64{slice} * distance + i);
     return bit_cast<T>(words);
+  }
+};
+
+// Where a lane stands among those of a row that workers share.
+struct Sharer {
+  u64 row;
+  u32 group;   // of rows
+  u32 number;  // of the slice
+  u32 sub;     // which of the row's lanes
+  bool is_on;  // has a row
+};
+
+// All threads. Counts the slice; the last worker sees what all have kept.
+__device__ inline bool is_last_slice(const RowShape& rows, u32 group) {
+  u32* counter = reinterpret_cast<u32*>(rows.gathered) + group;
+  bool is_last = false;
+  __syncthreads();
+  // Pairs with the same count of the worker that comes last; the barriers make
+  // what the other threads wrote, and will read, part of it.
+  const u32 last = rows.slices - 1;
+  if (threadIdx.x == 0) is_last = count_in_turn(counter, last) == last;
+  return __syncthreads_or(is_last) != 0;
+}
+
+// All threads. The worker that comes last has what the slices of a row
+// gathered, in parts that its lanes are still to join; false for the others.
+template <typename P, typename Row>
+__device__ inline bool take_slices(Row& row, const RowShape& rows,
+                                   const Sharer& me) {
+  const u32 in_group = group_rows(rows);
+  Size size{0};
+  P::each_gathered(Part<1>{}, row, size);
+  const u32 distance = in_group * size.words;
+  u32* kept = reinterpret_cast<u32*>(rows.gathered) + groups(rows);
+  kept += (u64{me.group} * rows.slices * in_group +
+           static_cast<u32>(me.row - u64{me.group} * in_group)) *
+          size.words;
+  if (me.is_on && me.sub == 0)
+    P::each_gathered(Part<1>{}, row, Keep{kept + u64{me.number} * distance});
+  if (!is_last_slice(rows, me.group)) return false;
+  const u32 first = me.is_on ? me.sub : rows.slices;
+  P::each_gathered(Part<1>{}, row,
+                   Gather{kept, distance, first, rows.slices, rows.row_lanes});
+  return true;
+}
+
+// Joins of rows whose lanes are whole warps that follow each other.
+struct WarpJoin {
+  enum : u32 { kWarp = 32 };
+
+  u32* scratch;  // behind the dividers
+  u32 row_lanes;
+  u32 half;  // of the scratch, for the next join
+
+  __device__ WarpJoin(const Task& task, u32 lanes, u32 first_half = 0)
+      : scratch(static_cast<u32*>(const_cast<void*>(task.state)) + kJoinWords),
+        row_lanes(lanes),
+        half(first_half) {}
+
+  // The row's value to all its lanes. All threads.
+  template <typename F>
+  __device__ void operator()(Sums<F, 1>& g) {
+    g.values[0] = join<F>(g.values[0]);
+  }
+
+ private:
+  template <typename F>
+  __device__ typename F::Type join(typename F::Type value) {
+    using T = typename F::Type;
+    constexpr u32 kWords = sizeof(T) / 4;
+#pragma unroll
+    for (u32 d = kWarp / 2; d > 0; d /= 2)
+      value = F::both(value, shuffle_down(value, d, kWarp));
+    const u32 warps = row_lanes / kWarp;
+    if (warps == 1) return shuffle_first(value, kWarp);
+    u32* const words = scratch + half * kJoinHalf;
+    half ^= 1;
+    const u32 warp = threadIdx.x / kWarp;
+    if (threadIdx.x % kWarp == 0) put_words(words + warp * kWords, value);
+    __syncthreads();
+    const u32* const from = words + (warp & ~(warps - 1)) * kWords;
+    value = get_words<T>(from);
+    // Without a loop, so that all of them are under way together.
+#pragma unroll
+    for (u32 k = 1; k < kMostJoined; ++k)
+      if (k < warps) value = F::both(value, get_words<T>(from + k * kWords));
+    return value;
   }
 };
 

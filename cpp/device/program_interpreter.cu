@@ -1,6 +1,6 @@
 // The interpreter of programs, an operator of the worker's own: each
 // instruction is run by all lanes for one or four elements each, with its
-// operands in shared memory, by a call of its function's address.
+// operands in shared memory, in place or by a call of its function's address.
 #include "program_plain.h"
 #include "program_run.h"
 

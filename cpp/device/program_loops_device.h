@@ -289,38 +289,10 @@ class Tile {
   // false for the others.
   template <typename W>
   __device__ bool put_together(Row& row, W& share, const Slice& slice) {
-    const u32 slices = memory_.rows.slices;
-    const u32 in_group = group_rows(memory_.rows);
-    Size size{0};
-    P::each_gathered(Part<1>{}, row, size);
-    const u32 distance = in_group * size.words;
-    u32* kept =
-        reinterpret_cast<u32*>(memory_.rows.gathered) + groups(memory_.rows);
-    kept += (u64{slice.group} * slices * in_group +
-             static_cast<u32>(share.row - u64{slice.group} * in_group)) *
-            size.words;
-    if (share.is_on && share.is_first)
-      P::each_gathered(Part<1>{}, row,
-                       Keep{kept + u64{slice.number} * distance});
-    if (!is_last_slice(slice.group)) return false;
-    const u32 first = share.is_on ? sub_ : slices;
-    P::each_gathered(
-        Part<1>{}, row,
-        Gather{kept, distance, first, slices, memory_.rows.row_lanes});
+    const Sharer me{share.row, slice.group, slice.number, sub_, share.is_on};
+    if (!take_slices<P>(row, memory_.rows, me)) return false;
     P::each_gathered(Part<1>{}, row, Join{*this});
     return true;
-  }
-
-  // All threads. Counts the slice; the last worker sees what all have kept.
-  __device__ bool is_last_slice(u32 group) {
-    u32* counter = reinterpret_cast<u32*>(memory_.rows.gathered) + group;
-    bool is_last = false;
-    __syncthreads();
-    // Pairs with the same count of the worker that comes last; the barriers
-    // make what the other threads wrote, and will read, part of it.
-    const u32 last = memory_.rows.slices - 1;
-    if (threadIdx.x == 0) is_last = count_in_turn(counter, last) == last;
-    return __syncthreads_or(is_last) != 0;
   }
 
   // The row's value to all its lanes, in an order that depends on nothing

@@ -140,8 +140,9 @@ __device__ inline void resolve_compute(const Instruction& x,
 
 __device__ inline Step step_of(const Instruction& x, const Resolved& resolved,
                                u32 cell_bytes) {
-  Step step{resolved.function, u32{resolved.form} / (kKindMask + 1),
-            resolved.index | (resolved.form & kKindMask) << Step::kKindShift};
+  const u32 form = resolved.form;
+  Step step{resolved.function, form / (kKindMask + 1),
+            resolved.index | (form & kKindMask) << Step::kKindShift};
   if (x.a == kLast)
     step.rest |= Step::kLastA;
   else

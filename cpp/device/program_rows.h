@@ -33,6 +33,14 @@ struct KeptRow {
     return task.template scalar<T>(index);
   }
 
+  __device__ void find(u32 row) {
+#pragma unroll
+    for (u32 a = 0; a < P::kAccesses; ++a) {
+      starts[a] = task.args[a];
+      if (task.outer() != 0)
+        starts[a] += static_cast<u64>(task.strides_of(a)[0]) * row;
+    }
+  }
   __device__ bool has(u32 piece) const {
     return is_on && column + piece * step < task.rows.columns;
   }
@@ -106,15 +114,12 @@ class KeptRows {
   }
   // Whether plain rows are for run().
   static __device__ bool fit(const Told& x) {
-    return !x.is(kSliced) && x.rows.row_lanes >= kWarp &&
+    return !x.is(kSliced) && x.rows.row_lanes >= WarpJoin::kWarp &&
            x.rows.columns <= u64{x.rows.row_lanes} * P::kElements;
   }
 
   __device__ KeptRows(const Task& task, const Lane& lane)
-      : x_{Told(task)},
-        lane_(lane),
-        scratch_(static_cast<u32*>(const_cast<void*>(task.state)) +
-                 kJoinWords) {}
+      : x_{Told(task)}, lane_(lane), join_(task, x_.task.rows.row_lanes) {}
 
   __device__ void run() {
     const RowShape& rows = x_.task.rows;
@@ -128,7 +133,7 @@ class KeptRows {
          first += distance) {
       const u32 row = first + (threadIdx.x >> bits);
       x_.is_on = row < rows.rows;
-      find(row);
+      x_.find(row);
       Row values;
       Columns columns;
       P::row(Part<0>{}, values, x_);
@@ -138,66 +143,23 @@ class KeptRows {
   }
 
  private:
-  enum : u32 { kWarp = 32 };
   using Row = typename P::template Row<1>;
   using Columns = typename P::template Columns<P::kElements>;
-
-  __device__ void find(u32 row) {
-#pragma unroll
-    for (u32 a = 0; a < P::kAccesses; ++a) {
-      x_.starts[a] = x_.task.args[a];
-      if (x_.task.outer() != 0)
-        x_.starts[a] += static_cast<u64>(x_.task.strides_of(a)[0]) * row;
-    }
-  }
 
   template <u32 L>
   __device__ void run_loops(Row& row, const Columns& columns) {
     if constexpr (L < P::kLoops) {
       P::each_gathered(Part<2 * L + 1>{}, row, Begin{});
       P::loop(Part<2 * L + 1>{}, row, columns, x_);
-      P::each_gathered(Part<2 * L + 1>{}, row, Join{*this});
+      P::each_gathered(Part<2 * L + 1>{}, row, join_);
       P::row(Part<2 * L + 2>{}, row, x_);
       run_loops<L + 1>(row, columns);
     }
   }
 
-  // The row's value to all its lanes. All threads.
-  template <typename F>
-  __device__ typename F::Type join(typename F::Type value) {
-    using T = typename F::Type;
-    constexpr u32 kWords = sizeof(T) / 4;
-#pragma unroll
-    for (u32 d = kWarp / 2; d > 0; d /= 2)
-      value = F::both(value, shuffle_down(value, d, kWarp));
-    const u32 warps = x_.task.rows.row_lanes / kWarp;
-    if (warps == 1) return shuffle_first(value, kWarp);
-    u32* const half = scratch_ + half_ * kJoinHalf;
-    half_ ^= 1;
-    const u32 warp = threadIdx.x / kWarp;
-    if (threadIdx.x % kWarp == 0) put_words(half + warp * kWords, value);
-    __syncthreads();
-    const u32* const from = half + (warp & ~(warps - 1)) * kWords;
-    value = get_words<T>(from);
-    // Without a loop, so that all of them are under way together.
-#pragma unroll
-    for (u32 k = 1; k < kMostJoined; ++k)
-      if (k < warps) value = F::both(value, get_words<T>(from + k * kWords));
-    return value;
-  }
-
-  struct Join {
-    KeptRows& rows;
-    template <typename F>
-    __device__ void operator()(Sums<F, 1>& g) const {
-      g.values[0] = rows.template join<F>(g.values[0]);
-    }
-  };
-
   KeptRow<P> x_;
   const Lane& lane_;
-  u32* const scratch_;
-  u32 half_ = 0;
+  WarpJoin join_;
 };
 
 }  // namespace program

@@ -46,7 +46,7 @@ template <typename P, u32 kWide, u32 kCount>
 struct Stream {
   enum : u32 { N = kWide * kCount, kPieces = kCount };
 
-  const Memory<P>& memory;
+  const Arguments<P::kAccesses, P::kScalars>& task;
   u64 column;                // the first one
   u64 step;                  // from piece to piece
   u64 places[P::kAccesses];  // addresses of the first piece
@@ -55,7 +55,7 @@ struct Stream {
 
   template <typename T>
   __device__ T scalar(u32 index) const {
-    return memory.template scalar<T>(index);
+    return task.template scalar<T>(index);
   }
 
   __device__ void go_on() {
