@@ -60,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = str(error)
     except gpuos.CompileError as error:
         code = BAD_INPUT
-        text = f"{error}\n{error.log}".rstrip()
+        # The one of a C++ compiler has its output in the message.
+        log = getattr(error, "log", "")
+        text = f"{error}\n{log}".rstrip()
     except (gpuos.Error, OSError) as error:
         code = 1
         text = str(error)
