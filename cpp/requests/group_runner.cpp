@@ -71,7 +71,11 @@ void GroupRunner::run_single(std::uint32_t request) {
   const Frame frame{asked.elems, asked.views == Request::kFlat
                                      ? nullptr
                                      : &arrays_->view(asked.views)};
-  run_parts(frame, 1, 0, 1);
+  part_.clear();
+  value_of_.resize(1);
+  add_step(frame, 0, 0);
+  add_outputs(frame, 0, 1);
+  submit();
 }
 
 // Outputs of one part have one shape, so that of what comes before the first

@@ -36,6 +36,7 @@ void Groups::run(const Arrays& arrays, Survey& survey) {
   groups_.clear();
   sequence_.clear();
   settled_ = 0;
+  are_apart_ = true;
   const auto count = static_cast<std::uint32_t>(arrays.requests().size());
   members_.assign(count, {});
   for (std::uint32_t request = 0; request < count; ++request)
@@ -170,7 +171,36 @@ void Groups::merge(std::uint32_t from, std::uint32_t into) {
   source.moved_into = into;
 }
 
+bool Groups::place_alone(std::uint32_t request) {
+  const Request& asked = arrays_->request(request);
+  const OwnersOf& of = survey_->of(request);
+  Owners& owners = survey_->owners();
+  if (owners[of.out].toucher != kNone || is_reducing(asked.recipe))
+    return false;
+  for (std::size_t i = 0; i < asked.operands; ++i)
+    if (!is_number(asked, i) && owners[of.operands[i]].writer != kNone)
+      return false;
+  const std::uint32_t group = open(asked);
+  Group& own = groups_[group];
+  own.first = own.last = request;
+  own.view = view_of(asked);
+  own.size = 1;
+  if (is_row_recipe(asked.recipe)) own.axes = asked.axes;
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < asked.operands; ++i)
+    if (!is_number(asked, i))
+      touch(owners[of.operands[i]], group,
+            arrays_->operand(request, i, before++));
+  Owner& out = owners[of.out];
+  out.writer = group;
+  out.value = request;
+  touch(out, group, arrays_->output(request));
+  return true;
+}
+
 void Groups::place(std::uint32_t request) {
+  if (!survey_->has_overlaps() && place_alone(request)) return;
+  are_apart_ = false;
   std::uint32_t group = kNone;
   if (!survey_->has_overlaps()) {
     Choice choice;
@@ -270,7 +300,6 @@ void Groups::add(std::uint32_t request, std::uint32_t index) {
       is_reducing(asked.recipe) ||
       (group.is_reduced && is_of_rows(request, index));
   group.is_reduced = group.is_reduced || members_[request].is_reduced;
-  members_[request].sources.fill(kNone);
   if (survey_->has_overlaps()) {
     // Owners do not tell who reads it.
     members_[request].is_read_outside = true;

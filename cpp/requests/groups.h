@@ -14,10 +14,16 @@ struct Member {
   std::uint32_t next = kNone;  // in its group
   /// The request of the same group whose result an operand is; kNone: the
   /// operand is read from memory.
-  std::array<std::uint32_t, kMaxRequestOperands> sources{};
+  std::array<std::uint32_t, kMaxRequestOperands> sources = no_sources();
   bool is_read_outside = false;  // by another group, or in part
   bool is_overwritten = false;   // as a whole, by a later request
   bool is_reduced = false;       // one element for each row of its group
+
+  static constexpr std::array<std::uint32_t, kMaxRequestOperands> no_sources() {
+    std::array<std::uint32_t, kMaxRequestOperands> none{};
+    none.fill(kNone);
+    return none;
+  }
 };
 
 /// Requests that run together: elementwise ones with the same number of
@@ -80,6 +86,8 @@ class Groups {
          request = members_[request].next)
       function(request);
   }
+  /// Whether each request is a group of its own and none meets another.
+  bool are_apart() const noexcept { return are_apart_; }
   const Member& member(std::uint32_t request) const noexcept {
     return members_[request];
   }
@@ -89,6 +97,9 @@ class Groups {
   struct Choice;
 
   void place(std::uint32_t request);
+  /// The way of most requests: what reads nothing that was written, and writes
+  /// what nobody touched, is a group of its own. False: look closer.
+  bool place_alone(std::uint32_t request);
   std::uint32_t choose(std::uint32_t request, Choice& choice);
   void look_at_operands(std::uint32_t request, Choice& choice);
   void look_at_output(std::uint32_t request, Choice& choice);
@@ -142,6 +153,7 @@ class Groups {
   std::vector<Group> groups_;
   std::vector<std::uint32_t> sequence_;
   std::uint32_t settled_ = 0;
+  bool are_apart_ = true;
 
   /// Members of a group that a row recipe joins, at most: several loops over a
   /// row compute them again.

@@ -47,7 +47,7 @@ class Owners {
     }
     const auto owner = static_cast<std::uint32_t>(owners_.size());
     places_[i] = {run_, owner};
-    owners_.push_back({.key = key});
+    owners_.emplace_back().key = key;
     return owner;
   }
 

@@ -108,7 +108,21 @@ Part::Mark Part::mark() const noexcept {
           known_numbers_.size(), literal_users_.size(), literals_};
 }
 
+void Part::clear() noexcept {
+  inputs_.clear();
+  framed_ = 0;
+  known_numbers_.clear();
+  numbers_.clear();
+  steps_.clear();
+  words_.clear();
+  literal_users_.clear();
+  literals_ = 0;
+  clear_outputs();
+}
+
 void Part::rewind(const Mark& mark) noexcept {
+  clear_outputs();
+  if (steps_.size() == mark.steps) return;
   steps_.resize(mark.steps);
   words_.resize(mark.words);
   inputs_.resize(mark.inputs);
@@ -118,6 +132,9 @@ void Part::rewind(const Mark& mark) noexcept {
                  numbers_.end());
   literal_users_.resize(mark.literal_users);
   literals_ = mark.literals;
+}
+
+void Part::clear_outputs() noexcept {
   outputs_.clear();
   output_values_.clear();
   framed_outputs_ = 0;

@@ -61,7 +61,7 @@ class Part {
     std::size_t literals = 0;
   };
 
-  void clear() noexcept { rewind({}); }
+  void clear() noexcept;
   Mark mark() const noexcept;
   /// Forgets what came after the mark, and all outputs.
   void rewind(const Mark& mark) noexcept;
@@ -108,6 +108,7 @@ class Part {
     friend bool operator==(const LiteralUser&, const LiteralUser&) = default;
   };
 
+  void clear_outputs() noexcept;
   void count_literals(const Request& request);
 
   std::vector<TensorView> inputs_;
