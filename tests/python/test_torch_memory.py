@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import threading
 
 import pytest
 
@@ -151,3 +152,91 @@ def test_a_result_can_be_shared_with_a_process():
         x = torch.ones(ELEMS, device="cuda") + 1
     x.untyped_storage()._share_cuda_()
     assert x.eq(2).all()
+
+
+SHAPES = [(), (1,), (3,), (2, 3), (1, 1), (2, 1, 4), (2, 3, 4, 5), (2,) * 6]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("inference", [False, True])
+def test_a_result_is_the_tensor_that_pytorch_makes(device, shape, inference):
+    def facts(x):
+        formats = (torch.channels_last, torch.channels_last_3d)
+        ranks = [
+            f
+            for f, rank in zip(formats, (4, 5), strict=True)
+            if rank == x.dim()
+        ]
+        return (
+            torch._C._dispatch_keys(x).raw_repr(),
+            x.shape,
+            x.stride(),
+            x.is_contiguous(),
+            [x.is_contiguous(memory_format=f) for f in ranks],
+            x.is_inference(),
+            x.is_inference() or x._version,
+        )
+
+    mode = torch.inference_mode() if inference else torch.no_grad()
+    with mode:
+        a = torch.rand(shape, device=device)
+        expected = a + a
+        with scheduler():
+            result = a + a
+            gt.flush()
+            result.sum()  # PyTorch has seen it, so it is marked no more
+    assert facts(result) == facts(expected)
+    assert torch.equal(result, expected)
+
+
+def test_a_result_in_the_place_of_another_begins_at_version_0(device):
+    a = torch.ones(ELEMS, device=device)
+    with torch.no_grad(), scheduler():
+        for _ in range(100):
+            result = a + 1
+            assert result._version == 0
+            result += 1
+            assert result._version == 1
+            shared = result.detach()
+            result = None
+            assert shared._version == 1
+        assert float(shared.sum()) == 3 * ELEMS
+
+
+def test_results_may_be_dropped_by_other_threads(device):
+    a = torch.ones(ELEMS, device=device)
+
+    def make(results):
+        with torch.no_grad(), scheduler():
+            results.extend(a * k for k in range(RESULTS))
+
+    for _ in range(4):
+        results = []
+        maker = threading.Thread(target=make, args=(results,))
+        maker.start()
+        maker.join(PATIENCE)
+        dropper = threading.Thread(
+            target=results.__delitem__, args=(slice(0, None, 2),)
+        )
+        dropper.start()
+        dropper.join(PATIENCE)
+        assert [float(each[0]) for each in results] == list(
+            range(1, RESULTS, 2)
+        )
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_storages_with_the_same_memory_are_used_in_order(own):
+    # Of PyTorch's allocator is at most one of them.
+    first = torch.zeros(ELEMS)
+    second = torch.from_numpy(first.numpy())
+    if not own:
+        first = torch.from_numpy(first.numpy())
+    with torch.no_grad(), scheduler(takes=2 * RESULTS):
+        seen = []
+        for _ in range(RESULTS):
+            first += 1
+            seen.append(second * 2)
+    assert [float(x[0]) for x in seen] == [
+        2.0 * k for k in range(1, RESULTS + 1)
+    ]

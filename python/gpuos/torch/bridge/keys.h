@@ -27,6 +27,10 @@ inline constexpr DispatchKeySet kBehindMode{DispatchKeySet::FULL_AFTER,
 inline constexpr DispatchKeySet kBehindPending{DispatchKeySet::FULL_AFTER,
                                                kPendingKey};
 
+/// The keys that bring PyTorch's own kernels.
+inline constexpr DispatchKeySet kKernelKeys =
+    DispatchKeySet(DispatchKey::CPU) | DispatchKeySet(DispatchKey::CUDA);
+
 // Of a thread-local that is found without a call; a loaded library has room for
 // a few words of them.
 #define GPUOS_NEAR_TLS __attribute__((tls_model("initial-exec")))

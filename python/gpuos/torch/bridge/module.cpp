@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "blocks.h"
 #include "elementwise.h"
 #include "front.h"
 #include "front_calls.h"
@@ -127,6 +128,7 @@ PyObject* remove(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   remove_front();
   trim_slabs(0);
+  free_blocks();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }

@@ -4,12 +4,14 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
 #include <atomic>
 #include <utility>
 
+#include "blocks.h"
 #include "keys.h"
 #include "slabs.h"
 
@@ -31,7 +33,7 @@ c10::intrusive_ptr<StorageImpl> make_storage(std::size_t bytes,
     if (!place.is_cpu()) guard.reset_device(place.stream.device());
     return allocator->allocate(bytes);
   };
-  return c10::make_intrusive<StorageImpl>(
+  return c10::make_intrusive<ResultStorage>(
       StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(bytes),
       allocate(), allocator, /*resizable=*/true);
 }
@@ -67,16 +69,22 @@ Tensor lazy_clone(const Tensor& tensor) {
 Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
                    at::ScalarType type, const Place& place) {
   const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(type);
-  const auto key =
-      place.is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
-  Tensor out = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(make_storage(element_count(sizes) * meta.itemsize(), place)),
-      c10::DispatchKeySet(key), meta);
+  c10::Storage storage(
+      make_storage(element_count(sizes) * meta.itemsize(), place));
+  // The keys of tensors of inference mode are for PyTorch to choose.
+  const bool is_ours = !c10::InferenceMode::is_enabled();
+  Tensor out = C10_LIKELY(is_ours)
+                   ? at::detail::make_tensor<ResultTensor>(std::move(storage),
+                                                           place.keys, meta)
+                   : at::detail::make_tensor<c10::TensorImpl>(
+                         std::move(storage), place.keys & kKernelKeys, meta);
   auto* impl = out.unsafeGetTensorImpl();
-  if (strides.empty())
-    impl->set_sizes_contiguous(sizes);
-  else
+  if (!strides.empty())
     impl->set_sizes_and_strides(sizes, strides);
+  else if (is_ours && sizes.size() <= ResultTensor::kFewSizes)
+    static_cast<ResultTensor*>(impl)->set_few_sizes(sizes);
+  else
+    impl->set_sizes_contiguous(sizes);
   return out;
 }
 

@@ -27,6 +27,14 @@ c10::Stream stream_of(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
+c10::DispatchKeySet keys_of(c10::Device device) {
+  const c10::DispatchKeySet kernels(device.is_cpu() ? DispatchKey::CPU
+                                                    : DispatchKey::CUDA);
+  const auto backend = kernels.highestBackendKey();
+  return kernels | c10::getAutocastRelatedKeySetFromBackend(backend) |
+         c10::getAutogradRelatedKeySetFromBackend(backend);
+}
+
 const Place* find(c10::Stream stream) {
   const std::lock_guard lock(mutex);
   for (std::size_t i = first_valid; i < places.size(); ++i)
@@ -48,7 +56,9 @@ const Place& add(c10::Stream stream) {
   void* const handle = stream.device().is_cpu() ? nullptr : find_handle(stream);
   if (const Place* known = find(stream)) return *known;  // meanwhile
   const std::lock_guard lock(mutex);
-  return places.emplace_back(Place{stream, handle, runner, new Slabs(stream)});
+  return places.emplace_back(
+      Place{stream, handle, runner, new Slabs(stream), keys_of(stream.device()),
+            c10::GetAllocator(stream.device_type())->raw_deleter()});
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Where requests run: a device's runtime, and a stream there.
 #pragma once
 
+#include <c10/core/Allocator.h>
+#include <c10/core/DispatchKeySet.h>
 #include <c10/core/Stream.h>
 
 #include <functional>
@@ -22,7 +24,9 @@ struct Place {
   c10::Stream stream{c10::Stream::DEFAULT, c10::Device(c10::kCPU)};
   void* stream_handle = nullptr;  // the driver's
   Runner runner{};
-  Slabs* slabs = nullptr;  // of the stream; stays
+  Slabs* slabs = nullptr;       // of the stream; stays
+  c10::DispatchKeySet keys{};   // of new tensors here, as PyTorch makes them
+  c10::DeleterFnPtr deleter{};  // of what PyTorch's allocator gives, or null
 
   bool is_cpu() const noexcept { return stream.device().is_cpu(); }
 };

@@ -1,0 +1,128 @@
+// Tensors and storages of results, in blocks of memory that are used again.
+#pragma once
+
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "keys.h"
+
+namespace gpuos::bridge {
+
+/// A thread's blocks of one size in which nothing lies, the newest on top.
+/// Whoever frees a block keeps it.
+class FreeBlocks {
+ public:
+  /// Null: there is none.
+  void* take() noexcept {
+    if (C10_UNLIKELY(count_ == 0)) return nullptr;
+    void* block = blocks_[--count_];
+    // The next one was freed long ago if many results were kept.
+    if (C10_LIKELY(count_ != 0)) __builtin_prefetch(blocks_[count_ - 1], 1);
+    return block;
+  }
+  /// False: there are enough.
+  bool give(void* block) noexcept {
+    if (C10_UNLIKELY(count_ == room_) && !make_room()) return false;
+    blocks_[count_++] = block;
+    return true;
+  }
+  /// The thread ends: keeps no more from now on.
+  void close() noexcept;
+
+ private:
+  static constexpr std::size_t kMost = 16'384;
+
+  /// The first time; sees to it that the blocks are freed when the thread ends.
+  /// Not by a destructor, with which every use would begin with a call.
+  bool make_room() noexcept;
+
+  void** blocks_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t room_ = 0;
+  bool is_closed_ = false;
+};
+
+extern constinit thread_local FreeBlocks storage_blocks GPUOS_NEAR_TLS;
+extern constinit thread_local FreeBlocks tensor_blocks GPUOS_NEAR_TLS;
+
+struct ResultStorage final : c10::StorageImpl {
+  using c10::StorageImpl::StorageImpl;
+
+  static void* operator new(std::size_t bytes) {
+    void* block = storage_blocks.take();
+    return C10_LIKELY(block != nullptr) ? block : ::operator new(bytes);
+  }
+  static void operator delete(void* block) noexcept {
+    if (!storage_blocks.give(block)) ::operator delete(block);
+  }
+};
+
+/// Behind it in its block lies the version counter of the tensor that was there
+/// before, for the next one; PyTorch allocates one for each tensor.
+struct ResultTensor final : c10::TensorImpl {
+  /// `keys`: those that PyTorch gives such a tensor, outside of inference mode.
+  ResultTensor(c10::Storage&& storage, DispatchKeySet keys,
+               caffe2::TypeMeta type)
+      // Without keys of autograd no counter is allocated.
+      : TensorImpl(VIEW, std::move(storage), keys & kKernelKeys, type) {
+    key_set_ = keys;
+    c10::VariableVersion& counter = counter_of(this);
+    if (C10_LIKELY(counter.enabled())) {
+      counter.set_version(0);
+      version_counter_ = std::move(counter);
+    } else {
+      version_counter_ = c10::VariableVersion(0);
+    }
+  }
+  ~ResultTensor() override {
+    if (version_counter_.enabled() && version_counter_.unique())
+      counter_of(this) = std::move(version_counter_);
+  }
+
+  /// As set_sizes_contiguous(), which looks whether the order is also another
+  /// one. With up to three dimensions it is not.
+  void set_few_sizes(at::IntArrayRef sizes) {
+    sizes_and_strides_.resize(sizes.size());
+    std::int64_t step = 1;
+    numel_ = 1;
+    for (std::size_t d = sizes.size(); d-- > 0;) {
+      sizes_and_strides_.size_at_unchecked(d) = sizes[d];
+      sizes_and_strides_.stride_at_unchecked(d) = step;
+      step *= std::max<std::int64_t>(sizes[d], 1);
+      numel_ *= sizes[d];
+    }
+  }
+  static constexpr std::size_t kFewSizes = 3;
+
+  static void* operator new(std::size_t bytes) {
+    if (void* block = tensor_blocks.take(); C10_LIKELY(block != nullptr))
+      return block;
+    void* block = ::operator new(bytes + sizeof(c10::VariableVersion));
+    new (&counter_of(block)) c10::VariableVersion();
+    return block;
+  }
+  static void operator delete(void* block) noexcept {
+    if (!tensor_blocks.give(block)) free_block(block);
+  }
+  static void free_block(void* block) noexcept {
+    counter_of(block).~VariableVersion();
+    ::operator delete(block);
+  }
+
+ private:
+  static c10::VariableVersion& counter_of(void* block) noexcept {
+    return *reinterpret_cast<c10::VariableVersion*>(static_cast<char*>(block) +
+                                                    sizeof(ResultTensor));
+  }
+};
+
+/// Frees what this thread keeps.
+void free_blocks() noexcept;
+
+}  // namespace gpuos::bridge
