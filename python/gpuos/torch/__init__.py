@@ -79,6 +79,8 @@ def __getattr__(name: str) -> Any:
     if name not in _OF_THE_BRIDGE:
         text = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(text)
-    function = getattr(bridge(), name)
-    globals()[name] = function
-    return function
+    for found in _OF_THE_BRIDGE:
+        globals()[found] = getattr(bridge(), found)
+    # Python is quicker with the attributes of a module that has none of this.
+    globals().pop("__getattr__", None)
+    return globals()[name]

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "alike.h"
+#include "errors.h"
 #include "front_calls.h"
 #include "front_functions.h"
 #include "front_names.h"
@@ -154,50 +155,57 @@ PyObject* call_original(Method method, PyObject* self,
 template <typename Take>
 PyObject* call(Method method, PyObject* self, PyObject* const* arguments,
                Py_ssize_t count, PyObject* names, const Take& take) {
-  HANDLE_TH_ERRORS
-  if (C10_LIKELY(is_ordinary(self) && may_take())) {
-    Tensor out = take();
-    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  try {
+    if (C10_LIKELY(is_ordinary(self) && may_take())) {
+      Tensor out = take();
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+    }
+    return call_original(method, self, arguments, count, names);
+  } catch (...) {
+    return raise_caught();
   }
-  return call_original(method, self, arguments, count, names);
-  END_HANDLE_TH_ERRORS
 }
 
 template <Method kMethod, Recipe kRecipe, Rule kRule, bool kReversed = false>
 PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                  PyObject* names) {
-  HANDLE_TH_ERRORS
-  if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
-                 may_take())) {
-    Tensor out = take_binary({kRecipe, kRule}, self, arguments[0], kReversed);
-    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
-  }
-  if constexpr (has_alpha(kRecipe) && !kReversed) {
-    Scaled call;
-    if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
-        may_take() && call.read(self, arguments[0], arguments[1])) {
-      Tensor out = defer({with_factor(kRecipe), kRule}, call.operands);
-      if (out.defined()) return THPVariable_Wrap(std::move(out));
+  try {
+    if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
+                   may_take())) {
+      Tensor out = take_binary({kRecipe, kRule}, self, arguments[0], kReversed);
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
+    if constexpr (has_alpha(kRecipe) && !kReversed) {
+      Scaled call;
+      if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
+          may_take() && call.read(self, arguments[0], arguments[1])) {
+        Tensor out = defer({with_factor(kRecipe), kRule}, call.operands);
+        if (out.defined()) return THPVariable_Wrap(std::move(out));
+      }
+    }
+    return call_original(kMethod, self, arguments, count, names);
+  } catch (...) {
+    return raise_caught();
   }
-  return call_original(kMethod, self, arguments, count, names);
-  END_HANDLE_TH_ERRORS
 }
 
 template <Method kMethod, Recipe kRecipe, Rule kRule>
 PyObject* in_place(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                    PyObject* names) {
-  HANDLE_TH_ERRORS
-  if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
-                 may_take() && take_into({kRecipe, kRule}, self, arguments[0])))
-    return Py_NewRef(self);
-  if constexpr (has_alpha(kRecipe)) {
-    if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
-        may_take() && take_scaled_into(kRecipe, self, arguments))
+  try {
+    if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
+                   may_take() &&
+                   take_into({kRecipe, kRule}, self, arguments[0])))
       return Py_NewRef(self);
+    if constexpr (has_alpha(kRecipe)) {
+      if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
+          may_take() && take_scaled_into(kRecipe, self, arguments))
+        return Py_NewRef(self);
+    }
+    return call_original(kMethod, self, arguments, count, names);
+  } catch (...) {
+    return raise_caught();
   }
-  return call_original(kMethod, self, arguments, count, names);
-  END_HANDLE_TH_ERRORS
 }
 
 template <Method kMethod, Recipe kRecipe, Rule kRule>

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "errors.h"
 #include "front_calls.h"
 #include "front_names.h"
 
@@ -42,14 +43,16 @@ PyObject* call_original(PyObject* function, PyObject* const* arguments,
 template <typename Take>
 PyObject* call(PyObject* function, PyObject* const* arguments,
                std::size_t flags, PyObject* names, const Take& take) {
-  HANDLE_TH_ERRORS
-  const Py_ssize_t count = PyVectorcall_NARGS(flags);
-  if (C10_LIKELY(count > 0 && is_ordinary(arguments[0]) && may_take())) {
-    Tensor out = take(count);
-    if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+  try {
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (C10_LIKELY(count > 0 && is_ordinary(arguments[0]) && may_take())) {
+      Tensor out = take(count);
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+    }
+    return call_original(function, arguments, count, names);
+  } catch (...) {
+    return raise_caught();
   }
-  return call_original(function, arguments, count, names);
-  END_HANDLE_TH_ERRORS
 }
 
 template <Recipe kRecipe, Rule kRule>

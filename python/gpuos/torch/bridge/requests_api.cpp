@@ -8,6 +8,8 @@
 
 #include "alike.h"
 #include "elementwise.h"
+#include "errors.h"
+#include "front_calls.h"
 #include "keys.h"
 #include "rows.h"
 #include "schema.h"
@@ -54,31 +56,48 @@ bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
   return is_written_without_grad(out) || is_without_grad(out);
 }
 
+void note_write(const Tensor& out) {
+  if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();
+}
+
+/// The way of most calls: two tensors and an out that are alike. False: look
+/// closer.
+bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!is_ordinary(arguments[i]) ||
+        !is_without_grad(THPVariable_Unpack(arguments[i])))
+      return false;
+  const Tensor& out = THPVariable_Unpack(arguments[2]);
+  if (!defer_alike_out(what, THPVariable_Unpack(arguments[0]),
+                       THPVariable_Unpack(arguments[1]), out))
+    return false;
+  note_write(out);
+  return true;
+}
+
 PyObject* submit_named(std::string_view name, const Elementwise& what,
                        PyObject* const* arguments, Py_ssize_t count) {
-  HANDLE_TH_ERRORS
-  const auto wanted = static_cast<Py_ssize_t>(operands_of(what.recipe));
-  if (count != wanted + 1 || !THPVariable_Check(arguments[wanted])) {
-    PyErr_Format(PyExc_TypeError,
-                 "submit: %s: expected %zd operands and an out tensor",
-                 std::string(name).c_str(), wanted);
-    return nullptr;
+  try {
+    const auto wanted = static_cast<Py_ssize_t>(operands_of(what.recipe));
+    if (count != wanted + 1 || !THPVariable_Check(arguments[wanted])) {
+      PyErr_Format(PyExc_TypeError,
+                   "submit: %s: expected %zd operands and an out tensor",
+                   std::string(name).c_str(), wanted);
+      return nullptr;
+    }
+    if (wanted == 2 && submit_alike(what, arguments)) Py_RETURN_NONE;
+    Operand operands[kMaxRequestOperands];
+    for (Py_ssize_t i = 0; i + 1 < count; ++i)
+      if (!read_operand(arguments[i], operands[i])) return nullptr;
+    const std::span given(operands, static_cast<std::size_t>(count - 1));
+    const Tensor& out = THPVariable_Unpack(arguments[count - 1]);
+    if (!may_put_off(given, out)) return refuse(name);
+    if (!defer(what, given, out, kAnySize).defined()) return refuse(name);
+    note_write(out);
+    Py_RETURN_NONE;
+  } catch (...) {
+    return raise_caught();
   }
-  Operand operands[kMaxRequestOperands];
-  for (Py_ssize_t i = 0; i + 1 < count; ++i)
-    if (!read_operand(arguments[i], operands[i])) return nullptr;
-  const std::span given(operands, static_cast<std::size_t>(count - 1));
-  const Tensor& out = THPVariable_Unpack(arguments[count - 1]);
-  if (!may_put_off(given, out)) return refuse(name);
-  const bool is_pair = given.size() == 2 && given[0].tensor != nullptr &&
-                       given[1].tensor != nullptr;
-  if (!(is_pair &&
-        defer_alike_out(what, *given[0].tensor, *given[1].tensor, out)) &&
-      !defer(what, given, out, kAnySize).defined())
-    return refuse(name);
-  if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();
-  Py_RETURN_NONE;
-  END_HANDLE_TH_ERRORS
 }
 
 std::string_view name_of_argument(PyObject* object) {
@@ -155,7 +174,7 @@ PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,
     const Rows what{one.recipe};
     if (is_without_grad(tensor) && is_without_grad(out) &&
         defer_rows_into(what, tensor, row, out)) {
-      if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();
+      note_write(out);
       Py_RETURN_NONE;
     }
     return refuse(name);
