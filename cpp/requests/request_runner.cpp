@@ -28,13 +28,13 @@ RequestRunner::~RequestRunner() = default;
 
 void RequestRunner::run(std::span<const Request> requests,
                         std::span<const TensorView> views, StillNeeded needed,
-                        Stream stream) {
+                        Stream stream, bool owners_lie_apart) {
   if (requests.empty()) return;
   Impl& impl = *impl_;
   impl.requests += requests.size();
   ++impl.runs;
   impl.arrays.begin(requests, views);
-  impl.survey.run(impl.arrays);
+  impl.survey.run(impl.arrays, owners_lie_apart);
   impl.groups.run(impl.arrays, impl.survey);
   impl.levels.run(impl.arrays, impl.survey, impl.groups);
   impl.runner.begin(impl.arrays, impl.survey, impl.groups, needed, stream);

@@ -18,7 +18,8 @@ struct OwnersOf {
 /// The first look at all requests: their owners, and whether these lie apart.
 class Survey {
  public:
-  void run(const Arrays& arrays);
+  /// `owners_lie_apart`: as RequestRunner::run().
+  void run(const Arrays& arrays, bool owners_lie_apart);
 
   Owners& owners() noexcept { return owners_; }
   const OwnersOf& of(std::uint32_t request) const noexcept {

@@ -9,7 +9,7 @@ namespace gpuos {
 
 /// Another number for every change of BridgeTable, Request, TensorView,
 /// StillNeeded, RequestStats, Recipe or DType.
-inline constexpr std::uint32_t kBridgeVersion = 1;
+inline constexpr std::uint32_t kBridgeVersion = 2;
 
 enum class BridgeResult : std::int32_t { Done, TimedOut, Failed };
 
@@ -26,7 +26,8 @@ struct BridgeTable {
   BridgeResult (*run)(void* runner, const Request* requests,
                       std::size_t request_count, const TensorView* views,
                       std::size_t view_count, StillNeeded needed, void* stream,
-                      bool has_stream, char* error, std::size_t error_bytes);
+                      bool has_stream, bool owners_lie_apart, char* error,
+                      std::size_t error_bytes);
   /// Waits for everything that was submitted to the runtime.
   BridgeResult (*synchronize)(void* runner, std::int64_t timeout_ns,
                               char* error, std::size_t error_bytes);

@@ -91,11 +91,13 @@ class RequestRunner {
   RequestRunner& operator=(const RequestRunner&) = delete;
 
   /// Submits all and launches what waits for a burst in `stream`; does not wait
-  /// for results.
+  /// for results. `owners_lie_apart`: it is known that no two of them have
+  /// memory in common, so nobody needs to look.
   /// Throws: as Runtime::submit(). Some of the other tasks were submitted then,
   /// and nothing that depends on the one that failed.
   void run(std::span<const Request> requests, std::span<const TensorView> views,
-           StillNeeded needed = {}, Stream stream = {});
+           StillNeeded needed = {}, Stream stream = {},
+           bool owners_lie_apart = false);
 
   RequestStats stats() const;
 

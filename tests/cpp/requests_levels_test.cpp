@@ -33,7 +33,7 @@ class Levels : public ::testing::Test {
   Found find() {
     requests::Arrays arrays;
     arrays.begin(list_.requests(), list_.views());
-    survey_.run(arrays);
+    survey_.run(arrays, false);
     groups_.run(arrays, survey_);
     levels_.run(arrays, survey_, groups_);
     Found found;

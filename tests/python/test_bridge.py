@@ -34,7 +34,7 @@ extern "C" int add(void* bridge, float* x, float* out, long elems,
   double two = 2;
   __builtin_memcpy(&request.values[1], &two, 8);
   auto done = table->run(runner, &request, 1, nullptr, 0, {}, nullptr, false,
-                         error, 200);
+                         true, error, 200);
   if (done == gpuos::BridgeResult::Done)
     done = table->synchronize(runner, 30'000'000'000, error, 200);
   if (done == gpuos::BridgeResult::Done && table->stats(runner).tasks != 1)

@@ -9,19 +9,30 @@ namespace gpuos::bridge {
 namespace {
 
 bool is_simple(const Tensor& tensor) {
-  const auto type = tensor.scalar_type();
-  return is_plain_tensor(tensor) &&
-         (type == at::kFloat || type == at::kDouble || is_half(type)) &&
+  return is_plain_tensor(tensor) && at::isFloatingType(tensor.scalar_type()) &&
          tensor.is_contiguous() && tensor.numel() > 0 &&
          tensor.numel() <= size_threshold();
 }
 
+bool have_same_sizes(const Tensor& a, const Tensor& b) {
+  const at::IntArrayRef sizes = a.sizes();
+  const at::IntArrayRef others = b.sizes();
+  if (sizes.size() != others.size()) return false;
+  for (std::size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != others[d]) return false;
+  return true;
+}
+
+/// Whether `tensor` is what the simple one is, but for its values.
+bool is_like(const Tensor& simple, const Tensor& tensor) {
+  return kernel_keys_of(tensor) == kernel_keys_of(simple) &&
+         has_plain_memory(tensor) && tensor.dtype() == simple.dtype() &&
+         tensor.is_contiguous() && have_same_sizes(tensor, simple) &&
+         tensor.device() == simple.device();
+}
+
 bool are_alike(const Tensor& a, const Tensor& b) {
-  return is_simple(a) &&
-         (&a == &b ||
-          (is_plain_tensor(b) && b.scalar_type() == a.scalar_type() &&
-           b.is_contiguous() && b.sizes() == a.sizes() &&
-           b.device() == a.device()));
+  return is_simple(a) && (&a == &b || is_like(a, b));
 }
 
 bool gives_bool(Rule rule) {
@@ -29,43 +40,54 @@ bool gives_bool(Rule rule) {
          rule == Rule::Logical;
 }
 
-void put_types(Request& request, const Elementwise& what, at::ScalarType type) {
+/// Returns the dtype of the operands, which have `type`.
+DType put_types(Request& request, const Elementwise& what,
+                at::ScalarType type) {
+  const DType dtype = *dtype_of(type);
   request.recipe = what.recipe;
-  request.compute = *dtype_of(opmath_of(type));
-  request.out_dtype = gives_bool(what.rule) ? DType::Bool : *dtype_of(type);
+  request.compute = is_half(type) ? DType::Float32 : dtype;
+  request.out_dtype = gives_bool(what.rule) ? DType::Bool : dtype;
+  return dtype;
 }
 
-Deferred alike(const Elementwise& what, const Tensor& tensor,
-               const Tensor& other, const Tensor& out, bool is_fresh) {
-  Deferred deferred;
-  put_types(deferred.request, what, tensor.scalar_type());
-  put_tensor(deferred, 0, tensor);
-  deferred.request.operands = 1;
-  if (other.defined()) {
-    put_tensor(deferred, 1, other);
-    deferred.request.operands = 2;
-  }
-  put_out(deferred, out, is_fresh);
-  return deferred;
+/// Appends a request of tensors that are alike; `other` may be undefined.
+void add_alike(const Elementwise& what, const Tensor& tensor,
+               const Tensor& other, const Tensor& out, bool is_fresh,
+               const Place& place) {
+  Needs needs;
+  needs.add(tensor);
+  if (other.defined()) needs.add(other);
+  needs.add_out(out, is_fresh);
+  pending.add(needs, place, [&](Request& request) {
+    const DType dtype = put_types(request, what, tensor.scalar_type());
+    request.operands = other.defined() ? 2 : 1;
+    put_tensor(request, 0, tensor, dtype);
+    if (other.defined()) put_tensor(request, 1, other, dtype);
+    put_out(request, out, is_fresh);
+  });
 }
 
-Deferred alike(const Elementwise& what, const Tensor& tensor, double number,
-               std::size_t number_at, const Tensor& out, bool is_fresh) {
-  Deferred deferred;
-  put_types(deferred.request, what, tensor.scalar_type());
-  deferred.request.operands = 2;
-  put_number(deferred.request, number_at, number, what.rule,
-             tensor.scalar_type());
-  put_tensor(deferred, 1 - number_at, tensor);
-  put_out(deferred, out, is_fresh);
-  return deferred;
+/// The same of a tensor and a number, which is operand `number_at`.
+void add_alike(const Elementwise& what, const Tensor& tensor, double number,
+               std::size_t number_at, const Tensor& out, bool is_fresh,
+               const Place& place) {
+  Needs needs;
+  needs.add(tensor);
+  needs.add_out(out, is_fresh);
+  pending.add(needs, place, [&](Request& request) {
+    const at::ScalarType type = tensor.scalar_type();
+    const DType dtype = put_types(request, what, type);
+    request.operands = 2;
+    put_number(request, number_at, number, what.rule, type);
+    put_tensor(request, 1 - number_at, tensor, dtype);
+    put_out(request, out, is_fresh);
+  });
 }
 
 Tensor make_alike(const Elementwise& what, const Tensor& tensor,
                   const Place& place) {
-  Request request;
-  put_types(request, what, tensor.scalar_type());
-  return make_output(tensor.sizes(), {}, scalar_type_of(request.out_dtype),
+  return make_output(tensor.sizes(), {},
+                     gives_bool(what.rule) ? at::kBool : tensor.scalar_type(),
                      place);
 }
 
@@ -92,8 +114,8 @@ std::optional<at::ScalarType> type_of_pair(const Operand& a, const Operand& b) {
 /// Whether `b` may be read while contiguous `a` is written.
 bool is_same_or_apart(const Tensor& a, const Tensor& b) {
   if (storage_of(a) != storage_of(b)) return true;
-  const auto* p = static_cast<const char*>(address_of(a.unsafeGetTensorImpl()));
-  const auto* q = static_cast<const char*>(address_of(b.unsafeGetTensorImpl()));
+  const auto* p = static_cast<const char*>(address_of(a));
+  const auto* q = static_cast<const char*>(address_of(b));
   const auto bytes = static_cast<std::ptrdiff_t>(a.nbytes());
   if (p == q) return a.strides() == b.strides();  // PyTorch compares them too
   return p + bytes <= q || q + bytes <= p;
@@ -109,7 +131,7 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
     return {};
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
-  pending.add(alike(what, tensor, other, out, /*is_fresh=*/true), place);
+  add_alike(what, tensor, other, out, /*is_fresh=*/true, place);
   return out;
 }
 
@@ -118,9 +140,8 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
   if (what.rule == Rule::Bitwise || !is_simple(tensor)) return {};
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
-  pending.add(alike(what, tensor, number, is_number_first ? 0 : 1, out,
-                    /*is_fresh=*/true),
-              place);
+  add_alike(what, tensor, number, is_number_first ? 0 : 1, out,
+            /*is_fresh=*/true, place);
   return out;
 }
 
@@ -142,19 +163,24 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
   }
   const Place& place = current_place(condition.device());
   Tensor out = make_output(condition.sizes(), {}, *type, place);
-  Deferred deferred;
-  Request& request = deferred.request;
-  put_types(request, {Recipe::Where, Rule::Select}, *type);
-  request.operands = 3;
-  put_tensor(deferred, 0, condition);
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (pair[i]->is_number())
-      put_number(request, 1 + i, pair[i]->number, Rule::Select, *type);
-    else
-      put_tensor(deferred, 1 + i, *pair[i]->tensor);
-  }
-  put_out(deferred, out, /*is_fresh=*/true);
-  pending.add(deferred, place);
+  Needs needs;
+  needs.add(condition);
+  for (const Operand* one : pair)
+    if (!one->is_number()) needs.add(*one->tensor);
+  needs.add_out(out, /*is_fresh=*/true);
+  pending.add(needs, place, [&](Request& request) {
+    const DType dtype =
+        put_types(request, {Recipe::Where, Rule::Select}, *type);
+    request.operands = 3;
+    put_tensor(request, 0, condition, DType::Bool);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (pair[i]->is_number())
+        put_number(request, 1 + i, pair[i]->number, Rule::Select, *type);
+      else
+        put_tensor(request, 1 + i, *pair[i]->tensor, dtype);
+    }
+    put_out(request, out, /*is_fresh=*/true);
+  });
   return out;
 }
 
@@ -164,26 +190,26 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
       !is_same_or_apart(out, tensor))
     return false;
   if (other.defined() &&
-      (!are_alike(out, other) || !is_same_or_apart(out, other)))
+      (!is_like(out, other) || !is_same_or_apart(out, other)))
     return false;
-  pending.add(alike(what, tensor, other, out, /*is_fresh=*/false),
-              current_place(out.device()));
+  add_alike(what, tensor, other, out, /*is_fresh=*/false,
+            current_place(out.device()));
   return true;
 }
 
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       const Tensor& other) {
   if (!are_alike(out, other) || !is_same_or_apart(out, other)) return false;
-  pending.add(alike(what, out, other, out, /*is_fresh=*/false),
-              current_place(out.device()));
+  add_alike(what, out, other, out, /*is_fresh=*/false,
+            current_place(out.device()));
   return true;
 }
 
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       double number) {
   if (!is_simple(out)) return false;
-  pending.add(alike(what, out, number, 1, out, /*is_fresh=*/false),
-              current_place(out.device()));
+  add_alike(what, out, number, 1, out, /*is_fresh=*/false,
+            current_place(out.device()));
   return true;
 }
 

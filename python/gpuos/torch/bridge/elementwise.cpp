@@ -201,12 +201,16 @@ std::optional<Planned> plan(const Elementwise& what,
   request.compute = *dtype_of(opmath_of(types->common));
   request.out_dtype = *dtype_of(planned.out.scalar_type());
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].is_number())
+    if (operands[i].is_number()) {
       put_number(request, i, operands[i].number, what.rule, types->common);
-    else
-      put_tensor(deferred, i, *operands[i].tensor);
+      continue;
+    }
+    const Tensor& tensor = *operands[i].tensor;
+    put_tensor(request, i, tensor, *dtype_of(tensor.scalar_type()));
+    deferred.needs.add(tensor);
   }
-  put_out(deferred, planned.out, !out.defined());
+  put_out(request, planned.out, !out.defined());
+  deferred.needs.add_out(planned.out, !out.defined());
   if (!is_flat(operands, planned.out))
     put_views(deferred, operands, planned.out);
   return planned;

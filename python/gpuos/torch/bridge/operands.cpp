@@ -5,22 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "hooks.h"
 #include "keys.h"
 
 namespace gpuos::bridge {
 namespace {
-
-/// The key sets of ordinary tensors, with those of inference mode.
-bool has_plain_keys(const c10::TensorImpl* impl) {
-  static const DispatchKeySet kAutograd =
-      c10::autograd_dispatch_keyset | kPendingKeys |
-      DispatchKeySet({DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU,
-                      DispatchKey::AutocastCUDA});
-  const DispatchKeySet rest = impl->key_set() - kAutograd;
-  return rest == DispatchKeySet(DispatchKey::CPU) ||
-         rest == DispatchKeySet(DispatchKey::CUDA);
-}
 
 /// Which of two dimensions is the inner one: < 0 the first, > 0 the second.
 int compare_dims(std::span<const Dims> strides, at::IntArrayRef shape,
@@ -56,16 +44,6 @@ std::optional<c10::Scalar> wrapped_number(const Tensor& tensor) {
     default:
       return std::nullopt;
   }
-}
-
-bool is_plain_tensor(const Tensor& tensor) {
-  if (!tensor.defined()) return false;
-  const auto* impl = tensor.unsafeGetTensorImpl();
-  return has_plain_keys(impl) && impl->layout() == c10::kStrided &&
-         impl->has_storage() && !impl->is_wrapped_number() &&
-         !impl->is_python_dispatch() && impl->dim() <= kMaxDims &&
-         dtype_of(tensor.scalar_type()).has_value() &&
-         !is_watched_by_others(impl->unsafe_storage().unsafeGetStorageImpl());
 }
 
 std::optional<Dims> broadcast_shape(std::span<const Operand> operands) {

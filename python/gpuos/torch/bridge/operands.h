@@ -9,6 +9,9 @@
 #include <span>
 
 #include "gpuos/requests.h"
+#include "hooks.h"
+#include "keys.h"
+#include "memory.h"
 #include "types.h"
 
 namespace gpuos::bridge {
@@ -27,9 +30,34 @@ bool is_bool(const Operand& operand);
 /// Null for a tensor; the number for a 0-d tensor that PyTorch made of one.
 std::optional<c10::Scalar> wrapped_number(const Tensor& tensor);
 
-/// Strided memory of `device` and an ordinary tensor: nothing lazy, nothing of
-/// a subclass, a mode or a transform.
-bool is_plain_tensor(const Tensor& tensor);
+/// The keys of a tensor that decide who computes with it.
+inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
+  constexpr DispatchKeySet kOthers =
+      c10::autograd_dispatch_keyset | kPendingKeys |
+      DispatchKeySet(DispatchKey::ADInplaceOrView) |
+      DispatchKeySet(DispatchKey::AutocastCPU) |
+      DispatchKeySet(DispatchKey::AutocastCUDA);
+  return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
+}
+
+/// Whether nobody but PyTorch's kernels has a say in the tensor's memory: no
+/// number that became a tensor, no storage that is not there, or not yet.
+inline bool has_plain_memory(const Tensor& tensor) {
+  c10::StorageImpl* storage = storage_of(tensor);
+  return storage != nullptr && !is_watched_by_others(storage) &&
+         !tensor.unsafeGetTensorImpl()->is_wrapped_number();
+}
+
+/// Strided memory of a device and an ordinary tensor: nothing lazy, nothing of
+/// a subclass, a mode or a transform. Those have keys of their own.
+inline bool is_plain_tensor(const Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  const DispatchKeySet keys = kernel_keys_of(tensor);
+  return (keys == DispatchKeySet(DispatchKey::CPU) ||
+          keys == DispatchKeySet(DispatchKey::CUDA)) &&
+         has_plain_memory(tensor) && tensor.dim() <= kMaxDims &&
+         dtype_of(tensor.scalar_type()).has_value();
+}
 
 using Dims = c10::SmallVector<std::int64_t, 8>;
 

@@ -34,25 +34,4 @@ void put_number(Request& request, std::size_t i, const c10::Scalar& number,
   }
 }
 
-void put_tensor(Deferred& deferred, std::size_t i, const Tensor& tensor) {
-  Request& request = deferred.request;
-  request.values[i] =
-      reinterpret_cast<std::uint64_t>(address_of(tensor.unsafeGetTensorImpl()));
-  request.dtypes[i] = *dtype_of(tensor.scalar_type());
-  request.owners[i] = storage_of(tensor);
-  deferred.follows = deferred.follows || is_marked(tensor);
-  deferred.storages[deferred.storage_count++] = storage_of(tensor);
-}
-
-void put_out(Deferred& deferred, const Tensor& out, bool is_fresh) {
-  Request& request = deferred.request;
-  request.is_fresh = is_fresh;
-  deferred.follows = deferred.follows || is_marked(out);
-  request.out = address_of(out.unsafeGetTensorImpl());
-  request.out_owner = storage_of(out);
-  request.elems = static_cast<std::uint64_t>(out.numel());
-  deferred.storages[deferred.storage_count++] = storage_of(out);
-  deferred.out = out.unsafeGetTensorImpl();
-}
-
 }  // namespace gpuos::bridge

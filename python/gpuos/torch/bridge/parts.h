@@ -6,14 +6,21 @@
 
 namespace gpuos::bridge {
 
-inline c10::StorageImpl* storage_of(const Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-}
-
 /// Operand `i` of an operation that computes in `common`.
 void put_number(Request& request, std::size_t i, const c10::Scalar& number,
                 Rule rule, at::ScalarType common);
-void put_tensor(Deferred& deferred, std::size_t i, const Tensor& tensor);
-void put_out(Deferred& deferred, const Tensor& out, bool is_fresh);
+/// `dtype`: the tensor's.
+inline void put_tensor(Request& request, std::size_t i, const Tensor& tensor,
+                       DType dtype) {
+  request.values[i] = reinterpret_cast<std::uint64_t>(address_of(tensor));
+  request.dtypes[i] = dtype;
+  request.owners[i] = storage_of(tensor);
+}
+inline void put_out(Request& request, const Tensor& out, bool is_fresh) {
+  request.is_fresh = is_fresh;
+  request.out = address_of(out);
+  request.out_owner = storage_of(out);
+  request.elems = static_cast<std::uint64_t>(out.numel());
+}
 
 }  // namespace gpuos::bridge

@@ -6,6 +6,7 @@
 
 #include "hooks.h"
 #include "keys.h"
+#include "slabs.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -19,6 +20,15 @@ bool is_still_needed(void*, const void* owner, std::uint32_t uses) {
   auto* storage = const_cast<c10::StorageImpl*>(
       static_cast<const c10::StorageImpl*>(owner));
   return !is_held_by(storage, uses);
+}
+
+/// Whether its memory is nobody else's: a block of PyTorch's allocator or a
+/// part of one of ours.
+bool has_own_block(c10::StorageImpl& storage, const Place& place) {
+  const c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
+  const c10::DeleterFnPtr deleter = data.get_deleter();
+  return Slabs::is_slot(data) ||
+         (deleter != nullptr && deleter == place.deleter);
 }
 
 /// Elements that a request walks over: those of a row recipe's operand.
@@ -40,57 +50,55 @@ void Pending::Batch::clear() {
   storages.clear();
   elems = 0;
   bytes = 0;
+  owners_lie_apart = true;
 }
 
 void Pending::append(const Deferred& deferred) {
-  Request request = deferred.request;
+  batch_.requests.push_back(deferred.request);
+  Request& request = batch_.requests.back();
   if (!deferred.views.empty()) {
     request.views = static_cast<std::uint32_t>(batch_.views.size());
     batch_.views.insert(batch_.views.end(), deferred.views.begin(),
                         deferred.views.end());
   }
-  batch_.requests.push_back(request);
-  batch_.elems += elems_of(deferred);
-  if (!request.is_fresh) writes_old_.store(true, std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < deferred.storage_count; ++i) {
-    c10::StorageImpl* storage = deferred.storages[i];
+  hold(deferred.needs, elems_of(deferred));
+}
+
+void Pending::hold(const Needs& needs, std::uint64_t elems) {
+  batch_.elems += elems;
+  if (!batch_.requests.back().is_fresh)
+    writes_old_.store(true, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < needs.storage_count; ++i) {
+    c10::StorageImpl* storage = needs.storages[i];
     c10::raw::intrusive_ptr::incref(storage);
     watch(storage);
+    if (!has_own_block(*storage, batch_.place)) batch_.owners_lie_apart = false;
     batch_.storages.push_back(storage);
     batch_.bytes += storage->nbytes();
   }
   if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
   c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
   if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
-  recent = deferred.out;
+  recent = needs.out;
   c10::raw::weak_intrusive_ptr::incref(recent);
   mark(recent);
   ++counters_.intercepted;
+  count_.store(batch_.requests.size() + running_.requests.size(),
+               std::memory_order_release);
 }
 
-bool Pending::is_due_before(const Deferred& next, std::size_t count) {
+bool Pending::is_due_before(const Needs& next, std::size_t count) {
   const std::size_t after = batch_.requests.size() + count;
+  if (C10_LIKELY(after <= std::min(capacity_, due_) &&
+                 batch_.elems < kChunkElems &&
+                 !start_is_wanted_.load(std::memory_order_relaxed)))
+    return false;
   if (start_is_wanted_.load(std::memory_order_relaxed))
     due_ = std::min(due_, batch_.requests.size());
   if (after > std::min(capacity_, due_ + kSlack) ||
       batch_.elems >= 2 * kChunkElems)
     return true;
   return (after > due_ || batch_.elems >= kChunkElems) && !next.follows;
-}
-
-void Pending::add(const Deferred& request, const Place& place) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (C10_LIKELY(batch_.place.stream == place.stream &&
-                   batch_.place.runner.handle == place.runner.handle &&
-                   !is_due_before(request, 1))) {
-      append(request);
-      count_.store(batch_.requests.size() + running_.requests.size(),
-                   std::memory_order_release);
-      return;
-    }
-  }
-  add({&request, 1}, place);
 }
 
 void Pending::add(std::span<const Deferred> requests, const Place& place) {
@@ -103,12 +111,10 @@ void Pending::add(std::span<const Deferred> requests, const Place& place) {
     if (count_.load(std::memory_order_relaxed) > 0 &&
         batch_.place.stream != place.stream)
       done = run_all(error);
-    else if (is_due_before(requests.front(), requests.size()))
+    else if (is_due_before(requests.front().needs, requests.size()))
       chunk_done = start_chunk(error);
     batch_.place = place;
     for (const Deferred& request : requests) append(request);
-    count_.store(batch_.requests.size() + running_.requests.size(),
-                 std::memory_order_release);
   }
   release(std::move(chunk_done));
   release_all(std::move(done), true);
@@ -141,7 +147,7 @@ void Pending::start(std::string& error, bool apart) {
   due_ = kChunk;
   if (batch_.requests.empty()) return;
   const Place place = batch_.place;
-  running_ = std::exchange(batch_, std::exchange(spare_, {}));
+  running_ = std::exchange(batch_, take_spare());
   batch_.place = place;
   ++counters_.flushes;
   if (apart)
@@ -152,11 +158,12 @@ void Pending::start(std::string& error, bool apart) {
 
 std::string Pending::run() {
   char message[kErrorSize] = "";
-  const auto& [stream, stream_handle, runner, slabs] = running_.place;
-  const BridgeResult result = runner.table->run(
-      runner.handle, running_.requests.data(), running_.requests.size(),
+  const Place& place = running_.place;
+  const BridgeResult result = place.runner.table->run(
+      place.runner.handle, running_.requests.data(), running_.requests.size(),
       running_.views.data(), running_.views.size(), {&is_still_needed, nullptr},
-      stream_handle, !running_.place.is_cpu(), message, kErrorSize);
+      place.stream_handle, !place.is_cpu(), running_.owners_lie_apart, message,
+      kErrorSize);
   return result == BridgeResult::Done ? "" : message;
 }
 
@@ -218,7 +225,14 @@ void Pending::release(Batch batch) {
     c10::raw::intrusive_ptr::decref(storage);
   batch.clear();
   const std::lock_guard lock(mutex_);
-  std::swap(spare_, batch);
+  if (spares_.size() < kSpares) spares_.push_back(std::move(batch));
+}
+
+Pending::Batch Pending::take_spare() {
+  if (spares_.empty()) return {};
+  Batch spare = std::move(spares_.back());
+  spares_.pop_back();
+  return spare;
 }
 
 void Pending::release_all(Done done, bool unmarks) {

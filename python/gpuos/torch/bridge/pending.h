@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "gpuos/bridge.h"
+#include "keys.h"
+#include "memory.h"
 #include "places.h"
 #include "starter.h"
 
@@ -27,14 +29,30 @@ struct Counters {
   std::uint64_t fallbacks = 0;
 };
 
-/// A request and what it needs until it has run.
-struct Deferred {
-  Request request;
-  c10::SmallVector<TensorView, 4> views{};  // empty if flat
-  std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages{};
-  std::uint32_t storage_count = 0;
+/// What a request needs until it has run.
+struct Needs {
+  std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages;
+  std::uint32_t storage_count = 0;  // of the storages; the rest is not set
   c10::TensorImpl* out = nullptr;
   bool follows = false;  // names something that may be pending
+
+  void add(const Tensor& tensor) {
+    storages[storage_count++] = storage_of(tensor);
+    follows = follows || is_marked(tensor);
+  }
+  /// One that nobody else has yet has no mark to look for.
+  void add_out(const Tensor& tensor, bool is_fresh) {
+    storages[storage_count++] = storage_of(tensor);
+    out = tensor.unsafeGetTensorImpl();
+    follows = follows || (!is_fresh && is_marked(tensor));
+  }
+};
+
+/// A request and what it needs.
+struct Deferred {
+  Request request;
+  Needs needs{};
+  c10::SmallVector<TensorView, 4> views{};  // empty if flat
 };
 
 /// Threads: any.
@@ -45,10 +63,16 @@ class Pending {
   /// Appends in order, all or nothing. What is pending for another place is
   /// flushed before.
   void add(std::span<const Deferred> requests, const Place& place);
-  void add(const Deferred& request, const Place& place);
+  void add(const Deferred& request, const Place& place) {
+    add({&request, 1}, place);
+  }
+  /// The same of a flat request, which `write(request)` writes where it stays:
+  /// to copy what was just written in parts makes the processor wait.
+  template <typename Write>
+  void add(const Needs& needs, const Place& place, const Write& write);
 
   bool is_empty() const noexcept {
-    // Pairs with the release in add() and flush(): another thread's requests
+    // Pairs with the release in hold() and flush(): another thread's requests
     // are seen as soon as a tensor that they write can be.
     return count_.load(std::memory_order_acquire) == 0;
   }
@@ -107,6 +131,7 @@ class Pending {
   static constexpr std::size_t kSlack = 256;
   static constexpr std::uint64_t kMuch = 32 << 20;  // bytes, of each of two
   static constexpr std::size_t kRecent = 64;
+  static constexpr std::size_t kSpares = 2;
 
   struct Batch {
     std::vector<Request> requests;
@@ -114,6 +139,7 @@ class Pending {
     std::vector<c10::StorageImpl*> storages;
     std::uint64_t elems = 0;
     std::uint64_t bytes = 0;  // of the storages, as often as they are used
+    bool owners_lie_apart = true;
     Place place{};
 
     void clear();
@@ -126,6 +152,14 @@ class Pending {
   };
 
   void append(const Deferred& request);
+  /// What is left to do for the request that was appended last.
+  void hold(const Needs& needs, std::uint64_t elems);
+  /// Nothing must be done before `next` is appended.
+  bool is_ready_for(const Needs& next, const Place& place) {
+    return batch_.place.stream == place.stream &&
+           batch_.place.runner.handle == place.runner.handle &&
+           !is_due_before(next, 1);
+  }
   /// Hands batch_ to the workers; it becomes running_. `apart`: while the
   /// caller goes on.
   void start(std::string& error, bool apart);
@@ -135,13 +169,15 @@ class Pending {
   /// Waits for running_ where results must be there, the CPU. What ran is to be
   /// released without the lock, for that may call anything.
   Batch finish(std::string& error);
+  /// A spare one, or a new one.
+  Batch take_spare();
   /// The chunk before is finished, which was it long ago as a rule.
   Batch start_chunk(std::string& error);
   /// finish(), start() and finish().
   Done run_all(std::string& error);
   /// Whether batch_ is started before `next` is added, and `count - 1` more.
   /// Notes how long it is when a start is first found to be wanted.
-  bool is_due_before(const Deferred& next, std::size_t count);
+  bool is_due_before(const Needs& next, std::size_t count);
   void start_now();
   void release(Batch batch);
   void release_all(Done done, bool unmarks);
@@ -149,7 +185,8 @@ class Pending {
   std::mutex mutex_;
   Batch batch_;    // under mutex_
   Batch running_;  // under mutex_
-  Batch spare_;    // under mutex_
+  // Their memory is used again: one runs and one is released while one fills.
+  std::vector<Batch> spares_;  // empty; under mutex_
   // The last results, weak, whose marks go when nothing is pending any more.
   // Others lose theirs when an operator meets them: to hold all would keep
   // their memory from being used again at once.
@@ -172,11 +209,20 @@ class Pending {
 
 extern Pending pending;
 
-/// Where `tensor` begins, whatever hooks its storage has.
-inline void* address_of(const c10::TensorImpl* impl) {
-  auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
-  return static_cast<char*>(storage->_mutable_data_ptr_no_checks().get()) +
-         impl->storage_offset() * static_cast<std::int64_t>(impl->itemsize());
+template <typename Write>
+void Pending::add(const Needs& needs, const Place& place, const Write& write) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (C10_LIKELY(is_ready_for(needs, place))) {
+      Request& request = batch_.requests.emplace_back();
+      write(request);
+      hold(needs, request.elems);
+      return;
+    }
+  }
+  Deferred deferred{.needs = needs};
+  write(deferred.request);
+  add(deferred, place);
 }
 
 }  // namespace gpuos::bridge

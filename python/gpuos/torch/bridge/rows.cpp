@@ -4,6 +4,7 @@
 
 #include "keys.h"
 #include "outputs.h"
+#include "parts.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -80,14 +81,9 @@ Dims result_shape(const Tensor& tensor, std::uint8_t axes, bool keepdims) {
 void add_array(Deferred& deferred, const Tensor& tensor) {
   Request& request = deferred.request;
   const std::size_t i = request.operands++;
-  auto* impl = tensor.unsafeGetTensorImpl();
-  auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
-  request.values[i] = reinterpret_cast<std::uint64_t>(address_of(impl));
-  request.dtypes[i] = *dtype_of(tensor.scalar_type());
-  request.owners[i] = storage;
-  deferred.follows = deferred.follows || is_marked(tensor);
-  deferred.storages[deferred.storage_count++] = storage;
-  deferred.views.push_back(view_of(address_of(impl), request.dtypes[i],
+  put_tensor(request, i, tensor, *dtype_of(tensor.scalar_type()));
+  deferred.needs.add(tensor);
+  deferred.views.push_back(view_of(address_of(tensor), request.dtypes[i],
                                    tensor.sizes(), tensor.strides()));
 }
 
@@ -134,26 +130,19 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   }
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
-  auto* out = planned.out.unsafeGetTensorImpl();
   request.recipe = what.recipe;
   request.compute = *dtype_of(types->compute);
   request.out_dtype = *dtype_of(types->result);
   request.axes = *axes;
   request.keepdims = arguments.keepdims;
-  request.is_fresh = !given.defined();
-  request.out = address_of(out);
-  request.out_owner = out->unsafe_storage().unsafeGetStorageImpl();
-  request.elems = static_cast<std::uint64_t>(planned.out.numel());
+  put_out(request, planned.out, !given.defined());
   deferred.views.push_back(view_of(request.out, request.out_dtype,
                                    planned.out.sizes(), planned.out.strides()));
   add_array(deferred, tensor);
   if (arguments.weight.defined()) add_array(deferred, arguments.weight);
   if (arguments.bias.defined()) add_array(deferred, arguments.bias);
   if (arguments.number) add_number(request, *arguments.number);
-  deferred.storages[deferred.storage_count++] =
-      out->unsafe_storage().unsafeGetStorageImpl();
-  deferred.out = out;
-  deferred.follows = deferred.follows || is_marked(planned.out);
+  deferred.needs.add_out(planned.out, !given.defined());
   return planned;
 }
 
