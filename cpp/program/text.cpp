@@ -72,9 +72,18 @@ class Writer {
   }
 
  private:
+  /// Whether part 1 begins with what part 0 ended with. The loop of plain texts
+  /// runs both in one go, and reads cells one instruction ahead.
+  bool needs_last_of_row(const std::vector<std::uint64_t>& ends) const {
+    if (ends[0] == 0 || ends[0] == ends[1]) return false;
+    const Instruction& made = instructions_[ends[0] - 1];
+    const Instruction& first = instructions_[ends[0]];
+    return made.out != kLast && (first.a == made.out || first.b == made.out);
+  }
+
   bool is_plain(const std::vector<std::uint64_t>& ends) const {
     return !pass_.has_reduction && ends.size() == 3 && ends[1] == ends[2] &&
-           ends[2] <= kMostPlain &&
+           ends[2] <= kMostPlain && !needs_last_of_row(ends) &&
            std::ranges::all_of(instructions_, [](const Instruction& x) {
              const auto code = static_cast<Code>(x.opcode >> kTypeBits);
              return code == Code::Load32 || code == Code::Store32 ||
