@@ -130,6 +130,7 @@ HazardTable::Conflicts HazardTable::find(
 
 void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
                       std::uint64_t group, std::uint64_t position) {
+  if (accesses.empty()) return;  // or its batch would take another's place
   const Submitted submitted{batch, group};
   if (!(batches_[newest_batch_ & mask_] == submitted))
     batches_[++newest_batch_ & mask_] = submitted;

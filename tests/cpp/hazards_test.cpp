@@ -228,6 +228,17 @@ TEST_F(HazardTableTest, FindsWhatIsFarBackAmongOthers) {
   EXPECT_EQ(find({writes(3 * kPage + 32, 3 * kPage + 64)}), Begins{});
 }
 
+TEST_F(HazardTableTest, TasksThatTouchNothingLeaveOthersAlone) {
+  HazardTable table(8);
+  const Access write[] = {writes(1000, 2000)};
+  table.add(write, {0, 7, nullptr});
+  for (std::uint64_t begin = 8; begin < 40; ++begin)
+    table.add({}, {0, begin, nullptr});
+  const auto found = table.find(write);
+  ASSERT_EQ(found.count, 1u);
+  EXPECT_EQ(found.batches[0].begin, 7u);
+}
+
 TEST_F(HazardTableTest, SaysThatItMetWhatIsDone) {
   const Ring* rings[] = {&ring_};
   const Access read[] = {reads(1000, 2000)};
