@@ -134,8 +134,8 @@ struct TextHeader {
 static_assert(sizeof(TextHeader) == 8, "one word");
 
 // A text of elements is plain if it has at most so many instructions, of which
-// each is an Inlined, a Scalar32, a Load32 or a Store32, none in part 2, and the
-// first of part 1 does not read the cell that the last of part 0 wrote.
+// each is an Inlined, a Scalar32, a Load32 or a Store32, none in part 2, and
+// the first of part 1 does not read the cell that the last of part 0 wrote.
 enum : u32 { kMostPlain = 254 };
 
 GPUOS_DEVICE inline const u64* part_ends(const u64* text) { return text + 1; }
