@@ -54,7 +54,7 @@ void HazardTable::search(const Access& access,
                          std::span<const Ring* const> rings,
                          Conflicts& found) const {
   const auto& highs = access.writes ? highs_ : written_highs_;
-  const std::uint64_t block = std::min<std::uint64_t>(kBlock, mask_ + 1);
+  const std::uint64_t block = std::min<std::uint64_t>(kBlock, capacity());
   const Submitted* cover = nullptr;
   // It waits for everything older that we meet, except for its own group.
   const auto is_behind_cover = [&](std::uint64_t entry) {

@@ -67,7 +67,8 @@ class Pending {
     add({&request, 1}, place);
   }
   /// The same of a flat request, which `write(request)` writes where it stays:
-  /// to copy what was just written in parts makes the processor wait.
+  /// to copy what was just written in parts makes the processor wait. `write`
+  /// must not throw: the request is among the pending ones by then.
   template <typename Write>
   void add(const Needs& needs, const Place& place, const Write& write);
 
