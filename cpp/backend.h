@@ -30,8 +30,17 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 /// Where a task goes: a ring, and for bursts the stream of the launch.
 struct Route {
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
   std::uint32_t ring = 0;
   void* stream = nullptr;
+  // Where a flush began that these tasks may join and whose descriptors nobody
+  // has read.
+  std::uint64_t flush = kNone;
+
+  bool collects(const BatchRef& batch) const noexcept {
+    return batch.begin == flush && batch.ring == ring;
+  }
 };
 
 /// Places of a ring that were taken for the tasks of one submission.
@@ -48,7 +57,7 @@ struct Order {
   /// The caller must wait for this one first, without the submit lock.
   std::optional<BatchRef> wait_on_host;
   /// Batches of the task's own ring that its descriptor must name.
-  std::array<std::uint64_t, HazardTable::kMaxConflicts> begins{};
+  std::array<std::uint64_t, HazardTable::kMaxConflicts> begins;
   std::size_t count = 0;
 };
 
@@ -102,11 +111,6 @@ class Backend {
   /// after them close them, and the backend when they are old.
   virtual OpenChains& chains() noexcept = 0;
   virtual ChainBlocks& chain_blocks() noexcept = 0;
-  /// Whether `batch` is a flush that tasks of `route` may join and whose
-  /// descriptors nobody has read.
-  virtual bool is_collecting(const Route&, const BatchRef&) const {
-    return false;
-  }
   /// The descriptors of `place` are written.
   virtual void publish(const Route& route, const Place& place,
                        std::uint32_t tasks) = 0;

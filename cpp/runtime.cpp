@@ -60,6 +60,9 @@ class Runtime::Impl {
     core->check_process();
     return *core;
   }
+  Ticket submit(const Operator& op, std::span<const TensorView> inputs,
+                const TensorView& out, std::span<const Scalar> params,
+                const Stream& stream) const;
 
   std::shared_ptr<RuntimeCore> core;
 };
@@ -86,12 +89,20 @@ Runtime::~Runtime() {
 
 RuntimeCore& Runtime::core() const { return impl_->open(); }
 
+inline Ticket Runtime::Impl::submit(const Operator& op,
+                                    std::span<const TensorView> inputs,
+                                    const TensorView& out,
+                                    std::span<const Scalar> params,
+                                    const Stream& stream) const {
+  RuntimeCore& core = open();
+  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
+  return core.submitter.submit(call, stream);
+}
+
 Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
                        const TensorView& out, std::span<const Scalar> params,
                        Stream stream) {
-  RuntimeCore& core = impl_->open();
-  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
-  return core.submitter.submit(call, stream);
+  return impl_->submit(op, inputs, out, params, stream);
 }
 
 std::optional<Ticket> Runtime::try_submit(const Operator& op,
@@ -101,7 +112,9 @@ std::optional<Ticket> Runtime::try_submit(const Operator& op,
                                           Stream stream) {
   RuntimeCore& core = impl_->open();
   Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
-  return core.submitter.try_submit(call, stream);
+  std::optional<Ticket> ticket(std::in_place);
+  if (!core.submitter.try_submit(call, stream, *ticket)) ticket.reset();
+  return ticket;
 }
 
 Ticket Runtime::submit(std::string_view op,
@@ -115,8 +128,8 @@ Ticket Runtime::submit(const Operator& op,
                        std::initializer_list<TensorView> inputs,
                        const TensorView& out,
                        std::initializer_list<Scalar> params) {
-  return submit(op, std::span(inputs.begin(), inputs.size()), out,
-                std::span(params.begin(), params.size()));
+  return impl_->submit(op, std::span(inputs.begin(), inputs.size()), out,
+                       std::span(params.begin(), params.size()), {});
 }
 
 Ticket Runtime::submit(const Program& program,

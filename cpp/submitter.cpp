@@ -23,47 +23,46 @@ Ticket Submitter::submit(Call& call, const Stream& stream) {
   Ticket ticket{.runtime = runtime_id_};
   if (call.count == 0) return ticket;
   const Cut parts = cut(call);
-  Plan plan;
-  plan.is_single = parts.total == 1;
-  std::unique_lock lock(mutex_, std::defer_lock);
-  lock_between(lock);
-  plan.route = admit(call, stream);
-  if (follow_row(call, plan, ticket)) return ticket;
+  std::unique_lock lock = lock_between();
+  Plan plan{admit(call, stream), {}, parts.total == 1, false};
+  if (may_follow(call, plan) && follow_row(call, plan.route, ticket))
+    return ticket;
   const Place place = acquire(lock, call, stream, parts.total, plan);
-  ticket = write(call, parts, place, plan);
+  write(call, parts, place, plan, ticket);
   return ticket;
 }
 
-std::optional<Ticket> Submitter::try_submit(Call& call, const Stream& stream) {
-  Ticket ticket{.runtime = runtime_id_};
-  if (call.count == 0) return ticket;
+bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
+  ticket = {.runtime = runtime_id_};
+  if (call.count == 0) return true;
   const Cut parts = cut(call);
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || is_unfinished_) return std::nullopt;
-  Plan plan;
-  plan.route = admit(call, stream);
-  plan.is_single = parts.total == 1;
-  if (follow_row(call, plan, ticket)) return ticket;
-  const auto conflicts = find_conflicts(call.access_view());
+  if (!lock || is_unfinished_) return false;
+  Plan plan{admit(call, stream), {}, parts.total == 1, false};
+  const bool may_be_member = may_follow(call, plan);
+  if (may_be_member && follow_row(call, plan.route, ticket)) return true;
+  const auto* conflicts = find_conflicts(call.access_view());
   // A task that may become a member of a chain calls nobody; one that turns out
   // not to be one may.
-  const bool follows =
-      conflicts && conflicts->count == 1 && may_follow(call, plan) &&
-      backend_.is_collecting(plan.route, conflicts->batches[0]);
+  const bool follows = conflicts != nullptr && conflicts->count == 1 &&
+                       may_be_member &&
+                       plan.route.collects(conflicts->batches[0]);
   if (!backend_.is_quick(plan.route, parts.total, call.access_view(),
-                         conflicts.has_value() && !follows))
-    return std::nullopt;
+                         conflicts != nullptr && !follows))
+    return false;
   BatchRef blocker;
+  std::optional<Place> place;
   if (follows) {
-    Place place;
     if (!hazards_.has_room(call.access_count) ||
-        follow(call, *conflicts, plan, place, blocker) != Followed::Yes)
-      return std::nullopt;
-    return write(call, parts, place, plan);
+        follow(call, *conflicts, plan, place.emplace(), blocker) !=
+            Followed::Yes)
+      return false;
+  } else {
+    place = place_for(call, conflicts, parts.total, plan, blocker);
   }
-  const auto place = place_for(call, conflicts, parts.total, plan, blocker);
-  if (!place) return std::nullopt;
-  return write(call, parts, *place, plan);
+  if (!place) return false;
+  write(call, parts, *place, plan, ticket);
+  return true;
 }
 
 Cut Submitter::cut(const Call& call) const {
@@ -73,23 +72,21 @@ Cut Submitter::cut(const Call& call) const {
   return cut_of(backend_, call, rings_[0]->max_batch());
 }
 
-Ticket Submitter::ticket_of(const Plan& plan, const Place& place,
-                            std::uint64_t tasks) const {
-  return {.begin = place.batch_begin,
-          .end = place.first + tasks,
-          .ring = static_cast<std::uint16_t>(plan.route.ring),
-          .member = static_cast<std::uint16_t>(place.member),
-          .runtime = runtime_id_};
+void Submitter::fill(Ticket& ticket, const Plan& plan, const Place& place,
+                     std::uint64_t tasks) {
+  ticket.begin = place.batch_begin;
+  ticket.end = place.first + tasks;
+  ticket.ring = static_cast<std::uint16_t>(plan.route.ring);
+  ticket.member = static_cast<std::uint16_t>(place.member);
 }
 
-Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
-                        const Plan& plan) {
+void Submitter::write(const Call& call, const Cut& cut, const Place& place,
+                      const Plan& plan, Ticket& ticket) {
+  fill(ticket, plan, place, cut.total);
+  count(tasks_, cut.total);
+  count(batches_, 1);
+  if (plan.is_chained) return;
   Ring& ring = *rings_[plan.route.ring];
-  if (plan.is_chained) {
-    count(tasks_, 1);
-    count(batches_, 1);
-    return ticket_of(plan, place, 1);
-  }
   if (cut.piece == 0)
     write_whole(ring, place, plan.after, call);
   else if (call.tiles != 0)
@@ -98,31 +95,28 @@ Ticket Submitter::write(const Call& call, const Cut& cut, const Place& place,
     write_cut(ring, place, plan.after, call, cut, interleaves_);
   if (call.op->is_traced)
     backend_.watch(plan.route, place, cut.total, call.op->name);
-  count(tasks_, cut.total);
-  count(batches_, 1);
   backend_.publish(plan.route, place, cut.total);
   newest_ring_.store(plan.route.ring, std::memory_order_relaxed);
   newest_batch_.store(place.batch_begin, std::memory_order_relaxed);
-  return ticket_of(plan, place, cut.total);
 }
 
 Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
                               const Stream& stream) {
-  if (call.count == 0) return {.runtime = runtime_id_};
+  Ticket ticket{.runtime = runtime_id_};
+  if (call.count == 0) return ticket;
   const std::uint32_t max_batch = rings_[0]->max_batch();
   TaskWriter writer(call, many, tile_of(backend_, call, max_batch),
                     interleaves_);
   std::uint64_t left = writer.descriptors();
 
   Plan plan;
-  std::unique_lock lock(mutex_, std::defer_lock);
   auto tasks =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
-  lock_between(lock);
+  std::unique_lock lock = lock_between();
   plan.route = admit(call, stream);
   Place place = acquire(lock, call, stream, tasks, plan);
   const Unfinished unfinished(*this);
-  const Ticket ticket = ticket_of(plan, place, left);
+  fill(ticket, plan, place, left);
   writer.use_operator_of(call);
   Ring& ring = *rings_[plan.route.ring];
   for (;;) {
@@ -172,6 +166,10 @@ Place Submitter::acquire_next(std::unique_lock<QuickMutex>& lock,
   return *place;
 }
 
+void Submitter::refuse_closed(const Call& call) {
+  throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
+}
+
 Place Submitter::acquire(std::unique_lock<QuickMutex>& lock, Call& call,
                          const Stream& stream, std::uint32_t tasks,
                          Plan& plan) {
@@ -184,32 +182,23 @@ Place Submitter::acquire(std::unique_lock<QuickMutex>& lock, Call& call,
       return *place;
     if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
     wait_unlocked(lock, call, blocker, *deadline);
-    lock_between(lock);
+    lock = lock_between();
     plan.route = admit(call, stream);
     plan.after.reset();
   }
 }
 
-Route Submitter::admit(Call& call, const Stream& stream) {
-  if (is_closed_)
-    throw QueueClosed(concat(call.op->name, ": the runtime is closed"));
-  // What was read before the lock may be dropped by now.
-  resolve(call);
-  return backend_.route(stream);
-}
-
-std::optional<HazardTable::Conflicts> Submitter::find_conflicts(
+const HazardTable::Conflicts* Submitter::find_conflicts(
     std::span<const Access> accesses) {
   if (hazards_.is_long()) hazards_.prune(rings_);
-  if (hazards_.is_free(accesses)) return std::nullopt;
-  const auto conflicts = hazards_.find(accesses, rings_);
-  if (conflicts.met_done) hazards_.prune(rings_);
-  if (conflicts.count == 0) return std::nullopt;
-  return conflicts;
+  if (hazards_.is_free(accesses)) return nullptr;
+  hazards_.find(accesses, rings_, conflicts_);
+  if (conflicts_.met_done) hazards_.prune(rings_);
+  return conflicts_.count == 0 ? nullptr : &conflicts_;
 }
 
 std::optional<Place> Submitter::place_for(
-    const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
+    const Call& call, const HazardTable::Conflicts* conflicts,
     std::uint32_t tasks, Plan& plan, BatchRef& blocker) {
   if (!hazards_.has_room(call.access_count)) {
     blocker = hazards_.oldest();
@@ -333,8 +322,7 @@ void Submitter::flush(const Stream* only) {
 
 std::vector<std::uint64_t> Submitter::heads() {
   // What a submission is still to queue may use what is dropped now.
-  std::unique_lock lock(mutex_, std::defer_lock);
-  lock_between(lock);
+  const std::unique_lock lock = lock_between();
   std::vector<std::uint64_t> heads;
   for (Ring* ring : rings_) {
     // What was dropped before may be free then; nobody else looks while workers

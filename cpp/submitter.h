@@ -27,8 +27,8 @@ class Submitter {
 
   Ticket submit(Call& call, const Stream& stream);
   /// The same if nothing must be waited for: no lock that another thread
-  /// holds, no room, no driver. Empty: nothing was queued.
-  std::optional<Ticket> try_submit(Call& call, const Stream& stream);
+  /// holds, no room, no driver. False: nothing was queued.
+  bool try_submit(Call& call, const Stream& stream, Ticket& ticket);
   Ticket submit_many(Call& call, const ManyTasks& many, const Stream& stream);
   /// Queues calls of which none meets another, in one go and without a wait;
   /// what each touches is noted on its own. False: nothing was queued, and
@@ -62,6 +62,10 @@ class Submitter {
   std::uint64_t chains() const noexcept { return chains_; }
 
  private:
+  /// Elements of a member of an open chain. Workers leave, for a load, only
+  /// behind a whole chain; larger tasks gain little by it.
+  static constexpr std::uint64_t kMostElems = 8192;
+
   /// What the tasks of one submission have in common.
   struct Plan {
     Route route;
@@ -97,34 +101,45 @@ class Submitter {
   };
 
   Cut cut(const Call& call) const;
-  Ticket ticket_of(const Plan& plan, const Place& place,
-                   std::uint64_t tasks) const;
-  Ticket write(const Call& call, const Cut& cut, const Place& place,
-               const Plan& plan);
+  // Tickets are filled in where they lie: to copy what was just written in
+  // parts makes the processor wait until all stores before it are done.
+  static void fill(Ticket& ticket, const Plan& plan, const Place& place,
+                   std::uint64_t tasks);
+  void write(const Call& call, const Cut& cut, const Place& place,
+             const Plan& plan, Ticket& ticket);
 
   /// Where `call` goes. The lock is held. Throws: QueueClosed,
   /// InvalidArgument, TaskError.
-  Route admit(Call& call, const Stream& stream);
+  Route admit(Call& call, const Stream& stream) {
+    if (is_closed_) [[unlikely]]
+      refuse_closed(call);
+    // What was read before the lock may be dropped by now.
+    resolve(call);
+    return backend_.route(stream);
+  }
+  [[noreturn]] static void refuse_closed(const Call& call);
   /// Order and room for `tasks` tasks of `call`, which was admitted. The lock
   /// is held, but not while it waits. Throws: Timeout, QueueClosed, TaskError.
   Place acquire(std::unique_lock<QuickMutex>& lock, Call& call,
                 const Stream& stream, std::uint32_t tasks, Plan& plan);
   /// The same in one go, the lock being held. Empty: `blocker` must be done
   /// first.
-  std::optional<Place> place_for(
-      const Call& call, const std::optional<HazardTable::Conflicts>& conflicts,
-      std::uint32_t tasks, Plan& plan, BatchRef& blocker);
+  std::optional<Place> place_for(const Call& call,
+                                 const HazardTable::Conflicts* conflicts,
+                                 std::uint32_t tasks, Plan& plan,
+                                 BatchRef& blocker);
   /// Whether the task may be a member of a chain.
-  static bool may_follow(const Call& call, const Plan& plan);
+  static bool may_follow(const Call& call, const Plan& plan) {
+    return plan.is_single && !call.op->is_traced &&
+           (plan.route.ring != kChainRing || call.count <= kMostElems);
+  }
   /// Puts a task that meets others into a chain with them, if it can be a
   /// member: it stands at `place` then.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
                   Plan& plan, Place& place, BatchRef& blocker);
-  /// The same for one that touches only what members of one chain touch. Such
-  /// links follow each other fast, so `ticket` is filled in where it lies: to
-  /// copy what was just written in parts makes the processor wait. False: it
-  /// touches something else, or the chain is closed.
-  bool follow_row(const Call& call, const Plan& plan, Ticket& ticket);
+  /// The same for one that may and touches only what members of one chain do.
+  /// False: it touches something else, or the chain is closed.
+  bool follow_row(const Call& call, const Route& route, Ticket& ticket);
   /// The record that the call takes in the chain at `position`; 0: the chain is
   /// closed or full.
   std::uint32_t add_to_open(const Call& call, std::uint64_t position);
@@ -152,14 +167,17 @@ class Submitter {
   Place acquire_next(std::unique_lock<QuickMutex>& lock, const Call& call,
                      std::uint32_t tasks, const Plan& plan,
                      std::uint64_t group);
-  /// Locks at a moment when no submission is unfinished. Each part of one
+  /// The lock, at a moment when no submission is unfinished. Each part of one
   /// waits for room until a deadline, so that moment comes.
-  void lock_between(std::unique_lock<QuickMutex>& lock) {
-    lock.lock();
-    while (is_unfinished_) finished_.wait(lock);
+  std::unique_lock<QuickMutex> lock_between() {
+    std::unique_lock lock(mutex_);
+    if (is_unfinished_) [[unlikely]]
+      finished_.wait(lock, [this] { return !is_unfinished_; });
+    return lock;
   }
-  /// What the tasks must come after; empty, as usual: nothing.
-  std::optional<HazardTable::Conflicts> find_conflicts(
+  /// What the tasks must come after; null, as usual: nothing. Until the lock is
+  /// given back or somebody calls it again.
+  const HazardTable::Conflicts* find_conflicts(
       std::span<const Access> accesses);
   /// Puts the conflicts' batches before the tasks. False: `blocker` must be
   /// done first.
@@ -190,6 +208,7 @@ class Submitter {
   bool interleaves_;
   std::vector<Ring*> rings_;
   HazardTable hazards_;
+  HazardTable::Conflicts conflicts_;  // of the newest submission
   ChainRows rows_;
   std::vector<Cut> cuts_;         // of the calls of submit_apart()
   std::vector<Access> accesses_;  // the same

@@ -4,8 +4,7 @@
 namespace gpuos {
 
 bool Submitter::submit_apart(std::span<Call> calls, const Stream& stream) {
-  std::unique_lock lock(mutex_, std::defer_lock);
-  lock_between(lock);
+  const std::unique_lock lock = lock_between();
   Plan plan;
   plan.route = admit(calls[0], stream);
   cuts_.clear();

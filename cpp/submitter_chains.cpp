@@ -11,10 +11,6 @@ namespace {
 /// rows side by side, each chain would be closed with its first member.
 constexpr std::uint64_t kNear = 2 * OpenChains::kMost;
 
-/// Elements of a member of an open chain. Workers leave, for a load, only
-/// behind a whole chain; larger tasks gain little by it.
-constexpr std::uint64_t kMostElems = 8192;
-
 u16 distance_of(std::uint64_t position, std::uint64_t earlier) {
   return static_cast<u16>(position - earlier);
 }
@@ -22,9 +18,8 @@ u16 distance_of(std::uint64_t position, std::uint64_t earlier) {
 /// The record that it takes.
 std::uint32_t add_member(abi::Payload& chain, const Call& call) {
   const std::uint32_t record = chain.count;
-  gpuos::add_member(
-      chain, call.slot, static_cast<u32>(call.count),
-      std::span<const std::uint64_t>(call.args).first(call.arg_count));
+  gpuos::add_member(chain, call.slot, static_cast<u32>(call.count),
+                    call.args.data(), call.arg_count);
   return record;
 }
 
@@ -33,9 +28,8 @@ void add_member(abi::Payload& chain, const Ring& ring, std::uint64_t position,
                 const abi::Payload& task) {
   const bool in_block = (task.flags & abi::kArgsInBlock) != 0;
   gpuos::add_member(
-      chain, task.op, task.count,
-      std::span<const u64>(ring.args_of(position, task),
-                           in_block ? task.args[0] : u64{abi::kInlineArgs}));
+      chain, task.op, task.count, ring.args_of(position, task),
+      in_block ? static_cast<u32>(task.args[0]) : u32{abi::kInlineArgs});
 }
 
 /// Adds waits for the batches that are not `position` itself. False: there is
@@ -56,11 +50,6 @@ bool add_waits(abi::Payload& chain, std::uint64_t position,
 }
 
 }  // namespace
-
-bool Submitter::may_follow(const Call& call, const Plan& plan) {
-  return plan.is_single && !call.op->is_traced &&
-         (plan.route.ring != kChainRing || call.count <= kMostElems);
-}
 
 Submitter::Followed Submitter::follow(const Call& call,
                                       const HazardTable::Conflicts& conflicts,
@@ -84,28 +73,27 @@ Submitter::Followed Submitter::follow(const Call& call,
   return Followed::Yes;
 }
 
-bool Submitter::follow_row(const Call& call, const Plan& plan, Ticket& ticket) {
-  if (!may_follow(call, plan)) return false;
-  const Route& route = plan.route;
+bool Submitter::follow_row(const Call& call, const Route& route,
+                           Ticket& ticket) {
   ChainRows::Row* row =
       rows_.find(route.ring, route.stream, call.access_view());
   if (row == nullptr) return false;
-  const std::uint64_t position = row->position;
+  Ring& ring = *rings_[route.ring];
   std::uint32_t member = 0;
   if (route.ring == kChainRing)
-    member = add_to_open(call, position);
-  else if (backend_.is_collecting(route, row->batch))
-    member = add_to_flush(call, *rings_[route.ring], position);
+    member = add_to_open(call, row->position);
+  else if (route.collects(row->batch))
+    member = add_to_flush(call, ring, row->position);
   if (member == 0) {
     ChainRows::forget(*row);
     return false;
   }
-  rings_[route.ring]->add_to_place(row->batch.begin);
+  ring.add_to_place(row->batch.begin);
   count(tasks_, 1);
   count(batches_, 1);
   count_member();
   ticket.begin = row->batch.begin;
-  ticket.end = position + 1;
+  ticket.end = row->position + 1;
   ticket.ring = static_cast<std::uint16_t>(route.ring);
   ticket.member = static_cast<std::uint16_t>(member);
   return true;
@@ -113,17 +101,20 @@ bool Submitter::follow_row(const Call& call, const Plan& plan, Ticket& ticket) {
 
 std::uint32_t Submitter::add_to_open(const Call& call, std::uint64_t position) {
   abi::Payload* chain = backend_.chains().find(position);
-  if (chain == nullptr || !has_room(*chain, call.arg_count)) return 0;
+  if (chain == nullptr || !has_room(chain->count, call.arg_count)) return 0;
   return add_member(*chain, call);
 }
 
 std::uint32_t Submitter::add_to_flush(const Call& call, Ring& ring,
                                       std::uint64_t position) {
-  abi::Payload chain = read_payload(ring.descriptor(position));
-  if (!has_room(chain, call.arg_count)) return 0;
-  const std::uint32_t member = add_member(chain, call);
-  ring.set_count(position, chain.count);
-  return member;
+  const std::uint32_t record = ring.count_at(position);
+  if (!has_room(record, call.arg_count)) return 0;
+  auto* block = reinterpret_cast<abi::Member*>(ring.last_arg_at(position));
+  static_assert(abi::kChainBlock == abi::kInlineArgs - 1, "the last one");
+  ring.set_count(position, write_member(block, record, call.slot,
+                                        static_cast<u32>(call.count),
+                                        call.args.data(), call.arg_count));
+  return record;
 }
 
 bool Submitter::grow_chain(const Call& call,
@@ -139,7 +130,7 @@ bool Submitter::grow_chain(const Call& call,
     chain = open;
     position = batch.begin;
   }
-  if (chain == nullptr || !has_room(*chain, call.arg_count) ||
+  if (chain == nullptr || !has_room(chain->count, call.arg_count) ||
       !add_waits(*chain, position, conflicts))
     return false;
   // It waits for the others among them, which must run then.
@@ -192,7 +183,7 @@ Submitter::Followed Submitter::follow_in_flush(
   const BatchRef* flush = nullptr;
   std::uint64_t position = HazardTable::kNoPosition;
   for (std::size_t i = 0; i < conflicts.count; ++i) {
-    if (backend_.is_collecting(plan.route, conflicts.batches[i])) {
+    if (plan.route.collects(conflicts.batches[i])) {
       flush = &conflicts.batches[i];
       position = conflicts.positions[i];
     } else {
@@ -203,7 +194,7 @@ Submitter::Followed Submitter::follow_in_flush(
   Ring& ring = *rings_[plan.route.ring];
   abi::Payload payload = read_payload(ring.descriptor(position));
   const bool is_new = !abi::is_chain(payload.flags);
-  if (!is_new && !has_room(payload, call.arg_count)) return Followed::No;
+  if (!is_new && !has_room(payload.count, call.arg_count)) return Followed::No;
   if (others.count != 0) {
     close_chains(others);
     const Order order = backend_.order(plan.route, others.view());

@@ -64,4 +64,11 @@ void CudaBackend::copy_to_host(void* to, const void* from, std::size_t bytes) {
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));
 }
 
+const Access* CudaBackend::find_unreachable(std::span<const Access> accesses) {
+  for (const Access& access : accesses) {
+    if (!addresses_.is_device_memory(access.low)) return &access;
+  }
+  return nullptr;
+}
+
 }  // namespace gpuos::cu

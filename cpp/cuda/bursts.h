@@ -49,9 +49,11 @@ class Bursts {
   bool is_open_at(std::uint64_t begin) const noexcept {
     return is_open() && open_.begin == begin;
   }
-  /// Whether tasks of `stream` may still change what lies in that batch.
-  bool is_collecting(std::uint64_t begin, CUstream stream) const noexcept {
-    return is_open_at(begin) && open_.stream == stream && !open_.captures;
+  /// Where the flush of `stream` began if its tasks may still change what lies
+  /// in it.
+  std::optional<std::uint64_t> collecting(CUstream stream) const noexcept {
+    if (!is_open_in(stream) || open_.captures) return std::nullopt;
+    return open_.begin;
   }
   /// Tasks of the open flush; of a chain its records count.
   std::uint32_t open_tasks() const noexcept;

@@ -165,6 +165,13 @@ void CudaBackend::die_of(const std::exception& error) {
               names.empty() ? error.what() : concat(names, ": ", error.what()));
 }
 
+inline Route CudaBackend::burst_route(
+    const gpuos::Stream& stream) const noexcept {
+  const CUstream handle = handle_of(stream);
+  return {kBurstRing, handle,
+          device_->bursts.collecting(handle).value_or(Route::kNone)};
+}
+
 Route CudaBackend::route(const gpuos::Stream& stream) {
   health_.check();
   if (stream.is_named && stream.handle == CU_STREAM_PER_THREAD)
@@ -173,20 +180,13 @@ Route CudaBackend::route(const gpuos::Stream& stream) {
         "is another one in the thread that launches");
   const bool wants_workers =
       options_.residency == Residency::Resident || stays_.load();
-  if (stream.is_named || !wants_workers) return {kBurstRing, handle_of(stream)};
+  if (stream.is_named || !wants_workers) return burst_route(stream);
   if (is_resident_.load()) return {kResidentRing, nullptr};
   // Launching is the control thread's work, and waking it takes longer than a
   // burst: until the workers are back, bursts.
   if (options_.residency == Residency::Resident) is_wanted_.store(true);
   control_->notify();
-  return {kBurstRing, handle_of(stream)};
-}
-
-const Access* CudaBackend::find_unreachable(std::span<const Access> accesses) {
-  for (const Access& access : accesses) {
-    if (!addresses_.is_device_memory(access.low)) return &access;
-  }
-  return nullptr;
+  return burst_route(stream);
 }
 
 bool CudaBackend::is_quick(const Route& route, std::uint32_t tasks,

@@ -72,11 +72,6 @@ class CudaBackend final : public Backend, private Parkable {
              const std::string& operator_name) override;
   OpenChains& chains() noexcept override { return chains_; }
   ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
-  bool is_collecting(const Route& route, const BatchRef& batch) const override {
-    return route.ring == kBurstRing && batch.ring == kBurstRing &&
-           device_->bursts.is_collecting(batch.begin,
-                                         static_cast<CUstream>(route.stream));
-  }
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;
   program::Workers workers() const noexcept override;
@@ -115,6 +110,7 @@ class CudaBackend final : public Backend, private Parkable {
  private:
   using Clock = std::chrono::steady_clock;
 
+  Route burst_route(const gpuos::Stream& stream) const noexcept;
   CUstream handle_of(const gpuos::Stream& stream) const noexcept;
   /// A launch that finds the context lost: the backend is dead.
   template <typename F>

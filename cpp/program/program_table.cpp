@@ -193,11 +193,8 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
   const program::CallViews views{inputs, outputs};
   program::check_scalars(*plan, scalars);
   Task single;
-  if (const auto work =
-          write_single(plan, views, scalars, stream, single.call)) {
-    single.work = *work;
+  if (write_single(plan, views, scalars, stream, single.call, single.work))
     return submit_task(single, stream);
-  }
   Submission submission(views, scalars, stream, allocate);
   write_tasks(plan, submission);
   Ticket ticket{.runtime = submitter_.runtime_id()};
@@ -268,19 +265,22 @@ void ProgramTable::add_task(const program::PreparedPass& pass,
   if (model.gathered.counters != 0) add_gathered(model, submission, task.call);
 }
 
-std::optional<ProgramTable::Work> ProgramTable::write_single(
-    const std::shared_ptr<const Plan>& plan, const program::CallViews& views,
-    std::span<const Scalar> scalars, const Stream& stream, Call& call) {
+bool ProgramTable::write_single(const std::shared_ptr<const Plan>& plan,
+                                const program::CallViews& views,
+                                std::span<const Scalar> scalars,
+                                const Stream& stream, Call& call, Work& work) {
   const std::lock_guard lock(mutex_);
   const program::Prepared& prepared = prepare(plan, views);
   if (prepared.needs_memory || prepared.passes.size() != 1 ||
       prepared.passes[0].tasks.size() != 1)
-    return std::nullopt;
+    return false;
   const program::PreparedPass& pass = prepared.passes[0];
   write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
   use_text(pass, stream, call);
   count_call();
-  return Work{pass.code, pass.elements};
+  work.code = pass.code;
+  work.elements = pass.elements;
+  return true;
 }
 
 bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
@@ -289,10 +289,10 @@ bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
                               std::span<const Scalar> scalars,
                               const Stream& stream, Call& call) {
   program::check_scalars(*plan, scalars);
-  const auto work =
-      write_single(plan, {inputs, outputs}, scalars, stream, call);
-  if (!work) return false;
-  count(*work);
+  Work work;
+  if (!write_single(plan, {inputs, outputs}, scalars, stream, call, work))
+    return false;
+  count(work);
   return true;
 }
 

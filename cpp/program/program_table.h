@@ -109,11 +109,11 @@ class ProgramTable {
   void add_gathered(const program::TaskModel& model, Submission& submission,
                     Call& call);
 
-  /// Writes the only task of a call. Empty: it has others or needs memory.
-  std::optional<Work> write_single(
-      const std::shared_ptr<const program::Plan>& plan,
-      const program::CallViews& views, std::span<const Scalar> scalars,
-      const Stream& stream, Call& call);
+  /// Writes the only task of a call. False: it has others or needs memory.
+  bool write_single(const std::shared_ptr<const program::Plan>& plan,
+                    const program::CallViews& views,
+                    std::span<const Scalar> scalars, const Stream& stream,
+                    Call& call, Work& work);
   void write_tasks(const std::shared_ptr<const program::Plan>& plan,
                    Submission& submission);
   void count(const Work& work);

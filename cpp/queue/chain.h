@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 #include "device/task_abi.h"
 
@@ -17,24 +16,37 @@ inline abi::Payload make_chain(abi::Member* block) noexcept {
   return chain;
 }
 
-inline bool has_room(const abi::Payload& chain, std::uint32_t args) noexcept {
-  return chain.count + abi::chain_records(args) <= abi::kChainRecords;
+/// Whether a member with so many arguments fits behind so many records.
+inline bool has_room(std::uint32_t records, std::uint32_t args) noexcept {
+  return records + abi::chain_records(args) <= abi::kChainRecords;
 }
 
-/// There must be room. `Word`: 64 bits.
-template <typename Word>
-void add_member(abi::Payload& chain, u32 slot, u32 count,
-                std::span<const Word> args) noexcept {
-  auto* block = reinterpret_cast<abi::Member*>(chain.args[abi::kChainBlock]);
-  abi::Member& member = block[chain.count];
-  const auto arg_count = static_cast<std::uint32_t>(args.size());
+/// Writes a member to `block` from `record` on; returns the record behind it.
+/// There must be room. `args`: 64 bits each; the first kInlineArgs can be read
+/// even if there are fewer.
+inline std::uint32_t write_member(abi::Member* block, std::uint32_t record,
+                                  u32 slot, u32 count, const void* args,
+                                  std::uint32_t arg_count) noexcept {
+  abi::Member& member = block[record];
   member.op = static_cast<u16>(slot);
   member.arg_count = static_cast<u16>(arg_count);
   member.count = count;
   // Behind its head, and on into the records that follow.
   char* to = reinterpret_cast<char*>(&member) + offsetof(abi::Member, args);
-  std::memcpy(to, args.data(), args.size_bytes());
-  chain.count += abi::chain_records(arg_count);
+  // As many as most have, without a call.
+  constexpr std::size_t kFew = abi::kInlineArgs * sizeof(u64);
+  std::memcpy(to, args, kFew);
+  if (arg_count > abi::kInlineArgs)
+    std::memcpy(to + kFew, static_cast<const char*>(args) + kFew,
+                arg_count * sizeof(u64) - kFew);
+  return record + abi::chain_records(arg_count);
+}
+
+/// The same behind the members that `chain` has.
+inline void add_member(abi::Payload& chain, u32 slot, u32 count,
+                       const void* args, std::uint32_t arg_count) noexcept {
+  auto* block = reinterpret_cast<abi::Member*>(chain.args[abi::kChainBlock]);
+  chain.count = write_member(block, chain.count, slot, count, args, arg_count);
 }
 
 /// Whether the chain waits for the batch that began so far before it.

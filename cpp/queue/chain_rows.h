@@ -22,10 +22,10 @@ class ChainRows {
     std::array<Access, 8> touched{};
 
     bool has(const Access& access) const noexcept {
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const Access& known = touched[i];
-        if (known.low == access.low && known.high == access.high &&
-            (known.writes || !access.writes))
+      const Access* const end = touched.data() + count;
+      for (const Access* known = touched.data(); known != end; ++known) {
+        if (known->low == access.low && known->high == access.high &&
+            known->writes >= access.writes)
           return true;
       }
       return false;

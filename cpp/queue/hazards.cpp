@@ -119,13 +119,13 @@ bool HazardTable::note_conflict(const Access& access, std::uint64_t entry,
   return true;
 }
 
-HazardTable::Conflicts HazardTable::find(
-    std::span<const Access> accesses,
-    std::span<const Ring* const> rings) const {
-  Conflicts found;
-  if (is_empty()) return found;
+void HazardTable::find(std::span<const Access> accesses,
+                       std::span<const Ring* const> rings,
+                       Conflicts& found) const {
+  found.count = 0;
+  found.overflow = found.met_done = false;
+  if (is_empty()) return;
   for (const Access& access : accesses) search(access, rings, found);
-  return found;
 }
 
 void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,

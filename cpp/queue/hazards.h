@@ -56,7 +56,14 @@ class HazardTable {
   /// when a batch that is named already waits for them.
   /// With `rings`, those that are done are left out too.
   Conflicts find(std::span<const Access> accesses,
-                 std::span<const Ring* const> rings = {}) const;
+                 std::span<const Ring* const> rings = {}) const {
+    Conflicts found;
+    find(accesses, rings, found);
+    return found;
+  }
+  /// The same into `found`, whatever it held.
+  void find(std::span<const Access> accesses,
+            std::span<const Ring* const> rings, Conflicts& found) const;
 
   /// Whether `accesses` meet nobody. False may be wrong: what is done counts
   /// until prune(), and so does what is only near; find() knows.

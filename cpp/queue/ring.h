@@ -108,6 +108,14 @@ class Ring {
   void write(std::uint64_t position, const abi::Payload& payload) noexcept;
   void write(std::uint64_t position, const PayloadWords& payload) noexcept;
 
+  /// The count of a descriptor, and the last of its arguments.
+  std::uint32_t count_at(std::uint64_t position) const noexcept {
+    return descriptor(position).words[1];
+  }
+  std::uint64_t last_arg_at(std::uint64_t position) const noexcept {
+    const std::uint32_t* words = descriptor(position).words;
+    return words[10] | std::uint64_t{words[12]} << 32;
+  }
   /// Changes the count of a descriptor that no worker may take yet.
   void set_count(std::uint64_t position, std::uint32_t count) noexcept {
     memory_.descriptors[place_of(position)].words[1] = count;

@@ -29,13 +29,14 @@ struct TensorView {
   bool read_only = false;
   std::uint8_t dims = 1;
   bool has_strides = false;  // false: in C order without gaps
-  std::array<std::int64_t, kMaxDims> shape{};
+  /// Units: elements. Only `dims` of them are copied with a view.
+  std::array<std::int64_t, kMaxDims> shape;
   /// From one element to the next along each axis; may be 0 or negative.
   /// Units: elements. Read only if `has_strides`, and unset until then: a
   /// submission makes many views and writes no more than it must.
   std::array<std::int64_t, kMaxDims> strides;
 
-  TensorView() = default;
+  TensorView() : shape{} {}
   TensorView(void* buffer, std::int64_t elems, DType type)
       : data(buffer), dtype(type), shape{elems} {}
   TensorView(float* buffer, std::int64_t elems)
@@ -46,6 +47,26 @@ struct TensorView {
       : TensorView(buffer, elems, DType::Int32) {}
   TensorView(std::int64_t* buffer, std::int64_t elems)
       : TensorView(buffer, elems, DType::Int64) {}
+
+  // A list of views is made of copies, so these are part of what a submission
+  // costs: of a plain array no more than its fields, each as it was written.
+  TensorView(const TensorView& other) noexcept
+      : data(other.data),
+        dtype(other.dtype),
+        read_only(other.read_only),
+        dims(other.dims),
+        has_strides(other.has_strides) {
+    copy_dims(other);
+  }
+  TensorView& operator=(const TensorView& other) noexcept {
+    data = other.data;
+    dtype = other.dtype;
+    read_only = other.read_only;
+    dims = other.dims;
+    has_strides = other.has_strides;
+    copy_dims(other);
+    return *this;
+  }
 
   /// Units: elements. Negative if any dimension is.
   std::int64_t size() const noexcept {
@@ -70,6 +91,13 @@ struct TensorView {
   ByteRange byte_range() const noexcept;
 
  private:
+  void copy_dims(const TensorView& other) noexcept {
+    if (dims == 1 && !has_strides)
+      shape[0] = other.shape[0];
+    else
+      copy_each(other);
+  }
+  void copy_each(const TensorView& other) noexcept;
   bool has_c_strides() const noexcept;
 };
 

@@ -40,7 +40,10 @@ class ChainsTest : public testing::Test {
   }
   static void add(abi::Payload& chain, u32 slot,
                   const std::vector<std::uint64_t>& args) {
-    add_member(chain, slot, 10 * slot, std::span(args));
+    std::array<std::uint64_t, abi::kMaxArgs> words{};
+    std::ranges::copy(args, words.begin());
+    add_member(chain, slot, 10 * slot, words.data(),
+               static_cast<std::uint32_t>(args.size()));
   }
   void finish(std::uint64_t begin) { ring_.mark_done(begin); }
 
@@ -76,9 +79,9 @@ TEST_F(ChainsTest, ArgumentsOfAMemberLieInARow) {
 
 TEST_F(ChainsTest, ABlockIsFullWhenTheNextMemberWouldNotFit) {
   abi::Payload chain = make_chain(memory_.data());
-  while (has_room(chain, 8)) add(chain, 1, std::vector<std::uint64_t>(8));
+  while (has_room(chain.count, 8)) add(chain, 1, std::vector<std::uint64_t>(8));
   EXPECT_EQ(chain.count, abi::kChainRecords);
-  EXPECT_FALSE(has_room(chain, 1));
+  EXPECT_FALSE(has_room(chain.count, 1));
 }
 
 TEST_F(ChainsTest, ADescriptorIsWrittenWhenItsChainIsClosed) {
