@@ -1,14 +1,18 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "cpu_relax.h"
 
 namespace gpuos {
 
-/// A mutex for what others hold for less time than it takes to go to sleep and
-/// be woken: it is looked at for 1 to 2 us before that, and taken and given
-/// back without a call.
+/// A mutex for what others hold for some 100 ns: it is taken and given back
+/// without a call, and given back with a plain store. An atomic exchange would
+/// wait there until all stores before it are done, and those of a submission go
+/// to memory that the device reads. So nobody is woken: who finds it held
+/// looks again for 1 to 2 us, and then now and then.
 class QuickMutex {
  public:
   QuickMutex() = default;
@@ -16,35 +20,32 @@ class QuickMutex {
   QuickMutex& operator=(const QuickMutex&) = delete;
 
   bool try_lock() noexcept {
-    int expected = kFree;
     // Pairs with unlock().
-    return state_.compare_exchange_strong(
-        expected, kHeld, std::memory_order_acquire, std::memory_order_relaxed);
+    return !is_held_.exchange(true, std::memory_order_acquire);
   }
   void lock() noexcept {
-    if (!try_lock()) wait();
+    if (!try_lock()) [[unlikely]]
+      wait();
   }
   void unlock() noexcept {
-    // Pairs with try_lock() and wait().
-    if (state_.exchange(kFree, std::memory_order_release) == kAwaited)
-      state_.notify_one();
+    // Pairs with try_lock().
+    is_held_.store(false, std::memory_order_release);
   }
 
  private:
-  enum : int { kFree, kHeld, kAwaited };
-
-  void wait() noexcept {
+  [[gnu::noinline]] void wait() noexcept {
     constexpr int kTurns = 64;
-    for (int turn = 0; turn < kTurns; ++turn) {
-      cpu_relax();
-      if (state_.load(std::memory_order_relaxed) == kFree && try_lock()) return;
+    constexpr std::chrono::microseconds kPause(20);
+    for (int turn = 0;; ++turn) {
+      if (turn < kTurns)
+        cpu_relax();
+      else
+        std::this_thread::sleep_for(kPause);
+      if (!is_held_.load(std::memory_order_relaxed) && try_lock()) return;
     }
-    // Held as awaited from then on: others may sleep too. Pairs with unlock().
-    while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree)
-      state_.wait(kAwaited, std::memory_order_relaxed);
   }
 
-  std::atomic<int> state_{kFree};
+  std::atomic<bool> is_held_{false};
 };
 
 }  // namespace gpuos

@@ -137,7 +137,7 @@ Ticket Runtime::submit(const Program& program,
                        std::span<const TensorView> outputs,
                        std::span<const Scalar> scalars, Stream stream) {
   return impl_->open().programs.submit(
-      program.plan(), inputs, outputs, scalars, stream,
+      program.plan(), {inputs, outputs}, scalars, stream,
       [this](std::size_t bytes) { return allocate(bytes); });
 }
 

@@ -24,7 +24,7 @@ Ticket Submitter::submit(Call& call, const Stream& stream) {
   if (call.count == 0) return ticket;
   const Cut parts = cut(call);
   std::unique_lock lock = lock_between();
-  Plan plan{admit(call, stream), {}, parts.total == 1, false};
+  Plan plan{admit(call, stream), {}, parts.total == 1, false, false};
   if (may_follow(call, plan) && follow_row(call, plan.route, ticket))
     return ticket;
   const Place place = acquire(lock, call, stream, parts.total, plan);
@@ -38,7 +38,7 @@ bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
   const Cut parts = cut(call);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || is_unfinished_) return false;
-  Plan plan{admit(call, stream), {}, parts.total == 1, false};
+  Plan plan{admit(call, stream), {}, parts.total == 1, false, false};
   const bool may_be_member = may_follow(call, plan);
   if (may_be_member && follow_row(call, plan.route, ticket)) return true;
   const auto* conflicts = find_conflicts(call.access_view());
@@ -98,6 +98,9 @@ void Submitter::write(const Call& call, const Cut& cut, const Place& place,
   backend_.publish(plan.route, place, cut.total);
   newest_ring_.store(plan.route.ring, std::memory_order_relaxed);
   newest_batch_.store(place.batch_begin, std::memory_order_relaxed);
+  // The next call is likely to be like this one.
+  constexpr std::uint32_t kFewTiles = 8;
+  if (cut.total <= kFewTiles) ring.prefetch(place.first + cut.total, cut.total);
 }
 
 Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
@@ -110,6 +113,7 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
   std::uint64_t left = writer.descriptors();
 
   Plan plan;
+  plan.is_many = true;
   auto tasks =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
   std::unique_lock lock = lock_between();

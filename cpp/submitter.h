@@ -71,6 +71,7 @@ class Submitter {
     Route route;
     std::optional<std::uint64_t> after;  // where the batch to wait for begins
     bool is_single = false;              // one task of one descriptor
+    bool is_many = false;                // of submit_many()
     bool is_chained = false;             // it is a member of a chain already
   };
 

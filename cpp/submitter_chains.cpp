@@ -238,13 +238,12 @@ void Submitter::note(const Call& call, const Plan& plan, const Place& place) {
     }
     return;
   }
-  if (!plan.is_single) {
-    // Where submit_many() begins; its batches do not wait for each other.
-    hazards_.add(call.access_view(), batch, place.batch_begin);
-    return;
-  }
-  hazards_.add(call.access_view(), batch, HazardTable::kAlone,
-               call.op->is_traced ? HazardTable::kNoPosition : place.first);
+  // Batches of submit_many() do not wait for each other, its first begins here.
+  const std::uint64_t group =
+      plan.is_many ? place.batch_begin : HazardTable::kAlone;
+  const bool is_one = plan.is_single && !call.op->is_traced;
+  hazards_.add(call.access_view(), batch, group,
+               is_one ? place.first : HazardTable::kNoPosition);
 }
 
 }  // namespace gpuos

@@ -184,13 +184,11 @@ std::shared_ptr<void> ProgramTable::keep(std::span<const std::uint64_t> table) {
 }
 
 Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
-                            std::span<const TensorView> inputs,
-                            std::span<const TensorView> outputs,
-                            std::span<const Scalar> scalars,
+                            const program::CallViews& views,
+                            const std::span<const Scalar>& scalars,
                             const Stream& stream, const Allocate& allocate) {
   if (plan == nullptr)
     throw InvalidArgument("submit: expected a built program, got an empty one");
-  const program::CallViews views{inputs, outputs};
   program::check_scalars(*plan, scalars);
   Task single;
   if (write_single(plan, views, scalars, stream, single.call, single.work))
@@ -267,7 +265,7 @@ void ProgramTable::add_task(const program::PreparedPass& pass,
 
 bool ProgramTable::write_single(const std::shared_ptr<const Plan>& plan,
                                 const program::CallViews& views,
-                                std::span<const Scalar> scalars,
+                                const std::span<const Scalar>& scalars,
                                 const Stream& stream, Call& call, Work& work) {
   const std::lock_guard lock(mutex_);
   const program::Prepared& prepared = prepare(plan, views);

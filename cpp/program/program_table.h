@@ -48,9 +48,8 @@ class ProgramTable {
 
   /// `allocate` gives memory that is freed behind the tasks that use it.
   Ticket submit(const std::shared_ptr<const program::Plan>& plan,
-                std::span<const TensorView> inputs,
-                std::span<const TensorView> outputs,
-                std::span<const Scalar> scalars, const Stream& stream,
+                const program::CallViews& views,
+                const std::span<const Scalar>& scalars, const Stream& stream,
                 const Allocate& allocate);
 
   /// Writes the only task of such a call to `call`, to be submitted later.
@@ -112,8 +111,8 @@ class ProgramTable {
   /// Writes the only task of a call. False: it has others or needs memory.
   bool write_single(const std::shared_ptr<const program::Plan>& plan,
                     const program::CallViews& views,
-                    std::span<const Scalar> scalars, const Stream& stream,
-                    Call& call, Work& work);
+                    const std::span<const Scalar>& scalars,
+                    const Stream& stream, Call& call, Work& work);
   void write_tasks(const std::shared_ptr<const program::Plan>& plan,
                    Submission& submission);
   void count(const Work& work);

@@ -11,6 +11,7 @@
 #endif
 
 #include "device/task_abi.h"
+#include "prefetch.h"
 
 namespace gpuos {
 
@@ -119,6 +120,16 @@ class Ring {
   /// Changes the count of a descriptor that no worker may take yet.
   void set_count(std::uint64_t position, std::uint32_t count) noexcept {
     memory_.descriptors[place_of(position)].words[1] = count;
+  }
+
+  /// Has the processor fetch what `tasks` tasks from `position` on, which share
+  /// arguments, are soon written to.
+  void prefetch(std::uint64_t position, std::uint32_t tasks) const noexcept {
+    for (std::uint32_t i = 0; i < tasks; ++i)
+      prefetch_to_write(memory_.descriptors + place_of(position + i));
+    const u64* args = memory_.arg_blocks[place_of(position)].args;
+    prefetch_to_write(args);
+    prefetch_to_write(args + 8);  // more than so many lines are rare
   }
 
   abi::ArgBlock& arg_block(std::uint64_t position) noexcept {

@@ -39,8 +39,8 @@ TEST(QuickMutex, OneThreadAtATime) {
   EXPECT_EQ(count, kThreads * kRounds);
 }
 
-// Longer than anyone looks at it: they sleep, and each is woken.
-TEST(QuickMutex, SleepersAreAllWoken) {
+// Longer than anyone looks at it in a row: they sleep, and each gets it.
+TEST(QuickMutex, SleepersAllGetIt) {
   QuickMutex mutex;
   int count = 0;
   std::vector<std::jthread> threads;
