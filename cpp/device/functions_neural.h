@@ -1,5 +1,5 @@
-// The functions of neural networks that would lose digits if they were put
-// together from others. Each has its limit at both infinities.
+// Functions that would lose digits if they were put together from others. Each
+// has its limit at both infinities.
 #pragma once
 
 #include "functions_exp.h"
@@ -14,15 +14,14 @@ GPUOS_DEVICE inline T above_floor(T x) {
   return x < kFloor ? kFloor : x;
 }
 
-// top / (1 + exp(-x)), by the exponential that does not overflow; its root,
-// because that is never subnormal.
+// top / (1 + exp(-x)). The root is never subnormal.
 GPUOS_DEVICE inline double logistic(double top, double x) {
   if (x >= 0) return top / (1 + exp(-x));
   const double root = exp(0.5 * x);
   return top * root * root / (1 + root * root);
 }
 
-// In float on the device, where 4 ulp are enough for gelu.
+// 4 ulp are enough for gelu.
 GPUOS_DEVICE inline double quick_erfc(double x) { return erfc(x); }
 #if defined(__CUDACC__)
 GPUOS_DEVICE inline float quick_erfc(float x) { return ::erfcf(x); }
@@ -58,9 +57,8 @@ GPUOS_DEVICE inline double gelu_tanh(double x) {
 
 #if defined(__CUDACC__)
 
-// top / (1 + exp(-(x + rest))) for |rest| far below 1. Below -64 only the
-// exponential counts: divided by exp(37), since it may be too large itself. The
-// inverse of that is nearly a float.
+// top / (1 + exp(-(x + rest))) for |rest| far below 1. Below -64 the
+// exponential is divided by exp(37), whose inverse is nearly a float.
 GPUOS_DEVICE inline float logistic(float top, float x, float rest) {
   const bool far = x < -64;
   const float e = close_exp(far ? -x - 37 : -x);
@@ -69,8 +67,16 @@ GPUOS_DEVICE inline float logistic(float top, float x, float rest) {
   const float exact = plain ? e - e * rest : e;
   return (far ? top * 0x1.898472p-54f : top) / (far ? exact : 1 + exact);
 }
-
-GPUOS_DEVICE inline float sigmoid(float x) { return logistic(1, x, 0); }
+// No branch: far below 0 only the exponential counts, and the sum is none that
+// a division must look at.
+GPUOS_DEVICE inline float sigmoid(float x) {
+  const bool far = x < -64;
+  const float e = close_exp(far ? x : -x);
+  const float sum = 1 + e;
+  float near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(sum));
+  return far ? e : ::fmaf(near, ::fmaf(-sum, near, 1), near);
+}
 GPUOS_DEVICE inline float silu(float x) {
   return logistic(above_floor(x), above_floor(x), 0);
 }
