@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "concat.h"
 #include "gpuos/error.h"
@@ -12,6 +13,9 @@ namespace {
 /// Tasks that a flush collects before it is launched without being asked: a
 /// launch costs 3 us and a task 6 ns, so waiting for more gains little.
 constexpr std::uint32_t kLongFlush = 512;
+/// The same while the device has two flushes to run. Where tasks are long, few
+/// workers are busy at each flush's end, so fewer flushes gain what is waited.
+constexpr std::uint32_t kLongestFlush = 2048;
 /// Tiles of a call that is launched by itself if no flush is open: then only
 /// the first one's descriptor is written.
 constexpr std::uint32_t kLongCall = 256;
@@ -72,7 +76,7 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
 
 bool Bursts::is_quick(CUstream stream, std::uint32_t tasks) const noexcept {
   const std::uint32_t together = open_.tasks + tasks;
-  if (together >= (is_open() ? kLongFlush : kLongCall) ||
+  if ((is_open() ? is_long(together) : together >= kLongCall) ||
       together > ring_.max_batch())
     return false;
   // Who opens a flush of another's stream asks whether it is captured.
@@ -89,8 +93,14 @@ std::uint32_t Bursts::open_tasks() const noexcept {
   return tasks;
 }
 
+bool Bursts::is_long(std::uint32_t tasks) const noexcept {
+  if (tasks < kLongFlush) return false;
+  return tasks >= kLongestFlush || !before_last_ ||
+         ring_.is_done(*before_last_);
+}
+
 void Bursts::launch_if_long() {
-  if (open_.tasks >= kLongFlush || open_.is_long_call) launch();
+  if (is_long(open_.tasks) || open_.is_long_call) launch();
 }
 
 void Bursts::launch() {
@@ -98,6 +108,7 @@ void Bursts::launch() {
   const auto pass = gate_.pass();
   const Flush flush = open_;
   open_.tasks = 0;
+  before_last_ = std::exchange(last_, flush.begin);
   try {
     const CurrentContext scope(context_);
     launch(flush);

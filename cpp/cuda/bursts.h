@@ -82,6 +82,8 @@ class Bursts {
     bool is_long_call = false;  // and nothing else
   };
 
+  /// Whether an open flush of so many tasks is not to wait for more.
+  bool is_long(std::uint32_t tasks) const noexcept;
   void launch(const Flush& flush);
   void fail(const Flush& flush);
 
@@ -108,6 +110,9 @@ class Bursts {
   Stream stream_;
   Event event_;
   Flush open_;
+  // Where the last two flushes that were launched begin.
+  std::optional<std::uint64_t> last_;
+  std::optional<std::uint64_t> before_last_;
   abi::InlineLaunch launch_{};
   FlushFailures failures_;
   std::atomic<std::uint64_t> count_{0};

@@ -306,6 +306,48 @@ TEST_F(SimulatedDevice, ManyTilesOfOneTaskNeedOneDescriptor) {
   EXPECT_EQ(counts.stray_tiles, 0u);
 }
 
+TEST_F(SimulatedDevice, FlushesGrowWhileTheDeviceHasTwoToRun) {
+  constexpr std::size_t kTogether = 64;
+  constexpr int kLong = 512 / kTogether;
+  constexpr int kLongest = 2048 / kTogether;
+  RuntimeOptions options;
+  options.backend = "cuda";
+  options.residency = Residency::Burst;
+  options.flush_after = 10s;
+  start(options);
+  const Operator stand = runtime().define(whole());
+  const Operator copy = runtime().find("copy");
+  const DeviceArray<std::int32_t> held(runtime(), 1);
+  const DeviceArray<std::int32_t> x(runtime(), 1);
+  const DeviceArray<std::int32_t> y(runtime(), 8192);
+  ManyTasks many;
+  many.tasks = kTogether;
+  many.dtype = DType::Int32;
+  many.size = 1;
+  many.out.base = reinterpret_cast<std::uint64_t>(y.view().data);
+  many.out.step_bytes = sizeof(std::int32_t);
+  many.inputs.resize(1);
+  many.inputs[0].base = reinterpret_cast<std::uint64_t>(x.view().data);
+  const auto bursts_after = [&](int calls) {
+    for (int i = 0; i < calls; ++i) {
+      runtime().submit_many(copy, many);
+      many.out.base += kTogether * sizeof(std::int32_t);
+    }
+    return runtime().stats().bursts;
+  };
+  const Hold hold(simulator());
+  runtime().submit(stand, {held.view()}, held.view());
+  runtime().flush();
+  ASSERT_TRUE(becomes_true([&] { return simulator().counts().holds_task; }));
+  const std::uint64_t before = runtime().stats().bursts;
+  EXPECT_EQ(bursts_after(kLong), before + 1);
+  EXPECT_EQ(bursts_after(kLongest - 1), before + 1);
+  EXPECT_EQ(bursts_after(1), before + 2);
+  simulator().hold_whole_tasks(false);
+  ASSERT_TRUE(runtime().synchronize(kDeadline));
+  EXPECT_EQ(bursts_after(kLong), before + 3);
+}
+
 TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   RuntimeOptions options;
   options.backend = "cuda";
