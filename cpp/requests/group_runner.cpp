@@ -20,14 +20,29 @@ void GroupRunner::begin(const Arrays& arrays, Survey& survey,
   is_late_.resize(arrays.requests().size());
 }
 
-void GroupRunner::run(std::span<const Group* const> level) {
+template <typename Add>
+void GroupRunner::run_together(const Add& add) {
   try {
-    for (const Group* group : level) run(*group);
+    add();
   } catch (...) {
     calls_.flush();  // those before the one that failed
     throw;
   }
   calls_.flush();
+}
+
+void GroupRunner::run(std::span<const Group* const> level) {
+  run_together([&] {
+    for (const Group* group : level) run(*group);
+  });
+}
+
+void GroupRunner::run_apart() {
+  const auto count = static_cast<std::uint32_t>(arrays_->requests().size());
+  run_together([&] {
+    for (std::uint32_t request = 0; request < count; ++request)
+      if (arrays_->request(request).elems != 0) run_single(request);
+  });
 }
 
 void GroupRunner::run(const Group& group) {

@@ -27,6 +27,8 @@ class GroupRunner {
              const StillNeeded& needed, const Stream& stream);
   /// Groups of which none meets another.
   void run(std::span<const Group* const> level);
+  /// All requests, if none meets another.
+  void run_apart();
 
   std::uint64_t tasks() const noexcept { return tasks_; }
   std::uint64_t unwritten() const noexcept { return unwritten_; }
@@ -49,6 +51,9 @@ class GroupRunner {
   // A task whose arrays have gaps carries three less than a flat one.
   static constexpr std::size_t kMostArguments = program::kMaxPassArguments - 3;
 
+  /// Calls `add`, which adds what may run together, and submits it.
+  template <typename Add>
+  void run_together(const Add& add);
   void run(const Group& group);
   bool must_be_written(std::uint32_t request);
   bool is_needed(Owner& owner);

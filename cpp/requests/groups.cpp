@@ -36,7 +36,6 @@ void Groups::run(const Arrays& arrays, Survey& survey) {
   groups_.clear();
   sequence_.clear();
   settled_ = 0;
-  are_apart_ = true;
   const auto count = static_cast<std::uint32_t>(arrays.requests().size());
   members_.assign(count, {});
   for (std::uint32_t request = 0; request < count; ++request)
@@ -200,7 +199,6 @@ bool Groups::place_alone(std::uint32_t request) {
 
 void Groups::place(std::uint32_t request) {
   if (!survey_->has_overlaps() && place_alone(request)) return;
-  are_apart_ = false;
   std::uint32_t group = kNone;
   if (!survey_->has_overlaps()) {
     Choice choice;

@@ -70,6 +70,8 @@ struct Group {
 class Groups {
  public:
   void run(const Arrays& arrays, Survey& survey);
+  /// There are none: each request is alone.
+  void clear() noexcept { members_.clear(); }
 
   /// In an order that gives the results of the requests one by one.
   template <typename Function>
@@ -86,10 +88,8 @@ class Groups {
          request = members_[request].next)
       function(request);
   }
-  /// Whether each request is a group of its own and none meets another.
-  bool are_apart() const noexcept { return are_apart_; }
   const Member& member(std::uint32_t request) const noexcept {
-    return members_[request];
+    return members_.empty() ? kAlone : members_[request];
   }
 
  private:
@@ -97,7 +97,7 @@ class Groups {
   struct Choice;
 
   void place(std::uint32_t request);
-  /// The way of most requests: what reads nothing that was written, and writes
+  /// The way of many requests: what reads nothing that was written, and writes
   /// what nobody touched, is a group of its own. False: look closer.
   bool place_alone(std::uint32_t request);
   std::uint32_t choose(std::uint32_t request, Choice& choice);
@@ -153,7 +153,8 @@ class Groups {
   std::vector<Group> groups_;
   std::vector<std::uint32_t> sequence_;
   std::uint32_t settled_ = 0;
-  bool are_apart_ = true;
+
+  static constexpr Member kAlone{};
 
   /// Members of a group that a row recipe joins, at most: several loops over a
   /// row compute them again.

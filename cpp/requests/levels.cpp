@@ -10,12 +10,6 @@ void Levels::run(const Arrays& arrays, Survey& survey, const Groups& groups) {
   groups_ = &groups;
   places_.clear();
   ends_.clear();
-  if (groups.are_apart()) {
-    sorted_.clear();
-    groups.for_each([&](const Group& group) { sorted_.push_back(&group); });
-    ends_.push_back(static_cast<std::uint32_t>(sorted_.size()));
-    return;
-  }
   groups.for_each([&](const Group& group) {
     const bool is_next = survey.has_overlaps();
     const std::uint32_t level =

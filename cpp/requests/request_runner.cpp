@@ -35,11 +35,16 @@ void RequestRunner::run(std::span<const Request> requests,
   ++impl.runs;
   impl.arrays.begin(requests, views);
   impl.survey.run(impl.arrays, owners_lie_apart);
-  impl.groups.run(impl.arrays, impl.survey);
-  impl.levels.run(impl.arrays, impl.survey, impl.groups);
   impl.runner.begin(impl.arrays, impl.survey, impl.groups, needed, stream);
-  for (std::size_t level = 0; level < impl.levels.count(); ++level)
-    impl.runner.run(impl.levels.at(level));
+  if (impl.survey.are_apart()) {
+    impl.groups.clear();
+    impl.runner.run_apart();
+  } else {
+    impl.groups.run(impl.arrays, impl.survey);
+    impl.levels.run(impl.arrays, impl.survey, impl.groups);
+    for (std::size_t level = 0; level < impl.levels.count(); ++level)
+      impl.runner.run(impl.levels.at(level));
+  }
   impl.runtime.flush(stream);
 }
 

@@ -8,6 +8,9 @@ namespace {
 /// Requests between the fetching of an owner's place and its use: the places of
 /// many owners lie far apart.
 constexpr std::size_t kAhead = 4;
+/// The same of a request, which another processor wrote as a rule.
+constexpr std::size_t kFarAhead = 16;
+constexpr std::size_t kLineBytes = 64;
 
 }  // namespace
 
@@ -32,7 +35,16 @@ void Survey::run(const Arrays& arrays, bool owners_lie_apart) {
   }
 }
 
-void Survey::prefetch(const Request& request) const noexcept {
+void Survey::prefetch(const Arrays& arrays, std::size_t next) const noexcept {
+  const std::span<const Request> requests = arrays.requests();
+  if (next + kFarAhead < requests.size()) {
+    const auto* far =
+        reinterpret_cast<const char*>(&requests[next + kFarAhead]);
+    for (std::size_t at = 0; at < sizeof(Request); at += kLineBytes)
+      __builtin_prefetch(far + at);
+  }
+  if (next + kAhead >= requests.size()) return;
+  const Request& request = requests[next + kAhead];
   owners_.prefetch(request.out_owner);
   owners_.prefetch(request.owners[0]);
   owners_.prefetch(request.owners[1]);
@@ -40,17 +52,23 @@ void Survey::prefetch(const Request& request) const noexcept {
 
 void Survey::find_owners(const Arrays& arrays) {
   owners_.clear();
+  are_apart_ = true;
   of_.resize(arrays.requests().size());
   for (std::size_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.requests()[r];
-    if (r + kAhead < of_.size()) prefetch(arrays.requests()[r + kAhead]);
+    prefetch(arrays, r);
+    of_[r].out = owners_.find(request.out_owner);
+    bool meets_others =
+        is_reducing(request.recipe) || owners_[of_[r].out].uses != 0;
     for (std::size_t i = 0; i < request.operands; ++i) {
       if (is_number(request, i)) continue;
-      const std::uint32_t owner = owners_.find(request.owners[i]);
-      of_[r].operands[i] = owner;
-      ++owners_[owner].uses;
+      const std::uint32_t index = owners_.find(request.owners[i]);
+      of_[r].operands[i] = index;
+      Owner& owner = owners_[index];
+      ++owner.uses;
+      meets_others = meets_others || owner.is_fresh || owner.is_written;
     }
-    of_[r].out = owners_.find(request.out_owner);
+    are_apart_ = are_apart_ && !meets_others;
     Owner& out = owners_[of_[r].out];
     const bool is_first = out.uses++ == 0;
     if (is_first && request.is_fresh)

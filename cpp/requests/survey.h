@@ -15,7 +15,8 @@ struct OwnersOf {
   std::array<std::uint32_t, kMaxRequestOperands> operands{};
 };
 
-/// The first look at all requests: their owners, and whether these lie apart.
+/// The first look at all requests: their owners, whether these lie apart, and
+/// whether any request meets another.
 class Survey {
  public:
   /// `owners_lie_apart`: as RequestRunner::run().
@@ -28,6 +29,9 @@ class Survey {
   /// Two owners have memory in common and one of them is written to, so
   /// owners do not tell which requests depend on each other.
   bool has_overlaps() const noexcept { return has_overlaps_; }
+  /// No request reads or writes what another one writes, and none can share
+  /// its loop over a row with another: in any order they give the same.
+  bool are_apart() const noexcept { return are_apart_ && !has_overlaps_; }
 
  private:
   struct Range {
@@ -36,7 +40,7 @@ class Survey {
     bool is_written = false;
   };
 
-  void prefetch(const Request& request) const noexcept;
+  void prefetch(const Arrays& arrays, std::size_t request) const noexcept;
   void find_owners(const Arrays& arrays);
   void find_ranges(const Arrays& arrays);
   void widen(std::uint32_t owner, const ByteRange& range);
@@ -45,6 +49,7 @@ class Survey {
   std::vector<OwnersOf> of_;
   std::vector<Range> ranges_;
   bool has_overlaps_ = false;
+  bool are_apart_ = false;
 };
 
 }  // namespace gpuos::requests
