@@ -12,6 +12,7 @@ namespace gpuos::bridge {
 namespace {
 
 constexpr std::size_t kErrorSize = 1024;
+constexpr std::size_t kAhead = 8;  // storages
 constexpr std::int64_t kWaitNs = 60'000'000'000;
 
 /// `uses`: how often the requests at hand name a storage. If nobody else holds
@@ -77,14 +78,18 @@ void Pending::hold(const Needs& needs, std::uint64_t elems) {
     batch_.bytes += storage->nbytes();
   }
   if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
-  c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
-  if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
-  recent = needs.out;
-  c10::raw::weak_intrusive_ptr::incref(recent);
-  mark(recent);
+  mark(needs.out);
+  if (next_recent_ < kStream) note_recent(needs.out);
   ++counters_.intercepted;
   count_.store(batch_.requests.size() + running_.requests.size(),
                std::memory_order_release);
+}
+
+void Pending::note_recent(c10::TensorImpl* out) {
+  c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
+  if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
+  recent = out;
+  c10::raw::weak_intrusive_ptr::incref(recent);
 }
 
 bool Pending::is_due_before(const Needs& next, std::size_t count) {
@@ -95,6 +100,14 @@ bool Pending::is_due_before(const Needs& next, std::size_t count) {
     return false;
   if (start_is_wanted_.load(std::memory_order_relaxed))
     due_ = std::min(due_, batch_.requests.size());
+  // To wait until the chunk before is handed over would take longer than to
+  // go on with this one.
+  if (starter_ != nullptr && starter_->is_busy() &&
+      after <= std::min(capacity_, kMostOfOne) &&
+      batch_.elems < 2 * kChunkElems) {
+    due_ = std::max(due_, after);
+    return false;
+  }
   if (after > std::min(capacity_, due_ + kSlack) ||
       batch_.elems >= 2 * kChunkElems)
     return true;
@@ -216,13 +229,20 @@ Pending::Done Pending::run_all(std::string& error) {
   writes_old_.store(false, std::memory_order_relaxed);
   generation_.fetch_add(1, std::memory_order_relaxed);
   done.marked = std::exchange(recent_, {});
+  next_recent_ = 0;
   return done;
 }
 
 void Pending::release(Batch batch) {
   if (batch.requests.empty()) return;
-  for (c10::StorageImpl* storage : batch.storages)
-    c10::raw::intrusive_ptr::decref(storage);
+  const auto& storages = batch.storages;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    // They were touched long ago, and a reference is given back at once or
+    // not at all: nothing else is done while its line comes.
+    if (i + kAhead < storages.size())
+      __builtin_prefetch(storages[i + kAhead], 1);
+    c10::raw::intrusive_ptr::decref(storages[i]);
+  }
   batch.clear();
   const std::lock_guard lock(mutex_);
   if (spares_.size() < kSpares) spares_.push_back(std::move(batch));

@@ -130,8 +130,12 @@ class Pending {
   // So many more, until one comes that follows none of them: a chain that is
   // cut makes two programs, and others in the next chunk.
   static constexpr std::size_t kSlack = 256;
+  // While the starter is busy with the chunk before.
+  static constexpr std::size_t kMostOfOne = 4 * kChunk;
   static constexpr std::uint64_t kMuch = 32 << 20;  // bytes, of each of two
   static constexpr std::size_t kRecent = 64;
+  // So many since the last flush are a stream, of which kRecent are nothing.
+  static constexpr std::size_t kStream = 512;
   static constexpr std::size_t kSpares = 2;
 
   struct Batch {
@@ -153,6 +157,7 @@ class Pending {
   };
 
   void append(const Deferred& request);
+  void note_recent(c10::TensorImpl* out);
   /// What is left to do for the request that was appended last.
   void hold(const Needs& needs, std::uint64_t elems);
   /// Nothing must be done before `next` is appended.
@@ -192,8 +197,8 @@ class Pending {
   // Others lose theirs when an operator meets them: to hold all would keep
   // their memory from being used again at once.
   std::array<c10::TensorImpl*, kRecent> recent_{};  // under mutex_
-  std::size_t next_recent_ = 0;                     // under mutex_
-  Counters counters_;                               // under mutex_
+  std::size_t next_recent_ = 0;  // since a flush; under mutex_
+  Counters counters_;            // under mutex_
   std::atomic<std::uint64_t> fallbacks_{0};
   std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};

@@ -20,6 +20,10 @@ class Starter {
 
   /// The job before must have ended. It must not throw.
   void start(std::function<void()> job);
+  /// Whether start() would be too early. May be wrong a moment later.
+  bool is_busy() const noexcept {
+    return state_.load(std::memory_order_relaxed) == kBusy;
+  }
   /// Until the job has ended. A job is a call that gives up in time by itself,
   /// so this needs no deadline of its own.
   void wait() noexcept;
