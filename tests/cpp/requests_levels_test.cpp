@@ -29,6 +29,14 @@ class Levels : public ::testing::Test {
               {.axes = 1, .keepdims = true});
   }
 
+  bool are_apart() {
+    requests::Arrays arrays;
+    arrays.begin(list_.requests(), list_.views());
+    survey_.run(arrays, false);
+    list_.clear();
+    return survey_.are_apart();
+  }
+
   /// The first request of each group, level by level.
   Found find() {
     requests::Arrays arrays;
@@ -103,6 +111,34 @@ TEST_F(Levels, OverlappingOwnersKeepTheOrderOfTheRequests) {
   alias.owner = alias.view.data;
   list_.add(Recipe::Neg, alias, {array(3, 0, 4)});
   EXPECT_EQ(find(), (Found{{0}, {1}, {2}}));
+}
+
+TEST_F(Levels, RequestsThatShareOnlyWhatIsReadAreApart) {
+  list_.add(Recipe::Exp, array(1), {array(0)});
+  list_.add(Recipe::Add, array(2), {array(0), array(3)});
+  list_.add(Recipe::Mul, array(4), {array(4), 2.0});
+  EXPECT_TRUE(are_apart());
+}
+
+TEST_F(Levels, RequestsThatMeetAnotherAreNotApart) {
+  list_.add(Recipe::Exp, array(1), {array(0)});
+  list_.add(Recipe::Exp, array(2), {array(1)});
+  EXPECT_FALSE(are_apart()) << "reads what was written";
+  list_.add(Recipe::Exp, array(1), {array(0)});
+  list_.add(Recipe::Exp, array(0), {array(2)});
+  EXPECT_FALSE(are_apart()) << "writes what was read";
+  list_.add(Recipe::Exp, array(1), {array(0)});
+  list_.add(Recipe::Exp, array(1), {array(2)});
+  EXPECT_FALSE(are_apart()) << "writes what was written";
+  list_.add(Recipe::Exp, array(1), {array(0)});
+  list_.add(Recipe::Exp, array(4, 0, 4), {array(3, 0, 4)});
+  RequestOperand overlapping = array(4, 2, 4);
+  overlapping.owner = overlapping.view.data;
+  list_.add(Recipe::Neg, overlapping, {array(5, 0, 4)});
+  EXPECT_FALSE(are_apart()) << "writes another's memory";
+  add_row(1, 0);
+  add_row(2, 0);
+  EXPECT_FALSE(are_apart()) << "reduces the same rows";
 }
 
 GPUOS_INSTANTIATE_CONTRACT(RequestContract);
