@@ -14,21 +14,27 @@ bool is_simple(const Tensor& tensor) {
          tensor.numel() <= size_threshold();
 }
 
-bool have_same_sizes(const Tensor& a, const Tensor& b) {
+/// Whether `b` has the shape of contiguous `a` and is contiguous too.
+bool have_same_layout(const Tensor& a, const Tensor& b) {
   const at::IntArrayRef sizes = a.sizes();
   const at::IntArrayRef others = b.sizes();
   if (sizes.size() != others.size()) return false;
-  for (std::size_t d = 0; d < sizes.size(); ++d)
+  const at::IntArrayRef strides = a.strides();
+  const at::IntArrayRef other_strides = b.strides();
+  bool have_same_strides = true;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] != others[d]) return false;
-  return true;
+    have_same_strides &= strides[d] == other_strides[d];
+  }
+  // Strides of dimensions of size 1 are anything.
+  return C10_LIKELY(have_same_strides) || b.is_contiguous();
 }
 
 /// Whether `tensor` is what the simple one is, but for its values.
 bool is_like(const Tensor& simple, const Tensor& tensor) {
   return kernel_keys_of(tensor) == kernel_keys_of(simple) &&
          has_plain_memory(tensor) && tensor.dtype() == simple.dtype() &&
-         tensor.is_contiguous() && have_same_sizes(tensor, simple) &&
-         tensor.device() == simple.device();
+         have_same_layout(simple, tensor) && tensor.device() == simple.device();
 }
 
 bool are_alike(const Tensor& a, const Tensor& b) {
@@ -57,7 +63,7 @@ void add_alike(const Elementwise& what, const Tensor& tensor,
   Needs needs;
   needs.add(tensor);
   if (other.defined()) needs.add(other);
-  needs.add_out(out, is_fresh);
+  needs.add_out(out);
   pending.add(needs, place, [&](Request& request) {
     const DType dtype = put_types(request, what, tensor.scalar_type());
     request.operands = other.defined() ? 2 : 1;
@@ -73,7 +79,7 @@ void add_alike(const Elementwise& what, const Tensor& tensor, double number,
                const Place& place) {
   Needs needs;
   needs.add(tensor);
-  needs.add_out(out, is_fresh);
+  needs.add_out(out);
   pending.add(needs, place, [&](Request& request) {
     const at::ScalarType type = tensor.scalar_type();
     const DType dtype = put_types(request, what, type);
@@ -167,7 +173,7 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
   needs.add(condition);
   for (const Operand* one : pair)
     if (!one->is_number()) needs.add(*one->tensor);
-  needs.add_out(out, /*is_fresh=*/true);
+  needs.add_out(out);
   pending.add(needs, place, [&](Request& request) {
     const DType dtype =
         put_types(request, {Recipe::Where, Rule::Select}, *type);

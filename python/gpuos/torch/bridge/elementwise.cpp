@@ -210,7 +210,7 @@ std::optional<Planned> plan(const Elementwise& what,
     deferred.needs.add(tensor);
   }
   put_out(request, planned.out, !out.defined());
-  deferred.needs.add_out(planned.out, !out.defined());
+  deferred.needs.add_out(planned.out);
   if (!is_flat(operands, planned.out))
     put_views(deferred, operands, planned.out);
   return planned;

@@ -52,6 +52,7 @@ void Pending::Batch::clear() {
   elems = 0;
   bytes = 0;
   owners_lie_apart = true;
+  has_chains = false;
 }
 
 void Pending::append(const Deferred& deferred) {
@@ -76,6 +77,10 @@ void Pending::hold(const Needs& needs, std::uint64_t elems) {
     if (!has_own_block(*storage, batch_.place)) batch_.owners_lie_apart = false;
     batch_.storages.push_back(storage);
     batch_.bytes += storage->nbytes();
+  }
+  if (C10_UNLIKELY(needs.follows && !batch_.has_chains)) {
+    batch_.has_chains = true;
+    due_ = std::max(due_, kChunk);
   }
   if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
   mark(needs.out);
@@ -157,7 +162,7 @@ Pending::Batch Pending::start_chunk(std::string& error) {
 void Pending::start(std::string& error, bool apart) {
   start_is_wanted_.store(false, std::memory_order_relaxed);
   holds_much_.store(false, std::memory_order_relaxed);
-  due_ = kChunk;
+  due_ = apart && !batch_.place.is_cpu() ? kFewest : kChunk;
   if (batch_.requests.empty()) return;
   const Place place = batch_.place;
   running_ = std::exchange(batch_, take_spare());
@@ -236,11 +241,11 @@ Pending::Done Pending::run_all(std::string& error) {
 void Pending::release(Batch batch) {
   if (batch.requests.empty()) return;
   const auto& storages = batch.storages;
-  for (std::size_t i = 0; i < storages.size(); ++i) {
-    // They were touched long ago, and a reference is given back at once or
-    // not at all: nothing else is done while its line comes.
-    if (i + kAhead < storages.size())
-      __builtin_prefetch(storages[i + kAhead], 1);
+  const std::size_t last = storages.size() - 1;
+  for (std::size_t i = 0; i <= last; ++i) {
+    // They were touched long ago, and nothing else is done while a reference
+    // waits for its line.
+    __builtin_prefetch(storages[std::min(i + kAhead, last)], 1);
     c10::raw::intrusive_ptr::decref(storages[i]);
   }
   batch.clear();

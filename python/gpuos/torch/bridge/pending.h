@@ -19,6 +19,7 @@
 #include "keys.h"
 #include "memory.h"
 #include "places.h"
+#include "quick_mutex.h"
 #include "starter.h"
 
 namespace gpuos::bridge {
@@ -34,17 +35,15 @@ struct Needs {
   std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages;
   std::uint32_t storage_count = 0;  // of the storages; the rest is not set
   c10::TensorImpl* out = nullptr;
-  bool follows = false;  // names something that may be pending
+  bool follows = false;  // reads something that may be pending
 
   void add(const Tensor& tensor) {
     storages[storage_count++] = storage_of(tensor);
     follows = follows || is_marked(tensor);
   }
-  /// One that nobody else has yet has no mark to look for.
-  void add_out(const Tensor& tensor, bool is_fresh) {
+  void add_out(const Tensor& tensor) {
     storages[storage_count++] = storage_of(tensor);
     out = tensor.unsafeGetTensorImpl();
-    follows = follows || (!is_fresh && is_marked(tensor));
   }
 };
 
@@ -126,6 +125,9 @@ class Pending {
  private:
   // Requests, and elements of all: the last chunk is waited for.
   static constexpr std::size_t kChunk = 1024;
+  // Requests of a chunk for the starter whose requests do not follow each
+  // other: the fewer there are in the last one, the sooner all is done.
+  static constexpr std::size_t kFewest = 256;
   static constexpr std::uint64_t kChunkElems = 1 << 23;
   // So many more, until one comes that follows none of them: a chain that is
   // cut makes two programs, and others in the next chunk.
@@ -145,6 +147,7 @@ class Pending {
     std::uint64_t elems = 0;
     std::uint64_t bytes = 0;  // of the storages, as often as they are used
     bool owners_lie_apart = true;
+    bool has_chains = false;  // a request follows another, if marks are right
     Place place{};
 
     void clear();
@@ -188,7 +191,7 @@ class Pending {
   void release(Batch batch);
   void release_all(Done done, bool unmarks);
 
-  std::mutex mutex_;
+  QuickMutex mutex_;
   Batch batch_;    // under mutex_
   Batch running_;  // under mutex_
   // Their memory is used again: one runs and one is released while one fills.

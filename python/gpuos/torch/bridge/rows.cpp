@@ -142,7 +142,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   if (arguments.weight.defined()) add_array(deferred, arguments.weight);
   if (arguments.bias.defined()) add_array(deferred, arguments.bias);
   if (arguments.number) add_number(request, *arguments.number);
-  deferred.needs.add_out(planned.out, !given.defined());
+  deferred.needs.add_out(planned.out);
   return planned;
 }
 

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "quick_mutex.h"
+
 namespace gpuos::bridge {
 namespace {
 
@@ -13,14 +15,6 @@ using Clock = std::chrono::steady_clock;
 // neither is the end of one.
 constexpr auto kPatience = std::chrono::microseconds(200);
 
-inline void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-
 /// Until `state` is no longer `old`, or for so long.
 void watch_for_change(const std::atomic<int>& state, int old) {
   constexpr int kLooks = 64;  // a clock takes longer than a look
@@ -29,7 +23,7 @@ void watch_for_change(const std::atomic<int>& state, int old) {
     for (int look = 0; look < kLooks; ++look) {
       // Whoever waits for the change looks once more and acquires it.
       if (state.load(std::memory_order_relaxed) != old) return;
-      relax();
+      cpu_relax();
     }
   } while (Clock::now() < end);
 }
