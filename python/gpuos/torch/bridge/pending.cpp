@@ -66,7 +66,19 @@ void Pending::append(const Deferred& deferred) {
   hold(deferred.needs, elems_of(deferred));
 }
 
+// The next requests' places were read by another processor when their chunk
+// ran: what is written there would wait at the next atomic.
+void Pending::fetch_places() const noexcept {
+  constexpr std::size_t kLineBytes = 64;
+  constexpr std::size_t kNext = 3;  // requests
+  const auto* next =
+      reinterpret_cast<const char*>(&batch_.requests.back() + kNext);
+  for (std::size_t at = 0; at < sizeof(Request); at += kLineBytes)
+    fetch_to_write(next + at);
+}
+
 void Pending::hold(const Needs& needs, std::uint64_t elems) {
+  fetch_places();
   batch_.elems += elems;
   if (!batch_.requests.back().is_fresh)
     writes_old_.store(true, std::memory_order_relaxed);
@@ -107,9 +119,9 @@ bool Pending::is_due_before(const Needs& next, std::size_t count) {
     due_ = std::min(due_, batch_.requests.size());
   // To wait until the chunk before is handed over would take longer than to
   // go on with this one.
+  const std::size_t most = batch_.has_chains ? kChunk + kSlack : kMostApart;
   if (starter_ != nullptr && starter_->is_busy() &&
-      after <= std::min(capacity_, kMostOfOne) &&
-      batch_.elems < 2 * kChunkElems) {
+      after <= std::min(capacity_, most) && batch_.elems < 2 * kChunkElems) {
     due_ = std::max(due_, after);
     return false;
   }
@@ -245,7 +257,7 @@ void Pending::release(Batch batch) {
   for (std::size_t i = 0; i <= last; ++i) {
     // They were touched long ago, and nothing else is done while a reference
     // waits for its line.
-    __builtin_prefetch(storages[std::min(i + kAhead, last)], 1);
+    fetch_to_write(storages[std::min(i + kAhead, last)]);
     c10::raw::intrusive_ptr::decref(storages[i]);
   }
   batch.clear();

@@ -128,12 +128,12 @@ class Pending {
   // Requests of a chunk for the starter whose requests do not follow each
   // other: the fewer there are in the last one, the sooner all is done.
   static constexpr std::size_t kFewest = 256;
+  // Of such, while the starter is busy with the chunk before.
+  static constexpr std::size_t kMostApart = 4 * kChunk;
   static constexpr std::uint64_t kChunkElems = 1 << 23;
   // So many more, until one comes that follows none of them: a chain that is
   // cut makes two programs, and others in the next chunk.
   static constexpr std::size_t kSlack = 256;
-  // While the starter is busy with the chunk before.
-  static constexpr std::size_t kMostOfOne = 4 * kChunk;
   static constexpr std::uint64_t kMuch = 32 << 20;  // bytes, of each of two
   static constexpr std::size_t kRecent = 64;
   // So many since the last flush are a stream, of which kRecent are nothing.
@@ -160,6 +160,7 @@ class Pending {
   };
 
   void append(const Deferred& request);
+  void fetch_places() const noexcept;
   void note_recent(c10::TensorImpl* out);
   /// What is left to do for the request that was appended last.
   void hold(const Needs& needs, std::uint64_t elems);
