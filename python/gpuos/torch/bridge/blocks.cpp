@@ -38,8 +38,8 @@ void FreeBlocks::close() noexcept {
 }
 
 void free_blocks() noexcept {
-  while (void* block = storage_blocks.take()) ::operator delete(block);
-  while (void* block = tensor_blocks.take()) ResultTensor::free_block(block);
+  while (void* block = storage_blocks.take(0)) ::operator delete(block);
+  while (void* block = tensor_blocks.take(0)) ResultTensor::free_block(block);
 }
 
 }  // namespace gpuos::bridge

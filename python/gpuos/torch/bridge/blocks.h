@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "keys.h"
+#include "memory.h"
 
 namespace gpuos::bridge {
 
@@ -18,12 +19,12 @@ namespace gpuos::bridge {
 /// Whoever frees a block keeps it.
 class FreeBlocks {
  public:
-  /// Null: there is none.
-  void* take() noexcept {
+  /// `bytes`: of a block that will be written. Null: there is none.
+  void* take(std::size_t bytes) noexcept {
     if (C10_UNLIKELY(count_ == 0)) return nullptr;
     void* block = blocks_[--count_];
     // The next one was freed long ago if many results were kept.
-    if (C10_LIKELY(count_ != 0)) __builtin_prefetch(blocks_[count_ - 1], 1);
+    if (C10_LIKELY(count_ != 0)) fetch_to_write(blocks_[count_ - 1], bytes);
     return block;
   }
   /// False: there are enough.
@@ -55,7 +56,7 @@ struct ResultStorage final : c10::StorageImpl {
   using c10::StorageImpl::StorageImpl;
 
   static void* operator new(std::size_t bytes) {
-    void* block = storage_blocks.take();
+    void* block = storage_blocks.take(bytes);
     return C10_LIKELY(block != nullptr) ? block : ::operator new(bytes);
   }
   static void operator delete(void* block) noexcept {
@@ -101,7 +102,7 @@ struct ResultTensor final : c10::TensorImpl {
   static constexpr std::size_t kFewSizes = 3;
 
   static void* operator new(std::size_t bytes) {
-    if (void* block = tensor_blocks.take(); C10_LIKELY(block != nullptr))
+    if (void* block = tensor_blocks.take(bytes); C10_LIKELY(block != nullptr))
       return block;
     void* block = ::operator new(bytes + sizeof(c10::VariableVersion));
     new (&counter_of(block)) c10::VariableVersion();

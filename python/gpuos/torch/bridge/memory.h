@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace gpuos::bridge {
@@ -12,14 +13,18 @@ using at::Tensor;
 inline c10::StorageImpl* storage_of(const Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
 }
-/// Fetches a line that will be written. The compiler's own way to say so is
-/// one to read it where it does not know the processor.
-inline void fetch_to_write(const void* line) noexcept {
+/// Fetches lines that will be written. The compiler's own way to say so is one
+/// to read them where it does not know the processor.
+inline void fetch_to_write(const void* data, std::size_t bytes = 1) noexcept {
+  constexpr std::size_t kLineBytes = 64;
+  const auto* first = static_cast<const char*>(data);
+  for (std::size_t at = 0; at < bytes; at += kLineBytes) {
 #if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+    asm volatile("prefetchw %0" : : "m"(first[at]));
 #else
-  __builtin_prefetch(line, 1);
+    __builtin_prefetch(first + at, 1);
 #endif
+  }
 }
 /// Where a tensor begins, whatever hooks its storage has.
 inline void* address_of(const Tensor& tensor) {

@@ -69,12 +69,8 @@ void Pending::append(const Deferred& deferred) {
 // The next requests' places were read by another processor when their chunk
 // ran: what is written there would wait at the next atomic.
 void Pending::fetch_places() const noexcept {
-  constexpr std::size_t kLineBytes = 64;
   constexpr std::size_t kNext = 3;  // requests
-  const auto* next =
-      reinterpret_cast<const char*>(&batch_.requests.back() + kNext);
-  for (std::size_t at = 0; at < sizeof(Request); at += kLineBytes)
-    fetch_to_write(next + at);
+  fetch_to_write(&batch_.requests.back() + kNext, sizeof(Request));
 }
 
 void Pending::hold(const Needs& needs, std::uint64_t elems) {
