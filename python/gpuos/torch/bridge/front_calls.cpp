@@ -10,6 +10,7 @@
 
 #include "alike.h"
 #include "keys.h"
+#include "next_tensors.h"
 #include "rest.h"
 #include "rows.h"
 #include "schema.h"
@@ -106,6 +107,7 @@ bool read_number(PyObject* object, double& number) {
 
 Tensor take_unary(const Elementwise& what, PyObject* self) {
   const Tensor& tensor = THPVariable_Unpack(self);
+  next_tensors[0].fetch_behind(self);
   if (!is_without_grad(tensor)) return {};
   Tensor out = defer_alike(what, tensor, Tensor());
   if (C10_LIKELY(out.defined())) return out;
@@ -116,10 +118,12 @@ Tensor take_unary(const Elementwise& what, PyObject* self) {
 Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
                    bool is_reversed) {
   const Tensor& tensor = THPVariable_Unpack(self);
+  next_tensors[0].fetch_behind(self);
   if (!is_without_grad(tensor)) return {};
   double number = 0;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
+    next_tensors[1].fetch_behind(other);
     if (is_reversed || !is_without_grad(second)) return {};
     Tensor out = defer_alike(what, tensor, second);
     if (out.defined()) return out;

@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "front_calls.h"
 #include "keys.h"
+#include "next_tensors.h"
 #include "rows.h"
 #include "schema.h"
 
@@ -63,11 +64,14 @@ void note_write(const Tensor& out) {
 /// The way of most calls: two tensors and an out that are alike. False: look
 /// closer.
 bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
-  for (std::size_t i = 0; i < 3; ++i)
-    if (!is_ordinary(arguments[i]) ||
-        !is_without_grad(THPVariable_Unpack(arguments[i])))
-      return false;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!is_ordinary(arguments[i])) return false;
+    next_tensors[i].fetch_behind(arguments[i]);
+  }
   const Tensor& out = THPVariable_Unpack(arguments[2]);
+  fetch_version(out);
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!is_without_grad(THPVariable_Unpack(arguments[i]))) return false;
   if (!defer_alike_out(what, THPVariable_Unpack(arguments[0]),
                        THPVariable_Unpack(arguments[1]), out))
     return false;

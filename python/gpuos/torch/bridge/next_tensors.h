@@ -1,0 +1,66 @@
+// Tensors that a loop over many of them comes to next.
+#pragma once
+
+#include <c10/core/TensorImpl.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "memory.h"
+
+namespace gpuos::bridge {
+
+/// Fetches them while the ones at hand are looked at: a loop over more tensors
+/// than a cache holds waits for memory most of its time. Python's objects of
+/// tensors that were made one behind the other lie so in memory; what PyTorch
+/// keeps of each does not, as it allocates other things in between.
+///
+/// One for each place in a call. Threads: under the GIL.
+class NextTensors {
+ public:
+  /// Behind `object`, a tensor's, as far as it is from the last one.
+  void fetch_behind(PyObject* object) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(object);
+    const std::uintptr_t next = at + kAhead * (at - last_);
+    last_ = at;
+    // Inside of this page there is memory, whatever is in it now.
+    constexpr std::uintptr_t kPage = 4096;
+    const std::uintptr_t held =
+        reinterpret_cast<std::uintptr_t>(&THPVariable_Unpack(object)) - at;
+    if (next / kPage != at / kPage ||
+        (next + held + sizeof(void*)) / kPage != at / kPage)
+      return;
+    const auto* found = reinterpret_cast<const PyObject*>(next);
+    if (found->ob_type != object->ob_type) return;
+    // Only fetched, never looked into: it may be gone.
+    const void* tensor = nullptr;
+    std::memcpy(&tensor, reinterpret_cast<const char*>(next) + held,
+                sizeof(tensor));
+    constexpr std::size_t kLineBytes = 64;
+    for (std::size_t line = 0; line < sizeof(c10::TensorImpl);
+         line += kLineBytes)
+      __builtin_prefetch(static_cast<const char*>(tensor) + line);
+  }
+
+ private:
+  static constexpr std::uintptr_t kAhead = 4;
+
+  std::uintptr_t last_ = 0;
+};
+
+/// Of the first, second and third tensor of a call.
+inline NextTensors next_tensors[3];
+
+/// Fetches the version of a tensor that will be written, which lies apart.
+inline void fetch_version(const Tensor& tensor) noexcept {
+  const c10::VariableVersion& version =
+      tensor.unsafeGetTensorImpl()->version_counter();
+  static_assert(sizeof(version) == sizeof(void*));  // to the counter
+  const void* counter = nullptr;
+  std::memcpy(&counter, &version, sizeof(counter));
+  fetch_to_write(counter);
+}
+
+}  // namespace gpuos::bridge
