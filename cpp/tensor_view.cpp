@@ -19,12 +19,6 @@ std::string tuple_text(const std::array<std::int64_t, kMaxDims>& numbers,
 
 }  // namespace
 
-void TensorView::copy_each(const TensorView& other) noexcept {
-  const int count = std::min<int>(dims, kMaxDims);  // more is refused later
-  std::copy_n(other.shape.begin(), count, shape.begin());
-  if (has_strides) std::copy_n(other.strides.begin(), count, strides.begin());
-}
-
 bool TensorView::has_c_strides() const noexcept {
   if (size() == 0) return true;
   std::int64_t expected = 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -97,7 +98,12 @@ struct TensorView {
     else
       copy_each(other);
   }
-  void copy_each(const TensorView& other) noexcept;
+  // Here, not in the library: a bridge copies views and does not link it.
+  void copy_each(const TensorView& other) noexcept {
+    const std::size_t count = std::min<std::size_t>(dims, kMaxDims);
+    std::copy_n(other.shape.begin(), count, shape.begin());
+    if (has_strides) std::copy_n(other.strides.begin(), count, strides.begin());
+  }
   bool has_c_strides() const noexcept;
 };
 
