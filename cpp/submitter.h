@@ -144,8 +144,13 @@ class Submitter {
   /// The record that the call takes in the chain at `position`; 0: the chain is
   /// closed or full.
   std::uint32_t add_to_open(const Call& call, std::uint64_t position);
-  static std::uint32_t add_to_flush(const Call& call, Ring& ring,
-                                    std::uint64_t position);
+  std::uint32_t add_to_flush(const Call& call, const Route& route,
+                             const ChainRows::Row& row);
+  /// The record behind `records` of a flush's chain that a member with so many
+  /// arguments takes; 0: the chain is full.
+  std::uint32_t find_room(const Route& route, const BatchRef& flush,
+                          abi::Member* block, std::uint32_t records,
+                          std::uint32_t args);
   void count_member() noexcept {
     count(ordered_, 1);
     count(chained_, 1);

@@ -78,17 +78,16 @@ bool Submitter::follow_row(const Call& call, const Route& route,
   ChainRows::Row* row =
       rows_.find(route.ring, route.stream, call.access_view());
   if (row == nullptr) return false;
-  Ring& ring = *rings_[route.ring];
   std::uint32_t member = 0;
   if (route.ring == kChainRing)
     member = add_to_open(call, row->position);
   else if (route.collects(row->batch))
-    member = add_to_flush(call, ring, row->position);
+    member = add_to_flush(call, route, *row);
   if (member == 0) {
     ChainRows::forget(*row);
     return false;
   }
-  ring.add_to_place(row->batch.begin);
+  rings_[route.ring]->add_to_place(row->batch.begin);
   count(tasks_, 1);
   count(batches_, 1);
   count_member();
@@ -105,15 +104,34 @@ std::uint32_t Submitter::add_to_open(const Call& call, std::uint64_t position) {
   return add_member(*chain, call);
 }
 
-std::uint32_t Submitter::add_to_flush(const Call& call, Ring& ring,
-                                      std::uint64_t position) {
-  const std::uint32_t record = ring.count_at(position);
-  if (!has_room(record, call.arg_count)) return 0;
-  auto* block = reinterpret_cast<abi::Member*>(ring.last_arg_at(position));
+inline std::uint32_t Submitter::find_room(const Route& route,
+                                          const BatchRef& flush,
+                                          abi::Member* block,
+                                          std::uint32_t records,
+                                          std::uint32_t args) {
+  if (has_room(records, args)) [[likely]]
+    return records;
+  // A chain in blocks is a launch less for each, but begins later.
+  const std::uint32_t blocks = chain_blocks(records);
+  const abi::Member* end = block + std::size_t{blocks} * abi::kChainRecords;
+  if (blocks == kMostChainBlocks || !backend_.is_behind(route) ||
+      !backend_.chain_blocks().take_behind(end, flush))
+    return 0;
+  return write_gap(block, records);
+}
+
+std::uint32_t Submitter::add_to_flush(const Call& call, const Route& route,
+                                      const ChainRows::Row& row) {
+  Ring& ring = *rings_[route.ring];
   static_assert(abi::kChainBlock == abi::kInlineArgs - 1, "the last one");
-  ring.set_count(position, write_member(block, record, call.slot,
-                                        static_cast<u32>(call.count),
-                                        call.args.data(), call.arg_count));
+  auto* block = reinterpret_cast<abi::Member*>(ring.last_arg_at(row.position));
+  const std::uint32_t record = find_room(
+      route, row.batch, block, ring.count_at(row.position), call.arg_count);
+  if (record != 0)
+    ring.set_count(
+        row.position,
+        write_member(block, record, call.slot, static_cast<u32>(call.count),
+                     call.args.data(), call.arg_count));
   return record;
 }
 
@@ -194,7 +212,13 @@ Submitter::Followed Submitter::follow_in_flush(
   Ring& ring = *rings_[plan.route.ring];
   abi::Payload payload = read_payload(ring.descriptor(position));
   const bool is_new = !abi::is_chain(payload.flags);
-  if (!is_new && !has_room(payload.count, call.arg_count)) return Followed::No;
+  if (!is_new) {
+    auto* block =
+        reinterpret_cast<abi::Member*>(payload.args[abi::kChainBlock]);
+    payload.count =
+        find_room(plan.route, *flush, block, payload.count, call.arg_count);
+    if (payload.count == 0) return Followed::No;
+  }
   if (others.count != 0) {
     close_chains(others);
     const Order order = backend_.order(plan.route, others.view());

@@ -95,8 +95,7 @@ std::uint32_t Bursts::open_tasks() const noexcept {
 
 bool Bursts::is_long(std::uint32_t tasks) const noexcept {
   if (tasks < kLongFlush) return false;
-  return tasks >= kLongestFlush || !before_last_ ||
-         ring_.is_done(*before_last_);
+  return tasks >= kLongestFlush || !is_behind();
 }
 
 void Bursts::launch_if_long() {

@@ -55,6 +55,11 @@ class Bursts {
     if (!is_open_in(stream) || open_.captures) return std::nullopt;
     return open_.begin;
   }
+  /// Whether the device has two flushes to run, so that the open one would
+  /// wait.
+  bool is_behind() const noexcept {
+    return before_last_ && !ring_.is_done(*before_last_);
+  }
   /// Tasks of the open flush; of a chain its records count.
   std::uint32_t open_tasks() const noexcept;
   std::chrono::steady_clock::time_point opened_at() const noexcept {

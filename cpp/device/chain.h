@@ -18,15 +18,24 @@ struct Chain {
 
 // Neither function is inlined: ordinary tasks would pay for their registers.
 
-// Warp 0 fetches the members and their operators, all in a few trips.
+// Of the block that begins with record `first`.
+__device__ inline u32 records_of(const abi::Payload& payload, u32 first) {
+  const u32 left = payload.count - first;
+  return left < abi::kChainRecords ? left : u32{abi::kChainRecords};
+}
+
+// Warp 0 fetches the members of a block, which is what fits, and their
+// operators, all in a few trips.
 static __device__ __noinline__ void load_chain(Chain& chain,
                                                const abi::Payload& payload,
+                                               u32 first_record,
                                                const OpFn* table) {
   constexpr u32 kTrip = 8;  // chunks of a lane that are on the way together
-  const u32 records = payload.count;
+  const u32 records = records_of(payload, first_record);
   const u32 chunks = records * (sizeof(abi::Member) / sizeof(Chunk));
   const char* from =
-      reinterpret_cast<const char*>(payload.args[abi::kChainBlock]);
+      reinterpret_cast<const char*>(payload.args[abi::kChainBlock]) +
+      first_record * sizeof(abi::Member);
   Chunk* to = reinterpret_cast<Chunk*>(chain.members);
   for (u32 first = threadIdx.x; first < chunks; first += 32 * kTrip) {
     Chunk trip[kTrip];
@@ -151,10 +160,24 @@ static __device__ __noinline__ void run_chain(const Chain& chain, u32 records,
       continue;
     }
     const abi::Member& member = chain.members[i];
+    if (member.op == abi::kGap) return;
     const u32 next = i + abi::chain_records(member.arg_count);
     chain.functions[i](Task{member.args, worker_scratch, member.count},
                        Lane::of(0, 1));
     i = next;
+  }
+}
+
+// All threads of the worker; the first block is loaded.
+__device__ inline void run_blocks(Chain& chain, const abi::Payload& payload,
+                                  const OpFn* table) {
+  run_chain(chain, records_of(payload, 0), threadIdx.x);
+  for (u32 first = abi::kChainRecords; first < payload.count;
+       first += abi::kChainRecords) {
+    __syncthreads();
+    if (threadIdx.x < 32) load_chain(chain, payload, first, table);
+    __syncthreads();
+    run_chain(chain, records_of(payload, first), threadIdx.x);
   }
 }
 

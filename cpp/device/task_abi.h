@@ -25,7 +25,7 @@ enum Limit : u32 {
   kMaxArgs = 32,            // output, inputs and scalars together
   kSlots = 1024,            // operators loaded at the same time
   kMaxTiles = 4096,         // of one task
-  kChainRecords = 128,      // of one chain's block
+  kChainRecords = 128,      // of one of a chain's blocks
   kLaunchDescriptors = 56,  // that fit a launch's parameters
   kScratchBytes = 36864     // shared memory of a worker for its operator
 };
@@ -79,11 +79,13 @@ GPUOS_DEVICE inline u32 chain_records(u32 arg_count) {
 }
 
 // The descriptor of a chain: `count` records of members lie at the address
-// args[kChainBlock]; the distances of the join come before it.
+// args[kChainBlock]; the distances of the join come before it. No member goes
+// on in the next block of kChainRecords: what is left of its own is a gap.
 enum : u32 {
   kChainBlock = kInlineArgs - 1,
   kMaxChainWaits = kChainBlock * sizeof(u64) / sizeof(u16),
-  kChainBytes = kChainRecords * sizeof(Member)
+  kChainBytes = kChainRecords * sizeof(Member),
+  kGap = 0xffff  // as Member::op
 };
 
 // A payload in a ring slot: four chunks of 16 bytes, each three payload words

@@ -58,11 +58,10 @@ __device__ void load_operator(const Launch& launch, Work& work, u32 word) {
 }
 
 // All threads of the worker.
-__device__ void run_task(const Work& work) {
+__device__ void run_task(Work& work, const OpFn* table) {
   const Payload& payload = work.payload;
   if (payload.flags & abi::kJoin) {
-    if (abi::is_chain(payload.flags))
-      run_chain(work.chain, payload.count, threadIdx.x);
+    if (abi::is_chain(payload.flags)) run_blocks(work.chain, payload, table);
     return;
   }
   const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
@@ -166,7 +165,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
   if (!(payload.flags & (abi::kWaits | abi::kJoin))) return true;
   // Arrives while the batches run.
   if (abi::is_chain(payload.flags))
-    load_chain(work.chain, payload, launch.table);
+    load_chain(work.chain, payload, 0, launch.table);
   const u32 lane = threadIdx.x;
   u32 distance = 0;
   if (payload.flags & abi::kJoin) {
@@ -220,7 +219,7 @@ __device__ void stay(const Launch& launch, Work& work) {
     owes = 0;
     const u32 batch_offset = work.payload.batch_offset;
     const u32 batch_size = work.payload.batch_size;
-    run_task(work);
+    run_task(work, launch.table);
     __syncthreads();
     if (threadIdx.x == 0)
       finish_task(launch.queue, position - batch_offset, batch_size);
@@ -286,14 +285,14 @@ __device__ void run_ring_burst(const Launch& launch, Work& work) {
       __syncwarp();
       load_arg_block(launch.queue, work, position);
       if (abi::is_chain(work.payload.flags))
-        load_chain(work.chain, work.payload, launch.table);
+        load_chain(work.chain, work.payload, 0, launch.table);
       // Arrives while the task runs.
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
     if (position == first) begin_burst();
     if (threadIdx.x == 0) mark_started(launch.queue, work, position);
     __syncthreads();
-    run_task(work);
+    run_task(work, launch.table);
     __syncthreads();
   }
   if (threadIdx.x == 0) finish_burst(launch);
@@ -310,7 +309,7 @@ __device__ void run_inline_burst(const abi::InlineLaunch& launch, Work& work) {
     if (threadIdx.x < 32) {
       __syncwarp();
       if (abi::is_chain(work.payload.flags))
-        load_chain(work.chain, work.payload, launch.table);
+        load_chain(work.chain, work.payload, 0, launch.table);
     }
     if (i == blockIdx.x) begin_burst();
     __syncthreads();
@@ -324,7 +323,7 @@ __device__ void run_inline_burst(const abi::InlineLaunch& launch, Work& work) {
     }
     if (threadIdx.x == 0 && launch.signal != 0)
       mark_started(launch.queue, work, launch.begin + i);
-    run_task(work);
+    run_task(work, launch.table);
     __syncthreads();
   }
   if (threadIdx.x == 0) finish_burst(launch);

@@ -17,9 +17,21 @@ inline abi::Payload make_chain(abi::Member* block) noexcept {
   return chain;
 }
 
-/// Whether a member with so many arguments fits behind so many records.
+/// Of one chain.
+inline constexpr std::uint32_t kMostChainBlocks = 8;
+
+/// Blocks that so many records lie in.
+inline std::uint32_t chain_blocks(std::uint32_t records) noexcept {
+  return records <= abi::kChainRecords
+             ? 1
+             : (records + abi::kChainRecords - 1) / abi::kChainRecords;
+}
+
+/// Whether a member with so many arguments fits behind so many records, in the
+/// block of the last of them.
 inline bool has_room(std::uint32_t records, std::uint32_t args) noexcept {
-  return records + abi::chain_records(args) <= abi::kChainRecords;
+  return records + abi::chain_records(args) <=
+         chain_blocks(records) * abi::kChainRecords;
 }
 
 /// Writes a member to `block` from `record` on; returns the record behind it.
@@ -50,6 +62,17 @@ inline void add_member(abi::Payload& chain, u32 slot, u32 count,
                        const void* args, std::uint32_t arg_count) noexcept {
   auto* block = reinterpret_cast<abi::Member*>(chain.args[abi::kChainBlock]);
   chain.count = write_member(block, chain.count, slot, count, args, arg_count);
+}
+
+/// Leaves out what a block has behind so many records; returns where the next
+/// block begins.
+inline std::uint32_t write_gap(abi::Member* block,
+                               std::uint32_t record) noexcept {
+  const std::uint32_t used = record % abi::kChainRecords;
+  if (used == 0) return record;
+  block[record].op = abi::kGap;
+  block[record].arg_count = 0;
+  return record + abi::kChainRecords - used;
 }
 
 /// Whether the chain waits for the batch that began so far before it.

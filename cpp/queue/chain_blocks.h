@@ -37,6 +37,15 @@ class ChainBlocks {
     next_ = (next_ + 1) % kCount;
     return block;
   }
+  /// Takes the block that begins at `end`, where another one of the same owner
+  /// ends. False: it is not the next one, or not free.
+  bool take_behind(const abi::Member* end, const BatchRef& owner) {
+    if (memory_ + std::size_t{next_} * abi::kChainRecords != end ||
+        blocker() != nullptr)
+      return false;
+    take(owner);
+    return true;
+  }
 
  private:
   struct Owner {

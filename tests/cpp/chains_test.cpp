@@ -183,6 +183,41 @@ TEST_F(ChainsTest, ABlockIsGivenOutAgainWhenItsBatchIsDone) {
   EXPECT_EQ(blocks.take({0, begin, nullptr}), first);
 }
 
+TEST_F(ChainsTest, ABlockGrowsByTheNextOneIfThatIsFree) {
+  std::vector<abi::Member> memory(ChainBlocks::kBytes / sizeof(abi::Member));
+  const std::array<Ring*, 1> rings{&ring_};
+  ChainBlocks blocks(memory.data(), rings);
+  const BatchRef owner{0, take_place(), nullptr};
+  abi::Member* first = blocks.take(owner);
+  EXPECT_TRUE(blocks.take_behind(first + abi::kChainRecords, owner));
+  EXPECT_FALSE(blocks.take_behind(first + abi::kChainRecords, owner));
+  abi::Member* other = blocks.take(owner);
+  EXPECT_EQ(other, first + 2 * abi::kChainRecords);
+  EXPECT_FALSE(blocks.take_behind(first + 2 * abi::kChainRecords, owner));
+  abi::Member* last = other;
+  while (blocks.blocker() == nullptr) last = blocks.take(owner);
+  // What begins behind the last one is not the first one.
+  EXPECT_FALSE(blocks.take_behind(last + abi::kChainRecords, owner));
+  EXPECT_FALSE(blocks.take_behind(first, owner));
+  finish(owner.begin);
+  EXPECT_TRUE(blocks.take_behind(first, owner));
+}
+
+TEST_F(ChainsTest, MembersDoNotLieAcrossBlocks) {
+  EXPECT_TRUE(has_room(0, 3));
+  EXPECT_TRUE(has_room(abi::kChainRecords - 1, 3));
+  EXPECT_FALSE(has_room(abi::kChainRecords - 1, 8));
+  EXPECT_FALSE(has_room(abi::kChainRecords, 3));
+  EXPECT_TRUE(has_room(abi::kChainRecords + 1, 3));
+  EXPECT_FALSE(has_room(2 * abi::kChainRecords, 3));
+  std::vector<abi::Member> memory(2 * abi::kChainRecords);
+  EXPECT_EQ(write_gap(memory.data(), abi::kChainRecords - 1),
+            abi::kChainRecords);
+  EXPECT_EQ(memory[abi::kChainRecords - 1].op, abi::kGap);
+  EXPECT_EQ(write_gap(memory.data(), abi::kChainRecords), abi::kChainRecords);
+  EXPECT_NE(memory[abi::kChainRecords].op, abi::kGap);
+}
+
 TEST_F(ChainsTest, MembersCountAsTasksOfTheRing) {
   const std::uint64_t begin = take_place();
   ring_.add_to_place(begin);

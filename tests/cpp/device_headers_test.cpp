@@ -173,7 +173,7 @@ TEST(DeviceHeaderSet, IsSmall) {
   EXPECT_LE(programs, 96u << 10);
   // What every operator includes.
   EXPECT_LE(text_of("operator.h").size() + text_of("task_abi.h").size(),
-            7u << 10);
+            15u << 9);
 }
 
 template <typename T>

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -167,6 +168,35 @@ TEST_P(RuntimeChains, MembersMayHaveManyArguments) {
     add_one(x, one);
   }
   EXPECT_EQ(x.read(), Ints(8, 300 * (5 + 10 + 1)));
+}
+
+// On the device they are behind soon, and chains grow by whole blocks.
+TEST_P(RuntimeChains, AreLongWhereTheHostIsFaster) {
+  RuntimeOptions bursts = options();
+  if (!is_host()) bursts.residency = Residency::Burst;
+  restart(bursts);
+  const Operator wide =
+      runtime().define({.name = "wide",
+                        .expression = "out = a + b + c + d + e + f + g + h",
+                        .dtypes = {DType::Int32}});
+  constexpr int kLinks = 9000;
+  const std::int32_t size = 512;
+  DeviceArray<std::int32_t> x(runtime(), size), one(runtime(), size, 1);
+  const TensorView add = one.view();
+  std::int32_t expected = 0;
+  for (int i = 0; i < kLinks; ++i) {
+    // Of one record and of two, so that blocks end with gaps.
+    if (i % 5 < 3) {
+      add_one(x, one);
+      expected += 1;
+    } else {
+      runtime().submit(wide,
+                       std::array{x.view(), add, add, add, add, add, add, add},
+                       x.view());
+      expected += 7;
+    }
+  }
+  EXPECT_EQ(x.read(), Ints(size, expected));
 }
 
 TEST_P(RuntimeChains, AMemberMayBeWaitedFor) {

@@ -45,6 +45,7 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     return *runtime_;
   }
   Runtime& runtime() { return *runtime_; }
+  sim::Simulator& simulator() { return *simulator_; }
   sim::Counts counts() const { return simulator_->counts(); }
 
   /// A word each.
@@ -92,6 +93,46 @@ TEST_P(SimulatedChains, AChainOfLinksIsAFewLaunchesOrPlaces) {
     EXPECT_EQ(counts().chained, 1000u);
     EXPECT_LE(counts().bursts, 100u);
   }
+}
+
+TEST_P(SimulatedChains, GrowWhileTheDeviceHasTwoToRun) {
+  if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  RuntimeOptions patient = options();
+  patient.flush_after = 10s;
+  GPUOS_START(patient);
+  OperatorDefinition definition = stand_definition();
+  definition.inputs = 2;  // the simulator mixes two
+  const Operator stand = runtime().define(definition);
+  // Nine arguments are two records, so blocks of an odd number have a gap.
+  const Operator wide =
+      runtime().define({.name = "wide",
+                        .expression = "out = a + b + c + d + e + f + g + h",
+                        .dtypes = {DType::Int32}});
+  std::vector<std::int32_t> model{1, 2, 0};
+  const Words words(runtime(), model);
+  const TensorView x = words.view(0, 1), y = words.view(1, 1);
+  const auto links = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      mix(words, 0, 0, 1);
+      runtime().submit(wide, std::array{x, y, y, y, y, y, y, y}, x);
+      mix(model, 0, 0, 1);
+      mix(model, 0, 0, 1);
+    }
+    return runtime().stats().bursts;
+  };
+  const Hold hold(simulator());
+  const TensorView zero = words.view(2, 1);
+  runtime().submit(stand, {zero, zero}, zero);
+  runtime().flush();
+  ASSERT_TRUE(becomes_true([&] { return counts().holds_task; }));
+  constexpr int kOfABlock = 42;  // pairs of three records; two are left
+  const std::uint64_t before = runtime().stats().bursts;
+  EXPECT_EQ(links(kOfABlock), before);
+  EXPECT_EQ(links(kOfABlock), before + 1);
+  EXPECT_EQ(links(6 * kOfABlock), before + 1);
+  EXPECT_EQ(links(2 * kOfABlock), before + 2);
+  simulator().hold_whole_tasks(false);
+  EXPECT_EQ(words.read(), model);
 }
 
 TEST_P(SimulatedChains, TasksOfManyRowsShareAFlush) {

@@ -14,20 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Keeps tasks of whole operators from ending as long as it lives.
-class Hold {
- public:
-  explicit Hold(sim::Simulator& simulator) : simulator_(simulator) {
-    simulator_.hold_whole_tasks(true);
-  }
-  ~Hold() { simulator_.hold_whole_tasks(false); }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-
- private:
-  sim::Simulator& simulator_;
-};
-
 class SimulatedDevice : public testing::Test {
  protected:
   void SetUp() override {
@@ -92,13 +78,6 @@ class SimulatedDevice : public testing::Test {
     return {.name = "plus_" + std::to_string(value),
             .expression = "o = x + " + std::to_string(value),
             .dtypes = {DType::Int32}};
-  }
-  static OperatorDefinition whole() {
-    return {.name = "stand",
-            .source = "GPUOS_OPERATOR(stand) {}",
-            .dtypes = {DType::Int32},
-            .inputs = 1,
-            .elementwise = false};
   }
 
  private:
@@ -209,7 +188,7 @@ TEST_F(SimulatedDevice, StaysThatServeFewTasksGetRare) {
 TEST_F(SimulatedDevice, ABurstAfterAStayDoesNotWaitForWhatIsLeftOver) {
   constexpr auto kLease = 1000ms;
   start(Residency::Auto, kLease, kLease);
-  const Operator stand = runtime().define(whole());
+  const Operator stand = runtime().define(stand_definition());
   const Operator op = runtime().find("copy");
   const DeviceArray<std::int32_t> x(runtime(), 64), y(runtime(), 64);
   earn_a_stay(op, x);
@@ -315,7 +294,7 @@ TEST_F(SimulatedDevice, FlushesGrowWhileTheDeviceHasTwoToRun) {
   options.residency = Residency::Burst;
   options.flush_after = 10s;
   start(options);
-  const Operator stand = runtime().define(whole());
+  const Operator stand = runtime().define(stand_definition());
   const Operator copy = runtime().find("copy");
   const DeviceArray<std::int32_t> held(runtime(), 1);
   const DeviceArray<std::int32_t> x(runtime(), 1);
@@ -355,7 +334,7 @@ TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   options.watchdog = 500ms;
   options.flush_after = 10s;
   start(options);
-  const Operator stand = runtime().define(whole());
+  const Operator stand = runtime().define(stand_definition());
   const Operator copy = runtime().find("copy");
   const DeviceArray<std::int32_t> x(runtime(), 64);
   Buffer early = runtime().allocate(64);

@@ -31,4 +31,27 @@ inline sim::Simulator* find_simulator() {
   return get != nullptr ? get() : nullptr;
 }
 
+/// Keeps tasks of whole operators from ending as long as it lives.
+class Hold {
+ public:
+  explicit Hold(sim::Simulator& simulator) : simulator_(simulator) {
+    simulator_.hold_whole_tasks(true);
+  }
+  ~Hold() { simulator_.hold_whole_tasks(false); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  sim::Simulator& simulator_;
+};
+
+/// A task of it stands still while whole tasks are held.
+inline OperatorDefinition stand_definition() {
+  return {.name = "stand",
+          .source = "GPUOS_OPERATOR(stand) {}",
+          .dtypes = {DType::Int32},
+          .inputs = 1,
+          .elementwise = false};
+}
+
 }  // namespace gpuos

@@ -224,13 +224,18 @@ void Device::run_burst(const abi::InlineLaunch& launch) {
 GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
   const auto* members =
       reinterpret_cast<const abi::Member*>(payload.args[abi::kChainBlock]);
-  for (u32 i = 0; i < payload.count;
-       i += abi::chain_records(peek(&members[i].arg_count))) {
+  for (u32 i = 0; i < payload.count;) {
+    const abi::Member& member = members[i];
+    if (peek(&member.op) == abi::kGap) {
+      i = (i / abi::kChainRecords + 1) * abi::kChainRecords;
+      continue;
+    }
     add(&Counts::tasks);
     add(&Counts::chained);
-    const u64* args = members[i].args;
+    const u64* args = member.args;
     const std::array<u64, 3> own{peek(args), peek(args + 1), peek(args + 2)};
     apply(own.data());
+    i += abi::chain_records(peek(&member.arg_count));
   }
 }
 
