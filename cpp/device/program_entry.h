@@ -24,7 +24,8 @@ __device__ __noinline__ void run_flat(Task task, Lane lane) {
 
 // Whether a pass does little else than wait for memory. Its plain rows are left
 // to calls of which none has much to keep: a function first saves the registers
-// that its caller may be using.
+// that its caller may be using, and for all lanes of all workers these are tens
+// of megabytes, which go through memory beside what is reduced.
 template <typename P>
 constexpr bool kStreams =
     P::kReduces && P::kLoops == 1 && P::kApart > 1 && P::kElements > P::kWidth;
@@ -65,19 +66,6 @@ __device__ __noinline__ void run_rows(Task task, Lane lane) {
   if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
 }
 
-// A call, so that nobody else saves what it keeps.
-template <typename P>
-__device__ __noinline__ void run_any_rows(Task task, Lane lane,
-                                          bool are_plain) {
-  if constexpr (kStreams<P>) {
-    if (are_plain || is_plain<PassOf<P, false>>(task)) {
-      run_streams<PassOf<P, false>>(task, lane);
-      return;
-    }
-  }
-  run_rows<P>(task, lane);
-}
-
 template <typename P>
 __device__ inline void run(const Task& task, const Lane& lane) {
   if constexpr (P::kReduces) {
@@ -94,15 +82,18 @@ __device__ inline void run(const Task& task, const Lane& lane) {
       }
       if constexpr (kStreams<P>) {
         if (are_plain && StreamedRows<P>::fit(told)) {
-          if (told.is(kSliced))
-            run_slices<P>(task, lane);
-          else
-            run_streamed<P>(task, lane);
+          run_streamed<P>(told.rows, task, lane);
           return;
         }
       }
     }
-    run_any_rows<P>(task, lane, are_plain);
+    if constexpr (kStreams<P>) {
+      if (are_plain || is_plain<PassOf<P, false>>(task)) {
+        run_streams<PassOf<P, false>>(task, lane);
+        return;
+      }
+    }
+    run_rows<P>(task, lane);
   } else {
     const TaskShape shape =
         bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);

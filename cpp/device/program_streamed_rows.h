@@ -20,82 +20,62 @@ class StreamedRows {
     return x.rows.row_lanes >= WarpJoin::kWarp;
   }
 
-  __device__ explicit StreamedRows(const Task& task)
-      : x_{Told(task)},
-        bits_(log2_of(x_.task.rows.row_lanes)),
-        sub_(threadIdx.x & (x_.task.rows.row_lanes - 1)) {
-    x_.column = sub_ * P::kWidth;
-  }
-
-  // Whole rows, as many at a time as all workers have room for.
-  __device__ __forceinline__ void run(const Lane& lane, WarpJoin& join) {
-    const u32 rows = x_.task.rows.rows;
-    const u32 distance = lane.total >> bits_;
-#pragma unroll 1
-    for (u32 first = lane.first >> bits_; first < rows; first += distance) {
-      place_at(first + (threadIdx.x >> bits_));
-      Row row = stream(0, 1);
-      P::each_gathered(Part<1>{}, row, join);
-      P::row(Part<2>{}, row, x_);
+  __device__ StreamedRows(const Told& told, u32 unit) : x_{told} {
+    const RowShape& rows = told.rows;
+    me_.group = unit;
+    me_.number = 0;
+    if (unit < rows.slices) {
+      me_.group = 0;
+      me_.number = unit;
+    } else if (rows.slices > 1) {
+      me_.group = unit / rows.slices;
+      me_.number = unit % rows.slices;
     }
-  }
-
-  // The two halves of a unit, which is a slice of a group of rows: what its
-  // lanes gather,
-  __device__ __forceinline__ Row stream_slice(u32 unit) {
-    const Sharer me = sharer(unit);
-    return stream(me.number, x_.task.rows.slices);
-  }
-  // and what becomes of it.
-  __device__ void finish_slice(u32 unit, Row& row, WarpJoin& join) {
-    const Sharer me = sharer(unit);
-    P::each_gathered(Part<1>{}, row, join);
-    if (!take_slices<P>(row, x_.task.rows, me)) return;
-    P::each_gathered(Part<1>{}, row, join);
-    P::row(Part<2>{}, row, x_);
-  }
-
- private:
-  __device__ void place_at(u32 row) {
-    x_.is_on = row < x_.task.rows.rows;
+    const u32 bits = log2_of(rows.row_lanes);
+    const u32 row = me_.group * (blockDim.x >> bits) + (threadIdx.x >> bits);
+    me_.sub = threadIdx.x & (rows.row_lanes - 1);
+    me_.row = row;
+    me_.is_on = x_.is_on = row < rows.rows;
+    x_.column = me_.sub * P::kWidth;
     x_.find(row);
   }
 
-  __device__ Sharer sharer(u32 unit) {
-    const u32 slices = x_.task.rows.slices;
-    Sharer me{0, 0, unit, sub_, false};
-    if (unit >= slices) {
-      me.group = unit / slices;
-      me.number = unit % slices;
-    }
-    const u32 row = me.group * (blockDim.x >> bits_) + (threadIdx.x >> bits_);
-    place_at(row);
-    me.row = row;
-    me.is_on = x_.is_on;
-    return me;
-  }
-
-  // What this lane gathers of its row, whose pieces `slices` take by turns.
-  __device__ __forceinline__ Row stream(u32 slice, u32 slices) {
+  // The two halves of a unit: what its lanes gather,
+  __device__ __forceinline__ Row stream() {
     Row row;
     P::row(Part<0>{}, row, x_);
     P::each_gathered(Part<1>{}, row, Begin{});
     if (!x_.is_on) return row;
-    const u32 pieces = P::kWidth << bits_;
+    const RowShape& rows = x_.task.rows;
+    const u32 pieces = rows.row_lanes * P::kWidth;
     Stream<P, P::kWidth, P::kElements / P::kWidth> many{
-        x_.task, u64{slice} * pieces + x_.column, slices * pieces, {}};
+        x_.task,
+        u64{me_.number} * pieces + x_.column,
+        rows.slices * pieces,
+        {}};
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a)
       many.places[a] = x_.starts[a] + many.column * P::bytes(a);
-    go(row, many);
+    run(row, many);
     Stream<P, P::kWidth, 1> one{x_.task, many.column, many.step, {}};
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a) one.places[a] = many.places[a];
-    go(row, one);
+    run(row, one);
     return row;
   }
+  // and what becomes of it.
+  __device__ void finish(Row& row, WarpJoin& join) {
+    P::each_gathered(Part<1>{}, row, join);
+    if (x_.task.is(kSliced)) {
+      if (!take_slices<P>(row, x_.task.rows, me_)) return;
+      P::each_gathered(Part<1>{}, row, join);
+    }
+    P::row(Part<2>{}, row, x_);
+  }
+
+ private:
   template <typename M>
-  __device__ __forceinline__ void go(Row& row, M& stream) const {
+  __device__ __forceinline__ void run(Row& row, M& stream) const {
     const u64 before_last = (M::kPieces - 1) * stream.step;
 #pragma unroll 1
     for (; stream.column + before_last < x_.task.rows.columns; stream.go_on()) {
@@ -106,41 +86,34 @@ class StreamedRows {
   }
 
   KeptRow<P> x_;
-  const u32 bits_;  // of the lanes of a row
-  const u32 sub_;   // which of them this is
+  Sharer me_;
 };
 
 // Calls, each with little to save.
 template <typename P>
-__device__ __noinline__ void run_streamed(Task task, Lane lane) {
-  StreamedRows<P> rows(task);
-  WarpJoin join(task,
-                Arguments<P::kAccesses, P::kScalars>(task).rows.row_lanes);
-  rows.run(lane, join);
+__device__ __noinline__ typename StreamedRows<P>::Row stream_rows(Task task,
+                                                                  u32 unit) {
+  const typename StreamedRows<P>::Told told(task);
+  return StreamedRows<P>(told, unit).stream();
 }
 template <typename P>
-__device__ __noinline__ typename StreamedRows<P>::Row stream_slice(Task task,
-                                                                   u32 unit) {
-  return StreamedRows<P>(task).stream_slice(unit);
-}
-template <typename P>
-__device__ __noinline__ u32 finish_slice(Task task, u32 unit, u32 half,
-                                         typename StreamedRows<P>::Row row) {
-  StreamedRows<P> rows(task);
-  WarpJoin join(task, Arguments<P::kAccesses, P::kScalars>(task).rows.row_lanes,
-                half);
-  rows.finish_slice(unit, row, join);
+__device__ __noinline__ u32 finish_rows(Task task, u32 unit, u32 half,
+                                        typename StreamedRows<P>::Row row) {
+  const typename StreamedRows<P>::Told told(task);
+  WarpJoin join(task, told.rows.row_lanes, half);
+  StreamedRows<P>(told, unit).finish(row, join);
   return join.half;
 }
 template <typename P>
-__device__ __noinline__ void run_slices(Task task, Lane lane) {
-  const RowShape rows = Arguments<P::kAccesses, P::kScalars>(task).rows;
+__device__ __forceinline__ void run_streamed(const RowShape& rows,
+                                             const Task& task,
+                                             const Lane& lane) {
   const u32 units = groups(rows) * rows.slices;
   const u32 bits = log2_of(blockDim.x);  // as many as the lanes
   u32 half = 0;
 #pragma unroll 1
   for (u32 unit = lane.first >> bits; unit < units; unit += lane.total >> bits)
-    half = finish_slice<P>(task, unit, half, stream_slice<P>(task, unit));
+    half = finish_rows<P>(task, unit, half, stream_rows<P>(task, unit));
 }
 
 }  // namespace program
