@@ -153,6 +153,8 @@ struct Quick {
       GPUOS_INLINED(Exp)
       GPUOS_INLINED(Sigmoid)
       GPUOS_INLINED(Tanh)
+      GPUOS_INLINED(Negative)
+      GPUOS_INLINED(Absolute)
       default:
         return false;
     }

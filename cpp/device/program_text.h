@@ -67,6 +67,8 @@ enum Inlined : u8 {
   kExp,
   kSigmoid,
   kTanh,
+  kNegative,
+  kAbsolute,
   kLastShort = kMinimum
 };
 
@@ -99,6 +101,10 @@ GPUOS_DEVICE constexpr Inlined inlined_of(Code code, u32 type) {
       return kSigmoid;
     case Code::Tanh:
       return kTanh;
+    case Code::Negative:
+      return kNegative;
+    case Code::Absolute:
+      return kAbsolute;
     default:
       return kCalled;
   }

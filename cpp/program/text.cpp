@@ -284,8 +284,16 @@ class Writer {
     if (!may_replace) free_unused();
   }
 
-  void emit(const Operation& operation, const OperandCells& operands,
+  // A square is a product, which the device's loops know.
+  static Operation known(const Operation& operation) {
+    if (operation.code != Code::Square || operation.type != kF32)
+      return operation;
+    return {Code::Multiply, kF32};
+  }
+
+  void emit(const Operation& wanted, const OperandCells& operands,
             std::uint8_t out, std::uint32_t index) {
+    const Operation operation = known(wanted);
     Instruction instruction{
         .opcode = opcode_of(operation.code, operation.type),
         .a = kLast,
@@ -297,6 +305,7 @@ class Writer {
         .form = form_of(operation)};
     if (!operands.empty()) instruction.a = operands[0];
     if (operands.size() > 1) instruction.b = operands[1];
+    if (operation.code != wanted.code) instruction.b = instruction.a;
     if (operands.size() > 2) instruction.c = operands[2];
     instructions_.push_back(instruction);
     acc_ = kNone;

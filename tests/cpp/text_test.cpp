@@ -49,6 +49,16 @@ TEST(Text, SmallOperationsOfFloatsArePlain) {
   EXPECT_NE(Text(program).header.is_plain, 0);
 }
 
+TEST(Text, SmallFunctionsOfFloatsArePlain) {
+  ProgramBuilder builder;
+  Value x = builder.input(DType::Float32, 1);
+  for (const Op op : {Op::Negative, Op::Absolute, Op::Square})
+    x = ProgramBuilder::apply(op, {x});
+  builder.output(x);
+  const Program program = builder.build();
+  EXPECT_NE(Text(program).header.is_plain, 0);
+}
+
 TEST(Text, ManyInstructionsAreNot) {
   const Program program = scaled(1, 200);
   EXPECT_EQ(Text(program).header.is_plain, 0);
