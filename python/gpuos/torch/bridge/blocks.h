@@ -24,7 +24,7 @@ class FreeBlocks {
     if (C10_UNLIKELY(count_ == 0)) return nullptr;
     void* block = blocks_[--count_];
     // The next one was freed long ago if many results were kept.
-    if (C10_LIKELY(count_ != 0)) fetch_to_write(blocks_[count_ - 1], bytes);
+    if (C10_LIKELY(count_ != 0)) prefetch_to_write(blocks_[count_ - 1], bytes);
     return block;
   }
   /// False: there are enough.

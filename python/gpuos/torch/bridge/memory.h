@@ -15,7 +15,8 @@ inline c10::StorageImpl* storage_of(const Tensor& tensor) {
 }
 /// Fetches lines that will be written. The compiler's own way to say so is one
 /// to read them where it does not know the processor.
-inline void fetch_to_write(const void* data, std::size_t bytes = 1) noexcept {
+inline void prefetch_to_write(const void* data,
+                              std::size_t bytes = 1) noexcept {
   constexpr std::size_t kLineBytes = 64;
   const auto* first = static_cast<const char*>(data);
   for (std::size_t at = 0; at < bytes; at += kLineBytes) {

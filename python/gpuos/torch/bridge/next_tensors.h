@@ -60,7 +60,7 @@ inline void fetch_version(const Tensor& tensor) noexcept {
   static_assert(sizeof(version) == sizeof(void*));  // to the counter
   const void* counter = nullptr;
   std::memcpy(&counter, &version, sizeof(counter));
-  fetch_to_write(counter);
+  prefetch_to_write(counter);
 }
 
 }  // namespace gpuos::bridge

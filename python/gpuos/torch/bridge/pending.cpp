@@ -70,7 +70,7 @@ void Pending::append(const Deferred& deferred) {
 // ran: what is written there would wait at the next atomic.
 void Pending::fetch_places() const noexcept {
   constexpr std::size_t kNext = 3;  // requests
-  fetch_to_write(&batch_.requests.back() + kNext, sizeof(Request));
+  prefetch_to_write(&batch_.requests.back() + kNext, sizeof(Request));
 }
 
 void Pending::hold(const Needs& needs, std::uint64_t elems) {
@@ -253,7 +253,7 @@ void Pending::release(Batch batch) {
   for (std::size_t i = 0; i <= last; ++i) {
     // They were touched long ago, and nothing else is done while a reference
     // waits for its line.
-    fetch_to_write(storages[std::min(i + kAhead, last)]);
+    prefetch_to_write(storages[std::min(i + kAhead, last)]);
     c10::raw::intrusive_ptr::decref(storages[i]);
   }
   batch.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace gpuos::bridge {
@@ -17,8 +18,9 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// A mutex that is taken and given back without a call of the C library, as the
-/// runtime's is (cpp/quick_mutex.h): every operation does both.
+/// A mutex that is taken and given back without a call, and given back with a
+/// plain store, as the runtime's (cpp/quick_mutex.h): every operation does
+/// both. So nobody is woken: who finds it held looks again now and then.
 class QuickMutex {
  public:
   QuickMutex() = default;
@@ -26,29 +28,29 @@ class QuickMutex {
   QuickMutex& operator=(const QuickMutex&) = delete;
 
   void lock() noexcept {
-    int expected = kFree;
     // Pairs with unlock().
-    if (!state_.compare_exchange_strong(expected, kHeld,
-                                        std::memory_order_acquire,
-                                        std::memory_order_relaxed))
+    while (is_held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
       wait();
   }
   void unlock() noexcept {
-    // Pairs with lock() and wait().
-    if (state_.exchange(kFree, std::memory_order_release) == kAwaited)
-      state_.notify_one();
+    // Pairs with lock().
+    is_held_.store(false, std::memory_order_release);
   }
 
  private:
-  enum : int { kFree, kHeld, kAwaited };
-
-  [[gnu::noinline]] void wait() noexcept {
-    // Held as awaited from then on: others may sleep too. Pairs with unlock().
-    while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree)
-      state_.wait(kAwaited, std::memory_order_relaxed);
+  /// Until it is not held, or was not a moment ago.
+  [[gnu::noinline]] void wait() const noexcept {
+    constexpr int kTurns = 64;
+    constexpr std::chrono::microseconds kPause(20);
+    for (int turn = 0; is_held_.load(std::memory_order_relaxed); ++turn) {
+      if (turn < kTurns)
+        cpu_relax();
+      else
+        std::this_thread::sleep_for(kPause);
+    }
   }
 
-  std::atomic<int> state_{kFree};
+  std::atomic<bool> is_held_{false};
 };
 
 }  // namespace gpuos::bridge
