@@ -5,7 +5,7 @@ namespace gpuos {
 /// Has the processor fetch a line that will soon be written: the device has
 /// read it since, and stores, which leave in order, would all wait for it.
 inline void prefetch_to_write(const void* line) noexcept {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
   // What __builtin_prefetch() becomes without -mprfchw fetches for reading.
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
 #else

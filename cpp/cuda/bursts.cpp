@@ -76,7 +76,8 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
 
 bool Bursts::is_quick(CUstream stream, std::uint32_t tasks) const noexcept {
   const std::uint32_t together = open_.tasks + tasks;
-  if ((is_open() ? is_long(together) : together >= kLongCall) ||
+  // Whether the device is behind may be otherwise a moment later.
+  if (together >= (is_open() ? kLongFlush : kLongCall) ||
       together > ring_.max_batch())
     return false;
   // Who opens a flush of another's stream asks whether it is captured.
