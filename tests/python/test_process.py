@@ -82,6 +82,9 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
 def test_ctrl_c_ends_a_wait(backend, rt, nap, nap_source, wait):
     del rt, nap  # only to skip where it cannot be compiled
     text = START.format(backend=backend) + (
+        # A job that a shell put into the background ignores it.
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"NAP = {nap_source!r}\n"
         "op = rt.define('nap', source=NAP, params={'ns': 'int64'},\n"
         "               inputs=0, elementwise=False)\n"
