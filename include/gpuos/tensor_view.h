@@ -60,6 +60,7 @@ struct TensorView {
     copy_dims(other);
   }
   TensorView& operator=(const TensorView& other) noexcept {
+    if (this == &other) return *this;
     data = other.data;
     dtype = other.dtype;
     read_only = other.read_only;
