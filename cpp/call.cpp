@@ -97,13 +97,6 @@ std::uint64_t address_of(const void* data) {
   return reinterpret_cast<std::uint64_t>(data);
 }
 
-/// Whether two buffers are nearer to each other than they are long, on either
-/// side.
-inline bool are_near(std::uint64_t a, std::uint64_t b,
-                     std::uint64_t bytes) noexcept {
-  return a != b && a - b + bytes - 1 < 2 * bytes - 1;
-}
-
 /// Buffers of an elementwise call, of `bytes` each, which are not 0.
 struct Alike {
   Call& call;
@@ -113,48 +106,14 @@ struct Alike {
 
   void add(std::uint32_t index, std::uint64_t address) const {
     check_address(*call.op, index, address, elem_bytes);
-    if (are_near(address, out, bytes))
+    // Nearer to each other than they are long, on either side.
+    if (address != out && address - out + bytes - 1 < 2 * bytes - 1)
       refuse(*call.op, "out overlaps ", label(index),
              " without being the same buffer");
     call.args[index] = address;
     call.accesses[index] = {address, address + bytes, index == 0};
   }
 };
-
-/// Makes `call` one of `op`, in few instructions, if it is what most are: of an
-/// elementwise operator without scalars, and nothing is wrong with it but that
-/// the dtype may have no slot. False: it is to be looked at one by one.
-bool write_usual(Call& call, const OperatorRecord& op,
-                 std::span<const TensorView> inputs, const TensorView& out) {
-  const auto count = static_cast<std::uint32_t>(inputs.size());
-  const std::int64_t elems = out.size();
-  const std::size_t elem_bytes = size_of(out.dtype);
-  const std::uint64_t bytes = static_cast<std::uint64_t>(elems) * elem_bytes;
-  const std::uint64_t to = address_of(out.data);
-  if (!op.elementwise || !op.params.empty() ||
-      op.inputs != static_cast<int>(count) || elems <= 0 || out.read_only ||
-      out.has_strides || to == 0)
-    return false;
-  std::uint64_t bits = to;
-  std::uint64_t* args = call.args.data();
-  Access* accesses = call.accesses.data();
-  *args = to;
-  *accesses = {to, to + bytes, true};
-  for (const TensorView& in : inputs) {
-    const std::uint64_t from = address_of(in.data);
-    if (in.dtype != out.dtype || in.has_strides || !same_shape(in, out) ||
-        from == 0 || are_near(from, to, bytes))
-      return false;
-    bits |= from;
-    *++args = from;
-    *++accesses = {from, from + bytes, false};
-  }
-  if ((bits & (elem_bytes - 1)) != 0) return false;
-  call.op = &op;
-  call.count = static_cast<std::uint64_t>(elems);
-  call.buffers = call.arg_count = call.access_count = 1 + count;
-  return true;
-}
 
 /// A buffer of `size` elements.
 void add_buffer(Call& call, std::size_t index, const TensorView& view,
@@ -193,42 +152,6 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
   refuse(op, "expected buffers of ", known, ", got ", name_of(dtype));
 }
 
-/// The same of any call; apart, so that the usual ones are short.
-[[gnu::noinline]] void write_checked(Call& call,
-                                     std::span<const TensorView> inputs,
-                                     const TensorView& out,
-                                     const std::span<const Scalar>& params) {
-  resolve(call);
-  const OperatorRecord& op = *call.op;
-  check_inputs(op, inputs.size());
-  call.buffers = 1 + static_cast<std::uint32_t>(inputs.size());
-  if (out.read_only) refuse(op, "out is read-only");
-  const std::int64_t size = out.size();
-  if (size < 0)
-    refuse(op, "expected sizes of at least 0, got out ", to_string(out));
-  check_contiguous(op, 0, out);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    check_input(op, i + 1, inputs[i], out);
-  add_params(call, params);
-  call.count = static_cast<std::uint64_t>(size);
-  if (size == 0) return;
-  if (op.elementwise) {
-    const Alike buffers{call, address_of(out.data),
-                        call.count * size_of(call.dtype)};
-    buffers.add(0, buffers.out);
-    for (std::uint32_t i = 1; i < call.buffers; ++i)
-      buffers.add(i, address_of(inputs[i - 1].data));
-    call.access_count = call.buffers;
-    return;
-  }
-  add_buffer(call, 0, out, size);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    add_buffer(call, i + 1, inputs[i], inputs[i].size());
-  if (call.count > std::numeric_limits<std::uint32_t>::max())
-    refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
-           " elements in one piece, got ", call.count);
-}
-
 }  // namespace
 
 void resolve_again(Call& call) {
@@ -242,8 +165,35 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   Call call;
   call.named = &named;
   call.dtype = out.dtype;
-  if (!params.empty() || !write_usual(call, named.resolved(), inputs, out))
-    write_checked(call, inputs, out, params);
+  resolve(call);
+  const OperatorRecord& op = *call.op;
+  check_inputs(op, inputs.size());
+  call.buffers = 1 + static_cast<std::uint32_t>(inputs.size());
+  if (out.read_only) refuse(op, "out is read-only");
+  const std::int64_t size = out.size();
+  if (size < 0)
+    refuse(op, "expected sizes of at least 0, got out ", to_string(out));
+  check_contiguous(op, 0, out);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    check_input(op, i + 1, inputs[i], out);
+  add_params(call, params);
+  call.count = static_cast<std::uint64_t>(size);
+  if (size == 0) return call;
+  if (op.elementwise) {
+    const Alike buffers{call, address_of(out.data),
+                        call.count * size_of(call.dtype)};
+    buffers.add(0, buffers.out);
+    for (std::uint32_t i = 1; i < call.buffers; ++i)
+      buffers.add(i, address_of(inputs[i - 1].data));
+    call.access_count = call.buffers;
+    return call;
+  }
+  add_buffer(call, 0, out, size);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    add_buffer(call, i + 1, inputs[i], inputs[i].size());
+  if (call.count > std::numeric_limits<std::uint32_t>::max())
+    refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
+           " elements in one piece, got ", call.count);
   return call;
 }
 

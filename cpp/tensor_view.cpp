@@ -1,7 +1,5 @@
 #include "gpuos/tensor_view.h"
 
-#include <algorithm>
-
 #include "concat.h"
 
 namespace gpuos {
