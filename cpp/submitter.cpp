@@ -96,8 +96,7 @@ void Submitter::write(const Call& call, const Cut& cut, const Place& place,
   if (call.op->is_traced)
     backend_.watch(plan.route, place, cut.total, call.op->name);
   backend_.publish(plan.route, place, cut.total);
-  newest_ring_.store(plan.route.ring, std::memory_order_relaxed);
-  newest_batch_.store(place.batch_begin, std::memory_order_relaxed);
+  note_newest(plan.route.ring, place.batch_begin);
   // The next call is likely to be like this one.
   constexpr std::uint32_t kFewTiles = 8;
   if (cut.total <= kFewTiles) ring.prefetch(place.first + cut.total, cut.total);
@@ -317,6 +316,13 @@ bool Submitter::is_idle() const noexcept {
   const Ring& ring = *rings_[newest_ring_.load(std::memory_order_relaxed)];
   return ring.head() == 0 ||
          ring.is_done(newest_batch_.load(std::memory_order_relaxed));
+}
+
+bool Submitter::is_behind() const noexcept {
+  const std::uint32_t ring = newest_ring_.load(std::memory_order_relaxed);
+  if (ring == kChainRing) return false;  // each submission is a batch
+  const std::uint64_t before = batch_before_.load(std::memory_order_relaxed);
+  return before != kNoBatch && !rings_[ring]->is_done(before);
 }
 
 void Submitter::flush(const Stream* only) {

@@ -53,6 +53,9 @@ class Submitter {
 
   /// Whether what was submitted last is done. May be wrong a moment later.
   bool is_idle() const noexcept;
+  /// Whether the flush before the one that was submitted to last is not done.
+  /// The same.
+  bool is_behind() const noexcept;
 
   std::uint32_t runtime_id() const noexcept { return runtime_id_; }
   std::uint64_t tasks_submitted() const noexcept { return tasks_; }
@@ -65,6 +68,8 @@ class Submitter {
   /// Elements of a member of an open chain. Workers leave, for a load, only
   /// behind a whole chain; larger tasks gain little by it.
   static constexpr std::uint64_t kMostElems = 8192;
+
+  static constexpr std::uint64_t kNoBatch = ~std::uint64_t{0};
 
   /// What the tasks of one submission have in common.
   struct Plan {
@@ -199,6 +204,16 @@ class Submitter {
   [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
   BatchRef oldest_of(std::uint32_t ring) const;
 
+  /// What was submitted last, for is_idle() and is_behind().
+  void note_newest(std::uint32_t ring, std::uint64_t batch) noexcept {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    const std::uint64_t before = newest_batch_.load(kRelaxed);
+    const bool is_same_ring = newest_ring_.load(kRelaxed) == ring;
+    if (is_same_ring && before == batch) return;
+    batch_before_.store(is_same_ring ? before : kNoBatch, kRelaxed);
+    newest_ring_.store(ring, kRelaxed);
+    newest_batch_.store(batch, kRelaxed);
+  }
   /// Written under the submit lock, read without it.
   static void count(std::atomic<std::uint64_t>& counter,
                     std::uint64_t by) noexcept {
@@ -223,6 +238,7 @@ class Submitter {
   std::condition_variable_any finished_;
   std::atomic<std::uint32_t> newest_ring_{0};
   std::atomic<std::uint64_t> newest_batch_{0};
+  std::atomic<std::uint64_t> batch_before_{kNoBatch};  // of the same ring
   std::atomic<std::uint64_t> tasks_{0};
   std::atomic<std::uint64_t> batches_{0};
   std::atomic<std::uint64_t> ordered_{0};

@@ -31,8 +31,7 @@ bool Submitter::submit_apart(std::span<Call> calls, const Stream& stream) {
   count(tasks_, tasks);
   count(batches_, 1);
   backend_.publish(plan.route, *place, static_cast<std::uint32_t>(tasks));
-  newest_ring_.store(plan.route.ring, std::memory_order_relaxed);
-  newest_batch_.store(place->batch_begin, std::memory_order_relaxed);
+  note_newest(plan.route.ring, place->batch_begin);
   return true;
 }
 

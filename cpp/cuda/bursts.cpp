@@ -66,6 +66,7 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
              stream != stream_.get() && is_capturing(stream)};
     place.first = *begin;
   }
+  open_.meets_launched |= std::exchange(meets_launched_, false);
   open_.tasks += tasks;
   place.batch_begin = open_.begin;
   // See launch_if_long().
@@ -234,6 +235,9 @@ void Bursts::launch_workers(const Flush& flush, std::uint32_t tasks) {
   // own.
   const bool overlaps = !flush.captures && flush.stream != nullptr &&
                         flush.stream != CU_STREAM_LEGACY;
+  // Into another's stream kernels are launched that nobody tells us of.
+  launch_.is_apart =
+      overlaps && flush.stream == stream_.get() && !flush.meets_launched;
   kernel_.launch(launch_, std::min(tasks, workers_), threads_, flush.stream,
                  overlaps);
   count_.fetch_add(1, std::memory_order_relaxed);

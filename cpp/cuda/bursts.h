@@ -33,6 +33,12 @@ class Bursts {
   /// Whether reserve() for so many tasks, and launch_if_long() after it, will
   /// not call the driver.
   bool is_quick(CUstream stream, std::uint32_t tasks) const noexcept;
+  /// The next task of `stream`, and so its flush, comes after one that was
+  /// launched.
+  void meet_launched(CUstream stream) noexcept {
+    if (is_open_in(stream)) open_.meets_launched = true;
+    meets_launched_ = true;  // it may go to a new one
+  }
   /// Launches the open flush when it is long enough to pay for a launch.
   void launch_if_long();
   /// Launches the open flush, if there is one. What cannot be launched is done
@@ -85,6 +91,7 @@ class Bursts {
     std::chrono::steady_clock::time_point since;
     bool captures = false;      // when it was opened
     bool is_long_call = false;  // and nothing else
+    bool meets_launched = false;
   };
 
   /// Whether an open flush of so many tasks is not to wait for more.
@@ -115,6 +122,7 @@ class Bursts {
   Stream stream_;
   Event event_;
   Flush open_;
+  bool meets_launched_ = false;  // what comes next does
   // Where the last two flushes that were launched begin.
   std::optional<std::uint64_t> last_;
   std::optional<std::uint64_t> before_last_;

@@ -210,6 +210,7 @@ Order CudaBackend::order(const Route& route,
       guarded([&] { bursts.launch(); });
     // A captured one is done with its launch.
     if (rings_[batch.ring]->is_done(batch.begin)) continue;
+    if (route.ring == kBurstRing) bursts.meet_launched(stream);
     if (batch.ring == kResidentRing && route.ring == kResidentRing) {
       order.begins[order.count++] = batch.begin;
     } else if (batch.ring != route.ring || Bursts::is_capturing(stream) ||
@@ -312,16 +313,11 @@ std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,
 
 void CudaBackend::pause(const BatchRef& batch, std::uint64_t turn,
                         Deadline deadline) {
-  if (turn < kPollTurns) {
-    cpu_relax();
-    // The lease may have ended.
-    if (turn % 1024 == 1023 && batch.ring == kResidentRing &&
-        device_->residency.has_left())
-      control_->notify();
-    return;
-  }
-  if (batch.ring == kResidentRing && device_->residency.has_left())
+  const bool looks = turn >= kPollTurns || turn % 1024 == 1023;
+  // The lease may have ended.
+  if (looks && batch.ring == kResidentRing && device_->residency.has_left())
     control_->notify();
+  if (turn < kPollTurns) return cpu_relax();
   const auto step = std::chrono::microseconds(turn < 2 * kPollTurns ? 20 : 200);
   std::this_thread::sleep_until(std::min(Clock::now() + step, deadline));
 }

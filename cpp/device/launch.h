@@ -64,7 +64,10 @@ struct Launch {
   // completion, because a captured launch may run again at any time.
   u64 begin;
   u64 end;
-  u64 signal;
+  u32 signal;
+  // None of the tasks comes after one of a launch before it in its stream, so
+  // they need not wait for that one's end.
+  u32 is_apart;
   RowTask row;  // kRowBurst
 };
 // Of a kInlineBurst. It has a kernel of its own: a launch with 4 KiB of

@@ -1,8 +1,6 @@
 // The worker kernel: one block is one worker. Built by nvcc ahead of time and
 // by NVRTC at run time.
-#include "chain.h"
-#include "launch.h"
-#include "memory.h"
+#include "burst.h"
 #include "watch.h"
 
 namespace gpuos {
@@ -19,66 +17,6 @@ constexpr u32 kChunkLanes = 4;
 // How many workers poll as fast as they can, and the others' pause.
 constexpr u32 kNearTurns = 64;
 constexpr u32 kFarPollNs = 500;
-
-// Shared memory of a worker.
-struct Work {
-  Payload payload;
-  u64 args[abi::kMaxArgs];
-  OpFn operator_fn;
-  u32 leave;
-  Chain chain;
-};
-
-__device__ u32 place_of(const Queue& queue, u64 position) {
-  return static_cast<u32>(position) & (queue.capacity - 1);
-}
-
-// Lane k of warp 0 puts chunk k's three payload words in place.
-__device__ void store_chunk(Work& work, u32 lane, const Chunk& chunk) {
-  u32* words = reinterpret_cast<u32*>(&work.payload) + 3 * lane;
-  words[0] = chunk.words[0];
-  words[1] = chunk.words[1];
-  words[2] = chunk.words[2];
-}
-
-// Warp 0 fetches the arguments that did not fit the descriptor.
-__device__ void load_arg_block(const Queue& queue, Work& work, u64 position) {
-  if (!(work.payload.flags & abi::kArgsInBlock)) return;
-  const u32 count = static_cast<u32>(work.payload.args[0]);
-  const u64* args =
-      queue.arg_blocks[place_of(queue, position - work.payload.args[1])].args;
-  if (threadIdx.x < count && threadIdx.x < abi::kMaxArgs)
-    work.args[threadIdx.x] = load_relaxed_sys(args + threadIdx.x);
-}
-
-// Called by the lane that loads chunk 0, as early as possible: the table lies
-// in device memory.
-__device__ void load_operator(const Launch& launch, Work& work, u32 word) {
-  work.operator_fn = launch.table[word & 0xffff];
-}
-
-// All threads of the worker.
-__device__ void run_task(Work& work, const OpFn* table) {
-  const Payload& payload = work.payload;
-  if (payload.flags & abi::kJoin) {
-    if (abi::is_chain(payload.flags)) run_blocks(work.chain, payload, table);
-    return;
-  }
-  const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
-                  worker_scratch, payload.count};
-  const u32 tiles = payload.parts == 0 ? 1 : payload.parts;
-  work.operator_fn(task, Lane::of(payload.flags >> abi::kTileShift, tiles));
-}
-
-// Thread 0: the watchdog looks at this for tasks of whole operators.
-__device__ void mark_started(const Queue& queue, u64 position) {
-  store_relaxed_sys(queue.started + place_of(queue, position),
-                    abi::lap_tag(position, queue.capacity_bits));
-}
-__device__ void mark_started(const Queue& queue, const Work& work,
-                             u64 position) {
-  if (work.payload.flags & abi::kTraced) mark_started(queue, position);
-}
 
 // Thread 0, after a barrier that follows the task: tell the host and workers
 // that wait when the last of the batch's `size` tasks is done.
@@ -235,117 +173,6 @@ __device__ void stay(const Launch& launch, Work& work) {
     fence_sys();
     store_relaxed_sys(launch.left, launch.residency);
   }
-}
-
-// Warp 0: the descriptor of the burst's task `index`, from the ring.
-__device__ Chunk load_burst_chunk(const Launch& launch, u64 position) {
-  Chunk chunk{};
-  if (threadIdx.x < 4 && position < launch.end)
-    chunk = load_chunk(
-        reinterpret_cast<const char*>(launch.queue.descriptors +
-                                      place_of(launch.queue, position)) +
-        16 * threadIdx.x);
-  return chunk;
-}
-
-// A burst may be launched while the one before it in its stream still runs: it
-// then reads its first descriptors and waits here. Everything else comes after.
-__device__ void begin_burst() {
-  await_previous_launch();
-  let_next_launch_begin();
-}
-
-// Thread 0, after a barrier that follows the worker's last task. Which worker
-// is last is counted in workers: the batch is the whole launch.
-__device__ void finish_burst(const Launch& launch) {
-  if (launch.signal == 0) return;
-  const Queue& queue = launch.queue;
-  const u32 place = place_of(queue, launch.begin);
-  if (gridDim.x == 1) {
-    fence_gpu();  // as in finish_task()
-  } else {
-    // Pairs with the same count of the last worker, which so has what all
-    // wrote, and leaves 0 for the next burst.
-    const u32 last = gridDim.x - 1;
-    if (count_in_turn(queue.counts + place, last) != last) return;
-  }
-  store_relaxed_sys(queue.done + place,
-                    abi::lap_tag(launch.begin, queue.capacity_bits));
-}
-
-__device__ void run_ring_burst(const Launch& launch, Work& work) {
-  const bool is_first_warp = threadIdx.x < 32;
-  const u64 first = launch.begin + blockIdx.x;
-  Chunk chunk{};
-  if (is_first_warp) chunk = load_burst_chunk(launch, first);
-  for (u64 position = first; position < launch.end; position += gridDim.x) {
-    if (is_first_warp) {
-      if (threadIdx.x < 4) store_chunk(work, threadIdx.x, chunk);
-      if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
-      __syncwarp();
-      load_arg_block(launch.queue, work, position);
-      if (abi::is_chain(work.payload.flags))
-        load_chain(work.chain, work.payload, 0, launch.table);
-      // Arrives while the task runs.
-      chunk = load_burst_chunk(launch, position + gridDim.x);
-    }
-    if (position == first) begin_burst();
-    if (threadIdx.x == 0) mark_started(launch.queue, work, position);
-    __syncthreads();
-    run_task(work, launch.table);
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) finish_burst(launch);
-}
-
-__device__ void run_inline_burst(const abi::InlineLaunch& launch, Work& work) {
-  for (u32 i = blockIdx.x; i < launch.inline_count; i += gridDim.x) {
-    if (threadIdx.x < 4) {
-      const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
-      const Chunk chunk{{words[0], words[1], words[2], 0}};
-      if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
-      store_chunk(work, threadIdx.x, chunk);
-    }
-    if (threadIdx.x < 32) {
-      __syncwarp();
-      if (abi::is_chain(work.payload.flags))
-        load_chain(work.chain, work.payload, 0, launch.table);
-    }
-    if (i == blockIdx.x) begin_burst();
-    __syncthreads();
-    if (work.payload.flags & abi::kArgsInBlock) {
-      // They lie behind the tasks; args[1] says where.
-      const u64* args = reinterpret_cast<const u64*>(
-          launch.descriptors + static_cast<u32>(work.payload.args[1]));
-      if (threadIdx.x < static_cast<u32>(work.payload.args[0]))
-        work.args[threadIdx.x] = args[threadIdx.x];
-      __syncthreads();
-    }
-    if (threadIdx.x == 0 && launch.signal != 0)
-      mark_started(launch.queue, work, launch.begin + i);
-    run_task(work, launch.table);
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) finish_burst(launch);
-}
-
-// The shortest way from a launch to a task and back.
-__device__ void run_row_burst(const Launch& launch, Work& work) {
-  const abi::RowTask& row = launch.row;
-  // Each thread by itself: arrives while the arguments do.
-  const OpFn operator_fn = launch.table[row.op];
-  if (threadIdx.x < row.arg_count)
-    work.args[threadIdx.x] = row.args[threadIdx.x];
-  const Task task{work.args, worker_scratch, row.count};
-  begin_burst();
-  __syncthreads();
-  for (u32 tile = blockIdx.x; tile < launch.inline_count; tile += gridDim.x) {
-    if (threadIdx.x == 0 && row.is_traced != 0 && launch.signal != 0)
-      mark_started(launch.queue, launch.begin + tile);
-    operator_fn(task, Lane::of(tile, row.parts));
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) finish_burst(launch);
 }
 
 }  // namespace

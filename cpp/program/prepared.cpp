@@ -156,6 +156,7 @@ class Preparation {
 
   void note_key() {
     prepared_.are_idle = workers_.are_idle;
+    prepared_.are_behind = workers_.are_behind;
     prepared_.key.resize(key_words(call_.inputs) + key_words(call_.outputs));
     std::int64_t* at = prepared_.key.data();
     write_key(call_.inputs, at);
@@ -321,9 +322,10 @@ class Preparation {
 
 }  // namespace
 
-bool Prepared::fits(const CallViews& call, bool is_idle) const noexcept {
-  if (is_idle != are_idle || key.empty() ||
-      call.inputs.size() != inputs.size() ||
+bool Prepared::fits(const CallViews& call,
+                    const Workers& workers) const noexcept {
+  if (workers.are_idle != are_idle || workers.are_behind != are_behind ||
+      key.empty() || call.inputs.size() != inputs.size() ||
       call.outputs.size() != outputs.size())
     return false;
   const std::int64_t* at = key.data();

@@ -80,6 +80,7 @@ struct Prepared {
   /// What tells calls apart but for addresses; empty: not ready.
   std::vector<std::int64_t> key;
   bool are_idle = false;
+  bool are_behind = false;
   std::vector<std::int64_t> sizes;
   std::vector<Extent> inputs;
   std::vector<Extent> outputs;
@@ -94,8 +95,8 @@ struct Prepared {
   bool is_plain = false;      // for other sizes only numbers would differ
 
   /// Whether it was prepared for arrays like these: as many, of these dtypes,
-  /// shapes and strides.
-  bool fits(const CallViews& call, bool is_idle) const noexcept;
+  /// shapes and strides; and for workers with so much to do.
+  bool fits(const CallViews& call, const Workers& workers) const noexcept;
 };
 
 /// Gives a copy of a table to the device.

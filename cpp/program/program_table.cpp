@@ -158,10 +158,13 @@ const program::Prepared& ProgramTable::prepare(
     const std::shared_ptr<const Plan>& plan, const program::CallViews& views) {
   program::Workers workers = workers_;
   // One lane does all elements of its tile, whoever waits.
-  workers.are_idle = workers.lanes > 1 && submitter_.is_idle();
+  if (workers.lanes > 1) {
+    workers.are_idle = submitter_.is_idle();
+    workers.are_behind = submitter_.is_behind();
+  }
   Entry& entry = find(plan);
   for (const auto& known : entry.prepared) {
-    if (known == nullptr || !known->fits(views, workers.are_idle)) continue;
+    if (known == nullptr || !known->fits(views, workers)) continue;
     program::check_addresses(*known, views);
     return *known;
   }

@@ -73,7 +73,7 @@ class ProgramTable {
     std::weak_ptr<const program::Plan> plan;
     program::PlanCode codes;
     // For the last shapes; null: there were not so many.
-    std::array<std::unique_ptr<program::Prepared>, 4> prepared;
+    std::array<std::unique_ptr<program::Prepared>, 6> prepared;
     std::size_t next = 0;
   };
   /// What a task counts for when its pass may be compiled.

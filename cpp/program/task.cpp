@@ -19,6 +19,9 @@ namespace {
 
 /// Elements that a lane takes at a time when there are enough for all.
 constexpr std::uint64_t kWide = 4;
+/// The same when the workers are behind, so that only what a call costs the
+/// host and the device matters, and not when it is done.
+constexpr std::uint64_t kWidest = 8;
 /// A row of so many columns for each lane is cut into slices.
 constexpr std::uint64_t kSliceColumns = 32;
 /// Elements of a worker's tile on the host.
@@ -58,7 +61,8 @@ Split split_elements(const Layout& layout, const Workers& workers) {
     return {.tiles = clamp_tiles(ceil_div(layout.columns, workers.lanes),
                                  workers.count)};
   // Rounded: a few elements more are not worth a tile.
-  const std::uint64_t each = workers.lanes * kWide;
+  const std::uint64_t each =
+      workers.lanes * (workers.are_behind ? kWidest : kWide);
   return {.tiles =
               clamp_tiles((layout.columns + each / 2) / each, workers.count)};
 }

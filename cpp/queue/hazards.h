@@ -134,8 +134,11 @@ class HazardTable {
     return ((access.high - 1) >> kPageBits) - (access.low >> kPageBits) >=
            kPagesNoted;
   }
+  // Pages that follow each other lie in buckets that do. The factor keeps
+  // arrays apart whose distance is a multiple of all buckets' pages.
   static std::size_t bucket_of(std::uint64_t page) noexcept {
-    return (page ^ (page >> kBucketBits)) & (kBuckets - 1);
+    constexpr std::uint64_t kShift = 2531;  // of 4096: the golden ratio
+    return (page + kShift * (page >> kBucketBits)) & (kBuckets - 1);
   }
   /// Calls `f` for each page of `access` with the offsets in it, until it
   /// returns true; returns whether it did.

@@ -33,11 +33,10 @@ std::string_view text_of(std::string_view name) {
 // What only the worker's own units include: it has functions that are called.
 bool is_of_worker(std::string_view name) {
   constexpr std::string_view kNames[] = {
-      "chain.h",           "program_joins.h",
-      "program_lanes.h",   "program_memory.h",
-      "program_plain.h",   "program_quick.h",
-      "program_resolve.h", "program_run.h",
-      "program_steps.h",   "quick.h"};
+      "burst.h",         "chain.h",           "program_joins.h",
+      "program_lanes.h", "program_memory.h",  "program_plain.h",
+      "program_quick.h", "program_resolve.h", "program_run.h",
+      "program_steps.h", "quick.h",           "work.h"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 

@@ -148,6 +148,39 @@ TEST_P(SimulatedApart, ALongCallIsLaunchedByItself) {
   EXPECT_EQ(core_->stats().bursts, 3u);
 }
 
+TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
+  if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  flush_after_ = std::chrono::seconds(10);  // so that nothing else launches
+  if (!start(4096, 20)) GTEST_SKIP() << "no backend for CUDA";
+  OperatorDefinition definition = stand_definition();
+  definition.inputs = 2;  // the simulator mixes two
+  add_ = core_->registry.define({&definition, 1}).front();
+  const auto submit = [&](std::size_t out) {
+    Call call;
+    mix(call, out, out + 1, out + 2);
+    core_->submitter.submit(call, {});
+  };
+  {
+    const Hold hold(*simulator_);
+    submit(0);
+    core_->submitter.flush(nullptr);
+    ASSERT_TRUE(becomes_true([&] { return simulator_->counts().holds_task; }));
+    add_ = core_->registry.find("add");
+    EXPECT_FALSE(core_->submitter.is_behind());
+    submit(3);
+    EXPECT_TRUE(core_->submitter.is_behind());
+    core_->submitter.flush(nullptr);
+    submit(6);
+    submit(3);  // meets the one before
+    core_->submitter.flush(nullptr);
+    submit(9);
+  }
+  EXPECT_EQ(read(), model_);
+  EXPECT_FALSE(core_->submitter.is_behind());
+  EXPECT_EQ(simulator_->counts().bursts, 4u);
+  EXPECT_EQ(simulator_->counts().bursts_apart, 3u);
+}
+
 std::string mode_name(const testing::TestParamInfo<Residency>& info) {
   static const char* const kNames[] = {"auto", "resident", "burst"};
   return kNames[static_cast<int>(info.param)];

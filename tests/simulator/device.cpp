@@ -126,32 +126,60 @@ void Device::loop() {
   for (;;) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !queue_.empty(); });
-    const Queued queued = queue_.front();
-    queue_.pop_front();
+    std::vector<Queued> together{take()};
+    while (awaits_apart(lock, together[0])) together.push_back(take());
     lock.unlock();
-    run(queued);
+    run(together);
     lock.lock();
-    ++finished_;
+    finished_ += together.size();
     lock.unlock();
     changed_.notify_all();
   }
 }
 
-void Device::run(const Queued& queued) {
-  if (queued.launch.mode == abi::kResident) {
+Device::Queued Device::take() {
+  const Queued queued = queue_.front();
+  queue_.pop_front();
+  return queued;
+}
+
+bool Device::awaits_apart(std::unique_lock<std::mutex>& lock,
+                          const Queued& first) {
+  if (first.launch.mode == abi::kResident) return false;
+  if (mixes_.load())
+    changed_.wait_for(lock, microseconds(50),
+                      [this] { return !queue_.empty(); });
+  return !queue_.empty() && queue_.front().launch.mode != abi::kResident &&
+         queue_.front().launch.is_apart != 0;
+}
+
+void Device::run(const std::vector<Queued>& together) {
+  if (together[0].launch.mode == abi::kResident) {
     add(&Counts::residencies);
-    stay(queued.launch);
+    stay(together[0].launch);
     return;
   }
-  if (queued.is_behind) {
+  // A burst that is apart may be done before those that it overlaps, but they
+  // end in order.
+  for (auto queued = together.rbegin(); queued != together.rend(); ++queued)
+    run(*queued);
+  for (const Queued& queued : together) {
+    if (queued.launch.signal != 0)
+      finish(queued.launch.queue, queued.launch.begin);
+  }
+}
+
+void Device::run(const Queued& burst) {
+  if (burst.is_behind) {
     const std::lock_guard lock(mutex_);
     ++counts_.bursts_behind;
     counts_.longest_behind = std::max(
         counts_.longest_behind,
-        std::chrono::duration_cast<microseconds>(Clock::now() - queued.since));
+        std::chrono::duration_cast<microseconds>(Clock::now() - burst.since));
   }
   add(&Counts::bursts);
-  run_burst(queued.launch);
+  if (burst.launch.is_apart != 0) add(&Counts::bursts_apart);
+  run_burst(burst.launch);
 }
 
 void Device::stay(const abi::Launch& launch) {
@@ -218,7 +246,6 @@ void Device::run_burst(const abi::InlineLaunch& launch) {
   }
   add(&Counts::burst_tasks, tasks);
   if (is_row && tasks > 1) add(&Counts::row_tiles, tasks);
-  if (launch.signal != 0) finish(queue, launch.begin);
 }
 
 GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {

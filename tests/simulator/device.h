@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "device/host_names.h"
 #include "device/launch.h"
@@ -14,7 +15,8 @@
 namespace gpuos::sim {
 
 /// Runs launches of the worker kernel one after the other, each on all of the
-/// device: a burst waits for workers that stay.
+/// device: a burst waits for workers that stay. Bursts that may overlap it runs
+/// in the wrong order.
 class Device final : public Simulator {
  public:
   /// Never destroyed: a task may stand still when the process ends.
@@ -49,7 +51,13 @@ class Device final : public Simulator {
 
   Device();
   void loop();
-  void run(const Queued& queued);
+  Queued take();
+  /// Whether the next launch may overlap those from `first` on. Where results
+  /// depend on the order it waits a little for such a one.
+  bool awaits_apart(std::unique_lock<std::mutex>& lock, const Queued& first);
+  /// Either one residency or bursts.
+  void run(const std::vector<Queued>& together);
+  void run(const Queued& burst);
   void stay(const abi::Launch& launch);
   void run_burst(const abi::InlineLaunch& launch);
   void run_task(const abi::Queue& queue, const abi::Payload& payload,

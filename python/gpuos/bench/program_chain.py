@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import gpuos
 from gpuos import _bench
+from gpuos.bench.context import SETS
 from gpuos.bench.peers import MICRO
 from gpuos.bench.program_ours import exact, make_ours
 from gpuos.bench.program_peers import Peer, add_peers, fastest, make_peers
@@ -85,7 +86,9 @@ def run_chain(
     compiled.peers = dict(interpreted.peers)
     compiled_stream.peers = dict(interpreted_stream.peers)
     for mode in context.modes:
-        with context.rig(mode, compile_programs_after=0) as rig:
+        with context.rig(
+            mode, sets=call_sets(sizes.program_calls), compile_programs_after=0
+        ) as rig:
             _put(
                 first,
                 mode,
@@ -100,6 +103,11 @@ def run_chain(
             compile_now(rig, program)
             _fill_tier(context, rig, mode, compiled, compiled_stream)
     first.note = "built, never seen by the runtime; peers with their compiler"
+
+
+def call_sets(calls: int) -> int:
+    """Return how many arrays a stream of independent calls needs."""
+    return max(SETS, calls)
 
 
 def _first_us(peer: Peer) -> float:

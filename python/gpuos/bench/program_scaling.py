@@ -12,6 +12,7 @@ from gpuos.bench.program_chain import (
     CHECKED_SETS,
     ELEMS,
     PEER_CALLS,
+    call_sets,
     compile_now,
 )
 from gpuos.bench.program_peers import Peer, make_peers, torch_compiled
@@ -42,11 +43,12 @@ def run_shapes(context: Context, row: Row) -> None:
     room = ELEMS + shapes
     program = _bench.Program(OPERATIONS)
     for mode in context.modes:
-        with context.rig(mode, room, compile_programs_after=0) as rig:
+        sets = call_sets(shapes)
+        with context.rig(mode, room, sets, compile_programs_after=0) as rig:
             interpreted = _shapes_ratio(context, rig, program)
             row.also[f"{mode}, interpreted"] = interpreted
         # One that compiles what is called often, as all do by default.
-        with context.rig(mode, room) as rig:
+        with context.rig(mode, room, sets) as rig:
             compile_now(rig, program)
             before = rig.stats()["programs_compiled"]
             value = _shapes_ratio(context, rig, program)

@@ -1,0 +1,128 @@
+// Workers that come for the tasks of one launch.
+#pragma once
+
+#include "work.h"
+
+namespace gpuos {
+
+// Warp 0: the descriptor of the burst's task `index`, from the ring.
+__device__ inline Chunk load_burst_chunk(const abi::Launch& launch,
+                                         u64 position) {
+  Chunk chunk{};
+  if (threadIdx.x < 4 && position < launch.end)
+    chunk = load_chunk(
+        reinterpret_cast<const char*>(launch.queue.descriptors +
+                                      place_of(launch.queue, position)) +
+        16 * threadIdx.x);
+  return chunk;
+}
+
+// A burst may be launched while the one before it in its stream still runs: it
+// then reads its first descriptors and waits here. Everything else comes after.
+// One that is apart waits at its end, so that launches end in order.
+__device__ inline void begin_burst(const abi::Launch& launch) {
+  if (launch.is_apart == 0)
+    await_previous_launch();
+  else if (threadIdx.x < 32)
+    // Drops what the launches that still run here left in the L1. The barrier
+    // before the task passes it on, as in await_task().
+    fence_gpu();
+  let_next_launch_begin();
+}
+
+// Thread 0, after a barrier that follows the worker's last task. Which worker
+// is last is counted in workers: the batch is the whole launch.
+__device__ inline void finish_burst(const abi::Launch& launch) {
+  if (launch.is_apart != 0) await_previous_launch();
+  if (launch.signal == 0) return;
+  const abi::Queue& queue = launch.queue;
+  const u32 place = place_of(queue, launch.begin);
+  if (gridDim.x == 1) {
+    fence_gpu();  // as in finish_task()
+  } else {
+    // Pairs with the same count of the last worker, which so has what all
+    // wrote, and leaves 0 for the next burst.
+    const u32 last = gridDim.x - 1;
+    if (count_in_turn(queue.counts + place, last) != last) return;
+  }
+  store_relaxed_sys(queue.done + place,
+                    abi::lap_tag(launch.begin, queue.capacity_bits));
+}
+
+__device__ inline void run_ring_burst(const abi::Launch& launch, Work& work) {
+  const bool is_first_warp = threadIdx.x < 32;
+  const u64 first = launch.begin + blockIdx.x;
+  Chunk chunk{};
+  if (is_first_warp) chunk = load_burst_chunk(launch, first);
+  for (u64 position = first; position < launch.end; position += gridDim.x) {
+    if (is_first_warp) {
+      if (threadIdx.x < 4) store_chunk(work, threadIdx.x, chunk);
+      if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
+      __syncwarp();
+      load_arg_block(launch.queue, work, position);
+      if (abi::is_chain(work.payload.flags))
+        load_chain(work.chain, work.payload, 0, launch.table);
+      // Arrives while the task runs.
+      chunk = load_burst_chunk(launch, position + gridDim.x);
+    }
+    if (position == first) begin_burst(launch);
+    if (threadIdx.x == 0) mark_started(launch.queue, work, position);
+    __syncthreads();
+    run_task(work, launch.table);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) finish_burst(launch);
+}
+
+__device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
+                                        Work& work) {
+  for (u32 i = blockIdx.x; i < launch.inline_count; i += gridDim.x) {
+    if (threadIdx.x < 4) {
+      const u32* words = launch.descriptors[i].words + 4 * threadIdx.x;
+      const Chunk chunk{{words[0], words[1], words[2], 0}};
+      if (threadIdx.x == 0) load_operator(launch, work, chunk.words[0]);
+      store_chunk(work, threadIdx.x, chunk);
+    }
+    if (threadIdx.x < 32) {
+      __syncwarp();
+      if (abi::is_chain(work.payload.flags))
+        load_chain(work.chain, work.payload, 0, launch.table);
+    }
+    if (i == blockIdx.x) begin_burst(launch);
+    __syncthreads();
+    if (work.payload.flags & abi::kArgsInBlock) {
+      // They lie behind the tasks; args[1] says where.
+      const u64* args = reinterpret_cast<const u64*>(
+          launch.descriptors + static_cast<u32>(work.payload.args[1]));
+      if (threadIdx.x < static_cast<u32>(work.payload.args[0]))
+        work.args[threadIdx.x] = args[threadIdx.x];
+      __syncthreads();
+    }
+    if (threadIdx.x == 0 && launch.signal != 0)
+      mark_started(launch.queue, work, launch.begin + i);
+    run_task(work, launch.table);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) finish_burst(launch);
+}
+
+// The shortest way from a launch to a task and back.
+__device__ inline void run_row_burst(const abi::Launch& launch, Work& work) {
+  const abi::RowTask& row = launch.row;
+  // Each thread by itself: arrives while the arguments do.
+  const OpFn operator_fn = launch.table[row.op];
+  if (threadIdx.x < row.arg_count)
+    work.args[threadIdx.x] = row.args[threadIdx.x];
+  const Task task{work.args, worker_scratch, row.count};
+  begin_burst(launch);
+  __syncthreads();
+  for (u32 tile = blockIdx.x; tile < launch.inline_count; tile += gridDim.x) {
+    if (threadIdx.x == 0 && row.is_traced != 0 && launch.signal != 0)
+      mark_started(launch.queue, launch.begin + tile);
+    operator_fn(task, Lane::of(tile, row.parts));
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) finish_burst(launch);
+}
+
+}  // namespace gpuos

@@ -1,0 +1,72 @@
+// What a worker holds of its task, and how it runs it.
+#pragma once
+
+#include "chain.h"
+#include "launch.h"
+#include "memory.h"
+
+namespace gpuos {
+
+// Shared memory of a worker.
+struct Work {
+  abi::Payload payload;
+  u64 args[abi::kMaxArgs];
+  OpFn operator_fn;
+  u32 leave;
+  Chain chain;
+};
+
+__device__ inline u32 place_of(const abi::Queue& queue, u64 position) {
+  return static_cast<u32>(position) & (queue.capacity - 1);
+}
+
+// Lane k of warp 0 puts chunk k's three payload words in place.
+__device__ inline void store_chunk(Work& work, u32 lane, const Chunk& chunk) {
+  u32* words = reinterpret_cast<u32*>(&work.payload) + 3 * lane;
+  words[0] = chunk.words[0];
+  words[1] = chunk.words[1];
+  words[2] = chunk.words[2];
+}
+
+// Warp 0 fetches the arguments that did not fit the descriptor.
+__device__ inline void load_arg_block(const abi::Queue& queue, Work& work,
+                                      u64 position) {
+  if (!(work.payload.flags & abi::kArgsInBlock)) return;
+  const u32 count = static_cast<u32>(work.payload.args[0]);
+  const u64* args =
+      queue.arg_blocks[place_of(queue, position - work.payload.args[1])].args;
+  if (threadIdx.x < count && threadIdx.x < abi::kMaxArgs)
+    work.args[threadIdx.x] = load_relaxed_sys(args + threadIdx.x);
+}
+
+// Called by the lane that loads chunk 0, as early as possible: the table lies
+// in device memory.
+__device__ inline void load_operator(const abi::Launch& launch, Work& work,
+                                     u32 word) {
+  work.operator_fn = launch.table[word & 0xffff];
+}
+
+// All threads of the worker.
+__device__ inline void run_task(Work& work, const OpFn* table) {
+  const abi::Payload& payload = work.payload;
+  if (payload.flags & abi::kJoin) {
+    if (abi::is_chain(payload.flags)) run_blocks(work.chain, payload, table);
+    return;
+  }
+  const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
+                  worker_scratch, payload.count};
+  const u32 tiles = payload.parts == 0 ? 1 : payload.parts;
+  work.operator_fn(task, Lane::of(payload.flags >> abi::kTileShift, tiles));
+}
+
+// Thread 0: the watchdog looks at this for tasks of whole operators.
+__device__ inline void mark_started(const abi::Queue& queue, u64 position) {
+  store_relaxed_sys(queue.started + place_of(queue, position),
+                    abi::lap_tag(position, queue.capacity_bits));
+}
+__device__ inline void mark_started(const abi::Queue& queue, const Work& work,
+                                    u64 position) {
+  if (work.payload.flags & abi::kTraced) mark_started(queue, position);
+}
+
+}  // namespace gpuos

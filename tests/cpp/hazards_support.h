@@ -1,0 +1,63 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "queue/hazards.h"
+
+namespace gpuos {
+
+inline constexpr std::uint32_t kCapacity = 4096;
+
+inline Access reads(std::uint64_t low, std::uint64_t high) {
+  return {low, high, false};
+}
+inline Access writes(std::uint64_t low, std::uint64_t high) {
+  return {low, high, true};
+}
+
+/// A table and the ring whose batches it names; every batch is one task.
+class HazardTableTest : public testing::Test {
+ protected:
+  HazardTableTest()
+      : descriptors_(kCapacity),
+        blocks_(kCapacity),
+        done_(kCapacity),
+        started_(kCapacity),
+        ring_({descriptors_.data(), blocks_.data(), done_.data(),
+               started_.data()},
+              kCapacity) {}
+
+  std::vector<std::uint64_t> find(std::vector<Access> accesses) const {
+    const auto found = table_.find(accesses);
+    std::vector<std::uint64_t> begins;
+    for (const BatchRef& batch : found.view()) begins.push_back(batch.begin);
+    std::sort(begins.begin(), begins.end());
+    return begins;
+  }
+  std::uint64_t add(std::vector<Access> accesses) {
+    const std::uint64_t begin = *ring_.open_batch(1);
+    table_.add(accesses, {0, begin, nullptr});
+    return begin;
+  }
+  void finish(std::uint64_t begin) {
+    done_[ring_.place_of(begin)] = ring_.tag_of(begin);
+  }
+  void prune() {
+    const Ring* rings[] = {&ring_};
+    table_.prune(rings);
+  }
+
+  using Begins = std::vector<std::uint64_t>;
+
+  HazardTable table_;
+  std::vector<abi::Descriptor> descriptors_;
+  std::vector<abi::ArgBlock> blocks_;
+  std::vector<std::uint32_t> done_;
+  std::vector<std::uint32_t> started_;
+  Ring ring_;
+};
+
+}  // namespace gpuos
