@@ -110,7 +110,8 @@ class HazardTable {
   static constexpr std::size_t kPageBits = 14;
   static constexpr std::uint32_t kPageBytes = 1 << kPageBits;
   static constexpr std::uint64_t kPagesNoted = 16;  // of a larger access: none
-  static constexpr std::size_t kBucketBits = 12;
+  // More than the accesses of a full table, so that arrays rarely meet in one.
+  static constexpr std::size_t kBucketBits = 14;
   static constexpr std::size_t kBuckets = 1 << kBucketBits;
   static constexpr std::uint64_t kFew = 4;     // entries looked at one by one
   static constexpr std::uint64_t kBlock = 64;  // and compared at a time
@@ -137,7 +138,7 @@ class HazardTable {
   // Pages that follow each other lie in buckets that do. The factor keeps
   // arrays apart whose distance is a multiple of all buckets' pages.
   static std::size_t bucket_of(std::uint64_t page) noexcept {
-    constexpr std::uint64_t kShift = 2531;  // of 4096: the golden ratio
+    constexpr std::uint64_t kShift = 10125;  // of all: the golden ratio
     return (page + kShift * (page >> kBucketBits)) & (kBuckets - 1);
   }
   /// Calls `f` for each page of `access` with the offsets in it, until it

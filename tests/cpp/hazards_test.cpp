@@ -17,9 +17,9 @@ TEST_F(HazardTableTest, ReadWaitsForWriteOfAnySharedByte) {
 
 // Results are looked for among inputs that others read.
 TEST_F(HazardTableTest, ArraysSideBySideAreNotNearEachOther) {
-  constexpr std::uint64_t kArray = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kArray = std::uint64_t{256} << 20;
   constexpr std::uint64_t kPart = 1 << 14;
-  for (std::uint64_t i = 0; i < 500; ++i) {
+  for (std::uint64_t i = 0; i < 1000; ++i) {
     const auto part = [&](std::uint64_t array) {
       const std::uint64_t low = array * kArray + i * kPart;
       return std::array{low, low + kPart};
@@ -60,7 +60,7 @@ TEST_F(HazardTableTest, ALargeAccessIsNearEverybodyUntilItIsDropped) {
 
 // Two pages of one access whose buckets do not follow each other.
 TEST_F(HazardTableTest, PagesOfOneAccessDoNotHideEachOther) {
-  const std::uint64_t second = 3ull << 26;
+  const std::uint64_t second = 3ull << 28;
   const auto writer = add({writes(second - 100, second + 16)});
   EXPECT_EQ(find({reads(second - 50, second - 40)}), Begins{writer});
   EXPECT_EQ(find({reads(second + 8, second + 12)}), Begins{writer});
