@@ -321,8 +321,11 @@ bool Submitter::is_idle() const noexcept {
 bool Submitter::is_behind() const noexcept {
   const std::uint32_t ring = newest_ring_.load(std::memory_order_relaxed);
   if (ring == kChainRing) return false;  // each submission is a batch
+  constexpr std::uint64_t kMany = 128;
   const std::uint64_t before = batch_before_.load(std::memory_order_relaxed);
-  return before != kNoBatch && !rings_[ring]->is_done(before);
+  return rings_[ring]->head() >=
+             newest_batch_.load(std::memory_order_relaxed) + kMany &&
+         before != kNoBatch && !rings_[ring]->is_done(before);
 }
 
 void Submitter::flush(const Stream* only) {

@@ -53,8 +53,8 @@ class Submitter {
 
   /// Whether what was submitted last is done. May be wrong a moment later.
   bool is_idle() const noexcept;
-  /// Whether the flush before the one that was submitted to last is not done.
-  /// The same.
+  /// Whether many tasks have collected behind a flush that is not done. Few may
+  /// wait for it because they need it, and then want to be done soon. The same.
   bool is_behind() const noexcept;
 
   std::uint32_t runtime_id() const noexcept { return runtime_id_; }

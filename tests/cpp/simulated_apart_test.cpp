@@ -151,7 +151,7 @@ TEST_P(SimulatedApart, ALongCallIsLaunchedByItself) {
 TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
   flush_after_ = std::chrono::seconds(10);  // so that nothing else launches
-  if (!start(4096, 20)) GTEST_SKIP() << "no backend for CUDA";
+  if (!start(4096, 500)) GTEST_SKIP() << "no backend for CUDA";
   OperatorDefinition definition = stand_definition();
   definition.inputs = 2;  // the simulator mixes two
   add_ = core_->registry.define({&definition, 1}).front();
@@ -168,6 +168,8 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
     add_ = core_->registry.find("add");
     EXPECT_FALSE(core_->submitter.is_behind());
     submit(3);
+    EXPECT_FALSE(core_->submitter.is_behind());
+    for (std::size_t i = 1; i < 128; ++i) submit(12 + 3 * i);
     EXPECT_TRUE(core_->submitter.is_behind());
     core_->submitter.flush(nullptr);
     submit(6);
