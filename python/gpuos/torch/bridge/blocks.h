@@ -5,6 +5,7 @@
 #include <c10/core/TensorImpl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -23,9 +24,13 @@ class FreeBlocks {
   void* take(std::size_t bytes) noexcept {
     if (C10_UNLIKELY(count_ == 0)) return nullptr;
     void* block = blocks_[--count_];
-    // The next one was freed long ago if many results were kept.
-    if (C10_LIKELY(count_ != 0)) prefetch_to_write(blocks_[count_ - 1], bytes);
+    // What comes next was freed long ago if many results were kept.
+    if (C10_LIKELY(count_ > 1)) prefetch_to_write(blocks_[count_ - 2], bytes);
     return block;
+  }
+  /// What take() returns next; null: nothing.
+  void* next() const noexcept {
+    return C10_LIKELY(count_ != 0) ? blocks_[count_ - 1] : nullptr;
   }
   /// False: there are enough.
   bool give(void* block) noexcept {
@@ -74,17 +79,19 @@ struct ResultTensor final : c10::TensorImpl {
       : TensorImpl(VIEW, std::move(storage), keys & kKernelKeys, type) {
     key_set_ = keys;
     c10::VariableVersion& counter = counter_of(this);
-    if (C10_LIKELY(counter.enabled())) {
-      counter.set_version(0);
+    // A view may have kept it.
+    if (C10_LIKELY(counter.enabled() && counter.unique())) {
+      // Pairs with the release in which such a view gave it back.
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (C10_UNLIKELY(counter.current_version() != 0)) counter.set_version(0);
       version_counter_ = std::move(counter);
     } else {
+      counter = c10::VariableVersion();
       version_counter_ = c10::VariableVersion(0);
     }
   }
-  ~ResultTensor() override {
-    if (version_counter_.enabled() && version_counter_.unique())
-      counter_of(this) = std::move(version_counter_);
-  }
+  /// The counter lies in a line of its own, which nobody has read for long.
+  ~ResultTensor() override { counter_of(this) = std::move(version_counter_); }
 
   /// As set_sizes_contiguous(), which looks whether the order is also another
   /// one. With up to three dimensions it is not.
@@ -102,8 +109,11 @@ struct ResultTensor final : c10::TensorImpl {
   static constexpr std::size_t kFewSizes = 3;
 
   static void* operator new(std::size_t bytes) {
-    if (void* block = tensor_blocks.take(bytes); C10_LIKELY(block != nullptr))
+    if (void* block = tensor_blocks.take(bytes); C10_LIKELY(block != nullptr)) {
+      if (void* next = tensor_blocks.next(); C10_LIKELY(next != nullptr))
+        fetch_version(counter_of(next));
       return block;
+    }
     void* block = ::operator new(bytes + sizeof(c10::VariableVersion));
     new (&counter_of(block)) c10::VariableVersion();
     return block;

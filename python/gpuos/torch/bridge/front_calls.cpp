@@ -118,19 +118,21 @@ Tensor take_unary(const Elementwise& what, PyObject* self) {
 Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
                    bool is_reversed) {
   const Tensor& tensor = THPVariable_Unpack(self);
+  fetch_storage(tensor, /*is_counted=*/true);
   next_tensors[0].fetch_behind(self);
-  if (!is_without_grad(tensor)) return {};
   double number = 0;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
+    fetch_storage(second, /*is_counted=*/true);
     next_tensors[1].fetch_behind(other);
-    if (is_reversed || !is_without_grad(second)) return {};
+    if (is_reversed || !is_without_grad(tensor) || !is_without_grad(second))
+      return {};
     Tensor out = defer_alike(what, tensor, second);
     if (out.defined()) return out;
     const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
     return defer(what, operands);
   }
-  if (!read_number(other, number)) return {};
+  if (!is_without_grad(tensor) || !read_number(other, number)) return {};
   Tensor out = defer_alike(what, tensor, number, is_reversed);
   // What a whole number does to other dtypes is for PyTorch's parser to say.
   if (out.defined() || !at::isFloatingType(tensor.scalar_type())) return out;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace gpuos::bridge {
 
@@ -12,6 +13,14 @@ using at::Tensor;
 
 inline c10::StorageImpl* storage_of(const Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+/// Fetches the lines of an object that will be read.
+inline void prefetch(const void* data, std::size_t bytes) noexcept {
+  constexpr std::size_t kLineBytes = 64;
+  const auto* first = static_cast<const char*>(data);
+  for (std::size_t at = 0; at < bytes - 1; at += kLineBytes)
+    __builtin_prefetch(first + at);
+  __builtin_prefetch(first + bytes - 1);  // objects begin anywhere in a line
 }
 /// Fetches lines that will be written. The compiler's own way to say so is one
 /// to read them where it does not know the processor.
@@ -26,6 +35,13 @@ inline void prefetch_to_write(const void* data,
     __builtin_prefetch(first + at, 1);
 #endif
   }
+}
+/// Fetches a version that will be written, which lies apart from its tensor.
+inline void fetch_version(const c10::VariableVersion& version) noexcept {
+  static_assert(sizeof(version) == sizeof(void*));  // to the counter
+  const void* counter = nullptr;
+  std::memcpy(&counter, &version, sizeof(counter));
+  prefetch_to_write(counter);
 }
 /// Where a tensor begins, whatever hooks its storage has.
 inline void* address_of(const Tensor& tensor) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "hooks.h"
 #include "memory.h"
 
 namespace gpuos::bridge {
@@ -38,10 +39,7 @@ class NextTensors {
     const void* tensor = nullptr;
     std::memcpy(&tensor, reinterpret_cast<const char*>(next) + held,
                 sizeof(tensor));
-    constexpr std::size_t kLineBytes = 64;
-    for (std::size_t line = 0; line < sizeof(c10::TensorImpl);
-         line += kLineBytes)
-      __builtin_prefetch(static_cast<const char*>(tensor) + line);
+    prefetch(tensor, sizeof(c10::TensorImpl));
   }
 
  private:
@@ -50,17 +48,18 @@ class NextTensors {
   std::uintptr_t last_ = 0;
 };
 
+/// Fetches what is looked at of the storages of a call, all before the first is
+/// looked at: each lies in lines apart from the tensor's. `is_counted`: its
+/// size too.
+inline void fetch_storage(const Tensor& tensor, bool is_counted) noexcept {
+  constexpr std::size_t kToMemory =
+      sizeof(c10::intrusive_ptr_target) + sizeof(c10::DataPtr);
+  prefetch(storage_of(tensor), is_counted || GPUOS_HAS_MATERIALIZER
+                                   ? sizeof(c10::StorageImpl)
+                                   : kToMemory);
+}
+
 /// Of the first, second and third tensor of a call.
 inline NextTensors next_tensors[3];
-
-/// Fetches the version of a tensor that will be written, which lies apart.
-inline void fetch_version(const Tensor& tensor) noexcept {
-  const c10::VariableVersion& version =
-      tensor.unsafeGetTensorImpl()->version_counter();
-  static_assert(sizeof(version) == sizeof(void*));  // to the counter
-  const void* counter = nullptr;
-  std::memcpy(&counter, &version, sizeof(counter));
-  prefetch_to_write(counter);
-}
 
 }  // namespace gpuos::bridge

@@ -66,10 +66,11 @@ void note_write(const Tensor& out) {
 bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
   for (std::size_t i = 0; i < 3; ++i) {
     if (!is_ordinary(arguments[i])) return false;
+    fetch_storage(THPVariable_Unpack(arguments[i]), /*is_counted=*/false);
     next_tensors[i].fetch_behind(arguments[i]);
   }
   const Tensor& out = THPVariable_Unpack(arguments[2]);
-  fetch_version(out);
+  fetch_version(out.unsafeGetTensorImpl()->version_counter());
   for (std::size_t i = 0; i < 3; ++i)
     if (!is_without_grad(THPVariable_Unpack(arguments[i]))) return false;
   if (!defer_alike_out(what, THPVariable_Unpack(arguments[0]),
