@@ -59,8 +59,9 @@ DType put_types(Request& request, const Elementwise& what,
 /// Appends a request of tensors that are alike; `other` may be undefined.
 void add_alike(const Elementwise& what, const Tensor& tensor,
                const Tensor& other, const Tensor& out, bool is_fresh,
-               const Place& place) {
+               const Place& place, PyObject* const* objects = nullptr) {
   Needs needs;
+  needs.objects = objects;
   needs.add(tensor);
   if (other.defined()) needs.add(other);
   needs.add_out(out);
@@ -191,7 +192,8 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
 }
 
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
-                     const Tensor& other, const Tensor& out) {
+                     const Tensor& other, const Tensor& out,
+                     PyObject* const* objects) {
   if (gives_bool(what.rule) || !are_alike(out, tensor) ||
       !is_same_or_apart(out, tensor))
     return false;
@@ -199,7 +201,7 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
       (!is_like(out, other) || !is_same_or_apart(out, other)))
     return false;
   add_alike(what, tensor, other, out, /*is_fresh=*/false,
-            current_place(out.device()));
+            current_place(out.device()), objects);
   return true;
 }
 

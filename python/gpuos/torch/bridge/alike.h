@@ -13,9 +13,10 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first = false);
 /// Into another tensor that is alike; `other` may be undefined. False: try
-/// defer().
+/// defer(). `objects`: Python's of all three, under the GIL, or null.
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
-                     const Tensor& other, const Tensor& out);
+                     const Tensor& other, const Tensor& out,
+                     PyObject* const* objects = nullptr);
 /// where() of tensors that are alike but for the condition, and of numbers.
 /// Undefined: try defer().
 Tensor defer_alike_where(const Tensor& condition, const Operand& a,

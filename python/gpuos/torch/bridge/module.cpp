@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blocks.h"
+#include "doors.h"
 #include "elementwise.h"
 #include "front.h"
 #include "front_calls.h"
@@ -107,6 +108,7 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   retire_front_with(retire);
   Py_INCREF(make_runtime);
   Py_INCREF(find_stream);
+  guard_doors();
   set_up_places(&make_runner, &find_handle);
   register_operators({strings_of(composite), strings_of(views),
                       strings_of(explicit_composite), strings_of(readers)});
@@ -227,6 +229,7 @@ PyObject* resume(PyObject*, PyObject* state) {
 PyObject* flush(PyObject*, PyObject*) {
   HANDLE_TH_ERRORS
   if (!pending.is_empty()) pending.flush();
+  give_back_what_was_put_aside();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }

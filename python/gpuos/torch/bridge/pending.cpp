@@ -6,6 +6,7 @@
 
 #include "hooks.h"
 #include "keys.h"
+#include "references.h"
 #include "slabs.h"
 
 namespace gpuos::bridge {
@@ -49,6 +50,8 @@ void Pending::Batch::clear() {
   requests.clear();
   views.clear();
   storages.clear();
+  last = nullptr;
+  counts_uses = true;
   elems = 0;
   bytes = 0;
   owners_lie_apart = true;
@@ -76,15 +79,21 @@ void Pending::fetch_places() const noexcept {
 void Pending::hold(const Needs& needs, std::uint64_t elems) {
   fetch_places();
   batch_.elems += elems;
-  if (!batch_.requests.back().is_fresh)
-    writes_old_.store(true, std::memory_order_relaxed);
+  const bool is_fresh = batch_.requests.back().is_fresh;
+  if (!is_fresh) writes_old_.store(true, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < needs.storage_count; ++i) {
     c10::StorageImpl* storage = needs.storages[i];
-    c10::raw::intrusive_ptr::incref(storage);
     watch(storage);
     if (!has_own_block(*storage, batch_.place)) batch_.owners_lie_apart = false;
-    batch_.storages.push_back(storage);
-    batch_.bytes += storage->nbytes();
+    // Of requests that nothing may go ahead of nobody asks, see may_wait().
+    if (is_fresh) batch_.bytes += storage->nbytes();
+  }
+  if (needs.objects != nullptr) {
+    batch_.objects.hold({needs.objects, needs.storage_count});
+    batch_.counts_uses = false;
+    holds_objects_.store(true, std::memory_order_relaxed);
+  } else {
+    hold_storages(needs, is_fresh);
   }
   if (C10_UNLIKELY(needs.follows && !batch_.has_chains)) {
     batch_.has_chains = true;
@@ -92,17 +101,38 @@ void Pending::hold(const Needs& needs, std::uint64_t elems) {
   }
   if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
   mark(needs.out);
-  if (next_recent_ < kStream) note_recent(needs.out);
+  if (next_recent_ < kStream) note_recent(needs.out, is_fresh);
   ++counters_.intercepted;
   count_.store(batch_.requests.size() + running_.requests.size(),
                std::memory_order_release);
 }
 
-void Pending::note_recent(c10::TensorImpl* out) {
+void Pending::hold_storages(const Needs& needs, bool is_fresh) {
+  const std::uint32_t out = needs.storage_count - 1;
+  for (std::uint32_t i = 0; i <= out; ++i) {
+    c10::StorageImpl* storage = needs.storages[i];
+    if (i == out && is_fresh) {
+      incref_unseen(storage);
+    } else if (needs.is_marked_at(i)) {
+      // Of what is pending each use counts, see is_still_needed().
+      c10::raw::intrusive_ptr::incref(storage);
+    } else {
+      if (storage == batch_.last) continue;
+      batch_.last = storage;
+      c10::raw::intrusive_ptr::incref(storage);
+    }
+    batch_.storages.push_back(storage);
+  }
+}
+
+void Pending::note_recent(c10::TensorImpl* out, bool is_fresh) {
   c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
   if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
   recent = out;
-  c10::raw::weak_intrusive_ptr::incref(recent);
+  if (is_fresh)
+    weak_incref_unseen(recent);
+  else
+    c10::raw::weak_intrusive_ptr::incref(recent);
 }
 
 bool Pending::is_due_before(const Needs& next, std::size_t count) {
@@ -187,7 +217,8 @@ std::string Pending::run() {
   const Place& place = running_.place;
   const BridgeResult result = place.runner.table->run(
       place.runner.handle, running_.requests.data(), running_.requests.size(),
-      running_.views.data(), running_.views.size(), {&is_still_needed, nullptr},
+      running_.views.data(), running_.views.size(),
+      {running_.counts_uses ? &is_still_needed : nullptr, nullptr},
       place.stream_handle, !place.is_cpu(), running_.owners_lie_apart, message,
       kErrorSize);
   return result == BridgeResult::Done ? "" : message;
@@ -240,6 +271,8 @@ Pending::Done Pending::run_all(std::string& error) {
   // makes them ahead of its own in the stream.
   count_.store(0, std::memory_order_release);
   writes_old_.store(false, std::memory_order_relaxed);
+  // Pairs with holds_objects().
+  holds_objects_.store(false, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_relaxed);
   done.marked = std::exchange(recent_, {});
   next_recent_ = 0;
@@ -249,13 +282,13 @@ Pending::Done Pending::run_all(std::string& error) {
 void Pending::release(Batch batch) {
   if (batch.requests.empty()) return;
   const auto& storages = batch.storages;
-  const std::size_t last = storages.size() - 1;
-  for (std::size_t i = 0; i <= last; ++i) {
+  for (std::size_t i = 0; i < storages.size(); ++i) {
     // They were touched long ago, and nothing else is done while a reference
     // waits for its line.
-    prefetch_to_write(storages[std::min(i + kAhead, last)]);
+    prefetch_to_write(storages[std::min(i + kAhead, storages.size() - 1)]);
     c10::raw::intrusive_ptr::decref(storages[i]);
   }
+  batch.objects.give_back();
   batch.clear();
   const std::lock_guard lock(mutex_);
   if (spares_.size() < kSpares) spares_.push_back(std::move(batch));

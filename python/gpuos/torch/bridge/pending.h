@@ -18,6 +18,7 @@
 #include "gpuos/bridge.h"
 #include "keys.h"
 #include "memory.h"
+#include "objects.h"
 #include "places.h"
 #include "quick_mutex.h"
 #include "starter.h"
@@ -35,15 +36,27 @@ struct Needs {
   std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages;
   std::uint32_t storage_count = 0;  // of the storages; the rest is not set
   c10::TensorImpl* out = nullptr;
-  bool follows = false;  // reads something that may be pending
+  /// Python's objects of the tensors, which are held in place of the storages;
+  /// null: they are not at hand.
+  PyObject* const* objects = nullptr;
+  std::uint32_t marks = 0;  // a bit for each that may be pending
+  bool follows = false;     // reads one of those
 
   void add(const Tensor& tensor) {
-    storages[storage_count++] = storage_of(tensor);
-    follows = follows || is_marked(tensor);
+    note(tensor);
+    follows = marks != 0;
   }
+  /// The last one.
   void add_out(const Tensor& tensor) {
-    storages[storage_count++] = storage_of(tensor);
+    note(tensor);
     out = tensor.unsafeGetTensorImpl();
+  }
+  bool is_marked_at(std::uint32_t i) const { return (marks >> i & 1) != 0; }
+
+ private:
+  void note(const Tensor& tensor) {
+    if (is_marked(tensor)) marks |= 1u << storage_count;
+    storages[storage_count++] = storage_of(tensor);
   }
 };
 
@@ -88,6 +101,12 @@ class Pending {
   /// that writes only memory which nobody else has.
   bool may_wait() const noexcept {
     return !writes_old_.load(std::memory_order_relaxed);
+  }
+  /// Whether a tensor that is given other memory must be run before, because
+  /// its object is held in place of its memory.
+  bool holds_objects() const noexcept {
+    // Pairs with the release in run_all(): who sees false finds the results.
+    return holds_objects_.load(std::memory_order_acquire);
   }
   /// Starts what waits if it holds much memory, which is free once it has run.
   /// For operators that go ahead, of which there may be any number.
@@ -144,8 +163,13 @@ class Pending {
     std::vector<Request> requests;
     std::vector<TensorView> views;
     std::vector<c10::StorageImpl*> storages;
+    HeldObjects objects;
+    // Of what was not pending the last that is held: it may come again, as the
+    // weight of a loop does.
+    c10::StorageImpl* last = nullptr;
+    bool counts_uses = true;  // each of what is pending holds its storage
     std::uint64_t elems = 0;
-    std::uint64_t bytes = 0;  // of the storages, as often as they are used
+    std::uint64_t bytes = 0;  // of storages that results of their own need
     bool owners_lie_apart = true;
     bool has_chains = false;  // a request follows another, if marks are right
     Place place{};
@@ -161,7 +185,9 @@ class Pending {
 
   void append(const Deferred& request);
   void fetch_places() const noexcept;
-  void note_recent(c10::TensorImpl* out);
+  /// `is_fresh`: nobody else knows it yet.
+  void note_recent(c10::TensorImpl* out, bool is_fresh);
+  void hold_storages(const Needs& needs, bool is_fresh);
   /// What is left to do for the request that was appended last.
   void hold(const Needs& needs, std::uint64_t elems);
   /// Nothing must be done before `next` is appended.
@@ -212,9 +238,11 @@ class Pending {
   std::size_t due_ = kChunk;             // requests of batch_; under mutex_
   std::atomic<bool> writes_old_{false};  // see may_wait()
   std::atomic<bool> holds_much_{false};  // see start_if_large()
-  bool uses_starter_ = true;             // under mutex_
-  std::string start_error_;              // of the starter's job, until it ended
-  std::unique_ptr<Starter> starter_;     // under mutex_
+  // Written under mutex_, and set under the GIL, under which it is asked.
+  std::atomic<bool> holds_objects_{false};
+  bool uses_starter_ = true;          // under mutex_
+  std::string start_error_;           // of the starter's job, until it ended
+  std::unique_ptr<Starter> starter_;  // under mutex_
 };
 
 extern Pending pending;

@@ -74,7 +74,8 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
   for (std::size_t i = 0; i < 3; ++i)
     if (!is_without_grad(THPVariable_Unpack(arguments[i]))) return false;
   if (!defer_alike_out(what, THPVariable_Unpack(arguments[0]),
-                       THPVariable_Unpack(arguments[1]), out))
+                       THPVariable_Unpack(arguments[1]), out,
+                       kHoldsObjects ? arguments : nullptr))
     return false;
   note_write(out);
   return true;

@@ -1,0 +1,115 @@
+#include "doors.h"
+
+#include <Python.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "errors.h"
+#include "pending.h"
+
+namespace gpuos::bridge {
+namespace {
+
+// The objects that Python knows stay what they are, so that a compiler which
+// looks for them finds them: only what they call is another function.
+
+struct Door {
+  const char* owner;  // in torch._C; null: torch._C itself
+  const char* name;
+};
+constexpr std::array kDoors = {
+    Door{"TensorBase", "set_"},
+    Door{"TensorBase", "resize_"},
+    Door{"TensorBase", "resize_as_"},
+    Door{"StorageBase", "resize_"},
+    Door{"StorageBase", "_share_fd_cpu_"},
+    Door{"StorageBase", "_share_filename_cpu_"},
+    Door{nullptr, "_swap_tensor_impl"},
+};
+
+/// What a door was.
+std::array<PyCFunction, kDoors.size()> originals{};
+setter set_data = nullptr;
+
+/// False: a Python error.
+bool run_if(bool is_wanted) {
+  try {
+    if (is_wanted) pending.flush();
+    return true;
+  } catch (...) {
+    raise_caught();
+    return false;
+  }
+}
+
+template <std::size_t kDoor>
+PyObject* pass(PyObject* self, PyObject* arguments) {
+  if (!run_if(!pending.is_empty())) return nullptr;
+  return originals[kDoor](self, arguments);
+}
+
+template <std::size_t kDoor>
+PyObject* pass_named(PyObject* self, PyObject* arguments, PyObject* names) {
+  if (!run_if(!pending.is_empty())) return nullptr;
+  return reinterpret_cast<PyCFunctionWithKeywords>(
+      reinterpret_cast<void*>(originals[kDoor]))(self, arguments, names);
+}
+
+// What is held by its memory may stay pending: programs assign often.
+int pass_data(PyObject* self, PyObject* value, void* context) {
+  return run_if(pending.holds_objects()) ? set_data(self, value, context) : -1;
+}
+
+/// Borrowed. Null: this PyTorch has none.
+PyObject* find(PyObject* module, const Door& door) {
+  if (door.owner == nullptr)
+    return PyDict_GetItemString(PyModule_GetDict(module), door.name);
+  PyObject* owner = PyDict_GetItemString(PyModule_GetDict(module), door.owner);
+  if (owner == nullptr || !PyType_Check(owner)) return nullptr;
+  return PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(owner)->tp_dict,
+                              door.name);
+}
+
+PyMethodDef* definition_of(PyObject* found) {
+  if (found == nullptr) return nullptr;
+  if (Py_TYPE(found) == &PyMethodDescr_Type)
+    return reinterpret_cast<PyMethodDescrObject*>(found)->d_method;
+  if (PyCFunction_CheckExact(found))
+    return reinterpret_cast<PyCFunctionObject*>(found)->m_ml;
+  return nullptr;
+}
+
+template <std::size_t kDoor>
+void guard(PyObject* module) {
+  PyMethodDef* definition = definition_of(find(module, kDoors[kDoor]));
+  if (definition == nullptr || (definition->ml_flags & METH_FASTCALL) != 0)
+    return;
+  originals[kDoor] = definition->ml_meth;
+  definition->ml_meth = (definition->ml_flags & METH_KEYWORDS) != 0
+                            ? reinterpret_cast<PyCFunction>(
+                                  reinterpret_cast<void*>(&pass_named<kDoor>))
+                            : &pass<kDoor>;
+}
+
+}  // namespace
+
+void guard_doors() {
+  PyObject* module = PyImport_ImportModule("torch._C");
+  if (module == nullptr) throw python_error();
+  [&]<std::size_t... kDoor>(std::index_sequence<kDoor...>) {
+    (guard<kDoor>(module), ...);
+  }(std::make_index_sequence<kDoors.size()>());
+  PyObject* data = find(module, {"TensorBase", "data"});
+  if (data != nullptr && Py_TYPE(data) == &PyGetSetDescr_Type) {
+    PyGetSetDef* definition =
+        reinterpret_cast<PyGetSetDescrObject*>(data)->d_getset;
+    set_data = std::exchange(definition->set, &pass_data);
+  }
+  Py_DECREF(module);
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,264 @@
+"""What requests by name hold, and what happens to it meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+
+import pytest
+from torch_support import ELEMS, gt, pair, scheduler, torch
+
+pytestmark = pytest.mark.torch
+
+WAIT_S = 20.0
+FLUSHES = 10_000
+
+# Ways to give `x` other memory, without an operator that schedulers would see.
+WAYS = {
+    "set_": lambda x: x.set_(torch.zeros_like(x)),
+    "set_ of nothing": lambda x: x.set_(),
+    "set_ of a storage": lambda x: x.set_(
+        torch.zeros_like(x).untyped_storage(), 0, x.shape, x.stride()
+    ),
+    "data": lambda x: setattr(x, "data", torch.zeros_like(x)),
+    "resize_": lambda x: x.resize_(64 * ELEMS).zero_(),
+    "resize_as_": lambda x: x.resize_as_(x.new_empty(64 * ELEMS)).zero_(),
+    "resize_ of the storage": lambda x: x.untyped_storage().resize_(0),
+    "swap_tensors": lambda x: torch.utils.swap_tensors(x, torch.zeros_like(x)),
+}
+
+
+@pytest.fixture(autouse=True)
+def requests():
+    gt.init()
+    yield
+    gt.shutdown()
+
+
+def use_memory(device):
+    """Overwrite what was freed, as far as the allocator gives it again."""
+    return [torch.full((ELEMS,), 7.0, device=device) for _ in range(64)]
+
+
+def alias_of(tensor):
+    """Return another tensor of the same memory, which knows nothing of it."""
+    storage = tensor.untyped_storage()
+    return tensor.new_empty(0).set_(storage, 0, tensor.shape, tensor.stride())
+
+
+def dies(ref):
+    """Wait until an object is gone."""
+    end = time.monotonic() + WAIT_S
+    while ref() is not None and time.monotonic() < end:
+        time.sleep(0.005)
+    return ref() is None
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_input_may_be_given_other_memory(device, way):
+    x, y = pair(device)
+    expected = x + y
+    out = torch.empty_like(x)
+    gt.submit_add(x, y, out)
+    WAYS[way](x)
+    kept = use_memory(device)
+    gt.flush(sync=True)
+    assert torch.equal(expected, out)
+    assert len(kept) == 64
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_out_may_be_given_other_memory(device, way):
+    if way == "resize_ of the storage":
+        pytest.skip("nothing is left to look at")
+    x, y = pair(device)
+    expected = x + y
+    out = torch.empty_like(x)
+    view = alias_of(out)
+    gt.submit_add(x, y, out)
+    WAYS[way](out)
+    kept = use_memory(device)
+    gt.flush(sync=True)
+    if way.startswith("resize_"):  # which the view has too
+        assert out.numel() == 64 * ELEMS
+    else:
+        assert torch.equal(expected, view)
+    assert len(kept) == 64
+
+
+def test_shared_memory(device):
+    if device != "cpu":
+        pytest.skip("of the processor")
+    x, y = pair(device)
+    expected = x + y
+    out = torch.empty_like(x)
+    gt.submit_add(x, y, out)
+    x.share_memory_()
+    kept = use_memory(device)
+    gt.flush(sync=True)
+    assert torch.equal(expected, out)
+    assert len(kept) == 64
+
+
+def test_names_may_be_gone(device):
+    x, y = pair(device)
+    expected = x + y
+    out = torch.empty_like(x)
+    view = alias_of(out)
+    refs = [weakref.ref(x), weakref.ref(y), weakref.ref(out)]
+    gt.submit_add(x, y, out)
+    del x, y, out
+    kept = use_memory(device)
+    gt.flush(sync=True)
+    assert torch.equal(expected, view)
+    assert [ref() for ref in refs] == [None, None, None]
+    assert len(kept) == 64
+
+
+def test_objects_go_when_a_thread_without_the_gil_flushes(device):
+    x, y = pair(device)
+    out = torch.empty_like(x)
+    ref = weakref.ref(x)
+    gt.submit_add(x, y, out)
+    del x
+    total = out.sum()  # an operator, for which PyTorch lets the GIL go
+    assert dies(ref)
+    assert torch.equal(total, out.sum())
+
+
+def test_objects_go_when_the_timer_flushes(device):
+    x, y = pair(device)
+    out = torch.empty_like(x)
+    ref = weakref.ref(x)
+    with gt.scheduler(auto_flush_ms=1.0):
+        gt.submit_add(x, y, out)
+        del x
+        assert dies(ref)
+
+
+def test_objects_of_another_thread(device):
+    x, y = pair(device)
+    expected = x + y
+    out = torch.empty_like(x)
+    ref = weakref.ref(x)
+    thread = threading.Thread(target=gt.submit_add, args=(x, y, out))
+    thread.start()
+    thread.join()
+    del x, thread
+    gt.flush(sync=True)
+    gc.collect()
+    assert ref() is None
+    assert torch.equal(expected, out)
+
+
+def test_code_that_runs_when_an_object_goes_may_submit(device):
+    x, y = pair(device)
+    expected = x + y + y
+    out = torch.empty_like(x)
+    weakref.finalize(x, gt.submit_add, out, y, out)
+    gt.submit_add(x, y, out)
+    del x
+    gt.flush(sync=True)  # the tensor goes behind its request
+    gt.flush(sync=True)
+    assert torch.equal(expected, out)
+
+
+def test_what_is_refused_is_not_held(device):
+    x, y = pair(device)
+    out = torch.empty(ELEMS + 1, device=device)
+    ref = weakref.ref(x)
+    with pytest.raises(ValueError, match="add"):
+        gt.submit_add(x, y, out)
+    del x
+    gc.collect()
+    assert ref() is None
+
+
+class Named(torch.Tensor):
+    pass
+
+
+def test_subclass(device):
+    x, y = pair(device)
+    expected = x + y
+    out = torch.empty_like(x)
+    mine = x.clone().as_subclass(Named)
+    gt.submit_add(mine, y, out)
+    del mine
+    kept = use_memory(device)
+    gt.flush(sync=True)
+    assert torch.equal(expected, out)
+    assert len(kept) == 64
+
+
+def test_results_of_a_scheduler_beside_requests(device):
+    # Requests by name count for nothing when it is asked who needs a result.
+    x, y = pair(device)
+    out = torch.empty_like(x)
+    expected = (x + y) * 2.0
+    with torch.no_grad(), scheduler(takes=3):
+        a = x + y
+        b = a * 2.0
+        gt.submit_add(a, b, out)
+        gt.submit_add(out, x, b)
+        c = b - x
+    assert torch.equal(x + y, a)
+    assert torch.equal(a + expected, out)
+    torch.testing.assert_close(c, out)
+
+
+def test_a_view_keeps_the_count_of_writes_to_itself(device):
+    x, _ = pair(device)
+    with torch.no_grad(), scheduler(takes=2):
+        first = x + 1
+        view = first[:2]
+        first += 1
+        del first
+        second = x + 2
+        assert second._version == 0
+        assert view._version == 1
+        view += 1
+        assert view._version == 2
+        assert second._version == 0
+
+
+def test_an_operand_that_comes_again_is_held_until_its_last_use(device):
+    x, y = pair(device)
+    expected = [x + y, x * y, y - x]
+    weight = y.clone()
+    with torch.no_grad(), scheduler(takes=3):
+        results = [x + weight, x * weight, weight - x]
+        del weight
+        kept = use_memory(device)
+    for one, other in zip(expected, results, strict=True):
+        torch.testing.assert_close(one, other)
+    assert len(kept) == 64
+
+
+def test_references_of_objects_are_as_many_as_before(device):
+    tensors = [torch.rand(ELEMS, device=device) for _ in range(3)]
+    refs = [weakref.ref(one) for one in tensors]
+    for _ in range(FLUSHES):
+        gt.submit_add(*tensors)
+        gt.flush()
+    gt.flush(sync=True)
+    del tensors
+    gc.collect()
+    assert [ref() for ref in refs] == [None, None, None]
+
+
+AT_EXIT = """
+import torch, gpuos.torch as gt
+x, y, out = torch.ones(3, 8)
+x, y, out = x.clone(), y.clone(), out.clone()
+gt.submit_add(x, y, out)
+print("pending", gt.pending())
+"""
+
+
+def test_process_ends_with_requests_pending(run_python):
+    done = run_python(AT_EXIT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "pending 1\n"
