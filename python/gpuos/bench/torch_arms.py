@@ -281,7 +281,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def seconds_in_turns(
-    torch: Any, arms: dict[str, Arm], reps: int
+    torch: Any, arms: dict[str, Arm], reps: int, turns: int = TURNS
 ) -> dict[str, float]:
     """Return each arm's median time over `reps` repetitions or some more.
 
@@ -294,11 +294,11 @@ def seconds_in_turns(
     """
     times: dict[str, list[float]] = {name: [] for name in arms}
     with _without_collector():
-        for _ in range(TURNS):
+        for _ in range(turns):
             for name, arm in arms.items():
                 arm.prepare()
                 read(torch, arm.run())
-                for _ in range(-(-reps // TURNS)):
+                for _ in range(-(-reps // turns)):
                     start = time.perf_counter()
                     results = arm.run()
                     read(torch, results)
