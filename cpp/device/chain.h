@@ -7,177 +7,231 @@
 
 namespace gpuos {
 
-// In the shared memory of a worker. What lies behind the last member is read
-// and not used; its Quick is that of none.
-struct Chain {
-  abi::Member members[abi::kChainRecords + 1];
+// Records of a chain in the shared memory of a worker. What lies behind the
+// last one is read and not used; its Quick is that of none.
+struct Piece {
+  abi::Member members[abi::kChainPiece + 1];
   // Where a member begins:
-  OpFn functions[abi::kChainRecords];
-  Quick quick[abi::kChainRecords + 1];
+  OpFn functions[abi::kChainPiece];
+  Quick quick[abi::kChainPiece + 1];
+};
+// One is on its way while the other is run.
+struct Chain {
+  Piece pieces[2];
 };
 
-// Neither function is inlined: ordinary tasks would pay for their registers.
-
-// Of the block that begins with record `first`.
+// Of the piece that begins with record `first`.
 __device__ inline u32 records_of(const abi::Payload& payload, u32 first) {
   const u32 left = payload.count - first;
-  return left < abi::kChainRecords ? left : u32{abi::kChainRecords};
+  return left < abi::kChainPiece ? left : u32{abi::kChainPiece};
 }
 
-// Warp 0 fetches the members of a block, which is what fits, and their
-// operators, all in a few trips.
+// Warp 0 sends for a piece, if there is one.
+__device__ inline void fetch_piece(Piece& piece, const abi::Payload& payload,
+                                   u32 first) {
+  if (first >= payload.count) return;
+  const u32 chunks =
+      records_of(payload, first) * (sizeof(abi::Member) / sizeof(Chunk));
+  const Chunk* from = reinterpret_cast<const Chunk*>(
+      payload.args[abi::kChainBlock] + u64{first} * sizeof(abi::Member));
+  Chunk* to = reinterpret_cast<Chunk*>(piece.members);
+#pragma unroll 4
+  for (u32 i = threadIdx.x; i < chunks; i += 32) copy_chunk(to + i, from + i);
+}
+
+// Warp 0 fetches the first piece and sends for the second. Not inlined:
+// ordinary tasks would pay for its registers.
 static __device__ __noinline__ void load_chain(Chain& chain,
                                                const abi::Payload& payload,
-                                               u32 first_record,
-                                               const OpFn* table) {
-  constexpr u32 kTrip = 8;  // chunks of a lane that are on the way together
-  const u32 records = records_of(payload, first_record);
-  const u32 chunks = records * (sizeof(abi::Member) / sizeof(Chunk));
-  const char* from =
-      reinterpret_cast<const char*>(payload.args[abi::kChainBlock]) +
-      first_record * sizeof(abi::Member);
-  Chunk* to = reinterpret_cast<Chunk*>(chain.members);
-  for (u32 first = threadIdx.x; first < chunks; first += 32 * kTrip) {
-    Chunk trip[kTrip];
-#pragma unroll
-    for (u32 k = 0; k < kTrip; ++k) {
-      const u32 i = first + 32 * k;
-      if (i < chunks) trip[k] = load_chunk(from + sizeof(Chunk) * i);
-    }
-#pragma unroll
-    for (u32 k = 0; k < kTrip; ++k) {
-      const u32 i = first + 32 * k;
-      if (i < chunks) to[i] = trip[k];
-    }
+                                               u32 /*first_record*/,
+                                               const OpFn* /*table*/) {
+  fetch_piece(chain.pieces[0], payload, 0);
+  commit_copies();
+  fetch_piece(chain.pieces[1], payload, abi::kChainPiece);
+  commit_copies();
+  await_copies<1>();
+}
+
+// All threads make a piece ready that has come, a few in each warp: records lie
+// in the same banks. Where arguments go on there is no member: what is found
+// there is not used, and must only lie in the table.
+__device__ inline void prepare_piece(Piece& piece, u32 records,
+                                     const OpFn* table, u32 lane) {
+  constexpr u32 kApart = 4;
+  if (lane == 0) piece.quick[records] = {};
+  if (lane % kApart != 0) return;
+  for (u32 i = lane / kApart; i < records; i += blockDim.x / kApart) {
+    const abi::Member& member = piece.members[i];
+    Link link = link_of(member);
+    if (link.quick.what == 0)
+      piece.functions[i] = table[member.op & (abi::kSlots - 1)];
+    else if (i != 0)
+      compare(link_of(piece.members[i - 1]), link);
+    piece.quick[i] = link.quick;
   }
-  __syncwarp();
-  // Where arguments go on there is no slot; what is read there is not used, and
-  // must only lie in the table.
-  for (u32 i = threadIdx.x; i < records; i += 32) {
-    const abi::Member& member = chain.members[i];
-    chain.functions[i] = table[member.op & (abi::kSlots - 1)];
-    chain.quick[i] = quick_of(member);
-  }
-  if (threadIdx.x == 0) chain.quick[records] = {};
 }
 
 // What one pack of each lane leaves of a quick member.
-template <typename T, typename F>
-__device__ inline void run_rest(u64 out, u64 a, u64 b, u32 lane, u32 packs,
-                                F f) {
+template <typename T>
+__device__ inline void run_rest(const Link& link, u32 lane) {
+  const u32 op = link.quick.what >> kOpAt & 3;
 #pragma unroll 1
-  for (u32 i = lane + blockDim.x; i < packs; i += blockDim.x) {
+  for (u32 i = lane + blockDim.x; i < link.quick.packs; i += blockDim.x) {
     const u64 offset = u64{i} * sizeof(Chunk);
     Chunk x, y;
-    load_pack_if(true, a + offset, x);
-    load_pack_if(true, b + offset, y);
-    store_pack_if(true, out + offset, combine<T>(x, y, f));
+    load_pack_if(true, link.a + offset, x);
+    load_pack_if(true, link.b + offset, y);
+    store_pack_if(true, link.out + offset, combine<T>(x, y, op));
   }
 }
 
-// Runs the members from `at` on that are quick and compute the same, and
-// returns the record behind the last one. What a lane stored last it keeps: the
-// next member often reads it, and the way back from the L1 is the longest part
-// of a small member.
-template <typename T, typename F>
-__device__ inline u32 run_alike(const Chain& chain, u32 at, u32 lane, F f) {
+__device__ inline Link link_at(const Piece& piece, u32 at) {
+  const abi::Member& member = piece.members[at];
+  return {piece.quick[at], member.args[0], member.args[1], member.args[2]};
+}
+
+// Runs the members from `at` on that follow by the same operation, of which
+// `link` is the first and becomes the one behind them. What each reads besides
+// is on its way, in `y`, before the one before is stored.
+template <typename T, bool kHasRest, typename F>
+__device__ inline u32 run_same(const Piece& piece, u32 at, u32 lane, Link& link,
+                               Chunk& x, Chunk& y, F f) {
   const u64 offset = u64{lane} * sizeof(Chunk);
-  const abi::Member* member = &chain.members[at];
-  u64 out = member->args[0], a = member->args[1], b = member->args[2];
-  const u32 what = chain.quick[at].what;
-  u32 packs = chain.quick[at].packs;
-  Chunk x{}, y{};
-  u64 kept = 0;  // where `x` is stored too
-  for (;;) {
-    const bool is_mine = lane < packs;
-    load_pack_if(is_mine && a + offset != kept, a + offset, x);
-    load_pack_if(is_mine, b + offset, y);
-    // Of the next member, while these are on their way.
-    member = &chain.members[++at];
-    const u64 next_out = member->args[0];
-    const u64 next_a = member->args[1];
-    const u64 next_b = member->args[2];
-    const Quick next = chain.quick[at];
+  const bool is_mine = lane < link.quick.packs;
+  const u32 as = link.quick.what & kFollowsAs;
+  for (bool goes_on = true; goes_on;) {
+    const Link next = link_at(piece, ++at);
     x = combine<T>(x, y, f);
-    kept = is_mine ? out + offset : 0;
-    store_pack_if(is_mine, out + offset, x);
-    if (packs > blockDim.x) run_rest<T>(out, a, b, lane, packs, f);
-    if (next.what != what) return at;
-    out = next_out;
-    a = next_a;
-    b = next_b;
-    packs = next.packs;
+    load_pack_if(is_mine && (next.quick.what & kFollows) != 0,
+                 next.quick.other + offset, y);
+    store_pack_if(is_mine, link.out + offset, x);
+    if (kHasRest) run_rest<T>(link, lane);
+    goes_on = (next.quick.what & kFollowsAs) == as;
+    link = next;
+  }
+  return at;
+}
+// The same by any of them: no barrier stands between them.
+template <typename T, bool kHasRest>
+__device__ inline u32 run_followers(const Piece& piece, u32 at, u32 lane,
+                                    Link& link, Chunk& x) {
+  Chunk y{};
+  load_pack_if(lane < link.quick.packs,
+               link.quick.other + u64{lane} * sizeof(Chunk), y);
+  while ((link.quick.what & kFollows) != 0) {
+    const u32 op = link.quick.what >> kOpOnKeptAt & 3;
+    if (op == kAdd)
+      at = run_same<T, kHasRest>(piece, at, lane, link, x, y, Adds{});
+    else if (op == kMul)
+      at = run_same<T, kHasRest>(piece, at, lane, link, x, y, Multiplies{});
+    else if (op == kSub)
+      at = run_same<T, kHasRest>(piece, at, lane, link, x, y, Subtracts{});
+    else
+      at = run_same<T, kHasRest>(piece, at, lane, link, x, y, SubtractsFrom{});
+  }
+  return at;
+}
+
+// Runs the members from `at` on that are quick and of one dtype, and returns
+// the record behind the last one. What a lane stored last it keeps: the next
+// member often reads it, and the way back from the L1 is the longest part of a
+// small member.
+template <typename T>
+__device__ inline u32 run_quick(const Piece& piece, u32 at, u32 lane) {
+  const u64 offset = u64{lane} * sizeof(Chunk);
+  Link link = link_at(piece, at);
+  const u32 type = link.quick.what & kType;
+  bool is_kept = false;
+  Chunk x{}, y{};
+  for (;;) {
+    const bool is_mine = lane < link.quick.packs;
+    const bool has_rest = link.quick.packs > blockDim.x;
+    load_pack_if(is_mine && !is_kept, link.a + offset, x);
+    load_pack_if(is_mine, link.b + offset, y);
+    Link next = link_at(piece, ++at);  // while these are on their way
+    x = combine<T>(x, y, link.quick.what >> kOpAt & 3);
+    store_pack_if(is_mine, link.out + offset, x);
+    if (has_rest) run_rest<T>(link, lane);
+    if (next.quick.what & kFollows)
+      at = has_rest ? run_followers<T, true>(piece, at, lane, next, x)
+                    : run_followers<T, false>(piece, at, lane, next, x);
+    if ((next.quick.what & kType) != type) return at;
+    is_kept = (next.quick.what & kAIsKept) != 0;
+    link = next;
     __syncthreads();
   }
 }
 
-template <typename F>
-__device__ inline u32 run_alike_as(u32 dtype, const Chain& chain, u32 at,
-                                   u32 lane, F f) {
-  if (dtype == 0) return run_alike<float>(chain, at, lane, f);
-  if (dtype == 1) return run_alike<double>(chain, at, lane, f);
-  if (dtype == 2) return run_alike<int>(chain, at, lane, f);
-  return run_alike<long long>(chain, at, lane, f);
+__device__ inline u32 run_quick(const Piece& piece, u32 at, u32 lane) {
+  const u32 type = piece.quick[at].what & kType;
+  if (type == 1) return run_quick<float>(piece, at, lane);
+  if (type == 2) return run_quick<double>(piece, at, lane);
+  if (type == 3) return run_quick<int>(piece, at, lane);
+  return run_quick<long long>(piece, at, lane);
 }
 
-// Not generic lambdas, which NVRTC 13.0 takes for host functions.
-struct Adds {
-  template <typename T>
-  __device__ T operator()(T x, T y) const {
-    return add(x, y);
-  }
-};
-struct Subtracts {
-  template <typename T>
-  __device__ T operator()(T x, T y) const {
-    return sub(x, y);
-  }
-};
-struct Multiplies {
-  template <typename T>
-  __device__ T operator()(T x, T y) const {
-    return mul(x, y);
-  }
-};
-
-__device__ inline u32 run_quick(const Chain& chain, u32 at, u32 lane) {
-  const u32 slot = chain.quick[at].what - 1;
-  const u32 dtype = slot % 4;
-  if (slot < 4) return run_alike_as(dtype, chain, at, lane, Adds{});
-  if (slot < 8) return run_alike_as(dtype, chain, at, lane, Subtracts{});
-  return run_alike_as(dtype, chain, at, lane, Multiplies{});
+// All threads. What stands at a record that a worker comes to.
+__device__ inline Piece& piece_of(Chain& chain, u32 at) {
+  return chain.pieces[at / abi::kChainPiece % 2];
+}
+__device__ inline bool must_call(const Piece& piece, u32 i) {
+  return piece.quick[i].what == 0 && piece.members[i].op != abi::kGap;
 }
 
-// All threads of the worker. A member reads what an earlier one wrote through
-// the same L1, so a barrier is all that stands between them.
+// All threads. Runs the members from `at` on, of which all before are done,
+// until one must be called; returns its record, or the chain's end. Operators
+// are not called from here: what this saves would come on top of their stack.
 // `lane`: threadIdx.x, which would be read anew for each member.
-static __device__ __noinline__ void run_chain(const Chain& chain, u32 records,
-                                              u32 lane) {
-  for (u32 i = 0; i < records;) {
-    if (i != 0) __syncthreads();
-    if (chain.quick[i].what != 0) {
-      i = run_quick(chain, i, lane);
-      continue;
+static __device__ __noinline__ u32 run_links(Chain& chain,
+                                             const abi::Payload& payload,
+                                             const OpFn* table, u32 at,
+                                             u32 lane) {
+  while (at < payload.count) {
+    Piece& piece = piece_of(chain, at);
+    const u32 first = at - at % abi::kChainPiece;
+    const u32 records = records_of(payload, first);
+    if (at == first) {
+      if (at != 0) {
+        if (lane < 32) await_copies<0>();
+        // This piece is there, and nobody reads the one before any more.
+        __syncthreads();
+        if (lane < 32) {
+          fetch_piece(piece_of(chain, at + abi::kChainPiece), payload,
+                      at + abi::kChainPiece);
+          commit_copies();
+        }
+      }
+      prepare_piece(piece, records, table, lane);
+      __syncthreads();
     }
-    const abi::Member& member = chain.members[i];
-    if (member.op == abi::kGap) return;
-    const u32 next = i + abi::chain_records(member.arg_count);
-    chain.functions[i](Task{member.args, worker_scratch, member.count},
-                       Lane::of(0, 1));
-    i = next;
+    u32 i = at - first;
+    while (i < records && piece.quick[i].what != 0) {
+      i = run_quick(piece, i, lane);
+      __syncthreads();
+    }
+    if (i < records && must_call(piece, i)) return first + i;
+    at = first + abi::kChainPiece;
   }
+  return payload.count;
 }
 
-// All threads of the worker; the first block is loaded.
+// All threads of the worker, after load_chain(). A member reads what an earlier
+// one wrote through the same L1, so a barrier is all that stands between them.
 __device__ inline void run_blocks(Chain& chain, const abi::Payload& payload,
                                   const OpFn* table) {
-  run_chain(chain, records_of(payload, 0), threadIdx.x);
-  for (u32 first = abi::kChainRecords; first < payload.count;
-       first += abi::kChainRecords) {
-    __syncthreads();
-    if (threadIdx.x < 32) load_chain(chain, payload, first, table);
-    __syncthreads();
-    run_chain(chain, records_of(payload, first), threadIdx.x);
+  for (u32 at = 0;;) {
+    at = run_links(chain, payload, table, at, threadIdx.x);
+    if (at >= payload.count) return;
+    const Piece& piece = piece_of(chain, at);
+    do {
+      const u32 i = at % abi::kChainPiece;
+      const abi::Member& member = piece.members[i];
+      piece.functions[i](Task{member.args, worker_scratch, member.count},
+                         Lane::of(0, 1));
+      at += abi::chain_records(member.arg_count);
+      __syncthreads();
+    } while (at < payload.count && at % abi::kChainPiece != 0 &&
+             must_call(piece, at % abi::kChainPiece));
   }
 }
 

@@ -25,6 +25,23 @@ __device__ inline Chunk load_chunk(const void* from) {
   return c;
 }
 
+// Sends for 16 bytes past the L1: they are in shared memory when this thread
+// has awaited the group of copies that it then commits.
+__device__ inline void copy_chunk(Chunk* to, const Chunk* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                   static_cast<u32>(__cvta_generic_to_shared(to))),
+               "l"(from)
+               : "memory");
+}
+__device__ inline void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+// All groups but the last `kLeft`.
+template <u32 kLeft>
+__device__ inline void await_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+
 __device__ inline u64 load_relaxed_sys(const u64* from) {
   u64 value;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"

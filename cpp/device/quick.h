@@ -8,24 +8,85 @@
 
 namespace gpuos {
 
-// 0 for a member that must be called; else what it computes, its slot + 1, and
-// how many packs of 16 bytes it has.
-struct alignas(8) Quick {
-  u32 what;
-  u32 packs;
+// What a worker knows of a record before it comes to it.
+struct alignas(16) Quick {
+  u32 what;   // QuickBits
+  u32 packs;  // of 16 bytes
+  u64 other;  // of one that follows: what it reads besides
 };
 
-// Slots of add, sub and mul, of each dtype (builtin_operators.h). No other
-// operator is ever put there.
-enum : u32 { kQuickSlots = 3 * 4 };
+enum QuickBits : u32 {
+  kType = 0xff,        // the dtype + 1; 0 if the member must be called
+  kOpAt = 8,           // two bits: QuickOp
+  kOpOnKeptAt = 10,    // the same of what each lane has just computed and of
+                       // `other`
+  kAIsKept = 1 << 12,  // `a` is what each lane has just computed
+  kFollows = 1 << 13,  // `a` or `b` is, no lane reads what another one writes,
+                       // and `other` may be read before the member before is
+                       // done
+  kFollowsAs = kFollows | 3 << kOpOnKeptAt  // by which operation
+};
+enum QuickOp : u32 { kAdd, kSub, kMul, kSubFrom };  // the last one: y - x
 
-__device__ inline Quick quick_of(const abi::Member& member) {
+// A member that is run so. Its ranges are what it reads or writes from `out`,
+// `a` and `b` on.
+struct Link {
+  Quick quick;
+  u64 out;
+  u64 a;
+  u64 b;
+};
+
+// Slots of add, sub and mul, of each of kQuickTypes dtypes
+// (builtin_operators.h). No other operator is ever put there.
+enum : u32 { kQuickTypes = 4, kQuickSlots = 3 * kQuickTypes };
+
+__device__ inline Link link_of(const abi::Member& member) {
   const u32 width = member.op % 2 == 0 ? 4 : 2;  // elements of a pack
-  const u64 bits = member.args[0] | member.args[1] | member.args[2];
-  if (member.op >= kQuickSlots || bits % sizeof(Chunk) != 0 ||
-      member.count % width != 0)
-    return {};
-  return {member.op + 1u, member.count / width};
+  Link link{{0, member.count / width, 0},
+            member.args[0],
+            member.args[1],
+            member.args[2]};
+  if (member.op < kQuickSlots && member.count % width == 0 &&
+      (link.out | link.a | link.b) % sizeof(Chunk) == 0)
+    link.quick.what = (member.op % kQuickTypes + 1) | member.op / kQuickTypes
+                                                          << kOpAt;
+  return link;
+}
+
+// After so many bytes it is the first lane's turn again; a power of two, or 0
+// if that is none.
+__device__ inline u32 turn_of(u32 packs) {
+  const u32 lanes = blockDim.x;
+  if (packs <= lanes)
+    return static_cast<u32>(sizeof(Chunk)) << (32 - __clz(packs - 1));
+  return (lanes & (lanes - 1)) == 0 ? lanes * sizeof(Chunk) : 0;
+}
+
+// Whether each address belongs to one lane in both members.
+__device__ inline bool lie_alike(const Link& before, const Link& link) {
+  const u32 turn = turn_of(link.quick.packs);
+  const u64 apart = (before.a ^ before.out) | (before.b ^ before.out) |
+                    (link.out ^ before.out) | (link.a ^ before.out) |
+                    (link.b ^ before.out);
+  return link.quick.packs == before.quick.packs && turn != 0 &&
+         (static_cast<u32>(apart) & (turn - 1)) == 0;
+}
+
+// Fills in what there is to say of `link` because of the member before.
+__device__ inline void compare(const Link& before, Link& link) {
+  Quick& quick = link.quick;
+  if ((before.quick.what ^ quick.what) & kType) return;
+  const bool a_is_kept = link.a == before.out;
+  if (a_is_kept && quick.packs <= before.quick.packs) quick.what |= kAIsKept;
+  if (a_is_kept == (link.b == before.out) || !lie_alike(before, link)) return;
+  quick.other = a_is_kept ? link.b : link.a;
+  const u64 bytes = u64{quick.packs} * sizeof(Chunk);
+  if (quick.other < before.out + bytes && before.out < quick.other + bytes)
+    return;
+  u32 op = quick.what >> kOpAt & 3;
+  if (op == kSub && !a_is_kept) op = kSubFrom;
+  quick.what |= kFollows | op << kOpOnKeptAt;
 }
 
 // Neither of the two branches, so that all that a member does is in one piece.
@@ -48,6 +109,32 @@ __device__ inline void store_pack_if(bool is_wanted, u64 to,
       : "memory");
 }
 
+// Not generic lambdas, which NVRTC 13.0 takes for host functions.
+struct Adds {
+  template <typename T>
+  __device__ T operator()(T x, T y) const {
+    return add(x, y);
+  }
+};
+struct Subtracts {
+  template <typename T>
+  __device__ T operator()(T x, T y) const {
+    return sub(x, y);
+  }
+};
+struct SubtractsFrom {
+  template <typename T>
+  __device__ T operator()(T x, T y) const {
+    return sub(y, x);
+  }
+};
+struct Multiplies {
+  template <typename T>
+  __device__ T operator()(T x, T y) const {
+    return mul(x, y);
+  }
+};
+
 template <typename T, typename F>
 __device__ inline Chunk combine(const Chunk& x, const Chunk& y, F f) {
   Pack<T> a, b;
@@ -58,6 +145,12 @@ __device__ inline Chunk combine(const Chunk& x, const Chunk& y, F f) {
   Chunk result;
   memcpy(&result, &a, sizeof(result));
   return result;
+}
+template <typename T>
+__device__ inline Chunk combine(const Chunk& x, const Chunk& y, u32 op) {
+  if (op == kAdd) return combine<T>(x, y, Adds{});
+  return op == kSub ? combine<T>(x, y, Subtracts{})
+                    : combine<T>(x, y, Multiplies{});
 }
 
 }  // namespace gpuos

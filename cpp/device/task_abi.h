@@ -20,12 +20,13 @@ namespace abi {
 
 // Enumerators, because each constant would be a variable in every image.
 enum Limit : u32 {
-  kAbiVersion = 3,
+  kAbiVersion = 4,
   kInlineArgs = 4,          // arguments that fit a descriptor
   kMaxArgs = 32,            // output, inputs and scalars together
   kSlots = 1024,            // operators loaded at the same time
   kMaxTiles = 4096,         // of one task
   kChainRecords = 128,      // of one of a chain's blocks
+  kChainPiece = 64,         // of them, which a worker fetches together
   kLaunchDescriptors = 56,  // that fit a launch's parameters
   kScratchBytes = 36864     // shared memory of a worker for its operator
 };
@@ -80,7 +81,7 @@ GPUOS_DEVICE inline u32 chain_records(u32 arg_count) {
 
 // The descriptor of a chain: `count` records of members lie at the address
 // args[kChainBlock]; the distances of the join come before it. No member goes
-// on in the next block of kChainRecords: what is left of its own is a gap.
+// on in the next piece of kChainPiece: what is left of its own is a gap.
 enum : u32 {
   kChainBlock = kInlineArgs - 1,
   kMaxChainWaits = kChainBlock * sizeof(u64) / sizeof(u16),

@@ -217,10 +217,15 @@ class Worker {
     turn_away();
     const auto* members =
         reinterpret_cast<const abi::Member*>(payload.args[abi::kChainBlock]);
-    for (u32 i = 0; i < payload.count;
-         i += abi::chain_records(members[i].arg_count))
-      call_operator(members[i].op, members[i].args, members[i].count, Lane{},
-                    position);
+    for (u32 i = 0; i < payload.count;) {
+      const abi::Member& member = members[i];
+      if (member.op == abi::kGap) {
+        i = (i / abi::kChainPiece + 1) * abi::kChainPiece;
+        continue;
+      }
+      call_operator(member.op, member.args, member.count, Lane{}, position);
+      i += abi::chain_records(member.arg_count);
+    }
     shared_.idle.turn_back();
   }
 

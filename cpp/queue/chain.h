@@ -27,19 +27,37 @@ inline std::uint32_t chain_blocks(std::uint32_t records) noexcept {
              : (records + abi::kChainRecords - 1) / abi::kChainRecords;
 }
 
+/// Where a member of `length` records begins behind so many: in the next piece
+/// if it does not fit the one of the last of them.
+inline std::uint32_t member_place(std::uint32_t records,
+                                  std::uint32_t length) noexcept {
+  const std::uint32_t left = abi::kChainPiece - records % abi::kChainPiece;
+  return length <= left ? records : records + left;
+}
+
 /// Whether a member with so many arguments fits behind so many records, in the
 /// block of the last of them.
 inline bool has_room(std::uint32_t records, std::uint32_t args) noexcept {
-  return records + abi::chain_records(args) <=
+  const std::uint32_t length = abi::chain_records(args);
+  return member_place(records, length) + length <=
          chain_blocks(records) * abi::kChainRecords;
 }
 
-/// Writes a member to `block` from `record` on; returns the record behind it.
+/// Says that what is left of a piece has no members.
+inline void mark_gap(abi::Member& member) noexcept {
+  member.op = abi::kGap;
+  member.arg_count = 0;
+}
+
+/// Writes a member to `block` behind `records`; returns the record behind it.
 /// There must be room. `args`: 64 bits each; the first kInlineArgs can be read
 /// even if there are fewer.
-inline std::uint32_t write_member(abi::Member* block, std::uint32_t record,
+inline std::uint32_t write_member(abi::Member* block, std::uint32_t records,
                                   u32 slot, u32 count, const void* args,
                                   std::uint32_t arg_count) noexcept {
+  const std::uint32_t length = abi::chain_records(arg_count);
+  const std::uint32_t record = member_place(records, length);
+  if (record != records) mark_gap(block[records]);
   abi::Member& member = block[record];
   constexpr std::uint32_t kAhead = 4;  // records, written in some 200 ns
   prefetch_to_write(&member + kAhead);
@@ -54,7 +72,7 @@ inline std::uint32_t write_member(abi::Member* block, std::uint32_t record,
   if (arg_count > abi::kInlineArgs)
     std::memcpy(to + kFew, static_cast<const char*>(args) + kFew,
                 arg_count * sizeof(u64) - kFew);
-  return record + abi::chain_records(arg_count);
+  return record + length;
 }
 
 /// The same behind the members that `chain` has.
@@ -70,8 +88,7 @@ inline std::uint32_t write_gap(abi::Member* block,
                                std::uint32_t record) noexcept {
   const std::uint32_t used = record % abi::kChainRecords;
   if (used == 0) return record;
-  block[record].op = abi::kGap;
-  block[record].arg_count = 0;
+  mark_gap(block[record]);
   return record + abi::kChainRecords - used;
 }
 

@@ -218,6 +218,20 @@ TEST_F(ChainsTest, MembersDoNotLieAcrossBlocks) {
   EXPECT_NE(memory[abi::kChainRecords].op, abi::kGap);
 }
 
+TEST_F(ChainsTest, MembersDoNotLieAcrossPieces) {
+  abi::Payload chain = make_chain(memory_.data());
+  for (u32 i = 1; i < abi::kChainPiece; ++i) add(chain, 1, {7});
+  EXPECT_EQ(chain.count, abi::kChainPiece - 1);
+  add(chain, 2, std::vector<std::uint64_t>(8));
+  EXPECT_EQ(memory_[abi::kChainPiece - 1].op, abi::kGap);
+  EXPECT_EQ(memory_[abi::kChainPiece].op, 2u);
+  EXPECT_EQ(chain.count, abi::kChainPiece + 2);
+  // The gap counts: two records are left, and a member of three has no room.
+  while (chain.count != abi::kChainRecords - 2) add(chain, 1, {7});
+  EXPECT_TRUE(has_room(chain.count, 15 - 7));
+  EXPECT_FALSE(has_room(chain.count, 16));
+}
+
 TEST_F(ChainsTest, MembersCountAsTasksOfTheRing) {
   const std::uint64_t begin = take_place();
   ring_.add_to_place(begin);
