@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -99,6 +100,45 @@ TEST_P(RuntimeChains, MeetAndPartAgain) {
   }
   EXPECT_EQ(a.read()[0], static_cast<std::int32_t>(model_a));
   EXPECT_EQ(b.read()[15], static_cast<std::int32_t>(model_b));
+}
+
+TEST_P(RuntimeChains, ComputeTheSameWhereverTheirBuffersLie) {
+  constexpr std::size_t kPool = 16'384;
+  std::mt19937 random(1);
+  Ints start(kPool);
+  for (auto& x : start) x = static_cast<std::int32_t>(random() % 1000);
+  const std::array<const char*, 3> names{"add", "sub", "mul"};
+  // A multiple of the size, of 16 bytes, and anywhere.
+  for (const std::size_t grain : {1024u, 4u, 1u, 300u, 2048u}) {
+    const std::size_t count = grain < 100 ? 1024 : grain;
+    DeviceArray<std::int32_t> pool(runtime(), start);
+    std::vector<std::uint32_t> model(start.begin(), start.end());
+    std::size_t last = 0;
+    for (int member = 0; member < 700; ++member) {
+      const auto any = [&] {
+        return random() % ((kPool - count) / grain) * grain;
+      };
+      const std::size_t out = random() % 2 != 0 ? last : any();
+      // Members' buffers are the same or apart.
+      const auto input = [&] {
+        const std::size_t at = random() % 2 != 0 ? last : any();
+        return at < out + count && out < at + count ? out : at;
+      };
+      const std::array in{input(), input()};
+      const std::size_t operation = random() % names.size();
+      runtime().submit(names[operation],
+                       {pool.view(in[0], count), pool.view(in[1], count)},
+                       pool.view(out, count));
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t x = model[in[0] + i], y = model[in[1] + i];
+        model[out + i] = operation == 0   ? x + y
+                         : operation == 1 ? x - y
+                                          : x * y;
+      }
+      last = out;
+    }
+    ASSERT_EQ(pool.read(), Ints(model.begin(), model.end())) << grain;
+  }
 }
 
 TEST_P(RuntimeChains, AReaderBetweenMembersSeesTheValueOfItsMoment) {
