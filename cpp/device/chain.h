@@ -132,32 +132,54 @@ __device__ inline u32 run_followers(const Piece& piece, u32 at, u32 lane,
   return at;
 }
 
+// Runs `link`, which is the member at `at`, but for its rest, and those behind
+// it that repeat it; returns the record behind them. `x`: what each lane has
+// just computed, and `a` of the first one if it is kept.
+template <typename T, typename F>
+__device__ inline u32 run_repeats(const Piece& piece, u32 at, u32 lane,
+                                  Link link, Chunk& x, bool is_kept, F f) {
+  const u64 offset = u64{lane} * sizeof(Chunk);
+  Chunk y{};
+  for (;;) {
+    const bool is_mine = lane < link.quick.packs;
+    load_pack_if(is_mine && !is_kept, link.a + offset, x);
+    load_pack_if(is_mine, link.b + offset, y);
+    const Link next = link_at(piece, ++at);  // while these are on their way
+    x = combine<T>(x, y, f);
+    store_pack_if(is_mine, link.out + offset, x);
+    if ((next.quick.what & kRepeats) == 0) return at;
+    is_kept = (next.quick.what & kAIsKept) != 0;
+    link = next;
+    __syncthreads();
+  }
+}
+
 // Runs the members from `at` on that are quick and of one dtype, and returns
 // the record behind the last one. What a lane stored last it keeps: the next
 // member often reads it, and the way back from the L1 is the longest part of a
 // small member.
 template <typename T>
 __device__ inline u32 run_quick(const Piece& piece, u32 at, u32 lane) {
-  const u64 offset = u64{lane} * sizeof(Chunk);
   Link link = link_at(piece, at);
   const u32 type = link.quick.what & kType;
   bool is_kept = false;
-  Chunk x{}, y{};
+  Chunk x{};
   for (;;) {
-    const bool is_mine = lane < link.quick.packs;
+    const u32 op = link.quick.what >> kOpAt & 3;
     const bool has_rest = link.quick.packs > blockDim.x;
-    load_pack_if(is_mine && !is_kept, link.a + offset, x);
-    load_pack_if(is_mine, link.b + offset, y);
-    Link next = link_at(piece, ++at);  // while these are on their way
-    x = combine<T>(x, y, link.quick.what >> kOpAt & 3);
-    store_pack_if(is_mine, link.out + offset, x);
     if (has_rest) run_rest<T>(link, lane);
-    if (next.quick.what & kFollows)
-      at = has_rest ? run_followers<T, true>(piece, at, lane, next, x)
-                    : run_followers<T, false>(piece, at, lane, next, x);
-    if ((next.quick.what & kType) != type) return at;
-    is_kept = (next.quick.what & kAIsKept) != 0;
-    link = next;
+    if (op == kAdd)
+      at = run_repeats<T>(piece, at, lane, link, x, is_kept, Adds{});
+    else if (op == kSub)
+      at = run_repeats<T>(piece, at, lane, link, x, is_kept, Subtracts{});
+    else
+      at = run_repeats<T>(piece, at, lane, link, x, is_kept, Multiplies{});
+    link = link_at(piece, at);
+    if ((link.quick.what & kFollows) != 0)
+      at = has_rest ? run_followers<T, true>(piece, at, lane, link, x)
+                    : run_followers<T, false>(piece, at, lane, link, x);
+    if ((link.quick.what & kType) != type) return at;
+    is_kept = (link.quick.what & kAIsKept) != 0;
     __syncthreads();
   }
 }

@@ -24,7 +24,9 @@ enum QuickBits : u32 {
   kFollows = 1 << 13,  // `a` or `b` is, no lane reads what another one writes,
                        // and `other` may be read before the member before is
                        // done
-  kFollowsAs = kFollows | 3 << kOpOnKeptAt  // by which operation
+  kFollowsAs = kFollows | 3 << kOpOnKeptAt,  // by which operation
+  kRepeats = 1 << 14  // does not follow, but is the same operation, and one
+                      // turn of the lanes is enough for both
 };
 enum QuickOp : u32 { kAdd, kSub, kMul, kSubFrom };  // the last one: y - x
 
@@ -76,17 +78,20 @@ __device__ inline bool lie_alike(const Link& before, const Link& link) {
 // Fills in what there is to say of `link` because of the member before.
 __device__ inline void compare(const Link& before, Link& link) {
   Quick& quick = link.quick;
-  if ((before.quick.what ^ quick.what) & kType) return;
+  const u32 changes = before.quick.what ^ quick.what;
+  if ((changes & kType) != 0) return;
   const bool a_is_kept = link.a == before.out;
   if (a_is_kept && quick.packs <= before.quick.packs) quick.what |= kAIsKept;
-  if (a_is_kept == (link.b == before.out) || !lie_alike(before, link)) return;
-  quick.other = a_is_kept ? link.b : link.a;
+  const u32 op = quick.what >> kOpAt & 3;
   const u64 bytes = u64{quick.packs} * sizeof(Chunk);
-  if (quick.other < before.out + bytes && before.out < quick.other + bytes)
-    return;
-  u32 op = quick.what >> kOpAt & 3;
-  if (op == kSub && !a_is_kept) op = kSubFrom;
-  quick.what |= kFollows | op << kOpOnKeptAt;
+  quick.other = a_is_kept ? link.b : link.a;
+  if (a_is_kept != (link.b == before.out) && lie_alike(before, link) &&
+      (quick.other >= before.out + bytes || before.out >= quick.other + bytes))
+    quick.what |= kFollows | (op == kSub && !a_is_kept ? u32{kSubFrom} : op)
+                                 << kOpOnKeptAt;
+  else if ((changes >> kOpAt & 3) == 0 && quick.packs <= blockDim.x &&
+           before.quick.packs <= blockDim.x)
+    quick.what |= kRepeats;
 }
 
 // Neither of the two branches, so that all that a member does is in one piece.
