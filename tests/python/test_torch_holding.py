@@ -13,6 +13,7 @@ from torch_support import ELEMS, gt, pair, scheduler, torch
 pytestmark = pytest.mark.torch
 
 WAIT_S = 20.0
+STRESS_S = 1.0
 FLUSHES = 10_000
 
 # Ways to give `x` other memory, without an operator that schedulers would see.
@@ -151,6 +152,58 @@ def test_objects_of_another_thread(device):
     gc.collect()
     assert ref() is None
     assert torch.equal(expected, out)
+
+
+def test_reader_of_requests_that_another_thread_flushes(device):
+    x, out = torch.ones(2, 8, device=device)
+    x, out = x.clone(), out.clone()
+    ends = threading.Event()
+
+    def flush_often():
+        while not ends.is_set():
+            gt.flush()
+
+    threads = [threading.Thread(target=flush_often) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        expected = 1.0
+        end = time.monotonic() + STRESS_S
+        while time.monotonic() < end:
+            for _ in range(8):
+                gt.submit_add(out, x, out)
+            expected += 8
+            assert out[0].item() == expected
+    finally:
+        ends.set()
+        for thread in threads:
+            thread.join()
+
+
+LOADED_BY_THREADS = """
+import threading
+import torch, gpuos.torch as gt
+results = []
+def work():
+    x = torch.ones(8)
+    out = torch.empty(8)
+    gt.submit_add(x, x, out)
+    x.set_(torch.zeros(8))
+    x.data = torch.zeros(8)
+    gt.flush()
+    results.append(out.sum().item())
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(results == 8 * [16.0])
+"""
+
+
+def test_threads_may_load_the_bridge_together(run_python):
+    done = run_python(LOADED_BY_THREADS)
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_code_that_runs_when_an_object_goes_may_submit(device):

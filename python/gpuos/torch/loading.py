@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -87,6 +88,9 @@ READERS = [
 ]
 
 
+_loading = threading.Lock()
+
+
 @functools.cache
 def bridge() -> ModuleType:
     """Return the extension module, built and set up if need be.
@@ -96,6 +100,13 @@ def bridge() -> ModuleType:
     gpuos.BackendUnavailable, gpuos.CompileError
         As `build()`.
     """
+    # Threads may come here together: the cache alone would load it for each.
+    with _loading:
+        return _load()
+
+
+@functools.cache
+def _load() -> ModuleType:
     path = building.build(_tell)
     spec = importlib.util.spec_from_file_location(building.NAME, path)
     if spec is None or spec.loader is None:

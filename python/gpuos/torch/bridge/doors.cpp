@@ -98,6 +98,7 @@ void guard(PyObject* module) {
 }  // namespace
 
 void guard_doors() {
+  if (set_data != nullptr) return;  // the module is set up a second time
   PyObject* module = PyImport_ImportModule("torch._C");
   if (module == nullptr) throw python_error();
   [&]<std::size_t... kDoor>(std::index_sequence<kDoor...>) {

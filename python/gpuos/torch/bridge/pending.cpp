@@ -302,11 +302,18 @@ Pending::Batch Pending::take_spare() {
 }
 
 void Pending::release_all(Done done, bool unmarks) {
+  c10::SmallVector<c10::intrusive_ptr<c10::TensorImpl>, kRecent> outs;
   for (c10::TensorImpl* out : done.marked) {
     if (out == nullptr) continue;
     const auto weak = c10::weak_intrusive_ptr<c10::TensorImpl>::reclaim(out);
     if (!unmarks) continue;
-    if (const auto tensor = weak.lock()) unmark(tensor.get());
+    if (auto tensor = weak.lock()) outs.push_back(std::move(tensor));
+  }
+  if (!outs.empty()) {
+    const std::lock_guard lock(mutex_);
+    // Another thread may have one of them written again meanwhile.
+    if (count_.load(std::memory_order_relaxed) == 0)
+      for (const auto& out : outs) unmark(out.get());
   }
   for (Batch& batch : done.batches) release(std::move(batch));
 }
