@@ -111,7 +111,7 @@ void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
   // The driver copies the parameters before it returns.
   void* parameters[] = {const_cast<abi::Launch*>(&launch)};
   if (overlaps && can_overlap_) {
-    // Pairs with begin_burst() in worker.cu.
+    // Pairs with begin_burst() in device/burst.h.
     CUlaunchAttribute attribute{
         .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         .pad = {},

@@ -61,7 +61,7 @@ __device__ inline void run_ring_burst(const abi::Launch& launch, Work& work) {
       __syncwarp();
       load_arg_block(launch.queue, work, position);
       if (abi::is_chain(work.payload.flags))
-        load_chain(work.chain, work.payload, 0, launch.table);
+        load_chain(work.chain, work.payload);
       // Arrives while the task runs.
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
@@ -86,7 +86,7 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
     if (threadIdx.x < 32) {
       __syncwarp();
       if (abi::is_chain(work.payload.flags))
-        load_chain(work.chain, work.payload, 0, launch.table);
+        load_chain(work.chain, work.payload);
     }
     if (i == blockIdx.x) begin_burst(launch);
     __syncthreads();

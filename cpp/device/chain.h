@@ -42,9 +42,7 @@ __device__ inline void fetch_piece(Piece& piece, const abi::Payload& payload,
 // Warp 0 fetches the first piece and sends for the second. Not inlined:
 // ordinary tasks would pay for its registers.
 static __device__ __noinline__ void load_chain(Chain& chain,
-                                               const abi::Payload& payload,
-                                               u32 /*first_record*/,
-                                               const OpFn* /*table*/) {
+                                               const abi::Payload& payload) {
   fetch_piece(chain.pieces[0], payload, 0);
   commit_copies();
   fetch_piece(chain.pieces[1], payload, abi::kChainPiece);

@@ -102,8 +102,7 @@ __device__ bool await_batches(const Launch& launch, Watch& watch, Work& work,
   const Payload& payload = work.payload;
   if (!(payload.flags & (abi::kWaits | abi::kJoin))) return true;
   // Arrives while the batches run.
-  if (abi::is_chain(payload.flags))
-    load_chain(work.chain, payload, 0, launch.table);
+  if (abi::is_chain(payload.flags)) load_chain(work.chain, payload);
   const u32 lane = threadIdx.x;
   u32 distance = 0;
   if (payload.flags & abi::kJoin) {

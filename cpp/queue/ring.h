@@ -148,8 +148,8 @@ class Ring {
   /// Whether the batch that began at `begin` is finished; its results are then
   /// visible to this thread.
   bool is_done(std::uint64_t begin) const noexcept {
-    // Pairs with the store to `done` in finish_task() and finish_burst() of
-    // worker.cu and in HostBackend.
+    // Pairs with the store to `done` in finish_task() of worker.cu, in
+    // finish_burst() of burst.h and in HostBackend.
     const std::uint32_t done = std::atomic_ref(memory_.done[place_of(begin)])
                                    .load(std::memory_order_acquire);
     return static_cast<std::int32_t>(done - tag_of(begin)) >= 0;
