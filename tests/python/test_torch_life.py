@@ -17,6 +17,7 @@ from torch_support import (
     NEVER_MS,
     assert_same,
     gt,
+    has_come_true,
     scheduler,
     taken,
     torch,
@@ -26,7 +27,6 @@ pytestmark = pytest.mark.torch
 
 FLUSHES = 10_000
 MEBI = 1 << 20
-WAIT_S = 20.0
 
 
 def resident_bytes():
@@ -41,16 +41,6 @@ def used_bytes(device):
         free, total = torch.cuda.mem_get_info()
         return total - free
     return resident_bytes()
-
-
-def has_come_true(question):
-    """Ask until the answer is yes or the time is over."""
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        if question():
-            return True
-        time.sleep(0.005)
-    return False
 
 
 def test_memory_is_flat_over_many_flushes(device):
@@ -159,6 +149,18 @@ def test_timer_flushes(device):
         b = a + a
         assert has_come_true(lambda: gt.pending() == 0)
         c = b * 2  # after a flush that another thread did
+    assert c.tolist() == [4.0] * ELEMS
+
+
+def test_shortest_interval_of_all_schedulers_counts(device):
+    a = torch.ones(ELEMS, device=device)
+    with scheduler(auto_flush_ms=NEVER_MS):
+        with scheduler(auto_flush_ms=1.0):
+            b = a + a
+            assert has_come_true(lambda: gt.pending() == 0)
+        c = b * 2
+        time.sleep(0.05)
+        assert gt.pending() == 1
     assert c.tolist() == [4.0] * ELEMS
 
 

@@ -9,7 +9,16 @@ import threading
 import time
 
 import pytest
-from torch_support import ELEMS, NEVER_MS, gt, in_thread, pair, scheduler, torch
+from torch_support import (
+    ELEMS,
+    NEVER_MS,
+    gt,
+    has_come_true,
+    in_thread,
+    pair,
+    scheduler,
+    torch,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -261,6 +270,20 @@ def test_child_of_fork_may_enter_a_scheduler():
         return torch.allclose(result, expected)
 
     assert child_of_fork(child) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_child_of_fork_has_a_timer_of_its_own():
+    a, b = pair("cpu")
+
+    def child():
+        with gt.scheduler(auto_flush_ms=1.0):
+            c = a + b
+            has_run = has_come_true(lambda: gt.pending() == 0)
+        return has_run and torch.equal(c, a + b)
+
+    with gt.scheduler(auto_flush_ms=1.0):
+        assert child_of_fork(child) == 0
 
 
 def test_data_loader_whose_workers_are_processes():

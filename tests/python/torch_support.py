@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 
 import pytest
 
@@ -17,6 +18,7 @@ torch.set_num_threads(1)
 
 ELEMS = 1024
 NEVER_MS = 60_000.0  # so that nothing but the test flushes
+WAIT_S = 20.0
 
 
 def watch_anew():
@@ -41,6 +43,16 @@ def hasty_front():
 def taken():
     """Return how many operations schedulers have taken so far."""
     return gt.stats()["intercepted"]
+
+
+def has_come_true(question):
+    """Ask until the answer is yes or the time is over."""
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        if question():
+            return True
+        time.sleep(0.005)
+    return False
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 MAX_CAPACITY = 1 << 20
 
 _lock = threading.Lock()
-_users = 0  # schedulers in use, under _lock
 _guards: access.Guards | None = None  # under _lock
+_intervals_ms: list[float] = []  # of the schedulers in use, under _lock
+_timer_ms = 0.0  # the shortest of them; 0: none. Under _lock
 
 
 class Scheduler:
@@ -34,12 +36,14 @@ class Scheduler:
         self.capacity = capacity
         self.size_threshold = size_threshold
         self.auto_flush_ms = auto_flush_ms
+        self._entered: list[float] = []  # intervals, once for each thread
 
     def __enter__(self) -> Scheduler:  # noqa: PYI034 (Self is newer than 3.10)
         module = bridge()
         module.set_capacity(self.capacity)
         module.set_size_threshold(self.size_threshold)
         _install(self.auto_flush_ms)
+        self._entered.append(self.auto_flush_ms)
         module.enter()
         return self
 
@@ -52,7 +56,7 @@ class Scheduler:
         try:
             bridge().leave(True)
         finally:
-            _uninstall()
+            _uninstall(self._entered.pop())
 
     def flush(self, sync: bool = False) -> None:
         """As `gpuos.torch.flush()`."""
@@ -80,8 +84,8 @@ def scheduler(
     size_threshold : int
         Operations on more elements go to PyTorch.
     auto_flush_ms : float
-        How long an operation waits at most that nobody asks for. Units:
-        milliseconds.
+        How long an operation waits at most that nobody asks for; of all
+        schedulers in use the shortest counts. Units: milliseconds.
 
     Raises
     ------
@@ -129,32 +133,52 @@ def set_threads(threads_per_block: int) -> None:
 
 
 def _install(auto_flush_ms: float) -> None:
-    global _users, _guards  # noqa: PLW0603 (one process, one torch.Tensor)
+    global _guards  # noqa: PLW0603 (one process, one torch.Tensor)
     module = bridge()
     with _lock:
-        _users += 1
+        _intervals_ms.append(auto_flush_ms)
         if _guards is None:
             module.install_front(torch.nn.Parameter)
             _guards = access.Guards(module)
             _guards.install()
         _guards.guard_compiled_code()
-        if _users == 1:
-            module.start_timer(auto_flush_ms / 1e3)
+        _set_timer()
 
 
-def _uninstall() -> None:
-    global _users  # noqa: PLW0603
+def _uninstall(auto_flush_ms: float) -> None:
     with _lock:
-        _users -= 1
-        if _users == 0:
-            bridge().pause_timer()
+        _intervals_ms.remove(auto_flush_ms)
+        _set_timer()
+
+
+def _forget_timer() -> None:
+    # A child of a fork has none of its parent's threads.
+    global _timer_ms  # noqa: PLW0603
+    _timer_ms = 0.0
+
+
+os.register_at_fork(after_in_child=_forget_timer)
+
+
+def _set_timer() -> None:
+    # What waits may be anybody's, so the shortest interval is for all of it.
+    # Under _lock.
+    global _timer_ms  # noqa: PLW0603
+    shortest = min(_intervals_ms, default=0.0)
+    if shortest == _timer_ms:
+        return
+    _timer_ms = shortest
+    if _intervals_ms:
+        bridge().start_timer(shortest / 1e3)
+    else:
+        bridge().pause_timer()
 
 
 def retire() -> None:
     """Leave PyTorch as it was; the next scheduler begins anew."""
     global _guards  # noqa: PLW0603
     with _lock:
-        if _users == 0 and _guards is not None:
+        if not _intervals_ms and _guards is not None:
             bridge().remove_front()
             _guards.remove()
             _guards = None
