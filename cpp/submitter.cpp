@@ -318,7 +318,7 @@ bool Submitter::is_idle() const noexcept {
          ring.is_done(newest_batch_.load(std::memory_order_relaxed));
 }
 
-bool Submitter::is_behind() const noexcept {
+bool Submitter::has_backlog() const noexcept {
   const std::uint32_t ring = newest_ring_.load(std::memory_order_relaxed);
   if (ring == kChainRing) return false;  // each submission is a batch
   constexpr std::uint64_t kMany = 128;

@@ -55,7 +55,7 @@ class Submitter {
   bool is_idle() const noexcept;
   /// Whether many tasks have collected behind a flush that is not done. Few may
   /// wait for it because they need it, and then want to be done soon. The same.
-  bool is_behind() const noexcept;
+  bool has_backlog() const noexcept;
 
   std::uint32_t runtime_id() const noexcept { return runtime_id_; }
   std::uint64_t tasks_submitted() const noexcept { return tasks_; }
@@ -204,7 +204,7 @@ class Submitter {
   [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
   BatchRef oldest_of(std::uint32_t ring) const;
 
-  /// What was submitted last, for is_idle() and is_behind().
+  /// What was submitted last, for is_idle() and has_backlog().
   void note_newest(std::uint32_t ring, std::uint64_t batch) noexcept {
     constexpr auto kRelaxed = std::memory_order_relaxed;
     const std::uint64_t before = newest_batch_.load(kRelaxed);

@@ -124,6 +124,9 @@ void Bursts::launch() {
 void Bursts::fail(const Flush& flush) {
   failures_.add(flush.begin, std::current_exception());
   ring_.mark_done(flush.begin);
+  // It did not wait for those before it, as the next part of its submission
+  // trusts.
+  meets_launched_ = true;
 }
 
 void Bursts::launch(const Flush& flush) {

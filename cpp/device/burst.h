@@ -5,7 +5,7 @@
 
 namespace gpuos {
 
-// Warp 0: the descriptor of the burst's task `index`, from the ring.
+// Warp 0: the descriptor of the burst's task at `position`, from the ring.
 __device__ inline Chunk load_burst_chunk(const abi::Launch& launch,
                                          u64 position) {
   Chunk chunk{};

@@ -156,7 +156,7 @@ class Preparation {
 
   void note_key() {
     prepared_.are_idle = workers_.are_idle;
-    prepared_.are_behind = workers_.are_behind;
+    prepared_.have_backlog = workers_.have_backlog;
     prepared_.key.resize(key_words(call_.inputs) + key_words(call_.outputs));
     std::int64_t* at = prepared_.key.data();
     write_key(call_.inputs, at);
@@ -324,7 +324,7 @@ class Preparation {
 
 bool Prepared::fits(const CallViews& call,
                     const Workers& workers) const noexcept {
-  if (workers.are_idle != are_idle || workers.are_behind != are_behind ||
+  if (workers.are_idle != are_idle || workers.have_backlog != have_backlog ||
       key.empty() || call.inputs.size() != inputs.size() ||
       call.outputs.size() != outputs.size())
     return false;

@@ -80,7 +80,7 @@ struct Prepared {
   /// What tells calls apart but for addresses; empty: not ready.
   std::vector<std::int64_t> key;
   bool are_idle = false;
-  bool are_behind = false;
+  bool have_backlog = false;
   std::vector<std::int64_t> sizes;
   std::vector<Extent> inputs;
   std::vector<Extent> outputs;

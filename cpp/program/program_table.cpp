@@ -160,7 +160,7 @@ const program::Prepared& ProgramTable::prepare(
   // One lane does all elements of its tile, whoever waits.
   if (workers.lanes > 1) {
     workers.are_idle = submitter_.is_idle();
-    workers.are_behind = submitter_.is_behind();
+    workers.have_backlog = submitter_.has_backlog();
   }
   Entry& entry = find(plan);
   for (const auto& known : entry.prepared) {

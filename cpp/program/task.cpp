@@ -19,7 +19,7 @@ namespace {
 
 /// Elements that a lane takes at a time when there are enough for all.
 constexpr std::uint64_t kWide = 4;
-/// The same when the workers are behind, so that only what a call costs the
+/// The same when they have a backlog, so that only what a call costs the
 /// host and the device matters, and not when it is done.
 constexpr std::uint64_t kWidest = 8;
 /// A row of so many columns for each lane is cut into slices.
@@ -62,7 +62,7 @@ Split split_elements(const Layout& layout, const Workers& workers) {
                                  workers.count)};
   // Rounded: a few elements more are not worth a tile.
   const std::uint64_t each =
-      workers.lanes * (workers.are_behind ? kWidest : kWide);
+      workers.lanes * (workers.have_backlog ? kWidest : kWide);
   return {.tiles =
               clamp_tiles((layout.columns + each / 2) / each, workers.count)};
 }

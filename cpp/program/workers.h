@@ -9,7 +9,7 @@ struct Workers {
   std::uint32_t count = 1;
   std::uint32_t lanes = 1;  // of one worker; 1: it does all elements of a tile
   bool are_idle = false;    // nothing else is pending
-  bool are_behind = false;  // the device has more to run than it has workers
+  bool have_backlog = false;  // see Submitter::has_backlog()
 };
 
 }  // namespace gpuos::program

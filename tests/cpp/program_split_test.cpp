@@ -9,7 +9,7 @@ namespace {
 
 constexpr Workers kIdle{.count = 528, .lanes = 256, .are_idle = true};
 constexpr Workers kBusy{.count = 528, .lanes = 256};
-constexpr Workers kBehind{.count = 528, .lanes = 256, .are_behind = true};
+constexpr Workers kBacklog{.count = 528, .lanes = 256, .have_backlog = true};
 
 Program row_sums() {
   ProgramBuilder builder;
@@ -68,11 +68,11 @@ TEST(ProgramSplit, ManyOperationsMakeSmallTilesWorthIt) {
   EXPECT_EQ(split(sum_of(140), 1, 4700, kBusy).tiles, 5u);
 }
 
-TEST(ProgramSplit, WorkersThatAreBehindGetFewerTilesOfElements) {
-  EXPECT_EQ(split(sum_of(140), 1, 4096, kBehind).tiles, 2u);
-  EXPECT_EQ(split(sum_of(140), 1, 1000, kBehind).tiles, 1u);
+TEST(ProgramSplit, WorkersWithABacklogGetFewerTilesOfElements) {
+  EXPECT_EQ(split(sum_of(140), 1, 4096, kBacklog).tiles, 2u);
+  EXPECT_EQ(split(sum_of(140), 1, 1000, kBacklog).tiles, 1u);
   // How a reduction is cut decides its last bits.
-  EXPECT_EQ(split(row_sums(), 128, 1024, kBehind).tiles, 32u);
+  EXPECT_EQ(split(row_sums(), 128, 1024, kBacklog).tiles, 32u);
 }
 
 TEST(ProgramSplit, LargeArraysAreForAllWorkers) {

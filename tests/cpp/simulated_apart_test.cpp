@@ -166,11 +166,11 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
     core_->submitter.flush(nullptr);
     ASSERT_TRUE(becomes_true([&] { return simulator_->counts().holds_task; }));
     add_ = core_->registry.find("add");
-    EXPECT_FALSE(core_->submitter.is_behind());
+    EXPECT_FALSE(core_->submitter.has_backlog());
     submit(3);
-    EXPECT_FALSE(core_->submitter.is_behind());
+    EXPECT_FALSE(core_->submitter.has_backlog());
     for (std::size_t i = 1; i < 128; ++i) submit(12 + 3 * i);
-    EXPECT_TRUE(core_->submitter.is_behind());
+    EXPECT_TRUE(core_->submitter.has_backlog());
     core_->submitter.flush(nullptr);
     submit(6);
     submit(3);  // meets the one before
@@ -178,7 +178,7 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
     submit(9);
   }
   EXPECT_EQ(read(), model_);
-  EXPECT_FALSE(core_->submitter.is_behind());
+  EXPECT_FALSE(core_->submitter.has_backlog());
   EXPECT_EQ(simulator_->counts().bursts, 4u);
   EXPECT_EQ(simulator_->counts().bursts_apart, 3u);
 }

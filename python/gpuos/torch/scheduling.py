@@ -136,12 +136,12 @@ def _install(auto_flush_ms: float) -> None:
     global _guards  # noqa: PLW0603 (one process, one torch.Tensor)
     module = bridge()
     with _lock:
-        _intervals_ms.append(auto_flush_ms)
         if _guards is None:
             module.install_front(torch.nn.Parameter)
             _guards = access.Guards(module)
             _guards.install()
         _guards.guard_compiled_code()
+        _intervals_ms.append(auto_flush_ms)
         _set_timer()
 
 
@@ -175,7 +175,11 @@ def _set_timer() -> None:
 
 
 def retire() -> None:
-    """Leave PyTorch as it was; the next scheduler begins anew."""
+    """Leave PyTorch as it was; the next scheduler begins anew.
+
+    What gives a tensor other memory goes on asking what is pending, see
+    bridge/doors.h.
+    """
     global _guards  # noqa: PLW0603
     with _lock:
         if not _intervals_ms and _guards is not None:
