@@ -2,6 +2,7 @@
 
 #include "cuda/check.h"
 #include "cuda/driver_api.h"
+#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {
@@ -131,13 +132,16 @@ std::vector<double> Device::launch_ns(const Rig& rig, std::size_t tasks,
 
 std::vector<double> Device::round_trip_us(const Rig& rig, std::int64_t elems,
                                           int reps) {
-  std::size_t task = 0;
-  return repeat(reps, [&] {
+  std::vector<double> times;
+  settle();
+  for (int i = -1; i < reps; ++i) {
     const auto start = Clock::now();
-    launch(rig, task++, elems);
+    launch(rig, static_cast<std::size_t>(i + 1), elems);
     state_->await();
-    return us_since(start);
-  });
+    const double us = us_since(start);
+    if (i >= 0) times.push_back(us);
+  }
+  return times;
 }
 
 std::vector<double> Device::graph_ns(const Rig& rig, std::size_t tasks,

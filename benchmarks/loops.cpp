@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "device.h"
+#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {
@@ -42,6 +43,7 @@ std::vector<double> round_trip_us(Rig& rig, std::int64_t elems, int reps,
                                   int warm_up) {
   std::vector<double> times;
   times.reserve(static_cast<std::size_t>(reps));
+  settle();
   for (int i = -warm_up; i < reps; ++i) {
     const auto task = static_cast<std::size_t>(i + warm_up);
     const auto start = Clock::now();
@@ -90,20 +92,24 @@ ChainTimes chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
   ChainTimes times;
   std::vector<float> got(size);
   const auto per_link = 1e3 / static_cast<double>(links);
-  times.link_ns = repeat(reps, [&] {
+  const auto each = repeat(reps, [&] {
     runtime.copy_to_device(sum.data, zeros.data(), bytes);
     const auto start = Clock::now();
     Ticket last;
     for (std::size_t link = 0; link < links; ++link)
       last = runtime.submit(rig.add(), {sum, step}, sum);
-    times.submit_ns.push_back(us_since(start) * per_link);
+    const double submitted = us_since(start) * per_link;
     rig.wait(last);
-    const double ns = us_since(start) * per_link;
+    const double done = us_since(start) * per_link;
     runtime.copy_to_host(got.data(), sum.data, bytes);
     for (std::size_t i = 0; i < size; ++i)
       times.wrong += got[i] != expected[i] ? 1 : 0;
-    return ns;
+    return std::pair(submitted, done);
   });
+  for (const auto& [submitted, done] : each) {
+    times.submit_ns.push_back(submitted);
+    times.link_ns.push_back(done);
+  }
   return times;
 }
 

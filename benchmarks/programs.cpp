@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gpuos/error.h"
+#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {
@@ -119,6 +120,7 @@ std::vector<double> program_first_us(Rig& rig, int operations,
   std::vector<double> times;
   for (int i = 1; i <= std::min(reps, operations / 7); ++i) {
     const Program program = chain_program(operations, i);
+    settle();
     const auto start = Clock::now();
     rig.wait(submit_one(rig, program, 0, elems));
     times.push_back(us_since(start));
@@ -131,6 +133,7 @@ std::vector<double> program_latency_us(Rig& rig, const Program& program,
   constexpr int kWarmUp = 20;
   constexpr int kSets = 256;  // which the device's caches hold
   std::vector<double> times;
+  settle();
   for (int i = -kWarmUp; i < reps; ++i) {
     const auto set = static_cast<std::size_t>((i + kWarmUp) % kSets);
     const auto start = Clock::now();

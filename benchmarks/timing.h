@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "processors.h"
+
 namespace gpuos::bench {
 
 using Clock = std::chrono::steady_clock;
@@ -30,12 +32,17 @@ inline double median(const std::vector<double>& values) {
   return quantile(values, 0.5);
 }
 
-/// Runs `once` without looking, then `reps` times; what it returned.
+/// Runs `once` without looking, then `reps` times on a processor that is not
+/// disturbed, if there is one; what it returned. After a move it runs once more
+/// without looking: caches are empty there.
 template <typename F>
-std::vector<double> repeat(int reps, F once) {
+auto repeat(int reps, F once) {
   static_cast<void>(once());
-  std::vector<double> values;
-  for (int i = 0; i < reps; ++i) values.push_back(once());
+  std::vector<decltype(once())> values;
+  for (int i = 0; i < reps; ++i) {
+    if (settle()) static_cast<void>(once());
+    values.push_back(once());
+  }
   return values;
 }
 

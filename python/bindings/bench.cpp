@@ -9,6 +9,7 @@
 #include "load.h"
 #include "loops.h"
 #include "options.h"
+#include "processors.h"
 #include "programs.h"
 #include "rig.h"
 #include "stats_dict.h"
@@ -154,6 +155,12 @@ void add_programs(py::module_& module) {
              NoGil());
 }
 
+void add_processors(py::module_& module) {
+  module.def("settle", &bench::settle, NoGil());
+  module.def("quick_processors", &bench::quick_processors, py::arg("at_least"),
+             NoGil());
+}
+
 void add_device(py::module_& module) {
   py::class_<Device>(module, "Device", "Launches and graphs without gpuos.")
       .def(py::init<int>(), py::arg("device") = 0, NoGil())
@@ -176,4 +183,5 @@ PYBIND11_MODULE(_bench, module) {
   gpuos::python::add_rig(module);
   gpuos::python::add_device(module);
   gpuos::python::add_programs(module);
+  gpuos::python::add_processors(module);
 }

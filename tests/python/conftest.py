@@ -46,6 +46,27 @@ GPUOS_OPERATOR(nap) {
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--share", metavar="K/N", help="run the K-th of every N tests"
+    )
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    share = config.getoption("--share")
+    if not share:
+        return
+    which, of = map(int, share.split("/"))
+    kept = items[which - 1 :: of]
+    chosen = set(kept)
+    config.hook.pytest_deselected(
+        items=[item for item in items if item not in chosen]
+    )
+    items[:] = kept
+
+
 def has_cuda() -> bool:
     if os.environ.get("GPUOS_TEST_CUDA"):
         return True  # a GPU that is not found is a failure then

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import threading
+from pathlib import Path
 
 import pytest
 
-from gpuos.bench import context, main, report
+from gpuos import _bench
+from gpuos.bench import context, main, processors, report
 from gpuos.bench.measures import queue_measures
 from gpuos.bench.row import Measure, Row, Unavailable, run_measure
 
@@ -137,3 +141,51 @@ def test_judgement(row, ok):
 )
 def test_numbers_have_three_digits(value, text):
     assert report.number(value) == text
+
+
+def test_settled_threads_may_run_everywhere_afterwards():
+    def allowed():
+        return {
+            task.name: os.sched_getaffinity(int(task.name))
+            for task in Path("/proc/self/task").iterdir()
+        }
+
+    quiet, done = threading.Event(), threading.Event()
+
+    def beside():
+        quiet.set()
+        done.wait(10)
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    quiet.wait(10)
+    before = allowed()
+    inside = set()
+
+    def fail():
+        with processors.settled():
+            inside.update(map(frozenset, allowed().values()))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    after = allowed()
+    done.set()
+    thread.join()
+    assert len(inside) == 1
+    assert inside.pop() <= os.sched_getaffinity(0)
+    assert after == before
+
+
+def test_settle_leaves_the_thread_its_processors():
+    before = os.sched_getaffinity(0)
+    assert isinstance(_bench.settle(), bool)
+    assert os.sched_getaffinity(0) == before
+    one = min(before)
+    try:
+        os.sched_setaffinity(0, {one})
+        assert _bench.settle() is False
+        assert _bench.quick_processors(2) == [one]
+        assert os.sched_getaffinity(0) == {one}
+    finally:
+        os.sched_setaffinity(0, before)

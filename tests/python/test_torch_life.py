@@ -43,6 +43,7 @@ def used_bytes(device):
     return resident_bytes()
 
 
+@pytest.mark.alone
 def test_memory_is_flat_over_many_flushes(device):
     a, b = torch.ones(2, ELEMS, device=device)
 
@@ -62,6 +63,7 @@ def test_memory_is_flat_over_many_flushes(device):
     assert grown < 16 * MEBI
 
 
+@pytest.mark.alone
 def test_memory_is_flat_over_many_schedulers(device):
     a = torch.ones(ELEMS, device=device)
 
@@ -77,6 +79,7 @@ def test_memory_is_flat_over_many_schedulers(device):
     assert used_bytes(device) - before < 16 * MEBI
 
 
+@pytest.mark.alone
 def test_memory_of_temporaries_is_used_again(device):
     with scheduler(takes=20_000, capacity=256):
         x = torch.zeros(8 * ELEMS, device=device)

@@ -205,6 +205,7 @@ def test_tensors_are_held_until_they_are_done(device):
     assert others[0][0] == -1
 
 
+@pytest.mark.alone
 def test_memory_is_flat_over_many_flushes(device):
     a, b = pair(device)
     outs = [torch.empty_like(a) for _ in range(4)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import gpuos
+from gpuos import _bench
 from gpuos.bench.context import SETS, WAIT_S, seconds_of
 from gpuos.bench.peers import MICRO, add_python_peers
 from gpuos.bench.row import check_right, median
@@ -37,6 +38,7 @@ def run_submit(context: Context, row: Row) -> None:
             times = []
             returned = []
             for _ in range(context.sizes.reps + 1):
+                _bench.settle()
                 submit = rt.submit
                 start = time.perf_counter()
                 for x, y, out in triples:

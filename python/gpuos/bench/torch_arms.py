@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gpuos.bench.processors import settled
 from gpuos.bench.row import Unavailable, median
 
 if TYPE_CHECKING:
@@ -281,13 +282,19 @@ def _without_collector() -> Iterator[None]:
 
 
 def seconds_in_turns(
-    torch: Any, arms: dict[str, Arm], reps: int, turns: int = TURNS
+    torch: Any,
+    arms: dict[str, Arm],
+    reps: int,
+    turns: int = TURNS,
+    *,
+    settles: bool = True,
 ) -> dict[str, float]:
     """Return each arm's median time over `reps` repetitions or some more.
 
     The arms take turns of a few repetitions, against a machine that gets slower
     or faster, and the first of each is not counted: it finds caches, and what
-    Python knows of the methods it calls, as another arm left them.
+    Python knows of the methods it calls, as another arm left them. With
+    `settles` a turn begins on processors that are not disturbed.
 
     As `timeit` does it, Python's garbage collector pauses meanwhile: it would
     look through everything that is imported whenever many results are kept.
@@ -297,11 +304,12 @@ def seconds_in_turns(
         for _ in range(turns):
             for name, arm in arms.items():
                 arm.prepare()
-                read(torch, arm.run())
-                for _ in range(-(-reps // turns)):
-                    start = time.perf_counter()
-                    results = arm.run()
-                    read(torch, results)
-                    times[name].append(time.perf_counter() - start)
-                    del results  # not while the next one is timed
+                with settled() if settles else contextlib.nullcontext():
+                    read(torch, arm.run())
+                    for _ in range(-(-reps // turns)):
+                        start = time.perf_counter()
+                        results = arm.run()
+                        read(torch, results)
+                        times[name].append(time.perf_counter() - start)
+                        del results  # not while the next one is timed
     return {name: median(each) for name, each in times.items()}

@@ -63,7 +63,10 @@ def _measure(
     peers = _peers(context, torch, work)
     usable = {k: arm for k, arm in peers.items() if isinstance(arm, Arm)}
     seconds = seconds_in_turns(
-        torch, {**ours, **usable}, context.sizes.torch_reps
+        torch,
+        {**ours, **usable},
+        context.sizes.torch_reps,
+        settles=context.is_cuda,
     )
     us = {k: MICRO * v / len(work.inputs) for k, v in seconds.items()}
     shown: dict[str, float | str] = {}
@@ -150,7 +153,9 @@ def model_run(make: Make) -> Callable[..., None]:
         }
         row.also["warm s"] = warm_up(torch, gt, arms["ours"])
         turns = MODEL_TURNS * context.sizes.torch_reps
-        seconds = seconds_in_turns(torch, arms, turns, turns)
+        seconds = seconds_in_turns(
+            torch, arms, turns, turns, settles=context.is_cuda
+        )
         row.value = seconds["eager"] / seconds["ours"]
         for name, group in (("eager", row.peers), ("ours", row.also)):
             group[f"{name} us"] = MICRO * seconds[name] / len(work.inputs)
