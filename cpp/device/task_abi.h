@@ -89,6 +89,12 @@ enum : u32 {
   kGap = 0xffff  // as Member::op
 };
 
+// Where the piece behind that of a record begins, and so the next member behind
+// a gap.
+GPUOS_DEVICE inline u32 next_piece(u32 record) {
+  return (record / kChainPiece + 1) * kChainPiece;
+}
+
 // A payload in a ring slot: four chunks of 16 bytes, each three payload words
 // and the lap tag. A chunk is stored and loaded whole, so a slot whose four
 // tags are right is complete; no flag beside it is needed.

@@ -220,7 +220,7 @@ class Worker {
     for (u32 i = 0; i < payload.count;) {
       const abi::Member& member = members[i];
       if (member.op == abi::kGap) {
-        i = (i / abi::kChainPiece + 1) * abi::kChainPiece;
+        i = abi::next_piece(i);
         continue;
       }
       call_operator(member.op, member.args, member.count, Lane{}, position);

@@ -31,8 +31,8 @@ inline std::uint32_t chain_blocks(std::uint32_t records) noexcept {
 /// if it does not fit the one of the last of them.
 inline std::uint32_t member_place(std::uint32_t records,
                                   std::uint32_t length) noexcept {
-  const std::uint32_t left = abi::kChainPiece - records % abi::kChainPiece;
-  return length <= left ? records : records + left;
+  const std::uint32_t next = abi::next_piece(records);
+  return records + length <= next ? records : next;
 }
 
 /// Whether a member with so many arguments fits behind so many records, in the

@@ -254,7 +254,7 @@ GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
   for (u32 i = 0; i < payload.count;) {
     const abi::Member& member = members[i];
     if (peek(&member.op) == abi::kGap) {
-      i = (i / abi::kChainPiece + 1) * abi::kChainPiece;
+      i = abi::next_piece(i);
       continue;
     }
     add(&Counts::tasks);
