@@ -73,6 +73,45 @@ Submitter::Followed Submitter::follow(const Call& call,
   return Followed::Yes;
 }
 
+inline std::uint32_t Submitter::add_to_open(const Call& call,
+                                            std::uint64_t position) {
+  abi::Payload* chain = backend_.chains().find(position);
+  if (chain == nullptr || !has_room(chain->count, call.arg_count)) return 0;
+  return add_member(*chain, call);
+}
+
+inline std::uint32_t Submitter::find_room(const Route& route,
+                                          const BatchRef& flush,
+                                          abi::Member* block,
+                                          std::uint32_t records,
+                                          std::uint32_t args) {
+  if (has_room(records, args)) [[likely]]
+    return records;
+  // A chain in blocks is a launch less for each, but begins later.
+  const std::uint32_t blocks = chain_blocks(records);
+  const abi::Member* end = block + std::size_t{blocks} * abi::kChainRecords;
+  if (blocks == kMostChainBlocks || !backend_.is_behind(route) ||
+      !backend_.chain_blocks().take_behind(end, flush))
+    return 0;
+  return write_gap(block, records);
+}
+
+inline std::uint32_t Submitter::add_to_flush(const Call& call,
+                                             const Route& route,
+                                             const ChainRows::Row& row) {
+  Ring& ring = *rings_[route.ring];
+  static_assert(abi::kChainBlock == abi::kInlineArgs - 1, "the last one");
+  auto* block = reinterpret_cast<abi::Member*>(ring.last_arg_at(row.position));
+  const std::uint32_t record = find_room(
+      route, row.batch, block, ring.count_at(row.position), call.arg_count);
+  if (record != 0)
+    ring.set_count(
+        row.position,
+        write_member(block, record, call.slot, static_cast<u32>(call.count),
+                     call.args.data(), call.arg_count));
+  return record;
+}
+
 bool Submitter::follow_row(const Call& call, const Route& route,
                            Ticket& ticket) {
   ChainRows::Row* row =
@@ -96,43 +135,6 @@ bool Submitter::follow_row(const Call& call, const Route& route,
   ticket.ring = static_cast<std::uint16_t>(route.ring);
   ticket.member = static_cast<std::uint16_t>(member);
   return true;
-}
-
-std::uint32_t Submitter::add_to_open(const Call& call, std::uint64_t position) {
-  abi::Payload* chain = backend_.chains().find(position);
-  if (chain == nullptr || !has_room(chain->count, call.arg_count)) return 0;
-  return add_member(*chain, call);
-}
-
-inline std::uint32_t Submitter::find_room(const Route& route,
-                                          const BatchRef& flush,
-                                          abi::Member* block,
-                                          std::uint32_t records,
-                                          std::uint32_t args) {
-  if (has_room(records, args)) [[likely]]
-    return records;
-  // A chain in blocks is a launch less for each, but begins later.
-  const std::uint32_t blocks = chain_blocks(records);
-  const abi::Member* end = block + std::size_t{blocks} * abi::kChainRecords;
-  if (blocks == kMostChainBlocks || !backend_.is_behind(route) ||
-      !backend_.chain_blocks().take_behind(end, flush))
-    return 0;
-  return write_gap(block, records);
-}
-
-std::uint32_t Submitter::add_to_flush(const Call& call, const Route& route,
-                                      const ChainRows::Row& row) {
-  Ring& ring = *rings_[route.ring];
-  static_assert(abi::kChainBlock == abi::kInlineArgs - 1, "the last one");
-  auto* block = reinterpret_cast<abi::Member*>(ring.last_arg_at(row.position));
-  const std::uint32_t record = find_room(
-      route, row.batch, block, ring.count_at(row.position), call.arg_count);
-  if (record != 0)
-    ring.set_count(
-        row.position,
-        write_member(block, record, call.slot, static_cast<u32>(call.count),
-                     call.args.data(), call.arg_count));
-  return record;
 }
 
 bool Submitter::grow_chain(const Call& call,

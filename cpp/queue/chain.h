@@ -18,7 +18,7 @@ inline abi::Payload make_chain(abi::Member* block) noexcept {
 }
 
 /// Of one chain.
-inline constexpr std::uint32_t kMostChainBlocks = 8;
+inline constexpr std::uint32_t kMostChainBlocks = 16;
 
 /// Blocks that so many records lie in.
 inline std::uint32_t chain_blocks(std::uint32_t records) noexcept {
