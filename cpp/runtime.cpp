@@ -89,11 +89,10 @@ Runtime::~Runtime() {
 
 RuntimeCore& Runtime::core() const { return impl_->open(); }
 
-inline Ticket Runtime::Impl::submit(const Operator& op,
-                                    std::span<const TensorView> inputs,
-                                    const TensorView& out,
-                                    std::span<const Scalar> params,
-                                    const Stream& stream) const {
+[[gnu::always_inline]] inline Ticket Runtime::Impl::submit(
+    const Operator& op, std::span<const TensorView> inputs,
+    const TensorView& out, std::span<const Scalar> params,
+    const Stream& stream) const {
   RuntimeCore& core = open();
   Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
   return core.submitter.submit(call, stream);
