@@ -1,0 +1,146 @@
+"""Tensors of several GPUs; skipped where there is one."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from torch_support import ELEMS, gt, scheduler, torch
+
+import gpuos
+
+pytestmark = [pytest.mark.torch, pytest.mark.gpu]
+
+ROUNDS = 200
+
+
+@pytest.fixture(autouse=True)
+def two(device):
+    if device == "cpu" or torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+
+
+def test_each_tensor_is_computed_where_it_lies():
+    with scheduler(takes=4):
+        x = torch.ones(ELEMS, device="cuda:0") + 1
+        y = torch.ones(ELEMS, device="cuda:1") + 2
+        with torch.cuda.device(1):
+            z = y * 2
+        w = x.to("cuda:1") + z
+        with pytest.raises(RuntimeError, match="same device"):
+            x + y
+    assert w.device.index == 1
+    assert w.sum().item() == 8 * ELEMS
+
+
+def test_operations_on_two_devices_in_turns():
+    exact = 1.0
+    with scheduler(takes=4 * ROUNDS):
+        x = torch.ones(ELEMS, device="cuda:0")
+        y = torch.ones(ELEMS, device="cuda:1")
+        for k in range(ROUNDS):
+            x = (x + k) * 0.5
+            y = (y + k) * 0.5
+            exact = (exact + k) * 0.5
+    for z in (x, y):
+        assert z.sum().item() == pytest.approx(exact * ELEMS)
+
+
+def test_streams_of_the_second_device_order_work():
+    stream = torch.cuda.Stream(device=1)
+    matrix = torch.randn(2048, 2048, device="cuda:1")
+    with torch.cuda.stream(stream), scheduler(takes=ROUNDS):
+        x = torch.zeros(ELEMS, device="cuda:1")
+        for _ in range(ROUNDS):
+            matrix @ matrix
+            torch.cumsum(torch.ones_like(x), 0, out=x)
+            y = x * 2
+            z = torch.flip(y, [0])
+    stream.synchronize()
+    assert z[0].item() == 2 * ELEMS
+
+
+def test_requests_of_two_devices():
+    gt.init(capacity=256)
+    try:
+        triples = []
+        for k in range(2 * ROUNDS):
+            where = f"cuda:{k % 2}"
+            a, b = torch.full((2, ELEMS), float(k), device=where)
+            triples.append((a, b, torch.empty_like(a)))
+            gt.submit_add(*triples[-1])
+        gt.flush(sync=True)
+        for k, (_, _, out) in enumerate(triples):
+            assert out.device.index == k % 2
+            assert out[0].item() == out[-1].item() == 2.0 * k
+    finally:
+        gt.shutdown()
+
+
+def test_memory_of_both_devices_is_used_again():
+    with scheduler(takes=1):
+        for k in range(20 * ROUNDS):
+            x = torch.full((ELEMS,), float(k), device=f"cuda:{k % 2}")
+            y = (x + 1) * 2
+            del x
+            if k % 50 == 0:
+                assert y[-1].item() == 2.0 * (k + 1)
+
+
+def test_a_thread_for_each_device():
+    results = {}
+
+    def work(index):
+        with torch.cuda.device(index), scheduler(takes=ROUNDS):
+            x = torch.zeros(ELEMS, device="cuda")
+            for _ in range(ROUNDS):
+                x = x + (index + 1)
+            results[index] = x.sum().item()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == {0: ROUNDS * ELEMS, 1: 2 * ROUNDS * ELEMS}
+
+
+def test_training_on_the_second_device():
+    def step(device):
+        x = torch.linspace(-1, 1, ELEMS, device=device).requires_grad_()
+        loss = ((x * 2 + 1).sigmoid() * x).sum()
+        loss.backward()
+        return x.grad.cpu()
+
+    expected = step("cuda:1")
+    with scheduler(takes=3):
+        came = step("cuda:1")
+    torch.testing.assert_close(came, expected)
+
+
+def test_capture_on_the_second_device():
+    with torch.cuda.device(1), scheduler(takes=1):
+        x = torch.ones(ELEMS, device="cuda")
+        (x * 2 + 1).sum().item()  # what is loaded is loaded before
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = x * 2 + 1
+        x.fill_(4)
+        graph.replay()
+        torch.cuda.synchronize()
+        assert y.sum().item() == 9 * ELEMS
+
+
+def test_runtimes_of_two_devices():
+    with gpuos.Runtime("cuda", 0) as first, gpuos.Runtime("cuda", 1) as second:
+        for k in range(ROUNDS):
+            for rt in (first, second):
+                x = rt.array([float(k)] * 64)
+                fused = rt.fuse(lambda x: (x + 1).sum())
+                assert fused(x).numpy() == 64 * (k + 1.0)
+        a = torch.ones(64, device="cuda:1")
+        out = torch.empty_like(a)
+        second.wait(second.submit("add", a, a, out=out), 10)
+        assert out.sum().item() == 128
+        with pytest.raises(gpuos.InvalidArgument):
+            first.submit("add", a, a, out=out)
