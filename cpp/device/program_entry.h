@@ -3,7 +3,7 @@
 #pragma once
 
 #include "program_loops_device.h"
-#include "program_streamed_rows.h"
+#include "program_shared_row.h"
 
 namespace gpuos {
 namespace program {
@@ -66,14 +66,29 @@ __device__ __noinline__ void run_rows(Task task, Lane lane) {
   if (!Tile<PassOf<P, false>>(task, lane).run()) run_rest<P>(task, lane);
 }
 
+// Rows of which nothing is known.
 template <typename P>
-__device__ inline void run(const Task& task, const Lane& lane) {
-  if constexpr (P::kReduces) {
-    bool are_plain = false;
-    if constexpr (P::kWidth > 1) {
-      const typename KeptRows<P>::Told told(task);
-      are_plain = KeptRows<P>::are_plain(told);
-      if (are_plain && KeptRows<P>::fit(told)) {
+__device__ __noinline__ void run_loose(Task task, Lane lane) {
+  if (is_plain<PassOf<P, false>>(task))
+    run_streams<PassOf<P, false>>(task, lane);
+  else
+    run_rows<P>(task, lane);
+}
+
+// Each call is the last thing that is done, so that little is saved for it.
+template <typename P>
+__device__ inline void run_reduction(const Task& task, const Lane& lane) {
+  if constexpr (kStreams<P> && P::kWidth > 1 && P::kLoads != 0) {
+    if (SharedRow<P>::is_for(task)) {
+      SharedRow<P>::send(task, lane);
+      run_shared<P>(task, lane);
+      return;
+    }
+  }
+  if constexpr (P::kWidth > 1) {
+    const typename KeptRows<P>::Told told(task);
+    if (KeptRows<P>::are_plain(told)) {
+      if (KeptRows<P>::fit(told)) {
         if constexpr (kStreams<P>)
           run_kept<P>(task, lane);
         else
@@ -81,19 +96,23 @@ __device__ inline void run(const Task& task, const Lane& lane) {
         return;
       }
       if constexpr (kStreams<P>) {
-        if (are_plain && StreamedRows<P>::fit(told)) {
-          run_streamed<P>(told.rows, task, lane);
+        if (StreamedRows<P>::fit(told)) {
+          run_streamed<P>(task, lane);
           return;
         }
       }
     }
-    if constexpr (kStreams<P>) {
-      if (are_plain || is_plain<PassOf<P, false>>(task)) {
-        run_streams<PassOf<P, false>>(task, lane);
-        return;
-      }
-    }
+  }
+  if constexpr (kStreams<P>)
+    run_loose<P>(task, lane);
+  else
     run_rows<P>(task, lane);
+}
+
+template <typename P>
+__device__ inline void run(const Task& task, const Lane& lane) {
+  if constexpr (P::kReduces) {
+    run_reduction<P>(task, lane);
   } else {
     const TaskShape shape =
         bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);

@@ -163,7 +163,10 @@ __device__ inline bool take_slices(Row& row, const RowShape& rows,
 
 // Joins of rows whose lanes are whole warps that follow each other.
 struct WarpJoin {
-  enum : u32 { kWarp = 32 };
+  enum : u32 {
+    kWarp = 32,
+    kHalf = kMostJoined * 4  // words: a value of each warp
+  };
 
   u32* scratch;  // behind the dividers
   u32 row_lanes;
@@ -190,7 +193,7 @@ struct WarpJoin {
       value = F::both(value, shuffle_down(value, d, kWarp));
     const u32 warps = row_lanes / kWarp;
     if (warps == 1) return shuffle_first(value, kWarp);
-    u32* const words = scratch + half * kJoinHalf;
+    u32* const words = scratch + half * kHalf;
     half ^= 1;
     const u32 warp = threadIdx.x / kWarp;
     if (threadIdx.x % kWarp == 0) put_words(words + warp * kWords, value);

@@ -105,9 +105,8 @@ __device__ __noinline__ u32 finish_rows(Task task, u32 unit, u32 half,
   return join.half;
 }
 template <typename P>
-__device__ __forceinline__ void run_streamed(const RowShape& rows,
-                                             const Task& task,
-                                             const Lane& lane) {
+__device__ __noinline__ void run_streamed(Task task, Lane lane) {
+  const RowShape rows = typename StreamedRows<P>::Told(task).rows;
   const u32 units = groups(rows) * rows.slices;
   const u32 bits = log2_of(blockDim.x);  // as many as the lanes
   u32 half = 0;

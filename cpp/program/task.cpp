@@ -22,8 +22,6 @@ constexpr std::uint64_t kWide = 4;
 /// The same when they have a backlog, so that only what a call costs the
 /// host and the device matters, and not when it is done.
 constexpr std::uint64_t kWidest = 8;
-/// A row of so many columns for each lane is cut into slices.
-constexpr std::uint64_t kSliceColumns = 32;
 /// Elements of a worker's tile on the host.
 constexpr std::uint64_t kHostTile = 16384;
 /// The same on the device, if one operation or a few are done with each: of a
@@ -155,6 +153,22 @@ std::uint64_t computed_bits(std::uint64_t bits, DType dtype) {
   }
 }
 
+/// See kOneRow.
+bool is_one_row(const Pass& pass, const Layout& layout, const Split& split) {
+  if (split.slices == 1 || split.slices != split.tiles || layout.rows != 1 ||
+      layout.outer != 0 || layout.inner != 1 ||
+      layout.columns % kOneRowColumns != 0)
+    return false;
+  for (std::uint32_t a = 0; a < layout.accesses; ++a) {
+    const Access& access = pass.accesses[a];
+    const bool is_result = access.writes && layout.strides[a][0] == 0;
+    if (!is_result && layout.strides[a][0] !=
+                          static_cast<std::int64_t>(size_of(access.dtype)))
+      return false;
+  }
+  return true;
+}
+
 /// Appends words to a task's arguments.
 class Arguments {
  public:
@@ -284,6 +298,7 @@ void write_arguments(const TaskParts& parts, const FarTable& far_table,
   if (pass.has_reduction) shape.flags |= kRows;
   if (split.is_transposed) shape.flags |= kTransposed;
   if (split.slices > 1) shape.flags |= kSliced;
+  if (is_one_row(pass, layout, split)) shape.flags |= kOneRow;
   Table table;
   fill_table(layout, table);
   if (kFixed + 1 > arguments.room())

@@ -1,6 +1,7 @@
 // Compiled reductions of rows that few or many workers share.
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
 
 #include "contract.h"
 
@@ -67,6 +68,58 @@ TEST_P(ProgramRows, AreRightForFewLongAndManyShortOnes) {
       {7, 100'001}, {600, 4'096},   {1'100, 2'052}, {9'000, 65}};
   for (const auto& [rows, columns] : sizes)
     for (const std::int64_t gap : {0, 1, 4}) check(program, rows, columns, gap);
+}
+
+// The row that all workers share, if it begins where packs do.
+template <typename T>
+void expect_product_sum(Runtime& runtime, DType dtype) {
+  ProgramBuilder builder;
+  const Value x = builder.input(dtype, 1);
+  const Value y = builder.input(dtype, 1);
+  builder.output(ProgramBuilder::reduce(
+      Op::Sum, ProgramBuilder::apply(Op::Multiply, {x, y}), {{0}}));
+  builder.output(ProgramBuilder::reduce(Op::Max, y, {{0}}));
+  const Program program = builder.build();
+  ASSERT_TRUE(runtime.compile(program, std::chrono::seconds(120)));
+  using Sum = std::conditional_t<std::is_same_v<T, std::int32_t>, std::int64_t,
+                                 T>;  // as NumPy's
+  for (const std::size_t size : {1'048'576, 1'500'016, 4'325'376, 1'000'001})
+    for (const std::size_t first : {0, 1}) {
+      // Such that sums are exact in all dtypes.
+      std::vector<T> a(size + first);
+      std::vector<T> b(size + first);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        a[i] = static_cast<T>(i * 2654435761u >> 20 & 3);
+        b[i] = static_cast<T>(i % 7 == 0);
+      }
+      const DeviceArray<T> left(runtime, a);
+      const DeviceArray<T> right(runtime, b);
+      const DeviceArray<Sum> sum(runtime, 1);
+      const DeviceArray<T> top(runtime, 1);
+      const auto view = [](auto& array, std::size_t from, std::size_t dims) {
+        TensorView all = array.view();
+        all.data = array.data() + from;
+        all.shape[0] -= static_cast<std::int64_t>(from);
+        all.dims = static_cast<std::uint8_t>(dims);
+        return all;
+      };
+      for (int call = 0; call < 2; ++call)
+        runtime.submit(
+            program,
+            std::vector<TensorView>{view(left, first, 1),
+                                    view(right, first, 1)},
+            std::vector<TensorView>{view(sum, 0, 0), view(top, 0, 0)});
+      Sum wanted = 0;
+      for (std::size_t i = first; i < a.size(); ++i) wanted += a[i] * b[i];
+      ASSERT_EQ(sum.read()[0], wanted) << size << " from " << first;
+      ASSERT_EQ(top.read()[0], T{1});
+    }
+}
+
+TEST_P(ProgramRows, OneLongRowOfTwoArraysIsRightAtAnyAlignment) {
+  expect_product_sum<float>(runtime(), DType::Float32);
+  expect_product_sum<double>(runtime(), DType::Float64);
+  expect_product_sum<std::int32_t>(runtime(), DType::Int32);
 }
 
 }  // namespace
