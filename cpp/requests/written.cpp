@@ -22,7 +22,8 @@ void prefetch(std::span<const Request> requests, std::size_t next) noexcept {
 }  // namespace
 
 void Written::clear(std::size_t owners) {
-  places_.assign(std::max<std::size_t>(std::bit_ceil(2 * owners), 64), nullptr);
+  // A fourth is taken at most: who finds a free place has one look.
+  places_.assign(std::max<std::size_t>(std::bit_ceil(4 * owners), 64), nullptr);
   shift_ = std::countl_zero(places_.size()) + 1;
 }
 

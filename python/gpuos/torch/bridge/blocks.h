@@ -97,14 +97,17 @@ struct ResultTensor final : c10::TensorImpl {
   /// one. With up to three dimensions it is not.
   void set_few_sizes(at::IntArrayRef sizes) {
     sizes_and_strides_.resize(sizes.size());
+    std::int64_t* const own_sizes = sizes_and_strides_.sizes_data();
+    std::int64_t* const strides = sizes_and_strides_.strides_data();
     std::int64_t step = 1;
-    numel_ = 1;
+    std::int64_t elems = 1;
     for (std::size_t d = sizes.size(); d-- > 0;) {
-      sizes_and_strides_.size_at_unchecked(d) = sizes[d];
-      sizes_and_strides_.stride_at_unchecked(d) = step;
+      own_sizes[d] = sizes[d];
+      strides[d] = step;
       step *= std::max<std::int64_t>(sizes[d], 1);
-      numel_ *= sizes[d];
+      elems *= sizes[d];
     }
+    numel_ = elems;
   }
   static constexpr std::size_t kFewSizes = 3;
 

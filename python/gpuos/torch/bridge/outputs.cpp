@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
@@ -12,7 +11,7 @@
 #include <utility>
 
 #include "blocks.h"
-#include "keys.h"
+#include "modes.h"
 #include "slabs.h"
 
 namespace gpuos::bridge {
@@ -72,7 +71,7 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
   c10::Storage storage(
       make_storage(element_count(sizes) * meta.itemsize(), place));
   // The keys of tensors of inference mode are for PyTorch to choose.
-  const bool is_ours = !c10::InferenceMode::is_enabled();
+  const bool is_ours = !is_inferring();
   Tensor out = C10_LIKELY(is_ours)
                    ? at::detail::make_tensor<ResultTensor>(std::move(storage),
                                                            place.keys, meta)

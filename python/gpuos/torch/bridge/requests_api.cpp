@@ -85,13 +85,14 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
                        PyObject* const* arguments, Py_ssize_t count) {
   try {
     const auto wanted = static_cast<Py_ssize_t>(operands_of(what.recipe));
+    if (C10_LIKELY(count == 3 && wanted == 2) && submit_alike(what, arguments))
+      Py_RETURN_NONE;
     if (count != wanted + 1 || !THPVariable_Check(arguments[wanted])) {
       PyErr_Format(PyExc_TypeError,
                    "submit: %s: expected %zd operands and an out tensor",
                    std::string(name).c_str(), wanted);
       return nullptr;
     }
-    if (wanted == 2 && submit_alike(what, arguments)) Py_RETURN_NONE;
     Operand operands[kMaxRequestOperands];
     for (Py_ssize_t i = 0; i + 1 < count; ++i)
       if (!read_operand(arguments[i], operands[i])) return nullptr;
