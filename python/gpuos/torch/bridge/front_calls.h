@@ -26,7 +26,7 @@ inline bool is_ordinary(PyObject* object) {
 /// For a thread that is not plain: whether it is one that rested.
 bool may_wake();
 /// Whether this thread puts off at all now.
-inline bool may_take() {
+[[gnu::always_inline]] inline bool may_take() {
   return (C10_LIKELY(is_plain_thread()) || may_wake()) && !has_function_mode();
 }
 /// A Python number that is one of floating tensors without loss.

@@ -83,7 +83,10 @@ class Pending {
   /// to copy what was just written in parts makes the processor wait. `write`
   /// must not throw: the request is among the pending ones by then.
   template <typename Write>
-  void add(const Needs& needs, const Place& place, const Write& write);
+  void add(const Needs& needs, const Place& place, const Write& write) {
+    if (C10_LIKELY(add_now(needs, place, write))) return;
+    add_later(needs, place, write);
+  }
 
   bool is_empty() const noexcept {
     // Pairs with the release in hold() and flush(): another thread's requests
@@ -184,6 +187,16 @@ class Pending {
     std::array<c10::TensorImpl*, kRecent> marked{};
   };
 
+  /// add(), if nothing must be done before. False: nothing was added.
+  template <typename Write>
+  bool add_now(const Needs& needs, const Place& place, const Write& write);
+  template <typename Write>
+  [[gnu::noinline]] void add_later(const Needs& needs, const Place& place,
+                                   const Write& write) {
+    Deferred deferred{.needs = needs};
+    write(deferred.request);
+    add(deferred, place);
+  }
   void append(const Deferred& request);
   /// `is_fresh`: nobody else knows it yet.
   void note_recent(c10::TensorImpl* out, bool is_fresh);
@@ -254,23 +267,18 @@ class Pending {
 extern Pending pending;
 
 template <typename Write>
-void Pending::add(const Needs& needs, const Place& place, const Write& write) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (C10_LIKELY(is_ready_for(needs, place))) {
-      // A copy of it takes half the time of making one: compilers clear so many
-      // bytes with an instruction that begins slowly.
-      static constexpr Request kBlank{};
-      batch_.requests.push_back(kBlank);
-      Request& request = batch_.requests.back();
-      write(request);
-      hold(needs, request, request.elems);
-      return;
-    }
-  }
-  Deferred deferred{.needs = needs};
-  write(deferred.request);
-  add(deferred, place);
+bool Pending::add_now(const Needs& needs, const Place& place,
+                      const Write& write) {
+  const std::lock_guard lock(mutex_);
+  if (C10_UNLIKELY(!is_ready_for(needs, place))) return false;
+  // A copy of it takes half the time of making one: compilers clear so many
+  // bytes with an instruction that begins slowly.
+  static constexpr Request kBlank{};
+  batch_.requests.push_back(kBlank);
+  Request& request = batch_.requests.back();
+  write(request);
+  hold(needs, request, request.elems);
+  return true;
 }
 
 }  // namespace gpuos::bridge
