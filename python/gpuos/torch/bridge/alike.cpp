@@ -150,11 +150,14 @@ void add_alike(const Elementwise& what, const Kind& of, const Tensor& tensor,
   });
 }
 
+/// A result of the shape of `tensor`, which is of some kind.
 Tensor make_alike(const Elementwise& what, const Tensor& tensor,
                   const Place& place) {
-  return make_output(tensor.sizes(), {},
-                     gives_bool(what.rule) ? at::kBool : tensor.scalar_type(),
-                     place);
+  const auto& layout = Fields::layout_of(tensor);
+  return make_contiguous_output(
+      at::IntArrayRef(layout.sizes_data(), layout.size()),
+      static_cast<std::size_t>(Fields::numel_of(tensor)),
+      gives_bool(what.rule) ? at::kBool : tensor.scalar_type(), place);
 }
 
 /// The dtype of where(condition, a, b), if it is a floating one and plain to
@@ -236,7 +239,9 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
       return {};
   }
   const Place& place = current_place(condition.device());
-  Tensor out = make_output(condition.sizes(), {}, *type, place);
+  Tensor out = make_contiguous_output(
+      condition.sizes(), static_cast<std::size_t>(condition.numel()), *type,
+      place);
   Needs needs;
   needs.add(condition);
   for (const Operand* one : pair)

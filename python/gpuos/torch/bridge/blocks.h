@@ -13,6 +13,7 @@
 
 #include "keys.h"
 #include "memory.h"
+#include "slabs.h"
 
 namespace gpuos::bridge {
 
@@ -59,6 +60,10 @@ extern constinit thread_local FreeBlocks tensor_blocks GPUOS_NEAR_TLS;
 
 struct ResultStorage final : c10::StorageImpl {
   using c10::StorageImpl::StorageImpl;
+  /// With a slot. Throws: as Slabs::allocate().
+  ResultStorage(std::size_t bytes, Slabs& slabs, c10::Allocator* allocator)
+      : StorageImpl(use_byte_size_t(), static_cast<std::int64_t>(bytes),
+                    slabs.allocate(bytes), allocator, /*resizable=*/true) {}
 
   static void* operator new(std::size_t bytes) {
     void* block = storage_blocks.take(bytes);
@@ -94,7 +99,7 @@ struct ResultTensor final : c10::TensorImpl {
   ~ResultTensor() override { counter_of(this) = std::move(version_counter_); }
 
   /// As set_sizes_contiguous(), which looks whether the order is also another
-  /// one. With up to three dimensions it is not.
+  /// one. With up to three dimensions, kFewSizes, it is not.
   void set_few_sizes(at::IntArrayRef sizes) {
     sizes_and_strides_.resize(sizes.size());
     std::int64_t* const own_sizes = sizes_and_strides_.sizes_data();

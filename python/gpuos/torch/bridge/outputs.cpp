@@ -87,6 +87,22 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
   return out;
 }
 
+Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
+                              at::ScalarType type, const Place& place) {
+  const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(type);
+  const std::size_t bytes = elems * meta.itemsize();
+  if (C10_UNLIKELY(bytes > Slabs::kMostBytes ||
+                   !slabs_are_used.load(std::memory_order_relaxed) ||
+                   sizes.size() > ResultTensor::kFewSizes || is_inferring()))
+    return make_output(sizes, {}, type, place);
+  c10::Storage storage(c10::make_intrusive<ResultStorage>(
+      bytes, *place.slabs, c10::GetAllocator(place.stream.device_type())));
+  Tensor out = at::detail::make_tensor<ResultTensor>(std::move(storage),
+                                                     place.keys, meta);
+  static_cast<ResultTensor*>(out.unsafeGetTensorImpl())->set_few_sizes(sizes);
+  return out;
+}
+
 void use_slabs(bool use) {
   slabs_are_used.store(use, std::memory_order_relaxed);
 }

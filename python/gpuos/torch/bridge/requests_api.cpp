@@ -64,6 +64,7 @@ void note_write(const Tensor& out) {
 /// The way of most calls: two tensors and an out that are alike. False: look
 /// closer.
 bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
+#pragma GCC unroll 3
   for (std::size_t i = 0; i < 3; ++i) {
     if (!is_ordinary(arguments[i])) return false;
     fetch_storage(THPVariable_Unpack(arguments[i]), /*is_counted=*/false);
@@ -71,6 +72,7 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
   }
   const Tensor& out = THPVariable_Unpack(arguments[2]);
   fetch_version(out.unsafeGetTensorImpl()->version_counter());
+#pragma GCC unroll 3
   for (std::size_t i = 0; i < 3; ++i)
     if (!is_without_grad(THPVariable_Unpack(arguments[i]))) return false;
   if (!defer_alike_out(what, THPVariable_Unpack(arguments[0]),
