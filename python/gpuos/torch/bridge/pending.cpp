@@ -188,8 +188,7 @@ Pending::Batch Pending::start_chunk(std::string& error) {
   start(error, has_starter(batch_.place));
   generation_.fetch_add(1, std::memory_order_relaxed);
   // Pairs with is_empty().
-  if (!running_.requests.empty())
-    count_.store(running_.requests.size(), std::memory_order_release);
+  count_.store(running_.requests.size(), std::memory_order_release);
   // Hooks that went with the chunk before, though this one needs them.
   for (c10::StorageImpl* storage : running_.storages) watch(storage);
   return done;
