@@ -19,8 +19,9 @@ struct Kind {
   std::uint8_t item_bytes = 0;
 };
 
-/// That of the tensor which is_simple() said yes to last. Whoever needs it
-/// later has a copy: what a place or a result asks for may run other operators.
+/// That of the tensor which is_simple() looked at last, if it is one. Whoever
+/// needs it later has a copy: what a place or a result asks for may run other
+/// operators.
 constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
 [[gnu::always_inline]] inline bool is_of_kind(const Tensor& tensor) {
@@ -30,10 +31,10 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
 /// Looks closer; notes the kind.
 [[gnu::noinline]] bool is_of_simple_kind(const Tensor& tensor) {
-  const at::ScalarType type = tensor.scalar_type();
-  if (!is_plain_tensor(tensor) || !at::isFloatingType(type) ||
+  if (!is_plain_tensor(tensor) || !at::isFloatingType(tensor.scalar_type()) ||
       !tensor.is_contiguous() || Fields::has_own_sizes(tensor))
     return false;
+  const at::ScalarType type = tensor.scalar_type();
   const DType dtype = *dtype_of(type);
   kind = {Fields::kind_of(tensor), kernel_keys_of(tensor), dtype,
           is_half(type) ? DType::Float32 : dtype,
