@@ -40,8 +40,16 @@ void GroupRunner::run(std::span<const Group* const> level) {
 void GroupRunner::run_apart() {
   const auto count = static_cast<std::uint32_t>(arrays_->requests().size());
   run_together([&] {
-    for (std::uint32_t request = 0; request < count; ++request)
-      if (arrays_->request(request).elems != 0) run_single(request);
+    for (std::uint32_t index = 0; index < count; ++index) {
+      const Request& request = arrays_->request(index);
+      if (request.elems == 0) continue;
+      const bool is_asked = request.is_fresh && needed_.ask != nullptr;
+      // Only this request uses what it writes.
+      if (is_asked && !needed_.ask(needed_.context, request.out_owner, 1))
+        ++unwritten_;
+      else
+        run_needed(index);
+    }
   });
 }
 
@@ -73,10 +81,13 @@ bool GroupRunner::must_be_written(std::uint32_t request) {
 }
 
 void GroupRunner::run_single(std::uint32_t request) {
-  if (!must_be_written(request)) {
+  if (must_be_written(request))
+    run_needed(request);
+  else
     ++unwritten_;
-    return;
-  }
+}
+
+void GroupRunner::run_needed(std::uint32_t request) {
   const Request& asked = arrays_->request(request);
   if (direct_.add(asked, calls_)) {
     ++tasks_;

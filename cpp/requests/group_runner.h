@@ -58,6 +58,8 @@ class GroupRunner {
   bool must_be_written(std::uint32_t request);
   bool is_needed(Owner& owner);
   void run_single(std::uint32_t request);
+  /// The same of one that must be written.
+  void run_needed(std::uint32_t request);
   void collect(const Group& group);
   void find_late(const Group& group);
   void run_parts(const Frame& frame, std::size_t most_steps, std::size_t first,

@@ -11,13 +11,6 @@ void LevelCalls::begin(const Stream& stream) {
   count_ = 0;
 }
 
-void LevelCalls::add(const Operator& op, DType dtype, std::uint64_t elems,
-                     std::span<const std::uint64_t> addresses,
-                     std::span<const Scalar> params) {
-  write_call(calls_[count_], *op.record(), dtype, elems, addresses, params);
-  count();
-}
-
 void LevelCalls::add(const Program& program, std::span<const TensorView> inputs,
                      std::span<const TensorView> outputs,
                      std::span<const Scalar> scalars) {
@@ -26,10 +19,6 @@ void LevelCalls::add(const Program& program, std::span<const TensorView> inputs,
     count();
   else
     runtime_.submit(program, inputs, outputs, scalars, stream_);
-}
-
-void LevelCalls::count() {
-  if (++count_ == kMost) flush();
 }
 
 void LevelCalls::flush() {

@@ -20,9 +20,15 @@ class LevelCalls {
   void begin(const Stream& stream);
   /// An elementwise operator over arrays of `elems` elements without gaps: that
   /// of the output, then the inputs. Throws: as Runtime::submit().
+  ///
+  /// Here, so that nothing is passed on: what was just written in parts and is
+  /// copied as a whole has the processor wait.
   void add(const Operator& op, DType dtype, std::uint64_t elems,
            std::span<const std::uint64_t> addresses,
-           std::span<const Scalar> params);
+           std::span<const Scalar> params) {
+    write_call(calls_[count_], *op.record(), dtype, elems, addresses, params);
+    count();
+  }
   /// Throws: as Runtime::submit().
   void add(const Program& program, std::span<const TensorView> inputs,
            std::span<const TensorView> outputs,
@@ -36,7 +42,9 @@ class LevelCalls {
   /// Fewer are left to find their way into chains.
   static constexpr std::size_t kFewest = 4;
 
-  void count();
+  void count() {
+    if (++count_ == kMost) flush();
+  }
 
   Runtime& runtime_;
   Stream stream_;

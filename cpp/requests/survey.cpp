@@ -15,8 +15,11 @@ constexpr std::size_t kLineBytes = 64;
 }  // namespace
 
 void Survey::run(const Arrays& arrays, bool owners_lie_apart) {
-  find_owners(arrays);
   has_overlaps_ = false;
+  owners_.clear();
+  are_apart_ = written_.are_apart(arrays.requests());
+  if (owners_lie_apart && are_apart_) return;
+  find_owners(arrays);
   if (owners_lie_apart) return;
   // What is only read may overlap, and fresh memory overlaps nothing.
   const bool is_any_written = std::ranges::any_of(
@@ -51,24 +54,17 @@ void Survey::prefetch(const Arrays& arrays, std::size_t next) const noexcept {
 }
 
 void Survey::find_owners(const Arrays& arrays) {
-  owners_.clear();
-  are_apart_ = true;
   of_.resize(arrays.requests().size());
   for (std::size_t r = 0; r < of_.size(); ++r) {
     const Request& request = arrays.requests()[r];
     prefetch(arrays, r);
     of_[r].out = owners_.find(request.out_owner);
-    bool meets_others =
-        is_reducing(request.recipe) || owners_[of_[r].out].uses != 0;
     for (std::size_t i = 0; i < request.operands; ++i) {
       if (is_number(request, i)) continue;
       const std::uint32_t index = owners_.find(request.owners[i]);
       of_[r].operands[i] = index;
-      Owner& owner = owners_[index];
-      ++owner.uses;
-      meets_others = meets_others || owner.is_fresh || owner.is_written;
+      ++owners_[index].uses;
     }
-    are_apart_ = are_apart_ && !meets_others;
     Owner& out = owners_[of_[r].out];
     const bool is_first = out.uses++ == 0;
     if (is_first && request.is_fresh)

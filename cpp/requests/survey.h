@@ -6,6 +6,7 @@
 
 #include "requests/arrays.h"
 #include "requests/owners.h"
+#include "requests/written.h"
 
 namespace gpuos::requests {
 
@@ -22,6 +23,7 @@ class Survey {
   /// `owners_lie_apart`: as RequestRunner::run().
   void run(const Arrays& arrays, bool owners_lie_apart);
 
+  /// Empty if all are apart and that was known of the owners.
   Owners& owners() noexcept { return owners_; }
   const OwnersOf& of(std::uint32_t request) const noexcept {
     return of_[request];
@@ -45,6 +47,7 @@ class Survey {
   void find_ranges(const Arrays& arrays);
   void widen(std::uint32_t owner, const ByteRange& range);
 
+  Written written_;
   Owners owners_;
   std::vector<OwnersOf> of_;
   std::vector<Range> ranges_;

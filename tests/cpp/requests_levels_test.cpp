@@ -29,10 +29,10 @@ class Levels : public ::testing::Test {
               {.axes = 1, .keepdims = true});
   }
 
-  bool are_apart() {
+  bool are_apart(bool owners_lie_apart = false) {
     requests::Arrays arrays;
     arrays.begin(list_.requests(), list_.views());
-    survey_.run(arrays, false);
+    survey_.run(arrays, owners_lie_apart);
     list_.clear();
     return survey_.are_apart();
   }
@@ -139,6 +139,30 @@ TEST_F(Levels, RequestsThatMeetAnotherAreNotApart) {
   add_row(1, 0);
   add_row(2, 0);
   EXPECT_FALSE(are_apart()) << "reduces the same rows";
+}
+
+TEST_F(Levels, OneOfManyThatMeetsAnotherIsFound) {
+  const auto add_many = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      list_.add(Recipe::Add, array(2 * i), {array(2 * i + 1), array(63)});
+  };
+  for (const bool lie_apart : {false, true}) {
+    for (const std::size_t count : {0, 1, 8, 31}) {
+      add_many(count);
+      EXPECT_TRUE(are_apart(lie_apart)) << count;
+    }
+    add_many(31);
+    list_.add(Recipe::Exp, array(62), {array(0)});
+    EXPECT_FALSE(are_apart(lie_apart)) << "the last reads what the first wrote";
+    add_many(31);
+    list_.add(Recipe::Exp, array(63), {array(62)});
+    EXPECT_FALSE(are_apart(lie_apart)) << "the last writes what all read";
+    add_many(31);
+    list_.add(Recipe::Exp, array(60), {array(62)});
+    EXPECT_FALSE(are_apart(lie_apart)) << "two write the same";
+    add_many(4);
+    EXPECT_TRUE(are_apart(lie_apart)) << "nothing is left of those before";
+  }
 }
 
 GPUOS_INSTANTIATE_CONTRACT(RequestContract);

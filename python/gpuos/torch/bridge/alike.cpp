@@ -2,39 +2,78 @@
 
 #include <c10/core/DefaultDtype.h>
 
+#include "fields.h"
 #include "outputs.h"
 #include "parts.h"
 
 namespace gpuos::bridge {
 namespace {
 
-bool is_simple(const Tensor& tensor) {
-  return is_plain_tensor(tensor) && at::isFloatingType(tensor.scalar_type()) &&
-         tensor.is_contiguous() && tensor.numel() > 0 &&
-         tensor.numel() <= size_threshold();
+/// A simple tensor's: all that it is but for its shape and its memory.
+struct Kind {
+  std::uint64_t fields = 0;  // see Fields
+  // Kernels alone; at first some that no tensor has.
+  DispatchKeySet keys = kPendingKeys;
+  DType dtype{};
+  DType compute{};
+  std::uint8_t item_bytes = 0;
+};
+
+/// That of the tensor which is_simple() looked at last, if it is one. Whoever
+/// needs it later has a copy: what a place or a result asks for may run other
+/// operators.
+constinit thread_local Kind kind GPUOS_NEAR_TLS;
+
+[[gnu::always_inline]] inline bool is_of_kind(const Tensor& tensor) {
+  return Fields::has_kinds() && Fields::kind_of(tensor) == kind.fields &&
+         kernel_keys_of(tensor) == kind.keys;
 }
 
-/// Whether `b` has the shape of contiguous `a` and is contiguous too.
-bool have_same_layout(const Tensor& a, const Tensor& b) {
-  const at::IntArrayRef sizes = a.sizes();
-  const at::IntArrayRef others = b.sizes();
-  if (sizes.size() != others.size()) return false;
-  const at::IntArrayRef strides = a.strides();
-  const at::IntArrayRef other_strides = b.strides();
-  bool have_same_strides = true;
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] != others[d]) return false;
-    have_same_strides &= strides[d] == other_strides[d];
-  }
-  // Strides of dimensions of size 1 are anything.
-  return C10_LIKELY(have_same_strides) || b.is_contiguous();
+/// Looks closer; notes the kind.
+[[gnu::noinline]] bool is_of_simple_kind(const Tensor& tensor) {
+  if (!is_plain_tensor(tensor) || !at::isFloatingType(tensor.scalar_type()) ||
+      !tensor.is_contiguous() || Fields::has_own_sizes(tensor))
+    return false;
+  const at::ScalarType type = tensor.scalar_type();
+  const DType dtype = *dtype_of(type);
+  kind = {Fields::kind_of(tensor), kernel_keys_of(tensor), dtype,
+          is_half(type) ? DType::Float32 : dtype,
+          static_cast<std::uint8_t>(c10::elementSize(type))};
+  return true;
 }
 
-/// Whether `tensor` is what the simple one is, but for its values.
-bool is_like(const Tensor& simple, const Tensor& tensor) {
-  return kernel_keys_of(tensor) == kernel_keys_of(simple) &&
-         has_plain_memory(tensor) && tensor.dtype() == simple.dtype() &&
-         have_same_layout(simple, tensor) && tensor.device() == simple.device();
+/// Contiguous, of a floating dtype, and not too large.
+[[gnu::always_inline]] inline bool is_simple(const Tensor& tensor) {
+  if (C10_UNLIKELY(!is_of_kind(tensor)) && !is_of_simple_kind(tensor))
+    return false;
+  const auto elems = static_cast<std::uint64_t>(Fields::numel_of(tensor));
+  return elems - 1 < static_cast<std::uint64_t>(size_threshold()) &&
+         Fields::layout_of(tensor).size() <= kMaxDims && has_memory(tensor);
+}
+
+/// The same of a tensor of another kind: flags that make no difference may be
+/// others.
+[[gnu::noinline]] bool is_nearly_of_kind(const Tensor& simple,
+                                         const Tensor& tensor) {
+  return kernel_keys_of(tensor) == kind.keys &&
+         tensor.dtype() == simple.dtype() &&
+         tensor.device() == simple.device() && tensor.is_contiguous() &&
+         !Fields::has_own_sizes(tensor) && is_plain_tensor(tensor);
+}
+
+/// Whether `tensor` is what the simple one is, but for its values. That is the
+/// one that is_simple() was asked of last.
+[[gnu::always_inline]] inline bool is_like(const Tensor& simple,
+                                           const Tensor& tensor) {
+  if (C10_UNLIKELY(!is_of_kind(tensor)) && !is_nearly_of_kind(simple, tensor))
+    return false;
+  const auto& layout = Fields::layout_of(simple);
+  const auto& other = Fields::layout_of(tensor);
+  if (layout.size() != other.size() || !has_memory(tensor)) return false;
+  // Both are contiguous: strides differ where the size is 1 alone.
+  for (std::size_t d = 0; d < layout.size(); ++d)
+    if (layout.size_at_unchecked(d) != other.size_at_unchecked(d)) return false;
+  return true;
 }
 
 bool are_alike(const Tensor& a, const Tensor& b) {
@@ -46,56 +85,80 @@ bool gives_bool(Rule rule) {
          rule == Rule::Logical;
 }
 
-/// Returns the dtype of the operands, which have `type`.
-DType put_types(Request& request, const Elementwise& what,
-                at::ScalarType type) {
-  const DType dtype = *dtype_of(type);
+void put_types(Request& request, const Elementwise& what, const Kind& of) {
   request.recipe = what.recipe;
-  request.compute = is_half(type) ? DType::Float32 : dtype;
-  request.out_dtype = gives_bool(what.rule) ? DType::Bool : dtype;
-  return dtype;
+  request.compute = of.compute;
+  request.out_dtype = gives_bool(what.rule) ? DType::Bool : of.dtype;
 }
 
-/// Appends a request of tensors that are alike; `other` may be undefined.
-void add_alike(const Elementwise& what, const Tensor& tensor,
-               const Tensor& other, const Tensor& out, bool is_fresh,
-               const Place& place, PyObject* const* objects = nullptr) {
+/// As address_of(), of a tensor that is of the kind.
+void* start_of(const Tensor& tensor, const Kind& of) {
+  return static_cast<char*>(
+             storage_of(tensor)->_mutable_data_ptr_no_checks().get()) +
+         Fields::offset_of(tensor) * of.item_bytes;
+}
+
+void put(Request& request, std::size_t i, const Tensor& tensor,
+         const Kind& of) {
+  request.values[i] = reinterpret_cast<std::uint64_t>(start_of(tensor, of));
+  request.dtypes[i] = of.dtype;
+  request.owners[i] = storage_of(tensor);
+}
+
+void put_result(Request& request, const Tensor& out, bool is_fresh,
+                const Kind& of) {
+  request.is_fresh = is_fresh;
+  // A new one may be of another dtype, and begins where its memory does.
+  request.out = start_of(out, of);
+  request.out_owner = storage_of(out);
+  request.elems = static_cast<std::uint64_t>(Fields::numel_of(out));
+}
+
+/// Appends a request of tensors that are alike, of one kind; `other` may be
+/// undefined.
+[[gnu::always_inline]] inline void add_alike(
+    const Elementwise& what, const Kind& of, const Tensor& tensor,
+    const Tensor& other, const Tensor& out, bool is_fresh, const Place& place,
+    PyObject* const* objects = nullptr) {
+  const bool is_binary = other.defined();
   Needs needs;
   needs.objects = objects;
   needs.add(tensor);
-  if (other.defined()) needs.add(other);
+  if (is_binary) needs.add(other);
   needs.add_out(out);
   pending.add(needs, place, [&](Request& request) {
-    const DType dtype = put_types(request, what, tensor.scalar_type());
-    request.operands = other.defined() ? 2 : 1;
-    put_tensor(request, 0, tensor, dtype);
-    if (other.defined()) put_tensor(request, 1, other, dtype);
-    put_out(request, out, is_fresh);
+    put_types(request, what, of);
+    request.operands = is_binary ? 2 : 1;
+    put(request, 0, tensor, of);
+    if (is_binary) put(request, 1, other, of);
+    put_result(request, out, is_fresh, of);
   });
 }
 
 /// The same of a tensor and a number, which is operand `number_at`.
-void add_alike(const Elementwise& what, const Tensor& tensor, double number,
-               std::size_t number_at, const Tensor& out, bool is_fresh,
-               const Place& place) {
+void add_alike(const Elementwise& what, const Kind& of, const Tensor& tensor,
+               double number, std::size_t number_at, const Tensor& out,
+               bool is_fresh, const Place& place) {
   Needs needs;
   needs.add(tensor);
   needs.add_out(out);
   pending.add(needs, place, [&](Request& request) {
-    const at::ScalarType type = tensor.scalar_type();
-    const DType dtype = put_types(request, what, type);
+    put_types(request, what, of);
     request.operands = 2;
-    put_number(request, number_at, number, what.rule, type);
-    put_tensor(request, 1 - number_at, tensor, dtype);
-    put_out(request, out, is_fresh);
+    put_number(request, number_at, number, what.rule, tensor.scalar_type());
+    put(request, 1 - number_at, tensor, of);
+    put_result(request, out, is_fresh, of);
   });
 }
 
+/// A result of the shape of `tensor`, which is of some kind.
 Tensor make_alike(const Elementwise& what, const Tensor& tensor,
                   const Place& place) {
-  return make_output(tensor.sizes(), {},
-                     gives_bool(what.rule) ? at::kBool : tensor.scalar_type(),
-                     place);
+  const auto& layout = Fields::layout_of(tensor);
+  return make_contiguous_output(
+      at::IntArrayRef(layout.sizes_data(), layout.size()),
+      static_cast<std::size_t>(Fields::numel_of(tensor)),
+      gives_bool(what.rule) ? at::kBool : tensor.scalar_type(), place);
 }
 
 /// The dtype of where(condition, a, b), if it is a floating one and plain to
@@ -118,14 +181,20 @@ std::optional<at::ScalarType> type_of_pair(const Operand& a, const Operand& b) {
   return type;
 }
 
-/// Whether `b` may be read while contiguous `a` is written.
-bool is_same_or_apart(const Tensor& a, const Tensor& b) {
-  if (storage_of(a) != storage_of(b)) return true;
-  const auto* p = static_cast<const char*>(address_of(a));
-  const auto* q = static_cast<const char*>(address_of(b));
+/// Whether `b` may be read while contiguous `a` is written, which lies in the
+/// same storage.
+[[gnu::noinline]] bool is_same_or_beside(const Tensor& a, const Tensor& b,
+                                         const Kind& of) {
+  const auto* p = static_cast<const char*>(start_of(a, of));
+  const auto* q = static_cast<const char*>(start_of(b, of));
   const auto bytes = static_cast<std::ptrdiff_t>(a.nbytes());
   if (p == q) return a.strides() == b.strides();  // PyTorch compares them too
   return p + bytes <= q || q + bytes <= p;
+}
+/// The same, wherever they lie.
+bool is_same_or_apart(const Tensor& a, const Tensor& b, const Kind& of) {
+  return C10_LIKELY(storage_of(a) != storage_of(b)) ||
+         is_same_or_beside(a, b, of);
 }
 
 }  // namespace
@@ -136,18 +205,20 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
   if (what.rule == Rule::Bitwise) return {};
   if (other.defined() ? !are_alike(tensor, other) : !is_simple(tensor))
     return {};
+  const Kind of = kind;
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
-  add_alike(what, tensor, other, out, /*is_fresh=*/true, place);
+  add_alike(what, of, tensor, other, out, /*is_fresh=*/true, place);
   return out;
 }
 
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first) {
   if (what.rule == Rule::Bitwise || !is_simple(tensor)) return {};
+  const Kind of = kind;
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
-  add_alike(what, tensor, number, is_number_first ? 0 : 1, out,
+  add_alike(what, of, tensor, number, is_number_first ? 0 : 1, out,
             /*is_fresh=*/true, place);
   return out;
 }
@@ -169,15 +240,19 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
       return {};
   }
   const Place& place = current_place(condition.device());
-  Tensor out = make_output(condition.sizes(), {}, *type, place);
+  Tensor out = make_contiguous_output(
+      condition.sizes(), static_cast<std::size_t>(condition.numel()), *type,
+      place);
   Needs needs;
   needs.add(condition);
   for (const Operand* one : pair)
     if (!one->is_number()) needs.add(*one->tensor);
   needs.add_out(out);
   pending.add(needs, place, [&](Request& request) {
-    const DType dtype =
-        put_types(request, {Recipe::Where, Rule::Select}, *type);
+    const DType dtype = *dtype_of(*type);
+    request.recipe = Recipe::Where;
+    request.compute = is_half(*type) ? DType::Float32 : dtype;
+    request.out_dtype = dtype;
     request.operands = 3;
     put_tensor(request, 0, condition, DType::Bool);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -194,21 +269,23 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
                      const Tensor& other, const Tensor& out,
                      PyObject* const* objects) {
-  if (gives_bool(what.rule) || !are_alike(out, tensor) ||
-      !is_same_or_apart(out, tensor))
-    return false;
+  if (gives_bool(what.rule) || !are_alike(out, tensor)) return false;
+  const Kind of = kind;
+  if (!is_same_or_apart(out, tensor, of)) return false;
   if (other.defined() &&
-      (!is_like(out, other) || !is_same_or_apart(out, other)))
+      (!is_like(out, other) || !is_same_or_apart(out, other, of)))
     return false;
-  add_alike(what, tensor, other, out, /*is_fresh=*/false,
+  add_alike(what, of, tensor, other, out, /*is_fresh=*/false,
             current_place(out.device()), objects);
   return true;
 }
 
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       const Tensor& other) {
-  if (!are_alike(out, other) || !is_same_or_apart(out, other)) return false;
-  add_alike(what, out, other, out, /*is_fresh=*/false,
+  if (!are_alike(out, other)) return false;
+  const Kind of = kind;
+  if (!is_same_or_apart(out, other, of)) return false;
+  add_alike(what, of, out, other, out, /*is_fresh=*/false,
             current_place(out.device()));
   return true;
 }
@@ -216,7 +293,8 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
 bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       double number) {
   if (!is_simple(out)) return false;
-  add_alike(what, out, number, 1, out, /*is_fresh=*/false,
+  const Kind of = kind;
+  add_alike(what, of, out, number, 1, out, /*is_fresh=*/false,
             current_place(out.device()));
   return true;
 }

@@ -13,7 +13,8 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first = false);
 /// Into another tensor that is alike; `other` may be undefined. False: try
-/// defer(). `objects`: Python's of all three, under the GIL, or null.
+/// defer(). `objects`: Python's of all three, under the GIL, or null, as
+/// without `other`.
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
                      const Tensor& other, const Tensor& out,
                      PyObject* const* objects = nullptr);

@@ -13,6 +13,7 @@
 
 #include "keys.h"
 #include "memory.h"
+#include "slabs.h"
 
 namespace gpuos::bridge {
 
@@ -59,6 +60,10 @@ extern constinit thread_local FreeBlocks tensor_blocks GPUOS_NEAR_TLS;
 
 struct ResultStorage final : c10::StorageImpl {
   using c10::StorageImpl::StorageImpl;
+  /// With a slot. Throws: as Slabs::allocate().
+  ResultStorage(std::size_t bytes, Slabs& slabs, c10::Allocator* allocator)
+      : StorageImpl(use_byte_size_t(), static_cast<std::int64_t>(bytes),
+                    slabs.allocate(bytes), allocator, /*resizable=*/true) {}
 
   static void* operator new(std::size_t bytes) {
     void* block = storage_blocks.take(bytes);
@@ -94,17 +99,20 @@ struct ResultTensor final : c10::TensorImpl {
   ~ResultTensor() override { counter_of(this) = std::move(version_counter_); }
 
   /// As set_sizes_contiguous(), which looks whether the order is also another
-  /// one. With up to three dimensions it is not.
+  /// one. With up to three dimensions, kFewSizes, it is not.
   void set_few_sizes(at::IntArrayRef sizes) {
     sizes_and_strides_.resize(sizes.size());
+    std::int64_t* const own_sizes = sizes_and_strides_.sizes_data();
+    std::int64_t* const strides = sizes_and_strides_.strides_data();
     std::int64_t step = 1;
-    numel_ = 1;
+    std::int64_t elems = 1;
     for (std::size_t d = sizes.size(); d-- > 0;) {
-      sizes_and_strides_.size_at_unchecked(d) = sizes[d];
-      sizes_and_strides_.stride_at_unchecked(d) = step;
+      own_sizes[d] = sizes[d];
+      strides[d] = step;
       step *= std::max<std::int64_t>(sizes[d], 1);
-      numel_ *= sizes[d];
+      elems *= sizes[d];
     }
+    numel_ = elems;
   }
   static constexpr std::size_t kFewSizes = 3;
 

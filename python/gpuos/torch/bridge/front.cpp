@@ -287,7 +287,7 @@ bool is_installed = false;
 
 void install_front(PyObject* parameter) {
   if (is_installed) return;
-  set_parameter_type(reinterpret_cast<PyTypeObject*>(parameter));
+  parameter_type = reinterpret_cast<PyTypeObject*>(parameter);
   auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
   for (std::size_t i = 0; i < kMethods; ++i) {
     const char* name = methods[i].ml_name;

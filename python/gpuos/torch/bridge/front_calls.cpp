@@ -1,8 +1,5 @@
 #include "front_calls.h"
 
-#include <ATen/PythonTorchFunctionTLS.h>
-#include <torch/csrc/autograd/python_variable.h>
-
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -28,7 +25,6 @@ constexpr int kPatience = 10'000;
 using Clock = std::chrono::steady_clock;
 
 // All under the GIL.
-PyTypeObject* parameter_type = nullptr;
 PyObject* retire = nullptr;
 int calls_in_vain = 0;
 Clock::time_point last_use;
@@ -76,19 +72,8 @@ bool is_named(PyObject* name, const char* text) {
 
 }  // namespace
 
-void set_parameter_type(PyTypeObject* type) { parameter_type = type; }
-
-bool is_ordinary(PyObject* object) {
-  const PyTypeObject* type = Py_TYPE(object);
-  return type == reinterpret_cast<PyTypeObject*>(THPVariableClass) ||
-         type == parameter_type;
-}
-
-bool may_take() {
-  if (C10_UNLIKELY(!is_plain_thread()) &&
-      !(scheduler_depth > 0 && try_to_wake() && is_plain_thread()))
-    return false;
-  return !at::impl::torch_function_mode_enabled();
+bool may_wake() {
+  return scheduler_depth > 0 && try_to_wake() && is_plain_thread();
 }
 
 bool read_number(PyObject* object, double& number) {

@@ -3,20 +3,32 @@
 #pragma once
 
 #include <Python.h>
+#include <torch/csrc/autograd/python_variable.h>
 
 #include <chrono>
 
 #include "elementwise.h"
+#include "modes.h"
 
 namespace gpuos::bridge {
 
 /// torch.nn.Parameter, which is taken like torch.Tensor.
-void set_parameter_type(PyTypeObject* type);
+inline PyTypeObject* parameter_type = nullptr;  // under the GIL
 
 /// A tensor, of no subclass but torch.nn.Parameter.
-bool is_ordinary(PyObject* object);
+inline bool is_ordinary(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  return C10_LIKELY(type ==
+                    reinterpret_cast<PyTypeObject*>(THPVariableClass)) ||
+         type == parameter_type;
+}
+
+/// For a thread that is not plain: whether it is one that rested.
+bool may_wake();
 /// Whether this thread puts off at all now.
-bool may_take();
+[[gnu::always_inline]] inline bool may_take() {
+  return (C10_LIKELY(is_plain_thread()) || may_wake()) && !has_function_mode();
+}
 /// A Python number that is one of floating tensors without loss.
 bool read_number(PyObject* object, double& number);
 

@@ -36,6 +36,7 @@
 #include "alike.h"
 #include "elementwise.h"
 #include "keys.h"
+#include "modes.h"
 #include "rows.h"
 #include "schema.h"
 

@@ -36,7 +36,7 @@ inline constexpr DispatchKeySet kKernelKeys =
 #define GPUOS_NEAR_TLS __attribute__((tls_model("initial-exec")))
 
 /// Schedulers that this thread is in.
-extern thread_local int scheduler_depth GPUOS_NEAR_TLS;
+extern constinit thread_local int scheduler_depth GPUOS_NEAR_TLS;
 /// Threads that are in one.
 extern std::atomic<int> scheduler_threads;
 
@@ -47,13 +47,6 @@ struct PlainState {
 };
 extern PlainState plain_state;
 
-/// Inside a scheduler, with no mode, transform, autocast or inference around.
-inline bool is_plain_thread() {
-  const auto state = c10::impl::raw_local_dispatch_key_set;
-  return state.included_ == plain_state.included &&
-         state.excluded_ == plain_state.excluded && scheduler_depth > 0;
-}
-
 /// Below autograd: whether this thread defers at all.
 inline bool is_deferring_thread() {
   if (scheduler_depth == 0) return false;
@@ -61,12 +54,17 @@ inline bool is_deferring_thread() {
   return state.included_.has(kModeKey) && !state.excluded_.has(kModeKey);
 }
 
-/// Nothing of autograd happens to an operator that reads `tensor`.
-inline bool is_without_grad(const Tensor& tensor) {
-  const auto* impl = tensor.unsafeGetTensorImpl();
-  if (C10_LIKELY(impl->autograd_meta() == nullptr)) return true;
+/// is_without_grad() of a tensor that autograd knows.
+[[gnu::noinline]] inline bool is_read_without_grad(const Tensor& tensor) {
   if (tensor._fw_grad(0).defined()) return false;
-  return !(c10::GradMode::is_enabled() && impl->requires_grad());
+  return !(c10::GradMode::is_enabled() &&
+           tensor.unsafeGetTensorImpl()->requires_grad());
+}
+
+/// Nothing of autograd happens to an operator that reads `tensor`.
+[[gnu::always_inline]] inline bool is_without_grad(const Tensor& tensor) {
+  return C10_LIKELY(tensor.unsafeGetTensorImpl()->autograd_meta() == nullptr) ||
+         is_read_without_grad(tensor);
 }
 
 /// The same for one that writes it: views and leaves have rules of their own.

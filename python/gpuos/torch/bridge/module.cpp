@@ -24,7 +24,7 @@
 
 namespace gpuos::bridge {
 
-thread_local int scheduler_depth = 0;
+constinit thread_local int scheduler_depth = 0;
 std::atomic<int> scheduler_threads{0};
 PlainState plain_state;
 

@@ -26,13 +26,12 @@ class NextTensors {
     const auto at = reinterpret_cast<std::uintptr_t>(object);
     const std::uintptr_t next = at + kAhead * (at - last_);
     last_ = at;
-    // Inside of this page there is memory, whatever is in it now.
-    constexpr std::uintptr_t kPage = 4096;
     const std::uintptr_t held =
         reinterpret_cast<std::uintptr_t>(&THPVariable_Unpack(object)) - at;
-    if (next / kPage != at / kPage ||
-        (next + held + sizeof(void*)) / kPage != at / kPage)
-      return;
+    // Inside of this page there is memory, whatever is in it now.
+    constexpr std::uintptr_t kPage = 4096;
+    const std::uintptr_t end = next + held + sizeof(void*);
+    if (((next ^ at) | (end ^ at)) >= kPage) return;
     const auto* found = reinterpret_cast<const PyObject*>(next);
     if (found->ob_type != object->ob_type) return;
     // Only fetched, never looked into: it may be gone.

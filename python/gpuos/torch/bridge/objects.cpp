@@ -13,23 +13,26 @@
 namespace gpuos::bridge {
 namespace {
 
-constexpr std::size_t kAhead = 8;  // objects
+using Objects = HeldObjects::Objects;
+
+constexpr std::size_t kAhead = 3;  // requests
 
 std::mutex mutex;
-std::vector<PyObject*> aside;        // under mutex
+std::vector<Objects> aside;          // under mutex
 std::atomic<bool> has_aside{false};  // changed under mutex
 
-void give_back_all(std::vector<PyObject*>& objects) noexcept {
+void give_back_all(std::vector<Objects>& objects) noexcept {
   for (std::size_t i = 0; i < objects.size(); ++i) {
     // They were touched long ago.
-    prefetch_to_write(objects[std::min(i + kAhead, objects.size() - 1)]);
-    Py_DECREF(objects[i]);
+    for (PyObject* later : objects[std::min(i + kAhead, objects.size() - 1)])
+      prefetch_to_write(later);
+    for (PyObject* object : objects[i]) Py_DECREF(object);
   }
   objects.clear();
 }
 
 /// Python's main thread gives them back between two instructions.
-void put_aside(std::vector<PyObject*>& objects) {
+void put_aside(std::vector<Objects>& objects) {
   bool is_first = false;
   {
     const std::lock_guard lock(mutex);
@@ -72,7 +75,7 @@ void HeldObjects::give_back() noexcept {
 void give_back_what_was_put_aside() noexcept {
   // Only a hint: who finds it too early is not the last to look.
   if (!has_aside.load(std::memory_order_relaxed)) return;
-  std::vector<PyObject*> objects;
+  std::vector<Objects> objects;
   {
     const std::lock_guard lock(mutex);
     objects = std::exchange(aside, {});

@@ -3,6 +3,8 @@
 
 #include <Python.h>
 
+#include <array>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -22,17 +24,21 @@ bool has_gil() noexcept;
 /// its memory as long as nobody gives it another, see doors.h.
 class HeldObjects {
  public:
+  /// Of one request: two operands and a result.
+  static constexpr std::size_t kEach = 3;
+  using Objects = std::array<PyObject*, kEach>;
+
   /// Under the GIL.
-  void hold(std::span<PyObject* const> objects) {
-    for (PyObject* object : objects) Py_INCREF(object);
-    objects_.insert(objects_.end(), objects.begin(), objects.end());
+  void hold(std::span<PyObject* const, kEach> objects) {
+    Objects& held = objects_.emplace_back();
+    for (std::size_t i = 0; i < kEach; ++i) held[i] = Py_NewRef(objects[i]);
   }
   /// Gives them back; without the GIL, puts them aside for whoever has it next.
   /// Under no lock: any code may run when an object goes.
   void give_back() noexcept;
 
  private:
-  std::vector<PyObject*> objects_;
+  std::vector<Objects> objects_;
 };
 
 /// Gives back what was put aside. Under the GIL.

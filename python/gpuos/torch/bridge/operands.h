@@ -40,12 +40,10 @@ inline DispatchKeySet kernel_keys_of(const Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->key_set() - kOthers;
 }
 
-/// Whether nobody but PyTorch's kernels has a say in the tensor's memory: no
-/// number that became a tensor, no storage that is not there, or not yet.
-inline bool has_plain_memory(const Tensor& tensor) {
+/// Whether the tensor has a storage, and its memory is there.
+inline bool has_memory(const Tensor& tensor) {
   c10::StorageImpl* storage = storage_of(tensor);
-  return storage != nullptr && !is_watched_by_others(storage) &&
-         !tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  return storage != nullptr && !is_watched_by_others(storage);
 }
 
 /// Strided memory of a device and an ordinary tensor: nothing lazy, nothing of
@@ -55,8 +53,9 @@ inline bool is_plain_tensor(const Tensor& tensor) {
   const DispatchKeySet keys = kernel_keys_of(tensor);
   return (keys == DispatchKeySet(DispatchKey::CPU) ||
           keys == DispatchKeySet(DispatchKey::CUDA)) &&
-         has_plain_memory(tensor) && tensor.dim() <= kMaxDims &&
-         dtype_of(tensor.scalar_type()).has_value();
+         has_memory(tensor) &&
+         !tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
+         tensor.dim() <= kMaxDims && dtype_of(tensor.scalar_type()).has_value();
 }
 
 using Dims = c10::SmallVector<std::int64_t, 8>;

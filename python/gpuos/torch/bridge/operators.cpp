@@ -9,6 +9,7 @@
 
 #include "kernels.h"
 #include "keys.h"
+#include "modes.h"
 #include "outputs.h"
 #include "pending.h"
 #include "rest.h"

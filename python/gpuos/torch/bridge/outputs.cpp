@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
@@ -12,7 +11,7 @@
 #include <utility>
 
 #include "blocks.h"
-#include "keys.h"
+#include "modes.h"
 #include "slabs.h"
 
 namespace gpuos::bridge {
@@ -72,7 +71,7 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
   c10::Storage storage(
       make_storage(element_count(sizes) * meta.itemsize(), place));
   // The keys of tensors of inference mode are for PyTorch to choose.
-  const bool is_ours = !c10::InferenceMode::is_enabled();
+  const bool is_ours = !is_inferring();
   Tensor out = C10_LIKELY(is_ours)
                    ? at::detail::make_tensor<ResultTensor>(std::move(storage),
                                                            place.keys, meta)
@@ -85,6 +84,22 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
     static_cast<ResultTensor*>(impl)->set_few_sizes(sizes);
   else
     impl->set_sizes_contiguous(sizes);
+  return out;
+}
+
+Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
+                              at::ScalarType type, const Place& place) {
+  const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(type);
+  const std::size_t bytes = elems * meta.itemsize();
+  if (C10_UNLIKELY(bytes > Slabs::kMostBytes ||
+                   !slabs_are_used.load(std::memory_order_relaxed) ||
+                   sizes.size() > ResultTensor::kFewSizes || is_inferring()))
+    return make_output(sizes, {}, type, place);
+  c10::Storage storage(c10::make_intrusive<ResultStorage>(
+      bytes, *place.slabs, c10::GetAllocator(place.stream.device_type())));
+  Tensor out = at::detail::make_tensor<ResultTensor>(std::move(storage),
+                                                     place.keys, meta);
+  static_cast<ResultTensor*>(out.unsafeGetTensorImpl())->set_few_sizes(sizes);
   return out;
 }
 

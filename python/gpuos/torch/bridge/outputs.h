@@ -13,6 +13,9 @@ using at::Tensor;
 /// Throws: c10::Error if there is no memory.
 Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
                    at::ScalarType type, const Place& place);
+/// The same in C order; `elems`: of all sizes. The way of most results.
+Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
+                              at::ScalarType type, const Place& place);
 
 /// Whether results come from slabs. Not during the capture of a graph, whose
 /// memory is its own.

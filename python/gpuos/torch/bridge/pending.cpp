@@ -66,48 +66,10 @@ void Pending::append(const Deferred& deferred) {
     batch_.views.insert(batch_.views.end(), deferred.views.begin(),
                         deferred.views.end());
   }
-  hold(deferred.needs, elems_of(deferred));
+  hold(deferred.needs, request, elems_of(deferred));
 }
 
-// The next requests' places were read by another processor when their chunk
-// ran: what is written there would wait at the next atomic.
-void Pending::fetch_places() const noexcept {
-  constexpr std::size_t kNext = 3;  // requests
-  prefetch_to_write(&batch_.requests.back() + kNext, sizeof(Request));
-}
-
-void Pending::hold(const Needs& needs, std::uint64_t elems) {
-  fetch_places();
-  batch_.elems += elems;
-  const bool is_fresh = batch_.requests.back().is_fresh;
-  if (!is_fresh) writes_old_.store(true, std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < needs.storage_count; ++i) {
-    c10::StorageImpl* storage = needs.storages[i];
-    watch(storage);
-    if (!has_own_block(*storage, batch_.place)) batch_.owners_lie_apart = false;
-    // Of requests that nothing may go ahead of nobody asks, see may_wait().
-    if (is_fresh) batch_.bytes += storage->nbytes();
-  }
-  if (needs.objects != nullptr) {
-    batch_.objects.hold({needs.objects, needs.storage_count});
-    batch_.counts_uses = false;
-    holds_objects_.store(true, std::memory_order_relaxed);
-  } else {
-    hold_storages(needs, is_fresh);
-  }
-  if (C10_UNLIKELY(needs.follows && !batch_.has_chains)) {
-    batch_.has_chains = true;
-    due_ = std::max(due_, kChunk);
-  }
-  if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
-  mark(needs.out);
-  if (next_recent_ < kStream) note_recent(needs.out, is_fresh);
-  ++counters_.intercepted;
-  count_.store(batch_.requests.size() + running_.requests.size(),
-               std::memory_order_release);
-}
-
-void Pending::hold_storages(const Needs& needs, bool is_fresh) {
+inline void Pending::hold_storages(const Needs& needs, bool is_fresh) {
   const std::uint32_t out = needs.storage_count - 1;
   for (std::uint32_t i = 0; i <= out; ++i) {
     c10::StorageImpl* storage = needs.storages[i];
@@ -125,6 +87,42 @@ void Pending::hold_storages(const Needs& needs, bool is_fresh) {
   }
 }
 
+void Pending::hold(const Needs& needs, const Request& added,
+                   std::uint64_t elems) {
+  // The next requests' places were read by another processor when their chunk
+  // ran: what is written there would wait at the next atomic.
+  constexpr std::size_t kNext = 3;  // requests
+  prefetch_to_write(&added + kNext, sizeof(Request));
+  batch_.elems += elems;
+  const bool is_fresh = added.is_fresh;
+  if (!is_fresh) writes_old_.store(true, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < needs.storage_count; ++i) {
+    c10::StorageImpl* storage = needs.storages[i];
+    watch(storage);
+    if (!has_own_block(*storage, batch_.place)) batch_.owners_lie_apart = false;
+    // Of requests that nothing may go ahead of nobody asks, see may_wait().
+    if (is_fresh) batch_.bytes += storage->nbytes();
+  }
+  if (needs.objects != nullptr) {
+    batch_.objects.hold(std::span<PyObject* const, HeldObjects::kEach>(
+        needs.objects, HeldObjects::kEach));
+    batch_.counts_uses = false;
+    holds_objects_.store(true, std::memory_order_relaxed);
+  } else {
+    hold_storages(needs, is_fresh);
+  }
+  if (C10_UNLIKELY(needs.follows && !batch_.has_chains)) {
+    batch_.has_chains = true;
+    due_ = std::max(due_, kChunk);
+  }
+  if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
+  mark(needs.out);
+  if (next_recent_ < kStream) note_recent(needs.out, is_fresh);
+  ++counters_.intercepted;
+  count_.store(count_.load(std::memory_order_relaxed) + 1,
+               std::memory_order_release);
+}
+
 void Pending::note_recent(c10::TensorImpl* out, bool is_fresh) {
   c10::TensorImpl*& recent = recent_[next_recent_++ % kRecent];
   if (recent != nullptr) c10::raw::weak_intrusive_ptr::decref(recent);
@@ -137,10 +135,7 @@ void Pending::note_recent(c10::TensorImpl* out, bool is_fresh) {
 
 bool Pending::is_due_before(const Needs& next, std::size_t count) {
   const std::size_t after = batch_.requests.size() + count;
-  if (C10_LIKELY(after <= std::min(capacity_, due_) &&
-                 batch_.elems < kChunkElems &&
-                 !start_is_wanted_.load(std::memory_order_relaxed)))
-    return false;
+  if (is_early_for(count)) return false;
   if (start_is_wanted_.load(std::memory_order_relaxed))
     due_ = std::min(due_, batch_.requests.size());
   // To wait until the chunk before is handed over would take longer than to
@@ -192,6 +187,8 @@ Pending::Batch Pending::start_chunk(std::string& error) {
   Batch done = finish(error);
   start(error, has_starter(batch_.place));
   generation_.fetch_add(1, std::memory_order_relaxed);
+  // Pairs with is_empty().
+  count_.store(running_.requests.size(), std::memory_order_release);
   // Hooks that went with the chunk before, though this one needs them.
   for (c10::StorageImpl* storage : running_.storages) watch(storage);
   return done;

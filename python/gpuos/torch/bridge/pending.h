@@ -36,8 +36,8 @@ struct Needs {
   std::array<c10::StorageImpl*, 1 + kMaxRequestOperands> storages;
   std::uint32_t storage_count = 0;  // of the storages; the rest is not set
   c10::TensorImpl* out = nullptr;
-  /// Python's objects of the tensors, which are held in place of the storages;
-  /// null: they are not at hand.
+  /// Python's objects of two operands and the result, which are held in place
+  /// of the storages; null: they are not at hand.
   PyObject* const* objects = nullptr;
   std::uint32_t marks = 0;  // a bit for each that may be pending
   bool follows = false;     // reads one of those
@@ -55,7 +55,8 @@ struct Needs {
 
  private:
   void note(const Tensor& tensor) {
-    if (is_marked(tensor)) marks |= 1u << storage_count;
+    const auto keys = tensor.unsafeGetTensorImpl()->key_set();
+    marks |= static_cast<std::uint32_t>(keys.has(kPendingKey)) << storage_count;
     storages[storage_count++] = storage_of(tensor);
   }
 };
@@ -82,7 +83,10 @@ class Pending {
   /// to copy what was just written in parts makes the processor wait. `write`
   /// must not throw: the request is among the pending ones by then.
   template <typename Write>
-  void add(const Needs& needs, const Place& place, const Write& write);
+  void add(const Needs& needs, const Place& place, const Write& write) {
+    if (C10_LIKELY(add_now(needs, place, write))) return;
+    add_later(needs, place, write);
+  }
 
   bool is_empty() const noexcept {
     // Pairs with the release in hold() and flush(): another thread's requests
@@ -183,18 +187,33 @@ class Pending {
     std::array<c10::TensorImpl*, kRecent> marked{};
   };
 
+  /// add(), if nothing must be done before. False: nothing was added.
+  template <typename Write>
+  bool add_now(const Needs& needs, const Place& place, const Write& write);
+  template <typename Write>
+  [[gnu::noinline]] void add_later(const Needs& needs, const Place& place,
+                                   const Write& write) {
+    Deferred deferred{.needs = needs};
+    write(deferred.request);
+    add(deferred, place);
+  }
   void append(const Deferred& request);
-  void fetch_places() const noexcept;
   /// `is_fresh`: nobody else knows it yet.
   void note_recent(c10::TensorImpl* out, bool is_fresh);
-  void hold_storages(const Needs& needs, bool is_fresh);
-  /// What is left to do for the request that was appended last.
-  void hold(const Needs& needs, std::uint64_t elems);
+  [[gnu::always_inline]] void hold_storages(const Needs& needs, bool is_fresh);
+  /// What is left to do for the request that was appended last, `added`.
+  void hold(const Needs& needs, const Request& added, std::uint64_t elems);
   /// Nothing must be done before `next` is appended.
   bool is_ready_for(const Needs& next, const Place& place) {
-    return batch_.place.stream == place.stream &&
-           batch_.place.runner.handle == place.runner.handle &&
-           !is_due_before(next, 1);
+    // Each place has slabs of its own.
+    return batch_.place.slabs == place.slabs &&
+           (C10_LIKELY(is_early_for(1)) || !is_due_before(next, 1));
+  }
+  /// Nothing has batch_ started before `count` more.
+  bool is_early_for(std::size_t count) const noexcept {
+    return batch_.requests.size() + count <= std::min(capacity_, due_) &&
+           batch_.elems < kChunkElems &&
+           !start_is_wanted_.load(std::memory_order_relaxed);
   }
   /// Hands batch_ to the workers; it becomes running_. `apart`: while the
   /// caller goes on.
@@ -248,19 +267,18 @@ class Pending {
 extern Pending pending;
 
 template <typename Write>
-void Pending::add(const Needs& needs, const Place& place, const Write& write) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (C10_LIKELY(is_ready_for(needs, place))) {
-      Request& request = batch_.requests.emplace_back();
-      write(request);
-      hold(needs, request.elems);
-      return;
-    }
-  }
-  Deferred deferred{.needs = needs};
-  write(deferred.request);
-  add(deferred, place);
+bool Pending::add_now(const Needs& needs, const Place& place,
+                      const Write& write) {
+  const std::lock_guard lock(mutex_);
+  if (C10_UNLIKELY(!is_ready_for(needs, place))) return false;
+  // A copy of it takes half the time of making one: compilers clear so many
+  // bytes with an instruction that begins slowly.
+  static constexpr Request kBlank{};
+  batch_.requests.push_back(kBlank);
+  Request& request = batch_.requests.back();
+  write(request);
+  hold(needs, request, request.elems);
+  return true;
 }
 
 }  // namespace gpuos::bridge

@@ -64,6 +64,7 @@ void note_write(const Tensor& out) {
 /// The way of most calls: two tensors and an out that are alike. False: look
 /// closer.
 bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
+#pragma GCC unroll 3
   for (std::size_t i = 0; i < 3; ++i) {
     if (!is_ordinary(arguments[i])) return false;
     fetch_storage(THPVariable_Unpack(arguments[i]), /*is_counted=*/false);
@@ -71,6 +72,7 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
   }
   const Tensor& out = THPVariable_Unpack(arguments[2]);
   fetch_version(out.unsafeGetTensorImpl()->version_counter());
+#pragma GCC unroll 3
   for (std::size_t i = 0; i < 3; ++i)
     if (!is_without_grad(THPVariable_Unpack(arguments[i]))) return false;
   if (!defer_alike_out(what, THPVariable_Unpack(arguments[0]),
@@ -85,13 +87,14 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
                        PyObject* const* arguments, Py_ssize_t count) {
   try {
     const auto wanted = static_cast<Py_ssize_t>(operands_of(what.recipe));
+    if (C10_LIKELY(count == 3 && wanted == 2) && submit_alike(what, arguments))
+      Py_RETURN_NONE;
     if (count != wanted + 1 || !THPVariable_Check(arguments[wanted])) {
       PyErr_Format(PyExc_TypeError,
                    "submit: %s: expected %zd operands and an out tensor",
                    std::string(name).c_str(), wanted);
       return nullptr;
     }
-    if (wanted == 2 && submit_alike(what, arguments)) Py_RETURN_NONE;
     Operand operands[kMaxRequestOperands];
     for (Py_ssize_t i = 0; i + 1 < count; ++i)
       if (!read_operand(arguments[i], operands[i])) return nullptr;

@@ -10,10 +10,9 @@
 
 namespace gpuos::bridge {
 
-std::size_t Slabs::class_of(std::size_t bytes) noexcept {
-  const std::size_t granules =
-      std::max<std::size_t>((bytes + kGranule - 1) / kGranule, 1);
-  if (granules <= 8) return granules - 1;
+std::size_t Slabs::class_of_others(std::size_t bytes) noexcept {
+  if (bytes == 0) return 0;
+  const std::size_t granules = (bytes + kGranule - 1) / kGranule;
   const int doublings = std::bit_width(granules - 1) - 3;
   const std::size_t eighths = ((granules - 1) >> doublings) + 1;  // 5 to 8
   return 8 + 4 * static_cast<std::size_t>(doublings - 1) + eighths - 5;
@@ -25,20 +24,12 @@ std::size_t Slabs::bytes_of(std::size_t size_class) noexcept {
   return ((size_class - 8) % 4 + 5) * kGranule << doublings;
 }
 
-c10::DataPtr Slabs::allocate(std::size_t bytes) {
-  const std::size_t size_class = class_of(bytes);
+c10::DataPtr Slabs::allocate_anew(std::size_t size_class) {
   for (;;) {
-    {
-      const Lock lock(flag_);
-      auto& free = free_[size_class];
-      if (!free.empty()) {
-        Slot* slot = free.back();
-        free.pop_back();
-        ++slot->slab->used;
-        return {slot->data, slot, &give_back, stream_.device()};
-      }
-    }
     add_slab(size_class);
+    // Another thread may have taken all of it.
+    if (Slot* slot = take(size_class))
+      return {slot->data, slot, &give_back, stream_.device()};
   }
 }
 

@@ -29,7 +29,12 @@ class Slabs {
 
   /// At most kMostBytes; the stream must be the current one.
   /// Throws: c10::Error if there is no memory.
-  c10::DataPtr allocate(std::size_t bytes);
+  c10::DataPtr allocate(std::size_t bytes) {
+    const std::size_t size_class = class_of(bytes);
+    if (Slot* slot = take(size_class); C10_LIKELY(slot != nullptr))
+      return {slot->data, slot, &give_back, stream_.device()};
+    return allocate_anew(size_class);
+  }
   /// Gives blocks back of which nothing is used, but for `kept` bytes.
   void trim(std::size_t kept);
 
@@ -75,10 +80,25 @@ class Slabs {
     std::atomic_flag& flag_;
   };
 
-  static std::size_t class_of(std::size_t bytes) noexcept;
+  static std::size_t class_of(std::size_t bytes) noexcept {
+    if (C10_LIKELY(bytes - 1 < 8 * kGranule)) return (bytes - 1) / kGranule;
+    return class_of_others(bytes);
+  }
+  static std::size_t class_of_others(std::size_t bytes) noexcept;
   static std::size_t bytes_of(std::size_t size_class) noexcept;
   static void give_back(void* slot) noexcept;
 
+  /// A free slot; null: there is none.
+  Slot* take(std::size_t size_class) noexcept {
+    const Lock lock(flag_);
+    auto& free = free_[size_class];
+    if (free.empty()) return nullptr;
+    Slot* slot = free.back();
+    free.pop_back();
+    ++slot->slab->used;
+    return slot;
+  }
+  c10::DataPtr allocate_anew(std::size_t size_class);
   void add_slab(std::size_t size_class);
   void drop_free_slots(const Slab& slab) noexcept;
 

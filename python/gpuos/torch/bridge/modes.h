@@ -1,0 +1,58 @@
+// The modes that a thread of PyTorch is in.
+#pragma once
+
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "keys.h"
+
+namespace gpuos::bridge {
+
+/// Where PyTorch keeps them: found once for each thread, as a thread-local of
+/// another library takes a call each time.
+struct Modes {
+  const c10::impl::PODLocalDispatchKeySet* keys = nullptr;
+  const at::impl::PythonTorchFunctionTLS* functions = nullptr;
+};
+extern constinit thread_local Modes modes_of_thread GPUOS_NEAR_TLS;
+
+/// Fills modes_of_thread in.
+void find_modes() noexcept;
+
+inline const Modes& modes() noexcept {
+  if (C10_UNLIKELY(modes_of_thread.keys == nullptr)) find_modes();
+  return modes_of_thread;
+}
+
+// An explicit instantiation may name what is private.
+template <auto Member>
+struct FunctionModes {
+  friend auto function_modes(const at::impl::PythonTorchFunctionTLS*) {
+    return Member;
+  }
+};
+auto function_modes(const at::impl::PythonTorchFunctionTLS*);
+template struct FunctionModes<&at::impl::PythonTorchFunctionTLS::stack_>;
+
+/// Inside a scheduler, with no mode, transform, autocast or inference around.
+inline bool is_plain_thread() noexcept {
+  if (scheduler_depth == 0) return false;
+  const auto& keys = *modes().keys;
+  return keys.included_ == plain_state.included &&
+         keys.excluded_ == plain_state.excluded;
+}
+
+/// Whether Python may have a say in what a function of PyTorch does.
+inline bool has_function_mode() {
+  const auto* functions = modes().functions;
+  return C10_UNLIKELY(!(functions->*function_modes(functions)).empty()) &&
+         at::impl::torch_function_mode_enabled();
+}
+
+/// Inference mode shows in a thread's keys.
+inline bool is_inferring() {
+  return C10_UNLIKELY(!is_plain_thread()) && c10::InferenceMode::is_enabled();
+}
+
+}  // namespace gpuos::bridge
