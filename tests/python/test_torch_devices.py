@@ -49,9 +49,10 @@ def test_operations_on_two_devices_in_turns():
 def test_streams_of_the_second_device_order_work():
     stream = torch.cuda.Stream(device=1)
     matrix = torch.randn(2048, 2048, device="cuda:1")
-    with torch.cuda.stream(stream), scheduler(takes=ROUNDS):
+    rounds = 50  # of so many products a thread would be left alone
+    with torch.cuda.stream(stream), scheduler(takes=rounds):
         x = torch.zeros(ELEMS, device="cuda:1")
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             matrix @ matrix
             torch.cumsum(torch.ones_like(x), 0, out=x)
             y = x * 2

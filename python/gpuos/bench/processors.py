@@ -12,7 +12,9 @@ from gpuos import _bench
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BUSY_THREADS = 2  # the program's, and the one that hands chunks to workers
+# The program's, the one that hands chunks to workers, one of autograd, and room
+# for what the driver does.
+BUSY_THREADS = 4
 
 
 def _confine(processors: set[int]) -> None:
