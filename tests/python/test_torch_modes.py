@@ -283,8 +283,7 @@ def test_profiler(same):
     same(function)
 
 
-# PyTorch says once in a process what profilers keep.
-@pytest.mark.filterwarnings("ignore:.*Profiler clears events")
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
 def test_profiler_names_what_is_computed(device):
     a = torch.ones(8, device=device)
     with scheduler(takes=0), torch.profiler.profile() as profile:
