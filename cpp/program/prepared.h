@@ -79,6 +79,8 @@ struct Apart {
 struct Prepared {
   /// What tells calls apart but for addresses; empty: not ready.
   std::vector<std::int64_t> key;
+  /// One number of it, which tells most of them apart.
+  std::int64_t glance = 0;
   bool are_idle = false;
   bool have_backlog = false;
   std::vector<std::int64_t> sizes;
@@ -98,6 +100,13 @@ struct Prepared {
   /// shapes and strides; and for workers with so much to do.
   bool fits(const CallViews& call, const Workers& workers) const noexcept;
 };
+
+/// See Prepared::glance: how long the first output is.
+inline std::int64_t glance_at(const CallViews& call) noexcept {
+  return call.outputs.empty() || call.outputs[0].dims == 0
+             ? 0
+             : call.outputs[0].shape[0];
+}
 
 /// Gives a copy of a table to the device.
 using KeepTable =

@@ -163,8 +163,11 @@ const program::Prepared& ProgramTable::prepare(
     workers.have_backlog = submitter_.has_backlog();
   }
   Entry& entry = find(plan);
+  const std::int64_t glance = program::glance_at(views);
   for (const auto& known : entry.prepared) {
-    if (known == nullptr || !known->fits(views, workers)) continue;
+    if (known == nullptr || known->glance != glance ||
+        !known->fits(views, workers))
+      continue;
     program::check_addresses(*known, views);
     return *known;
   }
