@@ -1,5 +1,7 @@
 #include "host/host_backend.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -170,6 +172,10 @@ bool HostBackend::poll(const BatchRef& batch, Deadline until) {
   while (!ring_->is_done(batch.begin)) {
     if (Clock::now() >= until) return false;
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
+    // The worker may have been put on this processor. Both stay able to run, so
+    // the system sees that they need one each; who sleeps here instead is woken
+    // beside the worker again and again.
+    sched_yield();
   }
   return true;
 }
