@@ -32,8 +32,9 @@ def settled() -> Iterator[None]:
     """
     every = os.sched_getaffinity(0)
     quick = _bench.quick_processors(BUSY_THREADS)
-    os.sched_setaffinity(0, {quick[0]})  # where this thread begins
-    _confine(set(quick))
+    if quick:
+        os.sched_setaffinity(0, {quick[0]})  # where this thread begins
+        _confine(set(quick))
     try:
         yield
     finally:
