@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -53,6 +54,18 @@ class Arrays {
 
 inline bool is_number(const Request& request, std::size_t place) noexcept {
   return (request.numbers >> place & 1) != 0;
+}
+
+/// Fetches a request that is looked at some turns after `next`: another
+/// processor wrote it, as a rule.
+inline void prefetch_later(std::span<const Request> requests,
+                           std::size_t next) noexcept {
+  constexpr std::size_t kAhead = 16;
+  constexpr std::size_t kLineBytes = 64;
+  if (next + kAhead >= requests.size()) return;
+  const auto* later = reinterpret_cast<const char*>(&requests[next + kAhead]);
+  for (std::size_t at = 0; at < sizeof(Request); at += kLineBytes)
+    __builtin_prefetch(later + at);
 }
 
 inline Array Arrays::array(const Request& request, std::uint64_t address,

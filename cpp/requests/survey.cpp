@@ -8,9 +8,6 @@ namespace {
 /// Requests between the fetching of an owner's place and its use: the places of
 /// many owners lie far apart.
 constexpr std::size_t kAhead = 4;
-/// The same of a request, which another processor wrote as a rule.
-constexpr std::size_t kFarAhead = 16;
-constexpr std::size_t kLineBytes = 64;
 
 }  // namespace
 
@@ -40,12 +37,7 @@ void Survey::run(const Arrays& arrays, bool owners_lie_apart) {
 
 void Survey::prefetch(const Arrays& arrays, std::size_t next) const noexcept {
   const std::span<const Request> requests = arrays.requests();
-  if (next + kFarAhead < requests.size()) {
-    const auto* far =
-        reinterpret_cast<const char*>(&requests[next + kFarAhead]);
-    for (std::size_t at = 0; at < sizeof(Request); at += kLineBytes)
-      __builtin_prefetch(far + at);
-  }
+  prefetch_later(requests, next);
   if (next + kAhead >= requests.size()) return;
   const Request& request = requests[next + kAhead];
   owners_.prefetch(request.out_owner);

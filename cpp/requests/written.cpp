@@ -5,21 +5,6 @@
 #include "requests/arrays.h"
 
 namespace gpuos::requests {
-namespace {
-
-/// Requests between the fetching of one and its use: another processor wrote
-/// it, as a rule.
-constexpr std::size_t kAhead = 16;
-constexpr std::size_t kLineBytes = 64;
-
-void prefetch(std::span<const Request> requests, std::size_t next) noexcept {
-  if (next + kAhead >= requests.size()) return;
-  const auto* far = reinterpret_cast<const char*>(&requests[next + kAhead]);
-  for (std::size_t at = 0; at < sizeof(Request); at += kLineBytes)
-    __builtin_prefetch(far + at);
-}
-
-}  // namespace
 
 void Written::clear(std::size_t owners) {
   // A fourth is taken at most: who finds a free place has one look.
@@ -30,7 +15,7 @@ void Written::clear(std::size_t owners) {
 bool Written::add_outputs(std::span<const Request> requests) {
   clear(requests.size());
   for (std::size_t r = 0; r < requests.size(); ++r) {
-    prefetch(requests, r);
+    prefetch_later(requests, r);
     const Request& request = requests[r];
     if (is_reducing(request.recipe) || request.out_owner == nullptr)
       return false;

@@ -84,7 +84,7 @@ def test_memory_of_both_devices_is_used_again():
             x = torch.full((ELEMS,), float(k), device=f"cuda:{k % 2}")
             y = (x + 1) * 2
             del x
-            if k % 50 == 0:
+            if k % 50 < 2:  # one on each device
                 assert y[-1].item() == 2.0 * (k + 1)
 
 

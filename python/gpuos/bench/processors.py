@@ -32,10 +32,10 @@ def settled() -> Iterator[None]:
     """
     every = os.sched_getaffinity(0)
     quick = _bench.quick_processors(BUSY_THREADS)
-    if quick:
-        os.sched_setaffinity(0, {quick[0]})  # where this thread begins
-        _confine(set(quick))
     try:
+        if quick:
+            os.sched_setaffinity(0, {quick[0]})  # where this thread begins
+            _confine(set(quick))
         yield
     finally:
         _confine(every)
