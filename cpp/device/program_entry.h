@@ -3,7 +3,7 @@
 #pragma once
 
 #include "program_loops_device.h"
-#include "program_shared_row.h"
+#include "program_streamed_rows.h"
 
 namespace gpuos {
 namespace program {
@@ -78,13 +78,6 @@ __device__ __noinline__ void run_loose(Task task, Lane lane) {
 // Each call is the last thing that is done, so that little is saved for it.
 template <typename P>
 __device__ inline void run_reduction(const Task& task, const Lane& lane) {
-  if constexpr (kStreams<P> && P::kWidth > 1 && P::kLoads != 0) {
-    if (SharedRow<P>::is_for(task)) {
-      SharedRow<P>::send(task, lane);
-      run_shared<P>(task, lane);
-      return;
-    }
-  }
   if constexpr (P::kWidth > 1) {
     const typename KeptRows<P>::Told told(task);
     if (KeptRows<P>::are_plain(told)) {
@@ -95,9 +88,9 @@ __device__ inline void run_reduction(const Task& task, const Lane& lane) {
           KeptRows<P>(task, lane).run();
         return;
       }
-      if constexpr (kStreams<P>) {
+      if constexpr (kStreams<P> && P::kLoads != 0) {
         if (StreamedRows<P>::fit(told)) {
-          run_streamed<P>(task, lane);
+          start_streamed<P>(task, lane, told);
           return;
         }
       }

@@ -61,7 +61,15 @@ struct Begin {
     g.begin();
   }
 };
-// tells how many words there are,
+// tells how many there are,
+struct Count {
+  u32 number;
+  template <typename F>
+  __device__ void operator()(Sums<F, 1>&) {
+    ++number;
+  }
+};
+// and words,
 struct Size {
   u32 words;
   template <typename F>
@@ -171,11 +179,14 @@ struct WarpJoin {
   u32* scratch;  // behind the dividers
   u32 row_lanes;
   u32 half;  // of the scratch, for the next join
+  u32 thread;
 
-  __device__ WarpJoin(const Task& task, u32 lanes, u32 first_half = 0)
+  __device__ WarpJoin(const Task& task, u32 lanes, u32 first_half = 0,
+                      u32 own = threadIdx.x)
       : scratch(static_cast<u32*>(const_cast<void*>(task.state)) + kJoinWords),
         row_lanes(lanes),
-        half(first_half) {}
+        half(first_half),
+        thread(own) {}
 
   // The row's value to all its lanes. All threads.
   template <typename F>
@@ -195,8 +206,8 @@ struct WarpJoin {
     if (warps == 1) return shuffle_first(value, kWarp);
     u32* const words = scratch + half * kHalf;
     half ^= 1;
-    const u32 warp = threadIdx.x / kWarp;
-    if (threadIdx.x % kWarp == 0) put_words(words + warp * kWords, value);
+    const u32 warp = thread / kWarp;
+    if (thread % kWarp == 0) put_words(words + warp * kWords, value);
     __syncthreads();
     const u32* const from = words + (warp & ~(warps - 1)) * kWords;
     value = get_words<T>(from);

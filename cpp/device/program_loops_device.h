@@ -160,7 +160,7 @@ class Tile {
   // Whole packs, all of them plain.
   template <typename W, typename M>
   __device__ void run_stream(Row& row, W& share, M stream) {
-    const u64 before_last = (M::kPieces - 1) * stream.step;
+    const u64 before_last = u64{stream.step} * (M::kPieces - 1);
 #pragma unroll 1
     for (; stream.column + before_last < share.end; stream.go_on()) {
       ColumnsOf<M> x;

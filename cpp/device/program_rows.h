@@ -97,8 +97,8 @@ class KeptRows {
   // Whether all that the loops read and write lies side by side, in rows that
   // need no table elsewhere. All threads find the same.
   static __device__ bool are_plain(const Told& x) {
-    if ((x.shape.flags & ~(kSliced | kOneRow)) != kRows ||
-        x.shape.inner_dims != 1 || x.shape.outer_dims > 1)
+    if ((x.shape.flags & ~kSliced) != kRows || x.shape.inner_dims != 1 ||
+        x.shape.outer_dims > 1)
       return false;
     u64 odd = x.rows.columns % P::kWidth;
     odd |= x.rows.lanes ^ blockDim.x;

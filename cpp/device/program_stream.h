@@ -48,7 +48,7 @@ struct Stream {
 
   const Arguments<P::kAccesses, P::kScalars>& task;
   u64 column;                // the first one
-  u64 step;                  // from piece to piece
+  u32 step;                  // from piece to piece
   u64 places[P::kAccesses];  // addresses of the first piece
 
   static __device__ constexpr u32 elements() { return N; }
@@ -58,19 +58,21 @@ struct Stream {
     return task.template scalar<T>(index);
   }
 
+  __device__ u64 place(u32 access, u32 piece) const {
+    return places[access] + u64{step} * (piece * P::bytes(access));
+  }
   __device__ void go_on() {
-    column += kPieces * step;
+    column += u64{step} * kPieces;
 #pragma unroll
-    for (u32 a = 0; a < P::kAccesses; ++a)
-      places[a] += kPieces * step * P::bytes(a);
+    for (u32 a = 0; a < P::kAccesses; ++a) places[a] = place(a, kPieces);
   }
 
   template <u32 A, typename S>
   __device__ void load(Vector<S, N>& to) const {
 #pragma unroll
     for (u32 p = 0; p < kPieces; ++p) {
-      const auto piece = load_streamed<kWide>(
-          reinterpret_cast<const S*>(places[A] + p * step * sizeof(S)));
+      const auto piece =
+          load_streamed<kWide>(reinterpret_cast<const S*>(place(A, p)));
 #pragma unroll
       for (u32 w = 0; w < kWide; ++w) to[p * kWide + w] = piece[w];
     }
@@ -82,8 +84,7 @@ struct Stream {
       Vector<S, kWide> piece;
 #pragma unroll
       for (u32 w = 0; w < kWide; ++w) piece[w] = from[p * kWide + w];
-      store_vector(reinterpret_cast<S*>(places[A] + p * step * sizeof(S)),
-                   piece);
+      store_vector(reinterpret_cast<S*>(place(A, p)), piece);
     }
   }
 
@@ -91,7 +92,7 @@ struct Stream {
   __device__ void gather(Sums<F, 1>& gathered, const Vector<T, N>& from) const {
 #pragma unroll
     for (u32 p = 0; p < kPieces; ++p)
-      gather_piece<kWide>(gathered, from, p * kWide, column + p * step);
+      gather_piece<kWide>(gathered, from, p * kWide, column + u64{step} * p);
   }
 };
 

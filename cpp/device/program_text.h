@@ -168,15 +168,11 @@ enum ShapeFlags : u8 {
   kRows = 2,      // lanes that work together have a row each; else one for all
   kFarTable = 4,  // the table's address is there instead of the table
   kTransposed = 8,  // neighbouring lanes have neighbouring rows, not columns
-  kSliced = 16,     // several workers share a row
-  kOneRow = 32      // the only one there is: see kOneRowColumns
+  kSliced = 16      // several workers share a row, a tile for each slice
 };
 
 // A row of so many columns for each lane is cut into slices.
 enum : u32 { kSliceColumns = 32 };
-// A row is kOneRow if it has a multiple of so many columns, which lie side by
-// side in all arrays, and as many slices as the task has tiles.
-enum : u32 { kOneRowColumns = 16 };
 
 struct RowShape {
   u64 columns;

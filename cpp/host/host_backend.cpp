@@ -27,6 +27,7 @@ constexpr std::uint64_t kMaxTiles = 1024;
 constexpr std::uint64_t kTileStep = 64;  // elements; tiles start on cache lines
 constexpr std::uint64_t kPauseTurns = 32;  // before a waiter sleeps
 constexpr int kPausesPerTurn = 8;
+constexpr std::uint64_t kTurnsPerYield = 4;  // see poll()
 constexpr std::chrono::microseconds kLongPoll{100};
 constexpr std::align_val_t kAlignment{64};
 // Ticks without a chain before the control thread sleeps.
@@ -151,6 +152,7 @@ void HostBackend::pause(const BatchRef& batch, std::uint64_t turn,
                         Deadline deadline) {
   if (turn < kPauseTurns) {
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
+    if (turn % kTurnsPerYield == kTurnsPerYield - 1) sched_yield();
     return;
   }
   if (turn == kPauseTurns && patience_.is_worth_it()) {

@@ -22,7 +22,7 @@ constexpr std::uint32_t kShortElems = 8192;
 // So many tasks, however short, are worth another worker.
 constexpr std::uint64_t kManyTasks = 128;
 constexpr int kPausesPerLook = 4;
-constexpr int kLooksBeforeYield = 64;
+constexpr int kLooksBeforeYield = 8;
 constexpr int kDependencyLooks = 256;  // before the wait is a long one
 constexpr int kSlotBits = 16;
 constexpr auto kNap = std::chrono::milliseconds(10);

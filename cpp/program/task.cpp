@@ -22,8 +22,12 @@ constexpr std::uint64_t kWide = 4;
 /// The same when they have a backlog, so that only what a call costs the
 /// host and the device matters, and not when it is done.
 constexpr std::uint64_t kWidest = 8;
-/// Elements of a worker's tile on the host.
+/// Elements of a worker's tile on the host, where next to nothing is done with
+/// each; and the fewest, which are a chunk of compiled code.
 constexpr std::uint64_t kHostTile = 16384;
+constexpr std::uint64_t kHostChunk = 128;
+/// On the host, so many operations take as long as one that waits for memory.
+constexpr std::uint64_t kHostOperations = 2;
 /// The same on the device, if one operation or a few are done with each: of a
 /// smaller one a tile costs the host more than the worker gains by it.
 constexpr std::uint64_t kDeviceTile = 4096;
@@ -116,11 +120,19 @@ Split split_rows(const Pass& pass, const Layout& layout,
   return split;
 }
 
+/// Of so much work each that to hand them out is a small part of it.
+std::uint64_t host_tiles(const Pass& pass, const Layout& layout) {
+  const std::uint64_t elements = layout.elements();
+  const std::uint64_t each =
+      std::max<std::uint64_t>(1, pass.operations / kHostOperations);
+  return std::min(elements * each / kHostTile, ceil_div(elements, kHostChunk));
+}
+
 Split split_host_rows(const Pass& pass, const Layout& layout,
                       const Workers& workers) {
   Split split;
   split.is_transposed = has_close_rows(layout);
-  const std::uint64_t wanted = layout.elements() / kHostTile;
+  const std::uint64_t wanted = host_tiles(pass, layout);
   if (pass.loops() == 1 && layout.rows < workers.count) {
     split.slices = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         layout.columns / kHostTile, 1, 4 * workers.count / layout.rows));
@@ -151,22 +163,6 @@ std::uint64_t computed_bits(std::uint64_t bits, DType dtype) {
     default:
       return bits;
   }
-}
-
-/// See kOneRow.
-bool is_one_row(const Pass& pass, const Layout& layout, const Split& split) {
-  if (split.slices == 1 || split.slices != split.tiles || layout.rows != 1 ||
-      layout.outer != 0 || layout.inner != 1 ||
-      layout.columns % kOneRowColumns != 0)
-    return false;
-  for (std::uint32_t a = 0; a < layout.accesses; ++a) {
-    const Access& access = pass.accesses[a];
-    const bool is_result = access.writes && layout.strides[a][0] == 0;
-    if (!is_result && layout.strides[a][0] !=
-                          static_cast<std::int64_t>(size_of(access.dtype)))
-      return false;
-  }
-  return true;
 }
 
 /// Appends words to a task's arguments.
@@ -240,7 +236,7 @@ Split split_on_device(const Pass& pass, const Layout& layout,
 Split split_on_host(const Pass& pass, const Layout& layout,
                     const Workers& workers) {
   if (pass.has_reduction) return split_host_rows(pass, layout, workers);
-  return {.tiles = clamp_tiles(layout.columns / kHostTile, 4 * workers.count)};
+  return {.tiles = clamp_tiles(host_tiles(pass, layout), 4 * workers.count)};
 }
 
 }  // namespace
@@ -298,7 +294,6 @@ void write_arguments(const TaskParts& parts, const FarTable& far_table,
   if (pass.has_reduction) shape.flags |= kRows;
   if (split.is_transposed) shape.flags |= kTransposed;
   if (split.slices > 1) shape.flags |= kSliced;
-  if (is_one_row(pass, layout, split)) shape.flags |= kOneRow;
   Table table;
   fill_table(layout, table);
   if (kFixed + 1 > arguments.room())

@@ -122,5 +122,50 @@ TEST_P(ProgramRows, OneLongRowOfTwoArraysIsRightAtAnyAlignment) {
   expect_product_sum<std::int32_t>(runtime(), DType::Int32);
 }
 
+// Rows that workers stream: several in turn for the lanes of a whole worker or
+// of a warp, some too short to be sent for; and slices of several rows.
+TEST_P(ProgramRows, LongRowsOfFloatsAreAllSummed) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 2);
+  builder.output(ProgramBuilder::reduce(Op::Sum, x, {{1}}));
+  const Program sum = builder.build();
+  builder.output(ProgramBuilder::reduce(Op::Max, x, {{1}}));
+  const Program both = builder.build();
+  for (const Program& program : {sum, both})
+    ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+  const std::pair<std::int64_t, std::int64_t> sizes[] = {
+      {1'700, 9'216}, {2'200, 4'100}, {20'000, 700}, {9'000, 1'028},
+      {40, 300'000},  {5, 1'000'004}, {5, 1'000'001}};
+  for (const auto& [rows, columns] : sizes) {
+    // Such that sums are exact, and each row has its own.
+    std::vector<float> a(static_cast<std::size_t>(rows * columns));
+    std::vector<float> sums(static_cast<std::size_t>(rows));
+    std::vector<float> tops(sums.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const std::size_t row = i / static_cast<std::size_t>(columns);
+      a[i] = static_cast<float>(i * 2654435761u >> 20 & 7) +
+             static_cast<float>(row % 3);
+      sums[row] += a[i];
+      tops[row] = std::max(tops[row], a[i]);
+    }
+    const DeviceArray<float> in(runtime(), a);
+    const DeviceArray<float> got_sums(runtime(), sums.size());
+    const DeviceArray<float> got_tops(runtime(), sums.size());
+    TensorView view = in.view();
+    view.dims = 2;
+    view.shape[0] = rows;
+    view.shape[1] = columns;
+    const std::vector<TensorView> inputs{view};
+    runtime().submit(sum, inputs, std::vector<TensorView>{got_sums.view()});
+    ASSERT_EQ(got_sums.read(), sums) << rows << ", " << columns;
+    for (int call = 0; call < 2; ++call)
+      runtime().submit(
+          both, inputs,
+          std::vector<TensorView>{got_sums.view(), got_tops.view()});
+    ASSERT_EQ(got_sums.read(), sums) << rows << ", " << columns;
+    ASSERT_EQ(got_tops.read(), tops) << rows << ", " << columns;
+  }
+}
+
 }  // namespace
 }  // namespace gpuos

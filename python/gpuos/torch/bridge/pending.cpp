@@ -113,7 +113,7 @@ void Pending::hold(const Needs& needs, const Request& added,
   }
   if (C10_UNLIKELY(needs.follows && !batch_.has_chains)) {
     batch_.has_chains = true;
-    due_ = std::max(due_, kChunk);
+    due_ = std::max(due_, chunk());
   }
   if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
   mark(needs.out);
@@ -197,7 +197,7 @@ Pending::Batch Pending::start_chunk(std::string& error) {
 void Pending::start(std::string& error, bool apart) {
   start_is_wanted_.store(false, std::memory_order_relaxed);
   holds_much_.store(false, std::memory_order_relaxed);
-  due_ = apart && !batch_.place.is_cpu() ? kFewest : kChunk;
+  due_ = apart && !batch_.place.is_cpu() ? kFewest : chunk();
   if (batch_.requests.empty()) return;
   const Place place = batch_.place;
   running_ = std::exchange(batch_, take_spare());
@@ -219,6 +219,10 @@ std::string Pending::run() {
       place.stream_handle, !place.is_cpu(), running_.owners_lie_apart, message,
       kErrorSize);
   return result == BridgeResult::Done ? "" : message;
+}
+
+std::size_t Pending::chunk() const {
+  return batch_.place.is_cpu() && starter_ == nullptr ? kChunkOfCaller : kChunk;
 }
 
 bool Pending::has_starter(const Place& place) {

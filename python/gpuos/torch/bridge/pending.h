@@ -148,6 +148,9 @@ class Pending {
  private:
   // Requests, and elements of all: the last chunk is waited for.
   static constexpr std::size_t kChunk = 1024;
+  // The same on processors, if there is no starter: what workers write is still
+  // in caches when the next chunk's results take its memory.
+  static constexpr std::size_t kChunkOfCaller = 512;
   // Requests of a chunk for the starter whose requests do not follow each
   // other: the fewer there are in the last one, the sooner all is done.
   static constexpr std::size_t kFewest = 256;
@@ -218,6 +221,8 @@ class Pending {
   /// Hands batch_ to the workers; it becomes running_. `apart`: while the
   /// caller goes on.
   void start(std::string& error, bool apart);
+  /// Requests after which what is pending is started.
+  std::size_t chunk() const;
   bool has_starter(const Place& place);
   /// Hands running_ over.
   std::string run();
