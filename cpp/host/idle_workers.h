@@ -20,6 +20,13 @@ class IdleWorkers {
     if (attentive_.load(std::memory_order_seq_cst) == 0) wake_one();
   }
 
+  /// For an attentive worker that found `tasks` more, each worth a worker that
+  /// may poll afterwards.
+  void wake_for(std::uint64_t tasks, std::uint32_t max_polling) {
+    const std::uint32_t attentive = attentive_.load(std::memory_order_relaxed);
+    if (attentive <= tasks && attentive < max_polling) wake_one();
+  }
+
   /// For an attentive worker that found more than it can do.
   void wake_one() {
     if (sleeping_.load(std::memory_order_seq_cst) == 0) return;

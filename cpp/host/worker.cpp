@@ -132,6 +132,9 @@ class Worker {
       if (begin != batch_begin_) finish_batch();
       batch_begin_ = begin;
       batch_size_ = payload.batch_size;
+      // What is cut into tiles is worth several workers.
+      if (claim.left != 0 && payload.parts > 1 && !(payload.flags & abi::kJoin))
+        shared_.idle.wake_for(claim.left, shared_.max_polling);
       if (!await_batches(payload, position)) return;
       if (abi::is_chain(payload.flags)) {
         run_chain(payload, position);

@@ -121,10 +121,14 @@ Split split_rows(const Pass& pass, const Layout& layout,
 }
 
 /// Of so much work each that to hand them out is a small part of it.
-std::uint64_t host_tiles(const Pass& pass, const Layout& layout) {
+std::uint64_t host_tiles(const Pass& pass, const Layout& layout,
+                         const Workers& workers) {
   const std::uint64_t elements = layout.elements();
+  // Of two workers one sleeps while the other has little to do.
   const std::uint64_t each =
-      std::max<std::uint64_t>(1, pass.operations / kHostOperations);
+      workers.count <= 2
+          ? 1
+          : std::max<std::uint64_t>(1, pass.operations / kHostOperations);
   return std::min(elements * each / kHostTile, ceil_div(elements, kHostChunk));
 }
 
@@ -132,7 +136,7 @@ Split split_host_rows(const Pass& pass, const Layout& layout,
                       const Workers& workers) {
   Split split;
   split.is_transposed = has_close_rows(layout);
-  const std::uint64_t wanted = host_tiles(pass, layout);
+  const std::uint64_t wanted = host_tiles(pass, layout, workers);
   if (pass.loops() == 1 && layout.rows < workers.count) {
     split.slices = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         layout.columns / kHostTile, 1, 4 * workers.count / layout.rows));
@@ -236,7 +240,8 @@ Split split_on_device(const Pass& pass, const Layout& layout,
 Split split_on_host(const Pass& pass, const Layout& layout,
                     const Workers& workers) {
   if (pass.has_reduction) return split_host_rows(pass, layout, workers);
-  return {.tiles = clamp_tiles(host_tiles(pass, layout), 4 * workers.count)};
+  return {.tiles = clamp_tiles(host_tiles(pass, layout, workers),
+                               4 * workers.count)};
 }
 
 }  // namespace

@@ -68,6 +68,16 @@ TEST(ProgramSplit, ManyOperationsMakeSmallTilesWorthIt) {
   EXPECT_EQ(split(sum_of(140), 1, 4700, kBusy).tiles, 5u);
 }
 
+TEST(ProgramSplit, SeveralWorkersOfTheHostShareLongPrograms) {
+  constexpr Workers kHost{.count = 8};
+  EXPECT_EQ(split(sum_of(140), 1, 1024, kHost).tiles, 4u);
+  EXPECT_EQ(split(sum_of(140), 1, 128, kHost).tiles, 1u);
+  // Not by chunks that are not full.
+  EXPECT_EQ(split(sum_of(1000), 1, 200, kHost).tiles, 2u);
+  EXPECT_EQ(split(sum_of(1), 1, 16384, kHost).tiles, 1u);
+  EXPECT_EQ(split(sum_of(140), 1, 1024, {.count = 2}).tiles, 1u);
+}
+
 TEST(ProgramSplit, WorkersWithABacklogGetFewerTilesOfElements) {
   EXPECT_EQ(split(sum_of(140), 1, 4096, kBacklog).tiles, 2u);
   EXPECT_EQ(split(sum_of(140), 1, 1000, kBacklog).tiles, 1u);
