@@ -60,6 +60,25 @@ bool skip_same(std::span<const TensorView> views,
   return true;
 }
 
+bool is_plain_size(std::int64_t elems) noexcept {
+  return elems > 1 && static_cast<std::uint64_t>(elems) <= kMaxPieceElems;
+}
+
+/// Whether `key` begins with the words of these views but for their shapes,
+/// which are that of `first` and without gaps; writes these, steps over them.
+bool take_shapes(std::span<const TensorView> views, const TensorView& first,
+                 std::int64_t*& key) noexcept {
+  for (const TensorView& view : views) {
+    if (*key++ != kind_of(view)) return false;
+    // Not std::equal(): a call of memcmp() takes longer than a few words.
+    for (std::size_t d = 0; d < view.dims; ++d) {
+      if (view.shape[d] != first.shape[d]) return false;
+      *key++ = view.shape[d];
+    }
+  }
+  return true;
+}
+
 /// Writes one Prepared.
 class Preparation {
  public:
@@ -72,10 +91,6 @@ class Preparation {
         prepared_(prepared) {}
 
   void run(const PlanCode& codes) {
-    if (prepared_.is_plain && is_plain_call()) {
-      resize();
-      return;
-    }
     clear();
     find_all_sizes();
     check_outputs(plan_, prepared_.sizes, call_.outputs);
@@ -103,13 +118,10 @@ class Preparation {
     const TensorView& first = call_.outputs[0];
     const auto is_alike = [&](const TensorView& view) {
       if (view.has_strides || view.dims != first.dims) return false;
-      // Not std::equal(): a call of memcmp() takes longer than a few words.
-      for (std::size_t d = 0; d < first.dims; ++d)
-        if (view.shape[d] != first.shape[d]) return false;
-      return true;
+      return std::equal(first.shape.begin(), first.shape.begin() + first.dims,
+                        view.shape.begin());
     };
-    const auto elems = static_cast<std::uint64_t>(first.size());
-    return elems > 1 && elems <= kMaxPieceElems &&
+    return is_plain_size(first.size()) &&
            std::ranges::all_of(call_.outputs, is_alike) &&
            std::ranges::all_of(call_.inputs, is_alike);
   }
@@ -127,25 +139,6 @@ class Preparation {
     return pass.tasks[0].flat == all &&
            std::all_of(out.shape.begin(), out.shape.begin() + out.dims,
                        [](std::int64_t size) { return size > 1; });
-  }
-
-  /// Makes what was prepared for one plain call that of another.
-  void resize() {
-    const auto elems = static_cast<std::uint64_t>(call_.outputs[0].size());
-    for (std::size_t i = 0; i < call_.inputs.size(); ++i)
-      prepared_.inputs[i].high = elems * size_of(call_.inputs[i].dtype);
-    for (std::size_t i = 0; i < call_.outputs.size(); ++i)
-      prepared_.outputs[i].high = elems * size_of(call_.outputs[i].dtype);
-    PreparedPass& pass = prepared_.passes[0];
-    pass.elements = elems;
-    for (PreparedAccess& access : pass.accesses)
-      access.extent = extent_of(access.buffer);
-    Layout layout;
-    layout.columns = elems;
-    pass.tasks[0].count = elems;
-    pass.tasks[0].tiles = split_of(*pass.pass, layout, workers_).tiles;
-    note_key();
-    check_addresses(prepared_, call_);
   }
 
   void clear() {
@@ -323,7 +316,48 @@ class Preparation {
   Prepared& prepared_;
 };
 
+/// Of what is plain, the number of elements, and what follows from it.
+void note_elements(std::uint64_t elems, const CallViews& call,
+                   const Workers& workers, Prepared& prepared) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    prepared.inputs[i].high = elems * size_of(call.inputs[i].dtype);
+  for (std::size_t i = 0; i < call.outputs.size(); ++i)
+    prepared.outputs[i].high = elems * size_of(call.outputs[i].dtype);
+  PreparedPass& pass = prepared.passes[0];
+  pass.elements = elems;
+  for (PreparedAccess& access : pass.accesses)
+    access.extent = access.buffer.kind == Buffer::Kind::Input
+                        ? prepared.inputs[access.buffer.index]
+                        : prepared.outputs[access.buffer.index];
+  Layout layout;
+  layout.columns = elems;
+  pass.tasks[0].count = elems;
+  pass.tasks[0].tiles = split_of(*pass.pass, layout, workers).tiles;
+}
+
 }  // namespace
+
+bool resize(const CallViews& call, const Workers& workers, Prepared& prepared) {
+  if (!prepared.is_plain || call.inputs.size() != prepared.inputs.size() ||
+      call.outputs.size() != prepared.outputs.size())
+    return false;
+  const TensorView& first = call.outputs[0];
+  // All dimensions of others are compared with it, which has none below 0.
+  const std::int64_t elems = first.size();
+  std::int64_t* key = prepared.key.data();
+  if (!is_plain_size(elems) || !take_shapes(call.inputs, first, key) ||
+      !take_shapes(call.outputs, first, key)) {
+    prepared.key.clear();
+    prepared.is_plain = false;
+    return false;
+  }
+  prepared.are_idle = workers.are_idle;
+  prepared.have_backlog = workers.have_backlog;
+  prepared.glance = glance_at(call);
+  note_elements(static_cast<std::uint64_t>(elems), call, workers, prepared);
+  check_addresses(prepared, call);
+  return true;
+}
 
 bool Prepared::fits(const CallViews& call,
                     const Workers& workers) const noexcept {

@@ -112,6 +112,11 @@ inline std::int64_t glance_at(const CallViews& call) noexcept {
 using KeepTable =
     std::function<std::shared_ptr<void>(std::span<const std::uint64_t>)>;
 
+/// Makes what was prepared for a plain call that of another of the same
+/// program, with little to do. False: this is none, and `prepared` fits no call
+/// until prepare() has written it. Throws: as check_addresses().
+bool resize(const CallViews& call, const Workers& workers, Prepared& prepared);
+
 /// Throws: InvalidArgument for shapes that do not go together.
 void prepare(const Plan& plan, const PlanCode& codes, const CallViews& call,
              const Workers& workers, const KeepTable& keep_table,

@@ -171,10 +171,11 @@ const program::Prepared& ProgramTable::prepare(
     program::check_addresses(*known, views);
     return *known;
   }
-  program::check_arrays(*plan, views);
   auto& oldest = entry.prepared[entry.next];
-  entry.next = (entry.next + 1) % entry.prepared.size();
+  if (++entry.next == entry.prepared.size()) entry.next = 0;
   if (oldest == nullptr) oldest = std::make_unique<program::Prepared>();
+  if (program::resize(views, workers, *oldest)) return *oldest;
+  program::check_arrays(*plan, views);
   program::prepare(
       *plan, entry.codes, views, workers,
       [this](std::span<const std::uint64_t> table) { return keep(table); },

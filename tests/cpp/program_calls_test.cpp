@@ -134,6 +134,40 @@ TEST_P(ProgramCalls, ShapesComeAndGo) {
   }
 }
 
+TEST_P(ProgramCalls, WhatIsRefusedBetweenNewSizesIsNotRemembered) {
+  const Program program = line_program(1);
+  const auto values = ramp(4096);
+  const DeviceArray<float> x(runtime(), values);
+  const DeviceArray<float> out(runtime(), 128);
+  const auto typed = [](TensorView view) {
+    view.dtype = DType::Int32;
+    return view;
+  };
+  const auto sized = [](TensorView view, std::int64_t size, int dims) {
+    view.shape[0] = size;
+    view.dims = static_cast<std::uint8_t>(dims);
+    return view;
+  };
+  // More sizes than are remembered, and in between calls of new ones.
+  for (std::int64_t size = 2; size < 40; ++size) {
+    const auto n = static_cast<std::size_t>(size);
+    const TensorView a = x.view(n, n), b = x.view(0, n), to = out.view(0, n);
+    const std::int64_t other = size + 50;
+    for (const TensorView& bad : {typed(sized(b, other, 1)), sized(b, other, 2),
+                                  sized(b, -1, 1), sized(b, other, 1)})
+      EXPECT_NE(message_of(program, {a, bad}, to), "") << size;
+    EXPECT_NE(message_of(program, {a}, to), "");
+    EXPECT_NE(message_of(program, {a, b}, sized(to, other, 1)), "");
+    EXPECT_NE(message_of(program, {sized(a, other, 1), sized(b, other, 1)},
+                         typed(sized(to, other, 1))),
+              "");
+    line(program, {a, b}, to, 3.0f);
+    const auto got = out.read();
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_EQ(got[i], values[n + i] * 3 + values[i]) << size << " " << i;
+  }
+}
+
 TEST_P(ProgramCalls, StridesTellCallsApart) {
   const Program program = line_program(2);
   constexpr std::int64_t kRows = 24, kColumns = 24;
