@@ -9,6 +9,7 @@ import pytest
 import gpuos
 from gpuos import _bench
 from gpuos.bench import context, main, program_scaling
+from gpuos.bench.program_arrays import ask_beside_compiled
 from gpuos.bench.program_chain import run_host
 from gpuos.bench.program_ours import exact, make_ours
 from gpuos.bench.program_peers import add_peers, fastest, make_peers
@@ -170,6 +171,14 @@ def test_host_row_is_over_the_faster_peer(monkeypatch):
     run_host(context.Context("host", 0, TINY), row)
     times = [v for k, v in row.also.items() if isinstance(v, float)]
     assert row.value == 50.0 / times[-1]
+
+
+def test_large_arrays_are_beside_torch_compile():
+    row = Row("name", "%", 60, more_is_better=True)
+    for theirs, asked in (("not installed", 60), (50.0, 60), (90.0, 85.5)):
+        row.peers["torch.compile"] = theirs
+        ask_beside_compiled(row)
+        assert row.asked == pytest.approx(asked)
 
 
 def test_fastest_looks_at_numbers_only():
