@@ -174,7 +174,7 @@ __device__ __noinline__ void run_streamed(Task task, Lane lane) {
     const u32 thread = find_thread();
     Count joins{0};
     P::each_gathered(Part<1>{}, row, joins);
-    // By turns through all of them, see WarpJoin.
+    // Each join has the other half than the one before, also from row to row.
     const u32 half = turn * joins.number & 1;
     WarpJoin join(again, told.rows.row_lanes, half, thread);
     Rows(told, thread, aside.group + turn * aside.step, 0).finish(row, join);

@@ -23,6 +23,7 @@ class IdleWorkers {
   /// For an attentive worker that found `tasks` more, each worth a worker that
   /// may poll afterwards.
   void wake_for(std::uint64_t tasks, std::uint32_t max_polling) {
+    // A guess: attentive workers take the tasks in any case.
     const std::uint32_t attentive = attentive_.load(std::memory_order_relaxed);
     if (attentive <= tasks && attentive < max_polling) wake_one();
   }
