@@ -4,6 +4,7 @@
 
 #include "program_loops_device.h"
 #include "program_streamed_rows.h"
+#include "program_tiles.h"
 
 namespace gpuos {
 namespace program {
@@ -12,6 +13,14 @@ namespace program {
 template <typename P>
 __device__ __noinline__ void run_strided(Task task, Lane lane) {
   Tile<PassOf<P, false>>(task, lane).run();
+}
+// The last thing that each does is a call, so that little is saved for it.
+template <typename P>
+__device__ __noinline__ void start_strided(Task task, Lane lane) {
+  if (find_tiles<P>(task, lane))
+    run_tiles<P>(task, lane);
+  else
+    run_strided<P>(task, lane);
 }
 template <typename P>
 __device__ __noinline__ void run_rest(Task task, Lane lane) {
@@ -110,7 +119,7 @@ __device__ inline void run(const Task& task, const Lane& lane) {
     const TaskShape shape =
         bit_cast<TaskShape>(task.args[1 + P::kAccesses + P::kScalars]);
     if (!(shape.flags & kFlat))
-      run_strided<P>(task, lane);
+      start_strided<P>(task, lane);
     else if (task.count > lane.count())
       run_flat<P>(task, lane);
     else

@@ -3,7 +3,6 @@
 
 #include "program_gathered.h"
 #include "program_share.h"
-#include "program_tiles.h"
 
 namespace gpuos {
 namespace program {
@@ -101,8 +100,6 @@ class Tile {
           begin = columns - columns % P::kWidth;
           run_elements<Packs>(0, begin);
         }
-      } else if (run_tiles()) {
-        return;
       } else if constexpr (!kIsLong) {
         begin = columns;
         run_elements<Apart>(0, begin);
@@ -122,29 +119,6 @@ class Tile {
     P::row(Part<0>{}, row, share);
     run_columns<1>(row, share, begin + u64{lane_.index()} * wide<W>());
     P::row(Part<2>{}, row, share);
-  }
-
-  // The same tile by tile; false if that is not better.
-  __device__ bool run_tiles() {
-    if constexpr (P::kIsFlat) return false;
-    const Tiles tiles = find_tiles(memory_, lane_.tiles());
-    if (tiles.turned == 0) return false;
-    Row row;
-    Single whole{memory_};
-    whole.is_first = lane_.index() == 0;
-    P::row(Part<0>{}, row, whole);
-    TileShare<P, P::kApart == 1 ? 1 : 2 * P::kApart> share{memory_, tiles};
-#pragma unroll 1
-    for (u32 tile = lane_.tile(); tile < tiles.count; tile += lane_.tiles()) {
-#pragma unroll 1
-      for (share.begin(tile); !share.is_done(); share.go_on()) {
-        ColumnsOf<decltype(share)> x;
-        P::load(Part<1>{}, x, share);
-        P::loop(Part<1>{}, row, x, share);
-      }
-    }
-    P::row(Part<2>{}, row, whole);
-    return true;
   }
 
   template <u32 kPart, typename W>

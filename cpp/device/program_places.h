@@ -28,6 +28,17 @@ __device__ inline u32 groups(const RowShape& rows) {
   return (rows.rows + in_group - 1) >> log2_of(in_group);
 }
 
+// The compiler keeps nothing in registers that it can find by way of `state`,
+__device__ __forceinline__ void forget(const void*& state) {
+  asm volatile("" : "+l"(state) : : "memory");
+}
+// nor this.
+__device__ __forceinline__ u32 find_thread() {
+  u32 thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
 // Instead of looking: a Memory was plain already.
 struct Plain {};
 

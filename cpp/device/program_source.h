@@ -43,6 +43,14 @@ struct PerRow {
   }
 };
 
+template <typename T>
+GPUOS_DEVICE inline T scalar_of(u64 bits) {
+  if constexpr (sizeof(T) == 8)
+    return bit_cast<T>(bits);
+  else
+    return bit_cast<T>(static_cast<u32>(bits));
+}
+
 // What a task says. The pass tells how many accesses and scalars there are.
 template <u32 kAccesses, u32 kScalars>
 struct Arguments {
@@ -89,11 +97,7 @@ struct Arguments {
   }
   template <typename T>
   GPUOS_DEVICE T scalar(u32 index) const {
-    const u64 bits = args[kAccesses + index];
-    if constexpr (sizeof(T) == 8)
-      return bit_cast<T>(bits);
-    else
-      return bit_cast<T>(static_cast<u32>(bits));
+    return scalar_of<T>(args[kAccesses + index]);
   }
 };
 

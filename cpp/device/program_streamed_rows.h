@@ -131,17 +131,6 @@ struct PutAside {
   __device__ Task task(const void* state) const { return {args, state, 0}; }
 };
 
-// The compiler keeps nothing in registers that it can find by way of `state`,
-__device__ __forceinline__ void forget(const void*& state) {
-  asm volatile("" : "+l"(state) : : "memory");
-}
-// nor this.
-__device__ __forceinline__ u32 find_thread() {
-  u32 thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread;
-}
-
 // Groups of whole rows by turns.
 template <typename P>
 __device__ __noinline__ void run_streamed(Task task, Lane lane) {

@@ -1,7 +1,8 @@
 // A matrix that some accesses walk along rows and others along columns. Square
 // tiles of it, by turns: first the worker copies what lies along columns into
 // its scratch, neighbouring lanes neighbouring elements of a column; then they
-// go along rows.
+// go along rows. A function of its own, whose lanes keep next to nothing from
+// tile to tile: registers are for what is on the way.
 #pragma once
 
 #include "program_places.h"
@@ -9,61 +10,109 @@
 namespace gpuos {
 namespace program {
 
-// How a matrix is cut.
+// How an access walks through a matrix. Bytes.
+struct MatrixWalk {
+  u64 start;
+  u64 down;    // from row to row
+  u64 across;  // from column to column
+};
+
+// The worker's scratch, by its address in shared memory: the compiler then
+// reads it as such, and keeps nothing in registers that it can find there once
+// this is forgotten. With the generic address instead, and __isShared() assumed
+// of it, ptxas 13.0 gave its register to others within the loop of run_tiles().
+__device__ inline u32 scratch_of(const Task& task) {
+  return static_cast<u32>(__cvta_generic_to_shared(task.state));
+}
+template <typename T>
+__device__ inline T* in_scratch(u32 address) {
+  return static_cast<T*>(__cvta_shared_to_generic(address));
+}
+__device__ __forceinline__ void forget(u32& scratch) {
+  asm volatile("" : "+r"(scratch) : : "memory");
+}
+
+// How a matrix is cut, and what else its tiles are found by. In the scratch.
+template <typename P>
 struct Tiles {
-  u32 turned = 0;  // bit a: access a is copied; 0: there are no tiles
-  u32 bits = 0;    // of a side
-  u32 slot = 0;    // bytes of a copy
-  u32 along = 0;   // tiles in a row of tiles
-  u32 count = 0;   // tiles
+  enum : u32 { kMostBits = 6, kLeastBits = 5 };
+
+  MatrixWalk walks[P::kAccesses];
+  const u64* scalars;
+  u32 sizes[2];
+  u32 turned;  // bit a: access a is copied
+  u32 bits;    // of a side
+  u32 slot;    // bytes of a copy
+  u32 along;   // tiles in a row of tiles
+  u32 count;   // tiles
+  u32 first;   // the worker's
+  u32 step;    // to its next one
 
   __device__ u32 side() const { return 1u << bits; }
 };
 
-enum : u32 {
-  kMostTileBits = 6,
-  kLeastTileBits = 5,
-  kTileCopiesAt = 256,  // in the scratch, behind the dividers
-  kTileRoom = abi::kScratchBytes - kTileCopiesAt
-};
-
+// Where copies begin in the scratch, in bytes, and how many there can be.
 template <typename P>
-__device__ inline bool is_turned(const Memory<P>& memory, u32 access) {
-  const i64* strides = memory.strides_of(access);
-  return (P::kLoads >> access & 1) && strides[0] == P::bytes(access) &&
-         strides[1] != 0 && strides[1] != strides[0];
-}
+constexpr u32 kCopiesAt = (sizeof(Tiles<P>) + 127) / 128 * 128;
+template <typename P>
+constexpr u32 kCopyRoom = abi::kScratchBytes - kCopiesAt<P>;
 
+// Puts the tiles of a task into the scratch; false if it had better have none.
 // All threads, which all find the same.
 template <typename P>
-__device__ inline Tiles find_tiles(const Memory<P>& memory, u32 workers) {
-  Tiles tiles;
-  if (memory.is_even() || memory.dims() != 2 ||
-      blockDim.x < 1u << kMostTileBits)
-    return tiles;
+__device__ inline bool find_tiles(const Task& task, const Lane& lane) {
+  using Cut = Tiles<P>;
+  const Arguments<P::kAccesses, P::kScalars> told(task);
+  // Where each lane has one element at most, that one sooner.
+  if (told.shape.inner_dims != 2 || told.shape.outer_dims != 0 ||
+      told.rows.columns <= lane.count() || blockDim.x < 1u << Cut::kMostBits)
+    return false;
   u32 widest = 0;
   u32 turned = 0;
 #pragma unroll 1
   for (u32 a = 0; a < P::kAccesses; ++a) {
-    if (!is_turned(memory, a)) continue;
+    const i64* strides = told.strides_of(a);
+    if ((P::kLoads >> a & 1) == 0 || strides[0] != P::bytes(a) ||
+        strides[1] == 0 || strides[1] == strides[0])
+      continue;
     turned |= 1u << a;
     widest = max(widest, P::bytes(a));
   }
-  if (turned == 0) return tiles;
+  if (turned == 0) return false;
+  const u32 height = told.sizes[0];
+  const u32 width = told.sizes[1];
   // Smaller ones where there would not be one for each worker.
 #pragma unroll 1
-  for (u32 bits = kMostTileBits; bits >= kLeastTileBits; --bits) {
-    tiles.bits = bits;
-    tiles.slot = widest * (tiles.side() + 1) << bits;
-    tiles.along = (memory.sizes[1] + tiles.side() - 1) >> bits;
-    tiles.count = tiles.along * ((memory.sizes[0] + tiles.side() - 1) >> bits);
-    if (__popc(turned) * tiles.slot <= kTileRoom &&
-        (tiles.count >= workers || bits == kLeastTileBits)) {
+  for (u32 bits = Cut::kMostBits; bits >= Cut::kLeastBits; --bits) {
+    const u32 side = 1u << bits;
+    const u32 slot = widest * (side + 1) << bits;
+    const u32 along = (width + side - 1) >> bits;
+    const u32 count = along * ((height + side - 1) >> bits);
+    if (__popc(turned) * slot > kCopyRoom<P> ||
+        (count < lane.tiles() && bits != Cut::kLeastBits))
+      continue;
+    Cut& tiles = *in_scratch<Cut>(scratch_of(task));
+    if (threadIdx.x == 0) {
+      tiles.scalars = told.args + P::kAccesses;
+      tiles.sizes[0] = height;
+      tiles.sizes[1] = width;
       tiles.turned = turned;
-      break;
+      tiles.bits = bits;
+      tiles.slot = slot;
+      tiles.along = along;
+      tiles.count = count;
+      tiles.first = lane.tile();
+      tiles.step = lane.tiles();
     }
+    if (threadIdx.x < P::kAccesses) {
+      const i64* strides = told.strides_of(threadIdx.x);
+      tiles.walks[threadIdx.x] = {told.args[threadIdx.x],
+                                  static_cast<u64>(strides[0]),
+                                  static_cast<u64>(strides[1])};
+    }
+    return true;
   }
-  return tiles;
+  return false;
 }
 
 // What so many bytes are copied as.
@@ -83,14 +132,6 @@ template <>
 struct Bits<4> {
   using type = u32;
 };
-
-// This lane, read again where it is needed: the compiler would keep all that
-// follows from it in local memory from tile to tile, out of the L1's reach.
-__device__ inline u32 read_lane() {
-  u32 lane;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(lane));
-  return lane;
-}
 
 // An element that is read once: past the L1, so that it keeps local memory.
 template <typename S>
@@ -114,38 +155,59 @@ __device__ inline S load_once(u64 from) {
   return *reinterpret_cast<const S*>(from);
 }
 
-// Of shared memory, by its own addresses: half as many registers.
-template <typename S>
-__device__ inline S load_shared_as(u32 from) {
-  if constexpr (sizeof(S) == 1) {
-    u32 bits;
-    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(bits) : "r"(from));
-    return bit_cast<S>(static_cast<u8>(bits));
-  } else if constexpr (sizeof(S) == 2) {
-    u16 bits;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(from));
-    return bit_cast<S>(bits);
-  } else if constexpr (sizeof(S) == 4) {
-    u32 bits;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(from));
-    return bit_cast<S>(bits);
-  } else {
-    u64 bits;
-    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(bits) : "r"(from));
-    return bit_cast<S>(bits);
+// Where a tile begins: row and column.
+struct Corner {
+  u32 top, left;
+
+  __device__ u64 place(const MatrixWalk& walk) const {
+    return walk.start + top * walk.down + left * walk.across;
   }
+};
+
+// Copies what one access has of a tile. One element more in each row of the
+// copy than there are, so that neighbours in a column lie in different banks.
+template <typename P, u32 A>
+__device__ inline void copy_columns(const Tiles<P>& tiles, const Corner& corner,
+                                    u32 to) {
+  constexpr u32 kBytes = P::bytes(A);
+  using S = typename Bits<kBytes>::type;
+  constexpr u32 kTrip = kBytes < 4 ? 16 : 8;  // that are on the way together
+  const u32 i = find_thread() & (tiles.side() - 1);
+  const u32 step = blockDim.x >> tiles.bits;
+  u32 j = find_thread() >> tiles.bits;
+  if (j >= step || corner.top + i >= tiles.sizes[0]) return;
+  const u32 width = min(tiles.side(), tiles.sizes[1] - corner.left);
+  const MatrixWalk& walk = tiles.walks[A];
+  to += (i * (tiles.side() + 1) + j) * kBytes;
+  u64 from = corner.place(walk) + i * kBytes + j * walk.across;
+  const u64 far = step * walk.across;
+#pragma unroll 1
+  for (; j + (kTrip - 1) * step < width; j += kTrip * step) {
+    S trip[kTrip];
+#pragma unroll
+    for (u32 k = 0; k < kTrip; ++k, from += far) trip[k] = load_once<S>(from);
+#pragma unroll
+    for (u32 k = 0; k < kTrip; ++k, to += step * kBytes)
+      *in_scratch<S>(to) = trip[k];
+  }
+#pragma unroll 1
+  for (; j < width; j += step, from += far, to += step * kBytes)
+    *in_scratch<S>(to) = load_once<S>(from);
 }
-__device__ inline void store_shared_as(u32 to, u8 bits) {
-  asm volatile("st.shared.u8 [%0], %1;" ::"r"(to), "r"(u32{bits}) : "memory");
-}
-__device__ inline void store_shared_as(u32 to, u16 bits) {
-  asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(bits) : "memory");
-}
-__device__ inline void store_shared_as(u32 to, u32 bits) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(bits) : "memory");
-}
-__device__ inline void store_shared_as(u32 to, u64 bits) {
-  asm volatile("st.shared.u64 [%0], %1;" ::"r"(to), "l"(bits) : "memory");
+
+// All that lies along columns.
+template <typename P, u32 A = 0>
+__device__ inline void copy_tile(const Tiles<P>& tiles, const Corner& corner,
+                                 u32 to) {
+  if constexpr (A < P::kAccesses) {
+    if constexpr (P::kLoads >> A & 1) {
+      if (tiles.turned >> A & 1) {
+        copy_columns<P, A>(tiles, corner, to);
+        to += tiles.slot;
+      }
+    }
+    copy_tile<P, A + 1>(tiles, corner, to);
+  }
 }
 
 // A lane's elements of a tile: kCount of a column, a few rows apart.
@@ -153,135 +215,157 @@ template <typename P, u32 kCount>
 struct TileShare {
   enum : u32 { N = kCount };
 
-  const Memory<P>& memory;
-  const Tiles& tiles;
-  u32 row = 0;                 // of the first element, in the tile
-  u32 step = 0;                // rows to the next one
-  u32 rows = 0;                // of the tile; 0 for lanes that have no column
-  u64 first[P::kAccesses];     // addresses; of a copy in shared memory
-  u64 distance[P::kAccesses];  // to the next one
+  u32 scratch;
+  u32 row;                  // of the first element, in the tile
+  u32 rows;                 // of the tile; 0 for lanes that have no column
+  u64 first[P::kAccesses];  // addresses; of a copy in shared memory
 
   static __device__ constexpr u32 elements() { return N; }
 
+  __device__ const Tiles<P>& tiles() const {
+    return *in_scratch<Tiles<P>>(scratch);
+  }
   template <typename T>
   __device__ T scalar(u32 index) const {
-    return memory.template scalar<T>(index);
+    return scalar_of<T>(tiles().scalars[index]);
   }
 
-  // All threads. Copies what lies along columns of tile `number`, and finds the
-  // first elements.
-  __device__ void begin(u32 number) {
-    const u64 top = u64{number / tiles.along} << tiles.bits;
-    const u64 left = u64{number % tiles.along} << tiles.bits;
-    const u32 height = min(tiles.side(), u32(memory.sizes[0] - top));
-    const u32 width = min(tiles.side(), u32(memory.sizes[1] - left));
-    const u32 lane = read_lane();
-    const u32 column = lane & (tiles.side() - 1);
-    step = blockDim.x >> tiles.bits;
-    row = lane >> tiles.bits;
-    rows = column < width && row < step ? height : 0;
-    __syncthreads();  // all are done with the tile before
-    begin_accesses<0>(
-        top, left, column, height, width,
-        static_cast<u32>(__cvta_generic_to_shared(memory.dividers)) +
-            kTileCopiesAt);
-    __syncthreads();
-  }
-  __device__ bool is_done() const { return row >= rows; }
-  __device__ void go_on() {
-    row += N * step;
+  __device__ TileShare(u32 at, const Corner& corner) : scratch(at) {
+    const u32 lane = find_thread();
+    const u32 column = lane & (tiles().side() - 1);
+    row = lane >> tiles().bits;
+    rows = 0;
+    if (corner.left + column < tiles().sizes[1] && row < step())
+      rows = min(tiles().side(), tiles().sizes[0] - corner.top);
+    u32 copies = scratch + kCopiesAt<P>;
 #pragma unroll
-    for (u32 a = 0; a < P::kAccesses; ++a) first[a] += N * distance[a];
+    for (u32 a = 0; a < P::kAccesses; ++a) {
+      if (is_turned(a)) {
+        first[a] = copies + column * P::bytes(a) + row * copied_down(a);
+        copies += tiles().slot;
+      } else {
+        const MatrixWalk& walk = tiles().walks[a];
+        first[a] = corner.place(walk) + column * walk.across + row * walk.down;
+      }
+    }
+  }
+  template <u32 kOther>
+  __device__ explicit TileShare(const TileShare<P, kOther>& other)
+      : scratch(other.scratch), row(other.row), rows(other.rows) {
+#pragma unroll
+    for (u32 a = 0; a < P::kAccesses; ++a) first[a] = other.first[a];
+  }
+
+  __device__ bool has_all() const { return row + (N - 1) * step() < rows; }
+  __device__ void go_on() {
+    const u32 far = N * step();
+    row += far;
+#pragma unroll
+    for (u32 a = 0; a < P::kAccesses; ++a) {
+      if (is_turned(a))
+        first[a] += far * copied_down(a);
+      else
+        first[a] += far * tiles().walks[a].down;
+    }
+    forget(scratch);
   }
 
   template <u32 A, typename S>
   __device__ void load(Vector<S, N>& to) const {
-    if (tiles.turned >> A & 1)
-      load_copied(to, static_cast<u32>(first[A]),
-                  static_cast<u32>(distance[A]));
-    else
-      load_all(to, first[A], distance[A]);
+    if (is_turned(A)) {
+      u32 from = static_cast<u32>(first[A]);
+      const u32 far = step() * copied_down(A);
+#pragma unroll
+      for (u32 p = 0; p < N; ++p, from += far) to[p] = *in_scratch<S>(from);
+    } else {
+      u64 from = first[A];
+      const u64 far = step() * tiles().walks[A].down;
+#pragma unroll
+      for (u32 p = 0; p < N; ++p, from += far) to[p] = load_once<S>(from);
+    }
   }
   template <u32 A, typename S>
   __device__ void store(const Vector<S, N>& from) const {
     u64 to = first[A];
+    const u64 far = step() * tiles().walks[A].down;
 #pragma unroll
-    for (u32 p = 0; p < N; ++p, to += distance[A])
-      if (row + p * step < rows) *reinterpret_cast<S*>(to) = from[p];
+    for (u32 p = 0; p < N; ++p, to += far) *reinterpret_cast<S*>(to) = from[p];
   }
 
  private:
-  template <typename S>
-  __device__ void load_copied(Vector<S, N>& to, u32 from, u32 far) const {
-#pragma unroll
-    for (u32 p = 0; p < N; ++p, from += far) {
-      to[p] = S{};
-      if (row + p * step < rows) to[p] = load_shared_as<S>(from);
-    }
+  __device__ bool is_turned(u32 access) const {
+    return (P::kLoads & tiles().turned) >> access & 1;
   }
-  template <typename S>
-  __device__ void load_all(Vector<S, N>& to, u64 from, u64 far) const {
-    if (row + (N - 1) * step < rows) {
-#pragma unroll
-      for (u32 p = 0; p < N; ++p, from += far) to[p] = load_once<S>(from);
-      return;
-    }
-#pragma unroll
-    for (u32 p = 0; p < N; ++p, from += far) {
-      to[p] = S{};
-      if (row + p * step < rows) to[p] = load_once<S>(from);
-    }
-  }
-
-  template <u32 A>
-  __device__ void begin_accesses(u64 top, u64 left, u32 column, u32 height,
-                                 u32 width, u32 copy) {
-    if constexpr (A < P::kAccesses) {
-      u64 down = static_cast<u64>(memory.strides_of(A)[0]);
-      u64 along = static_cast<u64>(memory.strides_of(A)[1]);
-      first[A] = memory.args[A] + top * down + left * along;
-      if constexpr (P::kLoads >> A & 1) {
-        if (tiles.turned >> A & 1) {
-          copy_columns<P::bytes(A)>(copy, first[A], along, height, width);
-          first[A] = copy;
-          down = P::bytes(A) * (tiles.side() + 1);
-          along = P::bytes(A);
-          copy += tiles.slot;
-        }
-      }
-      first[A] += row * down + column * along;
-      distance[A] = step * down;
-      begin_accesses<A + 1>(top, left, column, height, width, copy);
-    }
-  }
-
-  // One element more in each row of the copy than there are, so that
-  // neighbours in a column lie in different banks.
-  template <u32 kBytes>
-  __device__ void copy_columns(u32 to, u64 from, u64 along, u32 height,
-                               u32 width) const {
-    using S = typename Bits<kBytes>::type;
-    constexpr u32 kTrip = 16;  // that are on the way together
-    const u32 i = read_lane() & (tiles.side() - 1);
-    if (row >= step || i >= height) return;
-    to += (i * (tiles.side() + 1) + row) * kBytes;
-    from += i * kBytes + row * along;
-    const u64 far = step * along;
-    u32 j = row;
-#pragma unroll 1
-    for (; j + (kTrip - 1) * step < width; j += kTrip * step) {
-      S trip[kTrip];
-#pragma unroll
-      for (u32 k = 0; k < kTrip; ++k, from += far) trip[k] = load_once<S>(from);
-#pragma unroll
-      for (u32 k = 0; k < kTrip; ++k, to += step * kBytes)
-        store_shared_as(to, trip[k]);
-    }
-#pragma unroll 1
-    for (; j < width; j += step, from += far, to += step * kBytes)
-      store_shared_as(to, load_once<S>(from));
+  // Rows from element to element.
+  __device__ u32 step() const { return blockDim.x >> tiles().bits; }
+  __device__ u32 copied_down(u32 access) const {
+    return P::bytes(access) * (tiles().side() + 1);
   }
 };
+
+// What there is once, not for each element.
+template <typename P>
+struct Whole {
+  const Arguments<P::kAccesses, P::kScalars>& told;
+  bool is_first;  // of all lanes
+
+  static __device__ constexpr u32 rows() { return 1; }
+  template <typename T>
+  __device__ T scalar(u32 index) const {
+    return told.template scalar<T>(index);
+  }
+  template <u32 A, typename S>
+  __device__ void load_row(PerRow<S, 1>& to) const {
+    to(0) = *reinterpret_cast<const S*>(told.args[A]);
+  }
+  template <u32 A, typename S>
+  __device__ void store_row(const PerRow<S, 1>& from) const {
+    if (is_first) *reinterpret_cast<S*>(told.args[A]) = from(0);
+  }
+};
+
+template <typename P, typename R, typename M>
+__device__ inline void run_share(R& row, M& share) {
+#pragma unroll 1
+  for (; share.has_all(); share.go_on()) {
+    typename P::template Columns<M::N> x;
+    P::load(Part<1>{}, x, share);
+    P::loop(Part<1>{}, row, x, share);
+  }
+}
+
+// Of a task whose tiles are found. All threads.
+template <typename P>
+__device__ __noinline__ void run_tiles(Task task, Lane lane) {
+  using Told = Arguments<P::kAccesses, P::kScalars>;
+  constexpr u32 kAtOnce = P::kApart == 1 ? 1 : 2 * P::kApart;
+  typename P::template Row<1> row;
+  P::row(Part<0>{}, row, Whole<P>{Told(task), lane.index() == 0});
+  u32 scratch = scratch_of(task);
+#pragma unroll 1
+  for (u32 turn = 0;; ++turn) {
+    __syncthreads();  // all are done with the tile before
+    forget(scratch);
+    Corner corner;
+    {
+      const Tiles<P>& tiles = *in_scratch<Tiles<P>>(scratch);
+      const u32 number = tiles.first + turn * tiles.step;
+      if (number >= tiles.count) break;
+      corner = {number / tiles.along << tiles.bits,
+                number % tiles.along << tiles.bits};
+      copy_tile<P>(tiles, corner, scratch + kCopiesAt<P>);
+    }
+    __syncthreads();
+    forget(scratch);
+    TileShare<P, kAtOnce> share(scratch, corner);
+    run_share<P>(row, share);
+    if constexpr (kAtOnce > 1) {
+      TileShare<P, 1> rest(share);
+      run_share<P>(row, rest);
+    }
+  }
+  P::row(Part<2>{}, row, Whole<P>{Told(task), lane.index() == 0});
+}
 
 }  // namespace program
 }  // namespace gpuos

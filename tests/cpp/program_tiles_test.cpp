@@ -77,5 +77,75 @@ TEST_P(ProgramTiles, AreRightForElementsOfEverySize) {
   check<double>(DType::Float64, 1500, 1471);
 }
 
+// A scalar, an input of one element, one row and one column beside them.
+TEST_P(ProgramTiles, TakeWhatIsSmaller) {
+  constexpr std::int64_t kRows = 450, kColumns = 701;
+  ProgramBuilder builder;
+  const DType dtype = DType::Int32;
+  const Value x = transpose(builder.input(dtype, 2));
+  const Value one = builder.input(dtype, 0);
+  const Value row = builder.input(dtype, 2);
+  const Value column = builder.input(dtype, 2);
+  builder.output(x * builder.scalar(dtype) + one - row + column * column);
+  const Program program = builder.build();
+  const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  std::vector<std::int32_t> a(count(kRows * kColumns)), b(count(kColumns)),
+      c(count(kRows));
+  std::iota(a.begin(), a.end(), 0);
+  std::iota(b.begin(), b.end(), 1000);
+  std::iota(c.begin(), c.end(), -17);
+  const DeviceArray<std::int32_t> x_array(runtime(), a),
+      one_array(runtime(), 1, 5), row_array(runtime(), b),
+      column_array(runtime(), c), out(runtime(), a.size());
+  TensorView single = matrix(dtype, one_array, 1, 1);
+  single.dims = 0;
+  const std::vector<TensorView> inputs{matrix(dtype, x_array, kColumns, kRows),
+                                       single,
+                                       matrix(dtype, row_array, 1, kColumns),
+                                       matrix(dtype, column_array, kRows, 1)};
+  const std::vector<TensorView> outputs{matrix(dtype, out, kRows, kColumns)};
+  ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+  const std::vector<Scalar> scalars{3};
+  runtime().submit(program, inputs, outputs, scalars);
+  const auto got = out.read();
+  for (std::int64_t i = 0; i < kRows; ++i)
+    for (std::int64_t k = 0; k < kColumns; ++k)
+      ASSERT_EQ(got[count(i * kColumns + k)], a[count(k * kRows + i)] * 3 + 5 -
+                                                  b[count(k)] +
+                                                  c[count(i)] * c[count(i)])
+          << i << ", " << k;
+}
+
+TEST_P(ProgramTiles, AreRightForLongPrograms) {
+  constexpr std::size_t kRows = 450, kColumns = 701;
+  ProgramBuilder builder;
+  const DType dtype = DType::UInt32;
+  const Value x = transpose(builder.input(dtype, 2));
+  const Value y = builder.input(dtype, 2);
+  Value value = x;
+  for (int round = 0; round < 40; ++round) value = value * y + x;
+  builder.output(value);
+  const Program program = builder.build();
+  std::vector<std::uint32_t> a(kRows * kColumns), b(kRows * kColumns);
+  std::iota(a.begin(), a.end(), 7u);
+  std::iota(b.begin(), b.end(), 13u);
+  const DeviceArray<std::uint32_t> x_array(runtime(), a), y_array(runtime(), b),
+      out(runtime(), a.size());
+  const std::vector<TensorView> inputs{matrix(dtype, x_array, kColumns, kRows),
+                                       matrix(dtype, y_array, kRows, kColumns)};
+  const std::vector<TensorView> outputs{matrix(dtype, out, kRows, kColumns)};
+  ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+  runtime().submit(program, inputs, outputs);
+  const auto got = out.read();
+  for (std::size_t i = 0; i < kRows; ++i)
+    for (std::size_t k = 0; k < kColumns; ++k) {
+      const std::uint32_t turned = a[k * kRows + i];
+      std::uint32_t expected = turned;
+      for (int round = 0; round < 40; ++round)
+        expected = expected * b[i * kColumns + k] + turned;
+      ASSERT_EQ(got[i * kColumns + k], expected) << i << ", " << k;
+    }
+}
+
 }  // namespace
 }  // namespace gpuos
