@@ -111,9 +111,8 @@ class Backend {
   /// after them close them, and the backend when they are old.
   virtual OpenChains& chains() noexcept = 0;
   virtual ChainBlocks& chain_blocks() noexcept = 0;
-  /// Whether the device has so much to run that a flush of `route` may as well
-  /// wait for more.
-  virtual bool is_behind(const Route&) const { return false; }
+  /// Blocks that a chain in the open flush of `route` may take.
+  virtual std::uint32_t most_chain_blocks(const Route&) const { return 1; }
   /// The descriptors of `place` are written.
   virtual void publish(const Route& route, const Place& place,
                        std::uint32_t tasks) = 0;

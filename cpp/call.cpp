@@ -63,6 +63,13 @@ inline bool same_shape(const TensorView& a, const TensorView& b) noexcept {
   return true;
 }
 
+/// Whether nothing is wrong with the usual input of an elementwise operator,
+/// whose output has one dimension too.
+inline bool is_usual(const TensorView& in, const TensorView& out) noexcept {
+  return in.dims == 1 && !in.has_strides && in.dtype == out.dtype &&
+         in.shape[0] == out.shape[0];
+}
+
 inline void check_input(const OperatorRecord& op, std::size_t index,
                         const TensorView& in, const TensorView& out) {
   check_contiguous(op, index, in);
@@ -104,14 +111,22 @@ struct Alike {
   std::uint64_t bytes;
   std::size_t elem_bytes = size_of(call.dtype);
 
+  void add_out() const {
+    check_address(*call.op, 0, out, elem_bytes);
+    call.args[0] = out;
+    call.accesses[0] = {out, out + bytes, true};
+    call.access_count = 1;
+  }
   void add(std::uint32_t index, std::uint64_t address) const {
+    call.args[index] = address;
+    // What is written is known already.
+    if (address == out) return;
     check_address(*call.op, index, address, elem_bytes);
     // Nearer to each other than they are long, on either side.
-    if (address != out && address - out + bytes - 1 < 2 * bytes - 1)
+    if (address - out + bytes - 1 < 2 * bytes - 1)
       refuse(*call.op, "out overlaps ", label(index),
              " without being the same buffer");
-    call.args[index] = address;
-    call.accesses[index] = {address, address + bytes, index == 0};
+    call.accesses[call.access_count++] = {address, address + bytes, false};
   }
 };
 
@@ -174,18 +189,20 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   if (size < 0)
     refuse(op, "expected sizes of at least 0, got out ", to_string(out));
   check_contiguous(op, 0, out);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    check_input(op, i + 1, inputs[i], out);
+  const bool may_be_usual = op.elementwise && out.dims == 1;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!may_be_usual || !is_usual(inputs[i], out))
+      check_input(op, i + 1, inputs[i], out);
+  }
   add_params(call, params);
   call.count = static_cast<std::uint64_t>(size);
   if (size == 0) return call;
   if (op.elementwise) {
     const Alike buffers{call, address_of(out.data),
                         call.count * size_of(call.dtype)};
-    buffers.add(0, buffers.out);
+    buffers.add_out();
     for (std::uint32_t i = 1; i < call.buffers; ++i)
       buffers.add(i, address_of(inputs[i - 1].data));
-    call.access_count = call.buffers;
     return call;
   }
   add_buffer(call, 0, out, size);
@@ -211,8 +228,8 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
   call.access_count = 0;
   if (elems == 0) return;
   const Alike buffers{call, addresses[0], elems * size_of(dtype)};
-  for (std::uint32_t i = 0; i < call.buffers; ++i) buffers.add(i, addresses[i]);
-  call.access_count = call.buffers;
+  buffers.add_out();
+  for (std::uint32_t i = 1; i < call.buffers; ++i) buffers.add(i, addresses[i]);
 }
 
 Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {

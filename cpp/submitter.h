@@ -180,7 +180,7 @@ class Submitter {
                      std::uint64_t group);
   /// The lock, at a moment when no submission is unfinished. Each part of one
   /// waits for room until a deadline, so that moment comes.
-  std::unique_lock<QuickMutex> lock_between() {
+  [[gnu::always_inline]] std::unique_lock<QuickMutex> lock_between() {
     std::unique_lock lock(mutex_);
     if (is_unfinished_) [[unlikely]]
       finished_.wait(lock, [this] { return !is_unfinished_; });

@@ -87,10 +87,9 @@ inline std::uint32_t Submitter::find_room(const Route& route,
                                           std::uint32_t args) {
   if (has_room(records, args)) [[likely]]
     return records;
-  // A chain in blocks is a launch less for each, but begins later.
   const std::uint32_t blocks = chain_blocks(records);
   const abi::Member* end = block + std::size_t{blocks} * abi::kChainRecords;
-  if (blocks == kMostChainBlocks || !backend_.is_behind(route) ||
+  if (blocks >= backend_.most_chain_blocks(route) ||
       !backend_.chain_blocks().take_behind(end, flush))
     return 0;
   return write_gap(block, records);

@@ -11,6 +11,7 @@
 #include "cuda/flush_failures.h"
 #include "cuda/owned.h"
 #include "cuda/worker_kernel.h"
+#include "queue/chain.h"
 #include "queue/ring.h"
 
 namespace gpuos::cu {
@@ -61,10 +62,13 @@ class Bursts {
     if (!is_open_in(stream) || open_.captures) return std::nullopt;
     return open_.begin;
   }
-  /// Whether the device has two flushes to run, so that the open one would
-  /// wait.
-  bool is_behind() const noexcept {
-    return before_last_ && !ring_.is_done(*before_last_);
+  /// Blocks that a chain of the open flush may take before it is launched: a
+  /// launch less for each, but the chain begins later. Two while the device has
+  /// one flush to run: with one, a launch and its members can take the host as
+  /// long as the members take the device, which is then never behind.
+  std::uint32_t most_chain_blocks() const noexcept {
+    if (is_behind()) return kMostChainBlocks;
+    return last_ && !ring_.is_done(*last_) ? 2 : 1;
   }
   /// Tasks of the open flush; of a chain its records count.
   std::uint32_t open_tasks() const noexcept;
@@ -94,6 +98,11 @@ class Bursts {
     bool meets_launched = false;
   };
 
+  /// Whether the device has two flushes to run, so that the open one would
+  /// wait.
+  bool is_behind() const noexcept {
+    return before_last_ && !ring_.is_done(*before_last_);
+  }
   /// Whether an open flush of so many tasks is not to wait for more.
   bool is_long(std::uint32_t tasks) const noexcept;
   void launch(const Flush& flush);

@@ -72,8 +72,8 @@ class CudaBackend final : public Backend, private Parkable {
              const std::string& operator_name) override;
   OpenChains& chains() noexcept override { return chains_; }
   ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
-  bool is_behind(const Route& route) const override {
-    return route.ring == kBurstRing && device_->bursts.is_behind();
+  std::uint32_t most_chain_blocks(const Route& route) const override {
+    return route.ring == kBurstRing ? device_->bursts.most_chain_blocks() : 1;
   }
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;

@@ -32,7 +32,8 @@ __device__ __forceinline__ void forget(u32& scratch) {
   asm volatile("" : "+r"(scratch) : : "memory");
 }
 
-// How a matrix is cut, and what else its tiles are found by. In the scratch.
+// How a matrix is cut, and what else its tiles are found by. It lies where the
+// scratch begins.
 template <typename P>
 struct Tiles {
   enum : u32 { kMostBits = 6, kLeastBits = 5 };
@@ -324,6 +325,7 @@ struct Whole {
   }
 };
 
+// All elements that a lane has from `share` on, M::N at a time.
 template <typename P, typename R, typename M>
 __device__ inline void run_share(R& row, M& share) {
 #pragma unroll 1

@@ -28,11 +28,13 @@ enum class DType : std::uint8_t {
 
 inline constexpr std::size_t kDTypeCount = 14;
 
+/// Of each dtype. Not in size_of(), which would write them to the stack first.
+inline constexpr std::uint8_t kElementBytes[kDTypeCount] = {
+    4, 8, 4, 8, 1, 1, 1, 2, 2, 4, 8, 2, 2, 8};
+
 /// Units: bytes.
 constexpr std::size_t size_of(DType dtype) noexcept {
-  constexpr std::uint8_t kSizes[kDTypeCount] = {4, 8, 4, 8, 1, 1, 1,
-                                                2, 2, 4, 8, 2, 2, 8};
-  return kSizes[static_cast<std::size_t>(dtype)];
+  return kElementBytes[static_cast<std::size_t>(dtype)];
 }
 
 /// Real, not complex.
