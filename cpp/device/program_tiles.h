@@ -134,7 +134,7 @@ struct Bits<4> {
   using type = u32;
 };
 
-// An element that is read once: past the L1, so that it keeps local memory.
+// An element that is read once: past the L1.
 template <typename S>
 __device__ inline S load_once(u64 from) {
 #if __CUDA_ARCH__ >= 800
