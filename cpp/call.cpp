@@ -63,15 +63,16 @@ inline bool same_shape(const TensorView& a, const TensorView& b) noexcept {
   return true;
 }
 
-/// Whether nothing is wrong with the usual input of an elementwise operator,
-/// whose output has one dimension too.
+/// Whether nothing can be wrong with an input of an elementwise operator: the
+/// usual case.
 inline bool is_usual(const TensorView& in, const TensorView& out) noexcept {
-  return in.dims == 1 && !in.has_strides && in.dtype == out.dtype &&
-         in.shape[0] == out.shape[0];
+  return in.dims == 1 && out.dims == 1 && !in.has_strides &&
+         in.dtype == out.dtype && in.shape[0] == out.shape[0];
 }
 
 inline void check_input(const OperatorRecord& op, std::size_t index,
                         const TensorView& in, const TensorView& out) {
+  if (op.elementwise && is_usual(in, out)) return;
   check_contiguous(op, index, in);
   if (in.dtype != out.dtype)
     refuse(op, "expected one dtype, got ", label(index), " ", to_string(in),
@@ -189,11 +190,8 @@ Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
   if (size < 0)
     refuse(op, "expected sizes of at least 0, got out ", to_string(out));
   check_contiguous(op, 0, out);
-  const bool may_be_usual = op.elementwise && out.dims == 1;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!may_be_usual || !is_usual(inputs[i], out))
-      check_input(op, i + 1, inputs[i], out);
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    check_input(op, i + 1, inputs[i], out);
   add_params(call, params);
   call.count = static_cast<std::uint64_t>(size);
   if (size == 0) return call;

@@ -14,7 +14,7 @@ template <typename P>
 __device__ __noinline__ void run_strided(Task task, Lane lane) {
   Tile<PassOf<P, false>>(task, lane).run();
 }
-// The last thing that each does is a call, so that little is saved for it.
+// Each call is the last thing that it does, so that little is saved for it.
 template <typename P>
 __device__ __noinline__ void start_strided(Task task, Lane lane) {
   if (find_tiles<P>(task, lane))

@@ -18,13 +18,6 @@ struct alignas(16) Four {
 using FunctionOfFour = Four (*)(Four a, Four b);
 
 template <typename T>
-__device__ inline T from_bits(u64 bits) {
-  if constexpr (sizeof(T) == 8)
-    return bit_cast<T>(bits);
-  else
-    return bit_cast<T>(static_cast<u32>(bits));
-}
-template <typename T>
 __device__ inline u64 to_bits(T value) {
   if constexpr (sizeof(T) == 8)
     return bit_cast<u64>(value);

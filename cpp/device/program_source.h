@@ -43,14 +43,6 @@ struct PerRow {
   }
 };
 
-template <typename T>
-GPUOS_DEVICE inline T scalar_of(u64 bits) {
-  if constexpr (sizeof(T) == 8)
-    return bit_cast<T>(bits);
-  else
-    return bit_cast<T>(static_cast<u32>(bits));
-}
-
 // What a task says. The pass tells how many accesses and scalars there are.
 template <u32 kAccesses, u32 kScalars>
 struct Arguments {
@@ -97,7 +89,7 @@ struct Arguments {
   }
   template <typename T>
   GPUOS_DEVICE T scalar(u32 index) const {
-    return scalar_of<T>(args[kAccesses + index]);
+    return from_bits<T>(args[kAccesses + index]);
   }
 };
 

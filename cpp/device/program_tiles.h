@@ -228,7 +228,7 @@ struct TileShare {
   }
   template <typename T>
   __device__ T scalar(u32 index) const {
-    return scalar_of<T>(tiles().scalars[index]);
+    return from_bits<T>(tiles().scalars[index]);
   }
 
   __device__ TileShare(u32 at, const Corner& corner) : scratch(at) {

@@ -43,6 +43,15 @@ struct ValueOf<kC64> {
   using type = C64;
 };
 
+// As arguments and the interpreter's cells have them.
+template <typename T>
+GPUOS_DEVICE inline T from_bits(u64 bits) {
+  if constexpr (sizeof(T) == 8)
+    return bit_cast<T>(bits);
+  else
+    return bit_cast<T>(static_cast<u32>(bits));
+}
+
 template <typename T>
 struct IsReal {
   enum : bool { kIs = false };

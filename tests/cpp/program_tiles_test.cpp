@@ -22,6 +22,13 @@ class ProgramTiles : public Contract {
     return view;
   }
 
+  void run(const Program& program, const std::vector<TensorView>& inputs,
+           const std::vector<TensorView>& outputs,
+           const std::vector<Scalar>& scalars = {}) {
+    ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+    runtime().submit(program, inputs, outputs, scalars);
+  }
+
   /// x.T + y and x.T - z.T, for `rows` by `columns` results.
   template <typename T>
   void check(DType dtype, std::int64_t rows, std::int64_t columns) {
@@ -48,8 +55,7 @@ class ProgramTiles : public Contract {
     const std::vector<TensorView> outputs{
         matrix(dtype, sums, rows, columns),
         matrix(dtype, differences, rows, columns)};
-    ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
-    runtime().submit(program, inputs, outputs);
+    run(program, inputs, outputs);
     const auto got_sums = sums.read();
     const auto got_differences = differences.read();
     for (std::int64_t i = 0; i < rows; ++i)
@@ -104,9 +110,7 @@ TEST_P(ProgramTiles, TakeWhatIsSmaller) {
                                        matrix(dtype, row_array, 1, kColumns),
                                        matrix(dtype, column_array, kRows, 1)};
   const std::vector<TensorView> outputs{matrix(dtype, out, kRows, kColumns)};
-  ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
-  const std::vector<Scalar> scalars{3};
-  runtime().submit(program, inputs, outputs, scalars);
+  run(program, inputs, outputs, {3});
   const auto got = out.read();
   for (std::int64_t i = 0; i < kRows; ++i)
     for (std::int64_t k = 0; k < kColumns; ++k)
@@ -134,8 +138,7 @@ TEST_P(ProgramTiles, AreRightForLongPrograms) {
   const std::vector<TensorView> inputs{matrix(dtype, x_array, kColumns, kRows),
                                        matrix(dtype, y_array, kRows, kColumns)};
   const std::vector<TensorView> outputs{matrix(dtype, out, kRows, kColumns)};
-  ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
-  runtime().submit(program, inputs, outputs);
+  run(program, inputs, outputs);
   const auto got = out.read();
   for (std::size_t i = 0; i < kRows; ++i)
     for (std::size_t k = 0; k < kColumns; ++k) {
