@@ -1,6 +1,7 @@
 #include "program/layout.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 
 namespace gpuos::program {
@@ -64,13 +65,17 @@ bool is_outer(const Pass& pass, const Layout& layout, std::uint32_t d,
   return d < e;
 }
 
-void sort_dims(const Pass& pass, Layout& layout) {
-  for (std::uint32_t i = 1; i < layout.inner; ++i)
-    for (std::uint32_t d = i; d > 0 && is_outer(pass, layout, d, d - 1); --d)
+void sort_inner(const Pass& pass, Layout& layout) {
+  const std::uint32_t first = layout.outer;
+  for (std::uint32_t i = first + 1; i < layout.dims(); ++i)
+    for (std::uint32_t d = i; d > first && is_outer(pass, layout, d, d - 1);
+         --d)
       swap_dims(layout, d, d - 1);
 }
 
 void collapse(Layout& layout) {
+  // Rows of nothing are not walked along, and nobody divides by their sizes.
+  if (layout.columns == 0) layout.inner = 0;
   for (std::uint32_t d = layout.dims(); d-- > 0;)
     if (layout.sizes[d] == 1) remove_dim(layout, d);
   for (std::uint32_t d = layout.dims(); d-- > 1;) {
@@ -80,6 +85,14 @@ void collapse(Layout& layout) {
     layout.sizes[d] *= layout.sizes[before];
     remove_dim(layout, before);
   }
+}
+
+/// Of dimensions [first, last). Without the checks nobody needs it.
+[[maybe_unused]] std::uint64_t count(const Layout& layout, std::uint32_t first,
+                                     std::uint32_t last) {
+  std::uint64_t count = 1;
+  for (std::uint32_t d = first; d < last; ++d) count *= layout.sizes[d];
+  return count;
 }
 
 }  // namespace
@@ -101,8 +114,11 @@ void make_layout(const Pass& pass, std::span<const std::int64_t> sizes,
     for (std::uint32_t d = 0; d < layout.dims(); ++d)
       layout.strides[a][d] = byte_stride(pass.accesses[a], *views[a], d);
   }
-  if (!pass.has_reduction) sort_dims(pass, layout);
+  if (!pass.has_reduction) sort_inner(pass, layout);
   collapse(layout);
+  assert(count(layout, 0, layout.outer) == layout.rows);
+  assert(layout.columns == 0 ||
+         count(layout, layout.outer, layout.dims()) == layout.columns);
 }
 
 std::optional<std::uint32_t> flat_accesses(const Pass& pass,

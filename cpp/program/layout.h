@@ -16,7 +16,7 @@ struct Layout {
   std::uint64_t rows = 1;
   std::uint64_t columns = 1;
   std::uint32_t outer = 0;  // dimensions of a row's number
-  std::uint32_t inner = 0;  // of a column's
+  std::uint32_t inner = 0;  // of a column's; none if there are no columns
   std::uint32_t accesses = 0;
   std::array<std::uint64_t, kMaxAxes> sizes;
   std::array<std::uint64_t, kMaxAccesses> addresses;

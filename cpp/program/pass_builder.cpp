@@ -12,6 +12,15 @@ AxisMap no_axes() {
   return map;
 }
 
+/// The dimension that goes along each axis, of the axis of each dimension.
+AxisMap dims_by_axis(const AxisMap& map, std::size_t rank) {
+  AxisMap dims = no_axes();
+  for (std::size_t d = 0; d < rank; ++d)
+    if (map[d] != kNoDim)
+      dims[static_cast<std::size_t>(map[d])] = static_cast<std::int8_t>(d);
+  return dims;
+}
+
 bool is_reduction(const Node& node) {
   return info_of(node.op).rule == OpRule::Reduction;
 }
@@ -22,6 +31,12 @@ std::size_t operand_count(const Node& node) {
 
 bool is_reduced(const Node& reduction, std::size_t dim) {
   return (reduction.axes >> dim & 1) != 0;
+}
+
+/// Whether the reduction goes along a dimension that may be longer than 1.
+bool is_walked(const Node& reduction, std::span<const SetId> operand,
+               std::size_t dim) {
+  return is_reduced(reduction, dim) && operand[dim] != 0;
 }
 
 }  // namespace
@@ -81,18 +96,34 @@ PassBuilder::PassBuilder(const Graph& graph, Dimensions& dims,
     : graph_(graph), dims_(dims), stored_(stored) {}
 
 void PassBuilder::set_axes(std::span<const Root> roots) {
-  axes_ = dims_.of(roots[0].node);
-  // What is 1 in every call is nothing to walk along.
-  for (const SetId axis : axes_) is_outer_.push_back(axis == 0);
-  AxisMap identity = no_axes();
-  for (std::size_t d = 0; d < axes_.size(); ++d)
-    identity[d] = static_cast<std::int8_t>(d);
+  // What is 1 in every call is nothing to walk along, so it is no axis.
+  const auto& dims = dims_.of(roots[0].node);
+  AxisMap walked = no_axes();
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0) continue;
+    walked[d] = static_cast<std::int8_t>(axes_.size());
+    axes_.push_back(dims[d]);
+  }
+  is_outer_.assign(axes_.size(), false);
   is_chosen_.assign(graph_.nodes.size(), false);
-  for (const Root& root : roots) choose_outer(root.node, identity);
-  for (std::size_t d = 0; d < axes_.size(); ++d)
-    if (is_outer_[d]) pass_.outer.push_back(axes_[d]);
-  for (std::size_t d = 0; d < axes_.size(); ++d)
-    if (!is_outer_[d]) pass_.inner.push_back(axes_[d]);
+  for (const Root& root : roots) choose_outer(root.node, walked);
+  // Outer ones come first.
+  std::vector<std::int8_t> number(axes_.size());
+  for (const bool is_outer : {true, false}) {
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+      if (is_outer_[axis] != is_outer) continue;
+      auto& group = is_outer ? pass_.outer : pass_.inner;
+      number[axis] = static_cast<std::int8_t>(
+          is_outer ? group.size() : pass_.outer.size() + group.size());
+      group.push_back(axes_[axis]);
+    }
+  }
+  root_map_ = no_axes();
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (walked[d] != kNoDim)
+      root_map_[d] = number[static_cast<std::size_t>(walked[d])];
+  // Of a reduction that keeps all axes of the roots.
+  if (pass_.inner.empty()) pass_.inner = reduced_;
 }
 
 // The first reduction decides: the dimensions that it keeps are the rows'.
@@ -106,28 +137,17 @@ void PassBuilder::choose_outer(std::uint32_t id, const AxisMap& map) {
     return;
   }
   has_axes_ = true;
-  for (std::size_t d = 0; d < node.rank; ++d) {
-    if (map[d] != kNoDim && dims_.of(id)[d] != 0)
-      is_outer_[static_cast<std::size_t>(map[d])] = true;
-  }
-  const bool has_inner =
-      std::find(is_outer_.begin(), is_outer_.end(), false) != is_outer_.end();
-  if (has_inner) return;
-  const auto& operand = dims_.of(node.operands[0]);
-  for (std::size_t d = 0; d < operand.size(); ++d)
-    if (is_reduced(node, d)) pass_.inner.push_back(operand[d]);
+  for (std::size_t d = 0; d < node.rank; ++d)
+    if (map[d] != kNoDim) is_outer_[static_cast<std::size_t>(map[d])] = true;
+  reduced_ = walked_by(node);
 }
 
-// Of the roots: axes are numbered outer ones first.
-AxisMap PassBuilder::root_map(std::uint32_t id) const {
-  AxisMap map = no_axes();
-  std::int8_t outer = 0;
-  auto inner = static_cast<std::int8_t>(pass_.outer.size());
-  for (std::size_t d = 0; d < axes_.size(); ++d) {
-    const std::int8_t axis = is_outer_[d] ? outer++ : inner++;
-    if (dims_.of(id)[d] != 0) map[d] = axis;
-  }
-  return map;
+std::vector<SetId> PassBuilder::walked_by(const Node& reduction) const {
+  std::vector<SetId> dims;
+  const auto& operand = dims_.of(reduction.operands[0]);
+  for (std::size_t d = 0; d < operand.size(); ++d)
+    if (is_walked(reduction, operand, d)) dims.push_back(operand[d]);
+  return dims;
 }
 
 AxisMap PassBuilder::operand_map(const Node& node, std::size_t k,
@@ -151,10 +171,7 @@ bool PassBuilder::fits(const Node& reduction, const AxisMap& map) const {
   const auto outer = static_cast<std::int8_t>(pass_.outer.size());
   for (std::size_t d = 0; d < reduction.rank; ++d)
     if (map[d] >= outer) return false;
-  std::size_t reduced = 0;
-  for (std::size_t d = 0; d < kMaxDims; ++d)
-    reduced += is_reduced(reduction, d) ? 1 : 0;
-  return reduced == pass_.inner.size();
+  return walked_by(reduction).size() == pass_.inner.size();
 }
 
 AxisMap PassBuilder::reduction_map(const Node& reduction,
@@ -165,12 +182,11 @@ AxisMap PassBuilder::reduction_map(const Node& reduction,
   std::size_t kept = 0;
   for (std::size_t d = 0; d < operand.size(); ++d) {
     const bool reduced = is_reduced(reduction, d);
-    if (reduced)
+    if (is_walked(reduction, operand, d))
       result[d] = inner++;
-    else
+    else if (operand[d] != 0)
       result[d] = map[kept];
     if (!reduced || reduction.keepdims) ++kept;
-    if (operand[d] == 0) result[d] = kNoDim;
   }
   return result;
 }
@@ -195,7 +211,7 @@ std::vector<std::uint32_t> PassBuilder::find_foreign(
   std::vector<std::uint32_t> foreign;
   if (!has_axes_) return foreign;  // no reduction at all
   for (const Root& root : roots)
-    look_for_foreign(root.node, root_map(root.node), foreign);
+    look_for_foreign(root.node, root_map_, foreign);
   return foreign;
 }
 
@@ -255,11 +271,9 @@ PassBuilder::Value PassBuilder::evaluate_new(std::uint32_t id,
 PassBuilder::Value PassBuilder::load(const Buffer& buffer, std::uint32_t id,
                                      const AxisMap& map) {
   const Node& node = graph_.nodes[id];
-  Access access{.buffer = buffer, .dtype = node.dtype, .dims = no_axes()};
-  for (std::size_t d = 0; d < node.rank; ++d)
-    if (map[d] != kNoDim)
-      access.dims[static_cast<std::size_t>(map[d])] =
-          static_cast<std::int8_t>(d);
+  const Access access{.buffer = buffer,
+                      .dtype = node.dtype,
+                      .dims = dims_by_axis(map, node.rank)};
   const std::uint32_t step = add_step({.kind = Step::Kind::Load,
                                        .dtype = node.dtype,
                                        .from = node.dtype,
@@ -280,13 +294,10 @@ PassBuilder::Value PassBuilder::scalar(const ScalarWord& word) {
 
 PassBuilder::Value PassBuilder::reduce(const Node& node, const AxisMap& map) {
   const AxisMap inside = reduction_map(node, map);
-  const auto& operand_dims = dims_.of(node.operands[0]);
-  std::size_t inner = 0;
-  for (std::size_t d = 0; d < operand_dims.size(); ++d) {
-    if (!is_reduced(node, d)) continue;
-    const SetId axis = pass_.inner[inner++];
-    if (axis != operand_dims[d]) pass_.equal.push_back({operand_dims[d], axis});
-  }
+  const std::vector<SetId> reduced = walked_by(node);
+  for (std::size_t k = 0; k < reduced.size(); ++k)
+    if (reduced[k] != pass_.inner[k])
+      pass_.equal.push_back({reduced[k], pass_.inner[k]});
   const Value operand = evaluate(node.operands[0], inside);
   pass_.has_reduction = true;
   const std::uint32_t step =
@@ -314,31 +325,19 @@ PassBuilder::Value PassBuilder::compute(const Node& node, const AxisMap& map) {
 }
 
 void PassBuilder::store(const Root& root) {
-  const AxisMap map = root_map(root.node);
-  const Value value = evaluate(root.node, map);
+  const Value value = evaluate(root.node, root_map_);
   const Node& node = graph_.nodes[root.node];
-  Access access{.buffer = root.buffer,
-                .dtype = node.dtype,
-                .writes = true,
-                .dims = no_axes()};
-  // All axes, also those along which the value is the same.
-  const AxisMap all = [&] {
-    AxisMap axes = no_axes();
-    std::int8_t outer = 0;
-    auto inner = static_cast<std::int8_t>(pass_.outer.size());
-    for (std::size_t d = 0; d < axes_.size(); ++d)
-      axes[d] = is_outer_[d] ? outer++ : inner++;
-    return axes;
-  }();
-  for (std::size_t d = 0; d < axes_.size(); ++d)
-    access.dims[static_cast<std::size_t>(all[d])] = static_cast<std::int8_t>(d);
+  const Access access{.buffer = root.buffer,
+                      .dtype = node.dtype,
+                      .writes = true,
+                      .dims = dims_by_axis(root_map_, node.rank)};
   const std::uint32_t step = add_step({.kind = Step::Kind::Store,
                                        .dtype = node.dtype,
                                        .from = node.dtype,
                                        .index = add_access(access),
                                        .operands = {value.step}});
   of_step_.resize(pass_.steps.size());
-  of_step_[step] = {step, value.ready, is_inner(all, axes_.size())};
+  of_step_[step] = {step, value.ready, is_inner(root_map_, node.rank)};
 }
 
 // Marks what loop `loop` must compute for `step`.
@@ -390,7 +389,7 @@ Pass PassBuilder::build(std::span<const Root> roots) {
   // the same inputs, and so all of them before the first output is stored,
   // unless inputs have their dimensions from others.
   if (graph_.has_alike_inputs())
-    for (const Root& root : roots) evaluate(root.node, root_map(root.node));
+    for (const Root& root : roots) evaluate(root.node, root_map_);
   for (const Root& root : roots) store(root);
   arrange();
   return std::move(pass_);

@@ -56,7 +56,8 @@ class PassBuilder {
 
   void set_axes(std::span<const Root> roots);
   void choose_outer(std::uint32_t node, const AxisMap& map);
-  AxisMap root_map(std::uint32_t node) const;
+  /// What a reduction goes along, but for what is 1 in every call.
+  std::vector<SetId> walked_by(const Node& reduction) const;
   AxisMap operand_map(const Node& node, std::size_t k,
                       const AxisMap& map) const;
   bool fits(const Node& reduction, const AxisMap& map) const;
@@ -81,13 +82,14 @@ class PassBuilder {
   Dimensions& dims_;
   const Stored& stored_;
   Pass pass_;
-  std::vector<SetId> axes_;     // of the roots, aligned
+  std::vector<SetId> axes_;     // of the roots, but for what is always 1
   std::vector<bool> is_outer_;  // of axes_
+  AxisMap root_map_{};
+  std::vector<SetId> reduced_;  // by the reduction that choose_outer() met
   bool has_axes_ = false;       // choose_outer() met a reduction
   // Values that several others use are looked through once.
   std::vector<bool> is_chosen_;
   std::set<Key> looked_;
-  std::vector<std::int8_t> inner_axes_;  // of axes_, in order
   std::map<Key, Value> values_;
   std::vector<Value> of_step_;
   std::vector<std::vector<bool>> needed_;  // by loop and step

@@ -1,0 +1,50 @@
+// The device's headers, compiled by the host's compiler in a namespace of their
+// own. Lanes take turns, so that what needs several at once is not here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#define __CUDACC__ 1
+#define __device__
+#define __shared__
+#define __forceinline__ inline
+#define __noinline__ inline
+
+struct uint3 {
+  unsigned x, y, z;
+};
+struct uint4 {
+  unsigned x, y, z, w;
+};
+inline thread_local uint3 threadIdx{};
+inline thread_local uint3 blockDim{1, 1, 1};
+
+inline int __clz(unsigned x) { return std::countl_zero(x); }
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
+}
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dsub_rn(double a, double b) { return a - b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
+inline std::size_t __cvta_generic_to_shared(const void* address) {
+  return reinterpret_cast<std::size_t>(address);
+}
+inline void __syncthreads() {}
+/// What any lane has said since it was cleared: of a second turn, all of them.
+inline thread_local bool said_by_any = false;
+inline int __syncthreads_or(int x) { return said_by_any |= x != 0; }
+
+#define gpuos gpuos_of_device
+#include "device/program_memory.h"
+#include "device/program_share.h"
+#undef gpuos

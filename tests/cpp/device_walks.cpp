@@ -1,0 +1,189 @@
+#include "device_on_host.h"
+#include "walks.h"
+
+namespace gpuos::worlds {
+namespace {
+
+namespace device = gpuos_of_device::program;
+using gpuos_of_device::i64;
+using gpuos_of_device::Task;
+using gpuos_of_device::u32;
+using gpuos_of_device::u64;
+using gpuos_of_device::Vector;
+
+enum : u32 { kLanes = 32, kWidth = 2 };
+
+template <u32 kCount, bool kRows>
+struct Pass {
+  enum : u32 {
+    kAccesses = kCount,
+    kScalars = 0,
+    kReduces = kRows,
+    kWidth = worlds::kWidth,
+    kColumns = (1u << kCount) - 1
+  };
+  static constexpr u32 bytes(u32) { return sizeof(i64); }
+};
+
+/// One lane that has all columns of a row, N at a time.
+template <typename P, typename W>
+void walk_row(W& share, u64 begin, u64 end, bool adds, bool centers,
+              device::PerRow<i64, 1>& sum) {
+  share.end = end;
+  for (share.column = begin; share.column < end; share.column += W::N) {
+    if (share.is_plain())
+      share.find_plain();
+    else
+      share.find();
+    Vector<i64, W::N> x{}, out{};
+    share.template load<0>(x);
+    if constexpr (P::kAccesses == 3) share.template load<1>(out);
+    for (u32 w = 0; w < W::N; ++w) {
+      const u64 column = share.column + w;
+      if (adds)
+        out[w] += x[w];
+      else if (centers)
+        out[w] = x[w] - sum(0);
+      else if (column < end)
+        sum(0) += x[w];
+    }
+    if (adds || centers) share.template store<P::kAccesses - 1>(out);
+  }
+}
+
+template <typename P>
+using Packs = device::Share<P, kWidth, 2>;
+template <typename P>
+using Apart = device::Share<P, 1, 4>;
+
+template <typename P>
+void walk(const Task& task, const WalkedTask& told) {
+  // As if all lanes had come to the barrier.
+  said_by_any = false;
+  for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
+    device::Memory<P>{task};
+  threadIdx.x = 0;
+  const device::Memory<P> memory(task);
+  device::PerRow<i64, 1> sum{};
+  if constexpr (!P::kReduces) {
+    Range range = range_of(memory.rows.columns, told.tile, told.tiles);
+    if (memory.has_packs) {
+      // Whole packs.
+      range.begin -= range.begin % kWidth;
+      const u64 whole = range.end - range.end % kWidth;
+      Packs<P> share{memory};
+      walk_row<P>(share, range.begin, whole, true, false, sum);
+      if (told.tile + 1 < told.tiles) return;
+      range.begin = whole;
+    }
+    Apart<P> share{memory};
+    walk_row<P>(share, range.begin, range.end, true, false, sum);
+  } else {
+    const Range range = range_of(memory.rows.rows, told.tile, told.tiles);
+    const auto walk_all = [&](auto& share) {
+      for (share.row = range.begin; share.row < range.end; ++share.row) {
+        share.find_row();
+        sum(0) = 0;
+        walk_row<P>(share, 0, memory.rows.columns, false, false, sum);
+        if (told.kind == WalkedTask::Sum)
+          share.template store_row<1>(sum);
+        else
+          walk_row<P>(share, 0, memory.rows.columns, false, true, sum);
+      }
+    };
+    if (memory.has_packs) {
+      Packs<P> share{memory};
+      walk_all(share);
+    } else {
+      Apart<P> share{memory};
+      walk_all(share);
+    }
+  }
+}
+
+/// What the interpreter's lanes do, of four elements each.
+class Interpreted {
+ public:
+  Interpreted(const Task& task, const WalkedTask& told)
+      : task_(task, nullptr), told_(told) {}
+
+  void run() {
+    if ((task_.shape.flags & device::kRows) == 0) {
+      const auto [begin, end] =
+          range_of(task_.rows.columns, told_.tile, told_.tiles);
+      for (u64 column = begin; column < end; column += 4) {
+        const Values x = load(0, 0, column, end);
+        Values out = load(1, 0, column, end);
+        for (u32 w = 0; w < 4; ++w) out[w] += x[w];
+        store(2, 0, column, end, out);
+      }
+      return;
+    }
+    const auto [begin, end] =
+        range_of(task_.rows.rows, told_.tile, told_.tiles);
+    for (u64 row = begin; row < end; ++row) run_row(row);
+  }
+
+ private:
+  using Values = std::array<i64, 4>;
+
+  void run_row(u64 row) const {
+    const u64 columns = task_.rows.columns;
+    i64 sum = 0;
+    for (u64 column = 0; column < columns; column += 4)
+      for (const i64 x : load(0, row, column, columns)) sum += x;
+    if (told_.kind == WalkedTask::Sum) {
+      store(1, row, 0, 1, {sum});
+      return;
+    }
+    for (u64 column = 0; column < columns; column += 4) {
+      Values x = load(0, row, column, columns);
+      for (i64& each : x) each -= sum;
+      store(1, row, column, columns, x);
+    }
+  }
+  template <typename F>
+  void each(u32 access, u64 row, u64 column, u64 end, F f) const {
+    const u32 valid = static_cast<u32>(std::min<u64>(4, end - column));
+    device::walk<4>(task_, device::Code::Load64, access,
+                    {row, column, 0, 0, true}, valid, f);
+  }
+  Values load(u32 access, u64 row, u64 column, u64 end) const {
+    Values values{};
+    each(access, row, column, end, [&](u32 w, const char* from) {
+      std::memcpy(&values[w], from, sizeof(i64));
+    });
+    return values;
+  }
+  void store(u32 access, u64 row, u64 column, u64 end,
+             const Values& values) const {
+    each(access, row, column, end,
+         [&](u32 w, char* to) { std::memcpy(to, &values[w], sizeof(i64)); });
+  }
+
+  const device::DeviceTask task_;
+  const WalkedTask& told_;
+};
+
+}  // namespace
+
+void walk_compiled_device(const WalkedTask& told) {
+  std::array<device::Divider, 16> dividers;
+  const Task task{told.args, dividers.data(), told.count};
+  const u32 accesses = told.kind == WalkedTask::Add ? 3 : 2;
+  const auto shape =
+      gpuos_of_device::bit_cast<device::TaskShape>(told.args[1 + accesses]);
+  using Added = Pass<3, false>;
+  if (told.kind != WalkedTask::Add)
+    walk<device::PassOf<Pass<2, true>, false>>(task, told);
+  else if ((shape.flags & device::kFlat) != 0)
+    walk<device::PassOf<Added, true>>(task, told);
+  else
+    walk<device::PassOf<Added, false>>(task, told);
+}
+
+void walk_interpreted_device(const WalkedTask& told) {
+  Interpreted({told.args, nullptr, told.count}, told).run();
+}
+
+}  // namespace gpuos::worlds
