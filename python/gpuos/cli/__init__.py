@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 if something went wrong; 2 for bad input.
+        0; 1 if something went wrong; 2 for bad input; 130 after Ctrl-C.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["bench"]:
@@ -54,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(bench(arguments[1:]) or 0)
     parsed = make_parser().parse_args(arguments)
     try:
-        return int(parsed.function(parsed))
+        code = int(parsed.function(parsed))
+        # At the end of the process nobody could say that this failed.
+        print(end="", flush=True)
     except gpuos.InvalidArgument as error:
         code = BAD_INPUT
         text = str(error)
@@ -63,11 +66,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The one of a C++ compiler has its output in the message.
         log = getattr(error, "log", "")
         text = f"{error}\n{log}".rstrip()
-    except (gpuos.Error, OSError) as error:
+    except (gpuos.Error, OSError, MemoryError) as error:
         code = 1
-        text = str(error)
+        text = str(error) or "out of memory"
     except KeyboardInterrupt:
         code = 130  # what a shell gives for Ctrl-C
         text = "interrupted"
+    else:
+        return code
     print(f"gpuos {parsed.command}: {text}", file=sys.stderr)
+    drop_output()
     return code
+
+
+def drop_output() -> None:
+    """Forget what standard output does not take: the process is to end."""
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            with contextlib.suppress(OSError):
+                sys.stdout.close()

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import gpuos
+from gpuos.cli.options import number_of_bytes
 from gpuos.cli.words import ago, count, size
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gpuos.cache import CachedImage, CacheInfo, Removal
-
-MIB = 1 << 20
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -77,7 +76,8 @@ def shrink(arguments: argparse.Namespace) -> int:
     """Remove what is bad and what is too much."""
     if arguments.max_mb is None:
         return removed(gpuos.cache.prune())
-    return removed(gpuos.cache.prune(int(arguments.max_mb * MIB)))
+    kept = number_of_bytes("--max-mb", arguments.max_mb)
+    return removed(gpuos.cache.prune(kept))
 
 
 def empty(_arguments: argparse.Namespace) -> int:

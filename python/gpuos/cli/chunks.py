@@ -1,141 +1,92 @@
-"""Runs an operator over arrays that need not fit in memory, in chunks."""
+"""Runs an operator over files that need not fit in memory, in chunks."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    import numpy.typing as npt
+    from typing import Any, BinaryIO
 
     import gpuos
+    from gpuos.cli.npy import NpyReader
 
 CHUNKS_IN_FLIGHT = 2
 
 
-class Place(Protocol):
-    """Where a chunk is worked on."""
+class Work(NamedTuple):
+    """What is done with every chunk."""
 
-    def start(self, begin: int, end: int) -> None:
-        """Queue elements `begin` to `end`."""
-
-    def finish(self) -> None:
-        """Wait until they are in the output."""
-
-
-class HostPlace:
-    """Works on the files' pages themselves."""
-
-    def __init__(
-        self,
-        rt: gpuos.Runtime,
-        op: gpuos.Operator,
-        inputs: Sequence[npt.NDArray[Any]],
-        out: npt.NDArray[Any],
-        params: Mapping[str, float],
-    ) -> None:
-        self._rt = rt
-        self._op = op
-        self._inputs = inputs
-        self._out = out
-        self._params = params
-        self._ticket: gpuos.Ticket | None = None
-
-    def start(self, begin: int, end: int) -> None:
-        """Queue elements `begin` to `end`."""
-        self._ticket = self._rt.submit(
-            self._op,
-            *(array[begin:end] for array in self._inputs),
-            out=self._out[begin:end],
-            **self._params,
-        )
-
-    def finish(self) -> None:
-        """Wait until they are in the output."""
-        if self._ticket is not None:
-            self._rt.wait(self._ticket)
-            self._ticket = None
+    rt: gpuos.Runtime
+    op: gpuos.Operator
+    inputs: Sequence[NpyReader]
+    params: Mapping[str, float]
 
 
-class DevicePlace:
-    """Copies a chunk to the device and its result back."""
+class Place:
+    """Memory for one chunk: it is read, worked on and written here."""
 
-    def __init__(
-        self,
-        rt: gpuos.Runtime,
-        op: gpuos.Operator,
-        inputs: Sequence[npt.NDArray[Any]],
-        out: npt.NDArray[Any],
-        params: Mapping[str, float],
-        elements: int,
-    ) -> None:
-        self._rt = rt
-        self._op = op
-        self._inputs = inputs
-        self._out = out
-        self._params = params
-        self._on_device = [rt.empty(elements, out.dtype) for _ in inputs]
-        self._result = rt.empty(elements, out.dtype)
-        self._range: tuple[int, int] | None = None
+    def __init__(self, work: Work, elements: int) -> None:
+        self._work = work
+        dtype = work.inputs[0].dtype
+        self._inputs = [np.empty(elements, dtype) for _ in work.inputs]
+        self._result = np.empty(elements, dtype)
+        self._on_device: list[gpuos.Array] = []
+        if work.rt.backend != "host":
+            arrays = [*self._inputs, self._result]
+            self._on_device = [work.rt.empty(elements, dtype) for _ in arrays]
+        self._pending: tuple[gpuos.Ticket, Any] | None = None
 
-    def start(self, begin: int, end: int) -> None:
-        """Queue elements `begin` to `end`."""
-        views = [array[: end - begin] for array in self._on_device]
-        for view, array in zip(views, self._inputs, strict=True):
-            view.copy_from(array[begin:end])
-        self._rt.submit(
-            self._op,
-            *views,
-            out=self._result[: end - begin],
-            **self._params,
-        )
-        self._rt.flush()
-        self._range = (begin, end)
+    def start(self, elements: int) -> None:
+        """Read the next `elements` and queue them."""
+        work = self._work
+        memories = [memory[:elements] for memory in self._inputs]
+        for file, memory in zip(work.inputs, memories, strict=True):
+            file.read_into(memory)
+        inputs: list[Any] = memories
+        out: Any = self._result[:elements]
+        if self._on_device:
+            *inputs, out = [array[:elements] for array in self._on_device]
+            for array, memory in zip(inputs, memories, strict=True):
+                array.copy_from(memory)
+        ticket = work.rt.submit(work.op, *inputs, out=out, **work.params)
+        work.rt.flush()
+        self._pending = ticket, out
 
-    def finish(self) -> None:
-        """Wait until they are in the output."""
-        if self._range is not None:
-            begin, end = self._range
-            self._out[begin:end] = self._result[: end - begin].numpy()
-            self._range = None
+    def finish(self, file: BinaryIO) -> None:
+        """Wait for the chunk, if there is one, and write it."""
+        if self._pending is None:
+            return
+        ticket, out = self._pending
+        self._pending = None
+        ticket.wait()
+        file.write(out.numpy() if self._on_device else out)
 
 
-def run_in_chunks(
-    rt: gpuos.Runtime,
-    op: gpuos.Operator,
-    inputs: Sequence[npt.NDArray[Any]],
-    out: npt.NDArray[Any],
-    params: Mapping[str, float],
-    elements: int,
-) -> Iterator[int]:
-    """Run `op` over whole arrays; yield how many elements are done.
+def run_in_chunks(work: Work, result: BinaryIO, elements: int) -> Iterator[int]:
+    """Work through whole files; yield how many elements are written.
 
     Parameters
     ----------
-    inputs, out : ndarray, shape (n,)
-        May be memory maps.
-    params : dict
-        The operator's scalars.
+    work : Work
+        Its inputs are of one size and dtype.
+    result : binary file
+        The elements of the output are written to it.
     elements : int
         Of one chunk; two are worked on at a time.
     """
-    total = out.size
+    total = work.inputs[0].size
     elements = max(1, min(elements, total))
-    places: deque[Place] = deque()
-    for _ in range(CHUNKS_IN_FLIGHT):
-        if rt.backend == "host":
-            places.append(HostPlace(rt, op, inputs, out, params))
-        else:
-            places.append(DevicePlace(rt, op, inputs, out, params, elements))
+    places = deque(Place(work, elements) for _ in range(CHUNKS_IN_FLIGHT))
     for begin in range(0, total, elements):
         # The other place's chunk runs while this one is read.
-        places[0].finish()
-        places[0].start(begin, min(begin + elements, total))
+        places[0].finish(result)
+        places[0].start(min(elements, total - begin))
         places.rotate(-1)
         yield max(0, begin - elements * (CHUNKS_IN_FLIGHT - 1))
     for place in places:
-        place.finish()
+        place.finish(result)
     yield total

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import gpuos
 from gpuos.cli.flow import ELEMENTS, Flow
-from gpuos.cli.options import add_backend
+from gpuos.cli.options import add_backend, number_of_seconds
 from gpuos.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -168,11 +168,9 @@ def print_table(demo: Demo, seconds: float) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the demo; 1 if any element was wrong or any task lost."""
-    if not arguments.seconds > 0:
-        message = f"--seconds: expected more than 0, got {arguments.seconds}"
-        raise gpuos.InvalidArgument(message)
+    seconds = number_of_seconds("--seconds", arguments.seconds)
     with gpuos.Runtime(arguments.backend, arguments.device) as rt:
-        demo = Demo(rt, arguments.seconds)
+        demo = Demo(rt, seconds)
         start = time.monotonic()
         demo.run()
         rt.synchronize(timeout=60.0)
