@@ -20,6 +20,7 @@ class Classifier {
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
     if (tokens_.is(shape_.begin, "using")) return {using_declaration()};
+    if (tokens_.is(shape_.begin, "namespace")) return {namespace_alias()};
     if (shape_.is_class()) return {class_definition()};
     if (tokens_.is(shape_.start, "typedef")) return {type_definition()};
     if (tokens_.is(shape_.start, "static_assert")) return {plain_header("")};
@@ -79,7 +80,26 @@ class Classifier {
     item.header = item.text;
     item.name = tokens_[name_at].text;
     item.names.insert(item.name);
+    item.declares.insert(item.name);
     item.key = key(prefix, item.name);
+    return item;
+  }
+
+  std::string joined(std::size_t begin, std::size_t end) const {
+    std::string text = tokens_.plain(begin, end);
+    std::erase(text, ' ');
+    return text;
+  }
+
+  // "namespace b = a::c;"
+  Item namespace_alias() const {
+    const std::size_t at = shape_.begin + 1;
+    if (!tokens_.is_identifier(at) || !tokens_.is(at + 1, "="))
+      tokens_.fail(shape_.begin,
+                   concat("expected a namespace, found '",
+                          tokens_.plain(at - 1, shape_.end), "'"));
+    Item item = named_header("n:", at);
+    item.opens = joined(at + 2, shape_.end - 1);
     return item;
   }
 
@@ -88,10 +108,7 @@ class Classifier {
     if (tokens_.is(at, "namespace")) {
       Item item = plain_header("");
       item.is_always = true;
-      // Nothing may have been declared in it for this unit.
-      std::string opened = tokens_.plain(at + 1, shape_.end - 1);
-      std::erase(opened, ' ');
-      item.header = concat("namespace ", opened, " {} ", item.text);
+      item.opens = joined(at + 1, shape_.end - 1);
       return item;
     }
     if (tokens_.is(at + 1, "=")) return named_header("t:", at);
@@ -126,9 +143,13 @@ class Classifier {
       }
     }
     const bool is_enum = tokens_.is(shape_.class_key, "enum");
-    if (is_enum) add_names(item, end, shape_.end);
+    if (is_enum) {
+      add_names(item, end, shape_.end);
+      if (!is_keyword_enum()) add_enumerators(item);
+    }
     if (!item.name.empty()) {
       item.names.insert(item.name);
+      item.declares.insert(item.name);
       std::size_t head = end;
       for (std::size_t i = shape_.class_key; i < end; ++i) {
         if (tokens_.is(i, ":")) head = i;
@@ -138,6 +159,26 @@ class Classifier {
                      tokens_.plain(shape_.class_key + 1, head));
     }
     return item;
+  }
+
+  // "enum class"
+  bool is_keyword_enum() const {
+    return tokens_.is(shape_.class_key + 1, "class") ||
+           tokens_.is(shape_.class_key + 1, "struct");
+  }
+
+  void add_enumerators(Item& item) const {
+    if (shape_.class_body == 0) return;
+    const std::size_t close = tokens_.behind(shape_.class_body) - 1;
+    bool is_first = true;  // of its "name = value"
+    for (std::size_t i = shape_.class_body + 1; i < close;) {
+      if (is_first && tokens_.is_identifier(i))
+        item.declares.emplace(tokens_[i].text);
+      is_first = tokens_.is(i, ",");
+      const bool skips =
+          tokens_.is(i, "(") || tokens_.is(i, "[") || tokens_.is(i, "{");
+      i = skips ? tokens_.behind(i) : i + 1;
+    }
   }
 
   void add_names(Item& item, std::size_t begin, std::size_t end) const {
@@ -154,6 +195,8 @@ class Classifier {
     item.name = name.text;
     item.is_operator = name.is_operator;
     if (!name.is_operator) add_names(item, name.begin, shape_.parameters);
+    if (!name.is_operator && !name.is_qualified)
+      item.declares.insert(item.name);
     // An operator comes with the types that it takes, a member with its class.
     if (name.is_operator) {
       for (const std::string& type :
@@ -240,8 +283,12 @@ class Classifier {
       return item;
     }
     Item item = plain_header("");
-    add_names(item, shape_.start,
-              shape_.initializer != 0 ? shape_.initializer : shape_.end);
+    const std::size_t end =
+        shape_.initializer != 0 ? shape_.initializer : shape_.end - 1;
+    add_names(item, shape_.start, end);
+    // A specialisation, "a<int>", declares nothing new.
+    if (tokens_.is_identifier(end - 1))
+      item.declares.emplace(tokens_[end - 1].text);
     return item;
   }
 

@@ -82,26 +82,64 @@ EntryPtr Header::find(const std::string& key) const {
   return found == by_key_.end() ? nullptr : found->second;
 }
 
-std::vector<EntryPtr> Header::find_named(const std::string& name) const {
+std::vector<EntryPtr> Header::entries(const Keys& keys,
+                                      const std::string& name) const {
   std::vector<EntryPtr> found;
-  const auto keys = keys_by_name_.find(name);
-  if (keys == keys_by_name_.end()) return found;
-  for (const std::string& key : keys->second) {
+  const auto known = keys.find(name);
+  if (known == keys.end()) return found;
+  for (const std::string& key : known->second) {
     if (EntryPtr entry = find(key)) found.push_back(std::move(entry));
   }
   return found;
 }
 
+std::vector<EntryPtr> Header::find_named(const std::string& name) const {
+  return entries(keys_by_name_, name);
+}
+
+std::vector<EntryPtr> Header::find_declared(
+    const std::string& qualified) const {
+  return entries(keys_by_declared_, qualified);
+}
+
+EntryPtr Header::find_within(const std::string& qualified) const {
+  const auto known = keys_by_namespace_.find(qualified);
+  if (known == keys_by_namespace_.end() || known->second.empty())
+    return nullptr;
+  return find(*known->second.begin());
+}
+
+EntryPtr Header::find_macro(const std::string& name) const {
+  const auto known = macros_.find(name);
+  if (known == macros_.end() || known->second == nullptr) return nullptr;
+  const bool is_defined =
+      known->second->item.header.find("define") != std::string::npos;
+  return is_defined ? known->second : nullptr;
+}
+
+void Header::index(const Entry& entry, bool is_there) {
+  const auto note = [&](Keys& keys, const std::string& name) {
+    if (is_there)
+      keys[name].insert(entry.item.key);
+    else
+      keys[name].erase(entry.item.key);
+  };
+  const std::string qualifier = qualifier_of(entry.item.scopes);
+  for (const std::string& name : entry.item.names) note(keys_by_name_, name);
+  for (const std::string& name : entry.item.declares)
+    note(keys_by_declared_, qualifier + name);
+  for (const std::string& name : namespaces_of(qualifier))
+    note(keys_by_namespace_, name);
+}
+
 void Header::set(const std::string& key, EntryPtr entry) {
   if (const EntryPtr old = find(key)) {
-    for (const std::string& name : old->item.names)
-      keys_by_name_[name].erase(key);
+    index(*old, false);
     always_.erase(old->version);
     by_key_.erase(key);
   }
   if (entry == nullptr) return;
-  for (const std::string& name : entry->item.names)
-    keys_by_name_[name].insert(key);
+  index(*entry, true);
   if (entry->item.is_always) always_[entry->version] = entry;
   by_key_[key] = std::move(entry);
 }
@@ -125,24 +163,66 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
 // What came before keeps the macro's text of then, as in a file.
 EntryPtr Header::put_macro(Item item, const std::string& cell,
                            Journal& journal) {
-  const auto known = macros_.find(item.name);
-  const std::string last = known == macros_.end() ? "" : known->second;
-  if (last == item.header) return nullptr;
+  const EntryPtr last = macros_[item.name];
+  if (last != nullptr && last->item.header == item.header) return nullptr;
   journal.record([this, name = item.name, last] { macros_[name] = last; });
-  macros_[item.name] = item.header;
-  if (!last.empty()) {
+  if (last != nullptr) {
     Item undo = item;
     undo.header = concat("#undef ", item.name);
     undo.key += concat("@", versions_);
     add(undo, cell, nullptr, "", journal);
   }
   item.key += concat("@", versions_);
-  return add(item, cell, nullptr, "", journal);
+  return macros_[item.name] = add(item, cell, nullptr, "", journal);
 }
 
-EntryPtr Header::put(const Item& item, const std::string& cell,
+// Which namespace is meant in `qualifier`; empty if the session has none of
+// that name.
+std::string Header::namespace_meant(const std::string& qualifier,
+                                    std::string name) const {
+  std::vector<std::string> places = {""};
+  if (name.starts_with("::"))
+    name.erase(0, 2);
+  else
+    for (const std::string& outer : namespaces_of(qualifier))
+      places.push_back(outer + "::");
+  for (; !places.empty(); places.pop_back()) {
+    const std::string full = places.back() + name;
+    if (find_within(full) != nullptr) return full;
+    for (const EntryPtr& entry : find_declared(full)) {
+      if (!entry->item.opens.empty()) return entry->item.opens;
+    }
+  }
+  return "";
+}
+
+// "using namespace a;" and "namespace b = a;": nothing of `a` may have been
+// declared for a unit, so each begins with an empty one.
+Item Header::resolved(Item item) const {
+  const std::string qualifier = qualifier_of(item.scopes);
+  const std::string meant = namespace_meant(qualifier, item.opens);
+  if (meant.empty()) {
+    // Of an #include, or to come.
+    if (qualifier.empty())
+      item.header = concat("namespace ", item.opens, " {} ", item.text);
+    return item;
+  }
+  item.opens = meant;
+  std::string reopened;
+  for (const std::string& scope : item.scopes) reopened += scope + " { ";
+  item.header =
+      concat(std::string(item.scopes.size(), '}'), " namespace ", meant, " {} ",
+             reopened,
+             item.name.empty() ? std::string("using namespace")
+                               : concat("namespace ", item.name, " ="),
+             " ::", meant, ";");
+  return item;
+}
+
+EntryPtr Header::put(const Item& given, const std::string& cell,
                      Journal& journal) {
-  if (item.header.empty()) return nullptr;
+  if (given.header.empty()) return nullptr;
+  const Item item = given.opens.empty() ? given : resolved(given);
   if (item.kind == ItemKind::Directive && !item.name.empty())
     return put_macro(item, cell, journal);
   EntryPtr old = find(item.key);

@@ -50,18 +50,34 @@ class Header {
   /// Null if there is none.
   EntryPtr find(const std::string& key) const;
   std::vector<EntryPtr> find_named(const std::string& name) const;
+  /// Those that declare a qualified name.
+  std::vector<EntryPtr> find_declared(const std::string& qualified) const;
+  /// One that stands in the namespace; null if none does.
+  EntryPtr find_within(const std::string& qualified) const;
+  /// The last definition of a macro; null if it has none.
+  EntryPtr find_macro(const std::string& name) const;
 
  private:
+  using Keys = std::unordered_map<std::string, std::set<std::string>>;
+
   void set(const std::string& key, EntryPtr entry);
+  void index(const Entry& entry, bool is_there);
+  std::vector<EntryPtr> entries(const Keys& keys,
+                                const std::string& name) const;
+  std::string namespace_meant(const std::string& qualifier,
+                              std::string name) const;
+  Item resolved(Item item) const;
   EntryPtr put_macro(Item item, const std::string& cell, Journal& journal);
   EntryPtr add(const Item& item, const std::string& cell, const EntryPtr& old,
                std::string identity, Journal& journal);
 
   std::uint64_t versions_ = 0;
   std::unordered_map<std::string, EntryPtr> by_key_;
-  std::unordered_map<std::string, std::set<std::string>> keys_by_name_;
+  Keys keys_by_name_;
+  Keys keys_by_declared_;   // by qualified name
+  Keys keys_by_namespace_;  // by each namespace that the entry stands in
   std::map<std::uint64_t, EntryPtr> always_;
-  std::unordered_map<std::string, std::string> macros_;  // their last line
+  std::unordered_map<std::string, EntryPtr> macros_;  // their last line
 };
 
 /// Code at its own line and column of its cell, in its namespaces.

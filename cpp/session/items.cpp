@@ -140,4 +140,12 @@ std::string qualifier_of(const std::vector<std::string>& scopes) {
   return qualifier;
 }
 
+std::vector<std::string> namespaces_of(const std::string& qualifier) {
+  std::vector<std::string> found;
+  for (std::size_t at = qualifier.find("::"); at != qualifier.npos;
+       at = qualifier.find("::", at + 2))
+    found.push_back(qualifier.substr(0, at));
+  return found;
+}
+
 }  // namespace gpuos::session

@@ -33,6 +33,10 @@ struct Item {
   std::string name{};  // of a function or variable: "norm", "Vec::norm"
   /// Identifiers by which later cells can want the header text.
   std::set<std::string> names{};
+  /// Plain names that its scope has from then on.
+  std::set<std::string> declares{};
+  /// Of a using-directive or an alias: the namespace, as it is written.
+  std::string opens{};
   /// Two items with one key are two versions of one thing.
   std::string key{};
   /// Header text for later cells; for a definition made from it.
@@ -59,5 +63,8 @@ std::vector<Item> split_cell(const CellText& cell);
 
 /// "a::b::" for namespaces a and b.
 std::string qualifier_of(const std::vector<std::string>& scopes);
+
+/// "a" and "a::b" for "a::b::".
+std::vector<std::string> namespaces_of(const std::string& qualifier);
 
 }  // namespace gpuos::session

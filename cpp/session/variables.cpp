@@ -139,6 +139,7 @@ class Variables {
     item.scopes = scopes_;
     item.name = tokens_[declarator.name].text;
     item.names.insert(item.name);
+    item.declares.insert(item.name);
     item.key = concat("v:", qualifier_of(scopes_), item.name);
     item.is_constant = base_has("__constant__");
     item.is_array = tokens_.is(declarator.name + 1, "[");

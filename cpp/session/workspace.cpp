@@ -4,6 +4,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "session/clashes.h"
 
 namespace gpuos::session {
 namespace {
@@ -37,6 +38,7 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
     std::vector<EntryPtr> added;
     for (const Item& item : split_cell(cell))
       take(item, cell, keys, plans, added, report);
+    refuse_clashes(cell, added, header_, compiler_);
     compile(plans, added, report);
   } catch (...) {
     roll_back();
