@@ -312,7 +312,9 @@ def test_parameters_that_are_none(capsys, tmp_path, source, text):
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, str(2**70), "nan", "-inf", "1"])
-@pytest.mark.parametrize("name", ["k", "self", "op", "inputs", "name", "é"])
+@pytest.mark.parametrize(
+    "name", ["k", "self", "op", "inputs", "name", "\u00e9"]
+)
 def test_numbers_of_parameters(capsys, tmp_path, source, name, value):
     expression = f"o = a * {name}"
     out = tmp_path / "out.npy"
