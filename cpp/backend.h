@@ -175,6 +175,8 @@ class Backend {
   virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
 
   virtual void fill_stats(Stats& stats) const = 0;
+  /// From now on the watchdog gives a task no more than `limit`.
+  virtual void limit_tasks(std::chrono::milliseconds limit) noexcept = 0;
   /// Stop taking tasks and stop the workers. Everything pending was waited
   /// for, or the backend is dead. Throws what has not been reported.
   virtual void stop() = 0;

@@ -1,7 +1,10 @@
 #include "config.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 
@@ -46,10 +49,19 @@ const Config& config() {
 
 void append_log(std::string_view text) noexcept {
   if (config().log.empty()) return;
-  if (std::FILE* file = std::fopen(config().log.c_str(), "a")) {
-    std::fwrite(text.data(), 1, text.size(), file);
-    std::fclose(file);
+  // Nobody may read from a FIFO or a terminal: that must not stop us.
+  const int file = ::open(
+      config().log.c_str(),
+      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+  if (file < 0) return;
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written > 0)
+      text.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR)
+      break;
   }
+  ::close(file);
 }
 
 void add_library_dir(std::string path) {

@@ -26,7 +26,7 @@ struct Config {
 const Config& config();
 
 /// Add `text` to the file that GPUOS_LOG names; without one do nothing. A file
-/// that cannot be written is not reported.
+/// that cannot be written is not reported, nor a FIFO that nobody reads.
 /// Threads: any.
 void append_log(std::string_view text) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 
 #include "call.h"
 #include "concat.h"
@@ -9,6 +10,7 @@
 #include "fork_guard.h"
 #include "jit/compile_pool.h"
 #include "operator_registry.h"
+#include "process_exit.h"
 #include "runtime_core.h"
 #include "submitter.h"
 
@@ -65,6 +67,7 @@ class Runtime::Impl {
                 const Stream& stream) const;
 
   std::shared_ptr<RuntimeCore> core;
+  const int exceptions = std::uncaught_exceptions();
 };
 
 Runtime::Runtime(RuntimeOptions options)
@@ -76,6 +79,8 @@ Runtime::~Runtime() {
     static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
     return;
   }
+  if (is_process_exiting() || std::uncaught_exceptions() > impl_->exceptions)
+    hurry();
   try {
     close();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
@@ -246,6 +251,8 @@ void Runtime::copy_to_host(void* to, const void* from, std::size_t bytes) {
   core.wait_for_memory(from, bytes, Deadline::max());
   core.backend->copy_to_host(to, from, bytes);
 }
+
+void Runtime::hurry() { impl_->open().hurry(); }
 
 void Runtime::close() { impl_->open().close(); }
 

@@ -11,6 +11,9 @@
 namespace gpuos {
 namespace {
 
+// What a task of a whole operator gets when the process ends.
+constexpr std::chrono::milliseconds kHurriedTask{500};
+
 std::uint32_t next_runtime_id() {
   static std::atomic<std::uint32_t> last{0};
   return ++last;
@@ -179,8 +182,22 @@ bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
   return true;
 }
 
+void RuntimeCore::hurry() noexcept {
+  hurries_.store(true);
+  backend->limit_tasks(kHurriedTask);
+}
+
 void RuntimeCore::close() {
   if (closed_.exchange(true)) return;
+  try {
+    close_now();
+  } catch (const std::exception& error) {
+    if (hurries_.load()) append_log(concat("close: ", error.what(), "\n"));
+    throw;
+  }
+}
+
+void RuntimeCore::close_now() {
   tiers.close();
   std::exception_ptr failure;
   try {

@@ -38,6 +38,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   bool wait(const Ticket& ticket, Deadline deadline);
   bool synchronize(Deadline deadline);
   bool wait_for_memory(const void* data, std::size_t bytes, Deadline deadline);
+  void hurry() noexcept;
   void close();
   Stats stats() const;
 
@@ -72,11 +73,13 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   static std::unique_ptr<Backend> make_backend(const RuntimeOptions& options,
                                                QuickMutex& submit_mutex);
   void post(std::function<void()> job);
+  void close_now();
   bool wait_past(const std::vector<std::uint64_t>& marks, Deadline deadline);
 
   const std::uint32_t generation_;
   const std::uint32_t id_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> hurries_{false};
 };
 
 }  // namespace gpuos

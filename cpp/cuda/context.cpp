@@ -28,6 +28,7 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
     throw BackendUnavailable(
         "cuda: expected a GPU, the driver found none; use backend='host'");
   check_start(status, "cuInit(0)");
+  expect_process_exit();
   int count = 0;
   check_start(driver().cuDeviceGetCount(&count), "cuDeviceGetCount(&count)");
   if (count == 0)

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cuda/driver_api.h"
+#include "process_exit.h"
 
 namespace gpuos::cu {
 
@@ -33,6 +34,7 @@ class Context {
 };
 
 /// Makes a context current for this thread while it lives.
+/// Throws: CudaError; Error when the process ends.
 class CurrentContext {
  public:
   explicit CurrentContext(const Context& context);
@@ -41,6 +43,7 @@ class CurrentContext {
   CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
+  const HoldsExit hold_;
   bool is_pushed_ = false;
 };
 

@@ -67,7 +67,7 @@ bool CudaBackend::look_for_stuck() {
   const auto names = watchdog_.find_stuck();
   if (!names) return !watchdog_.is_empty();
   health_.die(*names, concat(*names, ": expected a task to end within ",
-                             options_.watchdog.count(),
+                             watchdog_.limit().count(),
                              " ms, it still runs; the runtime is dead"));
   return false;
 }

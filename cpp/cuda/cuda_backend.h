@@ -19,8 +19,8 @@
 #include "cuda/ring_memory.h"
 #include "cuda/stay_policy.h"
 #include "cuda/watchdog.h"
-#include "cuda/watchdog_thread.h"
 #include "cuda/worker_kernel.h"
+#include "watchdog_thread.h"
 
 namespace gpuos::cu {
 
@@ -107,6 +107,9 @@ class CudaBackend final : public Backend, private Parkable {
   void copy_to_host(void* to, const void* from, std::size_t bytes) override;
 
   void fill_stats(Stats& stats) const override;
+  void limit_tasks(std::chrono::milliseconds limit) noexcept override {
+    watchdog_.limit_tasks(limit);
+  }
   void stop() override;
   bool is_left_running() const noexcept override { return is_left_running_; }
 

@@ -11,6 +11,7 @@
 #include "gpuos/error.h"
 #include "jit/linker.h"
 #include "jit/shared_library.h"
+#include "process_exit.h"
 
 namespace gpuos::jit {
 namespace {
@@ -37,6 +38,7 @@ class ContextScope {
   }
 
  private:
+  const HoldsExit hold_;
   CUdevice device_;
 };
 

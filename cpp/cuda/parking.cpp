@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "cuda/driver_api.h"
+#include "gpuos/error.h"
+#include "process_exit.h"
 
 namespace gpuos::cu {
 namespace {
@@ -22,9 +24,15 @@ void run_inside(const std::vector<Parkable*>& runtimes, std::size_t next,
 
 void unload(CUcontext context, CUmodule module) noexcept {
   const DriverApi* api = try_driver();
-  if (api == nullptr || api->cuCtxPushCurrent(context) != CUDA_SUCCESS) return;
-  api->cuModuleUnload(module);
-  api->cuCtxPopCurrent(&context);
+  try {
+    const HoldsExit hold;
+    if (api == nullptr || api->cuCtxPushCurrent(context) != CUDA_SUCCESS)
+      return;
+    api->cuModuleUnload(module);
+    api->cuCtxPopCurrent(&context);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+    // The process ends, and the module with it.
+  }
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ std::optional<std::string> Watchdog::find_stuck() {
       if (count != first->seen_started) {
         first->seen_started = count;
         first->changed = now;
-      } else if (count != 0 && now - first->changed > limit_ &&
+      } else if (count != 0 && now - first->changed > limit() &&
                  !ring.is_done(first->batch_begin)) {
         return joined(names);
       }

@@ -48,6 +48,10 @@ class Watchdog {
   void add(std::uint32_t ring, std::uint64_t position, std::uint32_t tasks,
            std::uint64_t batch_begin, const std::string& operator_name);
   bool is_empty() const;
+  void limit_tasks(std::chrono::milliseconds limit) noexcept {
+    if (limit < limit_.load()) limit_.store(limit);
+  }
+  std::chrono::milliseconds limit() const noexcept { return limit_.load(); }
   /// The operators of a batch that runs and in which no task has begun for
   /// longer than the limit.
   std::optional<std::string> find_stuck();
@@ -74,7 +78,7 @@ class Watchdog {
   void forget_done();
 
   std::span<Ring* const> rings_;
-  std::chrono::milliseconds limit_;
+  std::atomic<std::chrono::milliseconds> limit_;
   mutable std::mutex mutex_;
   std::array<Pending, 2> pending_;  // of each ring
 };

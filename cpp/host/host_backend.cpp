@@ -34,6 +34,8 @@ constexpr std::align_val_t kAlignment{64};
 constexpr std::uint32_t kQuietTicks = 16;
 // A worker that is not stuck leaves within this.
 constexpr std::chrono::milliseconds kGrace{1000};
+// One is known to be stuck; who does not leave soon keeps what it uses.
+constexpr std::chrono::milliseconds kDeadGrace{200};
 
 std::uint32_t worker_count(const RuntimeOptions& options) {
   if (options.workers != 0) return options.workers;
@@ -159,13 +161,7 @@ void HostBackend::pause(const BatchRef& batch, std::uint64_t turn,
     patience_.note(!poll(batch, std::min(deadline, Clock::now() + kLongPoll)));
     return;
   }
-  look_for_overrun();
-  // Waiters are the only ones who care about a stuck task, so they look.
-  const Deadline next_look =
-      Clock::now() + std::clamp<std::chrono::milliseconds>(
-                         options_.watchdog / 4, std::chrono::milliseconds(1),
-                         std::chrono::milliseconds(250));
-  shared_->doorbells.wait(batch.begin, std::min(deadline, next_look), [&] {
+  shared_->doorbells.wait(batch.begin, deadline, [&] {
     return is_dead() || shared_->is_done_ordered(batch.begin);
   });
 }
@@ -182,27 +178,31 @@ bool HostBackend::poll(const BatchRef& batch, Deadline until) {
   return true;
 }
 
-void HostBackend::look_for_overrun() {
-  const auto slot = shared_->find_overrun(options_.watchdog);
-  if (!slot) return;
+void HostBackend::start_watchdog() {
+  std::call_once(watchdog_started_, [this] {
+    watchdog_ = std::make_unique<WatchdogThread>(
+        options_.watchdog, [this] { return look_for_overrun(); });
+  });
+}
+
+bool HostBackend::look_for_overrun() {
+  if (is_dead()) return false;
+  const auto slot = shared_->find_overrun(limit_.load());
+  if (!slot) return shared_->has_traced();
   const std::lock_guard lock(death_mutex_);
-  if (is_dead()) return;
   culprit_ = shared_->table.name(*slot);
   is_dead_.store(true, std::memory_order_release);
+  // Wakes those who wait, too.
   shared_->stop();
+  return false;
 }
 
 void HostBackend::throw_dead() {
   const std::lock_guard lock(death_mutex_);
   is_death_told_ = true;
   throw TaskError(culprit_, concat(culprit_, ": expected to run for at most ",
-                                   options_.watchdog.count(),
+                                   limit_.load().count(),
                                    " ms, still runs; the runtime is dead"));
-}
-
-void HostBackend::check_alive() {
-  look_for_overrun();
-  if (is_dead()) throw_dead();
 }
 
 void HostBackend::check(const BatchRef& batch) {
@@ -217,6 +217,10 @@ void HostBackend::check_all() {
 
 void HostBackend::load(std::span<const OperatorBuild> builds) {
   const auto begin = Clock::now();
+  const auto is_whole = [](const OperatorBuild& build) {
+    return build.expression == nullptr;
+  };
+  if (std::any_of(builds.begin(), builds.end(), is_whole)) start_watchdog();
   std::vector<LoadedOperator> loaded;
   loaded.reserve(builds.size());
   for (const OperatorBuild& build : builds)
@@ -277,7 +281,8 @@ void HostBackend::stop_threads() {
   if (is_stopped_) return;
   is_stopped_ = true;
   control_.reset();
-  threads_.stop(kGrace);
+  watchdog_.reset();
+  threads_.stop(is_dead() ? kDeadGrace : kGrace);
 }
 
 }  // namespace gpuos::host

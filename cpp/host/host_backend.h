@@ -12,6 +12,7 @@
 #include "host/patience.h"
 #include "host/worker.h"
 #include "host/worker_threads.h"
+#include "watchdog_thread.h"
 
 namespace gpuos::host {
 
@@ -34,8 +35,11 @@ class HostBackend final : public Backend {
   void publish(const Route& route, const Place& place,
                std::uint32_t tasks) override;
   // Workers note what they run themselves.
-  void watch(const Route&, const Place&, std::uint32_t,
-             const std::string&) override {}
+  void watch(const Route&, const Place&, std::uint32_t tasks,
+             const std::string&) override {
+    shared_->expect_traced(tasks);
+    watchdog_->notify();
+  }
   OpenChains& chains() noexcept override { return chains_; }
   ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
   void flush(const Stream*) override { chains_.close_all(); }
@@ -49,7 +53,9 @@ class HostBackend final : public Backend {
 
   void pause(const BatchRef& batch, std::uint64_t turn,
              Deadline deadline) override;
-  void check_alive() override;
+  void check_alive() override {
+    if (is_dead()) throw_dead();
+  }
   void check(const BatchRef& batch) override;
   void check_all() override;
 
@@ -62,6 +68,9 @@ class HostBackend final : public Backend {
   void copy_to_host(void* to, const void* from, std::size_t bytes) override;
 
   void fill_stats(Stats& stats) const override;
+  void limit_tasks(std::chrono::milliseconds limit) noexcept override {
+    if (limit < limit_.load()) limit_.store(limit);
+  }
   void stop() override;
 
  private:
@@ -73,9 +82,11 @@ class HostBackend final : public Backend {
   }
   /// Returns whether the batch was done in time.
   bool poll(const BatchRef& batch, Deadline until);
+  /// Looks after tasks of whole operators from now on.
+  void start_watchdog();
   /// Declares the backend dead if a task runs for longer than the watchdog
-  /// allows.
-  void look_for_overrun();
+  /// allows. False: no such task is pending.
+  bool look_for_overrun();
   [[noreturn]] void throw_dead();
   void stop_threads();
 
@@ -91,6 +102,7 @@ class HostBackend final : public Backend {
   std::atomic<std::uint64_t> unloads_{0};
   std::atomic<double> last_compile_ms_{0};
 
+  std::atomic<std::chrono::milliseconds> limit_{options_.watchdog};
   std::atomic<bool> is_dead_{false};
   std::mutex death_mutex_;
   std::string culprit_;  // the operator that made the backend dead
@@ -99,6 +111,9 @@ class HostBackend final : public Backend {
   // From the first chain on.
   std::unique_ptr<ControlThread> control_;
   std::atomic<std::uint32_t> quiet_ticks_{0};
+  // From the first whole operator on, which cannot be submitted earlier.
+  std::once_flag watchdog_started_;
+  std::unique_ptr<WatchdogThread> watchdog_;
 };
 
 }  // namespace gpuos::host

@@ -1,11 +1,9 @@
 #include "host/host_compiler.h"
 
-#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <sstream>
 
@@ -15,7 +13,7 @@
 #include "host/image_cache.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
-#include "module_record.h"
+#include "process_exit.h"
 
 namespace gpuos::host {
 namespace {
@@ -109,8 +107,9 @@ std::string_view hint_for(const std::string& log) {
   return "";
 }
 
-std::string compile(const HostCompiler& compiler,
-                    const HostCompileRequest& request) {
+HostImage compile(const HostCompiler& compiler,
+                  const HostCompileRequest& request) {
+  const HoldsExit hold;  // or files and a compiler would be left behind
   const TempFolder folder;
   write_headers(folder);
   write_file(
@@ -126,59 +125,27 @@ std::string compile(const HostCompiler& compiler,
                request.timeout.count(), " ms"),
         log);
   }
+  if (result.signal != 0) {
+    throw CompileError(
+        concat(request.entry, ": ", compiler.path, " was ended by signal ",
+               result.signal, ": ", first_error(log)),
+        log);
+  }
   const std::string image = folder.file("operator.so");
-  if (result.exit_code > 0 || ::access(image.c_str(), R_OK) != 0) {
+  const auto bytes = plain_file_bytes(image);
+  if (result.exit_code > 0 || !bytes) {
     throw CompileError(concat(request.entry, ": ", compiler.path,
                               " failed: ", first_error(log), hint_for(log)),
                        log);
   }
-  return read_file(image, kMaxImageBytes);
-}
-
-struct Library {
-  Library(void* opened, const std::string& name, std::size_t bytes)
-      : handle(opened), record(name, -1, bytes) {
-    record.hold("operator");
-  }
-  ~Library() { ::dlclose(handle); }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-
-  void* handle;
-  ModuleRecord record;
-};
-
-/// Throws: CompileError.
-std::shared_ptr<void> open_image(const std::string& image,
-                                 const std::string& entry) {
-  static std::atomic<unsigned> serial{0};
-  const TempFolder folder;
-  // The loader takes an equal path for the library that it already has.
-  const std::string path =
-      folder.file(concat("operator-", serial.fetch_add(1), ".so"));
-  write_file(path, image);
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const std::string why = ::dlerror();
+  if (*bytes > kMaxImageBytes) {
     throw CompileError(
-        concat(entry, ": the compiled operator does not load: ", why,
-               "; if the temporary folder forbids "
-               "programs, set TMPDIR"),
-        why);
+        concat(request.entry, ": expected at most ", kMaxImageBytes,
+               " bytes of code and data, got ", *bytes,
+               "; let large data be zero at the start, or pass it as an input"),
+        log);
   }
-  const auto owner = std::make_shared<Library>(library, entry, image.size());
-  return {owner, library};
-}
-
-OpFn find_entry(void* library, const std::string& entry) {
-  const std::string symbol = "gpuos_entry_" + entry;
-  const auto* pointer = static_cast<OpFn*>(::dlsym(library, symbol.c_str()));
-  if (pointer == nullptr) {
-    throw CompileError(concat(entry, ": expected GPUOS_OPERATOR(", entry,
-                              ") in the source, got none"),
-                       "");
-  }
-  return *pointer;
+  return make_host_image(read_file(image, kMaxImageBytes), request.entry);
 }
 
 ImageCache& images() {
@@ -236,15 +203,13 @@ std::string version_of(const HostCompiler& compiler) {
 }
 
 HostModule compile_host_operator(const HostCompileRequest& request) {
-  std::shared_ptr<const std::string> image = images().find(request.source);
+  std::shared_ptr<const HostImage> image = images().find(request.source);
   if (image == nullptr) {
-    image = std::make_shared<const std::string>(
+    image = std::make_shared<const HostImage>(
         compile(find_host_compiler(), request));
     images().add(request.source, image);
   }
-  HostModule module{open_image(*image, request.entry), nullptr};
-  module.entry = find_entry(module.library.get(), request.entry);
-  return module;
+  return load_host_image(*image, request.entry);
 }
 
 }  // namespace gpuos::host

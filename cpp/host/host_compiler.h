@@ -1,12 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "device/operator.h"
+#include "host/host_image.h"
 
 namespace gpuos::host {
 
@@ -25,12 +24,6 @@ std::vector<std::string> compiler_places();
 
 /// The first line of its `--version`; empty if that fails.
 std::string version_of(const HostCompiler& compiler);
-
-/// A loaded operator; its code stays while `library` is held.
-struct HostModule {
-  std::shared_ptr<void> library;
-  OpFn entry = nullptr;
-};
 
 struct HostCompileRequest {
   std::string source;  // contains GPUOS_OPERATOR(entry); can include

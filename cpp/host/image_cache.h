@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "host/host_image.h"
+
 namespace gpuos::host {
 
 /// Compiled images by source; the oldest go when there are too many.
@@ -13,7 +15,7 @@ namespace gpuos::host {
 /// Threads: any.
 class ImageCache {
  public:
-  using Image = std::shared_ptr<const std::string>;
+  using Image = std::shared_ptr<const HostImage>;
 
   /// Null if it is not there.
   Image find(const std::string& source) const {

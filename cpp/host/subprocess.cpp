@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "process_exit.h"
 
 extern char** environ;
 
@@ -84,18 +86,37 @@ class SpawnSetup {
   posix_spawnattr_t attributes_{};
 };
 
+// No program's mistake may take the machine's memory, disk or processor. Its
+// children inherit the limits: this comes within microseconds, and the first of
+// them takes longer to begin.
+void limit_use(pid_t child, std::chrono::milliseconds timeout) {
+  const auto lower = [child](auto resource, rlim_t most) {
+    rlimit limit{};
+    if (::prlimit(child, resource, nullptr, &limit) != 0) return;
+    limit.rlim_cur = std::min(limit.rlim_cur, most);
+    ::prlimit(child, resource, &limit, nullptr);
+  };
+  constexpr rlim_t kGiB = rlim_t{1} << 30;
+  lower(RLIMIT_AS, 4 * kGiB);
+  lower(RLIMIT_FSIZE, kGiB);
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(timeout);
+  lower(RLIMIT_CPU, static_cast<rlim_t>(seconds.count()) + 1);
+}
+
 // Polls, because a wait with a deadline needs a handler for SIGCHLD or a
 // pidfd, and the process belongs to our caller.
-ProcessResult wait_until(pid_t child, Clock::time_point deadline) {
+template <typename IsOver>
+ProcessResult wait_until(pid_t child, IsOver is_over) {
   auto pause = std::chrono::microseconds(200);
   while (true) {
     int status = 0;
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child) {
-      return {false, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+      return {false, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+              WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     }
     if (ended < 0 && errno == ECHILD) return {false, -1};
-    if (Clock::now() >= deadline) return {true, -1};
+    if (is_over()) return {true, -1};
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(2000));
   }
@@ -118,11 +139,16 @@ ProcessResult run_process(const std::vector<std::string>& command,
     throw Error(concat("host compiler: cannot start ", command[0], ": ",
                        std::strerror(error)));
   }
-  const ProcessResult result = wait_until(child, Clock::now() + timeout);
+  limit_use(child, timeout);
+  const auto deadline = Clock::now() + timeout;
+  const ProcessResult result = wait_until(child, [deadline] {
+    return Clock::now() >= deadline || is_process_exiting();
+  });
   if (result.is_timeout) {
     ::kill(-child, SIGKILL);
     ::kill(child, SIGKILL);
-    wait_until(child, Clock::now() + std::chrono::seconds(5));
+    const auto end = Clock::now() + std::chrono::seconds(5);
+    wait_until(child, [end] { return Clock::now() >= end; });
   }
   return result;
 }

@@ -10,12 +10,13 @@ struct ProcessResult {
   bool is_timeout = false;
   /// -1: a signal ended it, or somebody else of this process collected it.
   int exit_code = -1;
+  int signal = 0;  // that ended it
 };
 
 /// Run a program without a shell and wait for it; it gets no input and its
-/// output goes to the file `log`. When time is over it is killed with all its
-/// children. `temp_folder` is its TMPDIR, and its messages are in English.
-/// Throws: Error if it cannot be started.
+/// output goes to the file `log`. When time is over, or this process ends, it
+/// is killed with all its children. `temp_folder` is its TMPDIR, and its
+/// messages are in English. Throws: Error if it cannot be started.
 ProcessResult run_process(const std::vector<std::string>& command,
                           const std::string& log,
                           const std::string& temp_folder,

@@ -1,6 +1,8 @@
 #include "host/temp_folder.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -47,12 +49,21 @@ void write_file(const std::string& path, std::string_view text) {
   }
 }
 
+std::optional<std::size_t> plain_file_bytes(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      ::access(path.c_str(), R_OK) != 0)
+    return std::nullopt;
+  return static_cast<std::size_t>(status.st_size);
+}
+
+// To open a FIFO would wait for who writes to it.
 std::string read_file(const std::string& path, std::size_t limit) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(concat("host compiler: cannot read ", path));
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  std::string text(error ? 0 : std::min<std::uintmax_t>(size, limit), '\0');
+  const auto size = plain_file_bytes(path);
+  std::ifstream file;
+  if (size) file.open(path, std::ios::binary);
+  if (!file.is_open()) throw Error(concat("host compiler: cannot read ", path));
+  std::string text(std::min(*size, limit), '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,7 +25,9 @@ class TempFolder {
 
 /// Throws: Error.
 void write_file(const std::string& path, std::string_view text);
-/// At most `limit` bytes. Throws: Error.
+/// Empty: there is no plain file, or it cannot be read.
+std::optional<std::size_t> plain_file_bytes(const std::string& path);
+/// At most `limit` bytes of a plain file. Throws: Error.
 std::string read_file(const std::string& path, std::size_t limit);
 
 }  // namespace gpuos::host

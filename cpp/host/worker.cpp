@@ -10,6 +10,7 @@
 #include "concat.h"
 #include "cpu_relax.h"
 #include "queue/chain_blocks.h"
+#include "usual_floats.h"
 
 namespace gpuos::host {
 namespace {
@@ -65,6 +66,7 @@ class Worker {
       : shared_(shared), state_(shared.states[index]) {}
 
   void run() {
+    const UsualFloats floats;  // a thread begins with its maker's
     while (!shared_.stopping.load(std::memory_order_relaxed)) {
       const Claim claim = claim_tasks();
       if (claim.begin == claim.end) {
@@ -207,12 +209,17 @@ class Worker {
     const bool is_traced = payload.flags & abi::kTraced;
     const bool may_be_long = is_traced || payload.count > kShortElems;
     if (may_be_long) turn_away();
-    if (is_traced) begin_traced(payload.op, position);
     const u64* args = shared_.ring.args_of(position, payload);
     const Lane lane{static_cast<u32>(payload.flags >> abi::kTileShift),
                     payload.parts == 0 ? u32{1} : payload.parts};
-    call_operator(payload.op, args, payload.count, lane, position);
-    if (is_traced) end_traced();
+    if (is_traced) {
+      const UsualFloats floats;  // the task may change them for the next one
+      begin_traced(payload.op, position);
+      call_operator(payload.op, args, payload.count, lane, position);
+      end_traced();
+    } else {
+      call_operator(payload.op, args, payload.count, lane, position);
+    }
     if (may_be_long) shared_.idle.turn_back();
   }
 
@@ -250,12 +257,11 @@ class Worker {
         .store(shared_.ring.tag_of(position), std::memory_order_relaxed);
     state_.traced.store((now_ms() + 1) << kSlotBits | slot,
                         std::memory_order_relaxed);
-    shared_.traced_running.fetch_add(1, std::memory_order_relaxed);
   }
 
   void end_traced() {
     state_.traced.store(0, std::memory_order_relaxed);
-    shared_.traced_running.fetch_sub(1, std::memory_order_relaxed);
+    shared_.traced_pending.fetch_sub(1, std::memory_order_relaxed);
   }
 
   void fail(std::uint32_t slot, std::uint64_t position, const char* what) {
@@ -322,8 +328,7 @@ void Shared::stop() {
 }
 
 std::optional<std::uint32_t> Shared::find_overrun(
-    std::chrono::milliseconds limit) {
-  if (traced_running.load(std::memory_order_relaxed) == 0) return std::nullopt;
+    std::chrono::milliseconds limit) const {
   const std::uint64_t now = now_ms();
   for (const WorkerState& state : states) {
     const std::uint64_t traced = state.traced.load(std::memory_order_relaxed);

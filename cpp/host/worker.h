@@ -37,8 +37,18 @@ struct Shared {
   bool is_done_ordered(std::uint64_t begin) const noexcept;
   /// Every worker leaves at its next task boundary.
   void stop();
+  /// So many traced tasks are about to be published. In one order with the
+  /// watchdog's flag: who clears the flag afterwards sees them in has_traced().
+  void expect_traced(std::uint32_t tasks) noexcept {
+    traced_pending.fetch_add(tasks, std::memory_order_seq_cst);
+  }
+  /// Whether traced tasks are pending.
+  bool has_traced() const noexcept {
+    return traced_pending.load(std::memory_order_seq_cst) != 0;
+  }
   /// The slot of a traced task that runs for longer than `limit`.
-  std::optional<std::uint32_t> find_overrun(std::chrono::milliseconds limit);
+  std::optional<std::uint32_t> find_overrun(
+      std::chrono::milliseconds limit) const;
 
   RingStorage storage;
   std::unique_ptr<abi::Member[]> chain_memory;
@@ -52,7 +62,7 @@ struct Shared {
   std::vector<WorkerState> states;  // one a worker
   std::unique_ptr<std::atomic<std::uint32_t>[]> counts;  // finished tasks of
                                                          // the batch there
-  std::atomic<std::uint32_t> traced_running{0};
+  std::atomic<std::uint64_t> traced_pending{0};
   std::atomic<bool> stopping{false};
   alignas(64) std::atomic<std::uint64_t> published;  // positions before it
   alignas(64) std::atomic<std::uint64_t> ticket;     // next to claim

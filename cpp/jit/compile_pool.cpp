@@ -1,23 +1,24 @@
 #include "jit/compile_pool.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <thread>
 
 #include "fork_guard.h"
+#include "gpuos/error.h"
+#include "process_exit.h"
 
 namespace gpuos::jit {
 namespace {
 
 constexpr std::size_t kMostThreads = 8;
 constexpr std::chrono::seconds kIdle{1};
-constexpr std::chrono::seconds kGrace{30};
+// Threads that have no job leave within this.
+constexpr std::chrono::milliseconds kGrace{500};
 
 }  // namespace
 
@@ -38,23 +39,10 @@ CompilePool& CompilePool::instance() {
                                          std::memory_order_acq_rel))
       continue;
     pool = made.release();
-    // Before what was loaded until now is torn down, if main() does not end
-    // the pool: who registers last is called first.
-    static_cast<void>(std::atexit([] { instance().stop(); }));
+    at_process_exit([]() noexcept { instance().stop(); });
+    expect_process_exit();
   }
-  if (gettid() == getpid()) end_with_this_thread();
   return *pool;
-}
-
-void CompilePool::end_with_this_thread() {
-  // exit() destroys what is local to its thread before it calls what was
-  // registered, and compilers register what they tear down while they work.
-  struct Ender {
-    bool is_there = true;
-    ~Ender() { instance().stop(); }
-  };
-  thread_local const Ender ender;
-  static_cast<void>(ender.is_there);
 }
 
 CompilePool::CompilePool()
@@ -84,12 +72,21 @@ void CompilePool::work() {
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    job();
-    job = nullptr;
+    run(std::move(job));
     lock.lock();
   }
   --threads_;
   left_.notify_all();
+}
+
+void CompilePool::run(std::function<void()> job) noexcept {
+  try {
+    const HoldsExit hold;
+    job();
+    job = nullptr;
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+    // The process ends: dropped.
+  }
 }
 
 void CompilePool::stop() noexcept {

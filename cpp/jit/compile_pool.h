@@ -17,8 +17,8 @@ std::size_t compile_threads() noexcept;
 /// nothing to do for a while ends.
 ///
 /// Threads: any.
-/// Lifetime: when the process ends, what has not begun is dropped and what
-/// runs is waited for, for half a minute.
+/// Lifetime: when the process ends, what has not begun is dropped and what runs
+/// holds the exit, see process_exit.h.
 class CompilePool {
  public:
   static CompilePool& instance();
@@ -29,8 +29,8 @@ class CompilePool {
  private:
   CompilePool();
   void work();
+  static void run(std::function<void()> job) noexcept;
   void stop() noexcept;
-  static void end_with_this_thread();
 
   const std::size_t most_;
   const std::uint32_t generation_;  // of the process, see fork_guard.h

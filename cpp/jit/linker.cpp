@@ -7,6 +7,7 @@
 #include "gpuos/error.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/symbols.h"
+#include "process_exit.h"
 
 namespace gpuos::jit {
 namespace {
@@ -66,6 +67,7 @@ class Link {
     return text.substr(0, text.find('\0'));
   }
 
+  const HoldsExit hold_;
   const NvJitLink& api_;
   nvJitLinkHandle handle_ = nullptr;
 };

@@ -8,6 +8,7 @@
 #include "concat.h"
 #include "gpuos/error.h"
 #include "jit/shared_library.h"
+#include "process_exit.h"
 
 namespace gpuos::jit {
 namespace {
@@ -80,6 +81,7 @@ const Nvrtc& nvrtc() {
     // Pairs with the acquire load above. Never freed: NVRTC may be in use
     // when the process ends.
     opened.store(api.get(), std::memory_order_release);
+    expect_process_exit();
     return *api.release();
   }
   throw BackendUnavailable(

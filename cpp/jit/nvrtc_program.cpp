@@ -30,7 +30,10 @@ const std::vector<JitHeader>& embedded_headers() {
 }
 
 int is_cancelled(void* stop, void* /*unused*/) {
-  return static_cast<std::stop_token*>(stop)->stop_requested() ? 1 : 0;
+  return static_cast<std::stop_token*>(stop)->stop_requested() ||
+                 is_process_exiting()
+             ? 1
+             : 0;
 }
 
 // A compilation takes some MiB and returns them. Once a block of this size was
@@ -80,11 +83,12 @@ nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& options,
                                   std::stop_token stop) {
   std::vector<const char*> pointers;
   for (const std::string& option : options) pointers.push_back(option.c_str());
-  if (stop.stop_possible() && api_.nvrtcSetFlowCallback != nullptr)
+  if (api_.nvrtcSetFlowCallback != nullptr)
     check(api_.nvrtcSetFlowCallback(program_, &is_cancelled, &stop));
   const nvrtcResult result = api_.nvrtcCompileProgram(
       program_, static_cast<int>(pointers.size()), pointers.data());
-  if (stop.stop_requested()) throw Cancelled("the compilation was cancelled");
+  if (stop.stop_requested() || is_process_exiting())
+    throw Cancelled("the compilation was cancelled");
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "gpuos/jit_options.h"
 #include "jit/nvrtc_api.h"
+#include "process_exit.h"
 
 namespace gpuos::jit {
 
@@ -23,7 +24,7 @@ class NvrtcProgram {
   ~NvrtcProgram();
 
   void add_name_expression(const std::string& name);
-  /// Ends soon after `stop`, where NVRTC can.
+  /// Ends soon after `stop`, and when the process ends, where NVRTC can.
   /// Throws: Cancelled.
   nvrtcResult compile(const std::vector<std::string>& options,
                       std::stop_token stop);
@@ -41,6 +42,7 @@ class NvrtcProgram {
   template <typename Size, typename Get>
   std::string text(Size size, Get get) const;
 
+  const HoldsExit hold_;
   const Nvrtc& api_;
   nvrtcProgram program_ = nullptr;
 };

@@ -61,7 +61,8 @@ using Buffer = std::shared_ptr<void>;
 /// Order: tasks behave as if they ran one after the other in the order of
 /// submission.
 /// Threads: everything from any thread. close() once.
-/// Lifetime: the destructor closes quietly and never throws.
+/// Lifetime: the destructor closes quietly and never throws; at the end of the
+/// process and while an exception leaves its scope it hurries.
 class Runtime {
  public:
   /// Throws: InvalidArgument, BackendUnavailable, CudaError.
@@ -162,6 +163,11 @@ class Runtime {
   /// Throws: TaskError that no wait has told of, CudaError, Timeout if no task
   /// was finished for `watchdog`.
   void close();
+  /// For the end of a process or of a scope that an error leaves, before
+  /// close(): from now on a whole operator's task that runs for longer than
+  /// 0.5 s makes the runtime dead; it is left behind with the memory that it
+  /// writes. GPUOS_LOG receives what close() throws.
+  void hurry();
   bool is_closed() const noexcept;
 
   const RuntimeOptions& options() const noexcept;

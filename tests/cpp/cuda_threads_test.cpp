@@ -11,8 +11,8 @@
 #include "control_thread.h"
 #include "cuda/flush_failures.h"
 #include "cuda/watchdog.h"
-#include "cuda/watchdog_thread.h"
 #include "gpuos/error.h"
+#include "watchdog_thread.h"
 
 namespace gpuos::cu {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <thread>
 
 #include "contract.h"
 
@@ -47,13 +48,19 @@ class DeadRuntime : public Contract {
     expect(false, what);
   }
 
-  [[noreturn]] void fault_and_exit(const std::string& body) const {
-    alarm(60);
+  static constexpr const char* kEndless = "for (;;) out[0] = out[0] + 1;";
+
+  RuntimeOptions impatient() const {
     RuntimeOptions impatient = options();
     impatient.watchdog = 500ms;
     impatient.workers = is_host() ? 2 : 0;
+    return impatient;
+  }
+
+  [[noreturn]] void fault_and_exit(const std::string& body) const {
+    alarm(60);
     {
-      Runtime runtime(impatient);
+      Runtime runtime(impatient());
       const Operator op = runtime.define(bad(body));
       DeviceArray<float> out(runtime, 1024), other(runtime, 1024);
       const Ticket stuck = runtime.submit(op, {}, out.view(0, 1));
@@ -71,11 +78,39 @@ class DeadRuntime : public Contract {
     }
     std::exit(0);
   }
+
+  [[noreturn]] void hear_of_it_and_exit() const {
+    alarm(60);
+    {
+      Runtime runtime(impatient()), other(options());
+      const Operator op = runtime.define(bad(kEndless));
+      DeviceArray<float> out(runtime, 1), mine(runtime, 1), its(other, 1);
+      runtime.submit(op, {}, out.view());
+      runtime.flush();
+      // It never waits, and looks at nothing before the time is over.
+      const auto end = std::chrono::steady_clock::now() + 30s;
+      while (!runtime.stats().is_dead && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(10ms);
+      expect(runtime.stats().is_dead, "is_dead becomes true");
+      expect_dead("the first submission",
+                  [&] { runtime.submit("fill", {}, mine.view(), {1}); });
+      // Its kernels run beside the endless one only if the device has room.
+      if (is_host()) {
+        const Ticket ticket = other.submit("fill", {}, its.view(), {1});
+        expect(other.wait(ticket, kDeadline), "another runtime");
+        expect(!other.stats().is_dead, "another runtime is alive");
+      }
+    }
+    std::exit(0);
+  }
 };
 
 TEST_P(DeadRuntime, AnEndlessLoop) {
-  EXPECT_EXIT(fault_and_exit("for (;;) out[0] = out[0] + 1;"),
-              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(fault_and_exit(kEndless), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(DeadRuntime, AnEndlessLoopThatNobodyWaitsFor) {
+  EXPECT_EXIT(hear_of_it_and_exit(), testing::ExitedWithCode(0), "");
 }
 
 TEST_P(DeadRuntime, AnIllegalAddress) {

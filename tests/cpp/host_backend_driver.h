@@ -57,6 +57,7 @@ class Driver {
     const Place place = reserve(static_cast<std::uint32_t>(jobs.size()));
     std::uint64_t position = place.first;
     for (const Job& job : jobs) {
+      if (job.flags & abi::kTraced) backend.watch({}, place, 1, "");
       abi::Payload payload = payload_of(place, position);
       payload.op = static_cast<u16>(job.slot);
       payload.flags = job.flags;

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <thread>
 
-namespace gpuos::cu {
+namespace gpuos {
 
-/// Looks for tasks that do not end, on a thread that never calls the driver:
-/// the control thread may be inside it, waiting for that very task.
+/// Looks for tasks that do not end. Not the control thread: it may be in a call
+/// of the driver that waits for that very task.
 class WatchdogThread {
  public:
   /// False: there is nothing to look after. Must not block for long.
@@ -38,4 +38,4 @@ class WatchdogThread {
   std::thread thread_;
 };
 
-}  // namespace gpuos::cu
+}  // namespace gpuos

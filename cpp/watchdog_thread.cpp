@@ -1,10 +1,10 @@
-#include "cuda/watchdog_thread.h"
+#include "watchdog_thread.h"
 
 #include <pthread.h>
 
 #include <algorithm>
 
-namespace gpuos::cu {
+namespace gpuos {
 namespace {
 
 using std::chrono::milliseconds;
@@ -63,4 +63,4 @@ void WatchdogThread::loop() {
   }
 }
 
-}  // namespace gpuos::cu
+}  // namespace gpuos

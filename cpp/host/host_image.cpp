@@ -1,0 +1,185 @@
+#include "host/host_image.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "host/temp_folder.h"
+#include "module_record.h"
+#include "usual_floats.h"
+
+extern char** environ;
+
+namespace gpuos::host {
+namespace {
+
+/// Reads and writes an ELF file, and never beyond its end.
+class ElfBytes {
+ public:
+  explicit ElfBytes(std::string& bytes) : bytes_(bytes) {}
+
+  bool holds(std::uint64_t offset, std::uint64_t count,
+             std::uint64_t size) const {
+    return offset <= bytes_.size() &&
+           (size == 0 || count <= (bytes_.size() - offset) / size);
+  }
+  template <typename T>
+  std::optional<T> read(std::uint64_t offset, std::uint64_t index = 0) const {
+    if (!holds(offset, index + 1, sizeof(T))) return std::nullopt;
+    T value;
+    std::memcpy(&value, bytes_.data() + offset + index * sizeof(T), sizeof(T));
+    return value;
+  }
+  template <typename T>
+  void write(std::uint64_t offset, std::uint64_t index, const T& value) {
+    std::memcpy(bytes_.data() + offset + index * sizeof(T), &value, sizeof(T));
+  }
+
+ private:
+  std::string& bytes_;
+};
+
+/// The table of initialisers that the system's loader would call.
+struct Initialisers {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
+
+Initialisers take_from(ElfBytes& file, const Elf64_Phdr& dynamic) {
+  Initialisers taken;
+  for (std::uint64_t i = 0; i < dynamic.p_filesz / sizeof(Elf64_Dyn); ++i) {
+    auto entry = file.read<Elf64_Dyn>(dynamic.p_offset, i);
+    if (!entry || entry->d_tag == DT_NULL) break;
+    if (entry->d_tag == DT_INIT_ARRAY) taken.address = entry->d_un.d_ptr;
+    if (entry->d_tag != DT_INIT_ARRAYSZ) continue;
+    taken.bytes = entry->d_un.d_val;
+    entry->d_un.d_val = 0;
+    file.write(dynamic.p_offset, i, *entry);
+  }
+  return taken;
+}
+
+/// Empty: a part of the file is missing.
+std::optional<Initialisers> take_initialisers(ElfBytes file) {
+  const auto header = file.read<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_type != ET_DYN ||
+      header->e_phentsize != sizeof(Elf64_Phdr) ||
+      // Linkers write it last.
+      !file.holds(header->e_shoff, header->e_shnum, header->e_shentsize))
+    return std::nullopt;
+  Initialisers taken;
+  for (std::uint64_t i = 0; i < header->e_phnum; ++i) {
+    const auto part = file.read<Elf64_Phdr>(header->e_phoff, i);
+    if (!part) return std::nullopt;
+    if (part->p_type != PT_LOAD && part->p_type != PT_DYNAMIC) continue;
+    if (!file.holds(part->p_offset, part->p_filesz, 1)) return std::nullopt;
+    if (part->p_type == PT_DYNAMIC) taken = take_from(file, *part);
+  }
+  return taken;
+}
+
+struct Library {
+  Library(void* opened, const std::string& name, std::size_t bytes)
+      : handle(opened), record(name, -1, bytes) {
+    record.hold("operator");
+  }
+  ~Library() {
+    const UsualFloats floats;
+    ::dlclose(handle);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  void* handle;
+  ModuleRecord record;
+};
+
+void* open_library(const std::string& bytes, const std::string& entry) {
+  static std::atomic<unsigned> serial{0};
+  const TempFolder folder;
+  // The loader takes an equal path for the library that it already has.
+  const std::string path =
+      folder.file(concat("operator-", serial.fetch_add(1), ".so"));
+  write_file(path, bytes);
+  if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
+    return library;
+  const std::string why = ::dlerror();
+  throw CompileError(
+      concat(entry, ": the compiled operator does not load: ", why,
+             "; if the temporary folder forbids "
+             "programs, set TMPDIR"),
+      why);
+}
+
+// An exception that left the system's loader would leave its lock taken, and
+// nobody in the process could load anything again.
+void initialise(void* library, const HostImage& image,
+                const std::string& entry) {
+  using Initialiser = void (*)(int, char**, char**);
+  link_map* map = nullptr;
+  if (image.initialiser_count == 0) return;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
+    throw CompileError(concat(entry, ": ", ::dlerror()), "");
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives an integer
+  const auto* table =
+      reinterpret_cast<const Initialiser*>(map->l_addr + image.initialisers);
+  const auto fail = [&entry](const char* what) {
+    throw CompileError(
+        concat(entry, ": a static object's constructor threw: ", what), "");
+  };
+  char* no_arguments = nullptr;
+  try {
+    for (std::size_t i = 0; i < image.initialiser_count; ++i)
+      table[i](0, &no_arguments, environ);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  } catch (...) {
+    fail("an exception of unknown type");
+  }
+}
+
+OpFn find_entry(void* library, const std::string& entry) {
+  const std::string symbol = "gpuos_entry_" + entry;
+  const auto* pointer = static_cast<OpFn*>(::dlsym(library, symbol.c_str()));
+  if (pointer == nullptr) {
+    throw CompileError(concat(entry, ": expected GPUOS_OPERATOR(", entry,
+                              ") in the source, got none"),
+                       "");
+  }
+  return *pointer;
+}
+
+}  // namespace
+
+HostImage make_host_image(std::string bytes, const std::string& entry) {
+  HostImage image{std::move(bytes)};
+  const auto taken = take_initialisers(ElfBytes(image.bytes));
+  if (!taken)
+    throw CompileError(
+        concat(entry, ": expected the compiler to write a whole library, got ",
+               image.bytes.size(), " bytes that are none"),
+        "");
+  image.initialisers = taken->address;
+  image.initialiser_count = taken->bytes / sizeof(void*);
+  return image;
+}
+
+HostModule load_host_image(const HostImage& image, const std::string& entry) {
+  const UsualFloats floats;
+  void* library = open_library(image.bytes, entry);
+  const auto owner =
+      std::make_shared<Library>(library, entry, image.bytes.size());
+  initialise(library, image, entry);
+  return {{owner, library}, find_entry(library, entry)};
+}
+
+}  // namespace gpuos::host

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "device/operator.h"
+
+namespace gpuos::host {
+
+/// A loaded operator; its code stays while `library` is held.
+struct HostModule {
+  std::shared_ptr<void> library;
+  OpFn entry = nullptr;
+};
+
+/// A compiled library whose initialisers its loader calls, not the system's.
+struct HostImage {
+  std::string bytes;
+  // Where the functions that construct static objects are listed; an address
+  // inside the loaded library.
+  std::size_t initialisers = 0;
+  std::size_t initialiser_count = 0;
+};
+
+/// Takes what a compiler wrote if it is a whole library.
+/// Throws: CompileError, naming `entry`.
+HostImage make_host_image(std::string bytes, const std::string& entry);
+
+/// Opens a library of its own, with static data that nobody has used.
+/// Throws: CompileError, also for an exception of a static constructor; Error.
+HostModule load_host_image(const HostImage& image, const std::string& entry);
+
+}  // namespace gpuos::host

@@ -1,0 +1,215 @@
+// Sources and compilers that go wrong: each is a CompileError, and whatever
+// comes after it works.
+#include "host/host_image.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <future>
+
+#include "concat.h"
+#include "expression_support.h"
+#include "gpuos/error.h"
+#include "host/host_compiler.h"
+#include "host/temp_folder.h"
+
+namespace gpuos::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string error_of(const HostCompileRequest& request) {
+  try {
+    compile_host_operator(request);
+  } catch (const CompileError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// What the compiler makes of an operator, as a file.
+std::string whole_library() {
+  static const std::string bytes = [] {
+    const TempFolder folder;
+    const std::string source = folder.file("a.cpp");
+    const std::string library = folder.file("a.so");
+    write_file(source,
+               "struct A { int x; A() : x(1) {} ~A() { x = 0; } };\n"
+               "A a; extern \"C\" int get() { return a.x; }\n");
+    const std::string command = concat(
+        find_host_compiler().path, " -shared -fPIC -o ", library, " ", source);
+    if (std::system(command.c_str()) != 0) return std::string();
+    return read_file(library, 1 << 24);
+  }();
+  return bytes;
+}
+
+/// CXX is a script for as long as it lives.
+class Script {
+ public:
+  explicit Script(const std::string& text) {
+    const std::string path = folder_.file("c++");
+    write_file(path, concat("#!/bin/sh\n"
+                            "for out; do :; done\n",  // the last argument
+                            text, "\n"));
+    chmod(path.c_str(), 0700);
+    if (const char* old = getenv("CXX")) old_ = old;
+    setenv("CXX", path.c_str(), 1);
+  }
+  ~Script() {
+    if (old_.empty())
+      unsetenv("CXX");
+    else
+      setenv("CXX", old_.c_str(), 1);
+  }
+
+  /// What the library says when this is the compiler.
+  static std::string error() {
+    static int serial = 0;
+    return error_of({concat("// ", ++serial), "op", 30s});
+  }
+
+ private:
+  TempFolder folder_;
+  std::string old_;
+};
+
+TEST(HostImage, EveryCutOfALibraryIsRefused) {
+  const std::string whole = whole_library();
+  ASSERT_FALSE(whole.empty());
+  EXPECT_NO_THROW(make_host_image(whole, "op"));
+  for (std::size_t size = 0; size < whole.size();
+       size += size < 2000 ? 1 : 64) {
+    EXPECT_THROW(make_host_image(whole.substr(0, size), "op"), CompileError)
+        << size << " of " << whole.size();
+  }
+  EXPECT_THROW(make_host_image(whole.substr(0, whole.size() - 1), "op"),
+               CompileError);
+  EXPECT_THROW(make_host_image("garbage", "op"), CompileError);
+}
+
+// Headers that lie are not found by their checks alone, but nothing is read
+// beyond the end; a sanitizer would say so.
+TEST(HostImage, NoHeaderLeadsBeyondTheFile) {
+  const std::string whole = whole_library();
+  for (std::size_t at = 0; at < 64 + 8 * 56; ++at) {
+    for (const int value : {0, 1, 0x7f, 0xff}) {
+      std::string bytes = whole;
+      bytes[at] = static_cast<char>(value);
+      try {
+        make_host_image(bytes, "op");
+      } catch (const CompileError&) {  // NOLINT(bugprone-empty-catch)
+      }
+    }
+  }
+}
+
+constexpr const char* kCountsItsStatics = R"(
+#include <vector>
+struct Counted {
+  int* count = nullptr;
+  Counted() : numbers(3, 1) {}
+  ~Counted() { if (count != nullptr) ++*count; }
+  std::vector<int> numbers;
+};
+Counted first;
+int more = 0;
+[[gnu::constructor]] void function() { more = 1; }
+GPUOS_OPERATOR(counts) {
+  first.count = task.pointer<int>(0);
+  *first.count = static_cast<int>(first.numbers.size()) + more;
+}
+)";
+
+TEST(HostImage, StaticObjectsAreConstructedAndDestroyed) {
+  int count = 0;
+  const u64 args[] = {reinterpret_cast<u64>(&count)};
+  {
+    const HostModule module =
+        compile_host_operator({kCountsItsStatics, "counts"});
+    module.entry(Task{args, nullptr, 1}, Lane{});
+    EXPECT_EQ(count, 4);
+  }
+  EXPECT_EQ(count, 5);
+}
+
+TEST(HostImage, AnExceptionOfAConstructorIsAnErrorAndLocksNothing) {
+  const std::string text = error_of(
+      {"#include <stdexcept>\n"
+       "struct A { A() { throw std::runtime_error(\"no luck\"); } } a;\n"
+       "GPUOS_OPERATOR(op) {}",
+       "op"});
+  EXPECT_TRUE(contains(text, "constructor threw: no luck")) << text;
+  EXPECT_TRUE(contains(error_of({"struct A { A() { throw 1; } } a;\n"
+                                 "GPUOS_OPERATOR(op) {}",
+                                 "op"}),
+                       "an exception of unknown type"));
+  // The loader's lock may be taken again by its owner.
+  auto other = std::async(std::launch::async, [] {
+    void* library = dlopen("libm.so.6", RTLD_NOW);
+    return library != nullptr && dlclose(library) == 0;
+  });
+  ASSERT_EQ(other.wait_for(30s), std::future_status::ready);
+  EXPECT_TRUE(other.get());
+}
+
+TEST(HostImage, ObjectsBeforeTheOneThatThrowsAreDestroyed) {
+  const TempFolder folder;
+  const std::string note = folder.file("note");
+  EXPECT_TRUE(contains(error_of({concat("#include <fstream>\n"
+                                        "struct A { ~A() { std::ofstream(\"",
+                                        note,
+                                        "\") << 1; } } a;\n"
+                                        "struct B { B() { throw 1; } } b;\n"
+                                        "GPUOS_OPERATOR(op) {}"),
+                                 "op"}),
+                       "threw"));
+  EXPECT_EQ(plain_file_bytes(note), 1u);
+}
+
+TEST(HostCompiler, OneThatIsKilledIsAnError) {
+  const Script script("echo whole > \"$out\"; kill -9 $$");
+  const std::string text = Script::error();
+  EXPECT_TRUE(contains(text, "ended by signal 9")) << text;
+}
+
+TEST(HostCompiler, HalfALibraryIsAnError) {
+  const TempFolder folder;
+  const std::string whole = folder.file("whole");
+  write_file(whole, whole_library());
+  const Script script(concat("head -c 4096 '", whole, "' > \"$out\""));
+  const std::string text = Script::error();
+  EXPECT_TRUE(contains(text, "a whole library, got 4096 bytes")) << text;
+}
+
+TEST(HostCompiler, OutputThatIsAFifoIsAnError) {
+  const Script script("mkfifo \"$out\"");
+  EXPECT_TRUE(contains(Script::error(), "failed"));
+}
+
+TEST(HostCompiler, OutputThatIsTooLargeIsAnErrorWithBothNumbers) {
+  const Script script("truncate -s 300M \"$out\"");
+  const std::string text = Script::error();
+  EXPECT_TRUE(contains(text, "at most 268435456")) << text;
+  EXPECT_TRUE(contains(text, "got 314572800")) << text;
+}
+
+TEST(HostCompiler, MayNotTakeAllMemoryDiskAndTime) {
+  // The limits come just after the program began.
+  const Script script(
+      "sleep 1; echo \"error: $(ulimit -v) $(ulimit -f) $(ulimit -t)\"; "
+      "exit 1");
+  const std::string text = Script::error();
+  EXPECT_TRUE(contains(text, "error: ")) << text;
+  EXPECT_FALSE(contains(text, "unlimited")) << text;
+}
+
+}  // namespace
+}  // namespace gpuos::host
