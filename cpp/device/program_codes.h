@@ -127,6 +127,7 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
 #define GPUOS_LOAD_CODES(X) \
   X(LoadI8, signed char)    \
   X(LoadU8, unsigned char)  \
+  X(LoadBool, Flag)         \
   X(LoadI16, short)         \
   X(LoadU16, u16)           \
   X(Load32, u32)            \

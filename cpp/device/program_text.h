@@ -115,6 +115,7 @@ GPUOS_DEVICE constexpr u32 bytes_of(Code code) {
   switch (code) {
     case Code::LoadI8:
     case Code::LoadU8:
+    case Code::LoadBool:
     case Code::Store8:
       return 1;
     case Code::Load32:

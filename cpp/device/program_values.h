@@ -65,18 +65,19 @@ struct IsReal<double> {
   enum : bool { kIs = true };
 };
 
-// A real to an integer: towards zero. What does not fit an i64 becomes the
-// nearest limit, NaN 0; fewer bits than that keep the low ones. A negative real
-// as u64 wraps.
+// A real to an integer: towards zero. What does not fit is what the processor
+// makes of it, as PyTorch has it there: x86 gives the lowest value, a GPU the
+// nearest limit, for 32 or 64 bits, of which narrower types keep the low ones.
+// Unsigned ones of at most 32 bits go by way of 64.
 template <typename To, typename From>
 GPUOS_DEVICE inline To to_integer(From x) {
-  if constexpr (IsReal<From>::kIs) {
-    if constexpr (sizeof(To) == 8 && static_cast<To>(-1) > 0) {
+  if constexpr (!IsReal<From>::kIs || static_cast<To>(-1) < 0) {
+    return static_cast<To>(x);
+  } else {
+    if constexpr (sizeof(To) == 8) {
       if (!(x < 0)) return gpuos::convert<u64>(x);
     }
-    return static_cast<To>(gpuos::convert<i64>(x));
-  } else {
-    return static_cast<To>(x);
+    return static_cast<To>(static_cast<i64>(x));
   }
 }
 
@@ -149,6 +150,13 @@ struct NotFunction {
   static GPUOS_DEVICE T of(T x) {
     return x == 0;
   }
+};
+
+// A bool in memory: whoever wrote it, all but 0 is true.
+struct Flag {
+  unsigned char byte;
+
+  GPUOS_DEVICE explicit operator u32() const { return byte != 0; }
 };
 
 // What a cell holds of a stored type.

@@ -268,6 +268,7 @@ Operation load_of(DType dtype) {
     case DType::Int8:
       return {Code::LoadI8, type};
     case DType::Bool:
+      return {Code::LoadBool, type};
     case DType::UInt8:
       return {Code::LoadU8, type};
     case DType::Int16:

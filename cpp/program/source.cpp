@@ -245,12 +245,18 @@ class SourceWriter {
     }
   }
 
+  /// A bool in memory is true unless it is 0.
+  static std::string loaded(const Step& each, const std::string& text) {
+    return concat("static_cast<", type_name(step_type(each)), ">(", text,
+                  each.dtype == DType::Bool ? " != 0)" : ")");
+  }
+
   void write_row_step(std::uint32_t id) {
     const Step& each = step(id);
     switch (each.kind) {
       case Step::Kind::Load:
-        line("      r.v", id, "(w) = static_cast<", value_type(id), ">(x", id,
-             "(w));");
+        line("      r.v", id, "(w) = ",
+             loaded(each, concat("x", id, "(w)")), ";");
         break;
       case Step::Kind::Scalar:
         line("      r.v", id, "(w) = m.template scalar<", value_type(id), ">(",
@@ -325,8 +331,8 @@ class SourceWriter {
     const Step& each = step(id);
     switch (each.kind) {
       case Step::Kind::Load:
-        line("      const ", value_type(id), " v", id, " = static_cast<",
-             value_type(id), ">(x.x", id, "[w]);");
+        line("      const ", value_type(id), " v", id, " = ",
+             loaded(each, concat("x.x", id, "[w]")), ";");
         break;
       case Step::Kind::Scalar:
         line("      const ", value_type(id), " v", id, " = m.template scalar<",
