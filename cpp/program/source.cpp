@@ -255,8 +255,8 @@ class SourceWriter {
     const Step& each = step(id);
     switch (each.kind) {
       case Step::Kind::Load:
-        line("      r.v", id, "(w) = ",
-             loaded(each, concat("x", id, "(w)")), ";");
+        line("      r.v", id, "(w) = ", loaded(each, concat("x", id, "(w)")),
+             ";");
         break;
       case Step::Kind::Scalar:
         line("      r.v", id, "(w) = m.template scalar<", value_type(id), ">(",
