@@ -4,6 +4,7 @@
 #include "concat.h"
 #include "gpuos/error.h"
 #include "gpuos/program.h"
+#include "program/axes.h"
 #include "program/graph.h"
 #include "program/typing.h"
 
@@ -32,17 +33,8 @@ std::uint8_t mask_of(Op op, int rank,
                      const std::optional<std::vector<int>>& axes) {
   if (!axes) return static_cast<std::uint8_t>((1u << rank) - 1);
   std::uint8_t mask = 0;
-  for (const int axis : *axes) {
-    const int dim = axis < 0 ? axis + rank : axis;
-    if (dim < 0 || dim >= rank)
-      throw InvalidArgument(concat(info_of(op).name, ": expected axes of ",
-                                   -rank, " to ", rank - 1, ", got ", axis));
-    const auto bit = static_cast<std::uint8_t>(1u << dim);
-    if ((mask & bit) != 0)
-      throw InvalidArgument(concat(
-          info_of(op).name, ": expected each axis once, got ", axis, " twice"));
-    mask = static_cast<std::uint8_t>(mask | bit);
-  }
+  for (const int place : program::places_of(*axes, rank, info_of(op).name))
+    mask = static_cast<std::uint8_t>(mask | 1u << place);
   return mask;
 }
 

@@ -2,6 +2,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "program/overlap.h"
 #include "program/sizes.h"
 
 namespace gpuos::program {
@@ -56,6 +57,22 @@ void check_writable(const TensorView& out, std::size_t i) {
   if (out.read_only) refuse_output(i);
 }
 
+/// Nobody says which of two outputs is written last.
+void check_different(const Prepared& prepared, const CallViews& call,
+                     std::uint32_t k, std::uint32_t i) {
+  const TensorView& one = call.outputs[k];
+  const TensorView& other = call.outputs[i];
+  if (!do_overlap(address_of(one), prepared.outputs[k], address_of(other),
+                  prepared.outputs[i]) ||
+      !share_memory(one, other))
+    return;
+  throw InvalidArgument(concat("program: outputs ", k, " and ", i,
+                               one.data == other.data
+                                   ? " are the same buffer"
+                                   : " overlap: expected arrays that have no "
+                                     "memory in common"));
+}
+
 }  // namespace
 
 void check_arrays(const Plan& plan, const CallViews& call) {
@@ -105,9 +122,7 @@ void check_addresses(const Prepared& prepared, const CallViews& call) {
                                  " without being the same buffer"));
   }
   for (const auto& [k, i] : prepared.different)
-    if (call.outputs[k].data == call.outputs[i].data)
-      throw InvalidArgument(
-          concat("program: outputs ", k, " and ", i, " are the same buffer"));
+    check_different(prepared, call, k, i);
 }
 
 void check_empty(const Schedule& schedule,
@@ -118,7 +133,7 @@ void check_empty(const Schedule& schedule,
       continue;
     for (const Step& step : pass.steps) {
       if (step.kind != Step::Kind::Reduce || step.op == Op::Sum ||
-          step.op == Op::Prod || step.from == DType::Bool)
+          step.op == Op::Prod)
         continue;
       throw InvalidArgument(concat("program: ", info_of(step.op).name,
                                    ": expected at least 1 element, got 0"));

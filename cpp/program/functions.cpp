@@ -72,7 +72,8 @@ Value power_of(const Value& x, const Operand& exponent, const Value& y) {
   if (!exponent.is_number() || exponent.number().is_complex() || x.is_weak())
     return ProgramBuilder::apply(Op::Power, {x, y});
   const double number = exponent.number().real();
-  Value base = promoted(x, y);
+  // Of complex values there are only those below.
+  Value base = is_complex(x.dtype()) ? x : promoted(x, y);
   const bool is_exact = !is_floating(base.dtype()) && !is_complex(base.dtype());
   if (is_exact && number < 0)
     throw InvalidArgument(

@@ -89,7 +89,7 @@ struct Prepared {
   std::vector<TensorView> temporaries;  // without memory
   std::vector<PreparedPass> passes;
   std::vector<Apart> apart;
-  /// Pairs of outputs that must not have one address.
+  /// Pairs of outputs that must not overlap.
   std::vector<std::array<std::uint32_t, 2>> different;
   /// Far tables, which tasks read.
   std::vector<std::shared_ptr<void>> tables;

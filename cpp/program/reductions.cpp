@@ -6,6 +6,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "program/axes.h"
 #include "program/in_single.h"
 
 namespace gpuos {
@@ -54,11 +55,10 @@ Value norm_of(const Value& x, double ord, const Axes& axes, bool keepdims) {
   return power(sum(power(length, ord), axes, keepdims), 1 / ord);
 }
 
-int place_of(int axis, int rank, const char* name) {
-  if (axis < -rank || axis >= rank)
-    throw InvalidArgument(concat(name, ": expected axes of ", -rank, " to ",
-                                 rank - 1, ", got ", axis));
-  return axis < 0 ? axis + rank : axis;
+// Before anything is made of them, so that an error names what was called.
+Axes checked(const Axes& axes, const Value& x, const char* name) {
+  if (!axes) return {};
+  return program::places_of(*axes, x.rank(), name);
 }
 
 }  // namespace
@@ -75,60 +75,71 @@ GPUOS_REDUCTION(argmax, Argmax)
 GPUOS_REDUCTION(argmin, Argmin)
 #undef GPUOS_REDUCTION
 
-Value ptp(const Value& x, const Axes& axes, bool keepdims) {
+Value ptp(const Value& x, const Axes& given, bool keepdims) {
+  const Axes axes = checked(given, x, "ptp");
   return max(x, axes, keepdims) - min(x, axes, keepdims);
 }
 
-Value count_nonzero(const Value& x, const Axes& axes, bool keepdims) {
+Value count_nonzero(const Value& x, const Axes& given, bool keepdims) {
+  const Axes axes = checked(given, x, "count_nonzero");
   return sum(astype(x, DType::Bool), axes, keepdims);
 }
 
-Value any(const Value& x, const Axes& axes, bool keepdims) {
+Value any(const Value& x, const Axes& given, bool keepdims) {
+  const Axes axes = checked(given, x, "any");
   return not_equal(count_nonzero(x, axes, keepdims), 0);
 }
 
-Value all(const Value& x, const Axes& axes, bool keepdims) {
+Value all(const Value& x, const Axes& given, bool keepdims) {
+  const Axes axes = checked(given, x, "all");
   return equal(count_nonzero(logical_not(x), axes, keepdims), 0);
 }
 
-Value mean(const Value& x, const Axes& axes, bool keepdims) {
+Value mean(const Value& x, const Axes& given, bool keepdims) {
+  const Axes axes = checked(given, x, "mean");
   return in_single(as_floating(x),
                    [&](const Value& v) { return mean_of(v, axes, keepdims); });
 }
 
-Value var(const Value& x, const Axes& axes, double ddof, bool keepdims) {
+Value var(const Value& x, const Axes& given, double ddof, bool keepdims) {
+  const Axes axes = checked(given, x, "var");
   return in_single(as_floating(x), [&](const Value& v) {
     return var_of(v, axes, ddof, keepdims);
   });
 }
 
-Value stddev(const Value& x, const Axes& axes, double ddof, bool keepdims) {
+Value stddev(const Value& x, const Axes& given, double ddof, bool keepdims) {
+  const Axes axes = checked(given, x, "std");
   return in_single(as_floating(x), [&](const Value& v) {
     return sqrt(var_of(v, axes, ddof, keepdims));
   });
 }
 
-Value norm(const Value& x, double ord, const Axes& axes, bool keepdims) {
+Value norm(const Value& x, double ord, const Axes& given, bool keepdims) {
+  const Axes axes = checked(given, x, "norm");
   return in_single(as_floating(x), [&](const Value& v) {
     return norm_of(v, ord, axes, keepdims);
   });
 }
 
-Value logsumexp(const Value& x, const Axes& axes, bool keepdims) {
+Value logsumexp(const Value& x, const Axes& given, bool keepdims) {
+  const Axes axes = checked(given, x, "logsumexp");
   return in_single(as_floating(x), [&](const Value& v) {
     return log(sum(exp(v - shift_of(v, axes, true)), axes, keepdims)) +
            shift_of(v, axes, keepdims);
   });
 }
 
-Value softmax(const Value& x, const Axes& axes) {
+Value softmax(const Value& x, const Axes& given) {
+  const Axes axes = checked(given, x, "softmax");
   return in_single(as_floating(x), [&](const Value& v) {
     const Value e = exp(v - max(v, axes, true));
     return e / sum(e, axes, true);
   });
 }
 
-Value log_softmax(const Value& x, const Axes& axes) {
+Value log_softmax(const Value& x, const Axes& given) {
+  const Axes axes = checked(given, x, "log_softmax");
   return in_single(as_floating(x), [&](const Value& v) {
     const Value shifted = v - max(v, axes, true);
     return shifted - log(sum(exp(shifted), axes, true));
@@ -136,10 +147,18 @@ Value log_softmax(const Value& x, const Axes& axes) {
 }
 
 Value expand_dims(const Value& x, int axis) {
-  const int place = place_of(axis, x.rank() + 1, "expand_dims");
-  std::vector<int> dims(static_cast<std::size_t>(x.rank()));
-  std::iota(dims.begin(), dims.end(), 0);
-  dims.insert(dims.begin() + place, -1);
+  return expand_dims(x, std::vector{axis});
+}
+
+Value expand_dims(const Value& x, const std::vector<int>& axes) {
+  const auto rank = static_cast<std::size_t>(x.rank()) + axes.size();
+  std::vector<int> dims(rank, 0);
+  for (const int place :
+       program::places_of(axes, static_cast<int>(rank), "expand_dims"))
+    dims[static_cast<std::size_t>(place)] = -1;
+  int next = 0;
+  for (int& dim : dims)
+    if (dim == 0) dim = next++;
   return ProgramBuilder::view(x, dims);
 }
 
@@ -151,9 +170,41 @@ Value transpose(const Value& x, const std::optional<std::vector<int>>& order) {
     if (order->size() != dims.size())
       throw InvalidArgument(
           concat("transpose: expected ", rank, " axes, got ", order->size()));
-    std::ranges::transform(*order, dims.begin(), [&](int axis) {
-      return place_of(axis, rank, "transpose");
-    });
+    dims = program::places_of(*order, rank, "transpose");
+  }
+  return ProgramBuilder::view(x, dims);
+}
+
+Value swapaxes(const Value& x, int a, int b) {
+  std::vector<int> dims(static_cast<std::size_t>(x.rank()));
+  std::iota(dims.begin(), dims.end(), 0);
+  const auto at = [&](int axis) -> int& {
+    return dims[static_cast<std::size_t>(
+        program::place_of(axis, x.rank(), "swapaxes"))];
+  };
+  std::swap(at(a), at(b));
+  return ProgramBuilder::view(x, dims);
+}
+
+Value moveaxis(const Value& x, const std::vector<int>& source,
+               const std::vector<int>& destination) {
+  const int rank = x.rank();
+  if (source.size() != destination.size())
+    throw InvalidArgument(concat("moveaxis: expected as many destinations as ",
+                                 "sources, got ", destination.size(), " and ",
+                                 source.size()));
+  const std::vector<int> from = program::places_of(source, rank, "moveaxis");
+  const std::vector<int> to = program::places_of(destination, rank, "moveaxis");
+  constexpr int kOpen = -1;
+  std::vector<int> dims(static_cast<std::size_t>(rank), kOpen);
+  for (std::size_t i = 0; i < to.size(); ++i)
+    dims[static_cast<std::size_t>(to[i])] = from[i];
+  // The others keep their order.
+  int next = 0;
+  for (int& dim : dims) {
+    if (dim != kOpen) continue;
+    while (std::ranges::find(from, next) != from.end()) ++next;
+    dim = next++;
   }
   return ProgramBuilder::view(x, dims);
 }

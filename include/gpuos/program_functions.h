@@ -42,7 +42,7 @@ class Operand {
 /// One operation, with numbers among the operands. Beyond apply() it does what
 /// NumPy 2 does: integers of any dtypes are compared exactly, and a power whose
 /// exponent is the number 2, 1, 0.5 or -1 is a square, a copy, a root or a
-/// reciprocal.
+/// reciprocal, also of a complex value.
 /// Throws: InvalidArgument if no operand is a value, and as apply().
 Value elementwise(Op op, std::span<const Operand> operands);
 inline Value elementwise(Op op, std::initializer_list<Operand> operands) {

@@ -38,10 +38,20 @@ Value logsumexp(const Value& x, const Axes& axes = {}, bool keepdims = false);
 Value softmax(const Value& x, const Axes& axes = {});
 Value log_softmax(const Value& x, const Axes& axes = {});
 
+// Of axes, as in NumPy; negative ones are counted from the end. Throws:
+// InvalidArgument for an axis that is not there, or there twice.
+
 /// A new dimension of size 1 at place `axis` of the result.
 Value expand_dims(const Value& x, int axis);
+/// The same at each place of `axes`.
+Value expand_dims(const Value& x, const std::vector<int>& axes);
 /// Dimension d of the result is dimension `order[d]`; reversed if empty.
 Value transpose(const Value& x,
                 const std::optional<std::vector<int>>& order = {});
+/// Axes `a` and `b` in each other's place.
+Value swapaxes(const Value& x, int a, int b);
+/// Axis `source[i]` at place `destination[i]`; the others keep their order.
+Value moveaxis(const Value& x, const std::vector<int>& source,
+               const std::vector<int>& destination);
 
 }  // namespace gpuos

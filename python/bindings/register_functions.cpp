@@ -33,6 +33,13 @@ std::optional<Operand> bound(const py::object& x, const Value& like) {
   return number_or_value(x, like, "clip");
 }
 
+std::vector<int> some_axes_of(const py::object& axis, const char* name) {
+  if (axis.is_none())
+    throw py::type_error(std::string(name) +
+                         ": expected an axis or several, got None");
+  return *axes_of(axis);
+}
+
 template <Value (*kFunction)(const Value&)>
 void def_plain(Table& m, const char* name, const char* doc) {
   m.def_static(
@@ -190,10 +197,21 @@ void def_choices(Table& m) {
       "x - alpha * y.");
   m.def_static(
       "expand_dims",
-      [](const py::object& x, int axis) {
-        return expand_dims(of(x, "expand_dims"), axis);
+      [](const py::object& x, const py::object& axis) {
+        return expand_dims(of(x, "expand_dims"),
+                           some_axes_of(axis, "expand_dims"));
       },
-      py::arg("x"), py::arg("axis"), "A new axis of size 1.");
+      py::arg("x"), py::arg("axis"),
+      "New axes of size 1, at these places of the result.");
+  m.def_static(
+      "moveaxis",
+      [](const py::object& x, const py::object& source,
+         const py::object& destination) {
+        return moveaxis(of(x, "moveaxis"), some_axes_of(source, "moveaxis"),
+                        some_axes_of(destination, "moveaxis"));
+      },
+      py::arg("x"), py::arg("source"), py::arg("destination"),
+      "Axes at other places; the others keep their order.");
 }
 
 }  // namespace

@@ -70,13 +70,33 @@ auto reducer(const char* name) {
   };
 }
 
+// Computed in `dtype`, which the result has too: sums of narrow integers wrap.
 template <Value (*kReduce)(const Value&, const Axes&, bool)>
 auto typed_reducer(const char* name) {
   return [name](const Value& x, const py::object& axis, const py::object& dtype,
                 const py::object& out, bool keepdims) {
     refuse_out(name, out);
-    return kReduce(with_dtype(x, dtype), axes_of(axis), keepdims);
+    return with_dtype(kReduce(with_dtype(x, dtype), axes_of(axis), keepdims),
+                      dtype);
   };
+}
+
+// What NumPy makes of means in integers is neither exact nor a mean.
+Value with_mean_dtype(const char* name, const Value& x,
+                      const py::object& dtype) {
+  Value typed = with_dtype(x, dtype);
+  if (!dtype.is_none() && !is_floating(typed.dtype()) &&
+      !is_complex(typed.dtype()))
+    throw InvalidArgument(std::string(name) +
+                          ": dtype: expected a real or complex one, got " +
+                          std::string(name_of(typed.dtype())));
+  return typed;
+}
+
+Value mean_of(const Value& x, const py::object& axis, const py::object& dtype,
+              const py::object& out, bool keepdims) {
+  refuse_out("mean", out);
+  return mean(with_mean_dtype("mean", x, dtype), axes_of(axis), keepdims);
 }
 
 template <Value (*kReduce)(const Value&, const Axes&, double, bool)>
@@ -84,7 +104,8 @@ auto spread(const char* name) {
   return [name](const Value& x, const py::object& axis, const py::object& dtype,
                 const py::object& out, double ddof, bool keepdims) {
     refuse_out(name, out);
-    return kReduce(with_dtype(x, dtype), axes_of(axis), ddof, keepdims);
+    const Value typed = with_mean_dtype(name, x, dtype);
+    return with_dtype(kReduce(typed, axes_of(axis), ddof, keepdims), dtype);
   };
 }
 
@@ -105,7 +126,7 @@ void add_reductions(Class& type) {
       .def("argmin", reducer<argmin>("argmin"), axis, out, keepdims)
       .def("sum", typed_reducer<sum>("sum"), axis, dtype, out, keepdims)
       .def("prod", typed_reducer<prod>("prod"), axis, dtype, out, keepdims)
-      .def("mean", typed_reducer<mean>("mean"), axis, dtype, out, keepdims)
+      .def("mean", &mean_of, axis, dtype, out, keepdims)
       .def("var", spread<var>("var"), axis, dtype, out, ddof, keepdims)
       .def("std", spread<stddev>("std"), axis, dtype, out, ddof, keepdims);
 }
@@ -122,21 +143,20 @@ Value transposed(const Value& x, const py::args& axes) {
   return transpose(x, order_of(axes));
 }
 
-Value swapped(const Value& x, int a, int b) {
-  std::vector<int> order;
-  for (int d = 0; d < x.rank(); ++d) order.push_back(d);
-  const auto place = [&](int axis) {
-    return static_cast<std::size_t>(axis < 0 ? axis + x.rank() : axis);
-  };
-  if (place(a) >= order.size() || place(b) >= order.size())
-    refuse("swapaxes", ": expected axes that the value has");
-  std::swap(order[place(a)], order[place(b)]);
-  return transpose(x, order);
+// Whether a bound of a slice is left out, or the number that this means.
+bool is_default(const py::object& bound, Py_ssize_t number) {
+  if (bound.is_none()) return true;
+  if (PyIndex_Check(bound.ptr()) == 0) return false;
+  const Py_ssize_t given = PyNumber_AsSsize_t(bound.ptr(), nullptr);
+  if (given == -1 && PyErr_Occurred()) throw py::error_already_set();
+  return given == number;
 }
 
+// Of an axis of any length.
 bool is_full_slice(py::handle index) {
-  return py::isinstance<py::slice>(index) && index.attr("start").is_none() &&
-         index.attr("stop").is_none() && index.attr("step").is_none();
+  return py::isinstance<py::slice>(index) &&
+         is_default(index.attr("start"), 0) && index.attr("stop").is_none() &&
+         is_default(index.attr("step"), 1);
 }
 
 // x[None], x[:, None], x[..., None]: new dimensions of size 1.
@@ -182,7 +202,7 @@ void add_attributes(Class& type) {
       .def_property_readonly(
           "T", [](const Value& x) { return transpose(x); }, "Axes reversed.")
       .def_property_readonly(
-          "mT", [](const Value& x) { return swapped(x, -2, -1); },
+          "mT", [](const Value& x) { return swapaxes(x, -2, -1); },
           "The last two axes swapped.")
       .def_property_readonly("real", [](const Value& x) { return real(x); })
       .def_property_readonly("imag", [](const Value& x) { return imag(x); })
@@ -205,7 +225,7 @@ void add_methods(Class& type) {
           },
           py::arg("dtype"), "The same numbers as another dtype.")
       .def("transpose", &transposed, "Axes in another order.")
-      .def("swapaxes", &swapped, py::arg("axis1"), py::arg("axis2"))
+      .def("swapaxes", &swapaxes, py::arg("axis1"), py::arg("axis2"))
       .def("conj", [](const Value& x) { return conjugate(x); })
       .def("conjugate", [](const Value& x) { return conjugate(x); })
       .def("copy", [](const Value& x, const py::args&) { return x; })

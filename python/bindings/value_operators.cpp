@@ -31,7 +31,10 @@ PyObject* unary(PyObject* x) noexcept {
   return value_or_error([&] { return elementwise(kOp, {*native<Value>(x)}); });
 }
 
-PyObject* positive(PyObject* x) noexcept { return Py_NewRef(x); }
+PyObject* positive(PyObject* x) noexcept {
+  return value_or_error(
+      [&] { return gpuos::python::positive(*native<Value>(x)); });
+}
 
 PyObject* power(PyObject* x, PyObject* y, PyObject* modulus) noexcept {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;

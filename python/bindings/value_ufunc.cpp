@@ -23,10 +23,12 @@ using Functions = std::unordered_map<std::string_view, Function>;
 const Value& only(Given x) { return x[0].value(); }
 
 // In the dtype that NumPy's functions of floats have for it.
-Value as_float(Given x) {
+Value as_float(Given x, const char* name) {
   const DType dtype = only(x).dtype();
-  const bool is_exact = !is_floating(dtype) && !is_complex(dtype);
-  return is_exact ? rint(x[0]) : only(x);
+  if (is_complex(dtype))
+    throw InvalidArgument(std::string(name) + ": expected a real dtype, got " +
+                          std::string(name_of(dtype)));
+  return is_floating(dtype) ? only(x) : rint(x[0]);
 }
 
 void add_operations(Functions& functions) {
@@ -50,12 +52,14 @@ void add_others(Functions& f) {
   f["logical_xor"] = [](Given x) { return logical_xor(x[0], x[1]); };
   f["logical_not"] = [](Given x) { return logical_not(x[0]); };
   f["true_divide"] = [](Given x) { return divide(x[0], x[1]); };  // NumPy 1
-  f["positive"] = [](Given x) { return only(x); };
-  f["fabs"] = [](Given x) { return absolute(as_float(x)); };
+  f["positive"] = [](Given x) { return positive(only(x)); };
+  f["fabs"] = [](Given x) { return absolute(as_float(x, "fabs")); };
   for (const char* name : {"deg2rad", "radians"})
-    f[name] = [](Given x) { return multiply(as_float(x), kDegree); };
+    f[name] = [name](Given x) { return multiply(as_float(x, name), kDegree); };
   for (const char* name : {"rad2deg", "degrees"})
-    f[name] = [](Given x) { return multiply(as_float(x), 1 / kDegree); };
+    f[name] = [name](Given x) {
+      return multiply(as_float(x, name), 1 / kDegree);
+    };
   // Names of SciPy.
   f["expit"] = [](Given x) { return sigmoid(x[0]); };
   f["gammaln"] = [](Given x) { return lgamma(x[0]); };
@@ -81,6 +85,12 @@ void check_keywords(const std::string& name, const py::kwargs& keywords) {
 }
 
 }  // namespace
+
+Value positive(const Value& x) {
+  if (x.dtype() == DType::Bool)
+    throw InvalidArgument("positive: expected numbers, got bool");
+  return x;
+}
 
 py::object call_ufunc(const py::object& ufunc, const std::string& method,
                       const py::args& inputs, const py::kwargs& keywords) {

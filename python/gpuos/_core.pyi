@@ -523,7 +523,13 @@ class _Functions:
     @staticmethod
     def subtract(x: _Operand, y: _Operand, *, alpha: _Operand = 1) -> Value: ...
     @staticmethod
-    def expand_dims(x: Value, axis: int) -> Value: ...
+    def expand_dims(x: Value, axis: int | Sequence[int]) -> Value: ...
+    @staticmethod
+    def moveaxis(
+        x: Value,
+        source: int | Sequence[int],
+        destination: int | Sequence[int],
+    ) -> Value: ...
 
 @final
 class Program:

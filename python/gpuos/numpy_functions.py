@@ -10,9 +10,11 @@ import numpy as np
 from gpuos import _core, functions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 Value = _core.Value
+
+_BFLOAT16_MAX = float.fromhex("0x1.fep127")  # np.finfo() does not know it
 
 # NumPy's function: the method of a value with the same arguments.
 _METHODS = {
@@ -103,26 +105,12 @@ def _norm(
     return functions.norm(x, order, axis, keepdims)
 
 
-def _expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    rank = a.ndim + len(axes)
-    for place in sorted(place % rank for place in axes):
-        a = functions.expand_dims(a, place)
-    return a
+def _expand_dims(a: Any, axis: Any) -> Any:
+    return functions.expand_dims(a, axis)
 
 
 def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    sources = [source] if isinstance(source, int) else list(source)
-    places = (
-        [destination] if isinstance(destination, int) else list(destination)
-    )
-    sources = [axis % a.ndim for axis in sources]
-    order = [axis for axis in range(a.ndim) if axis not in sources]
-    for place, axis in sorted(
-        zip((place % a.ndim for place in places), sources, strict=True)
-    ):
-        order.insert(place, axis)
-    return a.transpose(order)
+    return _core._Functions.moveaxis(a, source, destination)
 
 
 def _nan_to_num(
@@ -132,10 +120,18 @@ def _nan_to_num(
     posinf: Any = None,
     neginf: Any = None,
 ) -> Any:
-    del copy
-    largest = np.finfo(x.dtype).max
-    high = float(largest) if posinf is None else posinf
-    low = -float(largest) if neginf is None else neginf
+    if x.dtype.kind in "biu":
+        return x
+    if x.dtype.kind == "c":
+        parts = (
+            _nan_to_num(part, copy, nan, posinf, neginf)
+            for part in (x.real, x.imag)
+        )
+        return next(parts) + 1j * next(parts)
+    is_bfloat16 = x.dtype.name == "bfloat16"
+    largest = _BFLOAT16_MAX if is_bfloat16 else float(np.finfo(x.dtype).max)
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
     x = np.where(np.isnan(x), nan, x)
     x = np.where(x == np.inf, high, x)
     return np.where(x == -np.inf, low, x)
@@ -146,7 +142,8 @@ def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _angle(z: Any, deg: bool = False) -> Any:
-    angle = np.arctan2(z.imag, z.real)
+    is_complex = z.dtype.kind == "c"
+    angle = np.arctan2(z.imag, z.real) if is_complex else np.arctan2(0, z)
     return np.degrees(angle) if deg else angle
 
 

@@ -256,3 +256,31 @@ def test_a_closed_runtime_is_told():
     rt.close()
     with pytest.raises(gpuos.Error):
         f(x)
+
+
+def test_outputs_that_overlap_are_refused(rt):
+    x = rt.array(np.arange(8.0))
+    big = rt.array(np.zeros((9, 2)))
+    both = rt.fuse(lambda v: (v + 1, v * 2))
+    for one, other in (
+        (big[:8, 0], big[1:, 0]),
+        (big[:8, 0], big[:8, 0]),
+        (big.reshape(18)[:8], big.reshape(18)[7:15]),
+        (big[8:0:-1, 1], big[:8, 1]),
+    ):
+        with pytest.raises(
+            gpuos.InvalidArgument, match=r"outputs 0 and 1 (overlap|are the)"
+        ):
+            both(x, out=(one, other))
+
+
+def test_outputs_that_lie_between_each_other_are_taken(rt):
+    x = rt.array(np.arange(8.0))
+    both = rt.fuse(lambda v: (v + 1, v * 2))
+    big = rt.array(np.zeros((8, 2)))
+    both(x, out=(big[:, 0], big[:, 1]))
+    wanted = np.stack([np.arange(8) + 1, np.arange(8) * 2], axis=1)
+    np.testing.assert_array_equal(big.numpy(), wanted)
+    both(x, out=(big[:, 1], big[::-1, 0]))
+    np.testing.assert_array_equal(big.numpy()[:, 1], wanted[:, 0])
+    np.testing.assert_array_equal(big.numpy()[::-1, 0], wanted[:, 1])

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace gpuos::program {
+
+/// Which of `rank` axes `axis` is; a negative one is counted from the end.
+/// Throws: InvalidArgument, naming `where`, if there is no such axis.
+int place_of(int axis, int rank, std::string_view where);
+
+/// The same of several. Throws: InvalidArgument also if one is there twice.
+std::vector<int> places_of(std::span<const int> axes, int rank,
+                           std::string_view where);
+
+}  // namespace gpuos::program

@@ -1,0 +1,306 @@
+"""Every function that a fused one may call, with every dtype, beside NumPy.
+
+The functions come from NumPy's own tables and from the package's: what is added
+there is compared here.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from fuse_support import DTYPES, quietly, run, sample
+
+import gpuos
+from gpuos import numpy_functions
+
+UFUNCS = {
+    ufunc.__name__: ufunc
+    for ufunc in vars(np).values()
+    if isinstance(ufunc, np.ufunc)
+    and ufunc.nout == 1
+    and ufunc.signature is None
+}
+ONE = [name for name, ufunc in UFUNCS.items() if ufunc.nin == 1]
+TWO = [name for name, ufunc in UFUNCS.items() if ufunc.nin == 2]
+# One of each kind, and what is odd about promotion.
+PAIRS = [
+    np.dtype(name)
+    for name in ("bool", "int8", "uint64", "float16", "float32", "complex64")
+]
+REDUCTIONS = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "max",
+    "mean",
+    "min",
+    "nansum",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
+# Functions of one array alone.
+PLAIN = [
+    "angle",
+    "around",
+    "copy",
+    "fix",
+    "imag",
+    "matrix_transpose",
+    "nan_to_num",
+    "real",
+    "round",
+    "transpose",
+]
+# What these tests call with more than one array, or what has no values.
+OTHERS = [
+    "amax",
+    "amin",
+    "astype",
+    "clip",
+    "expand_dims",
+    "moveaxis",
+    "norm",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "result_type",
+    "shape",
+    "size",
+    "squeeze",
+    "swapaxes",
+    "where",
+    "ndim",
+    "iscomplexobj",
+    "isrealobj",
+]
+
+
+def outcome(function, *arrays):
+    """What it gives; the error, if it refuses the arguments."""
+    try:
+        return np.asarray(quietly(function, *arrays))
+    except (TypeError, ValueError) as error:
+        return error
+
+
+def check(rt, function, *arrays):
+    """Both give the same, or both refuse it.
+
+    Programs may refuse complex numbers, a result of complex128, and an axis of
+    a value without axes.
+    """
+    wanted = outcome(function, *arrays)
+    got = outcome(lambda *x: run(rt, function, *x), *arrays)
+    if isinstance(got, Exception):
+        assert isinstance(got, gpuos.InvalidArgument), repr(got)
+        may = (
+            isinstance(wanted, Exception)
+            or wanted.dtype not in DTYPES
+            or any(x.dtype.kind == "c" for x in arrays)
+            or "no axis of a value without" in str(got)
+        )
+        assert may, f"refused: {got}"
+        return
+    assert not isinstance(wanted, Exception), f"taken, NumPy says: {wanted}"
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    rough = wanted.dtype.name == "float16"
+    np.testing.assert_allclose(
+        got, wanted, rtol=1e-2 if rough else 1e-4, atol=1e-3 if rough else 1e-6
+    )
+
+
+def is_known(rt, function, count):
+    try:
+        run(rt, function, *[np.ones(2, "float32")] * count)
+    except gpuos.InvalidArgument as error:
+        return "no such operation" not in str(error)
+    return True
+
+
+def numbers(dtype, shift=0):
+    """Special and random ones; of integers none that overflows a sum."""
+    x = np.roll(sample(dtype, seed=shift)[:42], shift)[:35]
+    if dtype.kind in "iu":
+        x = x % np.asarray(50, dtype)
+    if dtype.kind == "c":  # infinite quotients are not alike
+        x = x + np.asarray(0.25, dtype)
+    return x.reshape(5, 7)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_a_function_of_one_array(rt, name):
+    ufunc = UFUNCS[name]
+    if not is_known(rt, ufunc, 1):
+        pytest.skip("programs have no such function")
+    for dtype in DTYPES:
+        x = numbers(dtype)
+        # What 1 / 0 is as an integer is the processor's affair.
+        check(rt, ufunc, np.where(x == 0, np.asarray(3, dtype), x))
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_a_function_of_two_arrays(rt, name):
+    ufunc = UFUNCS[name]
+    if not is_known(rt, ufunc, 2):
+        pytest.skip("programs have no such function")
+    for one, other in itertools.product(PAIRS, PAIRS):
+        y = numbers(other, 5)
+        if other.kind in "iu":  # an exponent, and bits to shift by
+            y = y % np.asarray(5, other)
+        elif other.kind == "c":
+            y = np.where(y == 0, np.asarray(1, other), y)
+        else:  # the sign of a complex quotient by -0
+            y = np.where(y == 0, np.asarray(0, other), y)
+        check(rt, ufunc, numbers(one), y)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction(rt, name):
+    function = getattr(np, name)
+    axes = [{}, {"axis": 0}, {"axis": 1}, {"axis": -2, "keepdims": True}]
+    wrong = [{"axis": 2}, {"axis": -3}]
+    if not name.startswith("arg"):
+        axes += [{"axis": (0, 1)}, {"axis": (-1, 0), "keepdims": True}]
+        wrong += [{"axis": (0, 0)}, {"axis": (1, -1)}, {"axis": (0, 2)}]
+    for dtype in DTYPES:
+        x = numbers(dtype)
+        if name in ("prod", "sum", "nansum") or dtype.itemsize == 2:
+            x = (
+                x % 3
+                if dtype.kind in "iu"
+                else np.sign(x)
+                if (dtype.kind == "f")
+                else x[:2]
+            )
+        for array in (x, x.T, x[:0], x[:, :0].T, x[1, 1]):
+            for how in [*axes, *wrong]:
+                check(rt, lambda x, how=how: function(x, **how), array)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "var"])
+def test_the_dtype_of_a_reduction(rt, name):
+    function = getattr(np, name)
+    for one, other in itertools.product(DTYPES, DTYPES):
+        x = numbers(one)[:2]
+        if one.kind in "iu" and name == "sum":
+            x = x + np.asarray(100, one)  # so that sums wrap
+        elif one.kind == "f":
+            x = np.nan_to_num(x, posinf=3, neginf=-3) % 3
+        elif one.kind in "iu":
+            x = x % 3
+        if one.kind == "c" and other.kind != "c":
+            continue  # NumPy drops the imaginary part, programs refuse it
+        if other.kind in "iu" and one.kind == "f":
+            x = np.abs(x).round()  # what a wide real becomes is not NumPy's
+        if other.kind in "biu" and name in ("mean", "std", "var"):
+            with pytest.raises(gpuos.InvalidArgument, match=f"{name}: dtype"):
+                run(rt, lambda x, d=other: function(x, dtype=d), x)
+            continue
+        check(rt, lambda x, d=other: function(x, dtype=d), x)
+        check(rt, lambda x, d=other: function(x, axis=0, dtype=d), x)
+
+
+@pytest.mark.parametrize("name", [n for n in PLAIN if hasattr(np, n)])
+def test_a_function_of_an_array_alone(rt, name):
+    function = getattr(np, name)
+    for dtype in DTYPES:
+        x = numbers(dtype)
+        for array in (x, x.T, x[:0], x[0, 0], x[0]):
+            check(rt, function, array)
+
+
+@pytest.mark.parametrize("function", [np.iscomplexobj, np.isrealobj])
+def test_what_is_known_while_tracing(rt, function):
+    choose = lambda x: x + x if function(x) else x
+    for dtype in DTYPES:
+        check(rt, choose, numbers(dtype))
+
+
+MOVES = [
+    *((np.moveaxis, s, d) for s in range(-4, 4) for d in range(-4, 4)),
+    *((np.swapaxes, s, d) for s in range(-4, 4) for d in range(-4, 4)),
+    *((np.expand_dims, axis) for axis in range(-6, 6)),
+    *(
+        (np.moveaxis, s, d)
+        for s in itertools.product(range(-1, 3), repeat=2)
+        for d in itertools.product(range(-1, 3), repeat=2)
+    ),
+    (np.moveaxis, (0, 1), 2),
+    (np.moveaxis, 0, (0, 1)),
+    (np.moveaxis, (), ()),
+    (np.moveaxis, [0, 2], [1, 0]),
+    *(
+        (np.expand_dims, axes)
+        for axes in itertools.product(range(-3, 6), repeat=2)
+    ),
+    (np.expand_dims, ()),
+    *(
+        (np.transpose, axes)
+        for axes in itertools.product(range(-1, 3), repeat=3)
+    ),
+    (np.transpose, (0, 1)),
+    (np.transpose, (0, 1, 2, 3)),
+    (np.transpose, None),
+]
+
+
+@pytest.mark.parametrize(
+    "function", [np.moveaxis, np.swapaxes, np.expand_dims, np.transpose]
+)
+def test_axes_go_where_numpy_puts_them(rt, function):
+    x = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    for known, *axes in MOVES:
+        if known is function:
+            check(rt, lambda x, axes=axes: function(x, *axes), x)
+
+
+INDICES = [
+    np.s_[None],
+    np.s_[..., None],
+    np.s_[:, None],
+    np.s_[None, :, None, ...],
+    np.s_[::1],
+    np.s_[0:, ::1],
+    np.s_[0::1, ..., None],
+    np.s_[:, :],
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_full_slices_and_new_axes(rt, index):
+    for array in (np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3).T):
+        check(rt, lambda x: x[index], array)
+
+
+@pytest.mark.parametrize("index", [np.s_[1:], np.s_[::-1], np.s_[:3], 0])
+def test_other_slices_are_refused(rt, index):
+    with pytest.raises(gpuos.InvalidArgument, match="full slices"):
+        run(rt, lambda x: x[index], np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("power", [2, 1, 0.5, -1, 0, 3, 0.25])
+def test_powers_with_the_number_in_the_text(rt, power):
+    special = np.array([-np.inf, -0.0, 0.0, 4.0, np.inf, np.nan, -1.0])
+    complex64 = numbers(np.dtype("complex64"))
+    for function in (lambda x: x**power, lambda x: np.power(x, power)):
+        signs = lambda x, f=function: np.signbit(f(x))
+        # Before 2.4 NumPy's function did not take a root as its operator does.
+        numbers64 = special if power != 0.5 else special[2:]
+        for x in (numbers64, numbers64.astype("float32")):
+            check(rt, function, x)
+            check(rt, signs, np.nan_to_num(x))
+        check(rt, function, complex64)
+        if power in (2, 1, 0.5, -1):
+            assert run(rt, function, complex64).dtype == np.complex64
+
+
+def test_the_tables_name_every_function():
+    names = {f.__name__ for f in numpy_functions._handlers()}
+    assert names <= {*REDUCTIONS, *PLAIN, *OTHERS}
