@@ -103,6 +103,7 @@ void OperatorRegistry::drop(Slots slots) {
   {
     const std::lock_guard lock(mutex_);
     dropped_.push_back({std::move(slots), std::move(marks)});
+    has_dropped_.store(true, std::memory_order_relaxed);
   }
   collect();
 }
@@ -122,6 +123,7 @@ void OperatorRegistry::collect() noexcept {
         std::partition(dropped_.begin(), dropped_.end(), is_used);
     std::move(first, dropped_.end(), std::back_inserter(unused));
     dropped_.erase(first, dropped_.end());
+    has_dropped_.store(!dropped_.empty(), std::memory_order_relaxed);
   }
   // A captured launch may run again at any time: its slots are never given to
   // others, nor is their code unloaded.

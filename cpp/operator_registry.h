@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,6 +46,10 @@ class OperatorRegistry {
 
   /// Unload what was dropped and is not used by a pending task any more.
   void collect() noexcept;
+  /// Whether there may be something to unload.
+  bool has_dropped() const noexcept {
+    return has_dropped_.load(std::memory_order_relaxed);
+  }
 
  private:
   using Slots = std::vector<std::uint32_t>;
@@ -84,6 +89,7 @@ class OperatorRegistry {
   std::map<std::string, std::shared_ptr<OperatorRecord>, std::less<>> records_;
   Slots free_slots_;
   std::vector<Dropped> dropped_;
+  std::atomic<bool> has_dropped_{false};  // a guess; written under mutex_
 };
 
 }  // namespace gpuos

@@ -123,6 +123,16 @@ void RuntimeCore::check_open(const char* where) const {
 }
 
 bool RuntimeCore::wait(const Ticket& ticket, Deadline deadline) {
+  const bool is_done = wait_for(ticket, deadline);
+  // It may have been the last task of an operator that was dropped.
+  if (is_done && registry.has_dropped()) [[unlikely]] {
+    submitter.advance();
+    registry.collect();
+  }
+  return is_done;
+}
+
+bool RuntimeCore::wait_for(const Ticket& ticket, Deadline deadline) {
   if (ticket.runtime != id_)
     throw InvalidArgument(concat("wait: expected a ticket of runtime ", id_,
                                  ", got one of runtime ", ticket.runtime));

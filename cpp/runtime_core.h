@@ -74,6 +74,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
                                                QuickMutex& submit_mutex);
   void post(std::function<void()> job);
   void close_now();
+  bool wait_for(const Ticket& ticket, Deadline deadline);
   bool wait_past(const std::vector<std::uint64_t>& marks, Deadline deadline);
 
   const std::uint32_t generation_;

@@ -346,6 +346,11 @@ std::vector<std::uint64_t> Submitter::heads() {
   return heads;
 }
 
+void Submitter::advance() {
+  const std::lock_guard lock(mutex_);
+  for (Ring* ring : rings_) ring->advance();
+}
+
 bool Submitter::is_past(std::span<const std::uint64_t> marks,
                         BatchRef* oldest) {
   const std::lock_guard lock(mutex_);

@@ -38,7 +38,9 @@ class Submitter {
   void flush(const Stream* only);
   /// The newest position of each ring.
   std::vector<std::uint64_t> heads();
-  /// Lets each ring forget what is done; returns whether `marks` are passed.
+  /// Lets each ring forget what is done.
+  void advance();
+  /// The same; returns whether `marks` are passed.
   bool is_past(std::span<const std::uint64_t> marks, BatchRef* oldest);
   /// Pending batches that meet `access`, at most kMaxConflicts of them.
   HazardTable::Conflicts pending(const Access& access);

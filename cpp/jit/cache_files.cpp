@@ -78,6 +78,15 @@ bool write_and_flush(const FileHandle& file, std::string_view bytes) {
   return write_all(file, bytes) && ::fsync(file.get()) == 0;
 }
 
+// In place of whatever has the name, but for a folder with something in it.
+bool give_name(int dir, const std::string& part, const std::string& name) {
+  const auto rename = [&] {
+    return ::renameat(dir, part.c_str(), dir, name.c_str()) == 0;
+  };
+  return rename() ||
+         (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 && rename());
+}
+
 }  // namespace
 
 std::optional<std::string> read_cached(const CacheFolder& folder,
@@ -109,8 +118,7 @@ bool write_cached(const CacheFolder& folder, const std::string& name,
   if (!file.is_open()) return false;
   // Until it has its name: who tidies up takes what nobody has locked.
   ::flock(file.get(), LOCK_EX | LOCK_NB);
-  if (!write_and_flush(file, bytes) ||
-      ::renameat(dir, part.c_str(), dir, name.c_str()) != 0) {
+  if (!write_and_flush(file, bytes) || !give_name(dir, part, name)) {
     ::unlinkat(dir, part.c_str(), 0);
     return false;
   }

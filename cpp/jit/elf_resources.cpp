@@ -148,6 +148,13 @@ bool has_symbol(std::string_view cubin, std::string_view symbol) {
   return Cubin(cubin).find_symbol(symbol).has_value();
 }
 
+bool needs_symbol(std::string_view cubin, std::string_view name) {
+  const Cubin image(cubin);
+  return std::ranges::any_of(image.symbols(), [name](const Symbol& symbol) {
+    return symbol.section == 0 && symbol.name == name;
+  });
+}
+
 std::set<std::string> symbol_names(std::string_view cubin) {
   std::set<std::string> names;
   const Cubin image(cubin);

@@ -17,6 +17,10 @@ Resources read_resources(std::string_view cubin, std::string_view function);
 /// Throws: CompileError if it is no CUBIN.
 bool has_symbol(std::string_view cubin, std::string_view symbol);
 
+/// Whether the CUBIN uses a `symbol` that it leaves to the driver to define.
+/// Throws: CompileError if it is no CUBIN.
+bool needs_symbol(std::string_view cubin, std::string_view symbol);
+
 /// Names of the functions and variables that the CUBIN defines.
 /// Throws: CompileError if it is no CUBIN.
 std::set<std::string> symbol_names(std::string_view cubin);

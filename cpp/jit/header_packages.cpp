@@ -124,7 +124,11 @@ std::string names_of(std::span<const Package> packages, int cuda_major) {
   return names;
 }
 
+constexpr std::string_view kNoLibrary = "NVRTC has no standard library; ";
+
 bool is_standard_c(std::string_view header) {
+  // CCCL has the other names without ".h".
+  if (header == "cstdio" || header == "cassert") return true;
   constexpr std::array<std::string_view, 12> kNames{
       "assert.h", "complex.h", "ctype.h",  "errno.h", "float.h",  "limits.h",
       "stdarg.h", "stdbool.h", "stddef.h", "stdio.h", "stdlib.h", "string.h"};
@@ -146,14 +150,20 @@ std::string package_hint(std::string_view header, int cuda_major) {
                 "; install it with: ", pip_install(packages, cuda_major));
 }
 
-std::string standard_hint(std::string_view header) {
-  constexpr std::string_view kNone = "NVRTC has no standard library; ";
+std::string standard_c_hint(std::string_view header) {
   if (header == "stdint.h" || header == "cstdint")
-    return concat(kNone, "gpuos/integers.h has these names");
+    return concat(kNoLibrary, "gpuos/integers.h has these names");
   if (is_standard_c(header))
-    return concat(kNone, "what CUDA C++ knows of C needs no header");
+    return concat(kNoLibrary,
+                  "what CUDA C++ knows of C, as printf and assert, needs no "
+                  "header");
+  return "";
+}
+
+std::string standard_hint(std::string_view header) {
+  if (std::string hint = standard_c_hint(header); !hint.empty()) return hint;
   if (is_standard_cpp(header))
-    return concat(kNone, "what CCCL has of this is in cuda/std/", header);
+    return concat(kNoLibrary, "what CCCL has of this is in cuda/std/", header);
   return "";
 }
 

@@ -10,6 +10,9 @@ namespace gpuos::jit {
 /// NVRTC's, which the packages are to fit.
 std::string package_hint(std::string_view header, int cuda_major);
 
+/// What there is instead of a header of C; empty for others.
+std::string standard_c_hint(std::string_view header);
+
 /// What to include instead of a header of the standard library; empty for
 /// others.
 std::string standard_hint(std::string_view header);

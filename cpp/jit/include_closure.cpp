@@ -7,6 +7,8 @@
 #include <set>
 #include <system_error>
 
+#include "concat.h"
+#include "gpuos/error.h"
 #include "jit/compile_cache.h"
 #include "jit/sha256.h"
 #include "jit/source_inputs.h"
@@ -15,8 +17,14 @@ namespace gpuos::jit {
 namespace {
 
 std::optional<std::string> read_file(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status) || fs::is_directory(status)) return std::nullopt;
+  // The compiler would wait for who writes to it, or read without an end.
+  if (!fs::is_regular_file(status))
+    throw CompileError(concat("#include: expected a plain file, got ", path),
+                       "");
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(file), {});

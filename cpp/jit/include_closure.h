@@ -16,7 +16,8 @@ namespace gpuos::jit {
 /// looked at and each file of a name counts; one that appears later does too.
 ///
 /// Empty if it cannot be told: an #include of a macro, __has_include, #embed,
-/// or the time of the day.
+/// or the time of the day. Throws: CompileError for a pipe, a socket or a
+/// device.
 std::optional<std::string> include_digest(
     std::string_view source, std::span<const JitHeader> headers,
     std::span<const std::string> include_dirs);

@@ -13,8 +13,11 @@
 #include "config.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
+#include "jit/compile_log.h"
 #include "jit/disk_cache.h"
 #include "jit/elf_resources.h"
+#include "jit/header_packages.h"
+#include "jit/include_closure.h"
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/nvrtc_api.h"
@@ -91,6 +94,16 @@ std::string misfit(const Resources& needs, const Budget& budget) {
     return concat("uses ", needs.barriers,
                   " barriers, an operator can have 1, lane.barrier()");
   return "";
+}
+
+// The driver links a heap to kernels alone.
+void check_heap(const CompileRequest& request, std::string_view cubin) {
+  for (const char* function : {"malloc", "free"}) {
+    if (needs_symbol(cubin, function))
+      throw CompileError(concat(request.file_name, ": uses ", function,
+                                ", an operator has no heap"),
+                         "");
+  }
 }
 
 void check_entries(const CompileRequest& request, std::string_view cubin) {
@@ -190,6 +203,7 @@ Image link_operators(const Nvrtc& api, const CompileRequest& request,
                    request.objects.end());
     std::string cubin = link_objects(api, objects, target, registers);
     check_entries(request, cubin);
+    check_heap(request, cubin);
     return cubin;
   };
   if (from_ptx && !may_call(request.ptx)) {
@@ -239,7 +253,11 @@ Image compile_and_log(const Nvrtc& api, const CompileRequest& request,
     return image;
   } catch (const CompileError& error) {
     append_log(concat(error.what(), "\n", error.log()));
-    throw;
+    // Headers of CUDA are not for operators, so nothing is said of them.
+    const std::string hint = standard_c_hint(missing_header(error.what()));
+    if (hint.empty()) throw;
+    throw CompileError(concat(error.what(), "\n", hint), error.log(),
+                       error.place());
   }
 }
 
@@ -298,8 +316,10 @@ Image compile_once(const CompileRequest& request) {
   const Target target = target_of(api, request.compute_capability);
   // A PTX text includes nothing, but it may be of no use and the source be
   // taken instead.
-  if (!stands_alone(request.source))
+  if (!stands_alone(request.source)) {
+    static_cast<void>(include_digest(request.source, {}, {}));  // or it throws
     return compile_and_log(api, request, target);
+  }
   return *images().get(key_of(request, target),
                        [&] { return read_or_compile(api, request, target); });
 }

@@ -256,7 +256,12 @@ void add_life(Class& type) {
       .def("close", &RuntimeObject::close, docs::kClose)
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__",
-           [](RuntimeObject& self, const py::args&) { self.close(); })
+           [](RuntimeObject& self, const py::object& error, const py::args&) {
+             if (error.is_none())
+               self.close();
+             else
+               self.leave();
+           })
       .def_property_readonly(
           "backend",
           [](const RuntimeObject& self) {

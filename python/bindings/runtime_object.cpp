@@ -37,11 +37,15 @@ RuntimeObject::~RuntimeObject() {
   // The last owner may be an array that a foreign thread lets go.
   py::gil_scoped_acquire gil;
   std::erase(live_runtimes(), this);
-  {
+  try {
     const WithoutGil no_gil;
-    core_.reset();
+    core_->close();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // close() is where errors are reported.
   }
-  kept_.clear();
+  let_go();
+  const WithoutGil no_gil;
+  core_.reset();
 }
 
 OperatorObject& RuntimeObject::resolve(PyObject* op) {
@@ -171,8 +175,27 @@ void RuntimeObject::close() {
     const WithoutGil no_gil;
     core_->close();
   }
-  std::exchange(kept_, {}).clear();
+  let_go();
   if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void RuntimeObject::let_go() noexcept {
+  try {
+    auto kept = std::make_unique<std::deque<Kept>>(std::exchange(kept_, {}));
+    // A task that does not end still writes to them.
+    if (core_->stats().is_dead) static_cast<void>(kept.release());
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // In the child of a fork, which has no such tasks.
+  }
+}
+
+void RuntimeObject::leave() {
+  core_->hurry();
+  try {
+    close();
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+    // What ends the block is what its caller must hear of.
+  }
 }
 
 void RuntimeObject::close_all() noexcept {
@@ -184,6 +207,7 @@ void RuntimeObject::close_all() noexcept {
     if (live == nullptr) continue;
     try {
       const WithoutGil no_gil;
+      live->core_->hurry();
       live->core_->close();
     } catch (...) {
       // Nobody is left to be told.

@@ -51,6 +51,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   void compile(const Program& program, const Deadline& deadline);
   void wait_for_memory(const void* data, std::size_t bytes);
   void close();
+  /// The same while an exception leaves the block: quietly, and not for long.
+  void leave();
 
   /// Closes every live runtime and reports nothing; for interpreter exit.
   static void close_all() noexcept;
@@ -73,6 +75,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// Throws: InvalidArgument if `op` belongs to another runtime.
   OperatorObject& own(OperatorObject& op) const;
   void drain_some(std::size_t most);
+  void let_go() noexcept;
   bool is_done_or_failed(const Ticket& ticket) noexcept;
 
   std::unique_ptr<Runtime> core_;

@@ -114,7 +114,7 @@ TEST_F(DiskCacheTest, WhatIsNoPlainFileIsAMiss) {
   fs::remove(path_of("key"));
   fs::create_directory(path_of("key"));
   EXPECT_FALSE(cache_.find("key"));
-  EXPECT_FALSE(cache_.store(entry_of("key")));
+  EXPECT_TRUE(cache_.store(entry_of("key")));
   EXPECT_EQ(names_in(folder()).size(), 1u);
 }
 
@@ -176,6 +176,20 @@ TEST_F(DiskCacheTest, FolderThatCannotBeMadeSaysWhy) {
   EXPECT_FALSE(DiskCache(settings_for(nowhere)).store(entry_of("key")));
   EXPECT_EQ(open_folder(nowhere, FolderUse::ReadWrite).problem,
             nowhere + ": cannot make it: No such file or directory");
+}
+
+TEST_F(DiskCacheTest, AnEntryTakesThePlaceOfAnEmptyFolder) {
+  fs::create_directory(folder());
+  ASSERT_EQ(chmod(folder().c_str(), 0700), 0);
+  fs::create_directory(path_of("key"));
+  EXPECT_FALSE(cache_.find("key"));
+  EXPECT_TRUE(cache_.store(entry_of("key")));
+  EXPECT_TRUE(cache_.find("key"));
+  fs::remove(path_of("key"));
+  fs::create_directories(path_of("key") + "/mine");
+  EXPECT_FALSE(cache_.store(entry_of("key")));
+  EXPECT_TRUE(fs::exists(path_of("key") + "/mine"));
+  EXPECT_EQ(names_in(folder()).size(), 1u);
 }
 
 TEST_F(DiskCacheTest, FolderThatWasRemovedIsMadeAgain) {

@@ -1,10 +1,12 @@
 #include "jit/include_closure.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "gpuos/error.h"
 #include "host/temp_folder.h"
 
 namespace gpuos::jit {
@@ -65,6 +67,17 @@ TEST_F(IncludeClosure, WhatCannotBeToldHasNoDigest) {
   write("a.h", "#include NAME\n");
   EXPECT_EQ(digest("#include \"a.h\"\n"), "");
   EXPECT_EQ(digest("int x = sizeof(__TIME__);\n"), "");
+}
+
+TEST_F(IncludeClosure, WhatIsNoPlainFileIsRefused) {
+  const std::string pipe = folder() + "/pipe.h";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(digest("#include \"pipe.h\"\n"), CompileError);
+  EXPECT_THROW(digest("#include \"/dev/zero\"\n"), CompileError);
+  EXPECT_THROW(include_digest("#include \"" + pipe + "\"\n", {}, {}),
+               CompileError);
+  std::filesystem::create_directory(folder() + "/vector");
+  EXPECT_NE(digest("#include <vector>\n"), "");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -355,6 +356,26 @@ TEST_P(RuntimeOperators, NamesAreListedAndTaken) {
     EXPECT_TRUE(std::count(names.begin(), names.end(), name)) << name;
   EXPECT_THROW(define("mine", "o = x + 2"), InvalidArgument);
   EXPECT_THROW(define("add", "o = x + 2"), InvalidArgument);
+}
+
+TEST_P(RuntimeOperators, CodeGoesWithTheWaitForItsLastTask) {
+  const auto is_loaded = [] {
+    const auto loaded = ModuleRegistry::list();
+    return std::any_of(loaded.begin(), loaded.end(),
+                       [](const ModuleInfo& m) { return m.name == "busy"; });
+  };
+  const Operator busy = define_busy();
+  DeviceArray<float> out(runtime(), 1);
+  const Ticket ticket =
+      runtime().submit(busy, {}, out.view(), {busy_rounds() / 10});
+  EXPECT_TRUE(is_loaded());
+  runtime().undefine(busy);
+  ASSERT_TRUE(runtime().wait(ticket, kDeadline));
+  // The control thread of a device unloads it.
+  const auto end = std::chrono::steady_clock::now() + kDeadline;
+  while (is_loaded() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(is_loaded());
 }
 
 GPUOS_INSTANTIATE_CONTRACT(RuntimeOperators);

@@ -152,10 +152,10 @@ def nap(rt: gpuos.Runtime) -> gpuos.Operator:
 
 @pytest.fixture
 def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a program text in another interpreter."""
+    """Run a program text in another interpreter; names are variables of it."""
 
     def run(
-        text: str, *, timeout: float = WAIT_S
+        text: str, *, timeout: float = WAIT_S, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-W", "error", "-c", text],
@@ -163,6 +163,7 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
             text=True,
             timeout=timeout,
             check=False,
+            env={**os.environ, **variables},
         )
 
     return run

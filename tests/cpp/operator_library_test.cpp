@@ -1,0 +1,58 @@
+// What of C's library an operator of a GPU may use.
+#include <gtest/gtest.h>
+
+#include "concat.h"
+#include "gpuos/error.h"
+#include "jit/operator_compiler.h"
+#include "nvrtc_support.h"
+
+namespace gpuos::jit {
+namespace {
+
+class OperatorLibrary : public testing::Test {
+ protected:
+  void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
+
+  /// What the compiler says of an operator with this body.
+  static std::string message_of(const std::string& body,
+                                const std::string& before = "") {
+    try {
+      compile_operators(
+          {.source = concat(before, "#include \"gpuos/operator.h\"\n",
+                            "GPUOS_OPERATOR(op) {\n",
+                            "  float** o = task.pointer<float*>(0);\n", body,
+                            "\n}\n"),
+           .ptx = "",
+           .file_name = "op.cu",
+           .entries = {"op"},
+           .compute_capability = 90,
+           .budget = {.registers = 64, .stack_bytes = 1024}});
+    } catch (const CompileError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+TEST_F(OperatorLibrary, TheHeapIsRefused) {
+  for (const char* body :
+       {"*o = (float*)malloc(task.count);", "*o = new float[task.count];"})
+    EXPECT_EQ(message_of(body), "op.cu: uses malloc, an operator has no heap");
+  for (const char* body : {"free(*o);", "delete[] *o;"})
+    EXPECT_EQ(message_of(body), "op.cu: uses free, an operator has no heap");
+}
+
+TEST_F(OperatorLibrary, PrintfAndAssertNeedNoHeader) {
+  const std::string body =
+      "assert(task.count > 0);\n"
+      "if (lane.index() == 0) printf(\"%f\", **o);";
+  EXPECT_EQ(message_of(body), "no error");
+  for (const char* header : {"cstdio", "cassert", "stdio.h", "assert.h"}) {
+    const std::string text =
+        message_of(body, concat("#include <", header, ">\n"));
+    EXPECT_NE(text.find("needs no header"), text.npos) << header << text;
+  }
+}
+
+}  // namespace
+}  // namespace gpuos::jit

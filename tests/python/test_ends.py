@@ -1,0 +1,197 @@
+"""How a process ends while operators run and compilers work."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+import pytest
+
+import gpuos
+
+ENDLESS = """
+GPUOS_OPERATOR(endless) {
+  volatile float* out = task.pointer<volatile float>(0);
+  for (;;) out[0] = out[0] + 1;
+}
+"""
+
+# Nobody waits for as long as this watchdog does: run_python() would give up.
+START = """
+import gpuos, os, signal, sys, threading, time, weakref
+import numpy as np
+rt = gpuos.Runtime(backend={backend!r}, watchdog_s={watchdog})
+op = rt.define('endless', source={endless!r}, inputs=0, elementwise=False)
+out = rt.zeros(1)
+def run():
+    rt.submit(op, out=out)
+    rt.flush()
+"""
+
+
+def start(backend, watchdog=1000):
+    return START.format(backend=backend, watchdog=watchdog, endless=ENDLESS)
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log"
+
+
+TERMINATE = """
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+with rt:
+    run()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(100)
+"""
+ENDS = {
+    "exit": ("run()", 0),
+    "exit with a code": ("run(); sys.exit(3)", 3),
+    "an error in a with": ("with rt:\n  run()\n  sys.exit(4)", 4),
+    "SIGTERM": (TERMINATE, 5),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_end_does_not_wait_for_an_endless_operator(
+    backend, run_python, log, end
+):
+    text, code = ENDS[end]
+    done = run_python(start(backend) + text, GPUOS_LOG=str(log))
+    assert (done.returncode, done.stderr) == (code, "")
+    assert "close: endless" in log.read_text()
+
+
+def test_the_end_waits_for_what_is_short(backend, run_python):
+    # What was registered before gpuos was imported is called after it is closed.
+    text = (
+        "import atexit, numpy as np\n"
+        "last = []\n"
+        "atexit.register(lambda: print(last[0].numpy()[0]))\n"
+        "import gpuos\n"
+        f"rt = gpuos.Runtime(backend={backend!r})\n"
+        "one = rt.array(np.ones(100_000, 'f4')); out = rt.zeros(100_000)\n"
+        "last.append(out)\n"
+        "for _ in range(2000): rt.submit('add', out, one, out=out)\n"
+    )
+    done = run_python(text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "2000.0\n"
+
+
+def test_a_block_that_ends_well_waits_for_the_watchdog(run_python, backend):
+    text = start(backend, watchdog=0.2) + (
+        "try:\n"
+        "  with rt: run()\n"
+        "except gpuos.TaskError as error: print(error.operator)\n"
+        "print(rt.stats()['is_dead'])"
+    )
+    done = run_python(text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "endless\nTrue\n"
+
+
+def test_what_a_stuck_operator_writes_is_not_freed(run_python):
+    text = start("host", watchdog=0.2) + (
+        "class Array(np.ndarray): pass\n"
+        "mine = np.zeros(1000, 'f4').view(Array)\n"
+        "seen = weakref.ref(mine)\n"
+        "fine = np.zeros(1000, 'f4').view(Array)\n"
+        "free = weakref.ref(fine)\n"
+        "rt.wait(rt.submit('fill', out=fine, value=1))\n"
+        "rt.submit(op, out=mine)\n"
+        "del mine, fine\n"
+        "try: rt.close()\n"
+        "except gpuos.TaskError as error: print(error.operator)\n"
+        "del rt, op, out\n"
+        "print(seen() is not None, free() is None)"
+    )
+    done = run_python(text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "endless\nTrue True\n"
+
+
+def test_a_program_that_only_submits_hears_of_a_stuck_operator(
+    run_python, backend
+):
+    text = start(backend, watchdog=0.2) + (
+        "run()\n"
+        "mine = rt.zeros(1) if rt.backend == 'cuda' else np.zeros(1, 'f4')\n"
+        "try:\n"
+        "  while True: rt.submit('fill', out=mine, value=1); time.sleep(.01)\n"
+        "except gpuos.TaskError as error: print(error.operator)\n"
+    )
+    done = run_python(text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "endless\n"
+
+
+def test_a_log_that_is_a_fifo_stops_nobody(run_python, log):
+    os.mkfifo(log)
+    done = run_python(start("host") + "run()", GPUOS_LOG=str(log))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_end_kills_a_compiler(run_python, tmp_path):
+    compiler, pid = tmp_path / "c++", tmp_path / "pid"
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    compiler.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 1000\n")
+    compiler.chmod(stat.S_IRWXU)
+    text = (
+        "import gpuos, os, threading, time\n"
+        "rt = gpuos.Runtime(backend='host')\n"
+        "def define():\n"
+        "  rt.define('op', source='GPUOS_OPERATOR(op) {}', inputs=0)\n"
+        "threading.Thread(target=define, daemon=True).start()\n"
+        f"while not os.path.exists({str(pid)!r}): time.sleep(0.01)\n"
+        "time.sleep(0.1)"
+    )
+    done = run_python(text, CXX=str(compiler), TMPDIR=str(temp))
+    assert (done.returncode, done.stderr) == (0, "")
+    deadline = time.monotonic() + 10
+    while is_running(int(pid.read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert list(temp.iterdir()) == []
+
+
+COMPILES = """
+import gpuos, itertools, threading, time
+numbers = itertools.count()
+SOURCE = '''extern "C" __global__ void k(float* x) {{{{
+  for (int i = 0; i < {{}}; ++i) x[i] = sinf(x[i]) + {{}};
+}}}}'''
+def work():
+    while True:
+        number = next(numbers)
+        module = gpuos.JitModule(SOURCE.format(number % 7, number))
+        if {has_gpu}:
+            module['k'].launch(1, 1, [rt.zeros(8)])
+rt = gpuos.Runtime(backend={backend!r})
+for _ in range(3): threading.Thread(target=work, daemon=True).start()
+time.sleep({after})
+"""
+
+
+@pytest.mark.parametrize("after", [0.3, 0.5, 0.7, 0.9])
+def test_threads_that_compile_and_launch_do_no_harm(run_python, backend, after):
+    try:
+        gpuos.JitModule("")
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    text = COMPILES.format(
+        backend=backend, after=after, has_gpu=backend == "cuda"
+    )
+    done = run_python(text, GPUOS_CACHE_DIR="off")
+    assert (done.returncode, done.stderr) == (0, "")
