@@ -65,6 +65,7 @@ void HazardTable::search(const Access& access,
   const Range range = near(access);
   for (std::uint64_t end = range.end; end > range.first;) {
     if (is_behind_cover(end - 1)) return;
+    ++looks_;
     std::uint64_t begin = std::max(range.first, (end - 1) / block * block);
     // The newest are likely to be met, and few take less one by one.
     if (end == range.end)
@@ -78,6 +79,7 @@ void HazardTable::search(const Access& access,
     }
     for (; end != begin; --end) {
       if (is_behind_cover(end - 1)) return;
+      ++looks_;
       if (!note_conflict(access, end - 1, rings, found, cover)) return;
     }
   }

@@ -92,6 +92,10 @@ class HazardTable {
   /// Drops entries of batches that are done, oldest first.
   void prune(std::span<const Ring* const> rings);
 
+  /// Entries, and blocks of them, that searches have looked at until now: of
+  /// each access no more than there are in the table.
+  std::uint64_t looks() const noexcept { return looks_; }
+
   bool is_empty() const noexcept { return first_ == last_; }
   /// The oldest entry's batch; the table must not be empty.
   const BatchRef& oldest() const { return batch_of(first_).batch; }
@@ -173,15 +177,16 @@ class HazardTable {
   std::uint32_t newest() const noexcept {
     return static_cast<std::uint32_t>(last_ - 1);
   }
-  /// The number that was cut to 32 bits.
+  /// The number, of an entry in the table, that was cut to 32 bits.
   std::uint64_t whole(std::uint32_t number) const noexcept {
     return last_ - (static_cast<std::uint32_t>(last_) - number);
   }
   /// Whether the entry of this number, cut to 32 bits, is in the table. One
-  /// that left 2^31 entries ago may seem to be.
+  /// that left long ago is not, but for one in a million of those of 2^32
+  /// entries ago: whole() is in the table then, too.
   bool is_pending(std::uint32_t number) const noexcept {
-    return static_cast<std::int32_t>(number -
-                                     static_cast<std::uint32_t>(first_)) >= 0;
+    return number - static_cast<std::uint32_t>(first_) <
+           static_cast<std::uint32_t>(last_ - first_);
   }
   bool may_conflict(const Access& access) const noexcept {
     if (is_large(access) || is_pending(access.writes ? large_ : large_writes_))
@@ -201,7 +206,7 @@ class HazardTable {
     if (is_pending(touched.newest)) {
       touched.low = std::min(touched.low, from);
       touched.high = std::max(touched.high, to);
-      // So that it never is 2^31 entries back.
+      // So that it is never 2^32 entries back.
       if (!is_pending(touched.oldest))
         touched.oldest = static_cast<std::uint32_t>(first_);
       touched.newest = newest();
@@ -238,6 +243,7 @@ class HazardTable {
   std::uint64_t first_;
   std::uint64_t last_;
   std::vector<Page> pages_;
+  mutable std::uint64_t looks_ = 0;
   std::uint32_t large_ = 0;  // the newest entry of a large access
   std::uint32_t large_writes_ = 0;
 };

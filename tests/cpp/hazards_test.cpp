@@ -239,6 +239,45 @@ TEST_F(HazardTableTest, HasRoomForItsCapacity) {
 }
 
 // Wide enough for a 16-bit counter to come round if it is not given back.
+// Numbers of entries are kept as 32 bits, and each time that the table is empty
+// thousands of them are left out.
+TEST_F(HazardTableTest, ASearchIsShortHoweverLongAgoAPageWasUsed) {
+  constexpr std::uint64_t kPage = 1 << 14;
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 31;
+  const auto use = [this](std::uint64_t low, std::uint64_t high) {
+    finish(add({writes(low, high)}));
+    prune();
+  };
+  std::vector<std::uint64_t> ages;
+  for (const std::uint64_t age : {kHalf, kHalf + kHalf / 2, 2 * kHalf}) {
+    for (std::uint64_t laps = 0; laps < 6; ++laps)
+      ages.push_back(age + (laps - 3) * kCapacity);
+  }
+  for (std::uint64_t page = 1; page <= ages.size(); ++page)
+    use(page * kPage, page * kPage + 8000);
+  std::uint64_t number = ages.size() * kCapacity;
+  for (std::uint64_t page = 1; page <= ages.size(); ++page) {
+    for (; number < ages[page - 1]; number += kCapacity) use(8, 16);
+    const std::uint64_t low = page * kPage;
+    const auto writer = add({writes(low + 5000, low + 6000)});
+    const std::uint64_t before = table_.looks();
+    EXPECT_EQ(find({reads(low + 1500, low + 5500)}), Begins{writer});
+    EXPECT_EQ(find({writes(low + 1500, low + 1600)}), Begins{});
+    EXPECT_LE(table_.looks() - before, 8u) << ages[page - 1];
+    finish(writer);
+    prune();
+    number += kCapacity;
+  }
+}
+
+// As many as there can be, of which each meets all others.
+TEST_F(HazardTableTest, ASearchLooksAtNoMoreThanTheTableHolds) {
+  for (std::uint64_t i = 0; table_.has_room(1); ++i) add({reads(0, 8 * i + 8)});
+  const std::uint64_t before = table_.looks();
+  EXPECT_TRUE(table_.find({{writes(0, 1 << 20)}}).overflow);
+  EXPECT_LE(table_.looks() - before, 2u * kCapacity);
+}
+
 TEST_F(HazardTableTest, ManyLapsOfOnePageLeaveNoTrace) {
   for (int round = 0; round < 140000; ++round) {
     const auto batch = add({writes(4096, 4100)});
