@@ -138,10 +138,11 @@ class Backend {
 
   // ---- Waiting. No lock is held.
 
-  /// Passes time until a batch may have finished, but not past `deadline`.
-  /// `turn` counts the calls of one wait, from 0.
-  virtual void pause(const BatchRef& batch, std::uint64_t turn,
-                     Deadline deadline) = 0;
+  /// Passes time until a batch may have finished, but not past `deadline`; the
+  /// host runs tasks of the batch's ring meanwhile, those at positions before
+  /// `end`. `turn` counts the calls of one wait, from 0.
+  virtual void pause(const BatchRef& batch, std::uint64_t end,
+                     std::uint64_t turn, Deadline deadline) = 0;
   /// Throws: TaskError if the backend is dead.
   virtual void check_alive() = 0;
   /// Throws: TaskError if the batch failed or the backend is dead.

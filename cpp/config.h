@@ -12,6 +12,10 @@ struct Config {
   std::string backend;     // GPUOS_BACKEND: what "auto" means
   std::string nvrtc_arch;  // GPUOS_NVRTC_ARCH: "sm_90", "compute_90" or "90"
   std::string log;         // GPUOS_LOG: a file that receives compiler logs
+  std::string workers;     // GPUOS_WORKERS: threads of the host backend
+  // OMP_NUM_THREADS, LOCAL_WORLD_SIZE: what others leave to this process
+  std::string omp_num_threads;
+  std::string local_world_size;
 
   // GPUOS_CACHE_DIR: where compiled code is kept; "off" or empty: nowhere
   std::optional<std::string> cache_dir;

@@ -112,7 +112,8 @@ void ControlThread::sleep(std::optional<std::chrono::microseconds> time) {
                [&] { return stops_ || !jobs_.empty() || is_notified_.load(); });
     is_asleep_.store(false);
   }
-  is_notified_.store(false);
+  // Reads it too: what was there before notify() is seen by the next tick.
+  is_notified_.exchange(false);
 }
 
 }  // namespace gpuos

@@ -150,7 +150,7 @@ bool RuntimeCore::wait_for(const Ticket& ticket, Deadline deadline) {
     const BatchRef batch{ticket.ring, begin, nullptr};
     if (!ring.is_done(begin)) {
       submitter.ensure_running(batch);
-      if (!submitter.wait(batch, deadline)) return false;
+      if (!submitter.wait(batch, ticket.end, deadline)) return false;
     }
     backend->check(batch);
   }
@@ -161,7 +161,7 @@ bool RuntimeCore::wait_past(const std::vector<std::uint64_t>& marks,
                             Deadline deadline) {
   BatchRef oldest;
   while (!submitter.is_past(marks, &oldest)) {
-    if (!submitter.wait(oldest, deadline)) return false;
+    if (!submitter.wait(oldest, marks[oldest.ring], deadline)) return false;
   }
   return true;
 }
@@ -182,9 +182,10 @@ bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
   // As a write it meets readers too.
   const Access access{low, low + bytes, true};
   for (;;) {
-    const auto pending = submitter.pending(access);
+    std::uint64_t end = 0;
+    const auto pending = submitter.pending(access, end);
     for (const BatchRef& batch : pending.view()) {
-      if (!submitter.wait(batch, deadline)) return false;
+      if (!submitter.wait(batch, end, deadline)) return false;
     }
     if (!pending.overflow) break;
   }
@@ -222,7 +223,8 @@ void RuntimeCore::close_now() {
     const auto marks = submitter.heads();
     BatchRef oldest;
     while (!submitter.is_past(marks, &oldest)) {
-      if (!submitter.wait(oldest, deadline_after(options.watchdog)))
+      if (!submitter.wait(oldest, marks[oldest.ring],
+                          deadline_after(options.watchdog)))
         throw Timeout(concat("close: no task was finished in ",
                              options.watchdog.count(), " ms"));
     }

@@ -147,10 +147,11 @@ Place Submitter::acquire_next(std::unique_lock<QuickMutex>& lock,
   const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
   const auto wait_for = [&](BatchRef batch) {
     backend_.ensure_running(batch);
+    const std::uint64_t end = rings_[batch.ring]->end_of(batch.begin);
     lock.unlock();
     bool is_done = false;
     try {
-      is_done = wait(batch, deadline);
+      is_done = wait(batch, end, deadline);
     } catch (...) {
       lock.lock();  // for Unfinished
       throw;
@@ -282,8 +283,9 @@ void Submitter::wait_unlocked(std::unique_lock<QuickMutex>& lock,
                               const Call& call, const BatchRef& batch,
                               Deadline deadline) {
   backend_.ensure_running(batch);
+  const std::uint64_t end = rings_[batch.ring]->end_of(batch.begin);
   lock.unlock();
-  if (!wait(batch, deadline)) time_out(call, 0);
+  if (!wait(batch, end, deadline)) time_out(call, 0);
 }
 
 void Submitter::time_out(const Call& call, std::uint64_t queued) const {
@@ -296,14 +298,15 @@ void Submitter::time_out(const Call& call, std::uint64_t queued) const {
   throw Timeout(message);
 }
 
-bool Submitter::wait(const BatchRef& batch, Deadline deadline) {
+bool Submitter::wait(const BatchRef& batch, std::uint64_t end,
+                     Deadline deadline) {
   const Ring& ring = *rings_[batch.ring];
   for (std::uint64_t turn = 0; !ring.is_done(batch.begin); ++turn) {
     backend_.check_alive();
     // A look at the clock costs as much as several at the ring.
     if (turn % 16 == 0 && std::chrono::steady_clock::now() >= deadline)
       return ring.is_done(batch.begin);
-    backend_.pause(batch, turn, deadline);
+    backend_.pause(batch, end, turn, deadline);
   }
   return true;
 }
@@ -367,11 +370,16 @@ bool Submitter::is_past(std::span<const std::uint64_t> marks,
   return true;
 }
 
-HazardTable::Conflicts Submitter::pending(const Access& access) {
+HazardTable::Conflicts Submitter::pending(const Access& access,
+                                          std::uint64_t& end) {
   const std::lock_guard lock(mutex_);
   hazards_.prune(rings_);
   const auto found = hazards_.find({&access, 1}, rings_);
-  for (const BatchRef& batch : found.view()) backend_.ensure_running(batch);
+  end = 0;
+  for (const BatchRef& batch : found.view()) {
+    backend_.ensure_running(batch);
+    end = std::max(end, rings_[batch.ring]->end_of(batch.begin));
+  }
   return found;
 }
 

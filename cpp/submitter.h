@@ -42,16 +42,19 @@ class Submitter {
   void advance();
   /// The same; returns whether `marks` are passed.
   bool is_past(std::span<const std::uint64_t> marks, BatchRef* oldest);
-  /// Pending batches that meet `access`, at most kMaxConflicts of them.
-  HazardTable::Conflicts pending(const Access& access);
+  /// Pending batches that meet `access`, at most kMaxConflicts of them; `end`
+  /// is one past the last place of all.
+  HazardTable::Conflicts pending(const Access& access, std::uint64_t& end);
   void ensure_running(const BatchRef& batch);
 
   /// Later submissions throw QueueClosed.
   void close();
 
-  /// Waits for one batch, without a lock. False: the deadline passed first.
+  /// Waits for one batch, without a lock. Tasks before `end` must run before
+  /// the caller can go on, and it may run them itself. False: the deadline
+  /// passed first.
   /// Throws: TaskError if the backend is dead, not if the batch failed.
-  bool wait(const BatchRef& batch, Deadline deadline);
+  bool wait(const BatchRef& batch, std::uint64_t end, Deadline deadline);
 
   /// Whether what was submitted last is done. May be wrong a moment later.
   bool is_idle() const noexcept;

@@ -311,8 +311,8 @@ std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,
   return std::max(kTileElems, elems / (device_->workers * tiles));
 }
 
-void CudaBackend::pause(const BatchRef& batch, std::uint64_t turn,
-                        Deadline deadline) {
+void CudaBackend::pause(const BatchRef& batch, std::uint64_t,
+                        std::uint64_t turn, Deadline deadline) {
   const bool looks = turn >= kPollTurns || turn % 1024 == 1023;
   // The lease may have ended.
   if (looks && batch.ring == kResidentRing && device_->residency.has_left())

@@ -84,7 +84,7 @@ class CudaBackend final : public Backend, private Parkable {
   std::uint64_t tile_elems(std::uint64_t elems,
                            std::size_t elem_bytes) const noexcept override;
 
-  void pause(const BatchRef& batch, std::uint64_t turn,
+  void pause(const BatchRef& batch, std::uint64_t end, std::uint64_t turn,
              Deadline deadline) override;
   void check_alive() override { health_.check(); }
   void check(const BatchRef& batch) override;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "concat.h"
@@ -14,6 +14,7 @@
 #include "gpuos/error.h"
 #include "host/builtin_table.h"
 #include "host/operator_loader.h"
+#include "host/processors.h"
 #include "operator_record.h"
 #include "program/host_interpreter.h"
 
@@ -27,20 +28,16 @@ constexpr std::uint64_t kMaxTiles = 1024;
 constexpr std::uint64_t kTileStep = 64;  // elements; tiles start on cache lines
 constexpr std::uint64_t kPauseTurns = 32;  // before a waiter sleeps
 constexpr int kPausesPerTurn = 8;
-constexpr std::uint64_t kTurnsPerYield = 4;  // see poll()
 constexpr std::chrono::microseconds kLongPoll{100};
+// Who lets others run and comes back later than this shares the processor.
+constexpr std::chrono::microseconds kCrowded{50};
 constexpr std::align_val_t kAlignment{64};
-// Ticks without a chain before the control thread sleeps.
+// Ticks with nothing to look after before the control thread sleeps.
 constexpr std::uint32_t kQuietTicks = 16;
 // A worker that is not stuck leaves within this.
 constexpr std::chrono::milliseconds kGrace{1000};
 // One is known to be stuck; who does not leave soon keeps what it uses.
 constexpr std::chrono::milliseconds kDeadGrace{200};
-
-std::uint32_t worker_count(const RuntimeOptions& options) {
-  if (options.workers != 0) return options.workers;
-  return std::max(1u, std::thread::hardware_concurrency());
-}
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -54,9 +51,9 @@ std::string processor_name() {
 
 std::shared_ptr<Shared> make_shared_state(const RuntimeOptions& options,
                                           std::uint64_t first_position) {
-  auto shared =
-      std::make_shared<Shared>(options.queue_capacity, worker_count(options),
-                               options.linger, first_position);
+  auto shared = std::make_shared<Shared>(
+      options.queue_capacity, processors_for(options.workers, surroundings()),
+      options.linger, first_position);
   std::uint32_t slot = 0;
   for (const Builtin& builtin : builtin_table())
     shared->table.set(slot++, {builtin.function, nullptr, nullptr,
@@ -79,8 +76,8 @@ HostBackend::HostBackend(const RuntimeOptions& options,
       submit_mutex_(submit_mutex),
       ring_(&shared_->ring),
       chains_(
-          *ring_, [this] { look_after_chains(); },
-          [this] { shared_->publish(chains_.first(ring_->head())); }),
+          *ring_, [this] { look_after_queue(); },
+          [this] { publish_until(chains_.first(ring_->head()), true); }),
       chain_blocks_(shared_->chain_memory.get(), {&ring_, 1}),
       threads_(shared_) {}
 
@@ -114,14 +111,19 @@ void HostBackend::publish(const Route&, const Place& place,
   // Workers take what lies before the first open chain, and a task that meets
   // nobody must not wait for one.
   chains_.close_all();
-  shared_->publish(place.first + tasks);
+  // Each tile of a large task is worth a worker.
+  publish_until(place.first + tasks, !ring_->is_tile_at(place.first));
+}
+
+void HostBackend::publish_until(std::uint64_t end, bool is_little) {
+  if (!shared_->publish(end, is_little)) look_after_queue();
 }
 
 program::Workers HostBackend::workers() const noexcept {
   return {.count = static_cast<std::uint32_t>(shared_->states.size())};
 }
 
-void HostBackend::look_after_chains() {
+void HostBackend::look_after_queue() {
   quiet_ticks_.store(0, std::memory_order_relaxed);
   if (control_ == nullptr)
     control_ =
@@ -130,10 +132,16 @@ void HostBackend::look_after_chains() {
 }
 
 std::optional<std::chrono::microseconds> HostBackend::tick() {
-  const std::unique_lock lock(submit_mutex_, std::try_to_lock);
-  if (lock) chains_.close_old(options_.flush_after);
+  // Who is put off the processor with the lock stops all that submit.
+  if (!chains_.is_empty()) {
+    const std::unique_lock lock(submit_mutex_, std::try_to_lock);
+    if (lock) chains_.close_old(options_.flush_after);
+  }
+  if (shared_->ticket.load(std::memory_order_relaxed) < seen_)
+    shared_->idle.announce();
+  seen_ = shared_->published.load(std::memory_order_seq_cst);
   // Waking it costs more than to look a few times in vain.
-  if (lock && chains_.is_empty() &&
+  if (chains_.is_empty() && !shared_->has_work() &&
       quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
     return std::nullopt;
   return options_.flush_after;
@@ -150,14 +158,16 @@ std::uint64_t HostBackend::tile_elems(std::uint64_t elems,
   return rounded_up((elems + tiles - 1) / tiles, kTileStep);
 }
 
-void HostBackend::pause(const BatchRef& batch, std::uint64_t turn,
-                        Deadline deadline) {
-  if (turn < kPauseTurns) {
+void HostBackend::pause(const BatchRef& batch, std::uint64_t end,
+                        std::uint64_t turn, Deadline deadline) {
+  if (help(*shared_, end, deadline)) return;
+  // With one processor a worker runs when this thread does not.
+  const bool may_poll = shared_->max_polling != 0;
+  if (may_poll && turn < kPauseTurns) {
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
-    if (turn % kTurnsPerYield == kTurnsPerYield - 1) sched_yield();
     return;
   }
-  if (turn == kPauseTurns && patience_.is_worth_it()) {
+  if (may_poll && turn == kPauseTurns && patience_.is_worth_it()) {
     patience_.note(!poll(batch, std::min(deadline, Clock::now() + kLongPoll)));
     return;
   }
@@ -167,13 +177,16 @@ void HostBackend::pause(const BatchRef& batch, std::uint64_t turn,
 }
 
 bool HostBackend::poll(const BatchRef& batch, Deadline until) {
-  while (!ring_->is_done(batch.begin)) {
-    if (Clock::now() >= until) return false;
+  for (Deadline now = Clock::now(); !ring_->is_done(batch.begin);) {
+    if (now >= until) return false;
     for (int i = 0; i < kPausesPerTurn; ++i) cpu_relax();
     // The worker may have been put on this processor. Both stay able to run, so
     // the system sees that they need one each; who sleeps here instead is woken
     // beside the worker again and again.
     sched_yield();
+    const Deadline before = std::exchange(now, Clock::now());
+    // Other programs want the processors: to be woken takes no longer then.
+    if (now - before > kCrowded) return ring_->is_done(batch.begin);
   }
   return true;
 }

@@ -51,7 +51,7 @@ class HostBackend final : public Backend {
   std::uint64_t tile_elems(std::uint64_t elems,
                            std::size_t elem_bytes) const noexcept override;
 
-  void pause(const BatchRef& batch, std::uint64_t turn,
+  void pause(const BatchRef& batch, std::uint64_t end, std::uint64_t turn,
              Deadline deadline) override;
   void check_alive() override {
     if (is_dead()) throw_dead();
@@ -74,8 +74,10 @@ class HostBackend final : public Backend {
   void stop() override;
 
  private:
-  /// Sees to it that an open chain is closed when it is old.
-  void look_after_chains();
+  void publish_until(std::uint64_t end, bool is_little);
+  /// Sees to it that an open chain is closed, and that a worker is woken for
+  /// tasks that nobody waits for, when they are old.
+  void look_after_queue();
   std::optional<std::chrono::microseconds> tick();
   bool is_dead() const noexcept {
     return is_dead_.load(std::memory_order_acquire);
@@ -108,12 +110,13 @@ class HostBackend final : public Backend {
   std::string culprit_;  // the operator that made the backend dead
   bool is_death_told_ = false;
   bool is_stopped_ = false;
-  // From the first chain on.
+  // From the first chain, or tasks without a worker, on.
   std::unique_ptr<ControlThread> control_;
   std::atomic<std::uint32_t> quiet_ticks_{0};
   // From the first whole operator on, which cannot be submitted earlier.
   std::once_flag watchdog_started_;
   std::unique_ptr<WatchdogThread> watchdog_;
+  std::uint64_t seen_ = 0;  // published at the last tick
 };
 
 }  // namespace gpuos::host

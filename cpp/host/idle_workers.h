@@ -17,7 +17,12 @@ class IdleWorkers {
   /// Call after a sequentially consistent store that publishes tasks: either
   /// this sees that nobody is attentive, or the last one that was sees them.
   void announce() {
-    if (attentive_.load(std::memory_order_seq_cst) == 0) wake_one();
+    if (!is_attended()) wake_one();
+  }
+
+  /// Whether somebody is attentive. As announce().
+  bool is_attended() const noexcept {
+    return attentive_.load(std::memory_order_seq_cst) != 0;
   }
 
   /// For an attentive worker that found `tasks` more, each worth a worker that

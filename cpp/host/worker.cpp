@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <thread>
 
 #include "concat.h"
 #include "cpu_relax.h"
@@ -22,6 +21,8 @@ constexpr std::uint64_t kMaxClaim = 16;  // tasks claimed at a time
 constexpr std::uint32_t kShortElems = 8192;
 // So many tasks, however short, are worth another worker.
 constexpr std::uint64_t kManyTasks = 128;
+// So few are done by the one who waits for them before another is awake.
+constexpr std::uint64_t kFewTasks = 16;
 constexpr int kPausesPerLook = 4;
 constexpr int kLooksBeforeYield = 8;
 constexpr int kDependencyLooks = 256;  // before the wait is a long one
@@ -62,8 +63,8 @@ struct Claim {
 
 class Worker {
  public:
-  Worker(Shared& shared, std::uint32_t index)
-      : shared_(shared), state_(shared.states[index]) {}
+  /// `state`: null for a thread that waits, and runs tasks meanwhile.
+  Worker(Shared& shared, WorkerState* state) : shared_(shared), state_(state) {}
 
   void run() {
     const UsualFloats floats;  // a thread begins with its maker's
@@ -73,22 +74,44 @@ class Worker {
         idle();
       } else {
         if (is_polling_) stop_polling();
+        shared_.note_awaited(false);
         run_claimed(claim);
       }
     }
   }
 
+  bool help(std::uint64_t end, Clock::time_point deadline) {
+    const UsualFloats floats;  // the caller may have others
+    bool has_helped = false;
+    while (!shared_.stopping.load(std::memory_order_relaxed)) {
+      const Claim claim = claim_tasks(end);
+      if (claim.begin == claim.end) break;
+      shared_.note_awaited(true);
+      run_claimed(claim);
+      has_helped = true;
+      // A look at the clock costs as much as a small task.
+      if (claim.end == end || Clock::now() >= deadline) break;
+    }
+    return has_helped;
+  }
+
  private:
+  bool is_waiter() const noexcept { return state_ == nullptr; }
+
   // Tasks that are claimed together run one after the other, so a claim is a
   // small share of what is there.
-  Claim claim_tasks() {
+  Claim claim_tasks(std::uint64_t before = ~std::uint64_t{0}) {
     const std::uint64_t shares = 4 * shared_.states.size();
     std::uint64_t begin = shared_.ticket.load(std::memory_order_relaxed);
     for (;;) {
       // Pairs with the store in Shared::publish().
       const std::uint64_t end =
-          shared_.published.load(std::memory_order_acquire);
+          std::min(before, shared_.published.load(std::memory_order_acquire));
       if (begin >= end) return {};
+      // A traced task may have no end, and a waiter has a deadline. None is
+      // among those before `end`, nor is one waited for, if none is pending
+      // after the look at `published`.
+      if (is_waiter() && shared_.has_traced()) return {};
       const std::uint64_t count =
           std::clamp<std::uint64_t>((end - begin) / shares, 1, kMaxClaim);
       // The ticket carries no data; the descriptors came with `published`.
@@ -125,7 +148,8 @@ class Worker {
   }
 
   void run_claimed(const Claim& claim) {
-    if (claim.left >= kManyTasks) shared_.idle.wake_one();
+    if (claim.left >= kManyTasks && shared_.max_polling != 0)
+      shared_.idle.wake_one();
     for (std::uint64_t position = claim.begin; position != claim.end;
          ++position) {
       const abi::Payload payload =
@@ -196,13 +220,19 @@ class Worker {
       shared_.doorbells.wait(begin, Clock::now() + kNap,
                              [&] { return shared_.is_done_ordered(begin); });
     }
-    shared_.idle.turn_back();
+    turn_back();
     return !shared_.stopping.load(std::memory_order_relaxed);
   }
 
+  // A waiter is not counted among those who look for tasks.
   void turn_away() {
+    if (is_waiter()) return;
     shared_.idle.turn_away();
     if (shared_.has_work()) shared_.idle.announce();
+  }
+
+  void turn_back() {
+    if (!is_waiter()) shared_.idle.turn_back();
   }
 
   void run_task(const abi::Payload& payload, std::uint64_t position) {
@@ -220,7 +250,7 @@ class Worker {
     } else {
       call_operator(payload.op, args, payload.count, lane, position);
     }
-    if (may_be_long) shared_.idle.turn_back();
+    if (may_be_long) turn_back();
   }
 
   void run_chain(const abi::Payload& payload, std::uint64_t position) {
@@ -236,7 +266,7 @@ class Worker {
       call_operator(member.op, member.args, member.count, Lane{}, position);
       i += abi::chain_records(member.arg_count);
     }
-    shared_.idle.turn_back();
+    turn_back();
   }
 
   void call_operator(std::uint32_t slot, const u64* args, u32 count, Lane lane,
@@ -255,12 +285,12 @@ class Worker {
     const RingMemory memory = shared_.storage.memory();
     std::atomic_ref(memory.started[shared_.ring.place_of(position)])
         .store(shared_.ring.tag_of(position), std::memory_order_relaxed);
-    state_.traced.store((now_ms() + 1) << kSlotBits | slot,
-                        std::memory_order_relaxed);
+    state_->traced.store((now_ms() + 1) << kSlotBits | slot,
+                         std::memory_order_relaxed);
   }
 
   void end_traced() {
-    state_.traced.store(0, std::memory_order_relaxed);
+    state_->traced.store(0, std::memory_order_relaxed);
     shared_.traced_pending.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -272,7 +302,7 @@ class Worker {
   }
 
   Shared& shared_;
-  WorkerState& state_;
+  WorkerState* state_;
   bool is_polling_ = false;
   bool is_crowded_ = false;
   int looks_ = 0;
@@ -284,18 +314,18 @@ class Worker {
 
 }  // namespace
 
-Shared::Shared(std::uint32_t capacity, std::uint32_t workers,
+Shared::Shared(std::uint32_t capacity, const Processors& processors,
                std::chrono::nanoseconds linger_time,
                std::uint64_t first_position)
     : storage(capacity),
       chain_memory(
           new abi::Member[ChainBlocks::kBytes / sizeof(abi::Member)]()),
       ring(storage.memory(), capacity, first_position),
-      idle(workers),
+      idle(processors.workers),
       linger(linger_time),
       // One processor is left to those who submit.
-      max_polling(std::max(2u, std::thread::hardware_concurrency()) - 1),
-      states(workers),
+      max_polling(processors.usable - 1),
+      states(processors.workers),
       counts(new std::atomic<std::uint32_t>[capacity]()),
       published(first_position),
       ticket(first_position) {
@@ -303,10 +333,22 @@ Shared::Shared(std::uint32_t capacity, std::uint32_t workers,
   std::fill_n(storage.memory().done, capacity, ring.tag_of(first_position) - 1);
 }
 
-void Shared::publish(std::uint64_t end) {
+bool Shared::publish(std::uint64_t end, bool is_little) {
   // Pairs with the loads in Worker::claim_tasks() and in has_work().
   published.store(end, std::memory_order_seq_cst);
-  idle.announce();
+  if (idle.is_attended()) return true;
+  if (is_soon_awaited(end, is_little)) return false;
+  idle.wake_one();
+  return true;
+}
+
+bool Shared::is_soon_awaited(std::uint64_t end, bool is_little) const noexcept {
+  // What a waiter leaves to workers.
+  if (has_traced()) return false;
+  // One who is woken could only run in place of the one who submits.
+  if (max_polling == 0) return true;
+  return is_little && awaited.load(std::memory_order_relaxed) &&
+         end - ticket.load(std::memory_order_relaxed) <= kFewTasks;
 }
 
 bool Shared::has_work() const noexcept {
@@ -341,7 +383,13 @@ std::optional<std::uint32_t> Shared::find_overrun(
 }
 
 void run_worker(Shared& shared, std::uint32_t index) {
-  Worker(shared, index).run();
+  Worker(shared, &shared.states[index]).run();
+}
+
+bool help(Shared& shared, std::uint64_t end, Clock::time_point deadline) {
+  // The usual case: a worker has them.
+  if (shared.ticket.load(std::memory_order_relaxed) >= end) return false;
+  return Worker(shared, nullptr).help(end, deadline);
 }
 
 }  // namespace gpuos::host

@@ -12,6 +12,7 @@
 #include "host/failure_log.h"
 #include "host/idle_workers.h"
 #include "host/operator_table.h"
+#include "host/processors.h"
 #include "host/ring_storage.h"
 #include "queue/ring.h"
 
@@ -27,12 +28,20 @@ struct alignas(64) WorkerState {
 /// backend, because the thread of a stuck operator cannot be ended and may
 /// outlive the backend.
 struct Shared {
-  Shared(std::uint32_t capacity, std::uint32_t workers,
+  Shared(std::uint32_t capacity, const Processors& processors,
          std::chrono::nanoseconds linger, std::uint64_t first_position = 0);
 
-  /// Batches that began before `end` are written. Threads: the submit lock.
-  void publish(std::uint64_t end);
+  /// Batches that began before `end` are written. `is_little`: a waiter would
+  /// have run what came last before a worker is awake. False: nobody was woken,
+  /// because one who waits comes soon; if none comes, somebody must be woken
+  /// later. Threads: the submit lock.
+  bool publish(std::uint64_t end, bool is_little);
   bool has_work() const noexcept;
+  /// Who took the newest tasks: one who waits for them, or a worker.
+  void note_awaited(bool is) noexcept {
+    if (awaited.load(std::memory_order_relaxed) != is)
+      awaited.store(is, std::memory_order_relaxed);
+  }
   /// Ring::is_done() for Doorbells::wait(): sequentially consistent.
   bool is_done_ordered(std::uint64_t begin) const noexcept;
   /// Every worker leaves at its next task boundary.
@@ -66,9 +75,20 @@ struct Shared {
   std::atomic<bool> stopping{false};
   alignas(64) std::atomic<std::uint64_t> published;  // positions before it
   alignas(64) std::atomic<std::uint64_t> ticket;     // next to claim
+  std::atomic<bool> awaited{false};  // beside it, for who claims writes it
+
+ private:
+  bool is_soon_awaited(std::uint64_t end, bool is_little) const noexcept;
 };
 
 /// The loop of one worker thread; returns after Shared::stop().
 void run_worker(Shared& shared, std::uint32_t index);
+
+/// Runs tasks at positions before `end`, for which the calling thread waits,
+/// until none is left that nobody has claimed, or the deadline has passed.
+/// Tasks of whole operators, and all while one of them is pending, are left to
+/// workers. Returns whether it ran some.
+bool help(Shared& shared, std::uint64_t end,
+          std::chrono::steady_clock::time_point deadline);
 
 }  // namespace gpuos::host

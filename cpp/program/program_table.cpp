@@ -149,7 +149,8 @@ Ticket ProgramTable::join(const Ticket& first, const Ticket& second) {
             .runtime = first.runtime};
   const BatchRef batch{first.ring, first.begin, nullptr};
   submitter_.ensure_running(batch);
-  if (!submitter_.wait(batch, std::chrono::steady_clock::now() + kJoinTimeout))
+  if (!submitter_.wait(batch, first.end,
+                       std::chrono::steady_clock::now() + kJoinTimeout))
     throw Timeout("program: its first part did not finish within 60 s");
   return second;
 }

@@ -117,6 +117,17 @@ class Ring {
     const std::uint32_t* words = descriptor(position).words;
     return words[10] | std::uint64_t{words[12]} << 32;
   }
+  /// Whether a descriptor is of a tile, one of several of a large task.
+  bool is_tile_at(std::uint64_t position) const noexcept {
+    const std::uint32_t* words = descriptor(position).words;
+    const auto flags = static_cast<u16>(words[0] >> 16);
+    return words[14] >> 16 > 1 && (flags & abi::kJoin) == 0 &&
+           !abi::is_chain(flags);
+  }
+  /// One past the last place of a batch that is not done.
+  std::uint64_t end_of(std::uint64_t begin) const noexcept {
+    return begin + batches_[place_of(begin)].places;
+  }
   /// Changes the count of a descriptor that no worker may take yet.
   void set_count(std::uint64_t position, std::uint32_t count) noexcept {
     memory_.descriptors[place_of(position)].words[1] = count;

@@ -91,7 +91,7 @@ class Driver {
     for (std::uint64_t turn = 0; !ring().is_done(batch.begin); ++turn) {
       backend.check_alive();
       if (Clock::now() >= deadline) return false;
-      backend.pause(batch, turn, deadline);
+      backend.pause(batch, ring().head(), turn, deadline);
     }
     backend.check(batch);
     return true;
@@ -121,7 +121,8 @@ class Driver {
   Place reserve(std::uint32_t tasks) {
     for (std::uint64_t turn = 0;; ++turn) {
       if (const auto place = backend.reserve({}, tasks)) return *place;
-      backend.pause({0, ring().completed(), nullptr}, turn, Clock::now() + 20s);
+      backend.pause({0, ring().completed(), nullptr}, ring().head(), turn,
+                    Clock::now() + 20s);
     }
   }
   static abi::Payload payload_of(const Place& place, std::uint64_t position) {

@@ -181,7 +181,7 @@ TEST(HostBackend, PauseEndsAtTheDeadline) {
   Driver driver(options(1));
   const BatchRef never{0, 0, nullptr};
   const auto before = Clock::now();
-  driver.backend.pause(never, 1000, before + 20ms);
+  driver.backend.pause(never, 1, 1000, before + 20ms);
   const auto took = Clock::now() - before;
   EXPECT_GE(took, 10ms);
   EXPECT_LT(took, 2s);
