@@ -75,6 +75,7 @@ class Submitter {
   static constexpr std::uint64_t kMostElems = 8192;
 
   static constexpr std::uint64_t kNoBatch = ~std::uint64_t{0};
+  static constexpr std::uint64_t kRoom = 1024;  // places
 
   /// What the tasks of one submission have in common.
   struct Plan {
@@ -208,6 +209,9 @@ class Submitter {
   /// `queued`: tasks of the same submission that went before.
   [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
   BatchRef oldest_of(std::uint32_t ring) const;
+  /// Where tasks end that the caller may run while it waits for `batch`: room
+  /// is made for many submissions, or each of them would meet a full queue.
+  std::uint64_t end_for_room(const BatchRef& batch) const;
 
   /// What was submitted last, for is_idle() and has_backlog().
   void note_newest(std::uint32_t ring, std::uint64_t batch) noexcept {

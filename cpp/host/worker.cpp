@@ -8,7 +8,6 @@
 
 #include "concat.h"
 #include "cpu_relax.h"
-#include "queue/chain_blocks.h"
 #include "usual_floats.h"
 
 namespace gpuos::host {
@@ -21,20 +20,10 @@ constexpr std::uint64_t kMaxClaim = 16;  // tasks claimed at a time
 constexpr std::uint32_t kShortElems = 8192;
 // So many tasks, however short, are worth another worker.
 constexpr std::uint64_t kManyTasks = 128;
-// So few are done by the one who waits for them before another is awake.
-constexpr std::uint64_t kFewTasks = 16;
 constexpr int kPausesPerLook = 4;
 constexpr int kLooksBeforeYield = 8;
 constexpr int kDependencyLooks = 256;  // before the wait is a long one
-constexpr int kSlotBits = 16;
 constexpr auto kNap = std::chrono::milliseconds(10);
-
-std::uint64_t now_ms() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(
-          Clock::now().time_since_epoch())
-          .count());
-}
 
 abi::Payload read_payload(const abi::Descriptor& descriptor) {
   // Whole words: a copy of the chunks would be read back before it is stored.
@@ -285,12 +274,11 @@ class Worker {
     const RingMemory memory = shared_.storage.memory();
     std::atomic_ref(memory.started[shared_.ring.place_of(position)])
         .store(shared_.ring.tag_of(position), std::memory_order_relaxed);
-    state_->traced.store((now_ms() + 1) << kSlotBits | slot,
-                         std::memory_order_relaxed);
+    state_->begin_traced(slot);
   }
 
   void end_traced() {
-    state_->traced.store(0, std::memory_order_relaxed);
+    state_->end_traced();
     shared_.traced_pending.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -313,74 +301,6 @@ class Worker {
 };
 
 }  // namespace
-
-Shared::Shared(std::uint32_t capacity, const Processors& processors,
-               std::chrono::nanoseconds linger_time,
-               std::uint64_t first_position)
-    : storage(capacity),
-      chain_memory(
-          new abi::Member[ChainBlocks::kBytes / sizeof(abi::Member)]()),
-      ring(storage.memory(), capacity, first_position),
-      idle(processors.workers),
-      linger(linger_time),
-      // One processor is left to those who submit.
-      max_polling(processors.usable - 1),
-      states(processors.workers),
-      counts(new std::atomic<std::uint32_t>[capacity]()),
-      published(first_position),
-      ticket(first_position) {
-  // As if the lap before had been finished.
-  std::fill_n(storage.memory().done, capacity, ring.tag_of(first_position) - 1);
-}
-
-bool Shared::publish(std::uint64_t end, bool is_little) {
-  // Pairs with the loads in Worker::claim_tasks() and in has_work().
-  published.store(end, std::memory_order_seq_cst);
-  if (idle.is_attended()) return true;
-  if (is_soon_awaited(end, is_little)) return false;
-  idle.wake_one();
-  return true;
-}
-
-bool Shared::is_soon_awaited(std::uint64_t end, bool is_little) const noexcept {
-  // What a waiter leaves to workers.
-  if (has_traced()) return false;
-  // One who is woken could only run in place of the one who submits.
-  if (max_polling == 0) return true;
-  return is_little && awaited.load(std::memory_order_relaxed) &&
-         end - ticket.load(std::memory_order_relaxed) <= kFewTasks;
-}
-
-bool Shared::has_work() const noexcept {
-  return ticket.load(std::memory_order_seq_cst) <
-         published.load(std::memory_order_seq_cst);
-}
-
-bool Shared::is_done_ordered(std::uint64_t begin) const noexcept {
-  const std::uint32_t done =
-      std::atomic_ref(storage.memory().done[ring.place_of(begin)])
-          .load(std::memory_order_seq_cst);
-  return static_cast<std::int32_t>(done - ring.tag_of(begin)) >= 0;
-}
-
-void Shared::stop() {
-  stopping.store(true, std::memory_order_seq_cst);
-  idle.close();
-  doorbells.ring_all();
-}
-
-std::optional<std::uint32_t> Shared::find_overrun(
-    std::chrono::milliseconds limit) const {
-  const std::uint64_t now = now_ms();
-  for (const WorkerState& state : states) {
-    const std::uint64_t traced = state.traced.load(std::memory_order_relaxed);
-    if (traced == 0) continue;
-    const std::uint64_t since = (traced >> kSlotBits) - 1;
-    if (now > since + static_cast<std::uint64_t>(limit.count()))
-      return static_cast<std::uint32_t>(traced & ((1u << kSlotBits) - 1));
-  }
-  return std::nullopt;
-}
 
 void run_worker(Shared& shared, std::uint32_t index) {
   Worker(shared, &shared.states[index]).run();

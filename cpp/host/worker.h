@@ -1,85 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "host/doorbells.h"
-#include "host/failure_log.h"
-#include "host/idle_workers.h"
-#include "host/operator_table.h"
-#include "host/processors.h"
-#include "host/ring_storage.h"
-#include "queue/ring.h"
+#include "host/shared.h"
 
 namespace gpuos::host {
-
-/// What one worker does at this moment, for those who watch it.
-struct alignas(64) WorkerState {
-  // A traced task: its slot, and 1 + when it began; 0: none runs.
-  std::atomic<std::uint64_t> traced{0};
-};
-
-/// Everything that worker threads touch. They own it together with the
-/// backend, because the thread of a stuck operator cannot be ended and may
-/// outlive the backend.
-struct Shared {
-  Shared(std::uint32_t capacity, const Processors& processors,
-         std::chrono::nanoseconds linger, std::uint64_t first_position = 0);
-
-  /// Batches that began before `end` are written. `is_little`: a waiter would
-  /// have run what came last before a worker is awake. False: nobody was woken,
-  /// because one who waits comes soon; if none comes, somebody must be woken
-  /// later. Threads: the submit lock.
-  bool publish(std::uint64_t end, bool is_little);
-  bool has_work() const noexcept;
-  /// Who took the newest tasks: one who waits for them, or a worker.
-  void note_awaited(bool is) noexcept {
-    if (awaited.load(std::memory_order_relaxed) != is)
-      awaited.store(is, std::memory_order_relaxed);
-  }
-  /// Ring::is_done() for Doorbells::wait(): sequentially consistent.
-  bool is_done_ordered(std::uint64_t begin) const noexcept;
-  /// Every worker leaves at its next task boundary.
-  void stop();
-  /// So many traced tasks are about to be published. In one order with the
-  /// watchdog's flag: who clears the flag afterwards sees them in has_traced().
-  void expect_traced(std::uint32_t tasks) noexcept {
-    traced_pending.fetch_add(tasks, std::memory_order_seq_cst);
-  }
-  /// Whether traced tasks are pending.
-  bool has_traced() const noexcept {
-    return traced_pending.load(std::memory_order_seq_cst) != 0;
-  }
-  /// The slot of a traced task that runs for longer than `limit`.
-  std::optional<std::uint32_t> find_overrun(
-      std::chrono::milliseconds limit) const;
-
-  RingStorage storage;
-  std::unique_ptr<abi::Member[]> chain_memory;
-  Ring ring;
-  OperatorTable table;
-  FailureLog failures;
-  Doorbells doorbells;
-  IdleWorkers idle;
-  const std::chrono::nanoseconds linger;
-  const std::uint32_t max_polling;  // workers that poll at the same time
-  std::vector<WorkerState> states;  // one a worker
-  std::unique_ptr<std::atomic<std::uint32_t>[]> counts;  // finished tasks of
-                                                         // the batch there
-  std::atomic<std::uint64_t> traced_pending{0};
-  std::atomic<bool> stopping{false};
-  alignas(64) std::atomic<std::uint64_t> published;  // positions before it
-  alignas(64) std::atomic<std::uint64_t> ticket;     // next to claim
-  std::atomic<bool> awaited{false};  // beside it, for who claims writes it
-
- private:
-  bool is_soon_awaited(std::uint64_t end, bool is_little) const noexcept;
-};
 
 /// The loop of one worker thread; returns after Shared::stop().
 void run_worker(Shared& shared, std::uint32_t index);

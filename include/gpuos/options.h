@@ -33,10 +33,10 @@ struct RuntimeOptions {
 
   /// Tasks that the queue holds; a power of two, 64 to 32768.
   std::uint32_t queue_capacity = 32768;
-  /// Workers; 0: four blocks for each multiprocessor. On the host, GPUOS_WORKERS
-  /// threads, or one for each processor that the process may use: the fewest
-  /// of its affinity mask, its control group's quota and OMP_NUM_THREADS,
-  /// divided by LOCAL_WORLD_SIZE, at least one.
+  /// Workers; 0: four blocks for each multiprocessor. On the host,
+  /// GPUOS_WORKERS threads, or one for each processor that the process may use:
+  /// the fewest of its affinity mask, its control group's quota and
+  /// OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE, at least one.
   std::uint32_t workers = 0;
   /// Threads of one worker on the device; a multiple of 32, 32 to 256.
   std::uint32_t threads_per_worker = 256;

@@ -1,0 +1,100 @@
+#include "host/shared.h"
+
+#include <algorithm>
+
+#include "queue/chain_blocks.h"
+
+namespace gpuos::host {
+namespace {
+
+// So few are done by the one who waits for them before another is awake.
+constexpr std::uint64_t kFewTasks = 16;
+constexpr int kSlotBits = 16;
+
+std::uint64_t now_ms() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+}  // namespace
+
+void WorkerState::begin_traced(std::uint32_t slot) noexcept {
+  traced.store((now_ms() + 1) << kSlotBits | slot, std::memory_order_relaxed);
+}
+
+std::optional<std::uint32_t> WorkerState::find_overrun(
+    std::chrono::milliseconds limit) const noexcept {
+  const std::uint64_t now_traced = traced.load(std::memory_order_relaxed);
+  if (now_traced == 0) return std::nullopt;
+  const std::uint64_t since = (now_traced >> kSlotBits) - 1;
+  if (now_ms() <= since + static_cast<std::uint64_t>(limit.count()))
+    return std::nullopt;
+  return static_cast<std::uint32_t>(now_traced & ((1u << kSlotBits) - 1));
+}
+
+Shared::Shared(std::uint32_t capacity, const Processors& processors,
+               std::chrono::nanoseconds linger_time,
+               std::uint64_t first_position)
+    : storage(capacity),
+      chain_memory(
+          new abi::Member[ChainBlocks::kBytes / sizeof(abi::Member)]()),
+      ring(storage.memory(), capacity, first_position),
+      idle(processors.workers),
+      linger(linger_time),
+      // One processor is left to those who submit.
+      max_polling(processors.usable - 1),
+      states(processors.workers),
+      counts(new std::atomic<std::uint32_t>[capacity]()),
+      published(first_position),
+      ticket(first_position) {
+  // As if the lap before had been finished.
+  std::fill_n(storage.memory().done, capacity, ring.tag_of(first_position) - 1);
+}
+
+bool Shared::publish(std::uint64_t end, bool is_little) {
+  // Pairs with the loads in Worker::claim_tasks() and in has_work().
+  published.store(end, std::memory_order_seq_cst);
+  if (idle.is_attended()) return true;
+  if (is_soon_awaited(end, is_little)) return false;
+  idle.wake_one();
+  return true;
+}
+
+bool Shared::is_soon_awaited(std::uint64_t end, bool is_little) const noexcept {
+  // What a waiter leaves to workers.
+  if (has_traced()) return false;
+  // One who is woken could only run in place of the one who submits.
+  if (max_polling == 0) return true;
+  return is_little && awaited.load(std::memory_order_relaxed) &&
+         end - ticket.load(std::memory_order_relaxed) <= kFewTasks;
+}
+
+bool Shared::has_work() const noexcept {
+  return ticket.load(std::memory_order_seq_cst) <
+         published.load(std::memory_order_seq_cst);
+}
+
+bool Shared::is_done_ordered(std::uint64_t begin) const noexcept {
+  const std::uint32_t done =
+      std::atomic_ref(storage.memory().done[ring.place_of(begin)])
+          .load(std::memory_order_seq_cst);
+  return static_cast<std::int32_t>(done - ring.tag_of(begin)) >= 0;
+}
+
+void Shared::stop() {
+  stopping.store(true, std::memory_order_seq_cst);
+  idle.close();
+  doorbells.ring_all();
+}
+
+std::optional<std::uint32_t> Shared::find_overrun(
+    std::chrono::milliseconds limit) const {
+  for (const WorkerState& state : states) {
+    if (const auto slot = state.find_overrun(limit)) return slot;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gpuos::host
