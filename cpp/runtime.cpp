@@ -232,6 +232,7 @@ Buffer Runtime::allocate(std::size_t bytes) {
   RuntimeCore& core = impl_->open();
   core.check_open("allocate");
   core.reclaim();
+  core.allocations.fetch_add(1, std::memory_order_relaxed);
   void* data = core.backend->allocate(std::max<std::size_t>(bytes, 1));
   return {data, [keep = impl_->core](void* pointer) noexcept {
             keep->deallocate_later(pointer);

@@ -256,6 +256,7 @@ Stats RuntimeCore::stats() const {
   stats.programs_compiled = tiers.compiled();
   stats.programs_failed = tiers.failed();
   stats.programs_waiting = tiers.waiting();
+  stats.allocations = allocations.load();
   stats.program_calls = programs.calls();
   for (Ring* ring : backend->rings())
     stats.tasks_completed += ring->completed_tasks();
@@ -266,9 +267,7 @@ Stats RuntimeCore::stats() const {
 void RuntimeCore::deallocate_later(void* data) noexcept {
   if (is_of_other_process()) return;
   try {
-    auto marks = submitter.heads();
-    const std::lock_guard lock(freed_mutex_);
-    freed_.push_back({data, std::move(marks)});
+    freed_.add(data, submitter.heads());
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     return;        // out of memory: the buffer stays until the process ends
   }
@@ -276,17 +275,10 @@ void RuntimeCore::deallocate_later(void* data) noexcept {
 }
 
 void RuntimeCore::reclaim() noexcept {
-  std::vector<Freed> ready;
-  {
-    const std::lock_guard lock(freed_mutex_);
-    const auto first =
-        std::partition(freed_.begin(), freed_.end(), [&](const Freed& freed) {
-          return !submitter.is_past(freed.marks, nullptr);
-        });
-    ready.assign(first, freed_.end());
-    freed_.erase(first, freed_.end());
-  }
-  for (const Freed& freed : ready) backend->deallocate(freed.data);
+  const auto ready = freed_.take([this](const FreedMemory::Marks& marks) {
+    return submitter.is_past(marks, nullptr);
+  });
+  for (void* data : ready) backend->deallocate(data);
 }
 
 }  // namespace gpuos

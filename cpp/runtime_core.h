@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "fork_guard.h"
+#include "freed_memory.h"
 #include "operator_registry.h"
 #include "program/program_table.h"
 #include "program/tiers.h"
@@ -49,14 +50,8 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   const RuntimeOptions options;
 
  private:
-  struct Freed {
-    void* data;
-    std::vector<std::uint64_t> marks;
-  };
-
   // Before what gives memory back in its destructor.
-  std::mutex freed_mutex_;
-  std::vector<Freed> freed_;
+  FreedMemory freed_;
 
  public:
   QuickMutex submit_mutex;
@@ -66,6 +61,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   program::Tiers tiers;
   ProgramTable programs;
   std::atomic<std::uint64_t> upgrades{0};
+  std::atomic<std::uint64_t> allocations{0};
 
  private:
   [[noreturn]] static void refuse_process();

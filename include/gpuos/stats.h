@@ -35,6 +35,7 @@ struct Stats {
   std::uint64_t programs_compiled = 0;  // passes of programs that run compiled
   std::uint64_t programs_failed = 0;    // passes that stay interpreted
   std::uint64_t programs_waiting = 0;   // passes that are to be compiled, now
+  std::uint64_t allocations = 0;        // pieces of memory that were asked for
   double last_pause_us = 0;             // queue stood still for a load
   double last_compile_ms = 0;
 };

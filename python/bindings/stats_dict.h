@@ -37,6 +37,7 @@ inline pybind11::dict stats_to_dict(const Stats& s) {
   dict["programs_compiled"] = s.programs_compiled;
   dict["programs_failed"] = s.programs_failed;
   dict["programs_waiting"] = s.programs_waiting;
+  dict["allocations"] = s.allocations;
   dict["last_pause_us"] = s.last_pause_us;
   dict["last_compile_ms"] = s.last_compile_ms;
   return dict;
