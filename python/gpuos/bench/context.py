@@ -170,6 +170,12 @@ class Context:
         if not self.is_cuda:
             raise Unavailable(self.why_no_cuda or "needs the cuda backend")
 
+    def need_host(self) -> None:
+        """Raise unless tasks run on processors."""
+        if self.is_cuda:
+            message = "needs the host backend"
+            raise Unavailable(message)
+
     @contextlib.contextmanager
     def rig(
         self,

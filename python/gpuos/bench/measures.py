@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gpuos.bench import bulk, callers, from_python, latency, swaps
+from gpuos.bench import (
+    bulk,
+    callers,
+    dropped,
+    from_python,
+    latency,
+    neighbours,
+    swaps,
+)
 from gpuos.bench.row import Measure, Row
 
 
@@ -98,6 +106,56 @@ def queue_measures() -> list[Measure]:
                 )
             ],
             from_python.run_host,
+        ),
+        Measure(
+            "dropped",
+            [
+                Row(
+                    "fused call, results dropped, over the same with out=",
+                    "x",
+                    1.3,
+                    on_host=True,
+                ),
+                Row(
+                    "NumPy's nine operations over a fused call",
+                    "x",
+                    5,
+                    more_is_better=True,
+                    on_host=True,
+                ),
+            ],
+            dropped.run_dropped,
+        ),
+        Measure(
+            "together",
+            [
+                Row(
+                    "awaited adds, a process for each processor over one",
+                    "x",
+                    0.95,
+                    more_is_better=True,
+                    on_host=True,
+                ),
+                Row(
+                    "adds in bulk, two for each processor over one",
+                    "x",
+                    0.9,
+                    more_is_better=True,
+                    on_host=True,
+                ),
+            ],
+            neighbours.run_together,
+        ),
+        Measure(
+            "busy",
+            [
+                Row(
+                    "awaited adds beside a busy process for each processor",
+                    "x",
+                    on_host=True,
+                )
+            ],
+            neighbours.run_busy,
         ),
         Measure(
             "callers",

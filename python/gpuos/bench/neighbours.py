@@ -1,0 +1,142 @@
+"""The host backend beside other processes that want the processors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from gpuos import _bench
+from gpuos.bench.context import SETS
+from gpuos.bench.peers import MICRO
+from gpuos.bench.row import median
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpuos.bench.context import Context
+    from gpuos.bench.row import Row
+
+ELEMS = 1024
+ROUND = {"awaited": 1000, "bulk": 65_536}  # tasks between two looks at the time
+SECONDS = 1.0
+LIMIT_S = 60.0
+MAIN = "from gpuos.bench import neighbours; neighbours.main()"
+BUSY = "while True: pass"
+
+
+def main() -> None:
+    """Print tasks a second of one kind, begun when a line comes in."""
+    kind, seconds = sys.argv[1], float(sys.argv[2])
+    rig = _bench.Rig(SETS, ELEMS, backend="host")
+    _run_round(rig, kind)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    tasks = 0
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        _run_round(rig, kind)
+        tasks += ROUND[kind]
+    sys.stdout.write(f"{tasks / (time.perf_counter() - start)}\n")
+    rig.close()
+
+
+def _run_round(rig: _bench.Rig, kind: str) -> None:
+    if kind == "awaited":
+        rig.round_trip_us(ELEMS, ROUND[kind], 0)
+    else:
+        rig.bulk_ns(ROUND[kind], ELEMS, 1, 1)
+
+
+def _rate(kind: str, processes: int, seconds: float) -> float:
+    """Return tasks a second of so many processes together."""
+    environment = dict(os.environ, LOCAL_WORLD_SIZE=str(processes))
+    command = [sys.executable, "-c", MAIN, kind, str(seconds)]
+    with contextlib.ExitStack() as stack:
+        children = [
+            stack.enter_context(
+                subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(processes)
+        ]
+        for child in children:
+            _line(child)
+        for child in children:
+            _begin(child)
+        return sum(float(_line(child)) for child in children)
+
+
+def _begin(child: subprocess.Popen[str]) -> None:
+    if child.stdin is None:
+        message = "expected a process that is written to"
+        raise ValueError(message)
+    child.stdin.write("\n")
+    child.stdin.flush()
+
+
+def _line(child: subprocess.Popen[str]) -> str:
+    if child.stdout is None:
+        message = "expected a process that is read from"
+        raise ValueError(message)
+    line = child.stdout.readline()
+    if not line:
+        message = f"a process ended early: {child.wait(LIMIT_S)}"
+        raise RuntimeError(message)
+    return line
+
+
+def run_together(context: Context, awaited: Row, bulk: Row) -> None:
+    """Fill the rows of several processes over one that is alone."""
+    context.need_host()
+    processors = len(os.sched_getaffinity(0))
+    for row, kind, processes in (
+        (awaited, "awaited", processors),
+        (bulk, "bulk", 2 * processors),
+    ):
+        shares = []
+        for _ in range(3):
+            alone = _rate(kind, 1, SECONDS)
+            together = _rate(kind, processes, SECONDS)
+            shares.append(together / alone)
+            row.also["alone, tasks/s"] = alone
+            row.also["together, tasks/s"] = together
+        row.value = median(shares)
+        row.note = f"{processes} processes on {processors} processors"
+
+
+@contextlib.contextmanager
+def busy_processors() -> Iterator[int]:
+    """Run a process without an end for each processor."""
+    processors = len(os.sched_getaffinity(0))
+    command = [sys.executable, "-c", BUSY]
+    with contextlib.ExitStack() as stack:
+        for _ in range(processors):
+            child = stack.enter_context(subprocess.Popen(command))
+            stack.callback(child.kill)
+        yield processors
+
+
+def run_busy(context: Context, row: Row) -> None:
+    """Fill the row of awaited adds on processors that others use."""
+    context.need_host()
+
+    def mean_us() -> float:
+        return MICRO / _rate("awaited", 1, SECONDS)
+
+    alone = mean_us()
+    with busy_processors() as processors:
+        beside = mean_us()
+    row.value = beside / alone
+    row.also["alone, us"] = alone
+    row.also["beside, us"] = beside
+    row.note = f"{processors} processes without an end beside"
