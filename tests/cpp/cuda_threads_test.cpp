@@ -57,6 +57,18 @@ TEST_F(WatchdogTest, NamesATaskThatDoesNotEnd) {
   EXPECT_EQ(look(), "bad");
 }
 
+TEST_F(WatchdogTest, GetsStricterAndNeverMoreLenient) {
+  const auto task = ring_.open_batch(1);
+  watchdog_.add(0, *task, 1, *task, "bad");
+  begin(*task);
+  watchdog_.limit_tasks(1h);
+  EXPECT_EQ(watchdog_.limit(), 100ms);
+  watchdog_.limit_tasks(10ms);
+  EXPECT_EQ(watchdog_.find_stuck(), std::nullopt) << "the first look";
+  std::this_thread::sleep_for(30ms);
+  EXPECT_EQ(watchdog_.find_stuck(), "bad");
+}
+
 TEST_F(WatchdogTest, ForgetsWhatIsDone) {
   const auto batch = ring_.open_batch(1);
   watchdog_.add(1, *batch, 1, *batch, "fine");

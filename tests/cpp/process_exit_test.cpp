@@ -44,6 +44,48 @@ class ProcessExit : public Contract {
     std::thread([] { leaked->synchronize(kDeadline); }).detach();
     std::exit(kCode);
   }
+  /// Its watchdog is patient: who waits for that is ended by the alarm.
+  std::unique_ptr<Runtime> stuck_runtime() const {
+    alarm(60);
+    RuntimeOptions patient = options();
+    patient.watchdog = std::chrono::hours(1);
+    auto runtime = std::make_unique<Runtime>(patient);
+    const Operator op = runtime->define(
+        {.name = "endless",
+         .source = "GPUOS_OPERATOR(endless) {\n"
+                   "  volatile float* out = task.pointer<volatile float>(0);\n"
+                   "  for (;;) out[0] = out[0] + 1;\n"
+                   "}",
+         .inputs = 0,
+         .elementwise = false});
+    static auto* out = new DeviceArray<float>(*runtime, 1);
+    runtime->submit(op, {}, out->view());
+    runtime->flush();
+    return runtime;
+  }
+
+  [[noreturn]] void exit_beside_an_endless_operator() const {
+    static std::unique_ptr<Runtime> runtime = stuck_runtime();
+    std::exit(kCode);
+  }
+  [[noreturn]] void exit_after_an_exception() const {
+    try {
+      const auto runtime = stuck_runtime();
+      throw kCode;
+    } catch (int code) {
+      std::exit(code);
+    }
+  }
+  [[noreturn]] void exit_after_hurry() const {
+    const auto runtime = stuck_runtime();
+    runtime->hurry();
+    try {
+      runtime->close();
+    } catch (const TaskError& error) {
+      std::exit(error.operator_name() == "endless" ? kCode : 1);
+    }
+    std::exit(2);
+  }
   [[noreturn]] void exit_after_close() const {
     static std::unique_ptr<Runtime> runtime = busy_runtime();
     runtime->close();
@@ -66,6 +108,19 @@ TEST_P(ProcessExit, WhileAnotherThreadWaits) {
 
 TEST_P(ProcessExit, AfterClose) {
   EXPECT_EXIT(exit_after_close(), testing::ExitedWithCode(kCode), "");
+}
+
+TEST_P(ProcessExit, BesideAnEndlessOperator) {
+  EXPECT_EXIT(exit_beside_an_endless_operator(), testing::ExitedWithCode(kCode),
+              "");
+}
+
+TEST_P(ProcessExit, AfterAnExceptionBesideAnEndlessOperator) {
+  EXPECT_EXIT(exit_after_an_exception(), testing::ExitedWithCode(kCode), "");
+}
+
+TEST_P(ProcessExit, WhoHurriesHearsOfAnEndlessOperator) {
+  EXPECT_EXIT(exit_after_hurry(), testing::ExitedWithCode(kCode), "");
 }
 
 GPUOS_INSTANTIATE_CONTRACT(ProcessExit);
