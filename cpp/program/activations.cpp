@@ -74,6 +74,20 @@ Value elu_of(const Value& x, const Operand& alpha) {
   return where(greater(x, 0), x, multiply(alpha, expm1(x)));
 }
 
+bool is_complex_operand(const Operand& x) {
+  return x.is_number() ? x.number().is_complex()
+                       : is_complex(x.value().dtype());
+}
+
+// y < x for x > y; what is refused is refused under the name that was called.
+Value turned(const char* name, Op op, const Operand& x, const Operand& y) {
+  any_value(name, x, y);
+  if (is_complex_operand(x) || is_complex_operand(y))
+    throw InvalidArgument(std::string(name) +
+                          ": expected a real dtype, got complex64");
+  return elementwise(op, {y, x});
+}
+
 }  // namespace
 
 Value add(const Operand& x, const Operand& y, const Operand& alpha) {
@@ -82,6 +96,14 @@ Value add(const Operand& x, const Operand& y, const Operand& alpha) {
 
 Value subtract(const Operand& x, const Operand& y, const Operand& alpha) {
   return add_scaled(Op::Subtract, x, y, alpha);
+}
+
+Value greater(const Operand& x, const Operand& y) {
+  return turned("greater", Op::Less, x, y);
+}
+
+Value greater_equal(const Operand& x, const Operand& y) {
+  return turned("greater_equal", Op::LessEqual, x, y);
 }
 
 Value logical_and(const Operand& x, const Operand& y) {

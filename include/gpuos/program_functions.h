@@ -145,10 +145,8 @@ GPUOS_BINARY_VALUE_FUNCTIONS(GPUOS_BINARY_FUNCTION)
 Value add(const Operand& x, const Operand& y, const Operand& alpha);
 Value subtract(const Operand& x, const Operand& y, const Operand& alpha);
 
-inline Value greater(const Operand& x, const Operand& y) { return less(y, x); }
-inline Value greater_equal(const Operand& x, const Operand& y) {
-  return less_equal(y, x);
-}
+Value greater(const Operand& x, const Operand& y);
+Value greater_equal(const Operand& x, const Operand& y);
 Value logical_and(const Operand& x, const Operand& y);
 Value logical_or(const Operand& x, const Operand& y);
 Value logical_xor(const Operand& x, const Operand& y);

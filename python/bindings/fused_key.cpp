@@ -1,6 +1,7 @@
 #include "fused_key.h"
 
 #include <algorithm>
+#include <string>
 
 namespace py = pybind11;
 
@@ -31,11 +32,21 @@ bool is_same(PyObject* a, PyObject* b) {
   return equal == 1;
 }
 
+[[noreturn]] void fail_without_hash(PyObject* object) {
+  const py::error_already_set error;
+  if (!PyTuple_CheckExact(object) || !error.matches(PyExc_TypeError))
+    throw error;
+  throw py::type_error(
+      "fuse: expected a tuple of what decides the program, got one with " +
+      py::str(error.value()).cast<std::string>() +
+      "; an array must be an argument of its own");
+}
+
 }  // namespace
 
 void CallKey::add_object(ArgumentKind kind, PyObject* object) {
   const Py_hash_t hash = PyObject_Hash(object);
-  if (hash == -1) throw py::error_already_set();
+  if (hash == -1) fail_without_hash(object);
   add({.kind = kind});
   mix(static_cast<std::uint64_t>(hash));
   objects_[object_count_++] = object;

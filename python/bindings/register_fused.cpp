@@ -113,6 +113,12 @@ constexpr char kCallDoc[] =
     "what reads the results waits for them.\n\n"
     "Threads: from any thread.";
 
+// In the body of a class it is a method.
+PyObject* bind(PyObject* self, PyObject* instance, PyObject* /*type*/) {
+  if (instance == nullptr) return Py_NewRef(self);
+  return PyMethod_New(self, instance);
+}
+
 PyMethodDef methods[] = {
     {"warm", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(warm)),
      METH_FASTCALL | METH_KEYWORDS,
@@ -149,6 +155,7 @@ PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kCallDoc)},
                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
                        {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
                        {Py_tp_methods, methods},
                        {Py_tp_members, members},
                        {Py_tp_getset, properties},

@@ -57,7 +57,16 @@ def call(
         return known(*args, **keywords)
     except TypeError as error:
         # Arguments that NumPy has and programs lack.
-        raise _core.InvalidArgument(f"{function.__name__}: {error}") from error
+        reason = str(error)
+        if "\n" in reason:  # all that the C++ function can be called with
+            given = [type(value).__name__ for value in args]
+            given += [f"{name}=" for name in keywords]
+            reason = (
+                "expected arguments that a fused function can give it, got "
+                f"({', '.join(given)})"
+            )
+        text = f"{function.__name__}: {reason}"
+        raise _core.InvalidArgument(text) from None
 
 
 def _where(condition: Any, *choices: Any) -> Any:

@@ -32,17 +32,18 @@ def trace(
     Raises
     ------
     InvalidArgument
-        Naming the line of the function that did what a program cannot do.
+        What a program cannot do; below it the line of the function that
+        did it.
     """
     try:
         result = function(*args, **keywords)
     except _core.InvalidArgument as error:
         place = _place_of(error.__traceback__)
-        if place is None or hasattr(error, "fused_line"):
-            raise
-        located = _core.InvalidArgument(f"{place}{error}")
-        located.fused_line = place  # type: ignore[attr-defined]
-        raise located from error
+        if place is not None and not hasattr(error, "fused_line"):
+            # One error with one traceback: it leads to the line too.
+            error.args = (f"{error}{place}",)
+            error.fused_line = place  # type: ignore[attr-defined]
+        raise
     leaves: list[_core.Value] = []
     rebuild = _take_apart(result, leaves, function)
     if isinstance(result, _core.Value):
@@ -53,14 +54,14 @@ def trace(
 
 
 def _place_of(traceback: TracebackType | None) -> str | None:
-    """`file:line: text` of the innermost line that is the user's."""
+    """A line `file:line: text` of the innermost place that is the user's."""
     place = None
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
         if not file.startswith(_OWN_FOLDERS):
             line = traceback.tb_lineno
             text = linecache.getline(file, line).strip()
-            place = f"{file}:{line}: " + (f"{text!r}: " if text else "")
+            place = f"\n  {file}:{line}" + (f": {text}" if text else "")
         traceback = traceback.tb_next
     return place
 
@@ -86,9 +87,9 @@ def _take_apart(
 
 def _refuse_result(function: Callable[..., Any], got: str) -> None:
     code = getattr(function, "__code__", None)
-    place = f"{code.co_filename}:{code.co_firstlineno}: " if code else ""
+    place = f"\n  {code.co_filename}:{code.co_firstlineno}" if code else ""
     name = getattr(function, "__name__", "fuse")
     raise _core.InvalidArgument(
-        f"{place}{name}: expected arrays computed from the arguments as "
-        f"results, got {got}"
+        f"{name}: expected arrays computed from the arguments as results, got "
+        f"{got}{place}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def large_integer(x):
         (a_wrong_axis, "axes of -1 to 0, got 3"),
         (bits_of_a_float, "bitwise_and"),
         (a_rolled_array, "numpy.roll"),
-        (unknown_keyword, "sum"),
+        (unknown_keyword, "sum: expected arguments that"),
         (large_integer, "uint64"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -164,10 +165,15 @@ def test_the_line_is_named(host, function, told):
     fused = host.fuse(function)
     with pytest.raises(gpuos.InvalidArgument) as caught:
         fused(host.zeros(3))
-    message = str(caught.value)
-    assert message.startswith(f"{__file__}:{line}: ")
-    assert told in message
+    reason, place = str(caught.value).splitlines()
+    assert told in reason
+    assert __file__ not in reason
+    assert place == f"  {__file__}:{line}: {lines[line - first].strip()}"
     assert fused.programs() == []
+    # The traceback leads there by itself, and no other error is shown.
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert line in [entry.lineno + 1 for entry in caught.traceback]
 
 
 def helper(x):
@@ -175,11 +181,62 @@ def helper(x):
 
 
 def test_the_innermost_line_of_the_user_is_named(host):
+    line = helper.__code__.co_firstlineno + 1
     with pytest.raises(
         gpuos.InvalidArgument,
-        match=rf"{re.escape(__file__)}:{helper.__code__.co_firstlineno + 1}: ",
+        match=rf"\n  {re.escape(__file__)}:{line}: return float\(x\)$",
     ):
         host.fuse(lambda x: x * helper(x))(host.zeros(3))
+
+
+def test_a_function_without_a_file_has_an_error_of_its_own(host):
+    function = eval("lambda x: x if x > 0 else -x")
+    with pytest.raises(gpuos.InvalidArgument, match=r"\n  <string>:1$"):
+        host.fuse(function)(host.zeros(3))
+
+
+@pytest.mark.parametrize(
+    "name", ["less", "less_equal", "greater", "greater_equal"]
+)
+@pytest.mark.parametrize("other", [1, 1j, "i4", "c8"])
+def test_a_comparison_of_complex_numbers_is_refused_by_its_name(
+    host, name, other
+):
+    signs = {"less": "<", "less_equal": "<=", "greater": ">"}
+    sign = signs.get(name, ">=")
+    z = host.zeros(3, "complex64")
+    y = host.zeros(3, other) if isinstance(other, str) else other
+    for function in (
+        getattr(np, name),
+        eval(f"lambda x, y: x {sign} y"),
+    ):
+        with pytest.raises(gpuos.InvalidArgument, match=rf"^{name}: "):
+            host.fuse(function)(z, y)
+
+
+class Scaled:
+    @gpuos.fuse
+    def by(self, x):
+        return x * 2
+
+
+class Scale(NamedTuple):
+    factor: float
+
+    @gpuos.fuse
+    def of(self, x):
+        return x * self.factor
+
+
+def test_a_method_gets_its_object(host):
+    x = host.array([1.0, 2.0])
+    # A tuple is static, so each is a program.
+    assert Scale(2.0).of(x).numpy().tolist() == [2, 4]
+    assert Scale(3.0).of(x).numpy().tolist() == [3, 6]
+    assert len(Scale.of.programs()) == 2
+    assert Scale.of(Scale(4.0), x).numpy().tolist() == [4, 8]
+    with pytest.raises(gpuos.InvalidArgument, match=r"Scaled"):
+        Scaled().by(x)
 
 
 @pytest.mark.parametrize(
@@ -213,8 +270,11 @@ def test_arguments_that_mean_nothing_are_refused(host):
         host.fuse(lambda x, _: x)(host.zeros(3), object())
     with pytest.raises(TypeError):
         host.fuse(lambda x: x)(host.zeros(3), host.zeros(3))
-    with pytest.raises(TypeError, match="unhashable"):
-        host.fuse(lambda x, _: x)(host.zeros(3), ([],))
+    for inside in ([],), (1, (CAPTURED,)):
+        with pytest.raises(
+            TypeError, match=r"fuse: .*unhashable.*argument of its own"
+        ):
+            host.fuse(lambda x, _: x)(host.zeros(3), inside)
 
 
 @pytest.mark.parametrize(
