@@ -1,6 +1,10 @@
 # What tests compile is kept here, not where the user's own is.
 set(GPUOS_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
 
+# Far more than a test needs whose machine is busy with something else, as its
+# own deadlines are (tests/cpp/deadlines.h): only what hangs takes as long.
+set(GPUOS_TEST_TIMEOUT 1800 CACHE STRING "Seconds after which ctest ends a test")
+
 # gpuos_add_test(name [CUDA] [SOURCES more...]): tests/cpp/<name>.cpp as one
 # program and one ctest. CUDA: it uses a GPU where there is one, and then has it
 # alone.
@@ -29,7 +33,8 @@ function(gpuos_add_program_tests program)
 endfunction()
 
 function(gpuos_test_properties name uses_gpu)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 180 LABELS cpu)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${GPUOS_TEST_TIMEOUT}
+                                          LABELS cpu)
   if(uses_gpu)
     set_tests_properties(${name} PROPERTIES LABELS gpu RESOURCE_LOCK gpu)
   endif()

@@ -10,11 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "deadlines.h"
 #include "gpuos/gpuos.h"
 
 namespace gpuos {
-
-inline constexpr std::chrono::seconds kDeadline{30};
 
 /// An array in the memory of a runtime's backend.
 template <typename T>

@@ -31,7 +31,7 @@ inline double seconds_since(Clock::time_point start) {
 
 /// Whether `condition` became true within `limit`.
 template <typename Condition>
-bool becomes_true(Condition condition, std::chrono::seconds limit = 10s) {
+bool becomes_true(Condition condition, std::chrono::seconds limit = kDeadline) {
   const auto deadline = Clock::now() + limit;
   while (!condition()) {
     if (Clock::now() > deadline) return false;

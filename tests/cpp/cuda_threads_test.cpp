@@ -11,6 +11,7 @@
 #include "control_thread.h"
 #include "cuda/flush_failures.h"
 #include "cuda/watchdog.h"
+#include "deadlines.h"
 #include "gpuos/error.h"
 #include "watchdog_thread.h"
 
@@ -100,7 +101,7 @@ TEST(WatchdogThread, LooksUntilThereIsNothingLeftAndAgainWhenCalled) {
     ++looks;
     return left > 0 && --left > 0;
   });
-  const auto end = std::chrono::steady_clock::now() + 10s;
+  const auto end = std::chrono::steady_clock::now() + kDeadline;
   while (looks < 3 && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(1ms);
   std::this_thread::sleep_for(30ms);
@@ -151,7 +152,7 @@ TEST(ControlThread, EndsWithinItsGraceOtherwise) {
   thread.run([&] { ++runs; }, [] {});
   EXPECT_THROW(thread.run([] { throw Error("no"); }, [] {}), Error);
   EXPECT_EQ(runs, 1);
-  EXPECT_TRUE(thread.stop(10s));
+  EXPECT_TRUE(thread.stop(kDeadline));
 }
 
 TEST(FlushFailures, TellsTheBatchAlwaysAndTheOthersOnce) {

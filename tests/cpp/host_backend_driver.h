@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "deadlines.h"
 #include "gpuos/error.h"
 #include "host/host_backend.h"
 
@@ -86,7 +87,8 @@ class Driver {
     return publish(place, 1);
   }
 
-  bool wait(const BatchRef& batch, std::chrono::milliseconds timeout = 20s) {
+  bool wait(const BatchRef& batch,
+            std::chrono::milliseconds timeout = kDeadline) {
     const Deadline deadline = Clock::now() + timeout;
     for (std::uint64_t turn = 0; !ring().is_done(batch.begin); ++turn) {
       backend.check_alive();

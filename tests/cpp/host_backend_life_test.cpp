@@ -10,7 +10,6 @@ TEST(HostBackend, AnIdleBackendUsesNoProcessorTime) {
   const float one = 1;
   float sum = 0;
   ASSERT_TRUE(driver.wait(driver.submit({Driver::add(&sum, &sum, &one, 1)})));
-  std::this_thread::sleep_for(50ms);
   const auto used = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -18,9 +17,15 @@ TEST(HostBackend, AnIdleBackendUsesNoProcessorTime) {
            std::chrono::microseconds(usage.ru_utime.tv_usec +
                                      usage.ru_stime.tv_usec);
   };
-  const auto before = used();
-  std::this_thread::sleep_for(1s);
-  EXPECT_LT(used() - before, 5ms);
+  // Workers look for tasks for a while before they sleep.
+  const auto end = Clock::now() + kDeadline;
+  bool is_idle = false;
+  while (!is_idle && Clock::now() < end) {
+    const auto before = used();
+    std::this_thread::sleep_for(1s);
+    is_idle = used() - before < 5ms;
+  }
+  EXPECT_TRUE(is_idle);
   Stats stats;
   driver.backend.fill_stats(stats);
   EXPECT_FALSE(stats.is_resident);
@@ -116,7 +121,7 @@ TEST(HostBackend, ATaskThatDoesNotEndMakesItDead) {
   } catch (const TaskError& error) {
     EXPECT_EQ(error.operator_name(), "waiter");
   }
-  EXPECT_LT(Clock::now() - before, 2s);
+  EXPECT_LT(Clock::now() - before, kDeadline);
   EXPECT_THROW(driver.backend.check_alive(), TaskError);
   EXPECT_THROW(driver.backend.check_all(), TaskError);
   Stats stats;
@@ -124,13 +129,13 @@ TEST(HostBackend, ATaskThatDoesNotEndMakesItDead) {
   EXPECT_TRUE(stats.is_dead);
   const auto stop = Clock::now();
   driver.backend.stop();
-  EXPECT_LT(Clock::now() - stop, 5s);
+  EXPECT_LT(Clock::now() - stop, kDeadline);
   go = 1;
 }
 
 TEST(HostBackend, ALongTaskWithinTheWatchdogIsFine) {
   RuntimeOptions patient = options(1);
-  patient.watchdog = 5000ms;
+  patient.watchdog = kDeadline;
   Driver driver(patient);
   driver.load(kFirstFreeSlot, waiter());
   volatile int go = 0;
@@ -184,7 +189,7 @@ TEST(HostBackend, PauseEndsAtTheDeadline) {
   driver.backend.pause(never, 1, 1000, before + 20ms);
   const auto took = Clock::now() - before;
   EXPECT_GE(took, 10ms);
-  EXPECT_LT(took, 2s);
+  EXPECT_LT(took, kDeadline);
 }
 
 TEST(HostBackend, HasNoStreams) {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "deadlines.h"
+
 namespace gpuos::host {
 namespace {
 
@@ -13,8 +15,7 @@ namespace {
 class OneSleeps : public ::testing::Test {
  protected:
   OneSleeps() {
-    const auto end =
-        std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto end = std::chrono::steady_clock::now() + kDeadline;
     while (idle_.sleeping() == 0 && std::chrono::steady_clock::now() < end)
       std::this_thread::yield();
   }

@@ -272,10 +272,7 @@ TEST_F(OperatorCompiler, SecondRequestIsAnsweredFromMemory) {
   const CompileRequest request = request_for("axpy", axpy(5));
   const std::string first = compile_operators(request).binary;
   const CompilerStats before = compiler_stats();
-  const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(compile_operators(request).binary, first);
-  EXPECT_LT(std::chrono::steady_clock::now() - start,
-            std::chrono::milliseconds(5));
   EXPECT_EQ(compiler_stats().compiled, before.compiled);
   EXPECT_EQ(compiler_stats().cached, before.cached + 1);
 }

@@ -79,7 +79,7 @@ TEST_P(ProgramCuts, PiecesComputeWhatTheWholeWould) {
   const Value most = ProgramBuilder::reduce(Op::Max, total, {{1}}, true);
   builder.output(total - most * terms[1]);
   const Program program = builder.build();
-  ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+  ASSERT_TRUE(runtime().compile(program, kCompileDeadline));
 
   constexpr std::size_t kRows = 3, kColumns = 300;
   std::vector<std::uint32_t> from(kRows * kColumns);

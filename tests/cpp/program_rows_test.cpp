@@ -62,7 +62,7 @@ GPUOS_INSTANTIATE_CONTRACT(ProgramRows);
 
 TEST_P(ProgramRows, AreRightForFewLongAndManyShortOnes) {
   const Program program = build();
-  ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+  ASSERT_TRUE(runtime().compile(program, kCompileDeadline));
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1, 1},       {1, 4'194'304}, {1, 1'000'003}, {3, 70'004},
       {7, 100'001}, {600, 4'096},   {1'100, 2'052}, {9'000, 65}};
@@ -80,7 +80,7 @@ void expect_product_sum(Runtime& runtime, DType dtype) {
       Op::Sum, ProgramBuilder::apply(Op::Multiply, {x, y}), {{0}}));
   builder.output(ProgramBuilder::reduce(Op::Max, y, {{0}}));
   const Program program = builder.build();
-  ASSERT_TRUE(runtime.compile(program, std::chrono::seconds(120)));
+  ASSERT_TRUE(runtime.compile(program, kCompileDeadline));
   using Sum = std::conditional_t<std::is_same_v<T, std::int32_t>, std::int64_t,
                                  T>;  // as NumPy's
   for (const std::size_t size : {1'048'576, 1'500'016, 4'325'376, 1'000'001})
@@ -132,7 +132,7 @@ TEST_P(ProgramRows, LongRowsOfFloatsAreAllSummed) {
   builder.output(ProgramBuilder::reduce(Op::Max, x, {{1}}));
   const Program both = builder.build();
   for (const Program& program : {sum, both})
-    ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+    ASSERT_TRUE(runtime().compile(program, kCompileDeadline));
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1'700, 9'216}, {2'200, 4'100}, {20'000, 700}, {9'000, 1'028},
       {40, 300'000},  {5, 1'000'004}, {5, 1'000'001}};

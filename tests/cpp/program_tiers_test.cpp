@@ -11,8 +11,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kCompileDeadline{120};
-
 Value binary(Op op, const Value& a, const Value& b) {
   return ProgramBuilder::apply(op, {a, b});
 }

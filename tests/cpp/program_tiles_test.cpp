@@ -25,7 +25,7 @@ class ProgramTiles : public Contract {
   void run(const Program& program, const std::vector<TensorView>& inputs,
            const std::vector<TensorView>& outputs,
            const std::vector<Scalar>& scalars = {}) {
-    ASSERT_TRUE(runtime().compile(program, std::chrono::seconds(120)));
+    ASSERT_TRUE(runtime().compile(program, kCompileDeadline));
     runtime().submit(program, inputs, outputs, scalars);
   }
 

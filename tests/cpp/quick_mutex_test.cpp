@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "deadlines.h"
+
 namespace gpuos {
 namespace {
 
@@ -69,8 +71,7 @@ TEST(QuickMutex, GoesWithAConditionVariable) {
     changed.notify_all();
   });
   std::unique_lock lock(mutex);
-  EXPECT_TRUE(
-      changed.wait_for(lock, std::chrono::seconds(30), [&] { return is_set; }));
+  EXPECT_TRUE(changed.wait_for(lock, kDeadline, [&] { return is_set; }));
 }
 
 }  // namespace
