@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from deadlines import COMPILE_S
 
 import gpuos
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-WAIT_S = 60.0
 
 # Nothing is written to the cache of whoever runs the tests.
 os.environ["GPUOS_CACHE_DIR"] = str(
@@ -155,7 +154,7 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a program text in another interpreter; names are variables of it."""
 
     def run(
-        text: str, *, timeout: float = WAIT_S, **variables: str
+        text: str, *, timeout: float = COMPILE_S, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-W", "error", "-c", text],

@@ -8,4 +8,6 @@ matter of time; a test counts steps instead.
 from __future__ import annotations
 
 WAIT_S = 120.0
-COMPILE_S = 5 * WAIT_S  # where a compiler, or a process with PyTorch, is waited for
+COMPILE_S = (
+    5 * WAIT_S
+)  # where a compiler, or a process with PyTorch, is waited for

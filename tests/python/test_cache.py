@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from deadlines import COMPILE_S
 
 import gpuos
 from gpuos.cli.words import ago, size
@@ -51,7 +52,7 @@ class Cache:
             [sys.executable, "-W", "error", "-m", "gpuos", *arguments],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=COMPILE_S,
             check=False,
             env={**os.environ, **self.variables, **variables},
         )

@@ -5,12 +5,13 @@ import sys
 
 import numpy as np
 import pytest
+from deadlines import COMPILE_S
 
 import gpuos
 from gpuos.cli.progress import ProgressLine, bar
 
 
-def gpuos_command(*arguments, timeout=120.0):
+def gpuos_command(*arguments, timeout=COMPILE_S):
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", "gpuos", *map(str, arguments)],
         capture_output=True,

@@ -171,8 +171,9 @@ def test_the_line_is_named(host, function, told):
     assert place == f"  {__file__}:{line}: {lines[line - first].strip()}"
     assert fused.programs() == []
     # The traceback leads there by itself, and no other error is shown.
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
+    error = caught.value
+    assert error.__cause__ is None
+    assert error.__context__ is None or error.__suppress_context__
     assert line in [entry.lineno + 1 for entry in caught.traceback]
 
 

@@ -4,10 +4,9 @@ import threading
 
 import numpy as np
 import pytest
+from deadlines import WAIT_S
 
 import gpuos
-
-WAIT_S = 60.0
 
 
 def test_an_expression_is_defined_and_run(rt):

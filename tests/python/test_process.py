@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from deadlines import WAIT_S
 
 START = """
 import gpuos, numpy as np, os, sys, time, threading, signal
@@ -82,19 +83,19 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
 def test_ctrl_c_ends_a_wait(backend, rt, nap, nap_source, wait):
     del rt, nap  # only to skip where it cannot be compiled
     text = START.format(backend=backend) + (
+        "rt = gpuos.Runtime(backend=rt.backend, watchdog_s=1000)\n"
         # A job that a shell put into the background ignores it.
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"NAP = {nap_source!r}\n"
         "op = rt.define('nap', source=NAP, params={'ns': 'int64'},\n"
         "               inputs=0, elementwise=False)\n"
-        "t = rt.submit(op, out=rt.zeros(1), ns=4_000_000_000)\n"
+        "t = rt.submit(op, out=rt.zeros(1), ns=60_000_000_000)\n"
         "print('go', flush=True)\n"
-        "start = time.monotonic()\n"
         "try:\n"
         f"  {wait}\n"
         "except KeyboardInterrupt:\n"
-        "  print('ended', time.monotonic() - start, flush=True)\n"
+        "  print('ended', t.done, flush=True)\n"
         "  os._exit(0)\n"
     )
     with subprocess.Popen(
@@ -107,11 +108,9 @@ def test_ctrl_c_ends_a_wait(backend, rt, nap, nap_source, wait):
         assert process.stdout.readline() == "go\n"
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=60)
+        out, error = process.communicate(timeout=WAIT_S)
     assert (process.returncode, error) == (0, "")
-    word, seconds = out.split()
-    assert word == "ended"
-    assert float(seconds) < 2.0
+    assert out == "ended False\n"  # the task goes on
 
 
 def test_no_threads_are_left(run_python):

@@ -4,10 +4,9 @@ import time
 
 import numpy as np
 import pytest
+from deadlines import WAIT_S
 
 import gpuos
-
-WAIT_S = 60.0
 
 
 def test_options_are_what_was_given(backend):
@@ -92,15 +91,14 @@ def test_a_with_block_closes(backend):
 def test_waits_end_at_their_deadline(rt, nap):
     out = rt.zeros(1)
     rt.synchronize(WAIT_S)
-    ticket = rt.submit(nap, out=out, ns=600_000_000)
+    ticket = rt.submit(nap, out=out, ns=2_000_000_000)
     rt.flush()
-    start = time.monotonic()
     assert not ticket.done
     with pytest.raises(gpuos.Timeout, match=r"0\.05 s"):
         rt.wait(ticket, timeout=0.05)
     with pytest.raises(TimeoutError):
         rt.synchronize(timeout=0)
-    assert time.monotonic() - start < 0.5
+    assert not ticket.done
     rt.wait(ticket, timeout=WAIT_S)
     assert out.numpy()[0] == 1
     assert issubclass(gpuos.Timeout, gpuos.Error)

@@ -6,10 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
+from deadlines import WAIT_S
 
 import gpuos
-
-WAIT_S = 60.0
 
 DTYPES = ["float32", "float64", "int32", "int64"]
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from deadlines import WAIT_S
 
 import gpuos
-
-WAIT_S = 60.0
 
 TASKS, SIZE = 300, 33
 

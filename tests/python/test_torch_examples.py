@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from deadlines import COMPILE_S
 
 pytest.importorskip("torch")
 
 pytestmark = pytest.mark.torch
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-WAIT_S = 180.0  # one that compiles for this version of PyTorch first
 
 
 def run(name, device):
@@ -25,7 +25,7 @@ def run(name, device):
         env=os.environ | hidden,
         capture_output=True,
         text=True,
-        timeout=WAIT_S,
+        timeout=COMPILE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -8,11 +8,11 @@ import time
 import weakref
 
 import pytest
+from deadlines import WAIT_S
 from torch_support import ELEMS, gt, pair, scheduler, torch
 
 pytestmark = pytest.mark.torch
 
-WAIT_S = 20.0
 STRESS_S = 1.0
 FLUSHES = 10_000
 

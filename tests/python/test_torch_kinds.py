@@ -6,10 +6,11 @@ import itertools
 import threading
 
 import pytest
+from deadlines import WAIT_S
 
 pytest.importorskip("torch")
 
-from torch_support import WAIT_S, gt, scheduler, torch
+from torch_support import gt, scheduler, torch
 
 pytestmark = pytest.mark.torch
 

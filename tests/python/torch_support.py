@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from deadlines import WAIT_S
 
 torch = pytest.importorskip("torch")
 
@@ -18,7 +19,6 @@ torch.set_num_threads(1)
 
 ELEMS = 1024
 NEVER_MS = 60_000.0  # so that nothing but the test flushes
-WAIT_S = 20.0
 
 
 def watch_anew():

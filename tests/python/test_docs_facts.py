@@ -1,0 +1,264 @@
+"""What pages list is what there is: names, defaults, commands, files."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpuos
+from gpuos import functions as F
+from gpuos.cli import make_parser
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+TESTS = re.compile("TEST|FUZZ")
+SOURCES = ("*.py", "*.cpp", "*.h", "*.cu", "*.cmake", "*.txt", "*.sh")
+
+
+def page(name):
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def row(text, first):
+    """The other cells of the table's row that begins with `first`."""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
+        if cells[1:2] == [first]:
+            return cells[2:-1]
+    pytest.fail(f"there is no row {first!r}")
+    return []
+
+
+def names_in(cell):
+    quoted = re.findall(r"`([^`]*)`", cell)
+    return re.findall(r"[a-z_][a-z_0-9.]*\*?", " ".join(quoted))
+
+
+def sources():
+    folders = ("cpp", "include", "python", "scripts", "tests", "cmake")
+    for folder in folders:
+        for pattern in SOURCES:
+            yield from (ROOT / folder).rglob(pattern)
+    yield from (ROOT / "scripts").iterdir()
+    yield ROOT / "CMakeLists.txt"
+
+
+def test_variables_of_the_environment():
+    known = "".join(
+        path.read_text(encoding="utf-8")
+        for path in sources()
+        if path.is_file() and path != Path(__file__)
+    )
+    wanted = {
+        name
+        for text in PAGES
+        for name in re.findall(
+            r"\bGPUOS_[A-Z_]+\b", text.read_text(encoding="utf-8")
+        )
+    }
+    assert {name for name in wanted if name not in known} == set()
+    read = set(re.findall(r'(?:getenv|environ\.get)\("(GPUOS_[A-Z_]+)"', known))
+    told = "".join(text.read_text(encoding="utf-8") for text in PAGES)
+    # Those of the tests are no user's.
+    secret = {name for name in read if name not in told}
+    assert {name for name in secret if not TESTS.search(name)} == set()
+
+
+def test_defaults_of_a_runtime(host):
+    table = page("python").partition("| option |")[2].partition("\n\n")[0]
+    defaults = {}
+    for line in table.splitlines()[2:]:
+        names, values = line.split("|")[1:3]
+        values = values.strip().replace(",", "", values.count("0,0"))
+        defaults[names] = values
+    options = host.options
+    checked = 0
+    for names, values in defaults.items():
+        for name in re.findall(r"`(\w+)`", names):
+            assert name in {*options, "device", "workers"}, name
+        numbers = [float(n) for n in re.findall(r"\b\d+\b", values)]
+        keys = re.findall(r"`(\w+)`", names)
+        if len(numbers) == len(keys):
+            for key, number in zip(keys, numbers, strict=True):
+                if key in options:
+                    assert float(options[key]) == number, key
+                    checked += 1
+    assert checked > 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        {
+            name
+            for first in ("ufuncs", "functions of NumPy")
+            for name in names_in(row(page("programs"), first)[0])
+        }
+    ),
+)
+def test_functions_that_programs_have(host, name):
+    if name in ("astype", "result_type", "erf", "erfc", "gammaln", "expit"):
+        return  # a method, a dtype, and SciPy's
+    if name.endswith("*"):
+        stem = name[:-1]
+        found = [f for f in dir(np) if f.startswith(stem)]
+        assert found
+        names = [f for f in found if isinstance(getattr(np, f), np.ufunc)]
+        names = [f for f in names if "count" not in f]
+    else:
+        names = [name]
+    for each in names:
+        function = getattr(np, each)
+        assert is_taken(host, function), each
+
+
+def is_taken(host, function):
+    """Whether a program of the function is made for some arguments."""
+    x = np.ones((2, 3))
+    tries = [
+        (a, more)
+        for a in (x, x.astype("i4"), x > 0, x.astype("f4"))
+        for more in ((), (a,), (a, a), (0,), (0, 1), (1, 0))
+    ]
+    for array, more in tries:
+        numbers = [m for m in more if not isinstance(m, np.ndarray)]
+
+        def run(x, *others, numbers=numbers):
+            return function(x, *others, *numbers)
+
+        arrays = [m for m in more if isinstance(m, np.ndarray)]
+        try:
+            host.fuse(run)(array, *arrays)
+        except (gpuos.InvalidArgument, TypeError):
+            continue
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        set(
+            names_in(
+                row(
+                    page("programs"),
+                    "reductions, over any axes, with `keepdims`",
+                )[0]
+            )
+        )
+    ),
+)
+def test_reductions_that_programs_have(host, name):
+    function = np.linalg.norm if name == "linalg.norm" else getattr(np, name)
+    x = np.arange(12.0).reshape(3, 4)
+    result = host.fuse(lambda x: function(x, axis=0, keepdims=True))(x)
+    np.testing.assert_allclose(
+        result.numpy(), function(x, axis=0, keepdims=True)
+    )
+
+
+def test_functions_of_gpuos():
+    told = set(names_in(row(page("programs"), "`gpuos.functions`")[0]))
+    for name in told - {"alpha"}:
+        assert callable(getattr(F, name)), name
+
+
+def test_functions_of_expressions(host):
+    text = page("expressions")
+    signs = {"clip": "(x, 0, 1)", "where": "(x, x, x)", "fma": "(x, x, x)"}
+    two = ("max", "maximum", "min", "minimum", "pow")
+    for first, dtype in (("any dtype", "int32"), ("float32, float64", None)):
+        cell = row(text, first)[0].strip("`")
+        names = re.findall(r"[a-z0-9]+(?=[ (]|$)", re.sub(r"\(.*?\)", "", cell))
+        assert len(names) > 9
+        for name in names:
+            given = signs.get(name, "(x, x)" if name in two else "(x)")
+            host.define(
+                f"f_{name}", f"o = {name}{given}", dtype=dtype or "float32"
+            )
+            if dtype is None:
+                with pytest.raises(gpuos.InvalidArgument):
+                    host.define(
+                        f"i_{name}", f"o = {name}{given}", dtype="int32"
+                    )
+
+
+def test_the_built_in_operators(host):
+    told = re.search(r"starts with (.*?) for", page("operators"), re.DOTALL)
+    assert told is not None
+    assert sorted(names_in(told[1])) == sorted(host.operators())
+
+
+def test_the_tree_of_errors():
+    tree = page("errors").partition("\n\n")[2].partition("\n\nThe third")[0]
+    above = {}
+    for line in tree.splitlines():
+        before, name, rest = re.match(
+            r"( *[\w:]* *)<- (\w+) *(.*)", line
+        ).groups()
+        base = above[0] if above and "std::" not in before else None
+        if base is None:
+            above[0] = name
+        bases = re.findall(r"\b[A-Z]\w*Error\b", rest) + (
+            [base] if base else []
+        )
+        for each in bases:
+            kind = getattr(builtins, each, None) or getattr(gpuos, each)
+            assert issubclass(getattr(gpuos, name), kind), (name, each)
+    assert len(tree.splitlines()) == 9
+
+
+def commands():
+    pattern = re.compile(r"python -m gpuos ([a-z-]+)(?: ([a-z]+))?")
+    return sorted(
+        {
+            found
+            for text in PAGES
+            for found in pattern.findall(text.read_text(encoding="utf-8"))
+        }
+    )
+
+
+@pytest.mark.parametrize(("command", "more"), commands())
+def test_commands_of_the_pages(capsys, command, more):
+    parser = make_parser()
+    arguments = [command, more] if command == "cache" and more else [command]
+    if command == "bench":
+        bench = pytest.importorskip("gpuos.bench", exc_type=ImportError)
+        parser, arguments = bench.make_parser(), [more] if more else []
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args([*arguments, "--help"])
+    assert ended.value.code == 0
+    assert (more or command) in capsys.readouterr().out
+
+
+def test_files_of_the_pages():
+    folders = r"(?:cpp|include|python|tests|scripts|examples|cmake|benchmarks)"
+    pattern = re.compile(rf"`({folders}/[\w./-]+)`")
+    missing = [
+        (text.name, path)
+        for text in PAGES
+        for path in pattern.findall(text.read_text(encoding="utf-8"))
+        if text.stem != "cuda_headers"  # those of a toolkit
+        and not (ROOT / path).exists()
+    ]
+    assert missing == []
+
+
+def test_names_of_the_package():
+    pattern = re.compile(r"`gpuos\.([A-Za-z_]+)(?:\.([A-Za-z_]+))?")
+    missing = []
+    for text in PAGES:
+        if text.stem in ("torch", "measurements"):  # those need PyTorch
+            continue
+        for first, second in pattern.findall(text.read_text(encoding="utf-8")):
+            if first == "torch":
+                continue
+            found = getattr(gpuos, first, None)
+            if found is None or (second and not hasattr(found, second)):
+                missing.append((text.name, first, second))
+    assert missing == []
