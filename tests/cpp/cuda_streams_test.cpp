@@ -214,7 +214,7 @@ TEST_P(CudaStreams, AStreamThatStandsDoesNotHoldUpAnother) {
       runtime().flush(named(other));
       return read_in(other.get(), z);
     });
-    EXPECT_EQ(result.wait_for(10s), std::future_status::ready)
+    EXPECT_EQ(result.wait_for(kDeadline), std::future_status::ready)
         << "a task waits for one that it has nothing to do with";
     EXPECT_FALSE(runtime().is_done(behind));
   }

@@ -124,7 +124,7 @@ class Driver {
     for (std::uint64_t turn = 0;; ++turn) {
       if (const auto place = backend.reserve({}, tasks)) return *place;
       backend.pause({0, ring().completed(), nullptr}, ring().head(), turn,
-                    Clock::now() + 20s);
+                    Clock::now() + kDeadline);
     }
   }
   static abi::Payload payload_of(const Place& place, std::uint64_t position) {

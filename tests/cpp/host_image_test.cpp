@@ -11,6 +11,7 @@
 #include <future>
 
 #include "concat.h"
+#include "deadlines.h"
 #include "expression_support.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
@@ -156,7 +157,7 @@ TEST(HostImage, AnExceptionOfAConstructorIsAnErrorAndLocksNothing) {
     void* library = dlopen("libm.so.6", RTLD_NOW);
     return library != nullptr && dlclose(library) == 0;
   });
-  ASSERT_EQ(other.wait_for(30s), std::future_status::ready);
+  ASSERT_EQ(other.wait_for(kDeadline), std::future_status::ready);
   EXPECT_TRUE(other.get());
 }
 

@@ -44,7 +44,7 @@ class BusyWorker : public testing::Test {
     job.out = reinterpret_cast<u64>(&runs_);
     job.a = reinterpret_cast<u64>(&go_);
     const BatchRef batch = driver_.submit({job});
-    const auto end = Clock::now() + 20s;
+    const auto end = Clock::now() + kDeadline;
     while (runs_ == 0 && Clock::now() < end) std::this_thread::yield();
     return batch;
   }
@@ -113,7 +113,7 @@ bool are_asleep(Driver& driver) {
 }
 
 bool becomes(const auto& is_so) {
-  const auto end = Clock::now() + 20s;
+  const auto end = Clock::now() + kDeadline;
   while (!is_so()) {
     if (Clock::now() >= end) return false;
     std::this_thread::sleep_for(1ms);

@@ -363,12 +363,12 @@ TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   others.push_back(
       std::async(std::launch::async, [&] { runtime().allocate(64); }));
   for (std::future<void>& other : others) {
-    ASSERT_EQ(other.wait_for(10s), std::future_status::ready);
+    ASSERT_EQ(other.wait_for(kDeadline), std::future_status::ready);
     EXPECT_THROW(other.get(), TaskError);
   }
-  EXPECT_EQ(freed.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(freed.wait_for(kDeadline), std::future_status::ready);
   closed = std::async(std::launch::async, [&] { runtime().close(); });
-  ASSERT_EQ(closed.wait_for(10s), std::future_status::ready);
+  ASSERT_EQ(closed.wait_for(kDeadline), std::future_status::ready);
   EXPECT_THROW(closed.get(), TaskError);
   EXPECT_TRUE(simulator().counts().is_loading);
 }
