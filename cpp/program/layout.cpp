@@ -4,6 +4,9 @@
 #include <cassert>
 #include <cstdlib>
 
+#include "concat.h"
+#include "gpuos/error.h"
+
 namespace gpuos::program {
 std::int64_t stride_of(const TensorView& view, std::size_t dim) {
   if (view.has_strides) return view.strides[dim];
@@ -87,6 +90,16 @@ void collapse(Layout& layout) {
   }
 }
 
+/// A task has 32 bits for a size, and needs none for the first ones.
+void check_sizes(const Layout& layout) {
+  for (std::uint32_t d = 0; d < layout.dims(); ++d)
+    if (d != 0 && d != layout.outer && layout.sizes[d] >> 32 != 0)
+      throw InvalidArgument(
+          concat("program: expected sizes below 2^32 in arrays with gaps or in "
+                 "another order than C's, got ",
+                 layout.sizes[d]));
+}
+
 /// Of dimensions [first, last). Without the checks nobody needs it.
 [[maybe_unused]] std::uint64_t count(const Layout& layout, std::uint32_t first,
                                      std::uint32_t last) {
@@ -116,6 +129,7 @@ void make_layout(const Pass& pass, std::span<const std::int64_t> sizes,
   }
   if (!pass.has_reduction) sort_inner(pass, layout);
   collapse(layout);
+  check_sizes(layout);
   assert(count(layout, 0, layout.outer) == layout.rows);
   assert(layout.columns == 0 ||
          count(layout, layout.outer, layout.dims()) == layout.columns);

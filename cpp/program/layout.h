@@ -33,6 +33,7 @@ std::int64_t stride_of(const TensorView& view, std::size_t dim);
 /// `views` has the memory of each access. Dimensions that can be walked
 /// through as one become one, and of a pass without reductions those with the
 /// shortest strides come last.
+/// Throws: InvalidArgument for sizes that a task has no room for.
 void make_layout(const Pass& pass, std::span<const std::int64_t> sizes,
                  std::span<const TensorView* const> views, Layout& layout);
 

@@ -18,10 +18,11 @@ namespace gpuos::program {
 
 /// What runs a pass, shared by programs that have one of this structure.
 struct PassCode {
-  std::string structure;
   Text text;
   std::uint32_t cells = 0;  // that the text needs
   std::shared_ptr<Tier> tier;
+  bool may_be_captured = false;  // then a graph reads the text for good
+  std::uint64_t turn = 0;        // see ProgramTable::forget_codes()
 };
 
 /// A plan and the codes of its passes.

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <unordered_set>
 
 #include "concat.h"
 #include "gpuos/error.h"
@@ -98,12 +99,15 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
       tiers_(tiers),
       workers_(backend.workers()),
       free_later_(std::move(free_later)),
-      texts_(backend, backend.shared_words()),
+      texts_(backend, backend.shared_words(), free_later_),
       scratch_(backend) {}
 
 program::PassCode* ProgramTable::code_for(const Pass& pass) {
   const auto at = codes_.find(pass.structure);
-  if (at != codes_.end()) return at->second.get();
+  if (at != codes_.end()) {
+    at->second->turn = turn_;
+    return at->second.get();
+  }
   auto code = std::make_unique<program::PassCode>();
   code->cells = std::bit_cast<program::TextHeader>(pass.text[0]).cells;
   code->text = texts_.add(pass.text);
@@ -112,7 +116,27 @@ program::PassCode* ProgramTable::code_for(const Pass& pass) {
   code->tier->record = std::make_shared<OperatorRecord>();
   code->tier->record->name = "program";
   code->tier->record->slots[0] = kInterpreterSlot;
+  code->turn = turn_;
   return codes_.emplace(pass.structure, std::move(code)).first->second.get();
+}
+
+void ProgramTable::forget_codes() {
+  if (codes_.size() < forget_at_) return;
+  std::unordered_set<const program::PassCode*> used;
+  for (const auto& [plan, entry] : entries_) {
+    used.insert(entry.codes.fused.begin(), entry.codes.fused.end());
+    used.insert(entry.codes.split.begin(), entry.codes.split.end());
+  }
+  std::erase_if(codes_, [&](const auto& item) {
+    const program::PassCode& code = *item.second;
+    const auto state = code.tier->state.load();
+    const bool is_interpreted = state == program::Tier::State::Interpreted ||
+                                state == program::Tier::State::Failed;
+    return code.turn != turn_ && is_interpreted && !code.may_be_captured &&
+           !used.contains(&code);
+  });
+  ++turn_;
+  forget_at_ = std::max(kLeastCodes, 2 * codes_.size());
 }
 
 ProgramTable::Entry& ProgramTable::find(
@@ -127,6 +151,7 @@ ProgramTable::Entry& ProgramTable::find(
   newest_ = {};
   std::erase_if(entries_,
                 [](const auto& entry) { return entry.second.plan.expired(); });
+  forget_codes();
   program::PlanCode codes;
   for (const Pass& pass : plan->fused.passes)
     codes.fused.push_back(code_for(pass));
@@ -307,6 +332,8 @@ void ProgramTable::use_text(const program::PreparedPass& pass,
   program::Text& text = pass.code->text;
   // A graph reads it again and again.
   const bool is_read_again = text.is_used || backend_.captures(stream);
+  // Only of a named stream one is made; to ask each time takes long.
+  if (stream.is_named) pass.code->may_be_captured = true;
   call.args[program::TaskModel::kText] = texts_.use(text, is_read_again);
 }
 

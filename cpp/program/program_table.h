@@ -91,6 +91,9 @@ class ProgramTable {
   }
   Entry& find(const std::shared_ptr<const program::Plan>& plan);
   program::PassCode* code_for(const program::Pass& pass);
+  /// When there are twice as many codes as the last time: forgets those that no
+  /// program has, and none has asked for since then. What is compiled stays.
+  void forget_codes();
   const program::Prepared& prepare(
       const std::shared_ptr<const program::Plan>& plan,
       const program::CallViews& views);
@@ -130,6 +133,9 @@ class ProgramTable {
   program::Scratch scratch_;
   std::vector<std::shared_ptr<void>> kept_;  // graphs read it
   std::map<std::string, std::unique_ptr<program::PassCode>, std::less<>> codes_;
+  static constexpr std::size_t kLeastCodes = 512;
+  std::size_t forget_at_ = kLeastCodes;  // codes
+  std::uint64_t turn_ = 0;               // of forget_codes()
   std::unordered_map<const program::Plan*, Entry> entries_;
   // The one that was found last; null: it may be gone.
   std::pair<const program::Plan*, Entry*> newest_{};

@@ -47,6 +47,25 @@ void check_alike(const Plan& plan,
   }
 }
 
+/// Bytes of that many elements of any dtype can be counted.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 59;
+
+/// `count` times the sizes of `dims`. Throws: InvalidArgument if it is too
+/// much.
+std::int64_t times(std::int64_t count, std::span<const SetId> dims,
+                   std::span<const std::int64_t> sizes) {
+  for (const SetId dim : dims)
+    if (sizes[dim] == 0) return 0;
+  for (const SetId dim : dims) {
+    if (count != 0 && sizes[dim] > kMostElements / count)
+      throw InvalidArgument(concat("program: expected at most ", kMostElements,
+                                   " elements, got ", count, " times ",
+                                   sizes[dim], " and more"));
+    count *= sizes[dim];
+  }
+  return count;
+}
+
 }  // namespace
 
 void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
@@ -55,6 +74,9 @@ void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
   sizes.resize(plan.sets.size());
   for (std::size_t i = 0; i < sizes.size(); ++i)
     sizes[i] = common_size(plan.sets[i], shapes);
+  for (const Schedule* schedule : {&plan.fused, &plan.split})
+    for (const Pass& pass : schedule->passes)
+      times(times(1, pass.outer, sizes), pass.inner, sizes);
 }
 
 std::int64_t count_of(std::span<const SetId> dims,

@@ -7,7 +7,7 @@
 namespace gpuos::program {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
 constexpr std::size_t kLine = 128;
 /// A worker reads a longer text more than once.
 constexpr std::size_t kMostShared =
@@ -19,14 +19,9 @@ std::size_t whole_lines(std::size_t bytes) {
 
 }  // namespace
 
-TextMemory::~TextMemory() {
-  for (void* chunk : chunks_) backend_.deallocate(chunk);
-}
-
 Text TextMemory::add(std::span<const std::uint64_t> words) {
   const std::size_t bytes = whole_lines(words.size_bytes());
-  if (bytes > kMostShared || bytes > shared_.size_bytes())
-    return {.address = copy(words)};
+  if (bytes > kMostShared || bytes > shared_.size_bytes()) return copy(words);
   std::ranges::copy(words, shared_.begin());
   const auto address = reinterpret_cast<std::uint64_t>(shared_.data());
   shared_ = shared_.subspan(bytes / sizeof(shared_[0]));
@@ -34,22 +29,20 @@ Text TextMemory::add(std::span<const std::uint64_t> words) {
 }
 
 std::uint64_t TextMemory::use(Text& text, bool is_read_again) {
-  text.is_used = true;
   if (is_read_again && text.shared_bytes != 0) {
-    text.address = copy({reinterpret_cast<const std::uint64_t*>(text.address),
-                         text.shared_bytes / sizeof(std::uint64_t)});
-    text.shared_bytes = 0;
+    text = copy({reinterpret_cast<const std::uint64_t*>(text.address),
+                 text.shared_bytes / sizeof(std::uint64_t)});
   }
+  text.is_used = true;
   return text.address;
 }
 
-std::uint64_t TextMemory::copy(std::span<const std::uint64_t> words) {
+Text TextMemory::copy(std::span<const std::uint64_t> words) {
   const std::size_t bytes = whole_lines(words.size_bytes());
   if (bytes > left_) {
     const std::size_t size = std::max(bytes, kChunkBytes);
-    chunks_.reserve(chunks_.size() + 1);
-    chunks_.push_back(backend_.allocate(size));
-    next_ = reinterpret_cast<std::uint64_t>(chunks_.back());
+    chunk_ = std::shared_ptr<void>(backend_.allocate(size), free_later_);
+    next_ = reinterpret_cast<std::uint64_t>(chunk_.get());
     left_ = size;
   }
   const std::uint64_t address = next_;
@@ -57,7 +50,7 @@ std::uint64_t TextMemory::copy(std::span<const std::uint64_t> words) {
                           words.size_bytes());
   next_ += bytes;
   left_ -= bytes;
-  return address;
+  return {.address = address, .chunk = chunk_};
 }
 
 }  // namespace gpuos::program

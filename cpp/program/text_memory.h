@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "backend.h"
 
@@ -14,9 +16,11 @@ struct Text {
   std::uint64_t address = 0;
   std::size_t shared_bytes = 0;  // of one in shared memory; 0: in the backend's
   bool is_used = false;
+  std::shared_ptr<void> chunk{};  // that it lies in, unless that is shared
 };
 
-/// Texts of programs, at the beginning of cache lines. They stay until the end.
+/// Texts of programs, at the beginning of cache lines. A chunk of them is freed
+/// when the last of its texts is gone; what is shared stays until the end.
 ///
 /// The first call of a program reads its text where the host wrote it, because
 /// a copy takes longer than that. Later ones read a copy in memory of the
@@ -25,10 +29,13 @@ struct Text {
 /// Threads: one at a time.
 class TextMemory {
  public:
-  /// `shared`: what Backend::shared_words() says.
-  TextMemory(Backend& backend, std::span<std::uint64_t> shared)
-      : backend_(backend), shared_(shared) {}
-  ~TextMemory();
+  /// `shared`: what Backend::shared_words() says. `free_later` frees memory
+  /// behind the tasks that read it.
+  TextMemory(Backend& backend, std::span<std::uint64_t> shared,
+             std::function<void(void*)> free_later)
+      : backend_(backend),
+        shared_(shared),
+        free_later_(std::move(free_later)) {}
   TextMemory(const TextMemory&) = delete;
   TextMemory& operator=(const TextMemory&) = delete;
 
@@ -37,12 +44,14 @@ class TextMemory {
   std::uint64_t use(Text& text, bool is_read_again);
 
  private:
-  std::uint64_t copy(std::span<const std::uint64_t> words);
+  /// A text that lies in a chunk.
+  Text copy(std::span<const std::uint64_t> words);
 
   Backend& backend_;
   std::span<std::uint64_t> shared_;  // what is left of it
-  std::vector<void*> chunks_;
-  std::uint64_t next_ = 0;  // in the last chunk
+  std::function<void(void*)> free_later_;
+  std::shared_ptr<void> chunk_;  // the last one
+  std::uint64_t next_ = 0;       // in it
   std::size_t left_ = 0;
 };
 

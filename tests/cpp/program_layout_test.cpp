@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "gpuos/error.h"
 #include "gpuos/program.h"
 #include "program/sizes.h"
 #include "program/task.h"
@@ -101,6 +102,32 @@ TEST(ProgramLayout, PiecesTouchEveryElementOnce) {
     EXPECT_EQ(*written.begin(), 0x3000u);
     EXPECT_EQ(*written.rbegin(), 0x3000u + 62 * 4);
   }
+}
+
+TEST(ProgramLayout, MoreElementsThanCanBeCountedAreRefused) {
+  constexpr std::int64_t kWide = std::int64_t{1} << 32;
+  const Program program = sum_of_two(2);
+  using Shapes = std::vector<Shape>;
+  EXPECT_THROW(program.output_shapes(Shapes{{kWide, kWide}, {1, 1}}),
+               InvalidArgument);
+  EXPECT_THROW(program.output_shapes(Shapes{{kWide + 1, 1}, {1, kWide}}),
+               InvalidArgument);
+  EXPECT_EQ(program.output_shapes(Shapes{{kWide, 0}, {1, 1}})[0],
+            (Shape{kWide, 0}));
+  EXPECT_EQ(program.output_shapes(Shapes{{kWide, 4}, {1, 1}})[0],
+            (Shape{kWide, 4}));
+}
+
+TEST(ProgramLayout, SizesThatATaskHasNoRoomForAreRefused) {
+  constexpr std::int64_t kWide = std::int64_t{1} << 32;
+  const Program program = sum_of_two(2);
+  TensorView gaps = matrix(0x1000, 2, kWide);
+  gaps.has_strides = true;
+  gaps.strides = {2 * kWide, 1};
+  const TensorView plain = matrix(0x2000, 2, kWide);
+  EXPECT_THROW(layout_of(program, {gaps, plain, plain}, 2, kWide),
+               InvalidArgument);
+  layout_of(program, {plain, plain, plain}, 2, kWide);
 }
 
 }  // namespace

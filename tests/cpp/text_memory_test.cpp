@@ -30,7 +30,11 @@ class TextMemoryTest : public testing::Test {
   QuickMutex mutex_;
   host::HostBackend backend_{host::options(1), mutex_};
   alignas(128) std::array<std::uint64_t, 64> shared_{};
-  TextMemory texts_{backend_, shared_};
+  int freed_ = 0;
+  TextMemory texts_{backend_, shared_, [this](void* chunk) {
+                      ++freed_;
+                      backend_.deallocate(chunk);
+                    }};
 };
 
 TEST_F(TextMemoryTest, LaterCallsReadACopy) {
@@ -69,9 +73,32 @@ TEST_F(TextMemoryTest, WhatDoesNotFitIsCopiedAtOnce) {
 
 TEST_F(TextMemoryTest, LongTextsAreCopiedAtOnce) {
   std::vector<std::uint64_t> room(4096);
-  TextMemory texts(backend_, room);
+  TextMemory texts(backend_, room,
+                   [this](void* chunk) { backend_.deallocate(chunk); });
   EXPECT_EQ(texts.add(words(1000)).shared_bytes, 0u);
   EXPECT_NE(texts.add(words(200)).shared_bytes, 0u);
+}
+
+TEST_F(TextMemoryTest, AChunkGoesWithItsLastText) {
+  std::vector<Text> texts;
+  // Of several chunks; those that are shared have none.
+  while (texts.size() < 3 || texts.back().chunk == nullptr ||
+         texts.back().chunk == texts.front().chunk) {
+    Text text = texts_.add(words(500));
+    texts.push_back(std::move(text));
+  }
+  EXPECT_EQ(freed_, 0);
+  const Text last_of_first = texts[texts.size() - 2];
+  const Text kept = texts.back();
+  texts.clear();
+  EXPECT_EQ(freed_, 0);
+  EXPECT_TRUE(has(last_of_first.address, words(500)));
+}
+
+TEST_F(TextMemoryTest, ChunksWithoutTextsAreFreed) {
+  for (int i = 0; i < 1000; ++i) texts_.add(words(500));
+  // But for the one that the next text goes to.
+  EXPECT_GE(freed_, 30);
 }
 
 }  // namespace

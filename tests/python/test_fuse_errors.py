@@ -345,3 +345,18 @@ def test_outputs_that_lie_between_each_other_are_taken(rt):
     both(x, out=(big[:, 1], big[::-1, 0]))
     np.testing.assert_array_equal(big.numpy()[:, 1], wanted[:, 0])
     np.testing.assert_array_equal(big.numpy()[::-1, 0], wanted[:, 1])
+
+
+@pytest.mark.parametrize("shape", [(2**32, 2**32), (2**31,) * 3, (2**40,) * 3])
+def test_more_elements_than_can_be_counted_are_refused(host, shape):
+    ones = [
+        np.lib.stride_tricks.as_strided(
+            np.ones(1, "int8"),
+            [size if d == axis else 1 for d, size in enumerate(shape)],
+            [0] * len(shape),
+        )
+        for axis, size in enumerate(shape)
+    ]
+    for function in (lambda *x: sum(x), lambda *x: sum(x).sum()):
+        with pytest.raises(gpuos.InvalidArgument, match="expected at most"):
+            host.fuse(function)(*ones)

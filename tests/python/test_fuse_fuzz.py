@@ -6,6 +6,7 @@ and always the same.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 
@@ -17,6 +18,8 @@ hypothesis = pytest.importorskip("hypothesis")
 from fuse_support import assert_close, quietly, sample
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import gpuos
 
 EXAMPLES = os.environ.get("GPUOS_FUZZ_EXAMPLES")
 PROFILE = settings(
@@ -172,6 +175,115 @@ def test_sums_are_near(inputs, data):
     np.testing.assert_allclose(
         got(RUNTIME["rt"].array(x)).numpy(), (x * x).sum(axis), rtol=1e-5
     )
+
+
+class Lying:
+    """An array within memory of which nobody may touch the rest."""
+
+    ROOM = 16  # elements before and behind it
+    UNTOUCHED = -77.0
+
+    def __init__(self, shape, order, steps):
+        self.order = order
+        self.lengths = [
+            max(size, 1) * abs(step)
+            for size, step in zip(shape, steps, strict=True)
+        ]
+        self.index = tuple(
+            slice(None, None, step) if size else slice(0, 0)
+            for size, step in zip(shape, steps, strict=True)
+        )
+        count = int(np.prod(self.lengths)) + 2 * self.ROOM
+        self.memory = np.full(count, self.UNTOUCHED)
+
+    def of(self, memory):
+        """The array in `memory`, NumPy's or a runtime's."""
+        inside = memory[self.ROOM : len(self.memory) - self.ROOM]
+        whole = inside.reshape([self.lengths[axis] for axis in self.order])
+        if self.order:
+            whole = whole.transpose([int(d) for d in np.argsort(self.order)])
+        return whole[(..., *self.index)]
+
+
+@st.composite
+def lying(draw, shape):
+    order = draw(st.permutations(range(len(shape))))
+    steps = [draw(st.sampled_from([1, 1, 2, -1, -2])) for _ in shape]
+    return Lying(shape, list(order), steps)
+
+
+MOVES = ["new", "move", "sum", "max", "add", "two sums", "center"]
+
+
+def move_axes(steps, x):
+    """The same for arrays and for traced values; whole numbers stay whole."""
+    for kind, number, keeps in steps:
+        axis = number % max(x.ndim, 1)
+        if kind == "new" and x.ndim < 6:
+            x = np.expand_dims(x, number % (x.ndim + 1))
+        elif kind == "add" or x.ndim == 0:
+            x = x * 2 + 1
+        elif kind == "move":
+            x = np.moveaxis(x, axis, number // 7 % x.ndim)
+        elif kind in ("sum", "max"):
+            x = getattr(x, kind)(axis=axis, keepdims=keeps)
+        elif kind == "two sums" and x.ndim > 1:
+            both = (axis, (axis + 1) % x.ndim)
+            x = x.sum(both, keepdims=True) + x.sum(axis, keepdims=True)
+        else:
+            x = x - x.sum(axis, keepdims=True) + x.sum()
+    return x + 1
+
+
+@given(
+    data=st.data(),
+    shape=st.lists(st.integers(0, 4), max_size=4),
+    steps=st.lists(
+        st.tuples(st.sampled_from(MOVES), st.integers(0, 100), st.booleans()),
+        max_size=4,
+    ),
+)
+@settings(PROFILE, max_examples=int(EXAMPLES or 300))
+def test_axes_of_any_layout(data, shape, steps):
+    rt = RUNTIME["rt"]
+    own = data.draw(lying(shape))
+    own.of(own.memory)[...] = np.arange(np.prod(shape)).reshape(shape) * 31 % 97
+    program = lambda x: move_axes(steps, x)
+    fused = rt.fuse(program)
+    memory = rt.array(own.memory)
+    x = own.of(own.memory)
+    try:
+        wanted = np.asarray(program(x))
+    except ValueError:  # the largest of no elements
+        # Of no rows at all there is none to refuse.
+        with contextlib.suppress(gpuos.InvalidArgument):
+            fused(own.of(memory)).numpy()
+        return
+    assert_close(fused(own.of(memory)).numpy(), wanted)
+    out = data.draw(lying(wanted.shape))
+    expected = out.memory.copy()
+    out.of(expected)[...] = wanted
+    written = rt.array(out.memory)
+    fused(own.of(memory), out=out.of(written))
+    np.testing.assert_array_equal(written.numpy(), expected)
+    np.testing.assert_array_equal(memory.numpy(), own.memory)
+    if rt.backend != "host":
+        return
+    # Strides that only other libraries have: of no elements, or of one axis
+    # that repeats.
+    assert_close(fused(x).numpy(), wanted)
+    times = data.draw(st.integers(0, 3))
+    repeated = np.moveaxis(
+        np.broadcast_to(x, (times, *shape)),
+        0,
+        data.draw(st.integers(0, len(shape))),
+    )
+    for function in (
+        lambda x: x + x.sum(0, keepdims=True),
+        lambda x: x.sum() + 1,
+    ):
+        wanted = np.asarray(function(repeated))
+        assert_close(rt.fuse(function)(repeated).numpy(), wanted)
 
 
 # Hypothesis runs a test many times within one use of its fixtures.
