@@ -15,9 +15,10 @@
 
 namespace gpuos::worlds {
 
-inline TensorView view_of(const Place& place, Guarded& memory) {
+/// `lowest`: where the element with the lowest address is.
+inline TensorView view_of(const Place& place, std::int64_t* lowest) {
   TensorView view;
-  view.data = memory.data() + place.first;
+  view.data = lowest + place.first;
   view.dtype = DType::Int64;
   view.dims = static_cast<std::uint8_t>(place.rank);
   view.has_strides = true;
@@ -39,10 +40,11 @@ class Calls {
   /// rows, is cut into one to three tiles.
   void run(const World& world, Arrays& arrays, const RunTask& run_task) {
     const Known& known = known_of(world.form);
-    std::vector<TensorView> inputs{view_of(world.x, arrays.x)};
+    std::vector<TensorView> inputs{view_of(world.x, arrays.x.data())};
     if (world.form.kind == Kind::Add)
-      inputs.push_back(view_of(world.y, arrays.y));
-    const std::vector<TensorView> outputs{view_of(world.out, arrays.out)};
+      inputs.push_back(view_of(world.y, arrays.y.data()));
+    const std::vector<TensorView> outputs{
+        view_of(world.out, arrays.out.data())};
     program::prepare(*known.program.plan(), known.codes, {inputs, outputs},
                      workers_, keep_table, prepared_);
     std::vector<std::vector<std::uint64_t>> temporaries;

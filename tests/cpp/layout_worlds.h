@@ -176,6 +176,7 @@ class Guarded {
     values_.assign(static_cast<std::size_t>(span + 2 * kRoom), kUntouched);
   }
   std::int64_t* data() { return values_.data() + kRoom; }
+  std::vector<std::int64_t>& all() { return values_; }
   std::int64_t& operator[](int place) { return data()[place]; }
   friend bool operator==(const Guarded&, const Guarded&) = default;
 
