@@ -42,6 +42,18 @@ struct Bridge {
 
 inline constexpr char kBridgeCapsule[] = "gpuos.bridge";
 
+/// What the Python module tells somebody who puts off work on arrays that are
+/// not gpuos' own. Called with the GIL.
+struct ArrayWatch {
+  /// Before the memory of `array`, a Python object, is used by a task of
+  /// `runtime`. False: a Python error is set, and nothing is submitted.
+  bool (*before)(void* array, const Runtime* runtime) noexcept;
+  /// After a submission for which that was called, also one that failed.
+  void (*after)(const Runtime* runtime) noexcept;
+};
+
+inline constexpr char kWatchCapsule[] = "gpuos.array_watch";
+
 /// The functions of this library.
 const BridgeTable& bridge_table() noexcept;
 

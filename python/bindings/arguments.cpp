@@ -11,6 +11,7 @@ namespace gpuos::python {
 
 TensorView Arguments::view_other(PyObject* object, Role role) {
   if (Py_TYPE(object) != array_type) {
+    if (array_watch != nullptr) tell(object);
     ForeignView foreign = view_foreign(object, runtime_, role);
     keep(std::move(foreign.keep));
     return foreign.view;
@@ -27,6 +28,12 @@ TensorView Arguments::view_other(PyObject* object, Role role) {
   array.mark_exported();
   keep(py::reinterpret_borrow<py::object>(object));
   return view;
+}
+
+void Arguments::tell(PyObject* object) {
+  is_told_ = true;
+  if (!array_watch->before(object, &runtime_.core()))
+    throw py::error_already_set();
 }
 
 void Arguments::keep_until(const Ticket& ticket) {

@@ -9,10 +9,14 @@
 
 #include "array.h"
 #include "array_view.h"
+#include "gpuos/bridge.h"
 #include "native.h"
 #include "without_gil.h"
 
 namespace gpuos::python {
+
+/// Whom to tell of foreign arrays; null as a rule. Under the GIL.
+inline const ArrayWatch* array_watch = nullptr;
 
 /// The arrays of one call: their views, and what must stay alive.
 ///
@@ -23,6 +27,7 @@ class Arguments {
   ~Arguments() {
     for (std::size_t i = 0; i < few_; ++i) own_few_[i]->end_use();
     for (Array* array : own_) array->end_use();
+    if (is_told_) array_watch->after(&runtime_.core());
   }
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
@@ -66,8 +71,10 @@ class Arguments {
     }
   }
   TensorView view_other(PyObject* object, Role role);
+  void tell(PyObject* object);
 
   RuntimeObject& runtime_;
+  bool is_told_ = false;  // the watch: of a foreign array
   std::size_t few_ = 0;
   std::array<Array*, kFew> own_few_;  // the way of submit() allocates nothing
   std::vector<Array*> own_;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "arguments.h"
 #include "gpuos/bridge.h"
 #include "registrations.h"
 #include "runtime_object.h"
@@ -33,12 +34,21 @@ py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
   return capsule;
 }
 
+void watch_arrays(const py::capsule& capsule) {
+  array_watch = static_cast<const ArrayWatch*>(
+      PyCapsule_GetPointer(capsule.ptr(), kWatchCapsule));
+  if (array_watch == nullptr) throw py::error_already_set();
+}
+
 }  // namespace
 
 void register_bridge(py::module_& module) {
   module.def("_bridge", &bridge_of, py::arg("runtime").none(false),
              "The functions of gpuos/bridge.h and this runtime, as a capsule "
              "\"gpuos.bridge\" of a gpuos::Bridge. The runtime lives as long.");
+  module.def("_watch_arrays", &watch_arrays, py::arg("watch"),
+             "Have a gpuos::ArrayWatch, from a capsule \"gpuos.array_watch\", "
+             "told of tasks on foreign arrays, until the process ends.");
 }
 
 }  // namespace gpuos::python

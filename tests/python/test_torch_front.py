@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 
+import numpy as np
 import pytest
 from torch_support import (
     NEVER_MS,
     PATIENCE,
+    assert_same,
     gt,
     hasty_front,
     pair,
@@ -103,6 +106,72 @@ def test_errors_are_those_of_pytorch(device, call):
     with scheduler(takes=0), pytest.raises(expected.type) as came:
         call(a, b)
     assert str(came.value) == str(expected.value)
+
+
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "maximum",
+    "minimum",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "pow",
+]
+METHODS = [
+    "__add__",
+    "__radd__",
+    "__sub__",
+    "__rsub__",
+    "__mul__",
+    "__rmul__",
+    "__truediv__",
+    "__pow__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+    "__eq__",
+    "__ne__",
+    "__and__",
+    "__or__",
+    "__xor__",
+    "__iadd__",
+    "__isub__",
+    "__imul__",
+    "__itruediv__",
+    "add_",
+    "sub_",
+    "mul_",
+    "div_",
+]
+OPERANDS = (2, 2.5, True, 1j, 2**70, None, "x", [1], (1, 2), np.float32(2), 0)
+
+
+def came_of(function, *arguments):
+    """Return a result, or the kind and text of an error."""
+    try:
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001 (compared with eager's)
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool])
+@pytest.mark.parametrize("name", BINARY + METHODS)
+@pytest.mark.filterwarnings("ignore")
+def test_any_operand_means_what_it_means_in_eager(device, name, dtype):
+    owners = (torch.Tensor, torch) if name in BINARY else (torch.Tensor,)
+    for owner, operand in itertools.product(owners, OPERANDS):
+        x = torch.arange(6, device=device).to(dtype)
+        expected = came_of(getattr(owner, name), x.clone(), operand)
+        with scheduler(takes=0):
+            came = came_of(getattr(owner, name), x.clone(), operand)
+        assert_same([expected], [came])
 
 
 FUNCTIONS = ["relu", "add", "lt", "sum", "pow", "clamp", "where"]

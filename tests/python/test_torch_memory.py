@@ -240,3 +240,40 @@ def test_storages_with_the_same_memory_are_used_in_order(own):
     assert [float(x[0]) for x in seen] == [
         2.0 * k for k in range(1, RESULTS + 1)
     ]
+
+
+def use_both(a, b):
+    """Write through either of two tensors, and read through the other."""
+    a.fill_(1.0)
+    results = [b + 1.0]
+    b.mul_(3.0)
+    results.append(a * 2.0)
+    a.add_(b)
+    results.append(b - 1.0)
+    torch.mul(a, 0.5, out=b)
+    results.append((a + 1.0) * 2.0)
+    torch._foreach_add_([a], 2.0)
+    results.append(b.sum())
+    a[:100] = 7.0
+    results.append(b * 1.0)
+    b.copy_(torch.arange(float(ELEMS)))
+    results.append(a * 1.0)
+    return results
+
+
+def test_two_mappings_of_one_file(tmp_path):
+    came = []
+    for name in ("eager", "scheduled"):
+        path = tmp_path / name
+        path.write_bytes(bytes(4 * ELEMS))
+        a, b = (
+            torch.from_file(str(path), shared=True, size=ELEMS)
+            for _ in range(2)
+        )
+        if name == "eager":
+            came.append(use_both(a, b))
+            continue
+        with scheduler(takes=6):
+            came.append(use_both(a, b))
+    for expected, got in zip(*came, strict=True):
+        assert torch.equal(expected, got)

@@ -168,22 +168,3 @@ def test_gradients_of_operators_that_are_taken(device, op):
     with scheduler(takes=0):
         came = [outcome(lambda s=s: gradients(op, s)) for s in found]
     assert_same(expected, cloned(came))
-
-
-@pytest.mark.parametrize("op", operators(), ids=name_of)
-def test_every_operator_sees_pending_inputs(device, op):
-    if torch.float32 not in op.supported_dtypes(device):
-        pytest.skip("has no float32 here")
-
-    def on_pending(sample):
-        def pending(x):
-            is_plain = isinstance(x, torch.Tensor) and (
-                x.layout == torch.strided and x.dtype == torch.float32
-            )
-            return x * 1.0 if is_plain else x
-
-        sample = sample.transform(pending)
-        torch.manual_seed(4)
-        return op(sample.input, *sample.args, **sample.kwargs)
-
-    compare(on_pending, samples(op, device, torch.float32, 2))

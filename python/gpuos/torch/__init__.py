@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpuos.torch.building import build
-from gpuos.torch.loading import bridge
+from gpuos.torch.loading import bridge, runtime
 from gpuos.torch.requests import (
     flush,
     init,
@@ -57,6 +57,7 @@ __all__ = [
     "init",
     "pending",
     "register_elementwise",
+    "runtime",
     "scheduler",
     "scheduler_context",
     "shutdown",

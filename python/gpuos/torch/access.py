@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TENSOR = (
     "data_ptr",
+    "const_data_ptr",
     "numpy",
     "tolist",
     "untyped_storage",

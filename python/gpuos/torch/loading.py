@@ -14,6 +14,7 @@ import torch
 
 import gpuos
 from gpuos.torch import building
+from gpuos.torch.composites import COMPOSITE
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -88,6 +89,8 @@ READERS = [
 ]
 
 
+IMPLICIT = "CompositeImplicitAutograd"
+
 _loading = threading.Lock()
 
 
@@ -114,8 +117,10 @@ def _load() -> ModuleType:
         raise gpuos.Error(text)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.setup(
-        _composite(),
+    passing = set(COMPOSITE)
+    watch = module.setup(
+        [name for name in composite() if name in passing],
+        [name for name in _with_kernel(IMPLICIT) if name not in passing],
         _known(VIEWS),
         _with_kernel(
             "CompositeExplicitAutograd",
@@ -126,7 +131,9 @@ def _load() -> ModuleType:
         _stream_handle,
         _retire,
     )
+    gpuos._core._watch_arrays(watch)
     _guard_sharing(module)
+    _hide_keys()
     atexit.register(_finish, module)
     os.register_at_fork(before=module.flush, after_in_child=module.after_fork)
     return module
@@ -151,6 +158,32 @@ def _guard_sharing(module: ModuleType) -> None:
         return original(storage, *arguments, **named)
 
     torch.UntypedStorage._share_cuda_ = share
+
+
+def _hide_keys() -> None:
+    # Operators of higher order are Python's, which finds a function for each
+    # key but knows ours not. They are made of operators, which do.
+    operators = torch._ops
+    original = getattr(operators, "key_extractor", None)
+    if original is None:
+        return
+    ours = [
+        torch._C._parse_dispatch_key(name)
+        for name in (
+            "TESTING_ONLY_GenericMode",
+            "TESTING_ONLY_GenericWrapper",
+            "CustomRNGKeyId",
+        )
+    ]
+
+    @functools.wraps(original)
+    def extract(tensors: Any, mask: Any) -> Any:
+        keys = original(tensors, mask)
+        for key in ours:
+            keys = keys.remove(key)
+        return keys
+
+    operators.key_extractor = extract
 
 
 def _finish(module: ModuleType) -> None:
@@ -184,15 +217,11 @@ def _with_kernel(*keys: str) -> list[str]:
     ]
 
 
-def _composite() -> list[str]:
-    # What is made of other operators; unless a device has a kernel, which reads
-    # memory itself.
+def composite() -> list[str]:
+    """Return the names of what PyTorch makes of other operators."""
+    # A device's own kernel reads memory itself.
     own = set(_with_kernel("CPU", "CUDA"))
-    return [
-        name
-        for name in _with_kernel("CompositeImplicitAutograd")
-        if name not in own
-    ]
+    return [name for name in _with_kernel(IMPLICIT) if name not in own]
 
 
 def _known(names: list[str]) -> list[str]:
@@ -200,7 +229,8 @@ def _known(names: list[str]) -> list[str]:
     return [name for name in names if name in there]
 
 
-_runtimes: list[gpuos.Runtime] = []
+_runtimes: list[gpuos.Runtime] = []  # they stay, as their bridges do
+_newest: dict[tuple[str, int], gpuos.Runtime] = {}  # of each device
 threads_per_worker = 256  # of runtimes that are made from now on
 
 
@@ -216,7 +246,38 @@ def _bridge_of_runtime(kind: str, index: int) -> Any:
             threads_per_worker=threads_per_worker,
         )
     _runtimes.append(runtime)
+    _newest[kind, index] = runtime
     return gpuos._core._bridge(runtime)
+
+
+def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:
+    """Return the runtime in which a device's operations run.
+
+    What is submitted to it is in one order with PyTorch's operators: it comes
+    after what was put off before, and a tensor that it reads or writes is
+    waited for by whatever comes to it later.
+
+    Parameters
+    ----------
+    device : torch.device, str or int
+        As PyTorch takes it; a GPU without an index is the current one.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable, gpuos.CompileError
+        The bridge cannot be built.
+    gpuos.InvalidArgument
+        For a device that is no CPU and no GPU of CUDA.
+    """
+    found = torch.device(device)
+    if found.type not in ("cpu", "cuda"):
+        text = f"runtime: expected a device cpu or cuda, got {found}"
+        raise gpuos.InvalidArgument(text)
+    index = found.index or 0
+    if found.type == "cuda" and found.index is None:
+        index = torch.cuda.current_device()
+    bridge().use_device(found.type, index)
+    return _newest[found.type, index]
 
 
 def _stream_handle(stream: int, kind: int, index: int) -> int:

@@ -4,6 +4,7 @@
 
 #include "fields.h"
 #include "outputs.h"
+#include "own_blocks.h"
 #include "parts.h"
 
 namespace gpuos::bridge {
@@ -73,6 +74,18 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   // Both are contiguous: strides differ where the size is 1 alone.
   for (std::size_t d = 0; d < layout.size(); ++d)
     if (layout.size_at_unchecked(d) != other.size_at_unchecked(d)) return false;
+  return true;
+}
+
+/// Whether its strides are those of C order also where the size is 1: beside a
+/// number PyTorch tells others from them.
+[[gnu::always_inline]] inline bool has_usual_strides(const Tensor& contiguous) {
+  const auto& layout = Fields::layout_of(contiguous);
+  std::int64_t step = 1;
+  for (std::size_t d = layout.size(); d-- > 0;) {
+    if (layout.stride_at_unchecked(d) != step) return false;
+    step *= layout.size_at_unchecked(d);
+  }
   return true;
 }
 
@@ -214,7 +227,9 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
 
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first) {
-  if (what.rule == Rule::Bitwise || !is_simple(tensor)) return {};
+  if (what.rule == Rule::Bitwise || !is_simple(tensor) ||
+      !has_usual_strides(tensor))
+    return {};
   const Kind of = kind;
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
@@ -239,6 +254,9 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
         tensor.device() != condition.device())
       return {};
   }
+  if (a.is_number() || b.is_number())
+    for (const Tensor* tensor : {&condition, a.tensor, b.tensor})
+      if (tensor != nullptr && !has_usual_strides(*tensor)) return {};
   const Place& place = current_place(condition.device());
   Tensor out = make_contiguous_output(
       condition.sizes(), static_cast<std::size_t>(condition.numel()), *type,
@@ -275,8 +293,9 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
   if (other.defined() &&
       (!is_like(out, other) || !is_same_or_apart(out, other, of)))
     return false;
-  add_alike(what, of, tensor, other, out, /*is_fresh=*/false,
-            current_place(out.device()), objects);
+  const Place& place = current_place(out.device());
+  if (is_in_file(out, place)) return false;
+  add_alike(what, of, tensor, other, out, /*is_fresh=*/false, place, objects);
   return true;
 }
 
@@ -285,8 +304,9 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
   if (!are_alike(out, other)) return false;
   const Kind of = kind;
   if (!is_same_or_apart(out, other, of)) return false;
-  add_alike(what, of, out, other, out, /*is_fresh=*/false,
-            current_place(out.device()));
+  const Place& place = current_place(out.device());
+  if (is_in_file(out, place)) return false;
+  add_alike(what, of, out, other, out, /*is_fresh=*/false, place);
   return true;
 }
 
@@ -294,8 +314,9 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       double number) {
   if (!is_simple(out)) return false;
   const Kind of = kind;
-  add_alike(what, of, out, number, 1, out, /*is_fresh=*/false,
-            current_place(out.device()));
+  const Place& place = current_place(out.device());
+  if (is_in_file(out, place)) return false;
+  add_alike(what, of, out, number, 1, out, /*is_fresh=*/false, place);
   return true;
 }
 

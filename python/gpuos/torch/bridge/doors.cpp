@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "keys.h"
 #include "pending.h"
 
 namespace gpuos::bridge {
@@ -17,9 +18,15 @@ namespace {
 // The objects that Python knows stay what they are, so that a compiler which
 // looks for them finds them: only what they call is another function.
 
+enum class Asks : bool { Nothing, Type };
+
+/// What torch.FloatTensor and its like are instances of.
+constexpr const char* kTypes = "tensortype";
+
 struct Door {
-  const char* owner;  // in torch._C; null: torch._C itself
+  const char* owner;  // in torch._C or kTypes; null: torch._C itself
   const char* name;
+  Asks asks = Asks::Nothing;
 };
 constexpr std::array kDoors = {
     Door{"TensorBase", "set_"},
@@ -29,6 +36,10 @@ constexpr std::array kDoors = {
     Door{"StorageBase", "_share_fd_cpu_"},
     Door{"StorageBase", "_share_filename_cpu_"},
     Door{nullptr, "_swap_tensor_impl"},
+    // These make a type of a tensor's keys, and know no bits of others.
+    Door{"TensorBase", "new", Asks::Type},
+    Door{"TensorBase", "new_tensor", Asks::Type},
+    Door{kTypes, "__instancecheck__", Asks::Type},
 };
 
 /// What a door was.
@@ -46,15 +57,34 @@ bool run_if(bool is_wanted) {
   }
 }
 
+bool is_marked_object(PyObject* object) {
+  return THPVariable_Check(object) && is_marked(THPVariable_Unpack(object));
+}
+
+/// False: a Python error.
+template <std::size_t kDoor>
+bool open(PyObject* self, PyObject* arguments) {
+  constexpr bool kAsksType = kDoors[kDoor].asks == Asks::Type;
+  // isinstance() is asked of anything, often.
+  if (kAsksType && !is_marked_object(self) && !is_marked_object(arguments))
+    return true;
+  if (!run_if(!pending.is_empty())) return false;
+  if (kAsksType)
+    for (PyObject* object : {self, arguments})
+      if (is_marked_object(object))
+        unmark(THPVariable_Unpack(object).unsafeGetTensorImpl());
+  return true;
+}
+
 template <std::size_t kDoor>
 PyObject* pass(PyObject* self, PyObject* arguments) {
-  if (!run_if(!pending.is_empty())) return nullptr;
+  if (!open<kDoor>(self, arguments)) return nullptr;
   return originals[kDoor](self, arguments);
 }
 
 template <std::size_t kDoor>
 PyObject* pass_named(PyObject* self, PyObject* arguments, PyObject* names) {
-  if (!run_if(!pending.is_empty())) return nullptr;
+  if (!open<kDoor>(self, arguments)) return nullptr;
   return reinterpret_cast<PyCFunctionWithKeywords>(
       reinterpret_cast<void*>(originals[kDoor]))(self, arguments, names);
 }
@@ -68,7 +98,14 @@ int pass_data(PyObject* self, PyObject* value, void* context) {
 PyObject* find(PyObject* module, const Door& door) {
   if (door.owner == nullptr)
     return PyDict_GetItemString(PyModule_GetDict(module), door.name);
-  PyObject* owner = PyDict_GetItemString(PyModule_GetDict(module), door.owner);
+  PyObject* owner = nullptr;
+  if (door.owner != kTypes) {
+    owner = PyDict_GetItemString(PyModule_GetDict(module), door.owner);
+  } else if (PyObject* torch = PyImport_AddModule("torch"); torch != nullptr) {
+    PyObject* one =
+        PyDict_GetItemString(PyModule_GetDict(torch), "FloatTensor");
+    if (one != nullptr) owner = reinterpret_cast<PyObject*>(Py_TYPE(one));
+  }
   if (owner == nullptr || !PyType_Check(owner)) return nullptr;
   return PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(owner)->tp_dict,
                               door.name);

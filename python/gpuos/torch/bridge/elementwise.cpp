@@ -7,6 +7,7 @@
 
 #include "keys.h"
 #include "outputs.h"
+#include "own_blocks.h"
 #include "parts.h"
 
 namespace gpuos::bridge {
@@ -118,6 +119,58 @@ bool is_flat(std::span<const Operand> operands, const Tensor& out) {
   return true;
 }
 
+/// Whether PyTorch makes a tensor of the number that is operand `i`.
+bool is_made_a_tensor(Recipe recipe, std::size_t i) {
+  switch (recipe) {
+    case Recipe::AddScaled:
+    case Recipe::SubScaled:
+      return i < 2;
+    case Recipe::Add:
+    case Recipe::Sub:
+    case Recipe::Mul:
+    case Recipe::Div:
+    case Recipe::DivFloor:
+    case Recipe::DivTrunc:
+    case Recipe::Remainder:
+    case Recipe::Fmod:
+    case Recipe::Copysign:
+    case Recipe::Lt:
+    case Recipe::Le:
+    case Recipe::Gt:
+    case Recipe::Ge:
+    case Recipe::Eq:
+    case Recipe::Ne:
+    case Recipe::BitwiseAnd:
+    case Recipe::BitwiseOr:
+    case Recipe::BitwiseXor:
+    case Recipe::Where:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Those of a new result.
+Dims strides_of(Recipe recipe, std::span<const Operand> operands,
+                at::IntArrayRef shape) {
+  const Operand& first = operands[0];
+  // PyTorch's own makes the results of these in C order,
+  if (recipe == Recipe::LogSigmoid || recipe == Recipe::MaskedFill ||
+      (recipe == Recipe::Pow && first.is_number()))
+    return {};
+  // and those of these as empty_like() does.
+  if ((recipe == Recipe::Copy || recipe == Recipe::Hardtanh) &&
+      first.tensor->is_non_overlapping_and_dense()) {
+    const auto strides = first.tensor->strides();
+    return {strides.begin(), strides.end()};
+  }
+  bool counts_numbers = false;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    counts_numbers = counts_numbers ||
+                     (operands[i].is_number() && is_made_a_tensor(recipe, i));
+  return output_strides(operands, shape, counts_numbers);
+}
+
 void put_views(Deferred& deferred, std::span<const Operand> operands,
                const Tensor& out) {
   const Request& request = deferred.request;
@@ -183,15 +236,13 @@ std::optional<Planned> plan(const Elementwise& what,
     if (!(is_copy ? at::is_expandable_to(*shape, out.sizes())
                   : out.sizes() == at::IntArrayRef(*shape)) ||
         !(is_copy || at::canCast(result, out.scalar_type())) ||
-        !may_write(out, operands))
+        !may_write(out, operands) ||
+        (most != kAnySize && is_in_file(out, *planned.place)))
       return std::nullopt;
     planned.out = out;
   } else {
-    // PyTorch's own makes the result of this one in C order.
-    const Dims strides = what.recipe == Recipe::LogSigmoid
-                             ? Dims()
-                             : output_strides(operands, *shape);
-    planned.out = make_output(*shape, strides, result, *planned.place);
+    planned.out = make_output(*shape, strides_of(what.recipe, operands, *shape),
+                              result, *planned.place);
   }
 
   Deferred& deferred = planned.deferred;

@@ -66,6 +66,11 @@ bool read_flag(PyObject* object, bool& flag) {
   return PyBool_Check(object);
 }
 
+/// Of these PyTorch refuses one.
+bool takes_number(Recipe recipe) {
+  return recipe != Recipe::Maximum && recipe != Recipe::Minimum;
+}
+
 bool is_named(PyObject* name, const char* text) {
   return PyUnicode_CompareWithASCIIString(name, text) == 0;
 }
@@ -117,7 +122,9 @@ Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
     const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
     return defer(what, operands);
   }
-  if (!is_without_grad(tensor) || !read_number(other, number)) return {};
+  if (!is_without_grad(tensor) || !takes_number(what.recipe) ||
+      !read_number(other, number))
+    return {};
   Tensor out = defer_alike(what, tensor, number, is_reversed);
   // What a whole number does to other dtypes is for PyTorch's parser to say.
   if (out.defined() || !at::isFloatingType(tensor.scalar_type())) return out;

@@ -20,10 +20,16 @@ inline constexpr DispatchKey kModeKey = DispatchKey::TESTING_ONLY_GenericMode;
 /// A bit of tensors whose value is still pending, right above the kernels: any
 /// way to the data passes it, in any thread and mode, and views inherit it.
 inline constexpr DispatchKey kPendingKey = DispatchKey::CustomRNGKeyId;
+/// A second bit of those tensors, above autograd, where operators that are made
+/// of others begin: those that may look at elements themselves stop there.
+inline constexpr DispatchKey kCompositeKey =
+    DispatchKey::TESTING_ONLY_GenericWrapper;
 
-inline constexpr DispatchKeySet kPendingKeys{kPendingKey};
+inline constexpr DispatchKeySet kPendingKeys{kPendingKey, kCompositeKey};
 inline constexpr DispatchKeySet kBehindMode{DispatchKeySet::FULL_AFTER,
                                             kModeKey};
+inline constexpr DispatchKeySet kBehindComposite{DispatchKeySet::FULL_AFTER,
+                                                 kCompositeKey};
 inline constexpr DispatchKeySet kBehindPending{DispatchKeySet::FULL_AFTER,
                                                kPendingKey};
 
@@ -87,11 +93,11 @@ inline bool is_marked(const Tensor& tensor) {
 }
 inline void mark(c10::TensorImpl* impl) {
   auto& keys = KeySetOf::of(impl);
-  keys = keys.add(kPendingKey);
+  keys = keys | kPendingKeys;
 }
 inline void unmark(c10::TensorImpl* impl) {
   auto& keys = KeySetOf::of(impl);
-  keys = keys.remove(kPendingKey);
+  keys = keys - kPendingKeys;
 }
 
 /// While kernels of PyTorch run on our behalf: what they call is not ours.

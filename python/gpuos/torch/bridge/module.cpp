@@ -16,6 +16,7 @@
 #include "keys.h"
 #include "operators.h"
 #include "outputs.h"
+#include "own.h"
 #include "pending.h"
 #include "requests_api.h"
 #include "rest.h"
@@ -67,7 +68,7 @@ Runner make_runner(c10::Device device) {
   char error[kErrorSize] = "";
   void* handle = bridge->table->create(bridge->runtime, error, kErrorSize);
   TORCH_CHECK(handle != nullptr, error);
-  return {bridge->table, handle};
+  return {bridge->table, handle, bridge->runtime};
 }
 
 void* find_handle(c10::Stream stream) {
@@ -92,17 +93,18 @@ std::vector<std::string> strings_of(PyObject* list) {
   return strings;
 }
 
-// setup(composite, views, explicit_composite, readers, make_runtime,
-// find_stream, retire)
+// setup(composite, other_composite, views, explicit_composite, readers,
+// make_runtime, find_stream, retire) -> a capsule of what watches arrays
 PyObject* setup(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
   PyObject* composite = nullptr;
+  PyObject* other_composite = nullptr;
   PyObject* views = nullptr;
   PyObject* explicit_composite = nullptr;
   PyObject* readers = nullptr;
   PyObject* retire = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOOOOOO", &composite, &views,
-                       &explicit_composite, &readers, &make_runtime,
+  if (PyArg_ParseTuple(arguments, "OOOOOOOO", &composite, &other_composite,
+                       &views, &explicit_composite, &readers, &make_runtime,
                        &find_stream, &retire) == 0)
     return nullptr;
   retire_front_with(retire);
@@ -110,11 +112,26 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   Py_INCREF(find_stream);
   guard_doors();
   set_up_places(&make_runner, &find_handle);
-  register_operators({strings_of(composite), strings_of(views),
-                      strings_of(explicit_composite), strings_of(readers)});
+  register_operators({strings_of(composite), strings_of(other_composite),
+                      strings_of(views), strings_of(explicit_composite),
+                      strings_of(readers)});
   const c10::impl::IncludeDispatchKeyGuard guard(kModeKey);
   const auto state = c10::impl::raw_local_dispatch_key_set;
   plain_state = {state.included_, state.excluded_};
+  return PyCapsule_New(const_cast<ArrayWatch*>(&array_watch()), kWatchCapsule,
+                       nullptr);
+  END_HANDLE_TH_ERRORS
+}
+
+// use_device(device type, index): has its runtime made.
+PyObject* use_device(PyObject*, PyObject* arguments) {
+  HANDLE_TH_ERRORS
+  const char* type = nullptr;
+  int index = 0;
+  if (PyArg_ParseTuple(arguments, "si", &type, &index) == 0) return nullptr;
+  c10::Device device(type);
+  if (!device.is_cpu()) device.set_index(static_cast<c10::DeviceIndex>(index));
+  current_place(device);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -289,6 +306,7 @@ PyObject* stats(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
+                           {"use_device", &use_device, METH_VARARGS, nullptr},
                            {"install_front", &install, METH_O, nullptr},
                            {"remove_front", &remove, METH_NOARGS, nullptr},
                            {"retire_after", &set_patience, METH_O, nullptr},

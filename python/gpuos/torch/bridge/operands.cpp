@@ -31,11 +31,12 @@ bool is_bool(const Operand& operand) {
 }
 
 std::optional<c10::Scalar> wrapped_number(const Tensor& tensor) {
-  const auto* impl = tensor.unsafeGetTensorImpl();
-  if (!impl->is_wrapped_number() || !impl->device().is_cpu() ||
-      impl->key_set().has(kPendingKey))
+  // Autograd's zeros and functorch's wrappers are numbers without memory.
+  if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() ||
+      kernel_keys_of(tensor) != DispatchKeySet(DispatchKey::CPU) ||
+      is_marked(tensor) || !has_memory(tensor))
     return std::nullopt;
-  const void* data = impl->data();
+  const void* data = address_of(tensor);
   switch (tensor.scalar_type()) {
     case at::kDouble:
       return c10::Scalar(*static_cast<const double*>(data));
@@ -75,10 +76,11 @@ Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape) {
   return strides;
 }
 
-Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape) {
+Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
+                    bool counts_numbers) {
   c10::SmallVector<Dims, kMaxRequestOperands> strides;
-  bool are_contiguous = true;
-  bool are_alike = true;
+  bool are_contiguous = !counts_numbers;
+  bool are_alike = !counts_numbers;
   const Tensor* first = nullptr;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;

@@ -67,7 +67,10 @@ Dims expanded_strides(const Tensor& tensor, at::IntArrayRef shape);
 
 /// The strides that PyTorch gives the result of an elementwise operation:
 /// operands' order of dimensions, without gaps. Empty: C order.
-Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape);
+/// `counts_numbers`: one of them is a number, of which PyTorch makes a tensor
+/// without dimensions; then even what has one order only is sorted.
+Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
+                    bool counts_numbers = false);
 
 /// `strides` are in elements. Rank 0 to 8.
 TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,

@@ -83,6 +83,14 @@ void pending_barrier(const OperatorHandle& op, DispatchKeySet keys,
   op.redispatchBoxed(keys & kBehindPending, stack);
 }
 
+// Of what may look at elements itself, in threads that are in no scheduler: its
+// kernel stands in the place of autograd's, before any that would stop it.
+void composite_barrier(const OperatorHandle& op, DispatchKeySet keys,
+                       Stack* stack) {
+  run_all_before(op, *stack);
+  op.redispatchBoxed(keys & kBehindComposite, stack);
+}
+
 // ---- operators that are taken
 
 /// Puts off one call; false if PyTorch must do it.
@@ -259,6 +267,11 @@ class Registration {
         below_.impl(
             name.c_str(),
             torch::CppFunction::makeFromBoxedFunction<&pending_barrier>());
+    for (const std::string& name : lists.other_composite)
+      composite_.impl(
+          name.c_str(),
+          torch::CppFunction::makeFromBoxedFunction<&composite_barrier>());
+    all_composite_.fallback(torch::CppFunction::makeFallthrough());
     all_mode_.fallback(
         torch::CppFunction::makeFromBoxedFunction<&mode_barrier>());
     all_below_.fallback(
@@ -299,6 +312,8 @@ class Registration {
 
   torch::Library mode_ = library("aten", kModeKey);
   torch::Library below_ = library("aten", kPendingKey);
+  torch::Library composite_ = library("aten", kCompositeKey);
+  torch::Library all_composite_ = library("_", kCompositeKey);
   torch::Library all_mode_ = library("_", kModeKey);
   torch::Library all_below_ = library("_", kPendingKey);
   Names taken_;

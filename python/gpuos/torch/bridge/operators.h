@@ -10,8 +10,9 @@ namespace gpuos::bridge {
 
 /// What Python knows of the operators that are there.
 struct OperatorLists {
-  std::vector<std::string> composite;  // made of others: pass unseen
-  std::vector<std::string> views;      // do not look at elements
+  std::vector<std::string> composite;        // made of others: pass unseen
+  std::vector<std::string> other_composite;  // but may look at elements
+  std::vector<std::string> views;            // do not look at elements
   std::vector<std::string> explicit_composite;
   // whose kernels would hide the barrier of pending tensors
   std::vector<std::string> readers;  // read their tensors, write new memory

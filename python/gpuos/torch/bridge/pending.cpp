@@ -6,8 +6,8 @@
 
 #include "hooks.h"
 #include "keys.h"
+#include "own_blocks.h"
 #include "references.h"
-#include "slabs.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -22,15 +22,6 @@ bool is_still_needed(void*, const void* owner, std::uint32_t uses) {
   auto* storage = const_cast<c10::StorageImpl*>(
       static_cast<const c10::StorageImpl*>(owner));
   return !is_held_by(storage, uses);
-}
-
-/// Whether its memory is nobody else's: a block of PyTorch's allocator or a
-/// part of one of ours.
-bool has_own_block(c10::StorageImpl& storage, const Place& place) {
-  const c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
-  const c10::DeleterFnPtr deleter = data.get_deleter();
-  return Slabs::is_slot(data) ||
-         (deleter != nullptr && deleter == place.deleter);
 }
 
 /// Elements that a request walks over: those of a row recipe's operand.
@@ -194,7 +185,26 @@ Pending::Batch Pending::start_chunk(std::string& error) {
   return done;
 }
 
+void Pending::wait_for_own(std::string& error) {
+  // Pairs with note_own(): what came before it is awaited here.
+  if (C10_LIKELY(!has_own_.load(std::memory_order_relaxed)) ||
+      !has_own_.exchange(false, std::memory_order_acq_rel))
+    return;
+  char message[kErrorSize] = "";
+  for (const Runner& runner : all_runners()) {
+    const BridgeResult result =
+        runner.table->synchronize(runner.handle, kWaitNs, message, kErrorSize);
+    if (result == BridgeResult::TimedOut)
+      error =
+          "gpuos.torch: what was submitted to gpuos.torch.runtime() did "
+          "not finish within 60 s";
+    else if (result == BridgeResult::Failed)
+      error = message;
+  }
+}
+
 void Pending::start(std::string& error, bool apart) {
+  wait_for_own(error);
   start_is_wanted_.store(false, std::memory_order_relaxed);
   holds_much_.store(false, std::memory_order_relaxed);
   due_ = apart && !batch_.place.is_cpu() ? kFewest : chunk();

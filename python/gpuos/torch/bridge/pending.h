@@ -88,10 +88,13 @@ class Pending {
     add_later(needs, place, write);
   }
 
+  /// Whether nothing must be run, nor awaited, before somebody else's work.
   bool is_empty() const noexcept {
     // Pairs with the release in hold() and flush(): another thread's requests
-    // are seen as soon as a tensor that they write can be.
-    return count_.load(std::memory_order_acquire) == 0;
+    // are seen as soon as a tensor that they write can be. And with that in
+    // note_own().
+    return count_.load(std::memory_order_acquire) == 0 &&
+           !has_own_.load(std::memory_order_acquire);
   }
   std::size_t size() const noexcept {
     return count_.load(std::memory_order_relaxed);
@@ -104,7 +107,8 @@ class Pending {
   /// Whether an operator that reads nothing pending may go ahead of what waits:
   /// that writes only memory which nobody else has.
   bool may_wait() const noexcept {
-    return !writes_old_.load(std::memory_order_relaxed);
+    return !writes_old_.load(std::memory_order_relaxed) &&
+           !has_own_.load(std::memory_order_relaxed);
   }
   /// Whether a tensor that is given other memory must be run before, because
   /// its object is held in place of its memory.
@@ -130,6 +134,9 @@ class Pending {
   /// flush() from a thread that is no user of tensors: leaves marks, and keeps
   /// an error for the next flush().
   void flush_behind();
+  /// The program itself has submitted work to one of these runtimes: it is
+  /// awaited before anything that is put off later runs, and by flush().
+  void note_own() noexcept { has_own_.store(true, std::memory_order_release); }
   /// Waits until everything flushed is done.
   void synchronize();
   RequestStats stats();
@@ -226,6 +233,7 @@ class Pending {
   bool has_starter(const Place& place);
   /// Hands running_ over.
   std::string run();
+  void wait_for_own(std::string& error);
   /// Waits for running_ where results must be there, the CPU. What ran is to be
   /// released without the lock, for that may call anything.
   Batch finish(std::string& error);
@@ -257,6 +265,7 @@ class Pending {
   std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> start_is_wanted_{false};
+  std::atomic<bool> has_own_{false};  // see note_own()
   std::size_t capacity_ = 8192;
   std::string late_error_;               // under mutex_
   std::size_t due_ = kChunk;             // requests of batch_; under mutex_

@@ -19,6 +19,13 @@ std::atomic<std::size_t> first_valid{0};
 std::function<Runner(c10::Device)> make_runner;
 std::function<void*(c10::Stream)> find_handle;
 
+/// A runtime of some place; there are few, and they stay.
+struct Known {
+  const Runtime* runtime = nullptr;
+  const Known* next = nullptr;
+};
+std::atomic<const Known*> known_runtimes{nullptr};  // written under mutex
+
 thread_local const Place* last GPUOS_NEAR_TLS = nullptr;
 thread_local std::size_t valid GPUOS_NEAR_TLS = 0;  // first_valid of `last`
 
@@ -56,6 +63,10 @@ const Place& add(c10::Stream stream) {
   void* const handle = stream.device().is_cpu() ? nullptr : find_handle(stream);
   if (const Place* known = find(stream)) return *known;  // meanwhile
   const std::lock_guard lock(mutex);
+  // Pairs with the acquire in is_runtime_of_place().
+  known_runtimes.store(
+      new Known{runner.runtime, known_runtimes.load(std::memory_order_relaxed)},
+      std::memory_order_release);
   return places.emplace_back(
       Place{stream, handle, runner, new Slabs(stream), keys_of(stream.device()),
             c10::GetAllocator(stream.device_type())->raw_deleter()});
@@ -80,6 +91,13 @@ const Place& current_place(c10::Device device) {
 }
 
 void forget_places() { first_valid = places.size(); }
+
+bool is_runtime_of_place(const Runtime* runtime) noexcept {
+  // Pairs with the release in add().
+  const Known* known = known_runtimes.load(std::memory_order_acquire);
+  while (known != nullptr && known->runtime != runtime) known = known->next;
+  return known != nullptr;
+}
 
 std::vector<Slabs*> all_slabs() {
   const std::lock_guard lock(mutex);

@@ -18,6 +18,7 @@ class Slabs;
 struct Runner {
   const BridgeTable* table = nullptr;
   void* handle = nullptr;
+  const Runtime* runtime = nullptr;
 };
 
 struct Place {
@@ -42,6 +43,9 @@ void set_up_places(std::function<Runner(c10::Device)> make_runner,
 
 /// In the child of a fork, where no runtime works any more: others are made.
 void forget_places();
+
+/// Whether requests run in it. Takes no lock.
+bool is_runtime_of_place(const Runtime* runtime) noexcept;
 
 /// Every runner that was made.
 std::vector<Runner> all_runners();

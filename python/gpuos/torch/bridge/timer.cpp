@@ -48,7 +48,7 @@ class Timer {
     while (!is_over() && third_ != std::chrono::microseconds(0) &&
            !changed_.wait_for(lock, third_, is_over)) {
       const std::uint64_t now = pending.generation();
-      looks = pending.is_empty() ? 0 : now == seen ? looks + 1 : 1;
+      looks = pending.size() == 0 ? 0 : now == seen ? looks + 1 : 1;
       seen = now;
       if (looks == 2) pending.want_start();
       if (looks != 3) continue;

@@ -1,0 +1,72 @@
+#include "own.h"
+
+#include <Python.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <vector>
+
+#include "errors.h"
+#include "hooks.h"
+#include "keys.h"
+#include "operands.h"
+#include "pending.h"
+#include "places.h"
+
+namespace gpuos::bridge {
+namespace {
+
+// PyTorch's stream is none of the runtime's, so its end is awaited.
+void wait_for_stream(const Tensor& tensor) {
+  const Place& place = current_place(tensor.device());
+  if (!place.is_cpu())
+    c10::impl::VirtualGuardImpl(place.stream.device_type())
+        .synchronizeStream(place.stream);
+}
+
+/// Those of the submission that this thread makes.
+thread_local std::vector<Tensor> tensors_of_submission;
+
+void order_behind(const Tensor& tensor, const Runtime* runtime) {
+  if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) return;
+  const bool is_ours = is_runtime_of_place(runtime);
+  const bool was_marked = is_marked(tensor);
+  // Submissions to ours are ordered there; their marks tell of nothing else.
+  if (pending.size() != 0 || (was_marked && !is_ours)) pending.flush();
+  if (is_ours || was_marked) wait_for_stream(tensor);
+  if (!is_ours) return;
+  if (has_memory(tensor)) unwatch(storage_of(tensor));  // for its address
+  tensors_of_submission.push_back(tensor);
+}
+
+bool before(void* array, const Runtime* runtime) noexcept {
+  auto* object = static_cast<PyObject*>(array);
+  if (!THPVariable_Check(object)) return true;
+  try {
+    order_behind(THPVariable_Unpack(object), runtime);
+    return true;
+  } catch (...) {
+    raise_caught();
+    return false;
+  }
+}
+
+void after(const Runtime* runtime) noexcept {
+  if (!is_runtime_of_place(runtime)) return;
+  // For whoever comes to them by another way than a scheduler's operators.
+  for (const Tensor& tensor : tensors_of_submission) {
+    mark(tensor.unsafeGetTensorImpl());
+    if (has_memory(tensor)) watch(storage_of(tensor));
+  }
+  tensors_of_submission.clear();
+  pending.note_own();
+}
+
+constexpr ArrayWatch kWatch{.before = before, .after = after};
+
+}  // namespace
+
+const ArrayWatch& array_watch() { return kWatch; }
+
+}  // namespace gpuos::bridge

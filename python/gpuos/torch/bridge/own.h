@@ -1,0 +1,12 @@
+// What the program itself submits to a runtime, beside what is put off.
+#pragma once
+
+#include "gpuos/bridge.h"
+
+namespace gpuos::bridge {
+
+/// Told of each submission with somebody else's arrays: tensors among them are
+/// run before, and whatever PyTorch does with them later comes after it.
+const ArrayWatch& array_watch();
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,206 @@
+"""Own operators and PyTorch's in one order."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from torch_support import assert_same, in_thread, scheduler, torch
+
+import gpuos
+import gpuos.torch as gt
+
+pytestmark = pytest.mark.torch
+
+ELEMS = 4096
+ROUNDS = 30
+STEPS = 12
+NAME = "slow_of_tests"
+DEFINED = []  # where
+
+
+@pytest.fixture
+def runtime(device):
+    return gt.runtime(device)
+
+
+@pytest.fixture
+def other(device):
+    with gpuos.Runtime(backend="host" if device == "cpu" else "cuda") as made:
+        yield made
+
+
+def define(runtime):
+    """Return an operator that takes a while, so that to be early is wrong."""
+    if runtime not in DEFINED:
+        text = "x"
+        for _ in range(STEPS):
+            text = f"sin(exp(abs({text}) * -0.5) + 0.25)"
+        runtime.define(NAME, expression=f"o = {text} + y * 2.0")
+        DEFINED.append(runtime)
+    return NAME
+
+
+def slow(x, y):
+    for _ in range(STEPS):
+        x = torch.sin(torch.exp(-x.abs() * 0.5) + 0.25)
+    return x + y * 2.0
+
+
+def tensors(device, count=4):
+    generator = torch.Generator().manual_seed(5)
+    return [
+        torch.rand(ELEMS, generator=generator).to(device) for _ in range(count)
+    ]
+
+
+def test_runtime_of_a_device(device):
+    assert gt.runtime(device) is gt.runtime(torch.device(device))
+    assert gt.runtime(device).backend == ("host" if device == "cpu" else "cuda")
+    with pytest.raises(gpuos.InvalidArgument, match="cpu or cuda, got meta"):
+        gt.runtime("meta")
+
+
+READS = {
+    "deferred": lambda o: o + 1.0,
+    "reduced": lambda o: o.sum(),
+    "eager": lambda o: o.sort().values,
+    "numpy": lambda o: torch.from_numpy(o.cpu().numpy().copy()),
+    "item": lambda o: torch.tensor(o[ELEMS - 1].item()),
+    "list": lambda o: torch.tensor(o[-8:].tolist()),
+    "clone": torch.clone,
+    "cat": lambda o: torch.cat([o, o]),
+    "matmul": lambda o: o.view(64, 64) @ o.view(64, 64),
+    "view": lambda o: o.view(-1, 2)[ELEMS // 4 :] * 2.0,
+    "other thread": lambda o: in_thread(lambda: o.sort().values),
+    "other thread's view": lambda o: in_thread(lambda: o.view(2, -1).cumsum(1)),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("inside", [True, False])
+def test_what_comes_after_a_submission_sees_it(device, runtime, read, inside):
+    op = define(runtime)
+    a, b, *_ = tensors(device)
+    expected = READS[read](slow(a, b))
+    if not inside and read in ("numpy", "list"):
+        pytest.skip("no operator, so not noticed outside of a scheduler")
+    for _ in range(ROUNDS):
+        out = torch.zeros_like(a)
+        if inside:
+            with scheduler(takes=0):
+                runtime.submit(op, a, b, out=out)
+                got = READS[read](out)
+        else:
+            runtime.submit(op, a, b, out=out)
+            got = READS[read](out)
+        assert_same(expected, got, rtol=1e-4, atol=1e-4)
+
+
+WRITES = {
+    "deferred": lambda a: a.mul_(0.0),
+    "eager": lambda a: a.copy_(a.flip(0)),
+    "fill": lambda a: a.fill_(7.0),
+    "index": lambda a: a.__setitem__(slice(None, None, 2), -1.0),
+    "numpy": lambda a: a.numpy().fill(3.0),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_a_submission_reads_is_not_overwritten(device, runtime, write):
+    if write == "numpy" and device != "cpu":
+        pytest.skip("NumPy has no memory of a GPU")
+    op = define(runtime)
+    for _ in range(ROUNDS):
+        a, b, out, _ = tensors(device)
+        expected = slow(a, b)
+        with scheduler(takes=0):
+            runtime.submit(op, a, b, out=out)
+            WRITES[write](a)
+            WRITES[write](b)
+        assert_same(expected, out, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("whose", ["ours", "other"])
+def test_a_submission_sees_what_was_put_off(device, runtime, other, whose):
+    used = runtime if whose == "ours" else other
+    op = define(used)
+    a, b, *_ = tensors(device)
+    expected = slow((a + b) * 2.0, a - b)
+    for _ in range(ROUNDS):
+        out = torch.zeros_like(a)
+        with scheduler(takes=3):
+            x = (a + b) * 2.0
+            used.wait(used.submit(op, x, a - b, out=out))
+        assert_same(expected, out, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("whose", ["ours", "other"])
+def test_what_was_put_off_is_not_overwritten(device, runtime, other, whose):
+    used = runtime if whose == "ours" else other
+    op = define(used)
+    for _ in range(ROUNDS):
+        a, b, out, _ = tensors(device)
+        expected = out + 1.0
+        with scheduler(takes=1):
+            before = out + 1.0
+            used.wait(used.submit(op, a, b, out=out))
+        assert_same(expected, before)
+
+
+def test_submissions_follow_each_other(device, runtime):
+    op = define(runtime)
+    a, b, *_ = tensors(device)
+    expected = a
+    for _ in range(8):
+        expected = slow(expected, b)
+    for _ in range(ROUNDS):
+        x, y = torch.empty_like(a), torch.empty_like(a)
+        with scheduler(takes=0):
+            runtime.submit(op, a, b, out=x)
+            for _ in range(7):
+                runtime.submit(op, x, b, out=y)
+                x, y = y, x
+            got = x * 1.0
+        assert_same(expected, got, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_sequences(device, runtime, seed):
+    op = define(runtime)
+    choices = random.Random(seed)
+    plan = [
+        (choices.randrange(7), *(choices.randrange(4) for _ in range(3)))
+        for _ in range(60)
+    ]
+    expected = tensors(device)
+    for kind, i, j, k in plan:
+        step(kind, expected, i, j, k, submit=None)
+    got = tensors(device)
+
+    def submit(x, y, out):
+        runtime.submit(op, x, y, out=out)
+
+    with scheduler(takes=0):
+        for kind, i, j, k in plan:
+            step(kind, got, i, j, k, submit=submit)
+    assert_same(expected, got, rtol=1e-3, atol=1e-3)
+
+
+def step(kind, x, i, j, k, *, submit):
+    """Do one of PyTorch's operations, or an own one, on some of `x`."""
+    if kind <= 1 and i not in (j, k):
+        if submit is None:
+            x[i].copy_(slow(x[j], x[k]))
+        else:
+            submit(x[j], x[k], x[i])
+    elif kind == 2:
+        x[i] = x[j] * 0.5 + x[k] * 0.25
+    elif kind == 3:
+        x[i].mul_(0.5).add_(0.1)
+    elif kind == 4:
+        x[i] = torch.cumsum(x[j], 0) / ELEMS
+    elif kind == 5:
+        x[i].copy_(x[j].flip(0))
+    elif kind == 6:
+        x[i][::2] = x[j][1::2] * 0.5
