@@ -97,11 +97,11 @@ void check_outputs(const Plan& plan, std::span<const std::int64_t> sizes,
         throw InvalidArgument(concat("program: output ", i, ": expected ",
                                      expected, " elements along dimension ", d,
                                      ", got ", to_string(out)));
-      if (out.has_strides && out.strides[d] == 0 && expected > 1)
-        throw InvalidArgument(concat("program: output ", i,
-                                     ": expected elements that lie apart, got ",
-                                     to_string(out)));
     }
+    if (out.has_strides && overlaps_itself(out))
+      throw InvalidArgument(concat("program: output ", i,
+                                   ": expected elements that lie apart, got ",
+                                   to_string(out)));
   }
 }
 

@@ -90,4 +90,25 @@ bool share_memory(const TensorView& a, const TensorView& b) {
   return Search(std::move(terms)).finds(low_b + length - low_a);
 }
 
+bool overlaps_itself(const TensorView& view) {
+  if (view.size() <= 1) return false;
+  // Two elements are at one place if steps along the axes, not all of them 0,
+  // lead nowhere: one or more along the last of these axes, and any along those
+  // before it, counted from as many back as there are.
+  std::vector<Term> before;
+  std::int64_t back = 0;
+  for (std::size_t d = 0; d < view.dims; ++d) {
+    const std::int64_t most = view.shape[d] - 1;
+    const std::int64_t stride = std::abs(stride_of(view, d));
+    if (most == 0) continue;
+    if (stride == 0) return true;
+    std::vector<Term> terms = before;
+    terms.push_back({stride, most - 1});
+    if (Search(std::move(terms)).finds(back - stride)) return true;
+    before.push_back({stride, 2 * most});
+    back += stride * most;
+  }
+  return false;
+}
+
 }  // namespace gpuos::program

@@ -9,4 +9,8 @@ namespace gpuos::program {
 /// well if that takes very long to find out.
 bool share_memory(const TensorView& a, const TensorView& b);
 
+/// Whether two elements of an array have memory in common, as those of sliding
+/// windows have. True as well if that takes very long to find out.
+bool overlaps_itself(const TensorView& view);
+
 }  // namespace gpuos::program

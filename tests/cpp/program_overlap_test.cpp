@@ -68,6 +68,38 @@ TEST(ProgramOverlap, IsThatOfTheBytes) {
   EXPECT_GT(together, 0u);
 }
 
+TEST(ProgramOverlap, OfAnArrayWithItselfIsThatOfItsBytes) {
+  std::size_t overlapping = 0;
+  for (const Array& array : arrays_of(DType::Int16)) {
+    const auto elements = static_cast<std::size_t>(array.view.size());
+    const bool overlaps = array.bytes.count() != 2 * elements;
+    overlapping += overlaps ? 1 : 0;
+    ASSERT_EQ(overlaps_itself(array.view), overlaps) << to_string(array.view);
+  }
+  EXPECT_GT(overlapping, 0u);
+}
+
+TEST(ProgramOverlap, OfThreeAxesWithThemselves) {
+  for (int number = 0; number < 9 * 9 * 9 * 27; ++number) {
+    TensorView view(reinterpret_cast<float*>(kMiddle), 1);
+    view.dims = 3;
+    view.has_strides = true;
+    int left = number;
+    for (int d = 0; d < 3; ++d, left /= 9) view.strides[d] = left % 9 - 2;
+    for (int d = 0; d < 3; ++d, left /= 3) view.shape[d] = 1 + left % 3;
+    std::bitset<64> places;
+    for (int i = 0; i < view.shape[0]; ++i)
+      for (int j = 0; j < view.shape[1]; ++j)
+        for (int k = 0; k < view.shape[2]; ++k)
+          places.set(static_cast<std::size_t>(20 + i * view.strides[0] +
+                                              j * view.strides[1] +
+                                              k * view.strides[2]));
+    ASSERT_EQ(overlaps_itself(view),
+              places.count() != static_cast<std::size_t>(view.size()))
+        << to_string(view);
+  }
+}
+
 TEST(ProgramOverlap, OfWhatTakesVeryLongIsTaken) {
   TensorView one(reinterpret_cast<float*>(1 << 20), 1000);
   one.has_strides = true;
@@ -81,6 +113,19 @@ TEST(ProgramOverlap, OfWhatTakesVeryLongIsTaken) {
   }
   other.data = reinterpret_cast<void*>((1 << 20) + 4);
   EXPECT_TRUE(share_memory(one, other));
+}
+
+TEST(ProgramOverlap, OfLargeArraysIsFoundSoon) {
+  TensorView matrix(reinterpret_cast<float*>(1 << 20), 1 << 20);
+  matrix.dims = 3;
+  matrix.has_strides = true;
+  matrix.shape = {1 << 20, 1 << 10, 7};
+  matrix.strides = {7, 7 << 20, 1};
+  EXPECT_FALSE(overlaps_itself(matrix));
+  matrix.strides = {7 << 10, 7, 1};
+  EXPECT_FALSE(overlaps_itself(matrix));
+  matrix.strides = {6 << 10, 6, 1};
+  EXPECT_TRUE(overlaps_itself(matrix));
 }
 
 }  // namespace

@@ -335,6 +335,19 @@ def test_outputs_that_overlap_are_refused(rt):
             both(x, out=(one, other))
 
 
+def test_outputs_whose_elements_overlap_are_refused(host):
+    windows = np.lib.stride_tricks.sliding_window_view(
+        np.zeros(10), 3, writeable=True
+    )
+    double = host.fuse(lambda x: x * 2)
+    with pytest.raises(gpuos.InvalidArgument, match="lie apart"):
+        double(np.ones((8, 3)), out=windows)
+    np.testing.assert_array_equal(double(windows).numpy(), np.zeros((8, 3)))
+    double(np.ones((2, 3)), out=windows[::4])
+    host.synchronize()
+    np.testing.assert_array_equal(windows[::4], 2)
+
+
 def test_outputs_that_lie_between_each_other_are_taken(rt):
     x = rt.array(np.arange(8.0))
     both = rt.fuse(lambda v: (v + 1, v * 2))
