@@ -206,6 +206,19 @@ def test_a_full_disk_behind_standard_output_is_an_error():
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_who_reads_no_further_is_no_error():
+    with subprocess.Popen(
+        [sys.executable, "-m", "gpuos", "cache", "ls"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
 @pytest.mark.parametrize("rest", [0, 1, 4097])
 def test_a_file_that_is_cut_while_it_is_read(
     capsys, monkeypatch, tmp_path, rest

@@ -66,6 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The one of a C++ compiler has its output in the message.
         log = getattr(error, "log", "")
         text = f"{error}\n{log}".rstrip()
+    except BrokenPipeError:
+        code, text = 1, ""  # whoever read this has seen enough
     except (gpuos.Error, OSError, MemoryError) as error:
         code = 1
         text = str(error) or "out of memory"
@@ -74,7 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = "interrupted"
     else:
         return code
-    print(f"gpuos {parsed.command}: {text}", file=sys.stderr)
+    if text:
+        print(f"gpuos {parsed.command}: {text}", file=sys.stderr)
     drop_output()
     return code
 
