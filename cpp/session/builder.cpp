@@ -94,7 +94,12 @@ Plan plan_variable(const Item& item, const std::string& cell,
             .dependencies = dependencies_of(
                 header.select(identifiers_of(item.header), &item)),
             .included = selection.entries};
-  plan.sources.push_back({selection.text + placed(text, item, cell), cell});
+  // The declaration that later cells see is tried here: the name may be taken
+  // by a file or by the compiler.
+  plan.sources.push_back(
+      {concat(selection.text, placed(item.header, item, cell),
+              placed(text, item, cell)),
+       cell});
   plan.sources.push_back(
       {concat("extern \"C\" __device__ unsigned long long ",
               variable_symbol(item), " = ", kPointerValue, ";\n"),

@@ -154,6 +154,19 @@ TEST_F(WorkspaceTest, WhatIsInTwoNamespacesDoesNotClash) {
             std::string::npos);
 }
 
+// Names that no cell has: of the compiler, of a file, of a conditional part.
+TEST_F(WorkspaceTest, AVariableHasNoNameThatIsTakenElsewhere) {
+  run("#include \"gpuos/math.h\"\n#if 1\nusing cut = int;\n#endif\n");
+  for (const char* name : {"threadIdx", "sqrtf", "abs", "gpuos", "cut"}) {
+    EXPECT_NE(failure_of_cell(concat("__device__ int ", name, " = 3;")), "")
+        << name;
+    EXPECT_EQ(failure_of_cell(concat("__device__ int use_", name,
+                                     "() { return threadIdx.x + abs(-1) +"
+                                     " (int)sqrtf(4.f) + cut(3); }")),
+              "");
+  }
+}
+
 TEST_F(WorkspaceTest, AnErrorOfItsOwnIsNoClash) {
   run("__device__ int a() { return 1; }");
   const std::string failure = failure_of_cell("__device__ Missing a = 3;");

@@ -107,7 +107,9 @@ def test_prune_removes_the_longest_unused(cache):
 def test_prune_refuses_a_negative_size(cache):
     done = cache.run("cache", "prune", "--max-mb", "-1")
     assert done.returncode == 2
-    assert "max_bytes is 0 or more" in done.stderr
+    assert "--max-mb: expected 0 to" in done.stderr
+    with pytest.raises(gpuos.InvalidArgument, match="max_bytes is 0 or more"):
+        gpuos.cache.prune(-1)
 
 
 def test_clear_removes_only_what_is_of_the_cache(cache):

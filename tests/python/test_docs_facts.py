@@ -122,7 +122,7 @@ def is_taken(host, function):
     tries = [
         (a, more)
         for a in (x, x.astype("i4"), x > 0, x.astype("f4"))
-        for more in ((), (a,), (a, a), (0,), (0, 1), (1, 0))
+        for more in ((), (0,), (0, 1), (1, 0), (a,), (a, a))
     ]
     for array, more in tries:
         numbers = [m for m in more if not isinstance(m, np.ndarray)]
