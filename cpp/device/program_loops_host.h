@@ -19,6 +19,9 @@ struct Share {
   u64 row = 0;
   u64 column = 0;
   u32 count = 0;
+  // The columns of the loop: reductions put these together.
+  u64 first = 0;
+  u64 columns = 0;
 
   u32 elements() const { return count; }
   u32 rows() const { return R == 1 ? 1 : count; }
@@ -60,19 +63,10 @@ struct Share {
 
   template <typename F, typename T, u32 N>
   void gather(Sums<F, R>& gathered, const Vector<T, N>& from) const {
-    auto& sums = gathered.values;
-    if constexpr (R == 1) {
-      constexpr u32 kWide = Sums<F, R>::kCount;
-      const u32 most = count < kWide ? count : kWide;
-      if (gathered.used < most) gathered.used = most;
-      u32 w = 0;
-      for (; w + kWide <= count; w += kWide) GPUOS_EACH(k, kWide)
-      sums[k] = F::both(sums[k], F::of(from[w + k], column + w + k));
-      for (u32 k = 0; w < count; ++w, ++k)
-        sums[k] = F::both(sums[k], F::of(from[w], column + w));
-    } else {
-      GPUOS_EACH(w, count) sums[w] = F::both(sums[w], F::of(from[w], column));
-    }
+    if constexpr (R == 1)
+      gathered.take(from.values, count, column - first, columns, first);
+    else
+      gathered.take_rows(from.values, count, column, columns);
   }
 
  private:
@@ -173,13 +167,21 @@ class Tile {
     return {begin, begin + whole + (tile < rest ? 1 : 0)};
   }
 
+  Range slice_of(u64 slice, u64 slices) const {
+    const u64 columns = memory_.rows.columns;
+    const u64 size = slice_columns(columns, slices);
+    const u64 end = (slice + 1) * size;
+    return {slice * size, end < columns ? end : columns};
+  }
+
   template <u32 L, u32 R>
   void run_loop(typename P::template Row<R>& row, Share<P, R>& share,
                 Range columns) {
-    P::each_gathered(Part<2 * L + 1>{}, row, [](auto& g) { g.begin(); });
     typename P::template Columns<N> x;
     const u64 step = R == 1 ? N : 1;
     const u32 count = share.count;
+    share.first = columns.begin;
+    share.columns = columns.end - columns.begin;
     for (share.column = columns.begin; share.column < columns.end;
          share.column += step) {
       const u64 left = columns.end - share.column;
@@ -189,7 +191,8 @@ class Tile {
     }
     share.column = 0;
     share.count = count;
-    P::each_gathered(Part<2 * L + 1>{}, row, [](auto& g) { g.join(); });
+    P::each_gathered(Part<2 * L + 1>{}, row,
+                     [&](auto& g) { g.finish(share.columns, share.rows()); });
   }
 
   template <u32 L, u32 R>
@@ -239,8 +242,7 @@ class Tile {
       typename P::template Row<1> row;
       Share<P, 1> share{memory_, number};
       P::row(Part<0>{}, row, share);
-      run_loop<0, 1>(row, share,
-                     range_of(memory_.rows.columns, tile_ % slices, slices));
+      run_loop<0, 1>(row, share, slice_of(tile_ % slices, slices));
       u32* const counters = reinterpret_cast<u32*>(memory_.rows.gathered);
       char* const all = reinterpret_cast<char*>(counters + memory_.rows.rows);
       u64 bytes = 0;
@@ -258,12 +260,11 @@ class Tile {
       __atomic_store_n(counters + number, 0, __ATOMIC_RELAXED);
       const char* from = all + number * slices * bytes;
       P::each_gathered(Part<1>{}, row, [&]<typename F>(Sums<F, 1>& g) {
-        g.values[0] = F::first();
         for (u64 slice = 0; slice < slices; ++slice) {
-          typename F::Type value;
-          __builtin_memcpy(&value, from + slice * bytes, sizeof(value));
-          g.values[0] = F::both(g.values[0], value);
+          __builtin_memcpy(g.values, from + slice * bytes, sizeof(g.values[0]));
+          g.push(slice, 1);
         }
+        g.finish_tree(slices, 1);
         from += sizeof(g.values[0]);
       });
       P::row(Part<2>{}, row, share);

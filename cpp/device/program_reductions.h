@@ -2,19 +2,35 @@
 // become one.
 #pragma once
 
+#include "program_order.h"
 #include "program_source.h"
 
 namespace gpuos {
 namespace program {
 
+// Whether the order in which values are put together shows in the result.
+template <typename T>
+struct HasOrder {
+  enum : bool { kHas = IsReal<T>::kIs };
+};
+template <>
+struct HasOrder<C64> {
+  enum : bool { kHas = true };
+};
+
 #define GPUOS_DEFINE_REDUCTION(name, function, begin)        \
   template <typename T>                                      \
   struct name {                                              \
     using Type = T;                                          \
+    enum : bool { kHasOrder = HasOrder<T>::kHas };           \
     static GPUOS_DEVICE T first() { return begin<T>(); }     \
     static GPUOS_DEVICE T of(T value, u64) { return value; } \
     static GPUOS_DEVICE T both(T a, T b) {                   \
       return static_cast<T>(fn::function(a, b));             \
+    }                                                        \
+    template <typename Pack>                                 \
+    static GPUOS_DEVICE Pack both(Pack a, Pack b) {          \
+      return fn::function(a, b);                             \
     }                                                        \
     static GPUOS_DEVICE T result(T value) { return value; }  \
   };
@@ -37,6 +53,7 @@ struct Placed {
 template <bool kMax, typename T>
 struct PlaceOf {
   using Type = Placed<T>;
+  enum : bool { kHasOrder = false };
   static GPUOS_DEVICE Type of(T value, u64 place) {
     return {value, static_cast<u32>(place), static_cast<u32>(place >> 32)};
   }
@@ -67,22 +84,164 @@ struct Sums {
   __device__ auto result(u32) const { return F::result(values[0]); }
 };
 #else
-// Of one row several side by side, so that loops vectorise; else one a row.
+// Not unrolled for all R rows, which is much code.
+#if defined(__clang__)
+#define GPUOS_EACH_ROW(w, rows) GPUOS_EACH(w, rows)
+#else
+#define GPUOS_EACH_ROW(w, rows) _Pragma("GCC unroll 1") GPUOS_EACH(w, rows)
+#endif
+
+// Of one row, or of R rows side by side. Partial value k of row w is
+// values[k * R + w]; what the blocks before came to waits in `levels`. The
+// order: program_order.h.
 template <typename F, u32 R>
 struct Sums {
   using Function = F;
   using Type = typename F::Type;
-  enum : u32 { kCount = R == 1 ? 64 : R };
-  Type values[kCount];
-  u32 used = 0;
-  void begin() {
-    for (Type& value : values) value = F::first();
+  enum : u32 {
+    // If no order shows, one value of each row will do.
+    kParts = R == 1 || F::kHasOrder ? u32{kPartials} : 1u,
+    kMostLevels = R == 1 ? u32{kLevels} : u32{kRowLevels}
+  };
+  Type values[kParts * R];
+  Type levels[kMostLevels][R];
+
+  // `count` values of a row from column `at` of `columns` on, which is number
+  // `first + at` of the row; `at` and all counts but the last are multiples of
+  // 16.
+  template <typename T>
+  void take(const T* from, u32 count, u64 at, u64 columns, u64 first) {
+    for (;;) {
+      const u64 size = block_columns(at, columns);
+      const u64 left = size - at % kOrderedBlock;
+      if (count < left) {
+        take_some(from, count, at, size, first);
+        return;
+      }
+      take_some(from, static_cast<u32>(left), at, size, first);
+      close(at / kOrderedBlock, size, columns, 1);
+      if (count == left) return;
+      from += left;
+      at += left;
+      count -= static_cast<u32>(left);
+    }
   }
-  void join() {
-    if (R != 1) return;
-    for (u32 k = 1; k < used; ++k) values[0] = F::both(values[0], values[k]);
+
+  // Column `at` of `columns` of so many rows.
+  template <typename T>
+  void take_rows(const T* from, u32 rows, u64 at, u64 columns) {
+    const u64 size = F::kHasOrder ? block_columns(at, columns) : columns;
+    const u64 column = F::kHasOrder ? at % kOrderedBlock : at;
+    const u64 parts = F::kHasOrder && size > kPartials ? u64{kPartials} : 1;
+    Type* const sums = values + (column & (parts - 1)) * R;
+    if (column < parts) {
+      GPUOS_EACH_ROW(w, rows) sums[w] = F::both(F::first(), F::of(from[w], at));
+    } else {
+      GPUOS_EACH_ROW(w, rows) sums[w] = F::both(sums[w], F::of(from[w], at));
+    }
+    if (F::kHasOrder && column + 1 == size)
+      close(at / kOrderedBlock, size, columns, rows);
   }
+
+  // When all columns are taken.
+  __attribute__((noinline)) void finish(u64 columns, u32 rows) {
+    if (columns == 0) {
+      for (u32 w = 0; w < rows; ++w) values[w] = F::first();
+    } else if (R == 1 || F::kHasOrder) {
+      finish_tree(blocks_of(columns), rows);
+    }
+  }
+
+  // values[0, rows) are number `number` of a tree's.
+  void push(u64 number, u32 rows) {
+    const u32 level = climb(number, [&](u32 l) { join_level(l, rows); });
+    GPUOS_EACH_ROW(w, rows) levels[level][w] = values[w];
+  }
+  void finish_tree(u64 count, u32 rows) {
+    climb_down(count, [&](u32 l) { join_level(l, rows); });
+  }
+
   auto result(u32 w) const { return F::result(values[R == 1 ? 0 : w]); }
+
+ private:
+  // Of one block, which has `size` columns.
+  template <typename T>
+  void take_some(const T* from, u32 count, u64 at, u64 size, u64 first) {
+    if (size <= kPartials) {
+      Type sum = F::first();
+      for (u32 w = 0; w < count; ++w)
+        sum = F::both(sum, F::of(from[w], first + at + w));
+      values[0] = sum;
+    } else {
+      take_wide(from, count, at, first);
+    }
+  }
+  template <typename T>
+  void take_wide(const T* from, u32 count, u64 at, u64 first) {
+    if (at % kOrderedBlock == 0)
+      for (u32 k = 0; k < kPartials; ++k) values[k] = F::first();
+    u32 w = 0;
+    if constexpr (IsReal<Type>::kIs) {
+      w = take_packs(from, count);
+    } else {
+      for (; w + kPartials <= count; w += kPartials) GPUOS_EACH(k, kPartials)
+      values[k] = F::both(values[k], F::of(from[w + k], first + at + w + k));
+    }
+    for (u32 k = 0; w < count; ++w, ++k)
+      values[k] = F::both(values[k], F::of(from[w], first + at + w));
+  }
+
+  // As vectors, which the compiler does not see in the loop above: all partial
+  // values stay in registers. Returns how many values it took.
+  u32 take_packs(const Type* from, u32 count) {
+#if defined(__AVX__)
+    enum : u32 { kBytes = 32 };
+#else
+    enum : u32 { kBytes = 16 };
+#endif
+    // Anywhere in memory.
+    typedef Type Pack
+        __attribute__((vector_size(kBytes), aligned(sizeof(Type)), may_alias));
+    enum : u32 { kWidth = kBytes / sizeof(Type), kPacks = kPartials / kWidth };
+    Pack sums[kPacks];
+    for (u32 p = 0; p < kPacks; ++p)
+      sums[p] = *reinterpret_cast<const Pack*>(values + p * kWidth);
+    u32 w = 0;
+    for (; w + kPartials <= count; w += kPartials)
+      for (u32 p = 0; p < kPacks; ++p)
+        sums[p] = F::both(
+            sums[p], *reinterpret_cast<const Pack*>(from + w + p * kWidth));
+    for (u32 p = 0; p < kPacks; ++p)
+      *reinterpret_cast<Pack*>(values + p * kWidth) = sums[p];
+    return w;
+  }
+
+  // Once a block: code of its own, which compiles and is fetched once.
+  __attribute__((noinline)) void close(u64 block, u64 size, u64 columns,
+                                       u32 rows) {
+    if (size > kPartials) {
+      halve<8>(rows);
+      halve<4>(rows);
+      halve<2>(rows);
+      halve<1>(rows);
+    }
+    if (columns > kOrderedBlock) push(block, rows);
+  }
+  template <u32 kHalf>
+  void halve(u32 rows) {
+    if constexpr (R == 1) {
+      GPUOS_EACH(k, kHalf) values[k] = F::both(values[k], values[kHalf + k]);
+    } else {
+      for (u32 k = 0; k < kHalf; ++k) {
+        Type* const to = values + k * R;
+        const Type* const from = to + kHalf * R;
+        GPUOS_EACH_ROW(w, rows) to[w] = F::both(to[w], from[w]);
+      }
+    }
+  }
+  void join_level(u32 level, u32 rows) {
+    GPUOS_EACH_ROW(w, rows) values[w] = F::both(levels[level][w], values[w]);
+  }
 };
 #endif
 

@@ -19,6 +19,10 @@ struct Part {};
 // loop that vectorises on the host.
 #if defined(__CUDACC__)
 #define GPUOS_EACH(w, count) _Pragma("unroll") for (u32 w = 0; w < (count); ++w)
+#elif defined(__clang__)
+#define GPUOS_EACH(w, count)                                                  \
+  _Pragma("clang loop vectorize(assume_safety)") for (u32 w = 0; w < (count); \
+                                                      ++w)
 #else
 #define GPUOS_EACH(w, count) \
   _Pragma("GCC ivdep") for (u32 w = 0; w < (count); ++w)

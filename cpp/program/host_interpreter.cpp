@@ -4,14 +4,21 @@
 #include <atomic>
 #include <cstring>
 
+#include "program/host_sums.h"
+#include "program/instructions.h"
 #include "program/loops/loop_table.h"
 #include "program/task_reader.h"
 
 namespace gpuos::program {
 namespace {
 
-constexpr std::size_t kCellBytes = 32 * 1024;  // of a level-one cache
-constexpr std::size_t kMaxChunk = 512;         // elements
+constexpr std::size_t kCellWords = 8 * 1024;  // of a level-one cache
+constexpr std::size_t kMaxChunk = 512;        // elements
+constexpr std::size_t kMinChunk = 16;
+// Fewer rows side by side are not worth while.
+constexpr std::size_t kMinRows = 32;
+// All cells of the smallest chunk, and what as many sums of any row gather.
+constexpr std::size_t kMaxWords = (kMinChunk + kPartials + kLevels) * 256;
 
 /// The elements that one run of a part is for: rows [row, row + count) of one
 /// column, or one row's columns [column, column + count).
@@ -21,29 +28,17 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-constexpr Code code_of(u16 opcode) {
-  return static_cast<Code>(opcode >> kTypeBits);
-}
-constexpr u32 type_of(u16 opcode) { return opcode & ((1u << kTypeBits) - 1); }
-
-constexpr bool is_between(Code code, Code first, Code last) {
-  return code >= first && code <= last;
-}
-
-constexpr bool is_wide(u32 type) { return type == kF64 || type >= kI64; }
-
 class Interpreter {
  public:
   Interpreter(const Task& task, const Lane& lane)
       : task_(task), lane_(lane), table_(loop_table()) {
-    const std::size_t room = kCellBytes / 4 / (task_.header.cells + 2 * kLasts);
-    chunk_ = std::min(kMaxChunk, room / 16 * 16);
+    choose_chunk();
   }
 
   void run() {
-    if ((task_.shape.flags & kSliced) != 0)
+    if (has(kSliced))
       run_slice();
-    else if ((task_.shape.flags & kRows) != 0)
+    else if (has(kRows))
       run_rows();
     else
       run_elements();
@@ -53,7 +48,25 @@ class Interpreter {
   static constexpr u32 kLasts = 3;  // results that no cell keeps, in turns
 
   u32 parts() const { return task_.header.parts; }
-  bool is_transposed() const { return (task_.shape.flags & kTransposed) != 0; }
+  bool has(u8 flag) const { return (task_.shape.flags & flag) != 0; }
+  bool is_transposed() const { return is_transposed_; }
+
+  // The cells and what sums gather share the memory.
+  void choose_chunk() {
+    const std::size_t cells = task_.header.cells + 2 * kLasts;
+    const u64 columns = task_.rows.columns;
+    if (has(kTransposed)) {
+      const std::size_t sums = sums_.words_side_by_side(columns);
+      chunk_ = std::min(kMaxChunk, kCellWords / (cells + sums) / 16 * 16);
+      is_transposed_ = chunk_ >= kMinRows;
+    }
+    if (is_transposed_) return;
+    const std::size_t sums = has(kRows) ? sums_.row_words() : 0;
+    const std::size_t room = sums < kCellWords ? kCellWords - sums : 0;
+    chunk_ = std::clamp(room / cells / 16 * 16, kMinChunk, kMaxChunk);
+    sums_.place(sums_memory(), 1);
+  }
+  char* sums_memory() { return cell(task_.header.cells + 2 * kLasts); }
 
   /// The share of `total` that is this tile's.
   std::pair<u64, u64> share(u64 total, u64 tile, u64 tiles) const {
@@ -90,7 +103,7 @@ class Interpreter {
   }
 
   void run_row(u64 row) {
-    const u64 columns = task_.rows.columns;
+    const u64 columns = end_ = task_.rows.columns;
     // Also what reductions begin with.
     const std::size_t width = std::clamp<u64>(columns, 1, chunk_);
     for (u32 part = 0; part < parts(); ++part) {
@@ -102,6 +115,8 @@ class Interpreter {
   }
 
   void run_many_rows(u64 row, std::size_t count) {
+    end_ = task_.rows.columns;
+    sums_.place(sums_memory(), count);
     for (u32 part = 0; part < parts(); ++part) {
       const u64 turns = part % 2 == 0 ? 1 : task_.rows.columns;
       for (u64 column = 0; column < turns; ++column)
@@ -114,10 +129,12 @@ class Interpreter {
     const u64 slices = task_.rows.slices;
     const u64 row = lane_.tile() / slices;
     const u64 slice = lane_.tile() % slices;
-    const auto [begin, end] = share(task_.rows.columns, slice, slices);
-    const std::size_t width = std::clamp<u64>(end - begin, 1, chunk_);
+    const u64 size = slice_columns(task_.rows.columns, slices);
+    begin_ = slice * size;
+    end_ = std::min(begin_ + size, task_.rows.columns);
+    const std::size_t width = std::clamp<u64>(end_ - begin_, 1, chunk_);
     run_part(0, {row, 0, width});
-    run_loop(1, row, begin, end);
+    run_loop(1, row, begin_, end_);
     run_joins(width);
     u32* const cells = gathered_cells();
     const std::size_t words = gathered_words();
@@ -126,36 +143,13 @@ class Interpreter {
     std::atomic_ref<u32> counter(counters()[row]);
     if (counter.fetch_add(1, std::memory_order_acq_rel) + 1 != slices) return;
     counter.store(0, std::memory_order_relaxed);
-    const std::size_t all = std::min<u64>(slices, chunk_);
-    gather(cells + row * slices * words, slices, all);
-    run_joins(all);
+    join_slices(cells + row * slices * words, slices);
     is_row_part_ = true;
     run_after_joins({row, 0, 1});
   }
 
   u32* counters() const { return reinterpret_cast<u32*>(task_.rows.gathered); }
   u32* gathered_cells() const { return counters() + task_.rows.rows; }
-
-  static bool is_join(const Instruction& instruction) {
-    switch (code_of(instruction.opcode)) {
-      case Code::SumJoin:
-      case Code::ProdJoin:
-      case Code::MaxJoin:
-      case Code::MinJoin:
-      case Code::ArgmaxJoin:
-      case Code::ArgminJoin:
-        return true;
-      default:
-        return false;
-    }
-  }
-  static bool is_place(Code code) {
-    return is_between(code, Code::ArgmaxInit, Code::ArgminJoin);
-  }
-  static u32 cells_of(const Instruction& join) {
-    const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
-    return value + (is_place(code_of(join.opcode)) ? 2 : 0);
-  }
 
   /// Calls `f` for each join at the beginning of part 2.
   template <typename F>
@@ -184,54 +178,41 @@ class Interpreter {
       const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
       std::memcpy(to, cell(join.out), value * 4);
       to += value;
-      if (!is_place(code_of(join.opcode))) return;
+      if (kind_of(join) != kPlaceJoin) return;
       std::memcpy(to, cell(join.out + value), 8);
       to += 2;
     });
   }
 
-  /// The slices' results side by side in the cells; those that do not fit are
-  /// put together with the ones before.
-  void gather(const u32* from, u64 slices, std::size_t width) {
+  void join_slices(const u32* from, u64 slices) {
     const std::size_t words = gathered_words();
-    std::size_t at = 0;
     each_join([&](const Instruction& join) {
-      const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
-      const bool places = is_place(code_of(join.opcode));
-      for (u64 slice = 0; slice < slices; ++slice) {
-        const u32* source = from + slice * words + at;
-        if (slice < width) {
-          std::memcpy(cell(join.out) + slice * value * 4, source, value * 4);
-          if (places)
-            std::memcpy(cell(join.out + value) + slice * 8, source + value, 8);
-        } else {
-          put_together(join, slice % width, source, value);
-        }
-      }
-      at += cells_of(join);
+      if (kind_of(join) == kJoin)
+        spread(join, sums_.join_slices(join, from, words, slices), 1);
+      else
+        join_places(join, from, words, slices);
+      from += cells_of(join);
     });
   }
 
-  void put_together(const Instruction& join, std::size_t i, const u32* source,
-                    u32 value) {
-    alignas(8) u32 other[2];
-    std::memcpy(other, source, value * 4);
-    u64 place = 0;
-    const bool places = is_place(code_of(join.opcode));
-    if (places) std::memcpy(&place, source + value, 8);
-    LoopOperands x{.out = cell(join.out) + i * value * 4,
-                   .a = other,
-                   .b = nullptr,
-                   .c = places ? cell(join.out + value) + i * 8 : nullptr,
-                   .count = 1,
-                   .place = place};
-    step_of(join)(x);
-  }
-
-  Loop step_of(const Instruction& join) const {
+  void join_places(const Instruction& join, const u32* from, std::size_t words,
+                   u64 slices) {
+    const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
     const auto code = static_cast<u32>(code_of(join.opcode)) - 1;
-    return table_
-        .loops[opcode_of(static_cast<Code>(code), type_of(join.opcode))];
+    const Loop step =
+        table_.loops[opcode_of(static_cast<Code>(code), type_of(join.opcode))];
+    char* const values = cell(join.out);
+    char* const places = cell(join.out + value);
+    std::memcpy(values, from, value * 4);
+    std::memcpy(places, from + value, 8);
+    for (u64 slice = 1; slice < slices; ++slice) {
+      alignas(8) u32 other[2];
+      u64 place = 0;
+      std::memcpy(other, from + slice * words, value * 4);
+      std::memcpy(&place, from + slice * words + value, 8);
+      step(
+          {.out = values, .a = other, .c = places, .count = 1, .place = place});
+    }
   }
 
   void run_part(u32 part, const Chunk& chunk) {
@@ -256,8 +237,14 @@ class Interpreter {
 
   void run_one(const Instruction& x, const Chunk& chunk) {
     const Code code = code_of(x.opcode);
-    if (code <= Code::LoadBf16) {
-      walk(x.index, chunk, code, result_cell(x.out));
+    const u32 kind = kind_of(x);
+    if (kind == kInit) return;
+    if (kind == kStep) {
+      take(x, chunk);
+    } else if (kind == kJoin) {
+      finish(x, chunk.count);
+    } else if (code <= Code::LoadBf16) {
+      walk(x.index, chunk, code, result_cell(x.out), x.out == kLast);
     } else if (code <= Code::StoreBf16) {
       // A row has one result, however wide its values are.
       const bool is_single = is_row_part_ && !is_transposed();
@@ -266,28 +253,56 @@ class Interpreter {
     } else if (code == Code::Scalar32 || code == Code::Scalar64) {
       fill_scalar(x, chunk.count, code == Code::Scalar64);
     } else {
-      compute(x, chunk, code);
+      compute(x, chunk);
     }
   }
 
+  void take(const Instruction& step, const Chunk& chunk) {
+    const void* values = operand_cell(step.a);
+    const u64 at = chunk.column - begin_;
+    const u64 columns = end_ - begin_;
+    if (is_transposed())
+      sums_.take_rows(step, values, at, columns);
+    else
+      sums_.take(step, values, chunk.count, at, columns);
+  }
+
+  void finish(const Instruction& join, std::size_t count) {
+    const u64 columns = end_ - begin_;
+    if (is_transposed()) {
+      const std::size_t bytes = is_wide(type_of(join.opcode)) ? 8 : 4;
+      const char* const sums = sums_.finish_rows(join, columns);
+      std::memcpy(result_cell(join.out), sums, count * bytes);
+    } else {
+      spread(join, sums_.finish(join, columns), count);
+    }
+  }
+
+  /// A row's sum for each of its columns.
+  void spread(const Instruction& join, const char* sum, std::size_t count) {
+    const bool wide = is_wide(type_of(join.opcode));
+    u64 bits = 0;
+    std::memcpy(&bits, sum, wide ? 8 : 4);
+    fill(result_cell(join.out), bits, count, wide);
+  }
+
   void fill_scalar(const Instruction& x, std::size_t count, bool wide) {
-    const u64 bits = task_.scalars[x.index];
-    char* out = result_cell(x.out);
+    fill(result_cell(x.out), task_.scalars[x.index], count, wide);
+  }
+  static void fill(char* out, u64 bits, std::size_t count, bool wide) {
     if (wide)
       std::fill_n(reinterpret_cast<u64*>(out), count, bits);
     else
       std::fill_n(reinterpret_cast<u32*>(out), count, static_cast<u32>(bits));
   }
 
-  void compute(const Instruction& x, const Chunk& chunk, Code code) {
-    LoopOperands operands{.out = nullptr,
-                          .a = operand_cell(x.a),
+  void compute(const Instruction& x, const Chunk& chunk) {
+    LoopOperands operands{.a = operand_cell(x.a),
                           .b = operand_cell(x.b),
-                          .c = nullptr,
                           .count = chunk.count,
                           .place = chunk.column};
     if (x.c != kLast) operands.c = cell(x.c);
-    if (is_place(code)) {
+    if (kind_of(x) >= kPlaceInit) {
       const u32 value = is_wide(type_of(x.opcode)) ? 2 : 1;
       operands.c = cell(x.out + value);
       operands.b = is_transposed() ? operands.a : nullptr;
@@ -298,19 +313,30 @@ class Interpreter {
     table_.loops[x.opcode](operands);
   }
 
+  /// What is in memory as it would be in a cell, and only the next instruction
+  /// reads, stays there.
+  bool stays(Code code, i64 stride) const {
+    return (code == Code::Load32 && stride == 4) ||
+           (code == Code::Load64 && stride == 8);
+  }
+
   /// Loads or stores the elements of `chunk`, in runs along which the access
   /// has one stride.
-  void walk(u32 access, const Chunk& chunk, Code code, char* cells) {
+  void walk(u32 access, const Chunk& chunk, Code code, char* cells,
+            bool may_stay = false) {
     char* const base = reinterpret_cast<char*>(task_.addresses[access]);
     const MemoryLoop loop = table_.memory[static_cast<u32>(code)];
-    if ((task_.shape.flags & kFlat) != 0) {
+    if (has(kFlat)) {
       const bool is_flat = (task_.shape.flat >> access & 1) != 0;
       const i64 stride = is_flat ? i64{bytes_of(code)} : 0;
-      loop({cells, base + static_cast<i64>(chunk.column) * stride, stride,
-            chunk.count});
+      char* const from = base + static_cast<i64>(chunk.column) * stride;
+      if (may_stay && stays(code, stride))
+        result_ = from;
+      else
+        loop({cells, from, stride, chunk.count});
       return;
     }
-    const bool by_row = is_transposed() && (task_.shape.flags & kRows) != 0;
+    const bool by_row = is_transposed();
     const u32 outer = task_.shape.outer_dims;
     const u32 dims = task_.dims();
     const u32 first = by_row ? 0 : outer;
@@ -319,7 +345,7 @@ class Interpreter {
     const i64 fixed = by_row ? offset(strides, outer, dims, chunk.column)
                              : offset(strides, 0, outer, chunk.row);
     u64 number = by_row ? chunk.row : chunk.column;
-    const u32 cell_bytes = is_wide_access(code) ? 8 : 4;
+    const u32 cell_bytes = is_wide(code) ? 8 : 4;
     for (std::size_t done = 0; done < chunk.count;) {
       std::size_t run = chunk.count - done;
       i64 stride = 0;
@@ -330,15 +356,14 @@ class Interpreter {
           run = std::min<u64>(run, size - number % size);
         }
       }
-      loop({cells + done * cell_bytes,
-            base + fixed + offset(strides, first, last, number), stride, run});
+      char* const from = base + fixed + offset(strides, first, last, number);
+      if (may_stay && run == chunk.count && stays(code, stride))
+        result_ = from;
+      else
+        loop({cells + done * cell_bytes, from, stride, run});
       done += run;
       number += run;
     }
-  }
-
-  static bool is_wide_access(Code code) {
-    return code == Code::Load64 || code == Code::Store64;
   }
 
   /// Bytes from the first element to number `number` of dimensions
@@ -357,11 +382,15 @@ class Interpreter {
   const TaskReader task_;
   const Lane lane_;
   const LoopTable& table_;
-  std::size_t chunk_;
+  HostSums sums_{task_, table_};
+  u64 begin_ = 0;  // the columns of a row that the tile is for
+  u64 end_ = 0;
+  std::size_t chunk_ = 0;
+  bool is_transposed_ = false;
   u32 last_ = 0;
   bool is_row_part_ = true;
   char* result_ = nullptr;
-  alignas(64) char cells_[kCellBytes];
+  alignas(64) char cells_[kMaxWords * 4];
 };
 
 }  // namespace

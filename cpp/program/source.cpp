@@ -271,6 +271,18 @@ class SourceWriter {
     }
   }
 
+  /// Whether a reduction gathers an array's elements as they are.
+  bool is_as_loaded(const Step& reduction) const {
+    const std::uint32_t id = reduction.operands[0];
+    return step(id).kind == Step::Kind::Load && !is_row_[id] &&
+           std::string_view(stored_name(step(id).dtype)) ==
+               type_name(reduction_type(reduction));
+  }
+  std::string gathered(std::uint32_t id) const {
+    return is_as_loaded(step(id)) ? concat("x.x", step(id).operands[0])
+                                  : concat("o", id);
+  }
+
   void write_loop_part(std::size_t part) {
     line(
         "  template <typename R, u32 N, typename M>\n"
@@ -280,7 +292,7 @@ class SourceWriter {
     for (const std::uint32_t id : steps) {
       if (step(id).kind == Step::Kind::Store)
         line("    Vector<", stored_name(step(id).dtype), ", N> o", id, ";");
-      if (step(id).kind == Step::Kind::Reduce)
+      if (step(id).kind == Step::Kind::Reduce && !is_as_loaded(step(id)))
         line("    Vector<", type_name(reduction_type(step(id))), ", N> o", id,
              ";");
     }
@@ -297,7 +309,7 @@ class SourceWriter {
       if (step(id).kind == Step::Kind::Store)
         line("    m.template store<", step(id).index, ">(o", id, ");");
       if (step(id).kind == Step::Kind::Reduce)
-        line("    m.gather(r.g", id, ", o", id, ");");
+        line("    m.gather(r.g", id, ", ", gathered(id), ");");
     }
     line("  }");
   }
@@ -343,6 +355,7 @@ class SourceWriter {
              "[w] = ", converted_operand(each, stored_name(each.dtype)), ";");
         break;
       case Step::Kind::Reduce:
+        if (is_as_loaded(each)) break;
         line("      o", id,
              "[w] = ", converted_operand(each, type_name(reduction_type(each))),
              ";");

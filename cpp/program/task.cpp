@@ -9,6 +9,7 @@
 #include "concat.h"
 #include "device/bfloat16.h"
 #include "device/half.h"
+#include "device/program_order.h"
 #include "gpuos/error.h"
 #include "program/compute_type.h"
 #include "program/operations.h"
@@ -132,14 +133,24 @@ std::uint64_t host_tiles(const Pass& pass, const Layout& layout,
   return std::min(elements * each / kHostTile, ceil_div(elements, kHostChunk));
 }
 
+/// At least as many as are wanted, each a branch of the tree of a row's blocks
+/// (device/program_order.h): how many there are changes no result.
+std::uint64_t host_slices(const Layout& layout, std::uint64_t wanted) {
+  if (wanted == 1) return 1;
+  const std::uint64_t blocks = layout.columns / wanted / kOrderedBlock;
+  return ceil_div(layout.columns, std::bit_floor(blocks) * kOrderedBlock);
+}
+
 Split split_host_rows(const Pass& pass, const Layout& layout,
                       const Workers& workers) {
   Split split;
-  split.is_transposed = has_close_rows(layout);
+  split.is_transposed =
+      has_close_rows(layout) && layout.columns < kMostColumnsOfRows;
   const std::uint64_t wanted = host_tiles(pass, layout, workers);
   if (pass.loops() == 1 && layout.rows < workers.count) {
-    split.slices = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-        layout.columns / kHostTile, 1, 4 * workers.count / layout.rows));
+    const std::uint64_t slices = std::clamp<std::uint64_t>(
+        layout.columns / kHostTile, 1, 4 * workers.count / layout.rows);
+    split.slices = static_cast<std::uint32_t>(host_slices(layout, slices));
   }
   if (split.slices > 1) split.is_transposed = false;
   split.tiles =

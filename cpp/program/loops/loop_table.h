@@ -9,12 +9,12 @@ namespace gpuos::program {
 
 /// Cells of one chunk. `out` is one of the operands or apart from them.
 struct LoopOperands {
-  void* out;
-  const void* a;
-  const void* b;
-  const void* c;
-  std::size_t count;
-  std::uint64_t place;  // an argmax: the number of the first element
+  void* out = nullptr;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* c = nullptr;
+  std::size_t count = 0;
+  std::uint64_t place = 0;  // an argmax: the number of the first element
 };
 using Loop = void (*)(const LoopOperands& operands);
 
@@ -27,10 +27,24 @@ struct LoopMemory {
 };
 using MemoryLoop = void (*)(const LoopMemory& memory);
 
-/// By opcode; null where there is none.
+/// What a reduction of one row gathers: Sums in device/program_reductions.h,
+/// which begin with the result.
+struct LoopSums {
+  void (*take)(void* sums, const void* values, std::size_t count,
+               std::uint64_t at, std::uint64_t columns);
+  void (*finish)(void* sums, std::uint64_t columns);
+  void (*push)(void* sums, std::uint64_t number);
+  void (*finish_tree)(void* sums, std::uint64_t count);
+};
+
+/// By opcode; null where there is none. Of a reduction but for places:
+/// - SumInit: `out` is what it begins with, together with `a` if there is one.
+/// - SumStep: `out` takes `a`, each element its own.
+/// - LoopSums, by the code of the step.
 struct LoopTable {
   const Loop* loops;
   const MemoryLoop* memory;
+  const LoopSums* sums;
 };
 
 /// For the processor that runs this.

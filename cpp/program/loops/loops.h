@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/functions.h"
+#include "device/program_reductions.h"
 #include "device/program_text.h"
 #include "device/program_values.h"
 
@@ -21,6 +22,7 @@ using ::gpuos::program::Code;
 using Operands = ::GPUOS_LOOP_NAMESPACE::program::LoopOperands;
 using Memory = ::GPUOS_LOOP_NAMESPACE::program::LoopMemory;
 using ::GPUOS_LOOP_NAMESPACE::program::Loop;
+using ::GPUOS_LOOP_NAMESPACE::program::LoopSums;
 using ::GPUOS_LOOP_NAMESPACE::program::MemoryLoop;
 
 template <typename R, typename A, typename F>
@@ -75,48 +77,67 @@ void fill(const Operands& x, T value) {
   for (std::size_t i = 0; i < x.count; ++i) out[i] = value;
 }
 
-// Pairs of halves, as a tree: the same order whatever the processor.
-template <typename T, typename F>
-void join(const Operands& x, F f) {
-  auto* cells = static_cast<T*>(x.out);
-  for (std::size_t count = x.count; count > 1;) {
-    const std::size_t half = (count + 1) / 2;
-    GPUOS_INDEPENDENT_LOOP
-    for (std::size_t i = 0; i < count - half; ++i)
-      cells[i] = f(cells[i], cells[half + i]);
-    count = half;
-  }
-  fill<T>(x, cells[0]);
-}
-
-template <bool kIs, typename T, typename F>
-constexpr Loop make_step(F) {
+template <bool kIs, typename F>
+constexpr Loop make_step() {
   if constexpr (kIs) {
     return [](const Operands& x) {
+      using T = typename F::Type;
       auto* out = static_cast<T*>(x.out);
       const auto* a = static_cast<const T*>(x.a);
       GPUOS_INDEPENDENT_LOOP
-      for (std::size_t i = 0; i < x.count; ++i) out[i] = F{}(out[i], a[i]);
+      for (std::size_t i = 0; i < x.count; ++i) out[i] = F::both(out[i], a[i]);
     };
   } else {
     return nullptr;
   }
 }
 
-template <bool kIs, typename T, typename F>
-constexpr Loop make_join(F) {
-  if constexpr (kIs)
-    return [](const Operands& x) { join<T>(x, F{}); };
-  else
-    return nullptr;
+template <bool kIs, typename F>
+constexpr LoopSums make_sums() {
+  using Row = Sums<F, 1>;
+  if constexpr (kIs) {
+    return {.take =
+                [](void* sums, const void* values, std::size_t count,
+                   std::uint64_t at, std::uint64_t columns) {
+                  static_cast<Row*>(sums)->take(
+                      static_cast<const typename F::Type*>(values),
+                      static_cast<u32>(count), at, columns, 0);
+                },
+            .finish =
+                [](void* sums, std::uint64_t columns) {
+                  static_cast<Row*>(sums)->finish(columns, 1);
+                },
+            .push =
+                [](void* sums, std::uint64_t number) {
+                  static_cast<Row*>(sums)->push(number, 1);
+                },
+            .finish_tree =
+                [](void* sums, std::uint64_t count) {
+                  static_cast<Row*>(sums)->finish_tree(count, 1);
+                }};
+  } else {
+    return {};
+  }
 }
 
-template <bool kIs, typename T, typename F>
-constexpr Loop make_first(F) {
-  if constexpr (kIs)
-    return [](const Operands& x) { fill<T>(x, F{}(T{})); };
-  else
+template <bool kIs, typename F>
+constexpr Loop make_first() {
+  if constexpr (kIs) {
+    return [](const Operands& x) {
+      using T = typename F::Type;
+      auto* out = static_cast<T*>(x.out);
+      const auto* a = static_cast<const T*>(x.a);
+      if (a == nullptr) {
+        fill<T>(x, F::first());
+        return;
+      }
+      GPUOS_INDEPENDENT_LOOP
+      for (std::size_t i = 0; i < x.count; ++i)
+        out[i] = F::both(F::first(), a[i]);
+    };
+  } else {
     return nullptr;
+  }
 }
 
 // An argmax gathers values in `out` and places behind them, in `c`.
@@ -187,9 +208,19 @@ void store(const Memory& x) {
 
 struct Loops {
   Loop loops[static_cast<u32>(Code::Count) << kTypeBits]{};
+  LoopSums sums[static_cast<u32>(Code::Count) << kTypeBits]{};
 
   constexpr void set(Code code, u32 type, Loop loop) {
     loops[opcode_of(code, type)] = loop;
+  }
+
+  // The code of a reduction's step comes behind that of what it begins with.
+  template <bool kIs, u32 kType, typename F>
+  constexpr void add_reduction(Code init) {
+    const auto step = static_cast<Code>(static_cast<u32>(init) + 1);
+    set(init, kType, make_first<kIs, F>());
+    set(step, kType, make_step<kIs, F>());
+    sums[opcode_of(step, kType)] = make_sums<kIs, F>();
   }
 
   template <u32 kType>
@@ -225,27 +256,11 @@ struct Loops {
           [](auto x) { return Conversion<To>::of(x); }));
     GPUOS_CONVERSION_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types)                            \
-  set(Code::name##Step, kType,                                      \
-      make_step<has(types, kType), T>(                              \
-          [](auto x, auto y) -> T { return fn::function(x, y); })); \
-  set(Code::name##Join, kType,                                      \
-      make_join<has(types, kType), T>(                              \
-          [](auto x, auto y) -> T { return fn::function(x, y); }));
+    constexpr bool kIsOrdered = has(kOrdered, kType);
+#define GPUOS_ADD(name, function, types) \
+  add_reduction<has(types, kType), kType, name##Of<T>>(Code::name##Init);
     GPUOS_REDUCTION_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
-    set(Code::SumInit, kType,
-        make_first<true, T>([](auto x) { return first_sum<decltype(x)>(); }));
-    set(Code::ProdInit, kType, make_first<true, T>([](auto x) {
-          return first_product<decltype(x)>();
-        }));
-    constexpr bool kIsOrdered = has(kOrdered, kType);
-    set(Code::MaxInit, kType, make_first<kIsOrdered, T>([](auto x) {
-          return lowest<decltype(x)>();
-        }));
-    set(Code::MinInit, kType, make_first<kIsOrdered, T>([](auto x) {
-          return highest<decltype(x)>();
-        }));
     if constexpr (kIsOrdered) {
       set(Code::ArgmaxInit, kType, Place<true, T>::first);
       set(Code::ArgmaxStep, kType, Place<true, T>::step);

@@ -12,7 +12,8 @@ namespace gpuos::program {
 
 LoopTable loops_avx2() noexcept {
   return {gpuos_avx2::program::kLoops.loops,
-          gpuos_avx2::program::kMemoryLoops.loops};
+          gpuos_avx2::program::kMemoryLoops.loops,
+          gpuos_avx2::program::kLoops.sums};
 }
 
 }  // namespace gpuos::program

@@ -12,7 +12,8 @@ namespace gpuos::program {
 
 LoopTable loops_avx512() noexcept {
   return {gpuos_avx512::program::kLoops.loops,
-          gpuos_avx512::program::kMemoryLoops.loops};
+          gpuos_avx512::program::kMemoryLoops.loops,
+          gpuos_avx512::program::kLoops.sums};
 }
 
 }  // namespace gpuos::program

@@ -12,7 +12,8 @@ namespace gpuos::program {
 
 LoopTable loops_baseline() noexcept {
   return {gpuos_baseline::program::kLoops.loops,
-          gpuos_baseline::program::kMemoryLoops.loops};
+          gpuos_baseline::program::kMemoryLoops.loops,
+          gpuos_baseline::program::kLoops.sums};
 }
 
 }  // namespace gpuos::program

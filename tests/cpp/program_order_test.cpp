@@ -1,0 +1,323 @@
+// On the host a reduction puts its columns together in one order, whoever does
+// it and whatever is beside it.
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "device/complex.h"
+#include "program_support.h"
+
+namespace gpuos {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// The order as docs/numbers.md has it.
+template <typename T, typename F>
+T in_order(std::span<const T> x, T first, F both) {
+  if (x.size() > 256) {
+    std::size_t half = 256;
+    while (2 * half < x.size()) half *= 2;
+    return both(in_order(x.first(half), first, both),
+                in_order(x.subspan(half), first, both));
+  }
+  std::vector<T> sums(x.size() > 16 ? 16 : 1, first);
+  for (std::size_t c = 0; c < x.size(); ++c)
+    sums[c % sums.size()] = both(sums[c % sums.size()], x[c]);
+  for (std::size_t half = sums.size() / 2; half > 0; half /= 2)
+    for (std::size_t k = 0; k < half; ++k)
+      sums[k] = both(sums[k], sums[k + half]);
+  return sums[0];
+}
+
+template <typename T>
+T reduced(Op op, std::span<const T> x) {
+  if (op == Op::Sum) return in_order(x, T(0), [](T a, T b) { return a + b; });
+  if (op == Op::Prod) return in_order(x, T(1), [](T a, T b) { return a * b; });
+  // Equal ones, such as 0 and -0: the one that came first.
+  if (op == Op::Max)
+    return in_order(x, T(-INFINITY), [](T a, T b) { return a >= b ? a : b; });
+  return in_order(x, T(INFINITY), [](T a, T b) { return a <= b ? a : b; });
+}
+
+C64 reduced_complex(Op op, std::span<const C64> x) {
+  if (op == Op::Sum)
+    return in_order(x, C64{0, 0},
+                    [](C64 a, C64 b) { return C64{a.re + b.re, a.im + b.im}; });
+  return in_order(x, C64{1, 0}, [](C64 a, C64 b) {
+    const volatile float products[] = {a.re * b.re, a.im * b.im, a.re * b.im,
+                                       a.im * b.re};
+    return C64{products[0] - products[1], products[2] + products[3]};
+  });
+}
+
+constexpr DType kReals[] = {DType::Float16, DType::BFloat16, DType::Float32,
+                            DType::Float64, DType::Complex64};
+
+/// Sizes whose last bits an order shows; a product stays near 1.
+Bytes numbers(DType dtype, std::size_t count, bool near_one) {
+  Random random(count + near_one);
+  Bytes bytes(count * size_of(dtype));
+  const auto next = [&] {
+    const double x = static_cast<double>(random.below(20'000)) / 10'000 - 1;
+    return near_one ? 1 + x / 512 : random.below(8) == 0 ? 100 * x : x;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = next();
+    const auto single = static_cast<float>(x);
+    if (dtype == DType::Float64) put(bytes, i, x);
+    if (dtype == DType::Float32) put(bytes, i, single);
+    if (dtype == DType::Float16) put(bytes, i, to_half_bits(single));
+    if (dtype == DType::BFloat16) put(bytes, i, Bf16(single));
+    if (dtype == DType::Complex64)
+      put(bytes, i, C64{single, static_cast<float>(next() / 16)});
+  }
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> as(const Bytes& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+/// Each row of `x`, reduced as the canonical order has it.
+Bytes wanted(Op op, DType dtype, const Bytes& x, std::size_t rows,
+             std::size_t columns) {
+  Bytes result(rows * size_of(dtype));
+  std::vector<float> singles(x.size() / size_of(dtype));
+  for (std::size_t i = 0; i < singles.size() && dtype != DType::Complex64; ++i)
+    singles[i] = static_cast<float>(number_at(dtype, &x[i * size_of(dtype)]));
+  const auto doubles = as<double>(dtype == DType::Float64 ? x : Bytes());
+  const auto complexes = as<C64>(dtype == DType::Complex64 ? x : Bytes());
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto row = [&](auto& all) {
+      return std::span(all).subspan(r * columns, columns);
+    };
+    if (dtype == DType::Float64) {
+      put(result, r, reduced<double>(op, row(doubles)));
+    } else if (dtype == DType::Complex64) {
+      put(result, r, reduced_complex(op, row(complexes)));
+    } else {
+      const float value = reduced<float>(op, row(singles));
+      if (dtype == DType::Float32) put(result, r, value);
+      if (dtype == DType::Float16) put(result, r, to_half_bits(value));
+      if (dtype == DType::BFloat16) put(result, r, Bf16(value));
+    }
+  }
+  return result;
+}
+
+/// How the elements of rows and columns lie. Units: elements.
+struct Lie {
+  std::int64_t row, column, first, elements;
+};
+
+std::vector<Lie> lies(std::int64_t rows, std::int64_t columns) {
+  const std::int64_t all = rows * columns;
+  return {{columns, 1, 0, all},
+          {1, rows, 0, all},
+          {2 * columns + 3, 2, 1, rows * (2 * columns + 3) + 2},
+          {3, 3 * rows + 1, 1, columns * (3 * rows + 1) + 2},
+          {-columns, -1, all - 1, all}};
+}
+
+class ProgramOrder : public testing::Test {
+ protected:
+  struct Array {
+    Array(Runtime& runtime, DType dtype, const Bytes& x, std::int64_t rows,
+          std::int64_t columns, const Lie& lie)
+        : memory(runtime, laid(dtype, x, rows, columns, lie)),
+          view(memory.data() +
+                   lie.first * static_cast<std::int64_t>(size_of(dtype)),
+               0, dtype) {
+      view.dims = 2;
+      view.shape = {rows, columns};
+      view.has_strides = true;
+      view.strides = {lie.row, lie.column};
+    }
+    static Bytes laid(DType dtype, const Bytes& x, std::int64_t rows,
+                      std::int64_t columns, const Lie& lie) {
+      const auto size = static_cast<std::int64_t>(size_of(dtype));
+      Bytes bytes(static_cast<std::size_t>((lie.elements + 1) * size));
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c)
+          std::memcpy(&bytes[static_cast<std::size_t>(
+                          (lie.first + r * lie.row + c * lie.column) * size)],
+                      &x[static_cast<std::size_t>((r * columns + c) * size)],
+                      size_of(dtype));
+      return bytes;
+    }
+    DeviceArray<std::uint8_t> memory;
+    TensorView view;
+  };
+
+  static std::unique_ptr<Runtime> host(std::uint32_t workers) {
+    RuntimeOptions options;
+    options.backend = "host";
+    options.workers = workers;
+    options.compile_programs_after = 0;
+    return std::make_unique<Runtime>(options);
+  }
+
+  /// All outputs of a call.
+  static std::vector<Bytes> call(Runtime& runtime, const Program& program,
+                                 const std::vector<TensorView>& in) {
+    std::vector<Shape> shapes;
+    for (const TensorView& view : in)
+      shapes.push_back({view.shape.begin(), view.shape.begin() + view.dims});
+    std::vector<DeviceArray<std::uint8_t>> memory;
+    std::vector<TensorView> out;
+    const auto results = program.output_shapes(shapes);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const DType dtype = program.outputs()[i].dtype;
+      std::size_t bytes = size_of(dtype);
+      for (const std::int64_t size : results[i])
+        bytes *= static_cast<std::size_t>(size);
+      memory.emplace_back(runtime, bytes);
+      TensorView& view = out.emplace_back(memory.back().data(), 0, dtype);
+      view.dims = static_cast<std::uint8_t>(results[i].size());
+      std::copy(results[i].begin(), results[i].end(), view.shape.begin());
+    }
+    runtime.submit(program, in, out);
+    std::vector<Bytes> bytes;
+    for (const auto& array : memory) bytes.push_back(array.read());
+    return bytes;
+  }
+};
+
+const std::pair<std::int64_t, std::int64_t> kSizes[] = {
+    {1, 1},    {3, 16},     {4, 17},     {40, 31},  {2, 255},
+    {33, 256}, {7, 257},    {3, 1000},   {600, 40}, {300, 530},
+    {2, 5000}, {1, 40'000}, {1, 100'001}};
+
+std::vector<Op> reductions(DType dtype) {
+  if (is_complex(dtype)) return {Op::Sum, Op::Prod};
+  return {Op::Sum, Op::Prod, Op::Max, Op::Min};
+}
+
+TEST_F(ProgramOrder, IsThatOfTheColumnsAloneForAReductionByItself) {
+  for (const DType dtype : kReals)
+    for (const Op op : reductions(dtype)) {
+      ProgramBuilder builder;
+      builder.output(
+          ProgramBuilder::reduce(op, builder.input(dtype, 2), {{1}}));
+      const Program program = builder.build();
+      for (const std::uint32_t workers : {1, 2, 3, 4}) {
+        const auto runtime = host(workers);
+        for (const auto& [rows, columns] : kSizes) {
+          const auto count = static_cast<std::size_t>(rows * columns);
+          const Bytes x = numbers(dtype, count, op == Op::Prod);
+          const Bytes result = wanted(op, dtype, x, rows, columns);
+          for (const Lie& lie : lies(rows, columns)) {
+            const Array array(*runtime, dtype, x, rows, columns, lie);
+            ASSERT_EQ(
+                difference(dtype, call(*runtime, program, {array.view})[0],
+                           result),
+                "")
+                << name_of(dtype) << " " << info_of(op).name << " " << rows
+                << " x " << columns << ", strides " << lie.row << ", "
+                << lie.column << ", " << workers << " workers";
+          }
+        }
+      }
+    }
+}
+
+/// Some of each: compiling takes long.
+std::vector<Op> few_reductions(DType dtype) {
+  if (dtype == DType::Float32) return reductions(dtype);
+  if (dtype == DType::BFloat16) return {Op::Sum, Op::Max};
+  if (dtype == DType::Float64) return {Op::Sum, Op::Min};
+  return {Op::Sum, Op::Prod};
+}
+
+// Every reduction beside others, beside operands that lie otherwise, and used
+// by what is around it: interpreted and compiled.
+TEST_F(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
+  for (const DType dtype : kReals) {
+    ProgramBuilder builder;
+    const Value x = builder.input(dtype, 2);
+    const Value one = builder.input(dtype, 2);   // ones, along columns
+    const Value zero = builder.input(dtype, 2);  // zeros
+    for (const Op op : few_reductions(dtype)) {
+      builder.output(ProgramBuilder::reduce(op, x * one, {{1}}));
+      builder.output(zero + ProgramBuilder::reduce(op, x, {{1}}, true));
+    }
+    const Program program = builder.build();
+    for (const std::uint32_t workers : {1, 3}) {
+      const auto runtime = host(workers);
+      for (const bool is_compiled : {false, true}) {
+        if (is_compiled && workers == 1) continue;
+        if (is_compiled) {
+          ASSERT_TRUE(runtime->compile(program, std::chrono::seconds(120)));
+        }
+        for (const auto& [rows, columns] : kSizes) {
+          const auto count = static_cast<std::size_t>(rows * columns);
+          const Bytes in = numbers(dtype, count, true);
+          const Lie across{1, rows, 0, rows * columns};
+          const Array zeros(*runtime, dtype, Bytes(in.size()), rows, columns,
+                            across);
+          Bytes ones(in.size());
+          for (std::size_t i = 0; i < count; ++i) {
+            if (dtype == DType::Float16) put(ones, i, to_half_bits(1));
+            if (dtype == DType::BFloat16) put(ones, i, Bf16(1.0f));
+            if (dtype == DType::Float32) put(ones, i, 1.0f);
+            if (dtype == DType::Float64) put(ones, i, 1.0);
+            if (dtype == DType::Complex64) put(ones, i, C64{1, 0});
+          }
+          const Array other(*runtime, dtype, ones, rows, columns, across);
+          for (const Lie& lie : lies(rows, columns)) {
+            const Array array(*runtime, dtype, in, rows, columns, lie);
+            const auto got =
+                call(*runtime, program, {array.view, other.view, zeros.view});
+            std::size_t output = 0;
+            for (const Op op : few_reductions(dtype)) {
+              const Bytes result = wanted(op, dtype, in, rows, columns);
+              Bytes spread;
+              for (std::size_t i = 0; i < count; ++i) {
+                const auto at =
+                    result.begin() +
+                    static_cast<std::int64_t>(i / columns * size_of(dtype));
+                spread.insert(spread.end(), at,
+                              at + static_cast<std::int64_t>(size_of(dtype)));
+              }
+              const std::string where =
+                  std::string(name_of(dtype)) + " " +
+                  std::string(info_of(op).name) + " " + std::to_string(rows) +
+                  " x " + std::to_string(columns) + ", strides " +
+                  std::to_string(lie.row) + (is_compiled ? ", compiled" : "");
+              ASSERT_EQ(difference(dtype, got[output++], result), "") << where;
+              ASSERT_EQ(difference(dtype, got[output++], spread), "")
+                  << where << ", used";
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ProgramOrder, RowsOfNothingAreWhatAReductionBeginsWith) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 2);
+  builder.output(ProgramBuilder::reduce(Op::Sum, x, {{1}}));
+  builder.output(ProgramBuilder::reduce(Op::Prod, x, {{1}}));
+  const Program program = builder.build();
+  const auto runtime = host(2);
+  for (const bool is_compiled : {false, true}) {
+    if (is_compiled) {
+      ASSERT_TRUE(runtime->compile(program, std::chrono::seconds(120)));
+    }
+    for (const Lie& lie : {Lie{0, 1, 0, 0}, Lie{1, 5, 0, 0}}) {
+      const Array array(*runtime, DType::Float32, {}, 5, 0, lie);
+      const auto got = call(*runtime, program, {array.view});
+      EXPECT_EQ(as<float>(got[0]), std::vector<float>(5, 0.0f));
+      EXPECT_EQ(as<float>(got[1]), std::vector<float>(5, 1.0f));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuos
