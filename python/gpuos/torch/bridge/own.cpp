@@ -25,6 +25,12 @@ void wait_for_stream(const Tensor& tensor) {
         .synchronizeStream(place.stream);
 }
 
+/// What THPVariable_Check() says, without the way through Python.
+bool is_tensor(PyObject* object) {
+  return PyObject_TypeCheck(object,
+                            reinterpret_cast<PyTypeObject*>(THPVariableClass));
+}
+
 /// Those of the submission that this thread makes.
 thread_local std::vector<Tensor> tensors_of_submission;
 
@@ -42,7 +48,7 @@ void order_behind(const Tensor& tensor, const Runtime* runtime) {
 
 bool before(void* array, const Runtime* runtime) noexcept {
   auto* object = static_cast<PyObject*>(array);
-  if (!THPVariable_Check(object)) return true;
+  if (!is_tensor(object)) return true;
   try {
     order_behind(THPVariable_Unpack(object), runtime);
     return true;
