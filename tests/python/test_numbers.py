@@ -176,3 +176,40 @@ def test_runs_differ_in_nothing(name):
         assert len(other) == len(first)
         for step, (a, b) in enumerate(zip(first, other, strict=True)):
             assert a == b, f"run {number}: result {step}, of {a[0]}, differs"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_sum_that_is_returned_is_the_sum_that_is_used(dtype):
+    column = start((50, 1), dtype)
+    x = np.broadcast_to(column, (50, 30))
+    with gpuos.Runtime(backend="host") as rt:
+        for axis in (0, 1):
+            both = rt.fuse(
+                lambda x, axis=axis: (
+                    x.sum(axis),
+                    x * 0 + x.sum(axis, keepdims=True),
+                )
+            )
+            returned, used = both(x)
+            spread = np.expand_dims(returned.numpy(), axis)
+            assert np.array_equal(
+                np.broadcast_to(spread, x.shape), used.numpy()
+            )
+
+
+def test_how_arrays_lie_changes_no_bit():
+    x = start((40, 30, 50), "float32")
+    with gpuos.Runtime(backend="host") as rt:
+        for axes in (0, 1, 2, (0, 1), (0, 2), (1, 2), (0, 1, 2)):
+            f = rt.fuse(
+                lambda x, axes=axes: (
+                    x.sum(axes),
+                    (x * x).mean(axes),
+                    x.std(axes),
+                )
+            )
+            first = [a.numpy().tobytes() for a in f(x)]
+            for order in ((2, 1, 0), (1, 0, 2), (0, 2, 1), (2, 0, 1)):
+                other = np.ascontiguousarray(x.transpose(order))
+                same = other.transpose(np.argsort(order))
+                assert [a.numpy().tobytes() for a in f(same)] == first
