@@ -67,7 +67,8 @@ struct OperatorBuild {
   const Expression* expression;  // null: a whole operator
   DType dtype;
   std::uint32_t slot;
-  bool is_draft = false;  // soon rather than well
+  bool is_draft = false;   // soon rather than well
+  bool is_awaited = true;  // else the compiler leaves processors to others
 };
 
 /// Something that runs tasks. Both implementations obey one contract

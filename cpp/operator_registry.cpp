@@ -152,7 +152,7 @@ void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
     for (std::size_t i = 0; i < draft->slots.size(); ++i)
       builds.push_back({draft->definition, expression,
                         draft->definition.dtypes[i], draft->slots[i],
-                        draft->is_draft});
+                        draft->is_draft, draft->is_awaited});
   }
   backend_.load(builds);
 }
@@ -298,12 +298,14 @@ void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
 }
 
 bool OperatorRegistry::upgrade(const Record& record,
-                               const OperatorDefinition& definition) {
+                               const OperatorDefinition& definition,
+                               bool is_awaited) {
   auto& slot = record->slots[static_cast<std::size_t>(definition.dtypes[0])];
   std::int32_t before = slot.load();
   if (!record->is_defined.load() || before == OperatorRecord::kNoSlot)
     return false;
-  const Draft draft{definition, std::nullopt, nullptr, take_slots(1), false};
+  const Draft draft{definition,    std::nullopt, nullptr,
+                    take_slots(1), false,        is_awaited};
   try {
     std::array<const Draft*, 1> alone{&draft};
     load(alone);

@@ -37,7 +37,8 @@ class OperatorRegistry {
                OperatorDefinition definition);
   /// Optimised code for a tiered operator that is still what it was, or
   /// compiled code for a program. False if it is not.
-  bool upgrade(const Record& record, const OperatorDefinition& definition);
+  bool upgrade(const Record& record, const OperatorDefinition& definition,
+               bool is_awaited = false);
   void undefine(const std::shared_ptr<OperatorRecord>& record);
   std::shared_ptr<OperatorRecord> alias(
       std::string_view name, const std::shared_ptr<OperatorRecord>& target);
@@ -60,6 +61,7 @@ class OperatorRegistry {
     Record record;
     Slots slots;
     bool is_draft = false;
+    bool is_awaited = true;
   };
   struct Dropped {
     Slots slots;

@@ -117,7 +117,8 @@ HostImage compile(const HostCompiler& compiler,
       concat("#line 1 \"", request.entry, ".cpp\"\n", request.source, "\n"));
   const std::string log_file = folder.file("log");
   const ProcessResult result = run_process(
-      command_for(compiler, folder), log_file, folder.path(), request.timeout);
+      command_for(compiler, folder), log_file, folder.path(), request.timeout,
+      /*yields=*/!request.is_awaited);
   const std::string log = read_file(log_file, kMaxLogBytes);
   if (result.is_timeout) {
     throw CompileError(

@@ -30,6 +30,7 @@ struct HostCompileRequest {
                        // "gpuos/operator.h" and its neighbours
   std::string entry;
   std::chrono::milliseconds timeout{60'000};
+  bool is_awaited = true;  // else the compiler leaves processors to others
 };
 
 /// Compile and open. Images of earlier requests with the same source are

@@ -13,8 +13,9 @@ LoadedOperator interpreted(const OperatorBuild& build) {
 }
 
 LoadedOperator compiled(const OperatorBuild& build) {
-  HostModule module = compile_host_operator(
-      {.source = build.definition.source, .entry = build.definition.name});
+  HostModule module = compile_host_operator({.source = build.definition.source,
+                                             .entry = build.definition.name,
+                                             .is_awaited = build.is_awaited});
   return {module.entry, nullptr, std::move(module.library),
           build.definition.name};
 }

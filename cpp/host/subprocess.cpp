@@ -103,6 +103,30 @@ void limit_use(pid_t child, std::chrono::milliseconds timeout) {
   lower(RLIMIT_CPU, static_cast<rlim_t>(seconds.count()) + 1);
 }
 
+// Nine tenths of a processor are somebody else's, if somebody wants it.
+constexpr int kNice = 10;
+
+/// posix_spawn(); `yields`: with less of a claim to processors than its parent.
+int spawn(pid_t& child, const std::vector<std::string>& command,
+          const SpawnSetup& setup, std::vector<std::string>& variables,
+          bool yields) {
+  std::vector<std::string> words = command;
+  const auto begin = [&] {
+    return ::posix_spawn(&child, command[0].c_str(), setup.actions(),
+                         setup.attributes(), pointers_to(words).data(),
+                         pointers_to(variables).data());
+  };
+  if (!yields) return begin();
+  // A child has the priority of the thread that begins it, and no thread may
+  // take back what it gave away: one of its own.
+  int error = 0;
+  std::thread([&] {
+    ::setpriority(PRIO_PROCESS, 0, kNice);
+    error = begin();
+  }).join();
+  return error;
+}
+
 // Polls, because a wait with a deadline needs a handler for SIGCHLD or a
 // pidfd, and the process belongs to our caller.
 template <typename IsOver>
@@ -127,14 +151,11 @@ ProcessResult wait_until(pid_t child, IsOver is_over) {
 ProcessResult run_process(const std::vector<std::string>& command,
                           const std::string& log,
                           const std::string& temp_folder,
-                          std::chrono::milliseconds timeout) {
+                          std::chrono::milliseconds timeout, bool yields) {
   const SpawnSetup setup(log);
-  std::vector<std::string> words = command;
   std::vector<std::string> variables = environment_of(temp_folder);
   pid_t child = 0;
-  const int error = ::posix_spawn(&child, command[0].c_str(), setup.actions(),
-                                  setup.attributes(), pointers_to(words).data(),
-                                  pointers_to(variables).data());
+  const int error = spawn(child, command, setup, variables, yields);
   if (error != 0) {
     throw Error(concat("host compiler: cannot start ", command[0], ": ",
                        std::strerror(error)));

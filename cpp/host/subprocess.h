@@ -16,10 +16,12 @@ struct ProcessResult {
 /// Run a program without a shell and wait for it; it gets no input and its
 /// output goes to the file `log`. When time is over, or this process ends, it
 /// is killed with all its children. `temp_folder` is its TMPDIR, and its
-/// messages are in English. Throws: Error if it cannot be started.
+/// messages are in English. `yields`: processors go to others first.
+/// Throws: Error if it cannot be started.
 ProcessResult run_process(const std::vector<std::string>& command,
                           const std::string& log,
                           const std::string& temp_folder,
-                          std::chrono::milliseconds timeout);
+                          std::chrono::milliseconds timeout,
+                          bool yields = false);
 
 }  // namespace gpuos::host

@@ -257,7 +257,8 @@ bool ProgramTable::compile(const std::shared_ptr<const Plan>& plan,
     codes.insert(codes.end(), entry.codes.split.begin(),
                  entry.codes.split.end());
   }
-  for (const program::PassCode* code : codes) tiers_.promote(code->tier);
+  for (const program::PassCode* code : codes)
+    tiers_.promote_awaited(code->tier);
   for (const program::PassCode* code : codes)
     if (!tiers_.wait(*code->tier, deadline)) return false;
   return true;

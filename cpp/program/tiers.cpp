@@ -70,7 +70,8 @@ void Tiers::compile(Tier& tier) {
   for (const Effort effort : {Effort::Full, Effort::Careful}) {
     try {
       const bool is_there =
-          registry_.upgrade(tier.record, definition_of(tier.pass, effort));
+          registry_.upgrade(tier.record, definition_of(tier.pass, effort),
+                            tier.is_awaited.load(std::memory_order_relaxed));
       if (is_there) state = Tier::State::Compiled;
       break;
     } catch (const CompileError& error) {

@@ -24,7 +24,8 @@ struct Tier {
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> work{0};  // elements times operations
   std::atomic<State> state{State::Interpreted};
-  std::string error{};  // Failed; written before `state`
+  std::atomic<bool> is_awaited{false};  // by somebody who asked for it
+  std::string error{};                  // Failed; written before `state`
 };
 
 /// When a pass has earned a compilation.
@@ -47,8 +48,11 @@ class Tiers {
   /// A call of `tier` that was submitted; counts as long as it may be promoted.
   /// Takes no wait but for a mutex, and that only when the pass is promoted.
   void count_call(const std::shared_ptr<Tier>& tier, std::uint64_t elements);
-  /// Compile soon, whatever the policy says.
-  void promote(const std::shared_ptr<Tier>& tier);
+  /// Compile soon, whatever the policy says; wait() follows.
+  void promote_awaited(const std::shared_ptr<Tier>& tier) {
+    tier->is_awaited.store(true, std::memory_order_relaxed);
+    promote(tier);
+  }
   /// False if that takes longer. Throws: CompileError if it failed.
   bool wait(const Tier& tier, std::chrono::steady_clock::time_point deadline);
   /// What waits is not compiled any more.
@@ -60,6 +64,7 @@ class Tiers {
   std::uint64_t waiting() const noexcept { return unfinished_.load(); }
 
  private:
+  void promote(const std::shared_ptr<Tier>& tier);
   void work();
   void compile(Tier& tier);
   void finish(Tier& tier, Tier::State state);
