@@ -58,7 +58,7 @@ class DeadRuntime : public Contract {
   }
 
   [[noreturn]] void fault_and_exit(const std::string& body) const {
-    alarm(60);
+    alarm(kCompileDeadline.count());
     {
       Runtime runtime(impatient());
       const Operator op = runtime.define(bad(body));
@@ -80,7 +80,7 @@ class DeadRuntime : public Contract {
   }
 
   [[noreturn]] void hear_of_it_and_exit() const {
-    alarm(60);
+    alarm(kCompileDeadline.count());
     {
       Runtime runtime(impatient()), other(options());
       const Operator op = runtime.define(bad(kEndless));

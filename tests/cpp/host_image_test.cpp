@@ -20,8 +20,6 @@
 namespace gpuos::host {
 namespace {
 
-using namespace std::chrono_literals;
-
 std::string error_of(const HostCompileRequest& request) {
   try {
     compile_host_operator(request);
@@ -74,7 +72,7 @@ class Script {
   /// What the library says when this is the compiler.
   static std::string error() {
     static int serial = 0;
-    return error_of({concat("// ", ++serial), "op", 30s});
+    return error_of({concat("// ", ++serial), "op", kCompileDeadline});
   }
 
  private:

@@ -21,7 +21,7 @@ class ProcessExit : public Contract {
 
   /// A runtime in the middle of its work.
   std::unique_ptr<Runtime> busy_runtime() const {
-    alarm(60);
+    alarm(kCompileDeadline.count());
     auto runtime = std::make_unique<Runtime>(options());
     // Its memory must live as long as its tasks.
     static auto* x = new DeviceArray<float>(*runtime, 100'000, 1.0f);
@@ -46,7 +46,7 @@ class ProcessExit : public Contract {
   }
   /// Its watchdog is patient: who waits for that is ended by the alarm.
   std::unique_ptr<Runtime> stuck_runtime() const {
-    alarm(60);
+    alarm(kCompileDeadline.count());
     RuntimeOptions patient = options();
     patient.watchdog = std::chrono::hours(1);
     auto runtime = std::make_unique<Runtime>(patient);

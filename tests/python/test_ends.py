@@ -7,6 +7,7 @@ import stat
 import time
 
 import pytest
+from deadlines import COMPILE_S, WAIT_S
 
 import gpuos
 
@@ -30,7 +31,7 @@ def run():
 """
 
 
-def start(backend, watchdog=1000):
+def start(backend, watchdog=10 * COMPILE_S):
     return START.format(backend=backend, watchdog=watchdog, endless=ENDLESS)
 
 
@@ -159,7 +160,7 @@ def test_the_end_kills_a_compiler(run_python, tmp_path):
     )
     done = run_python(text, CXX=str(compiler), TMPDIR=str(temp))
     assert (done.returncode, done.stderr) == (0, "")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + WAIT_S
     while is_running(int(pid.read_text())):
         assert time.monotonic() < deadline
         time.sleep(0.01)
