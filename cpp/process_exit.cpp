@@ -73,19 +73,25 @@ void at_process_exit(void (*stop)() noexcept) noexcept {
   stop_hook.store(stop);
 }
 
-HoldsExit::HoldsExit() {
+HoldsExit::HoldsExit() noexcept {
   holds.fetch_add(1, std::memory_order_seq_cst);
-  ++own_holds;
-  // The thread that ends the process may still need them, to end what it owns.
-  if (!is_exiting.load(std::memory_order_seq_cst) || is_exiter) return;
-  --own_holds;
-  holds.fetch_sub(1, std::memory_order_seq_cst);
-  throw Error("expected a process that goes on, it is ending");
+  holds_ = !is_exiting.load(std::memory_order_seq_cst);
+  if (holds_)
+    ++own_holds;
+  else
+    holds.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 HoldsExit::~HoldsExit() {
+  if (!holds_) return;
   --own_holds;
   holds.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void refuse_at_exit() {
+  // The thread that ends the process may still need it, to end what it owns.
+  if (is_exiting.load(std::memory_order_seq_cst) && !is_exiter)
+    throw Error("expected a process that goes on, it is ending");
 }
 
 }  // namespace gpuos

@@ -16,15 +16,22 @@ void expect_process_exit() noexcept;
 void at_process_exit(void (*stop)() noexcept) noexcept;
 
 /// exit() tears down compilers, the driver and our own state while other
-/// threads use them. For as long as one of these lives exit() waits, some
-/// seconds at most; when it has begun, no other thread gets one.
+/// threads use them. For as long as one lives that was made before exit()
+/// began, exit() waits, some seconds at most.
 class HoldsExit {
  public:
-  /// Throws: Error when the process ends.
-  HoldsExit();
+  HoldsExit() noexcept;
   ~HoldsExit();
   HoldsExit(const HoldsExit&) = delete;
   HoldsExit& operator=(const HoldsExit&) = delete;
+
+ private:
+  bool holds_ = false;
 };
+
+/// For what begins behind a HoldsExit and may fail; the driver is not refused
+/// to threads that only launch or wait, which could not do without.
+/// Throws: Error when the process ends, but not in the thread that ends it.
+void refuse_at_exit();
 
 }  // namespace gpuos

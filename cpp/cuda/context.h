@@ -34,7 +34,7 @@ class Context {
 };
 
 /// Makes a context current for this thread while it lives.
-/// Throws: CudaError; Error when the process ends.
+/// Throws: CudaError.
 class CurrentContext {
  public:
   explicit CurrentContext(const Context& context);

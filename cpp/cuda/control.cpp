@@ -69,6 +69,7 @@ bool CudaBackend::look_for_stuck() {
   health_.die(*names, concat(*names, ": expected a task to end within ",
                              watchdog_.limit().count(),
                              " ms, it still runs; the runtime is dead"));
+  Parking::instance().note_stuck(ordinal());
   return false;
 }
 

@@ -128,7 +128,7 @@ CudaBackend::~CudaBackend() {
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // stop() reports to those who call it.
   }
-  if (health_.is_dead()) {
+  if (health_.is_dead() || Parking::instance().is_stuck(ordinal())) {
     device_->abandon();
     return;
   }
@@ -363,7 +363,10 @@ void CudaBackend::stop() {
         health_.die(watchdog_.suspects(), "closed while tasks were pending");
     }
   }
-  if (!health_.is_dead()) {
+  // Maybe by another runtime's task; ours are done.
+  const bool is_stuck =
+      health_.is_dead() || Parking::instance().is_stuck(ordinal());
+  if (!is_stuck) {
     try {
       control_->run(
           [this] {
@@ -378,8 +381,8 @@ void CudaBackend::stop() {
     }
   }
   watchdog_thread_->stop();
-  is_left_running_ =
-      !control_->stop(health_.is_dead() ? kDeadGrace : options_.watchdog);
+  is_left_running_ = !control_->stop(
+      is_stuck || health_.is_dead() ? kDeadGrace : options_.watchdog);
   warm_up_.join();
   if (failure) std::rethrow_exception(failure);
 }

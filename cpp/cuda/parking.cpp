@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "cuda/driver_api.h"
-#include "gpuos/error.h"
 #include "process_exit.h"
 
 namespace gpuos::cu {
@@ -24,15 +23,10 @@ void run_inside(const std::vector<Parkable*>& runtimes, std::size_t next,
 
 void unload(CUcontext context, CUmodule module) noexcept {
   const DriverApi* api = try_driver();
-  try {
-    const HoldsExit hold;
-    if (api == nullptr || api->cuCtxPushCurrent(context) != CUDA_SUCCESS)
-      return;
-    api->cuModuleUnload(module);
-    api->cuCtxPopCurrent(&context);
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    // The process ends, and the module with it.
-  }
+  const HoldsExit hold;
+  if (api == nullptr || api->cuCtxPushCurrent(context) != CUDA_SUCCESS) return;
+  api->cuModuleUnload(module);
+  api->cuCtxPopCurrent(&context);
 }
 
 }  // namespace
@@ -41,6 +35,16 @@ Parking& Parking::instance() {
   // Never destroyed: handles that outlive main() may still drop modules.
   static auto* const parking = new Parking;
   return *parking;
+}
+
+void Parking::note_stuck(int ordinal) {
+  const std::lock_guard lock(mutex_);
+  stuck_.insert(ordinal);
+}
+
+bool Parking::is_stuck(int ordinal) const {
+  const std::lock_guard lock(mutex_);
+  return stuck_.contains(ordinal);
 }
 
 void Parking::enter(Parkable* runtime) {

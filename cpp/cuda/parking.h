@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "cuda/driver_types.h"
@@ -27,6 +28,11 @@ class Parkable {
 class Parking {
  public:
   static Parking& instance();
+
+  /// A task that does not end keeps the device: whatever the driver does only
+  /// when that is idle, it would never do.
+  void note_stuck(int ordinal);
+  bool is_stuck(int ordinal) const;
 
   void enter(Parkable* runtime);
   /// Waits for a job that runs.
@@ -58,6 +64,7 @@ class Parking {
   mutable std::mutex mutex_;
   std::vector<Parkable*> runtimes_;  // under mutex_
   std::vector<Dropped> dropped_;     // under mutex_
+  std::set<int> stuck_;              // under mutex_
 };
 
 }  // namespace gpuos::cu

@@ -110,6 +110,7 @@ std::string_view hint_for(const std::string& log) {
 HostImage compile(const HostCompiler& compiler,
                   const HostCompileRequest& request) {
   const HoldsExit hold;  // or files and a compiler would be left behind
+  refuse_at_exit();
   const TempFolder folder;
   write_headers(folder);
   write_file(

@@ -82,6 +82,7 @@ void CompilePool::work() {
 void CompilePool::run(std::function<void()> job) noexcept {
   try {
     const HoldsExit hold;
+    refuse_at_exit();
     job();
     job = nullptr;
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)

@@ -16,6 +16,7 @@ class Link {
  public:
   Link(const NvJitLink& api, const std::vector<std::string>& options)
       : api_(api) {
+    refuse_at_exit();
     std::vector<const char*> pointers;
     for (const std::string& option : options)
       pointers.push_back(option.c_str());

@@ -63,6 +63,7 @@ NvrtcProgram::NvrtcProgram(const Nvrtc& api, const std::string& source,
                            const std::string& file_name,
                            std::span<const JitHeader> headers)
     : api_(api) {
+  refuse_at_exit();
   static std::once_flag kept;
   std::call_once(kept, keep_freed_memory);
   HeaderPointers pointers;

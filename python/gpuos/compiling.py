@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from concurrent.futures import Future
 from functools import cache
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from gpuos import _core
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # A large source takes NVRTC some hundred MiB.
 _MOST_THREADS = 8
 
 
+class _Pool:
+    """Threads that the end of the process stops instead of waiting for them."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._threads = 0
+
+    def submit(self, job: Callable[[], None]) -> None:
+        self._jobs.put(job)
+        if self._idle.acquire(blocking=False):
+            return
+        with self._lock:
+            if self._threads == min(os.cpu_count() or 1, _MOST_THREADS):
+                return
+            self._threads += 1
+        threading.Thread(
+            target=self._work, name="gpuos-compile", daemon=True
+        ).start()
+
+    def _work(self) -> None:
+        while True:
+            self._jobs.get()()
+            self._idle.release()
+
+
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(
-        min(os.cpu_count() or 1, _MOST_THREADS), "gpuos-compile"
-    )
+def _pool() -> _Pool:
+    return _Pool()
+
+
+# The child of a fork has none of its parent's threads.
+os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 class CompileFuture(Future[_core.JitModule]):
