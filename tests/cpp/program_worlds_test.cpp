@@ -9,8 +9,6 @@
 namespace gpuos::worlds {
 namespace {
 
-constexpr std::chrono::seconds kCompileDeadline{120};
-
 class ProgramWorlds : public Contract {
  protected:
   void SetUp() override {

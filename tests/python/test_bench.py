@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from deadlines import WAIT_S
 
 from gpuos import _bench
 from gpuos.bench import context, main, processors, report
@@ -154,11 +155,11 @@ def test_settled_threads_may_run_everywhere_afterwards(monkeypatch):
 
     def beside():
         quiet.set()
-        done.wait(10)
+        done.wait(WAIT_S)
 
     thread = threading.Thread(target=beside)
     thread.start()
-    quiet.wait(10)
+    quiet.wait(WAIT_S)
     before = allowed()
     inside = set()
     one = max(os.sched_getaffinity(0))

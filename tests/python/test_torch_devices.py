@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from deadlines import WAIT_S
 from torch_support import ELEMS, gt, scheduler, torch
 
 import gpuos
@@ -102,7 +103,7 @@ def test_a_thread_for_each_device():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(WAIT_S)
     assert results == {0: ROUNDS * ELEMS, 1: 2 * ROUNDS * ELEMS}
 
 
