@@ -34,6 +34,7 @@
 #include <algorithm>
 
 #include "alike.h"
+#include "behind.h"
 #include "elementwise.h"
 #include "keys.h"
 #include "modes.h"
@@ -42,10 +43,6 @@
 
 namespace gpuos::bridge {
 namespace {
-
-DispatchKeySet behind(DispatchKeySet keys) {
-  return (keys & kBehindMode).add(kPendingKey);
-}
 
 /// A tensor that PyTorch made of a number is that number.
 Operand operand_of(const Tensor& tensor) {
@@ -124,14 +121,14 @@ Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
     Tensor out = defer_alike({kRecipe, kRule}, tensor, Tensor());
     if (C10_LIKELY(out.defined())) return out;
   }
-  return Op::redispatch(behind(keys), tensor);
+  return Op::redispatch(Behind(keys), tensor);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor binary(DispatchKeySet keys, const Tensor& tensor, const Tensor& other) {
   Tensor out = take({kRecipe, kRule}, tensor, other);
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(behind(keys), tensor, other);
+  return Op::redispatch(Behind(keys), tensor, other);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -146,14 +143,14 @@ Tensor scaled(DispatchKeySet keys, const Tensor& tensor, const Tensor& other,
     out = take({with_factor(kRecipe), kRule}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(behind(keys), tensor, other, alpha);
+  return Op::redispatch(Behind(keys), tensor, other, alpha);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& binary_in_place(DispatchKeySet keys, Tensor& tensor,
                         const Tensor& other) {
   if (take_into({kRecipe, kRule}, tensor, other)) return tensor;
-  return Op::redispatch(behind(keys), tensor, other);
+  return Op::redispatch(Behind(keys), tensor, other);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -167,14 +164,14 @@ Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
     if (take_into({with_factor(kRecipe), kRule}, operands, tensor))
       return tensor;
   }
-  return Op::redispatch(behind(keys), tensor, other, alpha);
+  return Op::redispatch(Behind(keys), tensor, other, alpha);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& unary_out(DispatchKeySet keys, const Tensor& tensor, Tensor& out) {
   const Operand operand{.tensor = &tensor};
   if (take_into({kRecipe, kRule}, {&operand, 1}, out)) return out;
-  return Op::redispatch(behind(keys), tensor, out);
+  return Op::redispatch(Behind(keys), tensor, out);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -182,7 +179,7 @@ Tensor& binary_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, Tensor& out) {
   const Operand operands[] = {operand_of(tensor), operand_of(other)};
   if (take_into({kRecipe, kRule}, operands, out)) return out;
-  return Op::redispatch(behind(keys), tensor, other, out);
+  return Op::redispatch(Behind(keys), tensor, other, out);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -190,7 +187,7 @@ Tensor& scaled_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, const c10::Scalar& alpha, Tensor& out) {
   const Operand operands[] = {operand_of(tensor), operand_of(other)};
   if (alpha.equal(1) && take_into({kRecipe, kRule}, operands, out)) return out;
-  return Op::redispatch(behind(keys), tensor, other, alpha, out);
+  return Op::redispatch(Behind(keys), tensor, other, alpha, out);
 }
 
 Tensor power(DispatchKeySet keys, const Tensor& tensor,
@@ -203,7 +200,7 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
                   : take({Recipe::Pow, Rule::Floating}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
-  return at::_ops::pow_Tensor_Scalar::redispatch(behind(keys), tensor,
+  return at::_ops::pow_Tensor_Scalar::redispatch(Behind(keys), tensor,
                                                  exponent);
 }
 
@@ -212,7 +209,7 @@ Tensor& copy_into(DispatchKeySet keys, Tensor& tensor, const Tensor& source,
   const Operand operand{.tensor = &source};
   if (take_into({Recipe::Copy, Rule::Copy}, {&operand, 1}, tensor))
     return tensor;
-  return at::_ops::copy_::redispatch(behind(keys), tensor, source,
+  return at::_ops::copy_::redispatch(Behind(keys), tensor, source,
                                      non_blocking);
 }
 
@@ -226,7 +223,7 @@ Tensor select(DispatchKeySet keys, const Tensor& condition, const A& a,
       {.tensor = &condition}, operand_of(a), operand_of(b)};
   Tensor out = take({Recipe::Where, Rule::Select}, operands);
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(behind(keys), condition, a, b);
+  return Op::redispatch(Behind(keys), condition, a, b);
 }
 
 // ---- rows
@@ -242,7 +239,7 @@ Tensor all_rows(DispatchKeySet keys, const Tensor& tensor,
                 std::optional<at::ScalarType> type) {
   Tensor out = take_rows(kRecipe, tensor, {.type = type});
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(behind(keys), tensor, type);
+  return Op::redispatch(Behind(keys), tensor, type);
 }
 
 template <typename Op, Recipe kRecipe>
@@ -252,7 +249,7 @@ Tensor typed_rows(DispatchKeySet keys, const Tensor& tensor,
   Tensor out = take_rows(kRecipe, tensor,
                          {.dims = dims, .keepdims = keepdim, .type = type});
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(behind(keys), tensor, dims, keepdim, type);
+  return Op::redispatch(Behind(keys), tensor, dims, keepdim, type);
 }
 
 template <typename Op, Recipe kRecipe>
@@ -260,7 +257,7 @@ Tensor extreme_rows(DispatchKeySet keys, const Tensor& tensor,
                     at::IntArrayRef dims, bool keepdim) {
   Tensor out = take_rows(kRecipe, tensor, {.dims = dims, .keepdims = keepdim});
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(behind(keys), tensor, dims, keepdim);
+  return Op::redispatch(Behind(keys), tensor, dims, keepdim);
 }
 
 template <typename Op, Recipe kRecipe>
@@ -270,7 +267,7 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
   if (half_to_float) arguments.type = at::kFloat;
   Tensor out = take_rows(kRecipe, tensor, arguments);
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(behind(keys), tensor, dim, half_to_float);
+  return Op::redispatch(Behind(keys), tensor, dim, half_to_float);
 }
 
 }  // namespace

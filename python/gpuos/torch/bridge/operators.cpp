@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "behind.h"
 #include "kernels.h"
 #include "keys.h"
 #include "modes.h"
@@ -190,7 +191,7 @@ class ModeKernel : public c10::OperatorKernel {
       replace_arguments(op, stack, std::move(results));
       return;
     }
-    op.redispatchBoxed((keys & kBehindMode).add(kPendingKey), stack);
+    op.redispatchBoxed(Behind(keys), stack);
   }
 
  private:

@@ -232,6 +232,7 @@ void read_dims(const c10::IValue& value, RowCall& call) {
 }
 
 bool read_normalized_shape(const c10::IValue& value, RowCall& call) {
+  if (!is_plain_tensor(call.tensor)) return false;  // it may have no sizes
   const auto shape = value.toIntVector();
   const auto rank = static_cast<std::size_t>(call.tensor.dim());
   if (shape.empty() || shape.size() > rank) return false;

@@ -1,0 +1,39 @@
+// Where an operator goes that the mode does not take.
+#pragma once
+
+#include <optional>
+
+#include "keys.h"
+#include "pending.h"
+
+namespace gpuos::bridge {
+
+/// Kernels that come before the place of pending tensors: those of tensors that
+/// are made of others. They look at these by pointers.
+inline constexpr DispatchKeySet kMadeOfOthers =
+    DispatchKeySet(DispatchKey::MkldnnCPU) |
+    DispatchKeySet(DispatchKey::Sparse) |
+    DispatchKeySet(DispatchKey::SparseCsr) |
+    DispatchKeySet(DispatchKey::NestedTensor);
+
+/// The keys to redispatch with, for the time of that call: to the place below
+/// autograd, or to a kernel of PyTorch that nothing is put off in.
+class Behind {
+ public:
+  explicit Behind(DispatchKeySet keys) : keys_(keys & kBehindMode) {
+    if (C10_LIKELY(!keys.has_any(kMadeOfOthers))) {
+      keys_ = keys_.add(kPendingKey);
+      return;
+    }
+    if (!pending.is_empty()) pending.flush();
+    without_.emplace();
+  }
+
+  operator DispatchKeySet() const { return keys_; }
+
+ private:
+  DispatchKeySet keys_;
+  std::optional<WithoutMode> without_;
+};
+
+}  // namespace gpuos::bridge
