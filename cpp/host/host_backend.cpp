@@ -160,7 +160,9 @@ std::uint64_t HostBackend::tile_elems(std::uint64_t elems,
 
 void HostBackend::pause(const BatchRef& batch, std::uint64_t end,
                         std::uint64_t turn, Deadline deadline) {
-  if (help(*shared_, end, deadline)) return;
+  // Before its first turn the caller looks at the clock, but not before each.
+  const bool has_time = turn == 0 || Clock::now() < deadline;
+  if (has_time && help(*shared_, end, deadline)) return;
   // With one processor a worker runs when this thread does not.
   const bool may_poll = shared_->max_polling != 0;
   if (may_poll && turn < kPauseTurns) {

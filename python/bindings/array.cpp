@@ -8,6 +8,7 @@
 #include "array_shape.h"
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
+#include "native.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -72,6 +73,53 @@ Array::~Array() {
   buffer_.reset();
 }
 
+TensorView Array::form_of(const std::vector<std::int64_t>& shape, DType dtype) {
+  return make_view(shape, dtype);
+}
+
+py::object Array::make_result(RuntimeObject& runtime, const TensorView& form) {
+  const std::size_t bytes =
+      static_cast<std::size_t>(form.size()) * size_of(form.dtype);
+  const bool is_small = bytes <= ResultArrays::kMostBytes;
+  PyObject* known = nullptr;
+  if (is_small && runtime.results() != nullptr)
+    known = runtime.results()->take(bytes);
+  if (known != nullptr) {
+    _Py_NewReference(known);
+    native<Array>(known)->begin_again(runtime, form);
+    return py::reinterpret_steal<py::object>(known);
+  }
+  Buffer buffer;
+  {
+    const WithoutGil no_gil;
+    buffer = runtime.core().allocate(is_small ? ResultArrays::size_for(bytes)
+                                              : bytes);
+  }
+  TensorView view = form;
+  view.data = buffer.get();
+  auto array = std::make_unique<Array>(runtime.shared_from_this(),
+                                       std::move(buffer), view);
+  array->is_own_result_ = is_small;
+  return py::cast(std::move(array));
+}
+
+void Array::begin_again(RuntimeObject& runtime, const TensorView& form) {
+  runtime_ = runtime.shared_from_this();
+  view_ = form;
+  view_.data = buffer_.get();
+}
+
+bool Array::keep_for_results(PyObject* self) noexcept {
+  if (!is_own_result_ || is_exported_ || is_freed_ || runtime_ == nullptr)
+    return false;
+  ResultArrays* results = runtime_->results();
+  if (results == nullptr || !results->give(self, bytes())) return false;
+  // The runtime must not keep itself alive. If this was its last owner it ends
+  // here, and all that it keeps with it: nothing may follow.
+  const std::shared_ptr<RuntimeObject> last = std::move(runtime_);
+  return true;
+}
+
 std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
                                        const std::vector<std::int64_t>& shape,
                                        DType dtype) {
@@ -106,6 +154,7 @@ TensorView Array::words() const {
 }
 
 std::unique_ptr<Array> Array::with_view(const TensorView& view) const {
+  is_own_result_ = false;
   auto part = std::make_unique<Array>(runtime_, buffer_, view);
   // Whoever has the address of the whole writes to its parts.
   part->is_exported_ = is_exported_;

@@ -27,6 +27,16 @@ class Array {
   static std::unique_ptr<Array> allocate(RuntimeObject& runtime,
                                          const std::vector<std::int64_t>& shape,
                                          DType dtype);
+  /// A new one for what a task writes before anybody looks at it: other tasks
+  /// may still use the memory.
+  static pybind11::object make_result(RuntimeObject& runtime,
+                                      const TensorView& form);
+  /// Called in place of the destructor: whether the runtime keeps `self`, which
+  /// is this array, for other results.
+  bool keep_for_results(PyObject* self) noexcept;
+  /// An array without memory. Throws: InvalidArgument, as allocate().
+  static TensorView form_of(const std::vector<std::int64_t>& shape,
+                            DType dtype);
 
   /// Throws: InvalidArgument after free().
   const TensorView& view() const {
@@ -37,7 +47,11 @@ class Array {
   bool is_freed() const noexcept { return is_freed_; }
   std::size_t bytes() const;
   RuntimeObject& runtime() const noexcept { return *runtime_; }
-  const Buffer& buffer() const noexcept { return buffer_; }
+  /// For who keeps the memory for longer than a call.
+  const Buffer& buffer() const noexcept {
+    is_own_result_ = false;
+    return buffer_;
+  }
 
   /// All memory of an array that allocate() made as numbers that every runtime
   /// can fill.
@@ -64,6 +78,8 @@ class Array {
 
  private:
   [[noreturn]] void refuse_freed() const;
+  /// As new, in the memory that it has.
+  void begin_again(RuntimeObject& runtime, const TensorView& form);
   /// Kernels that were launched with the address: those of the legacy default
   /// stream, as for every copy of CUDA.
   void wait_for_others() const;
@@ -74,6 +90,8 @@ class Array {
   int users_ = 0;
   bool is_exported_ = false;
   bool is_freed_ = false;
+  // Of make_result(), and nobody else has ever had the memory.
+  mutable bool is_own_result_ = false;
 };
 
 extern PyTypeObject* array_type;

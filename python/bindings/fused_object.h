@@ -23,7 +23,7 @@ struct Traced {
   pybind11::object rebuild;
   // The shapes of the last call that made its outputs.
   std::vector<std::int64_t> input_dims;
-  std::vector<Shape> output_shapes;
+  std::shared_ptr<const std::vector<TensorView>> outputs;  // without memory
 };
 
 /// What fuse() returns: a Python function, and a program for each structure

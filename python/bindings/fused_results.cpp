@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "gpuos/error.h"
+#include "native.h"
 
 namespace py = pybind11;
 
@@ -31,20 +32,19 @@ void FusedResults::take(PyObject* out, Arguments& arguments) {
 
 void FusedResults::make(std::span<const TensorView> inputs) {
   update_shapes(inputs);
-  const std::vector<ProgramArgument>& outputs = traced_.program.outputs();
   // Memory may be waited for, and another call may bring other shapes then.
-  const std::vector<Shape> shapes = traced_.output_shapes;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    auto array = Array::allocate(runtime_, shapes[i], outputs[i].dtype);
-    const TensorView& view = array->view();
-    add([&] { return view; }, py::cast(std::move(array)));
+  const std::shared_ptr<const std::vector<TensorView>> forms = traced_.outputs;
+  for (const TensorView& form : *forms) {
+    py::object array = Array::make_result(runtime_, form);
+    const TensorView& view = native<Array>(array.ptr())->view();
+    add([&] { return view; }, std::move(array));
   }
 }
 
 void FusedResults::update_shapes(std::span<const TensorView> inputs) {
   std::vector<std::int64_t>& known = traced_.input_dims;
   std::size_t at = 0;
-  bool is_known = !traced_.output_shapes.empty();
+  bool is_known = traced_.outputs != nullptr;
   for (const TensorView& input : inputs) {
     is_known = is_known &&
                std::equal(input.shape.begin(), input.shape.begin() + input.dims,
@@ -58,8 +58,13 @@ void FusedResults::update_shapes(std::span<const TensorView> inputs) {
     shapes.emplace_back(input.shape.begin(), input.shape.begin() + input.dims);
     known.insert(known.end(), shapes.back().begin(), shapes.back().end());
   }
-  traced_.output_shapes.clear();
-  traced_.output_shapes = traced_.program.output_shapes(shapes);
+  traced_.outputs.reset();
+  auto forms = std::make_shared<std::vector<TensorView>>();
+  const std::vector<Shape> results = traced_.program.output_shapes(shapes);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    forms->push_back(
+        Array::form_of(results[i], traced_.program.outputs()[i].dtype));
+  traced_.outputs = std::move(forms);
 }
 
 py::object FusedResults::as_returned() {

@@ -15,6 +15,7 @@
 #include "dlpack_export.h"
 #include "numpy_dtype.h"
 #include "registrations.h"
+#include "result_arrays.h"
 
 namespace py = pybind11;
 
@@ -89,6 +90,7 @@ void register_array(py::module_& module) {
   array_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   forbid_new(type);
+  keep_dropped_results(array_type);
   type.def_property_readonly(
           "shape", [](const Array& a) { return shape_of(a.view_unchecked()); },
           "Elements along each axis.")

@@ -187,6 +187,8 @@ void RuntimeObject::let_go() noexcept {
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // In the child of a fork, which has no such tasks.
   }
+  // Nothing is kept any more while it goes.
+  std::exchange(results_, nullptr).reset();
 }
 
 void RuntimeObject::leave() {

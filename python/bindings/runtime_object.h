@@ -11,6 +11,7 @@
 
 #include "gpuos/runtime.h"
 #include "operator_object.h"
+#include "result_arrays.h"
 #include "waiting.h"
 
 namespace gpuos::python {
@@ -45,6 +46,9 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   void drain() {
     if (kept_.size() > kKeptAtEase) drain_some(kDrainAtOnce);
   }
+
+  /// Results that were dropped; null after close().
+  ResultArrays* results() noexcept { return results_.get(); }
 
   void wait(const Ticket& ticket, const Deadline& deadline);
   void synchronize(const Deadline& deadline);
@@ -84,6 +88,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   // Found by the address of the name's object, which an entry keeps alive.
   std::array<CachedName, kCachedNames> cached_names_;
   std::deque<Kept> kept_;
+  std::unique_ptr<ResultArrays> results_ = std::make_unique<ResultArrays>();
 };
 
 extern PyTypeObject* runtime_type;

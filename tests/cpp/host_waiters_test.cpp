@@ -74,6 +74,16 @@ TEST_F(BusyWorker, LeavesTasksToTheThreadThatWaits) {
   EXPECT_FALSE(driver_.ring().is_done(busy.begin));
 }
 
+TEST_F(BusyWorker, IsLeftWithTasksByOneWhoseTimeIsOver) {
+  occupy(0);
+  int thread = 0;
+  const BatchRef batch = ask(thread);
+  for (std::uint64_t turn = 1; turn < 40; ++turn)
+    driver_.backend.pause(batch, driver_.ring().head(), turn, Clock::now());
+  EXPECT_FALSE(driver_.ring().is_done(batch.begin));
+  EXPECT_TRUE(driver_.wait(batch));
+}
+
 TEST_F(BusyWorker, IsWaitedForByTasksThatNeedItsResult) {
   const BatchRef busy = occupy(0);
   int thread = 0;

@@ -1,0 +1,39 @@
+#include "result_arrays.h"
+
+#include "array.h"
+#include "native.h"
+
+namespace gpuos::python {
+namespace {
+
+destructor destroy = nullptr;
+
+// As the free lists of CPython: an object without references is not destroyed,
+// and refers to its type and, through that, to nothing else.
+void drop(PyObject* object) {
+  const auto* instance = reinterpret_cast<pybind11::detail::instance*>(object);
+  auto* array = native<Array>(object);
+  const bool is_bare = instance->weakrefs == nullptr && !instance->has_patients;
+  if (array != nullptr && is_bare && array->keep_for_results(object)) return;
+  destroy(object);
+}
+
+}  // namespace
+
+ResultArrays::~ResultArrays() {
+  for (Turns& turns : turns_) {
+    while (PyObject* array = turns.pop_newest()) {
+      _Py_NewReference(array);
+      Py_DECREF(array);  // it has no runtime that would keep it again
+    }
+  }
+}
+
+void keep_dropped_results(PyTypeObject* type) noexcept {
+#if !defined(Py_GIL_DISABLED)
+  destroy = type->tp_dealloc;
+  type->tp_dealloc = &drop;
+#endif
+}
+
+}  // namespace gpuos::python
