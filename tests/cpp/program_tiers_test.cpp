@@ -280,7 +280,7 @@ Program softmax(DType dtype) {
   return builder.build();
 }
 
-TEST_P(ProgramTiers, SoftmaxAgreesClosely) {
+TEST_P(ProgramTiers, SoftmaxAgrees) {
   const Program program = softmax(DType::Float32);
   const auto rows_of = [&](std::int64_t rows, std::int64_t columns) {
     const auto count = static_cast<std::size_t>(rows * columns);
@@ -308,8 +308,10 @@ TEST_P(ProgramTiers, SoftmaxAgreesClosely) {
   ASSERT_TRUE(runtime().compile(program, kCompileDeadline));
   for (std::size_t i = 0; i < std::size(sizes); ++i) {
     const auto results = rows_of(sizes[i].first, sizes[i].second);
+    // On the host it is one order of addition.
+    const double most = is_host() ? 0 : 1e-6;
     for (std::size_t k = 0; k < results.size(); ++k)
-      ASSERT_NEAR(results[k], interpreted[i][k], 1e-6 * interpreted[i][k])
+      ASSERT_NEAR(results[k], interpreted[i][k], most * interpreted[i][k])
           << sizes[i].first << " " << sizes[i].second << " " << k;
   }
 }
