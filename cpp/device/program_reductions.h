@@ -207,6 +207,7 @@ struct Sums {
     for (u32 p = 0; p < kPacks; ++p)
       sums[p] = *reinterpret_cast<const Pack*>(values + p * kWidth);
     u32 w = 0;
+#pragma GCC unroll 4
     for (; w + kPartials <= count; w += kPartials)
       for (u32 p = 0; p < kPacks; ++p)
         sums[p] = F::both(

@@ -12,11 +12,11 @@
 namespace gpuos::program {
 namespace {
 
-constexpr std::size_t kCellWords = 8 * 1024;  // of a level-one cache
-constexpr std::size_t kMaxChunk = 512;        // elements
+constexpr std::size_t kCellWords = 8 * 1024;         // of a level-one cache
+constexpr std::size_t kWordsSideBySide = 12 * 1024;  // sums are used by turns
+constexpr std::size_t kMaxChunk = 512;               // elements
 constexpr std::size_t kMinChunk = 16;
-// Fewer rows side by side are not worth while.
-constexpr std::size_t kMinRows = 32;
+constexpr std::size_t kMinRows = 32;  // side by side
 // All cells of the smallest chunk, and what as many sums of any row gather.
 constexpr std::size_t kMaxWords = (kMinChunk + kPartials + kLevels) * 256;
 
@@ -57,7 +57,7 @@ class Interpreter {
     const u64 columns = task_.rows.columns;
     if (has(kTransposed)) {
       const std::size_t sums = sums_.words_side_by_side(columns);
-      chunk_ = std::min(kMaxChunk, kCellWords / (cells + sums) / 16 * 16);
+      chunk_ = std::min(kMaxChunk, kWordsSideBySide / (cells + sums) / 16 * 16);
       is_transposed_ = chunk_ >= kMinRows;
     }
     if (is_transposed_) return;
