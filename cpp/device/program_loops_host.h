@@ -64,7 +64,7 @@ struct Share {
   template <typename F, typename T, u32 N>
   void gather(Sums<F, R>& gathered, const Vector<T, N>& from) const {
     if constexpr (R == 1)
-      gathered.take(from.values, count, column - first, columns, first);
+      gathered.take_chunk(from.values, count, column - first, columns, first);
     else
       gathered.take_rows(from.values, count, column, columns);
   }
@@ -139,6 +139,7 @@ class Tile {
  public:
   using Memory = Arguments<P::kAccesses, P::kScalars>;
   enum : u32 { N = P::kElements };
+  static_assert(kOrderedBlock % N == 0, "a chunk lies in one block");
 
   Tile(const Task& task, const Lane& lane)
       : memory_(task), tile_(lane.tile()), tiles_(lane.tiles()) {}

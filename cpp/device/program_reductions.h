@@ -111,20 +111,29 @@ struct Sums {
   // 16.
   template <typename T>
   void take(const T* from, u32 count, u64 at, u64 columns, u64 first) {
-    for (;;) {
-      const u64 size = block_columns(at, columns);
-      const u64 left = size - at % kOrderedBlock;
-      if (count < left) {
-        take_some(from, count, at, size, first);
-        return;
-      }
-      take_some(from, static_cast<u32>(left), at, size, first);
-      close(at / kOrderedBlock, size, columns, 1);
-      if (count == left) return;
-      from += left;
-      at += left;
-      count -= static_cast<u32>(left);
+    while (count > 0) {
+      const u64 left = kOrderedBlock - at % kOrderedBlock;
+      const u32 some = count < left ? count : static_cast<u32>(left);
+      take_chunk(from, some, at, columns, first);
+      from += some;
+      at += some;
+      count -= some;
     }
+  }
+  // The same where all are of one block.
+  template <typename T>
+  void take_chunk(const T* from, u32 count, u64 at, u64 columns, u64 first) {
+    const u64 size = block_columns(at, columns);
+    if (size <= kPartials) {
+      Type sum = F::first();
+      for (u32 w = 0; w < count; ++w)
+        sum = F::both(sum, F::of(from[w], first + at + w));
+      values[0] = sum;
+    } else {
+      take_wide(from, count, at, first);
+    }
+    if (at % kOrderedBlock + count == size)
+      close(at / kOrderedBlock, size, columns, 1);
   }
 
   // Column `at` of `columns` of so many rows.
@@ -137,7 +146,7 @@ struct Sums {
     if (column < parts) {
       GPUOS_EACH_ROW(w, rows) sums[w] = F::both(F::first(), F::of(from[w], at));
     } else {
-      GPUOS_EACH_ROW(w, rows) sums[w] = F::both(sums[w], F::of(from[w], at));
+      GPUOS_EACH(w, rows) sums[w] = F::both(sums[w], F::of(from[w], at));
     }
     if (F::kHasOrder && column + 1 == size)
       close(at / kOrderedBlock, size, columns, rows);
@@ -164,18 +173,6 @@ struct Sums {
   auto result(u32 w) const { return F::result(values[R == 1 ? 0 : w]); }
 
  private:
-  // Of one block, which has `size` columns.
-  template <typename T>
-  void take_some(const T* from, u32 count, u64 at, u64 size, u64 first) {
-    if (size <= kPartials) {
-      Type sum = F::first();
-      for (u32 w = 0; w < count; ++w)
-        sum = F::both(sum, F::of(from[w], first + at + w));
-      values[0] = sum;
-    } else {
-      take_wide(from, count, at, first);
-    }
-  }
   template <typename T>
   void take_wide(const T* from, u32 count, u64 at, u64 first) {
     if (at % kOrderedBlock == 0)
