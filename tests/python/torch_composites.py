@@ -127,6 +127,8 @@ def arguments_of(schema, tensor):
             named[each.name] = torch.empty(
                 0, dtype=tensor.dtype, device=tensor.device
             )
+        elif kind == "Optional[number]":
+            named[each.name] = 1
         elif each.has_default_value():
             continue
         elif kind == "Tensor":

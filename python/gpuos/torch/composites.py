@@ -26,10 +26,10 @@ _NAMES = """
     atleast_2d atleast_2d.Sequence atleast_3d atleast_3d.Sequence avg_pool1d
     batch_norm bilinear broadcast_tensors broadcast_to can_cast
     cartesian_prod cdist chain_matmul chain_matmul.out chalf chunk clip
-    clip.Tensor clip_.Tensor column_stack column_stack.out combinations
-    concat concat.out concatenate concatenate.out conj conj_physical
-    contiguous conv1d conv1d.padding conv2d conv2d.padding conv3d
-    conv3d.padding conv_transpose1d conv_transpose2d.input
+    clip.Tensor clip.out clip_ clip_.Tensor column_stack column_stack.out
+    combinations concat concat.out concatenate concatenate.out conj
+    conj_physical contiguous conv1d conv1d.padding conv2d conv2d.padding
+    conv3d conv3d.padding conv_transpose1d conv_transpose2d.input
     conv_transpose3d.input corrcoef cosine_embedding_loss cosine_similarity
     cov cross cross.out cross_entropy_loss ctc_loss.IntList
     cudnn_is_acceptable cummaxmin_backward cumprod_backward
