@@ -66,6 +66,18 @@ def pytest_collection_modifyitems(
     items[:] = kept
 
 
+@pytest.fixture(autouse=True)
+def takes_what_it_can(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have schedulers take what they can, also where PyTorch is quicker."""
+    if request.node.get_closest_marker("torch") is None:
+        yield
+        return
+    bridge = importlib.import_module("gpuos.torch").bridge()
+    bridge.weigh_costs(False)
+    yield
+    bridge.weigh_costs(True)
+
+
 def has_cuda() -> bool:
     if os.environ.get("GPUOS_TEST_CUDA"):
         return True  # a GPU that is not found is a failure then

@@ -55,6 +55,9 @@ class Guards:
         # TorchScript's fused kernels read memory behind PyTorch's back.
         for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
             self._put(owner, "__call__", self._paused)
+        # Autograd's own calls cost little, and what they give is needed by the
+        # next product of matrices.
+        self._put(torch.autograd, "_engine_run_backward", self._paused)
         # It brings the compiler, which may not be imported yet.
         self._put(torch, "compile", self._compiling)
         self.guard_compiled_code()

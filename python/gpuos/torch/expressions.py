@@ -56,7 +56,7 @@ class Expression:
             raise gpuos.InvalidArgument(text)
         values = dict(zip(self.names, operands, strict=True))
         module = bridge()
-        module.enter()
+        module.enter(False)
         try:
             with torch.no_grad():
                 result = eval(
@@ -66,7 +66,7 @@ class Expression:
                 )
                 out.copy_(result)
         finally:
-            module.leave(False)
+            module.leave(False, False)
 
 
 def _parse(text: str) -> ast.expr:

@@ -176,8 +176,10 @@ def pending() -> int:
 def stats() -> dict[str, int]:
     """Return counters since the bridge was loaded.
 
-    ``intercepted`` operations were put off, ``fallbacks`` went to PyTorch from
-    inside a scheduler and ran what was pending before, ``flushes`` ran
+    ``intercepted`` operations were put off, ``left`` ones were not because of
+    their size or their cost, ``fallbacks`` are operators of PyTorch inside a
+    scheduler that it does not take; ``saved_ns`` is what putting off has
+    saved, less the flushes, by the estimates that decide. ``flushes`` ran
     something, as ``tasks`` of the workers; ``programs`` different chains were
     met, ``unwritten`` results were needed by nobody; ``pending`` wait, and so
     many parts of programs are ``compiling``, or will be soon.

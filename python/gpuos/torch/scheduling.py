@@ -31,20 +31,27 @@ class Scheduler:
     """
 
     def __init__(
-        self, capacity: int, size_threshold: int, auto_flush_ms: float
+        self,
+        capacity: int,
+        size_threshold: int,
+        auto_flush_ms: float,
+        deterministic: bool | None,
     ) -> None:
         self.capacity = capacity
         self.size_threshold = size_threshold
         self.auto_flush_ms = auto_flush_ms
-        self._entered: list[float] = []  # intervals, once for each thread
+        self.deterministic = deterministic
+        # Interval and whether it was deterministic, once for each thread.
+        self._entered: list[tuple[float, bool]] = []
 
     def __enter__(self) -> Scheduler:  # noqa: PYI034 (Self is newer than 3.10)
         module = bridge()
         module.set_capacity(self.capacity)
         module.set_size_threshold(self.size_threshold)
         _install(self.auto_flush_ms)
-        self._entered.append(self.auto_flush_ms)
-        module.enter()
+        is_fixed = _is_fixed(self.deterministic)
+        self._entered.append((self.auto_flush_ms, is_fixed))
+        module.enter(is_fixed)
         return self
 
     def __exit__(
@@ -53,10 +60,11 @@ class Scheduler:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        auto_flush_ms, is_fixed = self._entered.pop()
         try:
-            bridge().leave(True)
+            bridge().leave(True, is_fixed)
         finally:
-            _uninstall(self._entered.pop())
+            _uninstall(auto_flush_ms)
 
     def flush(self, sync: bool = False) -> None:
         """As `gpuos.torch.flush()`."""
@@ -71,6 +79,7 @@ def scheduler(
     threads_per_block: int = 256,
     size_threshold: int = 1 << 15,
     auto_flush_ms: float = 2.0,
+    deterministic: bool | None = None,
 ) -> Scheduler:
     """Put small operations off, and run them together.
 
@@ -86,6 +95,12 @@ def scheduler(
     auto_flush_ms : float
         How long an operation waits at most that nobody asks for; of all
         schedulers in use the shortest counts. Units: milliseconds.
+    deterministic : bool, optional
+        Whether operators, dtypes, shapes and strides alone decide what is left
+        to PyTorch, so that a program gives the same bits in each run; a thread
+        that gains nothing is not left alone then. If not given: when the
+        scheduler is entered while ``torch.are_deterministic_algorithms_enabled()``.
+        Always under a process group of several ranks, which must agree.
 
     Raises
     ------
@@ -108,10 +123,24 @@ def scheduler(
         )
         raise gpuos.InvalidArgument(text)
     set_threads(threads_per_block)
-    return Scheduler(capacity, size_threshold, auto_flush_ms)
+    return Scheduler(capacity, size_threshold, auto_flush_ms, deterministic)
 
 
 scheduler_context = scheduler
+
+
+def _is_fixed(deterministic: bool | None) -> bool:
+    """Return whether a scheduler that is entered now is deterministic."""
+    group = torch.distributed
+    if (
+        group.is_available()
+        and group.is_initialized()
+        and group.get_world_size() > 1
+    ):
+        return True
+    if deterministic is None:
+        return bool(torch.are_deterministic_algorithms_enabled())
+    return deterministic
 
 
 def check_limits(capacity: int, threads_per_block: int) -> None:

@@ -2,6 +2,7 @@
 
 #include <c10/core/DefaultDtype.h>
 
+#include "costs.h"
 #include "fields.h"
 #include "outputs.h"
 #include "own_blocks.h"
@@ -91,6 +92,19 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
 bool are_alike(const Tensor& a, const Tensor& b) {
   return is_simple(a) && (&a == &b || is_like(a, b));
+}
+
+[[gnu::noinline]] bool is_dear_here(const Elementwise& what,
+                                    const Tensor& tensor) {
+  return is_too_dear({what.recipe, tensor.scalar_type(), tensor.numel(),
+                      tensor.is_cpu(), is_marked(tensor)});
+}
+
+/// defer() looks closer, and says so.
+[[gnu::always_inline]] inline bool is_dear(const Elementwise& what,
+                                           const Tensor& tensor) {
+  return C10_UNLIKELY(Fields::numel_of(tensor) > cheap_elems(what.recipe)) &&
+         is_dear_here(what, tensor);
 }
 
 bool gives_bool(Rule rule) {
@@ -216,7 +230,8 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
                    const Tensor& other) {
   // Of floating tensors PyTorch refuses it.
   if (what.rule == Rule::Bitwise) return {};
-  if (other.defined() ? !are_alike(tensor, other) : !is_simple(tensor))
+  if ((other.defined() ? !are_alike(tensor, other) : !is_simple(tensor)) ||
+      is_dear(what, tensor))
     return {};
   const Kind of = kind;
   const Place& place = current_place(tensor.device());
@@ -228,7 +243,7 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first) {
   if (what.rule == Rule::Bitwise || !is_simple(tensor) ||
-      !has_usual_strides(tensor))
+      !has_usual_strides(tensor) || is_dear(what, tensor))
     return {};
   const Kind of = kind;
   const Place& place = current_place(tensor.device());
@@ -287,7 +302,8 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
                      const Tensor& other, const Tensor& out,
                      PyObject* const* objects) {
-  if (gives_bool(what.rule) || !are_alike(out, tensor)) return false;
+  if (gives_bool(what.rule) || !are_alike(out, tensor) || is_dear(what, tensor))
+    return false;
   const Kind of = kind;
   if (!is_same_or_apart(out, tensor, of)) return false;
   if (other.defined() &&

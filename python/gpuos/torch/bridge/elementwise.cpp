@@ -5,6 +5,9 @@
 
 #include <atomic>
 
+#include "behind.h"
+#include "costs.h"
+#include "fields.h"
 #include "keys.h"
 #include "outputs.h"
 #include "own_blocks.h"
@@ -45,8 +48,8 @@ bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
 }
 
 /// Operands that PyTorch refuses, or takes in a way of its own.
-bool is_left_to_pytorch(const Elementwise& what,
-                        std::span<const Operand> operands) {
+bool is_another_matter(const Elementwise& what,
+                       std::span<const Operand> operands) {
   const bool subtracts =
       what.recipe == Recipe::Sub || what.recipe == Recipe::SubScaled;
   const bool clamps = what.recipe == Recipe::Clamp ||
@@ -102,6 +105,24 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
     default:
       return value == 0 || value == 1;
   }
+}
+
+/// A result has no fewer elements than an operand, but for none at all.
+bool is_too_large(std::span<const Operand> operands, std::int64_t most) {
+  bool is_large = false;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    // What looks at its parts by pointers is another matter.
+    if (operand.tensor->key_set().has_any(kMadeOfOthers)) return false;
+    is_large = is_large || Fields::numel_of(*operand.tensor) > most;
+  }
+  return is_large;
+}
+
+bool reads_pending(std::span<const Operand> operands) {
+  for (const Operand& operand : operands)
+    if (!operand.is_number() && is_marked(*operand.tensor)) return true;
+  return false;
 }
 
 /// All arrays are the same elements in the same order of memory.
@@ -206,10 +227,15 @@ std::optional<Planned> plan(const Elementwise& what,
                             const Tensor& out,
                             std::optional<at::ScalarType> type,
                             std::int64_t most) {
+  // First, and for most of what is left: the rest takes as long as a launch.
+  if (is_too_large(operands, most)) {
+    is_left_to_pytorch = true;
+    return std::nullopt;
+  }
   c10::Device device{c10::kCPU};
   if (!are_on_one_device(operands, out, device) ||
       !has_bool_condition(what.rule, operands) ||
-      is_left_to_pytorch(what, operands))
+      is_another_matter(what, operands))
     return std::nullopt;
   const auto promoted = promoted_type(typed_operands(what.rule, operands));
   if (!promoted) return std::nullopt;
@@ -229,7 +255,13 @@ std::optional<Planned> plan(const Elementwise& what,
   std::int64_t elements = 1;
   for (const std::int64_t size : *shape) elements *= size;
   if (out.defined()) elements = out.numel();
-  if (elements > most || elements == 0) return std::nullopt;
+  if (elements == 0) return std::nullopt;
+  const Priced price{what.recipe, *promoted, elements, device.is_cpu(),
+                     reads_pending(operands)};
+  if (elements > most || (most != kAnySize && is_too_dear(price))) {
+    is_left_to_pytorch = true;
+    return std::nullopt;
+  }
   if (out.defined()) {
     // A copy fits its source to the target, dtype and shape.
     const bool is_copy = what.rule == Rule::Copy;
@@ -245,6 +277,7 @@ std::optional<Planned> plan(const Elementwise& what,
                               result, *planned.place);
   }
 
+  planned.loss = loss_of(price);
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
   request.recipe = what.recipe;
@@ -272,6 +305,7 @@ Tensor defer(const Elementwise& what, std::span<const Operand> operands,
   auto planned = plan(what, operands, out, std::nullopt, most);
   if (!planned) return {};
   pending.add(planned->deferred, *planned->place);
+  if (planned->loss != 0) pending.correct_saved(-planned->loss);
   return std::move(planned->out);
 }
 

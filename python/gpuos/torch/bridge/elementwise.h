@@ -31,6 +31,7 @@ struct Planned {
   Deferred deferred;
   Tensor out;
   const Place* place = nullptr;
+  std::int64_t loss = 0;  // ns that it takes longer than PyTorch's kernel
 };
 
 /// `out`: where to write, as in-place and `out=` forms do; undefined for a new

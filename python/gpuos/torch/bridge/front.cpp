@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <array>
+#include <optional>
 
 #include "alike.h"
 #include "errors.h"
@@ -11,6 +12,7 @@
 #include "front_functions.h"
 #include "front_names.h"
 #include "keys.h"
+#include "leaving.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -131,7 +133,7 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
 
 PyObject* call_original(Method method, PyObject* self,
                         PyObject* const* arguments, Py_ssize_t count,
-                        PyObject* names) {
+                        PyObject* names, bool writes = false) {
   constexpr Py_ssize_t kMost = 8;
   const Py_ssize_t all =
       count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
@@ -144,6 +146,8 @@ PyObject* call_original(Method method, PyObject* self,
   for (Py_ssize_t i = 0; i < all; ++i) together[i + 1] = arguments[i];
   PyObject* original = Py_NewRef(originals[method]);
   PyObject* result = nullptr;
+  std::optional<Leaving> leaving;
+  if (take_refusal()) leaving.emplace(writes || names != nullptr);
   if (retire_if_unused())
     result = PyObject_Vectorcall(original, together,
                                  static_cast<std::size_t>(count + 1), names);
@@ -202,7 +206,8 @@ PyObject* in_place(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
           may_take() && take_scaled_into(kRecipe, self, arguments))
         return Py_NewRef(self);
     }
-    return call_original(kMethod, self, arguments, count, names);
+    return call_original(kMethod, self, arguments, count, names,
+                         /*writes=*/true);
   } catch (...) {
     return raise_caught();
   }

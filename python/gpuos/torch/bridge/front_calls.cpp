@@ -77,10 +77,6 @@ bool is_named(PyObject* name, const char* text) {
 
 }  // namespace
 
-bool may_wake() {
-  return scheduler_depth > 0 && try_to_wake() && is_plain_thread();
-}
-
 bool read_number(PyObject* object, double& number) {
   if (PyFloat_CheckExact(object)) {
     number = PyFloat_AS_DOUBLE(object);

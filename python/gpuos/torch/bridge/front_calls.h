@@ -9,6 +9,7 @@
 
 #include "elementwise.h"
 #include "modes.h"
+#include "rest.h"
 
 namespace gpuos::bridge {
 
@@ -24,7 +25,10 @@ inline bool is_ordinary(PyObject* object) {
 }
 
 /// For a thread that is not plain: whether it is one that rested.
-bool may_wake();
+inline bool may_wake() {
+  return scheduler_depth > 0 && --calls_to_look == 0 && try_to_wake() &&
+         is_plain_thread();
+}
 /// Whether this thread puts off at all now.
 [[gnu::always_inline]] inline bool may_take() {
   return (C10_LIKELY(is_plain_thread()) || may_wake()) && !has_function_mode();

@@ -5,10 +5,12 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <array>
+#include <optional>
 
 #include "errors.h"
 #include "front_calls.h"
 #include "front_names.h"
+#include "leaving.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -30,6 +32,8 @@ PyObject* call_original(PyObject* function, PyObject* const* arguments,
        is_ready && named != nullptr && i < PyTuple_GET_SIZE(names); ++i)
     is_ready = PyDict_SetItem(named, PyTuple_GET_ITEM(names, i),
                               arguments[count + i]) == 0;
+  std::optional<Leaving> leaving;
+  if (take_refusal()) leaving.emplace(/*writes=*/names != nullptr);
   PyObject* result = is_ready
                          ? PyCFunction_Type.tp_call(function, positional, named)
                          : nullptr;

@@ -32,17 +32,36 @@
 #include <ATen/ops/where_ops.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "alike.h"
 #include "behind.h"
 #include "elementwise.h"
 #include "keys.h"
+#include "leaving.h"
 #include "modes.h"
+#include "pending.h"
 #include "rows.h"
 #include "schema.h"
 
 namespace gpuos::bridge {
 namespace {
+
+/// PyTorch does it: at once, or after another look below autograd.
+template <typename Op, typename First, typename... Rest>
+decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
+  using Result = decltype(Op::redispatch(keys, tensor, rest...));
+  const bool is_left = take_refusal() || is_left_below(tensor);
+  if (is_left && !keys.has_any(kMadeOfOthers)) {
+    const Leaving leaving(/*writes=*/std::is_reference_v<Result>);
+    return Op::redispatch(keys & kBehindMode, tensor, rest...);
+  }
+  return Op::redispatch(Behind(keys), tensor, rest...);
+}
+
+void note_taken(const Tensor& out) {
+  pending.correct_saved(less_saved_by(Door::Kernel, out.is_cpu()));
+}
 
 /// A tensor that PyTorch made of a number is that number.
 Operand operand_of(const Tensor& tensor) {
@@ -59,7 +78,9 @@ bool are_without_grad(std::span<const Operand> operands) {
 /// Undefined: PyTorch must do it, or autograd comes first.
 Tensor take(const Elementwise& what, std::span<const Operand> operands) {
   if (!is_plain_thread() || !are_without_grad(operands)) return {};
-  return defer(what, operands);
+  Tensor out = defer(what, operands);
+  if (out.defined()) note_taken(out);
+  return out;
 }
 
 /// Into `out`, which may be one of the operands.
@@ -76,6 +97,7 @@ bool take_into(const Elementwise& what, std::span<const Operand> operands,
                         out)) &&
       !defer(what, operands, out).defined())
     return false;
+  note_taken(out);
   out.unsafeGetTensorImpl()->bump_version();
   return true;
 }
@@ -90,9 +112,12 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
   else if (const auto number = wrapped_number(other);
            number && !number->isComplex())
     out = defer_alike(what, tensor, number->toDouble());
-  if (C10_LIKELY(out.defined())) return out;
-  const Operand operands[] = {operand_of(tensor), operand_of(other)};
-  return defer(what, operands);
+  if (C10_UNLIKELY(!out.defined())) {
+    const Operand operands[] = {operand_of(tensor), operand_of(other)};
+    out = defer(what, operands);
+  }
+  if (C10_LIKELY(out.defined())) note_taken(out);
+  return out;
 }
 
 bool take_into(const Elementwise& what, const Tensor& out,
@@ -105,6 +130,7 @@ bool take_into(const Elementwise& what, const Tensor& out,
     const Operand operands[] = {operand_of(out), operand_of(other)};
     if (!defer(what, operands, out).defined()) return false;
   }
+  note_taken(out);
   out.unsafeGetTensorImpl()->bump_version();
   return true;
 }
@@ -118,17 +144,23 @@ bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
   if (is_plain_thread() && is_without_grad(tensor)) {
-    Tensor out = defer_alike({kRecipe, kRule}, tensor, Tensor());
-    if (C10_LIKELY(out.defined())) return out;
+    const Elementwise what{kRecipe, kRule};
+    const Operand operand{.tensor = &tensor};
+    Tensor out = defer_alike(what, tensor, Tensor());
+    if (C10_UNLIKELY(!out.defined())) out = defer(what, {&operand, 1});
+    if (C10_LIKELY(out.defined())) {
+      note_taken(out);
+      return out;
+    }
   }
-  return Op::redispatch(Behind(keys), tensor);
+  return pass<Op>(keys, tensor);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor binary(DispatchKeySet keys, const Tensor& tensor, const Tensor& other) {
   Tensor out = take({kRecipe, kRule}, tensor, other);
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(Behind(keys), tensor, other);
+  return pass<Op>(keys, tensor, other);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -143,14 +175,14 @@ Tensor scaled(DispatchKeySet keys, const Tensor& tensor, const Tensor& other,
     out = take({with_factor(kRecipe), kRule}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(Behind(keys), tensor, other, alpha);
+  return pass<Op>(keys, tensor, other, alpha);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& binary_in_place(DispatchKeySet keys, Tensor& tensor,
                         const Tensor& other) {
   if (take_into({kRecipe, kRule}, tensor, other)) return tensor;
-  return Op::redispatch(Behind(keys), tensor, other);
+  return pass<Op>(keys, tensor, other);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -164,14 +196,14 @@ Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
     if (take_into({with_factor(kRecipe), kRule}, operands, tensor))
       return tensor;
   }
-  return Op::redispatch(Behind(keys), tensor, other, alpha);
+  return pass<Op>(keys, tensor, other, alpha);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& unary_out(DispatchKeySet keys, const Tensor& tensor, Tensor& out) {
   const Operand operand{.tensor = &tensor};
   if (take_into({kRecipe, kRule}, {&operand, 1}, out)) return out;
-  return Op::redispatch(Behind(keys), tensor, out);
+  return pass<Op>(keys, tensor, out);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -179,7 +211,7 @@ Tensor& binary_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, Tensor& out) {
   const Operand operands[] = {operand_of(tensor), operand_of(other)};
   if (take_into({kRecipe, kRule}, operands, out)) return out;
-  return Op::redispatch(Behind(keys), tensor, other, out);
+  return pass<Op>(keys, tensor, other, out);
 }
 
 template <typename Op, Recipe kRecipe, Rule kRule>
@@ -187,7 +219,7 @@ Tensor& scaled_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, const c10::Scalar& alpha, Tensor& out) {
   const Operand operands[] = {operand_of(tensor), operand_of(other)};
   if (alpha.equal(1) && take_into({kRecipe, kRule}, operands, out)) return out;
-  return Op::redispatch(Behind(keys), tensor, other, alpha, out);
+  return pass<Op>(keys, tensor, other, alpha, out);
 }
 
 Tensor power(DispatchKeySet keys, const Tensor& tensor,
@@ -200,8 +232,7 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
                   : take({Recipe::Pow, Rule::Floating}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
-  return at::_ops::pow_Tensor_Scalar::redispatch(Behind(keys), tensor,
-                                                 exponent);
+  return pass<at::_ops::pow_Tensor_Scalar>(keys, tensor, exponent);
 }
 
 Tensor& copy_into(DispatchKeySet keys, Tensor& tensor, const Tensor& source,
@@ -209,8 +240,7 @@ Tensor& copy_into(DispatchKeySet keys, Tensor& tensor, const Tensor& source,
   const Operand operand{.tensor = &source};
   if (take_into({Recipe::Copy, Rule::Copy}, {&operand, 1}, tensor))
     return tensor;
-  return at::_ops::copy_::redispatch(Behind(keys), tensor, source,
-                                     non_blocking);
+  return pass<at::_ops::copy_>(keys, tensor, source, non_blocking);
 }
 
 Operand operand_of(const c10::Scalar& number) { return {.number = number}; }
@@ -223,7 +253,7 @@ Tensor select(DispatchKeySet keys, const Tensor& condition, const A& a,
       {.tensor = &condition}, operand_of(a), operand_of(b)};
   Tensor out = take({Recipe::Where, Rule::Select}, operands);
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(Behind(keys), condition, a, b);
+  return pass<Op>(keys, condition, a, b);
 }
 
 // ---- rows
@@ -231,7 +261,9 @@ Tensor select(DispatchKeySet keys, const Tensor& condition, const A& a,
 Tensor take_rows(Recipe recipe, const Tensor& tensor,
                  const RowArguments& arguments) {
   if (!is_plain_thread() || !is_without_grad(tensor)) return {};
-  return defer_rows({recipe}, tensor, arguments);
+  Tensor out = defer_rows({recipe}, tensor, arguments);
+  if (out.defined()) note_taken(out);
+  return out;
 }
 
 template <typename Op, Recipe kRecipe>
@@ -239,7 +271,7 @@ Tensor all_rows(DispatchKeySet keys, const Tensor& tensor,
                 std::optional<at::ScalarType> type) {
   Tensor out = take_rows(kRecipe, tensor, {.type = type});
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(Behind(keys), tensor, type);
+  return pass<Op>(keys, tensor, type);
 }
 
 template <typename Op, Recipe kRecipe>
@@ -249,7 +281,7 @@ Tensor typed_rows(DispatchKeySet keys, const Tensor& tensor,
   Tensor out = take_rows(kRecipe, tensor,
                          {.dims = dims, .keepdims = keepdim, .type = type});
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(Behind(keys), tensor, dims, keepdim, type);
+  return pass<Op>(keys, tensor, dims, keepdim, type);
 }
 
 template <typename Op, Recipe kRecipe>
@@ -257,7 +289,7 @@ Tensor extreme_rows(DispatchKeySet keys, const Tensor& tensor,
                     at::IntArrayRef dims, bool keepdim) {
   Tensor out = take_rows(kRecipe, tensor, {.dims = dims, .keepdims = keepdim});
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(Behind(keys), tensor, dims, keepdim);
+  return pass<Op>(keys, tensor, dims, keepdim);
 }
 
 template <typename Op, Recipe kRecipe>
@@ -267,7 +299,7 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
   if (half_to_float) arguments.type = at::kFloat;
   Tensor out = take_rows(kRecipe, tensor, arguments);
   if (C10_LIKELY(out.defined())) return out;
-  return Op::redispatch(Behind(keys), tensor, dim, half_to_float);
+  return pass<Op>(keys, tensor, dim, half_to_float);
 }
 
 }  // namespace

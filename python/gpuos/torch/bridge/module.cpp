@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "blocks.h"
+#include "costs.h"
 #include "doors.h"
 #include "elementwise.h"
 #include "front.h"
@@ -198,23 +199,30 @@ PyObject* stop(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* enter(PyObject*, PyObject*) {
+// enter(is_fixed): whether nothing but the operators decides what is put off.
+PyObject* enter(PyObject*, PyObject* is_fixed) {
   if (scheduler_depth++ == 0) {
     ++scheduler_threads;
     if (begin_watching())
       c10::impl::tls_set_dispatch_key_included(kModeKey, true);
   }
+  if (PyObject_IsTrue(is_fixed) == 1) begin_fixed();
   Py_RETURN_NONE;
 }
-// leave(flushes)
-PyObject* leave(PyObject*, PyObject* flushes) {
+// leave(flushes, is_fixed)
+PyObject* leave(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
+  int flushes = 0;
+  int is_fixed = 0;
+  if (PyArg_ParseTuple(arguments, "pp", &flushes, &is_fixed) == 0)
+    return nullptr;
+  if (is_fixed != 0) end_fixed();
   if (--scheduler_depth == 0) {
     --scheduler_threads;
     note_use();
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   }
-  if (scheduler_depth == 0 && PyObject_IsTrue(flushes) == 1) {
+  if (scheduler_depth == 0 && flushes != 0) {
     pending.flush();
     trim_slabs(kKeptBytes);
   }
@@ -227,6 +235,11 @@ PyObject* forget(PyObject*, PyObject*) {
   watch_anew();
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
+}
+// weigh_costs(whether operations are left to PyTorch for what they cost)
+PyObject* weigh(PyObject*, PyObject* weighs) {
+  weigh_costs(PyObject_IsTrue(weighs) == 1);
+  Py_RETURN_NONE;
 }
 // pause(): flushes, and PyTorch does everything in this thread until
 // resume(state).
@@ -296,12 +309,14 @@ PyObject* stats(PyObject*, PyObject*) {
     return static_cast<unsigned long long>(value);
   };
   return Py_BuildValue(
-      "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "intercepted",
+      "{s:K,s:K,s:K,s:L,s:K,s:K,s:K,s:K,s:K,s:K}", "intercepted",
       number(counters.intercepted), "fallbacks", number(counters.fallbacks),
-      "flushes", number(counters.flushes), "tasks", number(requests.tasks),
-      "programs", number(requests.programs), "unwritten",
-      number(requests.unwritten), "compiling", number(requests.compiling),
-      "pending", number(pending.size()));
+      "left", number(counters.left), "saved_ns",
+      static_cast<long long>(counters.saved), "flushes",
+      number(counters.flushes), "tasks", number(requests.tasks), "programs",
+      number(requests.programs), "unwritten", number(requests.unwritten),
+      "compiling", number(requests.compiling), "pending",
+      number(pending.size()));
   END_HANDLE_TH_ERRORS
 }
 
@@ -315,8 +330,9 @@ PyMethodDef functions[] = {{"setup", &setup, METH_VARARGS, nullptr},
                            {"start_timer", &start, METH_O, nullptr},
                            {"pause_timer", &pause_looks, METH_NOARGS, nullptr},
                            {"stop_timer", &stop, METH_NOARGS, nullptr},
-                           {"enter", &enter, METH_NOARGS, nullptr},
-                           {"leave", &leave, METH_O, nullptr},
+                           {"enter", &enter, METH_O, nullptr},
+                           {"leave", &leave, METH_VARARGS, nullptr},
+                           {"weigh_costs", &weigh, METH_O, nullptr},
                            {"watch_anew", &forget, METH_NOARGS, nullptr},
                            {"pause", &pause, METH_NOARGS, nullptr},
                            {"resume", &resume, METH_O, nullptr},

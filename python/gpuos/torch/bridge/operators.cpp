@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "behind.h"
+#include "costs.h"
+#include "fields.h"
 #include "kernels.h"
 #include "keys.h"
+#include "leaving.h"
 #include "modes.h"
 #include "outputs.h"
 #include "pending.h"
@@ -28,8 +31,6 @@ void for_each_tensor(c10::ArrayRef<c10::IValue> arguments, const F& f) {
   for (const c10::IValue& value : arguments) {
     if (value.isTensor()) {
       f(value.toTensor());
-    } else if (value.isTensorList()) {
-      for (const Tensor& tensor : value.toTensorVector()) f(tensor);
     } else if (value.isList()) {
       for (const c10::IValue& one : value.toListRef())
         if (one.isTensor()) f(one.toTensor());
@@ -54,7 +55,7 @@ void run_all_before(const OperatorHandle& op, const Stack& stack) {
 void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   pending.count_fallback();
   run_all_before(op, *stack);
-  note_fallback();
+  note_left();
   const WithoutMode without;
   op.redispatchBoxed(keys & kBehindMode, stack);
 }
@@ -72,7 +73,7 @@ void reading_barrier(const OperatorHandle& op, DispatchKeySet keys,
     pending.start_if_large();
   else
     run_all_before(op, *stack);
-  note_fallback();
+  note_left();
   const WithoutMode without;
   op.redispatchBoxed(keys & kBehindMode, stack);
 }
@@ -94,18 +95,48 @@ void composite_barrier(const OperatorHandle& op, DispatchKeySet keys,
 
 // ---- operators that are taken
 
+/// What one of them reads or writes has too many elements.
+bool is_too_large(c10::ArrayRef<c10::IValue> arguments) {
+  bool is_large = false;
+  for_each_tensor(arguments, [&](const Tensor& tensor) {
+    is_large = is_large || (tensor.defined() &&
+                            Fields::numel_of(tensor) > size_threshold());
+  });
+  return is_large;
+}
+
+bool is_on_cpu(c10::ArrayRef<c10::IValue> arguments) {
+  bool is_cpu = false;
+  for_each_tensor(arguments, [&](const Tensor& tensor) {
+    is_cpu = is_cpu || (tensor.defined() && tensor.is_cpu());
+  });
+  return is_cpu;
+}
+
 /// Puts off one call; false if PyTorch must do it.
 class Taker {
  public:
+  explicit Taker(const c10::FunctionSchema& schema)
+      : writes_(schema.is_mutable()) {}
   virtual ~Taker() = default;
+  /// Whether it writes what was there.
+  bool writes() const noexcept { return writes_; }
+  /// Whether PyTorch has one launch, or one loop, for a list of tensors: to put
+  /// each off saves nothing.
+  virtual bool is_of_lists() const noexcept { return false; }
   virtual bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
                     std::vector<c10::IValue>& results) const = 0;
+
+ private:
+  bool writes_;
 };
 
 class ElementwiseTaker : public Taker {
  public:
-  explicit ElementwiseTaker(Form form) : form_(std::move(form)) {}
+  ElementwiseTaker(Form form, const c10::FunctionSchema& schema)
+      : Taker(schema), form_(std::move(form)) {}
 
+  bool is_of_lists() const noexcept override { return form_.is_foreach; }
   bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
             std::vector<c10::IValue>& results) const override {
     Call call;
@@ -127,7 +158,7 @@ class ElementwiseTaker : public Taker {
       requests.push_back(std::move(planned->deferred));
       outs.push_back(std::move(planned->out));
     }
-    if (place != nullptr) pending.add(requests, *place);
+    if (place != nullptr) add(requests, *place, above_autograd);
     if (above_autograd)
       for (const Call::Item& item : call.items)
         if (item.out.defined()) item.out.unsafeGetTensorImpl()->bump_version();
@@ -139,13 +170,21 @@ class ElementwiseTaker : public Taker {
   }
 
  private:
+  void add(std::span<const Deferred> requests, const Place& place,
+           bool above_autograd) const {
+    pending.add(requests, place);
+    const Door door = above_autograd ? Door::Boxed : Door::Below;
+    const auto count = static_cast<std::int64_t>(requests.size());
+    pending.correct_saved(count * less_saved_by(door, place.is_cpu()));
+  }
+
   Form form_;
 };
 
 class RowTaker : public Taker {
  public:
   RowTaker(const RowName& name, const c10::FunctionSchema& schema)
-      : name_(name), schema_(schema) {}
+      : Taker(schema), name_(name), schema_(schema) {}
 
   bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
             std::vector<c10::IValue>& results) const override {
@@ -157,6 +196,8 @@ class RowTaker : public Taker {
       return false;
     Tensor out = defer_rows(call.what, call.tensor, call.arguments);
     if (!out.defined()) return false;
+    const Door door = above_autograd ? Door::Boxed : Door::Below;
+    pending.correct_saved(less_saved_by(door, out.is_cpu()));
     results.emplace_back(std::move(out));
     return true;
   }
@@ -177,7 +218,7 @@ void replace_arguments(const OperatorHandle& op, Stack* stack,
 }
 
 /// In the place above autograd: what autograd has nothing to do with is put off
-/// at once; the rest comes again below it.
+/// at once; the rest comes again below it, where that may be of use.
 class ModeKernel : public c10::OperatorKernel {
  public:
   explicit ModeKernel(std::shared_ptr<const Taker> taker)
@@ -185,13 +226,24 @@ class ModeKernel : public c10::OperatorKernel {
 
   void operator()(const OperatorHandle& op, DispatchKeySet keys,
                   Stack* stack) const {
-    std::vector<c10::IValue> results;
-    if (is_plain_thread() &&
-        taker_->take(arguments_of(op, *stack), true, results)) {
-      replace_arguments(op, stack, std::move(results));
-      return;
+    const auto arguments = arguments_of(op, *stack);
+    const bool is_plain = is_plain_thread();
+    bool is_left = is_plain && ((taker_->is_of_lists() && weighs_costs()) ||
+                                is_too_large(arguments));
+    if (is_plain && !is_left) {
+      std::vector<c10::IValue> results;
+      if (taker_->take(arguments, true, results)) {
+        replace_arguments(op, stack, std::move(results));
+        return;
+      }
+      is_left = take_refusal() || (weighs_costs() && is_on_cpu(arguments));
     }
-    op.redispatchBoxed(Behind(keys), stack);
+    if (is_left && !keys.has_any(kMadeOfOthers)) {
+      const Leaving leaving(taker_->writes());
+      op.redispatchBoxed(keys & kBehindMode, stack);
+    } else {
+      op.redispatchBoxed(Behind(keys), stack);
+    }
   }
 
  private:
@@ -212,6 +264,7 @@ class PendingKernel : public c10::OperatorKernel {
       replace_arguments(op, stack, std::move(results));
       return;
     }
+    if (take_refusal()) pending.count_left();
     run_all_before(op, *stack);
     const WithoutMode without;
     op.redispatchBoxed(keys & kBehindPending, stack);
@@ -233,7 +286,7 @@ std::shared_ptr<const Taker> taker_for(const c10::OperatorName& name) {
     if (full == row.name) return std::make_shared<RowTaker>(row, schema);
   }
   if (auto form = form_of(schema))
-    return std::make_shared<ElementwiseTaker>(std::move(*form));
+    return std::make_shared<ElementwiseTaker>(std::move(*form), schema);
   return nullptr;
 }
 

@@ -4,10 +4,13 @@
 #include <thread>
 #include <utility>
 
+#include "costs.h"
 #include "hooks.h"
 #include "keys.h"
 #include "own_blocks.h"
 #include "references.h"
+#include "rest.h"
+#include "timer.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -15,6 +18,8 @@ namespace {
 constexpr std::size_t kErrorSize = 1024;
 constexpr std::size_t kAhead = 8;  // storages
 constexpr std::int64_t kWaitNs = 60'000'000'000;
+// No operation takes longer on a processor that is not somebody else's.
+constexpr std::int64_t kMostNsAnElement = 20;
 
 /// `uses`: how often the requests at hand name a storage. If nobody else holds
 /// it, no one can ask for what is in it any more.
@@ -106,10 +111,15 @@ void Pending::hold(const Needs& needs, const Request& added,
     batch_.has_chains = true;
     due_ = std::max(due_, chunk());
   }
+  if (C10_UNLIKELY(timer_sleeps_)) {
+    timer_sleeps_ = false;
+    wake_timer();
+  }
   if (batch_.bytes > kMuch) holds_much_.store(true, std::memory_order_relaxed);
   mark(needs.out);
   if (next_recent_ < kStream) note_recent(needs.out, is_fresh);
   ++counters_.intercepted;
+  counters_.saved += saved_by_each(batch_.place.is_cpu());
   count_.store(count_.load(std::memory_order_relaxed) + 1,
                std::memory_order_release);
 }
@@ -213,6 +223,7 @@ void Pending::start(std::string& error, bool apart) {
   running_ = std::exchange(batch_, take_spare());
   batch_.place = place;
   ++counters_.flushes;
+  counters_.saved -= prices_of(place.is_cpu()).flush;
   if (apart)
     starter_->start([this] { start_error_ = run(); });
   else if (std::string message = run(); !message.empty())
@@ -334,6 +345,10 @@ void Pending::flush() {
   Done done;
   {
     const std::lock_guard lock(mutex_);
+    // On a GPU nobody waits for the work.
+    const auto elems = static_cast<std::int64_t>(batch_.elems + running_.elems);
+    const FlushWatch watch(batch_.place.is_cpu() ? elems * kMostNsAnElement
+                                                 : INT64_MAX);
     done = run_all(error);
   }
   release_all(std::move(done), true);
@@ -343,12 +358,19 @@ void Pending::flush() {
 void Pending::flush_behind() {
   Done done;
   {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
     std::string error;
     done = run_all(error);
     late_error_ = error;
   }
   release_all(std::move(done), false);
+}
+
+bool Pending::lets_timer_sleep() {
+  const std::lock_guard lock(mutex_);
+  timer_sleeps_ = count_.load(std::memory_order_relaxed) == 0;
+  return timer_sleeps_;
 }
 
 void Pending::synchronize() {
@@ -358,29 +380,6 @@ void Pending::synchronize() {
     TORCH_CHECK(runner.table->synchronize(runner.handle, kWaitNs, message,
                                           kErrorSize) == BridgeResult::Done,
                 "gpuos.torch: waiting for operations failed: ", message);
-}
-
-Counters Pending::counters() {
-  const std::lock_guard lock(mutex_);
-  Counters now = counters_;
-  now.fallbacks = fallbacks_.load(std::memory_order_relaxed);
-  return now;
-}
-
-RequestStats Pending::stats() {
-  const std::lock_guard lock(mutex_);
-  if (starter_ != nullptr) starter_->wait();  // it counts too
-  RequestStats sum;
-  for (const Runner& runner : all_runners()) {
-    const RequestStats one = runner.table->stats(runner.handle);
-    sum.requests += one.requests;
-    sum.runs += one.runs;
-    sum.tasks += one.tasks;
-    sum.programs += one.programs;
-    sum.unwritten += one.unwritten;
-    sum.compiling += one.compiling;
-  }
-  return sum;
 }
 
 }  // namespace gpuos::bridge

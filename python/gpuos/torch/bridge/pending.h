@@ -29,6 +29,8 @@ struct Counters {
   std::uint64_t intercepted = 0;
   std::uint64_t flushes = 0;
   std::uint64_t fallbacks = 0;
+  std::uint64_t left = 0;  // for their size or their cost
+  std::int64_t saved = 0;  // by what was put off, less the flushes; ns, guessed
 };
 
 /// What a request needs until it has run.
@@ -132,11 +134,14 @@ class Pending {
     start_is_wanted_.store(true, std::memory_order_relaxed);
   }
   /// flush() from a thread that is no user of tensors: leaves marks, and keeps
-  /// an error for the next flush().
+  /// an error for the next flush(). Does nothing while somebody else adds or
+  /// flushes.
   void flush_behind();
   /// The program itself has submitted work to one of these runtimes: it is
   /// awaited before anything that is put off later runs, and by flush().
   void note_own() noexcept { has_own_.store(true, std::memory_order_release); }
+  /// True: nothing waits, and the next one wakes the timer, see timer.h.
+  bool lets_timer_sleep();
   /// Waits until everything flushed is done.
   void synchronize();
   RequestStats stats();
@@ -150,6 +155,12 @@ class Pending {
   Counters counters();
   void count_fallback() noexcept {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void count_left() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
+  /// What is put off counts as if it came by the front; for other doors, and
+  /// for what takes longer here than in PyTorch, that is corrected.
+  void correct_saved(std::int64_t ns) noexcept {
+    corrections_.fetch_add(ns, std::memory_order_relaxed);
   }
 
  private:
@@ -262,6 +273,8 @@ class Pending {
   std::size_t next_recent_ = 0;  // since a flush; under mutex_
   Counters counters_;            // under mutex_
   std::atomic<std::uint64_t> fallbacks_{0};
+  std::atomic<std::uint64_t> left_{0};
+  std::atomic<std::int64_t> corrections_{0};
   std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> start_is_wanted_{false};
@@ -273,6 +286,7 @@ class Pending {
   std::atomic<bool> holds_much_{false};  // see start_if_large()
   // Written under mutex_, and set under the GIL, under which it is asked.
   std::atomic<bool> holds_objects_{false};
+  bool timer_sleeps_ = false;         // under mutex_
   bool uses_starter_ = true;          // under mutex_
   std::string start_error_;           // of the starter's job, until it ended
   std::unique_ptr<Starter> starter_;  // under mutex_

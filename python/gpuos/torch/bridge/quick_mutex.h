@@ -1,6 +1,7 @@
 // Waiting for what takes less time than to go to sleep and be woken.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -32,6 +33,10 @@ class QuickMutex {
     while (is_held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
       wait();
   }
+  bool try_lock() noexcept {
+    // Pairs with unlock().
+    return !is_held_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() noexcept {
     // Pairs with lock().
     is_held_.store(false, std::memory_order_release);
@@ -41,12 +46,17 @@ class QuickMutex {
   /// Until it is not held, or was not a moment ago.
   [[gnu::noinline]] void wait() const noexcept {
     constexpr int kTurns = 64;
-    constexpr std::chrono::microseconds kPause(20);
+    constexpr std::chrono::microseconds kLongest(1000);
+    // The one who holds it may have lost its processor: who looks too often
+    // keeps it from getting one back.
+    std::chrono::microseconds pause(20);
     for (int turn = 0; is_held_.load(std::memory_order_relaxed); ++turn) {
-      if (turn < kTurns)
+      if (turn < kTurns) {
         cpu_relax();
-      else
-        std::this_thread::sleep_for(kPause);
+      } else {
+        std::this_thread::sleep_for(pause);
+        pause = std::min(2 * pause, kLongest);
+      }
     }
   }
 

@@ -1,18 +1,47 @@
 // Programs that gain nothing are left to PyTorch for a while.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+
+#include "keys.h"
+
 namespace gpuos::bridge {
 
 /// A thread enters a scheduler; false: it still rests.
 bool begin_watching();
 /// Forget what the thread did until now.
 void watch_anew();
-/// An operator went to PyTorch. Now and then this looks at what was put off
-/// meanwhile, and if that was not worth the flushes, takes the mode out of the
-/// thread: then its operators do not come here at all.
-void note_fallback();
-/// A method of the front was called in a thread that may rest. Whether the rest
-/// is over; the mode is then back in the thread.
+/// Until as many calls of end_fixed(): the thread never rests, so that what is
+/// put off depends on nothing but its operators.
+void begin_fixed();
+void end_fixed();
+bool is_fixed() noexcept;
+
+/// An operator went to PyTorch. Now and then this looks at what putting off has
+/// saved meanwhile, and if that was not worth the flushes, takes the mode out
+/// of the thread: then its operators do not come here at all.
+void note_left();
+/// Notes by how much a flush in this thread, its lifetime, takes longer than
+/// its work should. Units: nanoseconds.
+class FlushWatch {
+ public:
+  explicit FlushWatch(std::int64_t due_ns) : due_ns_(due_ns) {}
+  ~FlushWatch();
+  FlushWatch(const FlushWatch&) = delete;
+  FlushWatch& operator=(const FlushWatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::int64_t due_ns_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+/// Calls of the front until the next look, in a thread that is not plain.
+extern constinit thread_local std::uint32_t calls_to_look GPUOS_NEAR_TLS;
+/// So many methods of the front were called in a thread that may rest. Whether
+/// the rest is over; the mode is then back in the thread.
 bool try_to_wake();
 
 }  // namespace gpuos::bridge

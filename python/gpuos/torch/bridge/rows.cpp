@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "costs.h"
 #include "keys.h"
 #include "outputs.h"
 #include "parts.h"
@@ -100,6 +101,13 @@ bool is_usable(const Tensor& extra, const Tensor& tensor) {
           extra.scalar_type() == tensor.scalar_type());
 }
 
+/// Whether the elements of a row do not follow each other in memory.
+bool is_across(const Tensor& tensor, std::uint8_t axes) {
+  for (std::int64_t d = tensor.dim(); d-- > 0;)
+    if (tensor.size(d) > 1) return (axes >> d & 1) == 0;
+  return false;
+}
+
 }  // namespace
 
 std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
@@ -108,12 +116,20 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   if (!is_plain_tensor(tensor) || !is_usable(arguments.weight, tensor) ||
       !is_usable(arguments.bias, tensor))
     return std::nullopt;
-  if (tensor.numel() == 0 || tensor.numel() > most) return std::nullopt;
+  if (tensor.numel() == 0) return std::nullopt;
   const auto axes = axes_of(tensor, arguments.dims);
   const auto types = types_of_rows(what, tensor, arguments.type);
   if (!axes || !types) return std::nullopt;
+  const Priced price{what.recipe,       tensor.scalar_type(),
+                     tensor.numel(),    tensor.is_cpu(),
+                     is_marked(tensor), is_across(tensor, *axes)};
+  if (tensor.numel() > most || (most != kAnySize && is_too_dear(price))) {
+    is_left_to_pytorch = true;
+    return std::nullopt;
+  }
 
   Planned planned;
+  planned.loss = loss_of(price);
   planned.place = &current_place(tensor.device());
   const Dims shape = keeps_shape(what.recipe)
                          ? Dims(tensor.sizes().begin(), tensor.sizes().end())
@@ -151,6 +167,7 @@ Tensor defer_rows(const Rows& what, const Tensor& tensor,
   auto planned = plan_rows(what, tensor, arguments);
   if (!planned) return {};
   pending.add(planned->deferred, *planned->place);
+  pending.correct_saved(-planned->loss);
   return std::move(planned->out);
 }
 

@@ -15,5 +15,9 @@ void pause_timer();
 void stop_timer();
 /// In the child of a fork, which has no such thread.
 void forget_timer();
+/// Something waits again, see Pending::lets_timer_sleep(): while nothing does
+/// the thread sleeps, so that a program that rests has its processor for
+/// itself. Cheap for a thread that is awake.
+void wake_timer();
 
 }  // namespace gpuos::bridge

@@ -1,0 +1,50 @@
+#include "costs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <span>
+
+#include "cost_table.h"
+#include "rest.h"
+
+namespace gpuos::bridge {
+namespace {
+
+std::atomic<bool> weighs{true};
+
+std::int32_t loss_in(std::span<const Loss> table, Recipe recipe,
+                     at::ScalarType type) {
+  const auto loss = std::ranges::find(table, recipe, &Loss::recipe);
+  if (loss == table.end()) return 0;
+  if (type == at::kDouble) return loss->twice;
+  return type == at::kHalf || type == at::kBFloat16 ? loss->half : loss->single;
+}
+
+std::span<const Loss> table_of(Recipe recipe, bool is_across) {
+  if (!is_row_recipe(recipe)) return kElementLosses;
+  return is_across ? std::span<const Loss>(kAcrossLosses) : kAlongLosses;
+}
+
+}  // namespace
+
+constinit thread_local bool is_left_to_pytorch = false;
+
+std::int64_t loss_of(const Priced& call) {
+  // On a GPU the launch is what an operation of this size costs.
+  if (!call.is_cpu) return 0;
+  const auto table = table_of(call.recipe, call.is_across);
+  return loss_in(table, call.recipe, call.type) * call.elems / 1000;
+}
+
+bool is_too_dear(const Priced& call) {
+  if (!call.is_cpu || !weighs_costs()) return false;
+  // PyTorch would have what it reads run before; that depends on the moment.
+  const bool needs_flush = call.reads_pending && !is_fixed();
+  return loss_of(call) >
+         kCpuPrices.saved[0] + (needs_flush ? kCpuPrices.flush : 0);
+}
+
+void weigh_costs(bool does) { weighs.store(does, std::memory_order_relaxed); }
+bool weighs_costs() noexcept { return weighs.load(std::memory_order_relaxed); }
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,94 @@
+// What operations cost, put off and in PyTorch: what is left to it, and what
+// putting off saved.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "cost_table.h"
+#include "gpuos/recipes.h"
+#include "keys.h"
+
+namespace gpuos::bridge {
+
+/// By which way an operation came to us: each leaves another part of what
+/// PyTorch does undone.
+enum class Door : std::uint8_t {
+  Front,   // a method or function of Python
+  Kernel,  // a kernel of the dispatcher
+  Boxed,   // one that has its arguments on a stack
+  Below    // autograd
+};
+
+/// Estimates for the tensors of one kind of device. Units: nanoseconds.
+struct Prices {
+  std::int64_t saved[4];  // by an operation that is put off, of each door
+  std::int64_t flush;     // costs
+};
+/// What passing through to PyTorch costs an operator.
+inline constexpr std::int64_t kPassedNs = 400;
+
+// Processors: two cores of an AMD EPYC, where eager a + b took 1,250, put off
+// and run 350; what comes through the dispatcher 440, on a stack 740 to 900,
+// below autograd as long as eager. GPU: an H200, where eager took 6,100. A
+// burst takes 8,000 to group and launch, and whoever reads a result waits for
+// all that eager would have begun long ago (docs/measurements.md, "PyTorch
+// programs").
+inline constexpr Prices kCpuPrices{{900, 600, 300, 0}, 2'500};
+inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 30'000};
+
+constexpr const Prices& prices_of(bool is_cpu) {
+  return is_cpu ? kCpuPrices : kGpuPrices;
+}
+/// What each operation counts as that is put off, as if of the front.
+constexpr std::int64_t saved_by_each(bool is_cpu) {
+  return prices_of(is_cpu).saved[0];
+}
+/// What is to be added to that for another door.
+constexpr std::int64_t less_saved_by(Door door, bool is_cpu) {
+  return prices_of(is_cpu).saved[static_cast<int>(door)] -
+         saved_by_each(is_cpu);
+}
+inline constexpr auto kCheapElems = [] {
+  std::array<std::int64_t, 256> elems{};
+  for (std::int64_t& most : elems) most = INT64_MAX;
+  for (const Loss& loss : kElementLosses) {
+    const std::int64_t most = std::max({loss.single, loss.twice, loss.half});
+    if (most > 0)
+      elems[static_cast<std::size_t>(loss.recipe)] =
+          1000 * kCpuPrices.saved[0] / most;
+  }
+  return elems;
+}();
+
+/// An operation whose cost is asked for.
+struct Priced {
+  Recipe recipe{};
+  at::ScalarType type{};  // of the first operand
+  std::int64_t elems = 0;
+  bool is_cpu = false;
+  bool reads_pending = false;
+  bool is_across = false;  // a row's elements do not follow each other
+};
+
+/// How much longer it takes here than in PyTorch, but for the call. Units:
+/// nanoseconds.
+std::int64_t loss_of(const Priced& call);
+/// Whether that is more than putting it off saves.
+bool is_too_dear(const Priced& call);
+/// So many elements at most are not, on whatever device; elementwise.
+constexpr std::int64_t cheap_elems(Recipe recipe) {
+  return kCheapElems[static_cast<std::size_t>(recipe)];
+}
+
+/// Whether operations are left to PyTorch for what they cost; else for their
+/// size alone, as tests want it.
+void weigh_costs(bool weighs);
+bool weighs_costs() noexcept;
+
+/// Set when an operation is refused for its size or its cost, until somebody
+/// asks: PyTorch does it at once then, no other place of ours needs to look.
+extern constinit thread_local bool is_left_to_pytorch GPUOS_NEAR_TLS;
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,18 @@
+#include "leaving.h"
+
+#include "pending.h"
+#include "rest.h"
+
+namespace gpuos::bridge {
+
+void run_before_left(bool writes) {
+  pending.count_left();
+  note_left();
+  if (pending.is_empty()) return;
+  if (writes || !pending.may_wait())
+    pending.flush();
+  else
+    pending.start_if_large();
+}
+
+}  // namespace gpuos::bridge

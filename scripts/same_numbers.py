@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+"""Runs seeded PyTorch programs many times and compares every bit.
+
+    python scripts/same_numbers.py [--runs 100] [--device cpu|cuda]
+                                   [--steps 60] [--default] [--only NAME...]
+
+Each run is a process of its own under `scheduler(deterministic=True)`. Runs
+differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread beside, when
+programs are compiled and how long the compiler takes. The first result that
+differs from the first run's is printed with its operator. `--default`: without
+`deterministic=True`, which may differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+WORKERS = (1, 2, 4)
+FLUSH_MS = (0.2, 2.0, 50.0)
+COMPILE_AFTER = (2, 5, 20, 0)  # calls of a program; 0: never
+LIMIT_S = 600.0
+
+
+# ---- programs: each calls `note(operator, result)` for what is compared
+
+
+def rows(torch: Any, note: Any, device: str, steps: int) -> None:
+    x = torch.randn(32, 200, device=device)
+    for _ in range(steps):
+        mean = note("mean", x.mean(1, keepdim=True))
+        x = x + 0.01 * (note("softmax", x.softmax(1)) - mean)
+        x = note(
+            "rsqrt", x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5)
+        )
+
+
+def sums(torch: Any, note: Any, device: str, steps: int) -> None:
+    x, w = (
+        torch.randn(64, 64, device=device),
+        torch.randn(64, 64, device=device),
+    )
+    for _ in range(steps):
+        x = note("tanh", torch.tanh(x @ w))
+        y = note("sum", (x.exp() * 1.1 + 0.5).sum(1))
+        z = note("sort", y.sort().values)
+        x = note("add", x + (z[:, None] / 300 - 1) * 0.01)
+
+
+def half_rows(torch: Any, note: Any, device: str, steps: int) -> None:
+    x = torch.randn(16, 96, device=device).to(torch.bfloat16)
+    for _ in range(steps):
+        x = note("mul", x * 0.99 + note("softmax", x.softmax(-1)))
+        x = note("sub", x - x.mean(-1, keepdim=True))
+        note("norm", x.float().norm(dim=1))
+
+
+def double_rows(torch: Any, note: Any, device: str, steps: int) -> None:
+    x = torch.randn(8, 100, device=device, dtype=torch.float64)
+    for _ in range(steps):
+        x = note("sub", x - 0.01 * x.logsumexp(1, keepdim=True))
+        x = note("div", x / x.std(1, keepdim=True))
+
+
+def layer_norms(torch: Any, note: Any, device: str, steps: int) -> None:
+    x = torch.randn(4, 64, device=device)
+    for _ in range(steps):
+        y = note("layer_norm", torch.nn.functional.layer_norm(x, (64,)))
+        x = note("relu", torch.relu(y + 0.1 * x) - 0.3)
+        note("sum", x.sum())
+
+
+def attention(torch: Any, note: Any, device: str, steps: int) -> None:
+    q = torch.randn(4, 1, 32, device=device)
+    k, v = torch.randn(2, 4, 24, 32, device=device)
+    for _ in range(steps):
+        scores = note("sum", (q * k).sum(-1) * 0.18)
+        weights = (scores - scores.amax(-1, keepdim=True)).exp()
+        weights = note("div", weights / weights.sum(-1, keepdim=True))
+        mixed = (weights.unsqueeze(-1) * v).sum(-2, keepdim=True)
+        q = note("add", 0.9 * q + mixed)
+
+
+def cart_pole(torch: Any, note: Any, device: str, steps: int) -> None:
+    x, speed, angle, turning = torch.rand(4, 256, device=device) * 0.1
+    for _ in range(steps):
+        push = torch.where(angle > 0, 10.0, -10.0)
+        c, s = torch.cos(angle), torch.sin(angle)
+        swing = (push + 0.05 * turning * turning * s) / 1.1
+        turn = (9.8 * s - c * swing) / (0.5 * (4 / 3 - 0.1 * c * c / 1.1))
+        pull = note("pull", swing - 0.05 * turn * c / 1.1)
+        x, speed = x + 0.02 * speed, speed + 0.02 * pull
+        angle = angle + 0.02 * turning
+        turning = note("turning", turning + 0.02 * turn)
+        is_over = (x.abs() > 2.4) | (angle.abs() > 0.21)
+        angle = note("where", torch.where(is_over, 0.01, angle))
+
+
+def _perceptron(torch: Any, device: str, dtype: Any) -> Any:
+    nn = torch.nn
+    layers = [nn.Linear(16, 32), nn.Tanh(), nn.LayerNorm(32), nn.Linear(32, 4)]
+    return nn.Sequential(*layers).to(device, dtype)
+
+
+def _train(
+    torch: Any, note: Any, device: str, steps: int, dtype: Any, kind: str
+) -> None:
+    model = _perceptron(torch, device, dtype)
+    made = getattr(torch.optim, kind)(model.parameters(), lr=1e-2)
+    x = torch.randn(64, 16, device=device, dtype=dtype)
+    labels = torch.randint(4, (64,), device=device)
+    for _ in range(steps):
+        made.zero_grad()
+        out = model(x)
+        loss = torch.nn.functional.cross_entropy(out.float(), labels)
+        loss.backward()
+        for name, parameter in model.named_parameters():
+            note(f"gradient of {name}", parameter.grad.clone())
+        made.step()
+        note("loss", loss.detach())
+        note("weights", model[0].weight.detach().clone())
+
+
+def training(torch: Any, note: Any, device: str, steps: int) -> None:
+    _train(torch, note, device, steps, torch.float32, "AdamW")
+
+
+def half_training(torch: Any, note: Any, device: str, steps: int) -> None:
+    _train(torch, note, device, steps, torch.bfloat16, "SGD")
+
+
+def policy_gradient(torch: Any, note: Any, device: str, steps: int) -> None:
+    model = _perceptron(torch, device, torch.float32)
+    made = torch.optim.Adam(model.parameters(), 1e-2)
+    state = torch.randn(32, 16, device=device)
+    for _ in range(steps):
+        chances = note("log_softmax", model(state).log_softmax(1))
+        choice = note("argmax", chances.argmax(1))
+        reward = note("mean", torch.sin(state).mean(1))
+        reward = (reward - reward.mean()) / (reward.std() + 1e-6)
+        loss = -(chances.gather(1, choice[:, None])[:, 0] * reward).sum()
+        made.zero_grad()
+        loss.backward()
+        made.step()
+        state = note("state", state * 0.98 + 0.02 * choice[:, None])
+
+
+PROGRAMS = {
+    function.__name__: function
+    for function in (
+        rows,
+        sums,
+        half_rows,
+        double_rows,
+        layer_norms,
+        attention,
+        cart_pole,
+        training,
+        half_training,
+        policy_gradient,
+    )
+}
+
+
+# ---- one run, in a process of its own
+
+
+def run_once(options: argparse.Namespace) -> None:
+    """Print what every program noted, as digests."""
+    import torch  # noqa: PLC0415 (the parent needs none)
+
+    import gpuos  # noqa: PLC0415
+    import gpuos.torch  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    choice = json.loads(options.once)
+    original = gpuos.Runtime
+
+    def runtime(*arguments: Any, **named: Any) -> gpuos.Runtime:
+        named["compile_programs_after"] = choice["compile_after"]
+        return original(*arguments, **named)
+
+    gpuos.Runtime = runtime  # type: ignore[assignment,misc]
+    if choice["busy"]:
+        threading.Thread(target=_spin, daemon=True).start()
+    found = {
+        name: _digests(torch, gpuos.torch, PROGRAMS[name], options, choice)
+        for name in options.only
+    }
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def _digests(
+    torch: Any, gt: Any, program: Any, options: Any, choice: dict[str, Any]
+) -> list[tuple[str, str]]:
+    torch.manual_seed(1)
+    noted: list[tuple[str, Any]] = []
+
+    def note(operator: str, result: Any) -> Any:
+        noted.append((operator, result))
+        return result
+
+    with gt.scheduler(
+        auto_flush_ms=choice["flush_ms"], deterministic=not options.default
+    ):
+        program(torch, note, options.device, options.steps)
+    return [(name, _digest(torch, result)) for name, result in noted]
+
+
+def _digest(torch: Any, result: Any) -> str:
+    data = result.detach().cpu().contiguous().flatten().view(torch.uint8)
+    return hashlib.sha256(data.numpy().tobytes()).hexdigest()[:16]
+
+
+# ---- all runs
+
+
+def choose(index: int) -> dict[str, Any]:
+    """Return how run `index` differs from the others."""
+    dice = random.Random(index)
+    return {
+        "workers": WORKERS[index % len(WORKERS)],
+        "flush_ms": dice.choice(FLUSH_MS),
+        "compile_after": COMPILE_AFTER[index % len(COMPILE_AFTER)],
+        "compiler_s": dice.choice((0.0, 0.3, 1.5)),
+        "busy": dice.random() < 0.5,
+    }
+
+
+def run_child(
+    options: argparse.Namespace,
+    choice: dict[str, Any],
+    folder: Path,
+    bridge: Path,
+) -> dict[str, list[list[str]]]:
+    """Return what the programs of one run noted."""
+    cache = folder / f"cache-{time.monotonic_ns()}"
+    cache.mkdir()
+    (cache / "bridge").symlink_to(bridge)
+    compiler = folder / "c++"
+    compiler.write_text(
+        f'#!/bin/sh\nsleep {choice["compiler_s"]}\nexec {options.cxx} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    environment = {
+        **os.environ,
+        "GPUOS_WORKERS": str(choice["workers"]),
+        # Nothing that an earlier run compiled.
+        "GPUOS_CACHE_DIR": str(cache),
+        "CXX": str(compiler),
+    }
+    command = [sys.executable, __file__, "--once", json.dumps(choice)]
+    command += ["--device", options.device, "--steps", str(options.steps)]
+    command += ["--default"] if options.default else []
+    command += ["--only", *options.only]
+    result = subprocess.run(
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    if result.returncode != 0:
+        text = f"run {choice} ended with {result.returncode}:\n{result.stderr}"
+        raise SystemExit(text)
+    noted: dict[str, list[list[str]]] = json.loads(result.stdout)
+    return noted
+
+
+def bridge_folder() -> Path:
+    """Return where built bridges are, for runs that have caches of their own."""
+    import gpuos.torch  # noqa: PLC0415 (a run imports it for itself)
+
+    return gpuos.torch.build().parents[1]
+
+
+def first_difference(
+    expected: dict[str, list[list[str]]], came: dict[str, list[list[str]]]
+) -> str | None:
+    """Return where two runs differ first, or None."""
+    for name, notes in expected.items():
+        for index, (one, other) in enumerate(
+            zip(notes, came[name], strict=True)
+        ):
+            if one != other:
+                return f"{name}: result {index}, of {one[0]}"
+    return None
+
+
+def main() -> int:
+    """Run everything; return the number of runs that differ, 1 at most."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--default", action="store_true")
+    parser.add_argument(
+        "--only", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS)
+    )
+    parser.add_argument("--cxx", default="c++", help=argparse.SUPPRESS)
+    parser.add_argument("--once", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.once:
+        run_once(options)
+        return 0
+    differ = 0
+    expected = None
+    with tempfile.TemporaryDirectory(prefix="gpuos-same-") as name:
+        bridge = bridge_folder()
+        for index in range(options.runs):
+            choice = choose(index)
+            came = run_child(options, choice, Path(name), bridge)
+            expected = expected or came
+            found = first_difference(expected, came)
+            differ += found is not None
+            sys.stdout.write(f"run {index} {choice}: {found or 'the same'}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{differ} of {options.runs} runs differ from the first\n")
+    return min(differ, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Operations that are dearer here than in PyTorch are left to it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from torch_support import ELEMS, NEVER_MS, gt, taken, torch, watch_anew
+
+pytestmark = pytest.mark.torch
+
+F = torch.nn.functional
+WINDOW = 256  # operators left to PyTorch, see rest.cpp
+OVER = (1 << 15) + 1
+
+
+@pytest.fixture(autouse=True)
+def weighs():
+    """Have costs count, as they do by default."""
+    gt.bridge().weigh_costs(True)
+    watch_anew()
+    yield
+    gt.bridge().weigh_costs(False)
+
+
+def counts(function):
+    """Return how many operations of a scheduled call were put off and left."""
+    before = gt.stats()
+    with gt.scheduler(auto_flush_ms=NEVER_MS):
+        function()
+    after = gt.stats()
+    return tuple(after[k] - before[k] for k in ("intercepted", "left"))
+
+
+# What takes longer here by some nanoseconds an element, and what does not.
+DEAR = {
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(1),
+    "sum": lambda x: x.sum(1),
+    "mean": lambda x: torch.mean(x, 1),
+    "amax": lambda x: x.amax(1),
+    "argmax": lambda x: x.argmax(1),
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[1:]),
+    "sin": torch.sin,
+    "gelu": F.gelu,
+    "pow": lambda x: x.abs() ** 1.3,
+}
+CHEAP = {
+    "add": lambda x: x + x,
+    "mul": lambda x: x * 2.0,
+    "exp": torch.exp,
+    "var": lambda x: x.var(1),
+    "relu": torch.relu,
+}
+
+
+@pytest.mark.parametrize("name", DEAR)
+def test_dear_operations_are_left_if_they_are_large(device, name):
+    if device != "cpu":
+        pytest.skip("on a GPU a launch is what they cost")
+    large, small = torch.randn(64, 256), torch.randn(4, 8)
+    with torch.no_grad():
+        assert counts(lambda: DEAR[name](large))[1] == 1
+        assert counts(lambda: DEAR[name](small))[1] == 0
+        assert counts(lambda: DEAR[name](small))[0] > 0
+        with gt.scheduler():
+            came = DEAR[name](large)
+        torch.testing.assert_close(came, DEAR[name](large))
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_cheap_operations_are_put_off(device, name):
+    x = torch.randn(64, 256, device=device)
+    with torch.no_grad():
+        assert counts(lambda: CHEAP[name](x)) == (1, 0)
+
+
+def test_a_flush_is_part_of_the_price(device):
+    if device != "cpu":
+        pytest.skip("on a GPU a launch is what they cost")
+    x = torch.randn(4, 256)
+    with torch.no_grad():
+        assert counts(lambda: x.softmax(1)) == (0, 1)
+        assert counts(lambda: (x + 1).softmax(1)) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, y: x.copy_(y),
+        lambda x, y: x.add_(y),
+        lambda x, y: torch.add(y, y, out=x),
+        lambda x, y: torch._foreach_add_([x], [y]),
+        lambda x, y: x.gelu_() if hasattr(x, "gelu_") else x.mul_(y),
+    ],
+)
+def test_what_is_left_comes_behind_what_waits(device, write):
+    """A write that PyTorch does is not ahead of reads that are pending."""
+    old, y = torch.randn(OVER, device=device), torch.randn(OVER, device=device)
+    expected, x = old[:ELEMS] * 2.0, old.clone()
+    wanted = write(old.clone(), y)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        read = x[:ELEMS] * 2.0
+        view = x.view(-1)
+        write(x, y)
+        assert torch.equal(read, expected)
+        if isinstance(wanted, torch.Tensor):
+            assert torch.equal(view, wanted)
+
+
+def test_reads_that_are_left_come_behind_writes_that_wait(device):
+    x = torch.zeros(4, 4 * ELEMS, device=device)
+    rows = x.view(4, 4 * ELEMS)  # is not marked when x is
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        x.add_(1.0)
+        assert rows.softmax(1).sum().item() == pytest.approx(4.0)
+        x.add_(1.0)
+        assert rows.sum(1).tolist() == [8.0 * ELEMS] * 4
+
+
+def test_a_thread_of_adds_that_are_too_large_is_left_alone(device):
+    big, x = torch.ones(OVER, device=device), torch.ones(ELEMS, device=device)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        for _ in range(WINDOW + 1):
+            big + big
+        before = taken()
+        torch.exp(x)
+        assert taken() == before
+
+
+def test_the_backward_pass_is_pytorchs(device):
+    x = torch.randn(ELEMS, device=device, requires_grad=True)
+    with gt.scheduler(auto_flush_ms=NEVER_MS):
+        loss = (x * 2.0).tanh().sum()
+        first = torch.ones((), device=device)
+        before = taken()
+        loss.backward(first)
+        assert taken() == before
+    torch.testing.assert_close(x.grad, 2 / torch.cosh(2 * x.detach()) ** 2)
+
+
+def test_what_autograd_records_on_processors_is_pytorchs(device):
+    if device != "cpu":
+        pytest.skip("on a GPU it saves launches")
+    x = torch.randn(ELEMS, requires_grad=True)
+    assert counts(lambda: torch.tanh(x * 2.0) + x)[0] == 0
+
+
+def switches():
+    """Return how often threads of this process have gone to sleep."""
+    return sum(
+        int(line.split()[1])
+        for status in Path("/proc/self/task").glob("*/status")
+        for line in status.read_text().splitlines()
+        if line.startswith("voluntary_ctxt_switches")
+    )
+
+
+def test_nobody_wakes_while_nothing_waits(device):
+    x = torch.ones(ELEMS, device=device)
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=0.3):
+        (x + 1).sum().item()
+        time.sleep(0.2)
+        before = switches()
+        time.sleep(0.5)
+        asleep = switches() - before
+        y = x + 1
+        end = time.monotonic() + 20
+        while gt.pending() and time.monotonic() < end:
+            time.sleep(0.001)
+        assert not gt.pending()
+        assert y[0] == 2
+    # A timer would have looked 5,000 times.
+    assert asleep < 500

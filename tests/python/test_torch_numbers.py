@@ -1,0 +1,124 @@
+"""Seeded programs give the same bits in every run, if that is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from torch_support import ELEMS, NEVER_MS, gt, taken, torch, watch_anew
+
+pytestmark = pytest.mark.torch
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "same_numbers.py"
+RUNS = 3
+STEPS = 40
+LIMIT_S = 900
+WINDOW = 256  # operators left to PyTorch, see rest.cpp
+
+
+def leave_alone(x):
+    """Run operators that PyTorch does itself, for longer than a window."""
+    for _ in range(2 * WINDOW):
+        torch.cumsum(x, 0)
+
+
+def is_taken(x):
+    before = taken()
+    torch.exp(x)
+    return taken() > before
+
+
+@pytest.mark.parametrize(
+    "programs",
+    [
+        ["rows", "sums", "attention", "cart_pole", "layer_norms"],
+        ["half_rows", "double_rows"],
+        ["training", "half_training", "policy_gradient"],
+    ],
+    ids=["rows", "dtypes", "training"],
+)
+def test_runs_agree_in_every_bit(device, programs):
+    command = [sys.executable, str(SCRIPT), "--device", device, "--runs"]
+    command += [str(RUNS), "--steps", str(STEPS), "--only", *programs]
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_a_deterministic_scheduler_never_leaves_a_thread_alone(device):
+    x = torch.ones(ELEMS, device=device)
+    watch_anew()
+    with (
+        torch.no_grad(),
+        gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=True),
+    ):
+        leave_alone(x)
+        assert is_taken(x)
+
+
+def test_one_inside_another_wakes_a_thread_that_rests(device):
+    x = torch.ones(ELEMS, device=device)
+    watch_anew()
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        leave_alone(x)
+        assert not is_taken(x)
+        with gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=True):
+            assert is_taken(x)
+
+
+def test_pytorchs_own_switch_is_followed(device):
+    x = torch.ones(ELEMS, device=device)
+    watch_anew()
+    torch.use_deterministic_algorithms(True)
+    try:
+        with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+            leave_alone(x)
+            assert is_taken(x)
+        with (
+            torch.no_grad(),
+            gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=False),
+        ):
+            leave_alone(x)
+            assert not is_taken(x)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_ranks_of_a_process_group_are_always(device, monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    x = torch.ones(ELEMS, device=device)
+    watch_anew()
+    with (
+        torch.no_grad(),
+        gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=False),
+    ):
+        leave_alone(x)
+        assert is_taken(x)
+
+
+def test_a_table_says_what_is_left_to_pytorch(device):
+    if device != "cpu":
+        pytest.skip("on a GPU nothing is left for its cost")
+    dear = torch.randn(64, 256)
+    cheap = torch.randn(4, 16)
+    for pending in (False, True):
+        with (
+            torch.no_grad(),
+            gt.scheduler(auto_flush_ms=NEVER_MS, deterministic=True),
+        ):
+            gt.bridge().weigh_costs(True)
+            x = dear + 1 if pending else dear
+            before = gt.stats()
+            x.softmax(1)
+            after = gt.stats()
+            assert after["intercepted"] == before["intercepted"]
+            assert after["left"] > before["left"]
+            cheap.softmax(1)
+            assert taken() == before["intercepted"] + 1
