@@ -42,6 +42,10 @@ void check_definition(const OperatorDefinition& definition) {
     throw InvalidArgument(
         concat(definition.name, ": expected either an expression or a source, ",
                definition.source.empty() ? "got neither" : "got both"));
+  if (definition.source.find('\0') != std::string::npos)
+    throw InvalidArgument(concat(definition.name,
+                                 ": expected a source without NUL, got one at ",
+                                 definition.source.find('\0')));
   if (definition.dtypes.empty())
     throw InvalidArgument(
         concat(definition.name, ": expected at least 1 dtype, got 0"));

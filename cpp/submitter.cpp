@@ -151,7 +151,7 @@ Place Submitter::acquire_next(std::unique_lock<QuickMutex>& lock,
     lock.unlock();
     bool is_done = false;
     try {
-      is_done = wait(batch, end, deadline);
+      is_done = wait_for_room(call, batch, end, deadline);
     } catch (...) {
       lock.lock();  // for Unfinished
       throw;
@@ -285,7 +285,7 @@ void Submitter::wait_unlocked(std::unique_lock<QuickMutex>& lock,
   backend_.ensure_running(batch);
   const std::uint64_t end = end_for_room(batch);
   lock.unlock();
-  if (!wait(batch, end, deadline)) time_out(call, 0);
+  if (!wait_for_room(call, batch, end, deadline)) time_out(call, 0);
 }
 
 void Submitter::time_out(const Call& call, std::uint64_t queued) const {

@@ -206,6 +206,9 @@ class Submitter {
   bool join(const Order& order, Plan& plan);
   void wait_unlocked(std::unique_lock<QuickMutex>& lock, const Call& call,
                      const BatchRef& batch, Deadline deadline);
+  /// wait(), which Interrupt ends too. Throws: Cancelled.
+  bool wait_for_room(const Call& call, const BatchRef& batch, std::uint64_t end,
+                     Deadline deadline);
   /// `queued`: tasks of the same submission that went before.
   [[noreturn]] void time_out(const Call& call, std::uint64_t queued) const;
   BatchRef oldest_of(std::uint32_t ring) const;

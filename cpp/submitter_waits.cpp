@@ -1,6 +1,7 @@
 // What is pending, and waiting for it.
 #include <algorithm>
 
+#include "gpuos/interrupt.h"
 #include "submitter.h"
 
 namespace gpuos {
@@ -105,6 +106,19 @@ void Submitter::close() {
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
   backend_.flush(nullptr);
+}
+
+bool Submitter::wait_for_room(const Call& call, const BatchRef& batch,
+                              std::uint64_t end, Deadline deadline) {
+  const auto next = [&] {
+    return std::min(deadline,
+                    std::chrono::steady_clock::now() + Interrupt::kPeriod);
+  };
+  while (!wait(batch, end, next())) {
+    Interrupt::check(call.op->name.c_str());
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+  }
+  return true;
 }
 
 }  // namespace gpuos

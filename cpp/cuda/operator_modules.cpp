@@ -1,11 +1,13 @@
 #include "cuda/operator_modules.h"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 
 #include "concat.h"
 #include "device_code.h"
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 #include "jit/compile_pool.h"
 #include "jit/operator_compiler.h"
 
@@ -114,12 +116,30 @@ std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
     return build_image(part, compute_capability, budget);
   };
   const auto parts = parts_of(builds);
+  std::atomic<bool> stops = false;
+  const auto build_aside = [&](std::span<const OperatorBuild> part) {
+    const Interrupt interrupt(
+        [](void* flag) noexcept {
+          return static_cast<std::atomic<bool>*>(flag)->load();
+        },
+        &stops);
+    return build(part);
+  };
   std::vector<std::future<OperatorImage>> others;
   for (const auto& part : std::span(parts).subspan(1))
-    others.push_back(std::async(std::launch::async, build, part));
-  std::vector<OperatorImage> images{build(parts.front())};
-  for (auto& other : others) images.push_back(other.get());
-  return images;
+    others.push_back(std::async(std::launch::async, build_aside, part));
+  try {
+    std::vector<OperatorImage> images{build(parts.front())};
+    for (auto& other : others) {
+      while (other.wait_for(Interrupt::kPeriod) != std::future_status::ready)
+        Interrupt::check("define_many");
+      images.push_back(other.get());
+    }
+    return images;
+  } catch (...) {
+    stops = true;  // letting go of the others waits for them
+    throw;
+  }
 }
 
 OperatorModules::OperatorModules(int ordinal, const WorkerKernel& kernel)

@@ -15,6 +15,7 @@
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 #include "process_exit.h"
 
 extern char** environ;
@@ -163,7 +164,8 @@ ProcessResult run_process(const std::vector<std::string>& command,
   limit_use(child, timeout);
   const auto deadline = Clock::now() + timeout;
   const ProcessResult result = wait_until(child, [deadline] {
-    return Clock::now() >= deadline || is_process_exiting();
+    return Clock::now() >= deadline || is_process_exiting() ||
+           Interrupt::is_asked_for();
   });
   if (result.is_timeout) {
     ::kill(-child, SIGKILL);
@@ -171,6 +173,7 @@ ProcessResult run_process(const std::vector<std::string>& command,
     const auto end = Clock::now() + std::chrono::seconds(5);
     wait_until(child, [end] { return Clock::now() >= end; });
   }
+  Interrupt::check(command[0].c_str());
   return result;
 }
 

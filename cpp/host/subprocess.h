@@ -14,10 +14,11 @@ struct ProcessResult {
 };
 
 /// Run a program without a shell and wait for it; it gets no input and its
-/// output goes to the file `log`. When time is over, or this process ends, it
-/// is killed with all its children. `temp_folder` is its TMPDIR, and its
-/// messages are in English. `yields`: processors go to others first.
-/// Throws: Error if it cannot be started.
+/// output goes to the file `log`. When time is over, this process ends or this
+/// thread is interrupted, it is killed with all its children. `temp_folder` is
+/// its TMPDIR, and its messages are in English. `yields`: processors go to
+/// others first.
+/// Throws: Error if it cannot be started; Cancelled.
 ProcessResult run_process(const std::vector<std::string>& command,
                           const std::string& log,
                           const std::string& temp_folder,

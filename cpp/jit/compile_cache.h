@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 
 namespace gpuos::jit {
 
@@ -30,6 +31,8 @@ class CompileCache {
   Result get(const std::string& key, Make make) {
     std::promise<Result> promise;
     while (const auto made = find_or_announce(key, promise)) {
+      while (made->wait_for(Interrupt::kPeriod) != std::future_status::ready)
+        Interrupt::check("compile");
       try {
         return made->get();
       } catch (const Cancelled&) {  // NOLINT(bugprone-empty-catch)

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include "concat.h"
 #include "embedded.h"
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 
 namespace gpuos::jit {
 namespace {
@@ -30,10 +32,9 @@ const std::vector<JitHeader>& embedded_headers() {
 }
 
 int is_cancelled(void* stop, void* /*unused*/) {
-  return static_cast<std::stop_token*>(stop)->stop_requested() ||
-                 is_process_exiting()
-             ? 1
-             : 0;
+  const bool is_stopped = static_cast<std::stop_token*>(stop)->stop_requested();
+  return is_stopped || is_process_exiting() || Interrupt::is_asked_for() ? 1
+                                                                         : 0;
 }
 
 // A compilation takes some MiB and returns them. Once a block of this size was
@@ -43,6 +44,15 @@ void keep_freed_memory() {
   constexpr std::size_t kBlock = std::size_t{16} << 20;
   void* volatile block = std::malloc(kBlock);
   std::free(block);
+}
+
+// NVRTC reads texts up to the first NUL: it would compile a part without a
+// word.
+void check_whole(const std::string& text, std::string_view what) {
+  const std::size_t at = text.find('\0');
+  if (at != std::string::npos)
+    throw InvalidArgument(
+        concat(what, ": expected text without NUL, got one at ", at));
 }
 
 struct HeaderPointers {
@@ -64,6 +74,12 @@ NvrtcProgram::NvrtcProgram(const Nvrtc& api, const std::string& source,
                            std::span<const JitHeader> headers)
     : api_(api) {
   refuse_at_exit();
+  check_whole(source, file_name);
+  check_whole(file_name, "file name");
+  for (const JitHeader& header : headers) {
+    check_whole(header.name, "header");
+    check_whole(header.text, header.name);
+  }
   static std::once_flag kept;
   std::call_once(kept, keep_freed_memory);
   HeaderPointers pointers;
@@ -77,19 +93,24 @@ NvrtcProgram::NvrtcProgram(const Nvrtc& api, const std::string& source,
 NvrtcProgram::~NvrtcProgram() { api_.nvrtcDestroyProgram(&program_); }
 
 void NvrtcProgram::add_name_expression(const std::string& name) {
+  check_whole(name, "name expression");
   check(api_.nvrtcAddNameExpression(program_, name.c_str()));
 }
 
 nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& options,
                                   std::stop_token stop) {
   std::vector<const char*> pointers;
-  for (const std::string& option : options) pointers.push_back(option.c_str());
+  for (const std::string& option : options) {
+    check_whole(option, "option");
+    pointers.push_back(option.c_str());
+  }
   if (api_.nvrtcSetFlowCallback != nullptr)
     check(api_.nvrtcSetFlowCallback(program_, &is_cancelled, &stop));
   const nvrtcResult result = api_.nvrtcCompileProgram(
       program_, static_cast<int>(pointers.size()), pointers.data());
   if (stop.stop_requested() || is_process_exiting())
     throw Cancelled("the compilation was cancelled");
+  Interrupt::check("compile");
   return result;
 }
 

@@ -15,7 +15,8 @@ namespace gpuos::jit {
 /// name and under "gpuos/".
 class NvrtcProgram {
  public:
-  /// Throws: CompileError.
+  /// Throws: CompileError; as everything here, InvalidArgument for a text with
+  /// a NUL.
   NvrtcProgram(const Nvrtc& api, const std::string& source,
                const std::string& file_name,
                std::span<const JitHeader> headers);

@@ -1,11 +1,17 @@
 #include "jit/unit_compiler.h"
 
 #include <algorithm>
+#include <future>
+#include <memory>
 #include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "concat.h"
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
+#include "interruptible.h"
 #include "jit/compile_log.h"
 #include "jit/compile_options.h"
 #include "jit/nvrtc_program.h"
@@ -114,15 +120,7 @@ Object finish(const NvrtcProgram& program, const Unit& unit,
   return object;
 }
 
-}  // namespace
-
-std::vector<std::string> unit_options(const Unit& unit, const Target& target) {
-  std::vector<std::string> options = fixed_options(unit, target);
-  add_optional(options, unit, wanted_options());
-  return options;
-}
-
-Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
+Object compile_here(const Nvrtc& api, const Unit& unit, const Target& target) {
   const std::string source(unit.source);
   for (;;) {
     NvrtcProgram program(api, source, unit.file_name, unit.headers);
@@ -137,6 +135,53 @@ Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
         !optional_options().drop_refused(log))
       fail(api, unit, result, log);
   }
+}
+
+/// A unit with all that it is made of.
+struct OwnedUnit {
+  OwnedUnit(const Unit& given, Target target_)
+      : source(given.source), unit(given), target(std::move(target_)) {
+    unit.source = source;
+    unit.stop = stop.get_token();
+  }
+  OwnedUnit(const OwnedUnit&) = delete;
+  OwnedUnit& operator=(const OwnedUnit&) = delete;
+
+  const std::string source;
+  std::stop_source stop;
+  Unit unit;
+  const Target target;
+};
+
+// NVRTC may work for minutes before it asks whether to go on. Who can be
+// interrupted lets a thread of its own wait for that, and leaves it behind.
+Object compile_aside(const Nvrtc& api, const Unit& unit, const Target& target) {
+  const auto owned = std::make_shared<OwnedUnit>(unit, target);
+  std::packaged_task<Object()> task(
+      [&api, owned] { return compile_here(api, owned->unit, owned->target); });
+  std::future<Object> object = task.get_future();
+  std::thread(std::move(task)).detach();
+  const auto stop = [&] { owned->stop.request_stop(); };
+  const std::stop_callback forward(unit.stop, stop);
+  while (object.wait_for(Interrupt::kPeriod) != std::future_status::ready) {
+    if (!Interrupt::is_asked_for()) continue;
+    stop();
+    Interrupt::check("compile");
+  }
+  return object.get();
+}
+
+}  // namespace
+
+std::vector<std::string> unit_options(const Unit& unit, const Target& target) {
+  std::vector<std::string> options = fixed_options(unit, target);
+  add_optional(options, unit, wanted_options());
+  return options;
+}
+
+Object compile_unit(const Nvrtc& api, const Unit& unit, const Target& target) {
+  return is_interruptible() ? compile_aside(api, unit, target)
+                            : compile_here(api, unit, target);
 }
 
 }  // namespace gpuos::jit

@@ -24,10 +24,10 @@ TensorView Arguments::view_other(PyObject* object, Role role) {
                           " runtime, got one of a " +
                           std::string(owner.core().backend()) + " runtime");
   }
-  const TensorView& view = array.view();
-  array.mark_exported();
+  const Borrow borrow(array);
+  borrow.mark_exported();
   keep(py::reinterpret_borrow<py::object>(object));
-  return view;
+  return borrow.view();
 }
 
 void Arguments::tell(PyObject* object) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -25,8 +26,7 @@ class Arguments {
  public:
   explicit Arguments(RuntimeObject& runtime) : runtime_(runtime) {}
   ~Arguments() {
-    for (std::size_t i = 0; i < few_; ++i) own_few_[i]->end_use();
-    for (Array* array : own_) array->end_use();
+    for (std::size_t i = 0; i < few_; ++i) borrow_at(i).~Borrow();
     if (is_told_) array_watch->after(&runtime_.core());
   }
   Arguments(const Arguments&) = delete;
@@ -36,12 +36,7 @@ class Arguments {
   TensorView view(PyObject* object, Role role) {
     if (Py_TYPE(object) == array_type) {
       Array& array = *native<Array>(object);
-      if (&array.runtime() == &runtime_) {
-        const TensorView& own = array.view();
-        array.begin_use();
-        note(&array);
-        return own;
-      }
+      if (&array.runtime() == &runtime_) return borrow(array).view();
     }
     return view_other(object, role);
   }
@@ -63,12 +58,14 @@ class Arguments {
   static constexpr std::size_t kFew = 16;
   static constexpr std::size_t kFewKept = 4;
 
-  void note(Array* array) {
-    if (few_ < kFew) {
-      own_few_[few_++] = array;
-    } else {
-      own_.push_back(array);
-    }
+  const Borrow& borrow(Array& array) {
+    if (few_ == kFew) return many_.emplace_back(array);
+    Borrow& made = *::new (&borrow_at(few_)) Borrow(array);
+    ++few_;
+    return made;
+  }
+  Borrow& borrow_at(std::size_t i) noexcept {
+    return reinterpret_cast<Borrow*>(few_borrows_.data())[i];
   }
   TensorView view_other(PyObject* object, Role role);
   void tell(PyObject* object);
@@ -76,8 +73,9 @@ class Arguments {
   RuntimeObject& runtime_;
   bool is_told_ = false;  // the watch: of a foreign array
   std::size_t few_ = 0;
-  std::array<Array*, kFew> own_few_;  // the way of submit() allocates nothing
-  std::vector<Array*> own_;
+  // The way of submit() allocates nothing.
+  alignas(Borrow) std::array<std::byte, kFew * sizeof(Borrow)> few_borrows_;
+  std::vector<Borrow> many_;
   std::size_t few_kept_ = 0;
   std::array<pybind11::object, kFewKept> kept_few_;
   std::vector<pybind11::object> kept_;

@@ -144,67 +144,76 @@ void Array::refuse_freed() const {
                         to_string(view_) + " was freed");
 }
 
+TensorView Array::form() const {
+  TensorView form = view_;
+  form.data = nullptr;
+  return form;
+}
+
 std::size_t Array::bytes() const {
   return static_cast<std::size_t>(view_.size()) * size_of(view_.dtype);
 }
 
-TensorView Array::words() const {
-  return {view().data, static_cast<std::int64_t>(words_in(bytes())),
+void Array::free() {
+  if (is_freed_) return;
+  is_freed_ = true;
+  if (borrows_ == 0) give_back();
+}
+
+void Array::give_back() {
+  if (is_exported_) return;
+  Buffer last = std::move(buffer_);
+  const WithoutGil no_gil;
+  last.reset();
+}
+
+TensorView Borrow::words() const {
+  return {view().data, static_cast<std::int64_t>(words_in(array_->bytes())),
           DType::Int32};
 }
 
-std::unique_ptr<Array> Array::with_view(const TensorView& view) const {
-  is_own_result_ = false;
-  auto part = std::make_unique<Array>(runtime_, buffer_, view);
+std::unique_ptr<Array> Borrow::with_view(const TensorView& view) const {
+  auto part = std::make_unique<Array>(array_->runtime_, buffer(), view);
   // Whoever has the address of the whole writes to its parts.
-  part->is_exported_ = is_exported_;
+  part->is_exported_ = array_->is_exported_;
   return part;
 }
 
-void Array::copy_to_host(void* to) const {
+void Borrow::wait() const {
+  const auto [data, bytes] = span_of(view());
+  array_->runtime_->wait_for_memory(data, bytes);
+}
+
+void Borrow::copy_to_host(void* to) const {
   const auto [from, bytes] = span_of(view());
   if (bytes == 0) return;
-  if (!runtime_->is_cuda() && runtime_->core().is_closed()) {
+  if (!array_->runtime_->is_cuda() && core().is_closed()) {
     std::memcpy(to, from, bytes);  // results outlive their workers
     return;
   }
   wait();
   const WithoutGil no_gil;
   wait_for_others();
-  runtime_->core().copy_to_host(to, from, bytes);
+  core().copy_to_host(to, from, bytes);
 }
 
-void Array::copy_from_host(const void* from) {
+void Borrow::copy_from_host(const void* from) const {
   const TensorView& to = view();
   if (!to.is_contiguous()) {
     throw InvalidArgument(
         "copy_from: expected an array in C order without gaps, got " +
         to_string(to));
   }
-  if (bytes() == 0) return;
+  if (array_->bytes() == 0) return;
   wait();
   const WithoutGil no_gil;
   wait_for_others();
-  runtime_->core().copy_to_device(to.data, from, bytes());
+  core().copy_to_device(to.data, from, array_->bytes());
 }
 
-void Array::wait_for_others() const {
-  if (is_exported_ && runtime_->is_cuda())
-    synchronize({}, runtime_->core().options().device);
-}
-
-void Array::wait() const {
-  const auto [data, bytes] = span_of(view());
-  runtime_->wait_for_memory(data, bytes);
-}
-
-void Array::free() {
-  if (is_freed_) return;
-  is_freed_ = true;
-  if (is_exported_ || users_ > 0) return;
-  Buffer last = std::move(buffer_);
-  const WithoutGil no_gil;
-  last.reset();
+void Borrow::wait_for_others() const {
+  if (array_->is_exported_ && array_->runtime_->is_cuda())
+    synchronize({}, core().options().device);
 }
 
 }  // namespace gpuos::python

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpuos/runtime.h"
@@ -38,20 +39,65 @@ class Array {
   static TensorView form_of(const std::vector<std::int64_t>& shape,
                             DType dtype);
 
-  /// Throws: InvalidArgument after free().
-  const TensorView& view() const {
-    if (is_freed_) refuse_freed();
-    return view_;
-  }
-  const TensorView& view_unchecked() const noexcept { return view_; }
+  /// Shape, dtype and strides, also of one that was freed. No address: that
+  /// takes a Borrow.
+  TensorView form() const;
   bool is_freed() const noexcept { return is_freed_; }
   std::size_t bytes() const;
   RuntimeObject& runtime() const noexcept { return *runtime_; }
+
+  /// Give the memory back: when the last Borrow ends, and if somebody else has
+  /// its address, when this object goes.
+  void free();
+
+ private:
+  friend class Borrow;
+
+  [[noreturn]] void refuse_freed() const;
+  /// As new, in the memory that it has.
+  void begin_again(RuntimeObject& runtime, const TensorView& form);
+  void give_back();
+
+  std::shared_ptr<RuntimeObject> runtime_;
+  Buffer buffer_;
+  TensorView view_;
+  int borrows_ = 0;
+  bool is_exported_ = false;
+  bool is_freed_ = false;
+  // Of make_result(), and nobody else has ever had the memory.
+  bool is_own_result_ = false;
+};
+
+/// The memory of an array for the time of a call, and the only way to its
+/// address: it stays until the last borrow ends, whoever frees the array while
+/// the call waits, copies or runs Python code.
+///
+/// Lifetime: the caller holds the array.
+/// Threads: the GIL is held when it is made and destroyed; in between it may be
+/// away.
+class Borrow {
+ public:
+  /// Throws: InvalidArgument after free().
+  explicit Borrow(Array& array) : array_(&array) {
+    if (array.is_freed_) array.refuse_freed();
+    ++array.borrows_;
+  }
+  Borrow(Borrow&& other) noexcept
+      : array_(std::exchange(other.array_, nullptr)) {}
+  Borrow& operator=(Borrow&&) = delete;
+  ~Borrow() {
+    if (array_ != nullptr && --array_->borrows_ == 0 && array_->is_freed_)
+      array_->give_back();
+  }
+
+  const TensorView& view() const noexcept { return array_->view_; }
   /// For who keeps the memory for longer than a call.
   const Buffer& buffer() const noexcept {
-    is_own_result_ = false;
-    return buffer_;
+    array_->is_own_result_ = false;
+    return array_->buffer_;
   }
+  /// The address leaves gpuos' sight: the memory stays as long as the array.
+  void mark_exported() const noexcept { array_->is_exported_ = true; }
 
   /// All memory of an array that allocate() made as numbers that every runtime
   /// can fill.
@@ -59,39 +105,20 @@ class Array {
   /// Another view of the same memory, which it keeps alive.
   std::unique_ptr<Array> with_view(const TensorView& view) const;
 
+  /// Wait for the pending tasks that use this memory.
+  void wait() const;
   /// The bytes of view().byte_range(), gaps too.
   void copy_to_host(void* to) const;
   /// Throws: InvalidArgument unless the array is in C order without gaps.
-  void copy_from_host(const void* from);
-  /// Wait for the pending tasks that use this memory.
-  void wait() const;
-
-  /// Give the memory back now; if somebody else has its address, when this
-  /// object goes.
-  void free();
-  /// The address leaves gpuos' sight.
-  void mark_exported() noexcept { is_exported_ = true; }
-
-  /// A submit that runs without the GIL uses the address.
-  void begin_use() noexcept { ++users_; }
-  void end_use() noexcept { --users_; }
+  void copy_from_host(const void* from) const;
 
  private:
-  [[noreturn]] void refuse_freed() const;
-  /// As new, in the memory that it has.
-  void begin_again(RuntimeObject& runtime, const TensorView& form);
+  Runtime& core() const noexcept { return array_->runtime_->core(); }
   /// Kernels that were launched with the address: those of the legacy default
   /// stream, as for every copy of CUDA.
   void wait_for_others() const;
 
-  std::shared_ptr<RuntimeObject> runtime_;
-  Buffer buffer_;
-  TensorView view_;
-  int users_ = 0;
-  bool is_exported_ = false;
-  bool is_freed_ = false;
-  // Of make_result(), and nobody else has ever had the memory.
-  mutable bool is_own_result_ = false;
+  Array* array_;
 };
 
 extern PyTypeObject* array_type;

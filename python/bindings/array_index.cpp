@@ -5,6 +5,7 @@
 
 #include "array_shape.h"
 #include "gpuos/error.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -59,9 +60,8 @@ class Indexing {
         ++named;
       } else if (!item.is_none() && !is_ellipsis(item)) {
         throw py::type_error(
-            std::string("array: expected integers, slices, None or ... as an "
-                        "index, got ") +
-            Py_TYPE(item.ptr())->tp_name);
+            "array: expected integers, slices, None or ... as an index, got " +
+            kind_shown(item));
       }
     }
     if (named > from_.dims) {

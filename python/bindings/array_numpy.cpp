@@ -7,6 +7,7 @@
 #include "array_shape.h"
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -25,47 +26,50 @@ py::array ndarray_over(const TensorView& view, void* data, py::handle base) {
 
 // The bytes between the first and the last element, of which NumPy then takes
 // the elements.
-py::array copy_strided(const Array& array) {
-  const TensorView& view = array.view();
+py::array copy_strided(const Borrow& borrow) {
+  const TensorView& view = borrow.view();
   const ByteRange range = view.byte_range();
   py::array_t<std::uint8_t> bytes(
       static_cast<py::ssize_t>(range.high - range.low));
   std::uint8_t* low = bytes.mutable_data();
-  array.copy_to_host(low);
+  borrow.copy_to_host(low);
   const auto first = reinterpret_cast<std::uint64_t>(view.data) - range.low;
   return ndarray_over(view, low + first, bytes).attr("copy")();
 }
 
-py::array copy_out(const Array& array) {
-  const TensorView& view = array.view();
-  if (!view.is_contiguous()) return copy_strided(array);
+py::array copy_out(Array& array) {
+  const Borrow borrow(array);
+  const TensorView& view = borrow.view();
+  if (!view.is_contiguous()) return copy_strided(borrow);
   py::array copy(numpy_dtype(view.dtype), numpy_shape(view));
-  array.copy_to_host(copy.mutable_data());
+  borrow.copy_to_host(copy.mutable_data());
   return copy;
 }
 
 py::array view_out(py::handle self) {
   auto& array = self.cast<Array&>();
-  const TensorView& view = array.view();
+  const Borrow borrow(array);
+  const TensorView& view = borrow.view();
   if (array.runtime().is_cuda()) {
     throw InvalidArgument(
         "numpy: expected copy=True for an array on the device, got "
         "copy=False");
   }
-  array.wait();
-  array.mark_exported();
+  borrow.wait();
+  borrow.mark_exported();
   return ndarray_over(view, view.data, self);
 }
 
 py::dict interface_of(Array& array) {
-  const TensorView& view = array.view();
+  const Borrow borrow(array);
+  const TensorView& view = borrow.view();
   if (view.dtype == DType::BFloat16) {
     throw py::attribute_error(
         "the array interfaces have no bfloat16; take this array through "
         "DLPack");
   }
-  array.wait();
-  array.mark_exported();
+  borrow.wait();
+  borrow.mark_exported();
   py::dict interface;
   interface["shape"] = shape_of(view);
   interface["typestr"] = numpy_dtype(view.dtype).attr("str");
@@ -91,7 +95,7 @@ py::array to_numpy(py::handle self, bool copy) {
 py::object to_array(py::handle self, const py::object& dtype,
                     const py::object& copy) {
   auto& array = self.cast<Array&>();
-  const bool must_copy = !copy.is_none() && copy.cast<bool>();
+  const bool must_copy = !copy.is_none() && truth_of(copy);
   const bool may_copy = copy.is_none() || must_copy;
   const bool copies = must_copy || (may_copy && array.runtime().is_cuda());
   py::object made = to_numpy(self, copies);
@@ -111,7 +115,8 @@ py::dict cuda_interface(Array& array) {
 }
 
 void copy_from(Array& array, const py::object& source) {
-  const TensorView& to = array.view();
+  const Borrow borrow(array);
+  const TensorView& to = borrow.view();
   const auto from = py::module_::import("numpy")
                         .attr("ascontiguousarray")(source)
                         .cast<py::array>();
@@ -125,9 +130,9 @@ void copy_from(Array& array, const py::object& source) {
   const py::object shape = from.attr("shape");
   if (!is_number && !shape.equal(shape_of(to))) {
     throw InvalidArgument("copy_from: expected shape " + shape_text(to) +
-                          ", got " + py::cast<std::string>(py::str(shape)));
+                          ", got " + shown(shape));
   }
-  array.copy_from_host(from.data());
+  borrow.copy_from_host(from.data());
 }
 
 }  // namespace gpuos::python

@@ -1,12 +1,11 @@
 #include "array_shape.h"
 
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
 #include "gpuos/error.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -28,7 +27,7 @@ std::string tuple_text(const std::int64_t* numbers, std::size_t count) {
 // f(2, 3) and f((2, 3)) mean the same.
 Extents numbers_of(const py::args& args) {
   if (args.size() == 1) return shape_from(args[0]);
-  return args.cast<Extents>();
+  return shape_from(args);
 }
 
 // Puts in what -1 stands for.
@@ -108,8 +107,8 @@ std::optional<Extents> strides_for(const Extents& shape, const Axes& old) {
 }  // namespace
 
 Extents shape_from(const py::object& shape) {
-  if (PyIndex_Check(shape.ptr()) != 0) return {shape.cast<std::int64_t>()};
-  return shape.cast<Extents>();
+  if (PyIndex_Check(shape.ptr()) != 0) return {integer_of(shape, "shape")};
+  return integers_of(shape, "shape");
 }
 
 py::tuple shape_of(const TensorView& view) {
@@ -131,7 +130,10 @@ Extents strides_of(const TensorView& view) {
 }
 
 py::tuple strides_tuple(const TensorView& view) {
-  return py::tuple(py::cast(strides_of(view)));
+  const Extents bytes = strides_of(view);
+  py::tuple strides(bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) strides[i] = bytes[i];
+  return strides;
 }
 
 TensorView without_needless_strides(const TensorView& view) {

@@ -1,7 +1,6 @@
 #include "array_view.h"
 
 #include <pybind11/numpy.h>
-#include <pybind11/stl.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "dlpack_view.h"
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
+#include "reading.h"
 #include "view_checks.h"
 
 namespace py = pybind11;
@@ -31,6 +31,7 @@ TensorView view_ndarray(PyObject* object, Role role) {
                 static_cast<std::int64_t>(size_of(*dtype)));
   view.data = array->data;
   view.read_only = (array->flags & NumPy::NPY_ARRAY_WRITEABLE_) == 0;
+  check_reach(view, role);
   return view;
 }
 
@@ -42,30 +43,52 @@ py::object as_ndarray(PyObject* object) {
   return py::module_::import("numpy").attr("asarray")(py::handle(object));
 }
 
+// A field of an array interface. Throws: InvalidArgument if it is not there.
+py::object field(const py::object& interface, const char* name, Role role) {
+  if (PyDict_Check(interface.ptr()) == 0)
+    refuse(role, "an array interface that is a dict",
+           type_text(interface.ptr()));
+  const auto found = py::reinterpret_borrow<py::object>(
+      PyDict_GetItemString(interface.ptr(), name));
+  return found ? found : py::none();
+}
+
+py::object needed_field(const py::object& interface, const char* name,
+                        Role role) {
+  const py::object found = field(interface, name, role);
+  if (found.is_none())
+    refuse(role, std::string("an array interface with '") + name + "'",
+           "one without");
+  return found;
+}
+
 ForeignView view_cuda_interface(PyObject* object, Role role) {
   ForeignView foreign;
   foreign.keep = py::reinterpret_borrow<py::object>(object);
-  const py::dict interface = foreign.keep.attr("__cuda_array_interface__");
+  const py::object interface = foreign.keep.attr("__cuda_array_interface__");
   const py::object descriptor =
-      py::dtype::from_args(py::object(interface["typestr"]));
+      py::dtype::from_args(needed_field(interface, "typestr", role));
   const auto dtype = dtype_from_numpy(descriptor.ptr());
   if (!dtype) refuse(role, kKnownDtypes, dtype_text(descriptor));
   TensorView& view = foreign.view;
   view.dtype = *dtype;
-  const auto shape = interface["shape"].cast<std::vector<std::int64_t>>();
+  const auto shape =
+      integers_of(needed_field(interface, "shape", role), "shape");
   set_shape(view, role, static_cast<std::int64_t>(shape.size()), shape.data());
-  if (interface.contains("strides") && !interface["strides"].is_none()) {
-    const auto strides = interface["strides"].cast<std::vector<std::int64_t>>();
+  const py::object given = field(interface, "strides", role);
+  if (!given.is_none()) {
+    const auto strides = integers_of(given, "strides");
     if (strides.size() != shape.size())
       refuse(role, "a stride for each axis", std::to_string(strides.size()));
     set_strides(view, role, strides.data(),
                 static_cast<std::int64_t>(size_of(*dtype)));
   }
-  if (interface.contains("mask") && !interface["mask"].is_none())
+  if (!field(interface, "mask", role).is_none())
     refuse(role, "an array without a mask", "one with a mask");
-  const py::tuple data = interface["data"];
-  view.data = reinterpret_cast<void*>(data[0].cast<std::uintptr_t>());
-  view.read_only = data[1].cast<bool>();
+  const auto [address, read_only] = interface_data(interface, role);
+  view.data = address;
+  view.read_only = read_only;
+  check_reach(view, role);
   return foreign;
 }
 
@@ -110,6 +133,15 @@ ForeignView view_on_host(PyObject* object, Role role) {
 
 }  // namespace
 
+InterfaceData interface_data(const py::object& interface, Role role) {
+  const py::tuple data =
+      items_of(needed_field(interface, "data", role), "data");
+  if (data.size() != 2)
+    refuse(role, "an address and whether it is read-only as 'data'",
+           std::to_string(data.size()) + " items");
+  return {address_of(data[0], "data"), truth_of(data[1])};
+}
+
 std::string Role::text() const {
   const std::string where = call;
   if (input < 0) return where + ": out";
@@ -126,7 +158,7 @@ bool is_ndarray(PyObject* object) {
   return NumPy::get().PyArray_Check_(object);
 }
 
-Integers integers_of(PyObject* object, const char* what) {
+Integers ndarray_integers(PyObject* object, const char* what) {
   const auto* array = py::detail::array_proxy(object);
   if (is_ndarray(object) && array->nd == 1 &&
       (array->flags & NumPy::NPY_ARRAY_C_CONTIGUOUS_) != 0) {

@@ -41,6 +41,15 @@ struct Integers {
 };
 
 /// Throws: InvalidArgument naming `what`.
-Integers integers_of(PyObject* object, const char* what);
+Integers ndarray_integers(PyObject* object, const char* what);
+
+/// What an array interface says of its memory.
+struct InterfaceData {
+  void* address = nullptr;
+  bool read_only = false;
+};
+
+/// Throws: InvalidArgument, TypeError for what is no array interface.
+InterfaceData interface_data(const pybind11::object& interface, Role role);
 
 }  // namespace gpuos::python

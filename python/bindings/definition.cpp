@@ -5,16 +5,17 @@
 
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
 
-std::vector<Parameter> params_from(const py::dict& given) {
+std::vector<Parameter> params_from(const py::object& given) {
   std::vector<Parameter> params;
-  for (const auto& [key, dtype] : given) {
-    const auto name = py::cast<std::string>(key);
+  for (const auto& [key, dtype] : pairs_of(given, "define: params")) {
+    const std::string name = text_of(key, "define: params");
     for (const char* taken : {"out", "stream", "sizes", "dtype"}) {
       if (name == taken) {
         throw InvalidArgument(
@@ -32,7 +33,8 @@ std::vector<DType> dtypes_from(const py::object& given) {
   if (!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given))
     return {dtype_of(given)};
   std::vector<DType> dtypes;
-  for (const py::handle dtype : given) dtypes.push_back(dtype_of(dtype));
+  for (const py::handle dtype : items_of(given, "define: dtype"))
+    dtypes.push_back(dtype_of(dtype));
   return dtypes;
 }
 
@@ -46,13 +48,13 @@ OperatorDefinition definition_from(
   definition.expression.clear();
   definition.source.clear();
   if (!expression.is_none())
-    definition.expression = py::cast<std::string>(expression);
-  if (!source.is_none()) definition.source = py::cast<std::string>(source);
+    definition.expression = text_of(expression, "define: expression");
+  if (!source.is_none()) definition.source = text_of(source, "define: source");
   if (!params.is_none()) definition.params = params_from(params);
   if (!dtype.is_none()) definition.dtypes = dtypes_from(dtype);
-  if (!inputs.is_none()) definition.inputs = py::cast<int>(inputs);
-  if (!elementwise.is_none())
-    definition.elementwise = py::cast<bool>(elementwise);
+  if (!inputs.is_none())
+    definition.inputs = integer_as<int>(inputs, "define: inputs");
+  if (!elementwise.is_none()) definition.elementwise = truth_of(elementwise);
   return definition;
 }
 

@@ -11,7 +11,7 @@ namespace gpuos::python {
 namespace {
 
 dlpack::Device device_of(const Array& array) {
-  RuntimeObject& runtime = array.runtime();
+  const RuntimeObject& runtime = array.runtime();
   if (!runtime.is_cuda()) return {dlpack::kCpu, 0};
   return {dlpack::kCuda, runtime.core().options().device};
 }
@@ -41,11 +41,11 @@ void delete_capsule(PyObject* capsule, const char* name) {
 }
 
 template <typename ManagedTensor>
-ManagedTensor* make_owner(const Array& array) {
-  const TensorView& view = array.view();
+ManagedTensor* make_owner(const Array& array, const Borrow& borrow) {
+  const TensorView& view = borrow.view();
   auto owner = std::make_unique<Owner<ManagedTensor>>();
   owner->runtime = array.runtime().shared_from_this();
-  owner->buffer = array.buffer();
+  owner->buffer = borrow.buffer();
   owner->shape = view.shape;
   owner->strides = view.element_strides();
   owner->managed.tensor = {view.data,
@@ -85,15 +85,17 @@ dlpack::DataType dlpack_type_of(DType dtype) noexcept {
   return {code, static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
 }
 
-py::object to_dlpack(const Array& array, bool is_versioned) {
+py::object to_dlpack(Array& array, bool is_versioned) {
+  const Borrow borrow(array);
+  borrow.wait();
   if (!is_versioned) {
-    return make_capsule(make_owner<dlpack::Managed>(array), dlpack::kCapsule,
-                        [](PyObject* capsule) {
+    return make_capsule(make_owner<dlpack::Managed>(array, borrow),
+                        dlpack::kCapsule, [](PyObject* capsule) {
                           delete_capsule<dlpack::Managed>(capsule,
                                                           dlpack::kCapsule);
                         });
   }
-  auto* managed = make_owner<dlpack::ManagedVersioned>(array);
+  auto* managed = make_owner<dlpack::ManagedVersioned>(array, borrow);
   managed->major = dlpack::kMajorVersion;
   managed->minor = dlpack::kMinorVersion;
   return make_capsule(managed, dlpack::kVersionedCapsule,

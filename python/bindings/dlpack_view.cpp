@@ -9,6 +9,7 @@
 #include "dlpack_exchange.h"
 #include "dlpack_export.h"
 #include "numpy_dtype.h"
+#include "reading.h"
 #include "view_checks.h"
 
 namespace py = pybind11;
@@ -51,12 +52,13 @@ TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
   constexpr std::uintptr_t kLowestAddress = 1 << 16;
   if (reinterpret_cast<std::uintptr_t>(view.data) < kLowestAddress)
     view.data = nullptr;
+  check_reach(view, role);
   return view;
 }
 
 bool is_true(PyObject* object, const char* method) {
   return py::hasattr(object, method) &&
-         py::cast<bool>(py::handle(object).attr(method)());
+         truth_of(py::object(py::handle(object).attr(method)()));
 }
 
 // PyTorch's conj() and the imag of its result only mark a tensor, and DLPack
@@ -94,8 +96,7 @@ py::object dlpack_capsule(PyObject* object, bool is_cuda, Role role) {
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_BufferError)) throw;
     refuse(role, "an array that DLPack can share",
-           type_text(object) + ": " +
-               py::cast<std::string>(py::str(error.value())));
+           type_text(object) + ": " + shown(error.value()));
   }
 }
 
@@ -103,9 +104,13 @@ py::object dlpack_capsule(PyObject* object, bool is_cuda, Role role) {
 
 Memory memory_of(PyObject* object) {
   if (!py::hasattr(object, "__dlpack_device__")) return {};
-  const py::tuple place =
-      py::reinterpret_borrow<py::object>(object).attr("__dlpack_device__")();
-  return memory_at(place[0].cast<int>(), place[1].cast<int>());
+  constexpr char kWhat[] = "__dlpack_device__";
+  const py::object given =
+      py::reinterpret_borrow<py::object>(object).attr(kWhat)();
+  const py::tuple place = items_of(given, kWhat);
+  if (place.size() != 2) refuse_type(kWhat, "two integers", given);
+  return memory_at(integer_as<int>(place[0], kWhat),
+                   integer_as<int>(place[1], kWhat));
 }
 
 ForeignView view_exchanged(PyObject* object, const Memory& wanted, Role role) {

@@ -29,6 +29,22 @@ DType dtype_of_number(PyObject* object) noexcept {
   return PyComplex_CheckExact(object) ? DType::Complex64 : DType::Float32;
 }
 
+// A tuple decides what the function does; an array in it would never get an
+// address.
+bool has_array(PyObject* tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tuple, i);
+    if (PyTuple_Check(item)) {
+      if (has_array(item)) return true;
+      continue;
+    }
+    const bool is_plain = PyLong_CheckExact(item) || PyFloat_CheckExact(item) ||
+                          PyUnicode_CheckExact(item) || PyType_Check(item);
+    if (!is_plain && py::hasattr(py::type::of(item), "__dlpack__")) return true;
+  }
+  return false;
+}
+
 Scalar scalar_from(PyObject* number) {
   if (PyBool_Check(number)) return number == Py_True;
   return number_of(number);
@@ -96,6 +112,9 @@ void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
     }
     if (is_static(object)) {
       key_.add_object(ArgumentKind::Static, object);
+      if (PyTuple_Check(object) && has_array(object))
+        refuse({name_, number}, "each array as an argument of its own",
+               "a tuple with an array in it");
       return;
     }
     if (is_numpy_scalar(object) && !is_ndarray(object)) {

@@ -5,37 +5,15 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
-#include <type_traits>
 
 #include "arguments.h"
+#include "few.h"
 #include "fused_key.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
 
 namespace gpuos::python {
-
-/// Room for at most N objects of a plain type, made only as they are needed.
-template <typename T, std::size_t N>
-class Few {
- public:
-  // Takes what makes the item, so that it is made where it stays.
-  template <typename Make>
-  const T& add(Make make) {
-    void* place = storage_.data() + sizeof(T) * count_++;
-    return *::new (place) T(make());
-  }
-  std::span<const T> view() const noexcept {
-    return {reinterpret_cast<const T*>(storage_.data()), count_};
-  }
-
- private:
-  static_assert(std::is_trivially_destructible_v<T>);
-
-  std::size_t count_ = 0;
-  alignas(T) std::array<std::byte, N * sizeof(T)> storage_;
-};
 
 /// The arguments of one call of a fused function, sorted into what is known
 /// when it is traced and what is not. Borrows the objects.

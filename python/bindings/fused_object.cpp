@@ -82,11 +82,10 @@ std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
 
 Traced* Fused::find(const CallKey& key) const {
   if (last_ != nullptr && last_->key.matches(key)) return last_;
-  const auto [begin, end] = traced_.equal_range(key.hash());
-  for (auto at = begin; at != end; ++at) {
-    if (at->second->key.matches(key)) return at->second.get();
-  }
-  return nullptr;
+  const auto found = by_hash_.find(key.hash());
+  Traced* at = found == by_hash_.end() ? nullptr : found->second;
+  while (at != nullptr && !at->key.matches(key)) at = at->next;
+  return at;
 }
 
 std::unique_ptr<Traced> Fused::trace(const FusedCall& call) const {
@@ -108,9 +107,8 @@ Traced& Fused::find_or_trace(const FusedCall& call) {
   // Another thread may have traced the same meanwhile.
   if (Traced* known = find(call.key())) return *(last_ = known);
   last_ = made.get();
-  order_.push_back(last_);
-  traced_.emplace(call.key().hash(), std::move(made));
-  return *last_;
+  last_->next = std::exchange(by_hash_[call.key().hash()], last_);
+  return *traced_.emplace_back(std::move(made));
 }
 
 py::object Fused::call(PyObject* const* args, std::size_t count,
@@ -136,11 +134,10 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
     results.make(call.inputs());
   }
   const Stream stream = stream_from(call.stream);
-  const Ticket ticket = [&] {
-    const WithoutGil no_gil;
+  const Ticket ticket = interruptible([&] {
     return runtime.core().submit(traced.program, call.inputs(), results.views(),
                                  call.scalars(), stream);
-  }();
+  });
   if (arguments.has_foreign()) arguments.keep_until(ticket);
   return results.as_returned();
 }
@@ -166,20 +163,20 @@ Program Fused::compile(PyObject* const* args, std::size_t count,
 
 std::vector<Program> Fused::programs() const {
   std::vector<Program> all;
-  for (const Traced* traced : order_) all.push_back(traced->program);
+  for (const auto& traced : traced_) all.push_back(traced->program);
   return all;
 }
 
 std::string Fused::repr() const {
   return "<gpuos.Fused " + name_ +
-         ", programs: " + std::to_string(order_.size()) + ">";
+         ", programs: " + std::to_string(traced_.size()) + ">";
 }
 
 void Fused::clear() {
   // Letting go may run code that comes back here.
-  const auto dropped = std::exchange(traced_, {});
-  order_.clear();
+  by_hash_.clear();
   last_ = nullptr;
+  const auto dropped = std::exchange(traced_, {});
   const py::object function = std::exchange(function_, py::none());
   const py::object trace = std::exchange(trace_, py::none());
   const py::object runtime = std::exchange(runtime_, py::none());

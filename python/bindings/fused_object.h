@@ -24,6 +24,7 @@ struct Traced {
   // The shapes of the last call that made its outputs.
   std::vector<std::int64_t> input_dims;
   std::shared_ptr<const std::vector<TensorView>> outputs;  // without memory
+  Traced* next = nullptr;                                  // of the same hash
 };
 
 /// What fuse() returns: a Python function, and a program for each structure
@@ -67,8 +68,10 @@ class Fused {
   pybind11::object trace_;
   pybind11::object runtime_;
   std::string name_;
-  std::unordered_multimap<std::uint64_t, std::unique_ptr<Traced>> traced_;
-  std::vector<Traced*> order_;
+  std::vector<std::unique_ptr<Traced>> traced_;
+  // Lists that only grow: a comparison of keys may run code that comes back
+  // here.
+  std::unordered_map<std::uint64_t, Traced*> by_hash_;
   Traced* last_ = nullptr;
 };
 

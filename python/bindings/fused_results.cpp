@@ -8,6 +8,7 @@
 #include "array.h"
 #include "gpuos/error.h"
 #include "native.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -16,15 +17,18 @@ namespace gpuos::python {
 void FusedResults::take(PyObject* out, Arguments& arguments) {
   const std::size_t wanted = traced_.program.outputs().size();
   const bool is_sequence = PyTuple_Check(out) || PyList_Check(out);
-  const std::size_t given =
-      is_sequence ? static_cast<std::size_t>(PySequence_Size(out)) : 1;
+  const py::tuple many = is_sequence ? items_of(out, "out") : py::tuple();
+  const std::size_t given = is_sequence ? many.size() : 1;
   if (given != wanted) {
     throw InvalidArgument(std::string(name_) + ": out: expected " +
                           std::to_string(wanted) + " arrays, got " +
                           std::to_string(given));
   }
+  if (is_sequence) arguments.keep(many);  // for as long as they are borrowed
   for (std::size_t i = 0; i < given; ++i) {
-    PyObject* array = is_sequence ? PySequence_Fast_GET_ITEM(out, i) : out;
+    PyObject* array =
+        is_sequence ? PyTuple_GET_ITEM(many.ptr(), static_cast<Py_ssize_t>(i))
+                    : out;
     add([&] { return arguments.view(array, {name_, -1}); },
         py::reinterpret_borrow<py::object>(array));
   }
@@ -36,8 +40,9 @@ void FusedResults::make(std::span<const TensorView> inputs) {
   const std::shared_ptr<const std::vector<TensorView>> forms = traced_.outputs;
   for (const TensorView& form : *forms) {
     py::object array = Array::make_result(runtime_, form);
-    const TensorView& view = native<Array>(array.ptr())->view();
-    add([&] { return view; }, std::move(array));
+    // Nobody else has it before this returns.
+    const Borrow borrow(*native<Array>(array.ptr()));
+    add([&] { return borrow.view(); }, array);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gpuos/error.h"
+#include "reading.h"
 #include "registrations.h"
 
 namespace py = pybind11;
@@ -38,20 +39,24 @@ const char* name_of(FastCompile level) {
 
 // None and True are what -DNAME means.
 std::string macro_text(const py::handle& value) {
+  constexpr char kWhat[] = "JitOptions: defines";
   if (value.is_none() || value.is(py::bool_(true))) return "1";
   if (value.is(py::bool_(false))) return "0";
-  return py::cast<std::string>(py::str(value));
+  if (PyUnicode_Check(value.ptr())) return text_of(value, kWhat);
+  if (PyIndex_Check(value.ptr()) == 0 && PyFloat_Check(value.ptr()) == 0)
+    refuse_type(kWhat, "None, a bool, a number or a str as a value", value);
+  return shown(value);
 }
 
 std::unique_ptr<JitOptions> make_options(
-    std::string standard, const py::dict& defines, std::uint32_t max_registers,
-    bool fast_math, bool line_info, bool debug, int optimization,
-    const std::string& fast_compile, std::vector<std::string> extra,
+    std::string standard, const py::object& defines,
+    std::uint32_t max_registers, bool fast_math, bool line_info, bool debug,
+    int optimization, const std::string& fast_compile, const py::object& extra,
     std::string arch) {
   auto options = std::make_unique<JitOptions>();
   options->std = std::move(standard);
-  for (const auto& [name, value] : defines)
-    options->defines.emplace_back(py::cast<std::string>(name),
+  for (const auto& [name, value] : pairs_of(defines, "JitOptions: defines"))
+    options->defines.emplace_back(text_of(name, "JitOptions: defines"),
                                   macro_text(value));
   options->max_registers = max_registers;
   options->fast_math = fast_math;
@@ -59,7 +64,7 @@ std::unique_ptr<JitOptions> make_options(
   options->debug = debug;
   options->optimization = optimization;
   options->fast_compile = level_from(fast_compile);
-  options->extra = std::move(extra);
+  options->extra = texts_of(extra, "JitOptions: extra");
   options->arch = std::move(arch);
   return options;
 }
@@ -77,7 +82,7 @@ JitOptions jit_options_from(const py::object& options) {
   if (options.is_none()) return {};
   if (py::isinstance<JitOptions>(options)) return options.cast<JitOptions>();
   JitOptions made;
-  made.extra = options.cast<std::vector<std::string>>();
+  made.extra = texts_of(options, "options");
   return made;
 }
 
@@ -108,8 +113,8 @@ void register_jit_options(py::module_& module) {
            py::arg("max_registers") = 0, py::arg("fast_math") = false,
            py::arg("line_info") = false, py::arg("debug") = false,
            py::arg("optimization") = defaults.optimization,
-           py::arg("fast_compile") = "off",
-           py::arg("extra") = std::vector<std::string>{}, py::arg("arch") = "")
+           py::arg("fast_compile") = "off", py::arg("extra") = py::tuple(),
+           py::arg("arch") = "")
       .def_readonly("std", &JitOptions::std)
       .def_property_readonly("defines", &defines_of)
       .def_readonly("max_registers", &JitOptions::max_registers)

@@ -7,6 +7,7 @@
 #include "dlpack.h"
 #include "dlpack_view.h"
 #include "gpuos/error.h"
+#include "reading.h"
 #include "view_checks.h"
 
 namespace py = pybind11;
@@ -44,8 +45,15 @@ void add_bytes(KernelArgs& args, const py::bytes& bytes, std::string type) {
   args.add_bytes(view.data(), view.size(), std::move(type));
 }
 
-void add_numpy_scalar(KernelArgs& args, const py::handle& value) {
-  std::string type = py::cast<std::string>(py::str(value.attr("dtype")));
+void add_numpy_scalar(KernelArgs& args, const py::handle& value,
+                      std::size_t index) {
+  const py::object dtype = value.attr("dtype");
+  std::string type = shown(dtype);
+  // Dates, texts and objects are no values of a kernel.
+  constexpr std::string_view kKinds = "biufcV";
+  const std::string kind = text_of(dtype.attr("kind"), "dtype");
+  if (kKinds.find(kind) == kKinds.npos)
+    refuse(index, "a number or a structure of NumPy", type);
   if (is_of(value, "numpy", "void")) type = "struct";
   add_bytes(args, value.attr("tobytes")(), std::move(type));
 }
@@ -70,9 +78,9 @@ void* dlpack_pointer(const py::object& capsule, std::size_t index) {
 
 void* device_pointer(const py::handle& value, std::size_t index) {
   if (py::hasattr(value, "__cuda_array_interface__")) {
-    const py::dict interface = value.attr("__cuda_array_interface__");
-    const py::tuple data = interface["data"];
-    return reinterpret_cast<void*>(data[0].cast<std::uintptr_t>());
+    return interface_data(value.attr("__cuda_array_interface__"),
+                          {"launch", static_cast<int>(index)})
+        .address;
   }
   const Memory memory = memory_of(value.ptr());
   if (!memory.is_known || !memory.is_cuda)
@@ -88,10 +96,9 @@ void* device_pointer(const py::handle& value, std::size_t index) {
 bool add_tensor(KernelArgs& args, const py::handle& value, std::size_t index) {
   if (!py::hasattr(value, "data_ptr") || !py::hasattr(value, "is_cuda"))
     return false;
-  if (!py::cast<bool>(value.attr("is_cuda")))
+  if (!truth_of(value.attr("is_cuda")))
     refuse(index, "a tensor on the device", "one in host memory");
-  args.add(
-      reinterpret_cast<void*>(value.attr("data_ptr")().cast<std::uintptr_t>()));
+  args.add(address_of(py::object(value.attr("data_ptr")()), "data_ptr"));
   return true;
 }
 
@@ -109,11 +116,12 @@ void add_argument(KernelArgs& args, PyObject* value, std::size_t index) {
     auto& array = object.cast<Array&>();
     if (!array.runtime().is_cuda())
       refuse(index, "an array on the device", "one of the host backend");
-    array.wait();
-    array.mark_exported();
-    args.add(array.view());
+    const Borrow borrow(array);
+    borrow.wait();
+    borrow.mark_exported();
+    args.add(borrow.view());
   } else if (is_of(object, "numpy", "generic")) {
-    add_numpy_scalar(args, object);
+    add_numpy_scalar(args, object, index);
   } else if (PyComplex_Check(value) != 0) {
     const Py_complex number = PyComplex_AsCComplex(value);
     args.add_bytes(&number, sizeof number, "complex128");
@@ -133,7 +141,7 @@ KernelArgs arguments_from(const py::object& values) {
   if (py::isinstance<KernelArgs>(values)) return values.cast<KernelArgs>();
   KernelArgs args;
   std::size_t index = 0;
-  for (const py::handle value : values)
+  for (const py::handle value : items_of(values, "args"))
     add_argument(args, value.ptr(), index++);
   return args;
 }

@@ -2,12 +2,14 @@
 
 #include <pybind11/pybind11.h>
 
+#include <bit>
 #include <complex>
 #include <memory>
 #include <string>
 #include <type_traits>
 
 #include "gpuos/error.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -52,8 +54,7 @@ bool is_complex_number(PyObject* number) {
 std::string known_params(const OperatorObject& op) {
   if (op.param_names.empty()) return "it has none";
   std::string text = "it has";
-  for (const py::str& name : op.param_names)
-    text += " " + py::cast<std::string>(name);
+  for (const py::str& name : op.param_names) text += " " + shown(name);
   return text;
 }
 
@@ -91,21 +92,20 @@ Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
                    PyObject* names, bool is_many) {
   const std::size_t wanted = op.param_names.size();
   auto* slots = reinterpret_cast<Scalar*>(storage_.data());
-  std::uint32_t given = 0;
+  static_assert(kMost < 64);
+  std::uint64_t given = 0;  // a bit for each
   const Py_ssize_t count = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
     if (take_own(name, values[i], is_many)) continue;
     const std::size_t index = index_of_param(op, name);
     std::construct_at(slots + index, scalar_of(values[i]));
-    given |= 1u << index;
+    given |= std::uint64_t{1} << index;
   }
-  if (given != (1u << wanted) - 1) {
-    std::size_t missing = 0;
-    while ((given >> missing & 1u) != 0) ++missing;
+  if (given != (std::uint64_t{1} << wanted) - 1) {
+    const auto missing = static_cast<std::size_t>(std::countr_one(given));
     throw InvalidArgument(op.op.name() + ": expected the parameter " +
-                          py::cast<std::string>(op.param_names[missing]) +
-                          ", got none");
+                          shown(op.param_names[missing]) + ", got none");
   }
   count_ = wanted;
 }
@@ -133,8 +133,7 @@ std::size_t Keywords::index_of_param(const OperatorObject& op,
     if (is_same(name, op.param_names[i].ptr())) return i;
   }
   throw InvalidArgument(op.op.name() + ": there is no parameter '" +
-                        py::cast<std::string>(py::handle(name)) + "'; " +
-                        known_params(op));
+                        shown(name) + "'; " + known_params(op));
 }
 
 }  // namespace gpuos::python

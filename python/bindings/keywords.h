@@ -12,9 +12,6 @@
 
 namespace gpuos::python {
 
-/// Arguments of one task, scalars included; the runtime takes no more.
-inline constexpr std::size_t kMaxArguments = 16;
-
 /// A Python number. Throws: TypeError.
 Scalar scalar_of(PyObject* number);
 
@@ -39,9 +36,11 @@ class Keywords {
   bool take_own(PyObject* name, PyObject* value, bool is_many) noexcept;
   std::size_t index_of_param(const OperatorObject& op, PyObject* name) const;
 
+  // What no operator has more of: OperatorObject sees to it.
+  static constexpr std::size_t kMost = kMaxArguments;
+
   std::size_t count_ = 0;
-  alignas(
-      Scalar) std::array<std::byte, kMaxArguments * sizeof(Scalar)> storage_;
+  alignas(Scalar) std::array<std::byte, kMost * sizeof(Scalar)> storage_;
 };
 
 }  // namespace gpuos::python

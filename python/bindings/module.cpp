@@ -1,6 +1,26 @@
 #include <pybind11/pybind11.h>
 
+#include "refused_arguments.h"
 #include "registrations.h"
+
+namespace {
+
+// Sets an ImportError if it is so: pybind11 would wait for ever for its lock.
+bool is_in_subinterpreter() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return false;
+  PyErr_SetString(PyExc_ImportError,
+                  "gpuos: expected the main interpreter of the process, got a "
+                  "subinterpreter");
+  return true;
+}
+
+}  // namespace
+
+// The first statement of what PYBIND11_MODULE makes. The version, which it
+// would compare here, is in the name of the module's file.
+#undef PYBIND11_CHECK_PYTHON_VERSION
+#define PYBIND11_CHECK_PYTHON_VERSION \
+  if (is_in_subinterpreter()) return nullptr;
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled part of gpuos.";
@@ -18,4 +38,5 @@ PYBIND11_MODULE(_core, module) {
   gpuos::python::register_jit(module);
   gpuos::python::register_session(module);
   gpuos::python::register_bridge(module);
+  gpuos::python::reword_refusals(module);
 }

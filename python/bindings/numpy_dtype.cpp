@@ -1,6 +1,7 @@
 #include "numpy_dtype.h"
 
 #include "gpuos/error.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -78,8 +79,8 @@ std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
 }
 
 DType dtype_of(py::handle dtype) {
-  if (py::isinstance<py::str>(dtype)) {
-    const auto known = dtype_from_name(py::cast<std::string>(dtype));
+  if (PyUnicode_Check(dtype.ptr())) {
+    const auto known = dtype_from_name(text_of(dtype, "dtype"));
     if (known) return *known;
   }
   const py::object descriptor =
@@ -104,8 +105,6 @@ py::dtype numpy_dtype(DType dtype) {
       "(torch.from_dlpack)");
 }
 
-std::string dtype_text(py::handle dtype) {
-  return py::cast<std::string>(py::str(dtype));
-}
+std::string dtype_text(py::handle dtype) { return shown(dtype); }
 
 }  // namespace gpuos::python

@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,9 +13,14 @@ namespace gpuos::python {
 
 class RuntimeObject;
 
+/// Output, inputs and scalars of one task together; Runtime::define() takes no
+/// more.
+inline constexpr std::size_t kMaxArguments = 32;
+
 /// What Python calls gpuos.Operator.
-struct OperatorObject {
+struct OperatorObject : std::enable_shared_from_this<OperatorObject> {
   /// Keeps all of `definition` but its texts. `owner` is only compared.
+  /// Throws: InvalidArgument for more parameters than a task has arguments.
   OperatorObject(const RuntimeObject* owner, Operator op,
                  OperatorDefinition definition);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gpuos/error.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -32,7 +33,7 @@ template <typename Value>
 Value choose(const std::string& name, py::handle given,
              Choices<Value> choices) {
   std::string known;
-  const auto text = py::cast<std::string>(py::str(given));
+  const std::string text = text_of(given, name.c_str());
   for (const auto& [word, value] : choices) {
     if (text == word) return value;
     if (!known.empty()) known += ", ";
@@ -50,22 +51,16 @@ const char* word_of(Value value, Choices<Value> choices) {
 }
 
 std::uint32_t count_from(const std::string& name, py::handle given) {
-  const auto value = py::cast<long long>(given);
-  if (value < 0 || value > std::numeric_limits<std::uint32_t>::max()) {
-    throw InvalidArgument(name + ": expected 0 or more, got " +
-                          std::to_string(value));
-  }
-  return static_cast<std::uint32_t>(value);
+  return integer_as<std::uint32_t>(given, name.c_str());
 }
 
 template <typename Duration>
 Duration time_from(const std::string& name, py::handle given,
                    double units_in_second) {
   constexpr double kLongest = 1e9;  // seconds
-  const double seconds = py::cast<double>(given) / units_in_second;
+  const double seconds = real_of(given, name.c_str()) / units_in_second;
   if (!(seconds >= 0 && seconds <= kLongest)) {
-    throw InvalidArgument(name + ": expected 0 or more, got " +
-                          py::cast<std::string>(py::str(given)));
+    throw InvalidArgument(name + ": expected 0 or more, got " + shown(given));
   }
   return std::chrono::ceil<Duration>(duration<double>(seconds));
 }
@@ -76,9 +71,9 @@ bool set_option(RuntimeOptions& o, const std::string& name, py::handle given) {
   using std::chrono::microseconds;
   using std::chrono::milliseconds;
   if (name == "backend") {
-    o.backend = py::cast<std::string>(given);
+    o.backend = text_of(given, "backend");
   } else if (name == "device") {
-    o.device = py::cast<int>(given);
+    o.device = integer_as<int>(given, "device");
   } else if (name == "residency") {
     o.residency = choose(name, given, kResidencies);
   } else if (name == "queue_capacity") {
@@ -113,7 +108,7 @@ RuntimeOptions options_from(const py::kwargs& given) {
   RuntimeOptions options;
   for (const auto& [key, value] : given) {
     if (value.is_none()) continue;
-    const auto name = py::cast<std::string>(key);
+    const std::string name = text_of(key, "Runtime");
     if (!set_option(options, name, value))
       throw py::type_error("Runtime: there is no option '" + name + "'");
   }

@@ -31,33 +31,37 @@ std::string device_text(const Array& array) {
 }
 
 std::string repr(const Array& array) {
-  const TensorView& view = array.view_unchecked();
+  const TensorView view = array.form();
   return "gpuos.Array(shape=" + shape_text(view) +
          ", dtype=" + std::string(name_of(view.dtype)) +
          ", device=" + device_text(array) +
          (array.is_freed() ? ", freed)" : ")");
 }
 
-std::int64_t row_count(const Array& array) {
-  const TensorView& view = array.view();
+std::int64_t row_count(Array& array) {
+  const Borrow borrow(array);
+  const TensorView& view = borrow.view();
   if (view.dims == 0)
     throw py::type_error("array: an array of shape () has no rows");
   return view.shape[0];
 }
 
-std::unique_ptr<Array> get_item(const Array& array, const py::object& index) {
-  return array.with_view(indexed(array.view(), index));
+std::unique_ptr<Array> get_item(Array& array, const py::object& index) {
+  const Borrow borrow(array);
+  return borrow.with_view(indexed(borrow.view(), index));
 }
 
-std::unique_ptr<Array> transpose(const Array& array, const py::args& axes) {
-  return array.with_view(transposed(array.view(), axes));
+std::unique_ptr<Array> transpose(Array& array, const py::args& axes) {
+  const Borrow borrow(array);
+  return borrow.with_view(transposed(borrow.view(), axes));
 }
 
-std::unique_ptr<Array> reshape(const Array& array, const py::args& shape) {
-  return array.with_view(reshaped(array.view(), shape));
+std::unique_ptr<Array> reshape(Array& array, const py::args& shape) {
+  const Borrow borrow(array);
+  return borrow.with_view(reshaped(borrow.view(), shape));
 }
 
-py::object export_dlpack(const Array& array, const py::object& /*stream*/,
+py::object export_dlpack(Array& array, const py::object& /*stream*/,
                          const std::optional<std::pair<int, int>>& max_version,
                          const py::object& dl_device,
                          const std::optional<bool>& copy) {
@@ -67,8 +71,6 @@ py::object export_dlpack(const Array& array, const py::object& /*stream*/,
   }
   if (copy.value_or(false))
     throw py::buffer_error("dlpack: expected copy=False or None, got True");
-  array.view();
-  array.wait();
   return to_dlpack(
       array, max_version && max_version->first >= int{dlpack::kMajorVersion});
 }
@@ -92,26 +94,24 @@ void register_array(py::module_& module) {
   forbid_new(type);
   keep_dropped_results(array_type);
   type.def_property_readonly(
-          "shape", [](const Array& a) { return shape_of(a.view_unchecked()); },
+          "shape", [](const Array& a) { return shape_of(a.form()); },
           "Elements along each axis.")
       .def_property_readonly(
-          "dtype",
-          [](const Array& a) { return numpy_dtype(a.view_unchecked().dtype); },
+          "dtype", [](const Array& a) { return numpy_dtype(a.form().dtype); },
           "The element type, as a NumPy dtype; bfloat16 needs ml_dtypes.")
       .def_property_readonly(
-          "ndim", [](const Array& a) { return int{a.view_unchecked().dims}; },
+          "ndim", [](const Array& a) { return int{a.form().dims}; },
           "How many axes.")
       .def_property_readonly(
-          "size", [](const Array& a) { return a.view_unchecked().size(); },
+          "size", [](const Array& a) { return a.form().size(); },
           "How many elements.")
       .def_property_readonly("nbytes", &Array::bytes,
                              "How many bytes its elements have.")
       .def_property_readonly(
-          "strides",
-          [](const Array& a) { return strides_tuple(a.view_unchecked()); },
+          "strides", [](const Array& a) { return strides_tuple(a.form()); },
           "Bytes from one element to the next along each axis.")
       .def_property_readonly(
-          "T", [](const Array& a) { return transpose(a, py::args()); },
+          "T", [](Array& a) { return transpose(a, py::args()); },
           "A view with the axes reversed.")
       .def(
           "transpose", &transpose,
@@ -132,10 +132,9 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "ptr",
           [](Array& a) {
-            const auto address =
-                reinterpret_cast<std::uintptr_t>(a.view().data);
-            a.mark_exported();
-            return address;
+            const Borrow borrow(a);
+            borrow.mark_exported();
+            return reinterpret_cast<std::uintptr_t>(borrow.view().data);
           },
           "The address of the first element. Keep the array alive while it is\n"
           "used.")

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpuos/cache.h"
+#include "path_text.h"
 #include "registrations.h"
 #include "without_gil.h"
 
@@ -39,9 +40,12 @@ py::class_<Type> add_class(py::module_& module, const char* name,
 
 void add_classes(py::module_& module) {
   add_class<CacheLevel>(module, "CacheLevel", "One folder of compiled images.")
-      .def_readonly("folder", &CacheLevel::folder, "Empty if none is wanted.")
-      .def_readonly("why_off", &CacheLevel::why_off,
-                    "Why it is not used; empty if it is.")
+      .def_property_readonly(
+          "folder", [](const CacheLevel& l) { return path_text(l.folder); },
+          "Empty if none is wanted.")
+      .def_property_readonly(
+          "why_off", [](const CacheLevel& l) { return path_text(l.why_off); },
+          "Why it is not used; empty if it is.")
       .def_readonly("is_writable", &CacheLevel::is_writable,
                     "Whether files can be added.")
       .def_readonly("entries", &CacheLevel::entries, "How many images.")
@@ -54,15 +58,21 @@ void add_classes(py::module_& module) {
       .def_readonly("max_bytes", &CacheInfo::max_bytes,
                     "How large the own level may grow.");
   add_class<CachedImage>(module, "CachedImage", "A file of the cache.")
-      .def_readonly("path", &CachedImage::path, "Of the file.")
+      .def_property_readonly(
+          "path", [](const CachedImage& i) { return path_text(i.path); },
+          "Of the file.")
       .def_readonly("is_read_only", &CachedImage::is_read_only,
                     "Whether it is in the read-only level.")
       .def_property_readonly(
           "state",
           [](const CachedImage& image) { return name_of(image.state); },
           "\"good\", \"bad\" or \"other schema\".")
-      .def_readonly("problem", &CachedImage::problem, "Empty if it is good.")
-      .def_readonly("name", &CachedImage::name, "Such as \"axpy.cu\".")
+      .def_property_readonly(
+          "problem", [](const CachedImage& i) { return path_text(i.problem); },
+          "Empty if it is good.")
+      .def_property_readonly(
+          "name", [](const CachedImage& i) { return path_text(i.name); },
+          "Such as \"axpy.cu\".")
       .def_readonly("arch", &CachedImage::arch, "Such as \"sm_90\".")
       .def_readonly("registers", &CachedImage::registers, "Per thread.")
       .def_readonly("bytes", &CachedImage::bytes, "Of the file.")

@@ -1,8 +1,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <string>
+
 #include "gpuos/diagnose.h"
 #include "gpuos/version.h"
+#include "path_text.h"
 #include "registrations.h"
 #include "without_gil.h"
 
@@ -21,19 +24,38 @@ void register_diagnose(py::module_& module) {
   type.def_readonly("what", &Finding::what, "Such as \"driver\" or \"nvrtc\".")
       .def_readonly("found", &Finding::found, "Whether it is usable.")
       .def_readonly("version", &Finding::version, "Empty if unknown.")
-      .def_readonly("where", &Finding::where, "A path, or empty.")
-      .def_readonly("hint", &Finding::hint, "What to install if it is missing.")
-      .def_readonly("searched", &Finding::searched,
-                    "The places that were looked at, best first.")
+      .def_property_readonly(
+          "where",
+          [](const Finding& finding) { return path_text(finding.where); },
+          "A path, or empty.")
+      .def_property_readonly(
+          "hint",
+          [](const Finding& finding) { return path_text(finding.hint); },
+          "What to install if it is missing.")
+      .def_property_readonly(
+          "searched",
+          [](const Finding& finding) {
+            py::list places;
+            for (const std::string& place : finding.searched)
+              places.append(path_text(place));
+            return places;
+          },
+          "The places that were looked at, best first.")
       .def("__repr__", [](const Finding& finding) {
-        return "gpuos.Finding(what='" + finding.what +
-               "', found=" + (finding.found ? "True" : "False") +
-               ", version='" + finding.version + "', where='" + finding.where +
-               "')";
+        return path_text("gpuos.Finding(what='" + finding.what + "', found=" +
+                         (finding.found ? "True" : "False") + ", version='" +
+                         finding.version + "', where='" + finding.where + "')");
       });
 
-  module.def("_add_library_dir", &add_library_dir, py::arg("path"),
-             "Announce a folder with CUDA libraries.");
+  module.def(
+      "_add_library_dir",
+      [](const py::object& path) {
+        PyObject* bytes = nullptr;
+        if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0)
+          throw py::error_already_set();
+        add_library_dir(std::string(py::reinterpret_steal<py::bytes>(bytes)));
+      },
+      py::arg("path"), "Announce a folder with CUDA libraries.");
   module.def(
       "_diagnose",
       [] {

@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "errors.h"
@@ -55,6 +56,10 @@ void rethrow_into_python(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (py::error_already_set& e) {
     e.restore();
+  } catch (const py::cast_error&) {
+    // What has a reader (reading.h) never comes here.
+    PyErr_SetString(PyExc_TypeError,
+                    "gpuos: expected an argument of another type");
   } catch (const py::builtin_exception& e) {
     e.set_error();
   } catch (const InvalidArgument& e) {
@@ -91,8 +96,15 @@ void rethrow_into_python(const std::exception_ptr& error) {
     raise(classes.error, e);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+  } catch (const std::length_error&) {
+    PyErr_NoMemory();  // more than could ever be had
   } catch (const std::exception& e) {
     raise(PyExc_RuntimeError, e);
+  } catch (...) {
+    // Thrown by code that gpuos runs but did not write.
+    PyErr_SetString(classes.error,
+                    "gpuos: expected no exceptions but those of C++'s standard "
+                    "library, got another");
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "errors.h"
 #include "fused_object.h"
+#include "reading.h"
 #include "registrations.h"
 
 namespace py = pybind11;
@@ -168,9 +169,12 @@ PyType_Spec spec = {
     slots};
 
 py::object make_fused(py::object function, py::object trace, py::object runtime,
-                      std::string name) {
+                      const py::object& name) {
+  const auto type = py::handle(reinterpret_cast<PyObject*>(runtime_type));
+  if (!runtime.is_none() && !py::isinstance(runtime, type))
+    refuse_type("fuse: runtime", "a Runtime or None", runtime);
   auto fused = std::make_unique<Fused>(std::move(function), std::move(trace),
-                                       std::move(runtime), std::move(name));
+                                       std::move(runtime), shown(name));
   FusedInstance* made = PyObject_GC_New(FusedInstance, fused_type);
   if (made == nullptr) throw py::error_already_set();
   made->vectorcall = call;

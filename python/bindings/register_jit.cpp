@@ -1,19 +1,19 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <map>
-#include <optional>
 #include <stop_token>
 #include <string>
-#include <variant>
-#include <vector>
+#include <utility>
 
+#include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "gpuos/module_registry.h"
 #include "jit_options.h"
 #include "kernel_arguments.h"
+#include "reading.h"
 #include "registrations.h"
 #include "stream.h"
+#include "waiting.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -21,63 +21,64 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-using Extent = std::variant<std::uint32_t, std::vector<std::uint32_t>>;
-
-Dim3 dim_from(const Extent& extent, const char* what) {
-  if (const auto* x = std::get_if<std::uint32_t>(&extent)) return {*x};
-  const auto& sizes = std::get<std::vector<std::uint32_t>>(extent);
+Dim3 dim_from(const py::object& extent, const char* what) {
+  if (PyIndex_Check(extent.ptr()) != 0)
+    return {integer_as<std::uint32_t>(extent, what)};
+  const py::tuple sizes = items_of(extent, what);
   if (sizes.empty() || sizes.size() > 3)
-    throw py::value_error(std::string(what) +
+    throw InvalidArgument(std::string(what) +
                           ": expected an integer or 1 to 3 of them, got " +
                           std::to_string(sizes.size()));
-  Dim3 dim(sizes[0]);
-  if (sizes.size() > 1) dim.y = sizes[1];
-  if (sizes.size() > 2) dim.z = sizes[2];
+  Dim3 dim(integer_as<std::uint32_t>(sizes[0], what));
+  if (sizes.size() > 1) dim.y = integer_as<std::uint32_t>(sizes[1], what);
+  if (sizes.size() > 2) dim.z = integer_as<std::uint32_t>(sizes[2], what);
   return dim;
 }
 
-void launch(const Kernel& kernel, const Extent& grid, const Extent& block,
-            const py::object& values, std::uint32_t shared_bytes,
-            const py::object& stream, bool cooperative,
-            const std::optional<Extent>& cluster) {
+void launch(const Kernel& kernel, const py::object& grid,
+            const py::object& block, const py::object& values,
+            std::uint32_t shared_bytes, const py::object& stream,
+            bool cooperative, const py::object& cluster) {
   LaunchConfig config{.grid = dim_from(grid, "grid"),
                       .block = dim_from(block, "block"),
                       .shared_bytes = shared_bytes,
                       .stream = stream_from(stream.ptr()),
                       .cooperative = cooperative};
-  if (cluster) config.cluster = dim_from(*cluster, "cluster");
+  if (!cluster.is_none()) config.cluster = dim_from(cluster, "cluster");
   const KernelArgs args = arguments_from(values);
   const WithoutGil no_gil;
   kernel.launch(config, args);
 }
 
-JitSource source_from(std::string source,
-                      std::vector<std::string> name_expressions,
-                      const std::map<std::string, std::string>& headers,
-                      std::vector<std::string> include_dirs,
-                      const py::object& options, std::string name) {
-  JitSource made{.source = std::move(source),
-                 .name_expressions = std::move(name_expressions),
-                 .include_dirs = std::move(include_dirs),
-                 .options = jit_options_from(options),
-                 .name = std::move(name)};
-  for (const auto& [header, text] : headers)
-    made.headers.push_back({header, text});
-  return made;
+std::string source_text(const py::object& source) {
+  if (PyBytes_Check(source.ptr()) != 0)
+    throw py::type_error(
+        "source: expected CUDA C++ as a str, got bytes; an image that is "
+        "compiled already cannot be loaded");
+  return text_of(source, "source");
 }
 
-std::unique_ptr<JitModule> make_module(
-    std::string source, std::vector<std::string> name_expressions,
-    const std::map<std::string, std::string>& headers,
-    std::vector<std::string> include_dirs, const py::object& options,
-    std::string name, int device, const std::stop_source* stop) {
-  JitSource made =
-      source_from(std::move(source), std::move(name_expressions), headers,
-                  std::move(include_dirs), options, std::move(name));
+std::unique_ptr<JitModule> make_module(const py::object& source,
+                                       const py::object& name_expressions,
+                                       const py::object& headers,
+                                       const py::object& include_dirs,
+                                       const py::object& options,
+                                       const py::object& name, int device,
+                                       const std::stop_source* stop) {
+  JitSource made{
+      .source = source_text(source),
+      .name_expressions = texts_of(name_expressions, "name_expressions"),
+      .include_dirs = texts_of(include_dirs, "include_dirs"),
+      .options = jit_options_from(options),
+      .name = text_of(name, "name")};
+  for (const auto& [header, text] : pairs_of(headers, "headers"))
+    made.headers.push_back(
+        {text_of(header, "headers"), text_of(text, "headers")});
   const std::stop_token token =
       stop == nullptr ? std::stop_token() : stop->get_token();
-  const WithoutGil no_gil;
-  return std::make_unique<JitModule>(std::move(made), device, token);
+  return interruptible([&] {
+    return std::make_unique<JitModule>(std::move(made), device, token);
+  });
 }
 
 Kernel kernel_of(const JitModule& module, const std::string& name) {
@@ -239,9 +240,9 @@ void register_jit(py::module_& module) {
       py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";
   type.def(py::init(&make_module), py::arg("source"),
-           py::arg("name_expressions") = std::vector<std::string>{},
-           py::arg("headers") = std::map<std::string, std::string>{},
-           py::arg("include_dirs") = std::vector<std::string>{},
+           py::arg("name_expressions") = py::tuple(),
+           py::arg("headers") = py::dict(),
+           py::arg("include_dirs") = py::tuple(),
            py::arg("options") = py::none(), py::kw_only(),
            py::arg("name") = "module.cu", py::arg("device") = 0,
            py::arg("_stop") = py::none())

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "gpuos/error.h"
 #include "operator_object.h"
 #include "registrations.h"
 #include "runtime_object.h"
@@ -18,6 +19,11 @@ PyTypeObject* alias_type = nullptr;
 OperatorObject::OperatorObject(const RuntimeObject* owner_, Operator op_,
                                OperatorDefinition definition_)
     : owner(owner_), op(std::move(op_)), definition(std::move(definition_)) {
+  if (definition.params.size() > kMaxArguments) {
+    throw InvalidArgument(op.name() + ": expected at most " +
+                          std::to_string(kMaxArguments) + " parameters, got " +
+                          std::to_string(definition.params.size()));
+  }
   definition.expression.clear();
   definition.source.clear();
   definition.tiered = false;
@@ -48,9 +54,9 @@ std::string target_name(const AliasObject& self) {
 }
 
 void switch_to(AliasObject& self, const py::object& target) {
-  const Operator next = self.runtime->resolve(target.ptr()).op;
+  const OperatorPtr next = self.runtime->resolve(target.ptr());
   const WithoutGil no_gil;
-  self.alias.switch_to(next);
+  self.alias.switch_to(next->op);
 }
 
 void rollback(AliasObject& self) {

@@ -1,6 +1,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,14 +12,17 @@
 #include "array_numpy.h"
 #include "array_shape.h"
 #include "definition.h"
+#include "native.h"
 #include "numpy_dtype.h"
 #include "options.h"
+#include "reading.h"
 #include "registrations.h"
 #include "runtime_docs.h"
 #include "runtime_object.h"
 #include "stats_dict.h"
 #include "stream.h"
 #include "ticket_object.h"
+#include "waiting.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -30,6 +35,33 @@ namespace {
 
 using RuntimePtr = std::shared_ptr<RuntimeObject>;
 
+// Null while it is being made.
+RuntimeObject* made_runtime(PyObject* self) noexcept {
+  const auto* instance = reinterpret_cast<py::detail::instance*>(self);
+  const bool is_laid_out = instance->simple_layout ||
+                           instance->nonsimple.values_and_holders != nullptr;
+  return is_laid_out ? native<RuntimeObject>(self) : nullptr;
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const RuntimeObject* runtime = made_runtime(self);
+  if (runtime == nullptr) return 0;
+  return runtime->visit_kept(
+      [&](PyObject* object) { return visit(object, arg); });
+}
+
+int clear(PyObject* self) {
+  if (RuntimeObject* runtime = made_runtime(self)) runtime->wait_and_let_go();
+  return 0;
+}
+
+void collect_cycles(PyHeapTypeObject* type) {
+  type->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
+  type->ht_type.tp_traverse = traverse;
+  type->ht_type.tp_clear = clear;
+}
+
 std::unique_ptr<Array> empty(RuntimeObject& self, const py::object& shape,
                              const py::object& dtype) {
   return Array::allocate(self, shape_from(shape), dtype_of(dtype));
@@ -40,8 +72,12 @@ std::unique_ptr<Array> zeros(RuntimeObject& self, const py::object& shape,
   auto made = empty(self, shape, dtype);
   const Operator fill = self.find("fill")->op;
   const Scalar zero = 0;
-  const WithoutGil no_gil;
-  self.core().submit(fill, {}, made->words(), {&zero, 1});
+  {
+    const Borrow borrow(*made);
+    interruptible([&] {
+      return self.core().submit(fill, {}, borrow.words(), {&zero, 1});
+    });
+  }
   return made;
 }
 
@@ -66,51 +102,45 @@ OperatorPtr define(RuntimeObject& self, const std::string& name,
   base.tiered = tiered;
   const OperatorDefinition definition = definition_from(
       std::move(base), expression, source, params, dtype, inputs, elementwise);
-  Operator op;
-  {
-    const WithoutGil no_gil;
-    op = self.core().define(definition);
-  }
+  const Operator op =
+      interruptible([&] { return self.core().define(definition); });
   auto made = std::make_shared<OperatorObject>(&self, op, definition);
   self.remember(made);
   return made;
 }
 
 // The keywords of define(), as a dict gives them.
-OperatorDefinition definition_from_dict(const py::dict& given) {
-  for (const auto& [key, value] : given) {
-    bool is_known = false;
-    for (const char* name : {"name", "expression", "source", "params", "dtype",
-                             "inputs", "elementwise", "tiered"})
-      is_known = is_known || py::cast<std::string>(key) == name;
-    if (!is_known)
-      throw py::type_error("define_many: unexpected keyword '" +
-                           py::cast<std::string>(key) + "'");
+OperatorDefinition definition_from_dict(const py::object& given) {
+  std::map<std::string, py::object, std::less<>> values;
+  for (const char* name : {"name", "expression", "source", "params", "dtype",
+                           "inputs", "elementwise", "tiered"})
+    values.emplace(name, py::none());
+  for (const auto& [key, value] : pairs_of(given, "define_many")) {
+    const auto known = values.find(text_of(key, "define_many"));
+    if (known == values.end())
+      throw py::type_error("define_many: unexpected keyword '" + shown(key) +
+                           "'");
+    known->second = value;
   }
-  const auto get = [&](const char* key) -> py::object {
-    return given.contains(key) ? py::object(given[key]) : py::none();
-  };
+  const auto get = [&](const char* key) { return values.find(key)->second; };
   OperatorDefinition base;
-  if (!given.contains("name"))
+  if (get("name").is_none())
     throw py::type_error("define_many: expected 'name' in each, got none");
-  base.name = py::cast<std::string>(given["name"]);
-  base.tiered = given.contains("tiered") && py::cast<bool>(given["tiered"]);
+  base.name = text_of(get("name"), "define_many: name");
+  base.tiered = truth_of(get("tiered"));
   return definition_from(std::move(base), get("expression"), get("source"),
                          get("params"), get("dtype"), get("inputs"),
                          get("elementwise"));
 }
 
 std::vector<OperatorPtr> define_many(RuntimeObject& self,
-                                     const py::iterable& given) {
+                                     const py::object& given) {
   std::vector<OperatorDefinition> definitions;
-  for (const py::handle one : given)
-    definitions.push_back(definition_from_dict(
-        py::dict(py::reinterpret_borrow<py::object>(one))));
-  std::vector<Operator> operators;
-  {
-    const WithoutGil no_gil;
-    operators = self.core().define_many(definitions);
-  }
+  for (const py::handle one : items_of(given, "define_many"))
+    definitions.push_back(
+        definition_from_dict(py::reinterpret_borrow<py::object>(one)));
+  const std::vector<Operator> operators =
+      interruptible([&] { return self.core().define_many(definitions); });
   std::vector<OperatorPtr> made;
   for (std::size_t i = 0; i < operators.size(); ++i) {
     made.push_back(
@@ -124,34 +154,32 @@ void replace(RuntimeObject& self, const py::object& op,
              const py::object& expression, const py::object& source,
              const py::object& params, const py::object& dtype,
              const py::object& inputs, const py::object& elementwise) {
-  const OperatorObject& known = self.resolve(op.ptr());
-  const Operator target = known.op;
-  const OperatorDefinition definition = definition_from(
-      known.definition, expression, source, params, dtype, inputs, elementwise);
-  const WithoutGil no_gil;
-  self.core().replace(target, definition);
+  const OperatorPtr known = self.resolve(op.ptr());
+  const OperatorDefinition definition =
+      definition_from(known->definition, expression, source, params, dtype,
+                      inputs, elementwise);
+  interruptible([&] { self.core().replace(known->op, definition); });
 }
 
 void undefine(RuntimeObject& self, const py::object& op) {
-  const Operator target = self.resolve(op.ptr()).op;
+  const OperatorPtr target = self.resolve(op.ptr());
   {
     const WithoutGil no_gil;
-    self.core().undefine(target);
+    self.core().undefine(target->op);
   }
-  self.forget(target.name());
+  self.forget(target->op.name());
 }
 
 std::shared_ptr<AliasObject> alias(const RuntimePtr& self,
                                    const std::string& name,
                                    const py::object& op) {
-  const OperatorObject& known = self->resolve(op.ptr());
-  const Operator target = known.op;
-  OperatorDefinition definition = known.definition;
+  const OperatorPtr target = self->resolve(op.ptr());
+  OperatorDefinition definition = target->definition;
   definition.name = name;
   auto made = std::make_shared<AliasObject>();
   {
     const WithoutGil no_gil;
-    made->alias = self->core().alias(name, target);
+    made->alias = self->core().alias(name, target->op);
   }
   made->runtime = self;
   made->as_operator = std::make_shared<OperatorObject>(
@@ -284,7 +312,8 @@ void add_life(Class& type) {
 }  // namespace
 
 void register_runtime(py::module_& module) {
-  py::class_<RuntimeObject, RuntimePtr> type(module, "Runtime", docs::kRuntime);
+  py::class_<RuntimeObject, RuntimePtr> type(
+      module, "Runtime", docs::kRuntime, py::custom_type_setup(collect_cycles));
   runtime_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
   add_life(type);

@@ -3,9 +3,10 @@
 
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "jit_options.h"
+#include "reading.h"
 #include "registrations.h"
 #include "runtime_object.h"
 #include "session_object.h"
@@ -15,15 +16,13 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-using Names = std::vector<std::string>;
-
 std::unique_ptr<SessionObject> make_session(
     std::shared_ptr<RuntimeObject> runtime, int device,
-    const py::object& options, Names include_dirs) {
+    const py::object& options, const py::object& include_dirs) {
   SessionOptions made;
   made.device = device;
   made.jit = jit_options_from(options);
-  made.include_dirs = std::move(include_dirs);
+  made.include_dirs = texts_of(include_dirs, "include_dirs");
   return std::make_unique<SessionObject>(std::move(runtime), made);
 }
 
@@ -107,7 +106,7 @@ void register_uses(Type& type) {
            "Raises\n------\n"
            "InvalidArgument, CompileError, BackendUnavailable",
            py::arg("function"), py::arg("name") = "",
-           py::arg("params") = Names{})
+           py::arg("params") = py::tuple())
       .def("export_cubin", &SessionObject::export_cubin,
            "Everything as one CUBIN, in which each variable has its storage.");
 }
@@ -128,28 +127,28 @@ void register_session(py::module_& module) {
       "Raises\n------\nInvalidArgument, BackendUnavailable",
       py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";
-  type.def(
-      py::init([](const py::object& options, Names include_dirs, int device) {
-        return make_session(nullptr, device, options, std::move(include_dirs));
-      }),
-      py::arg("options") = py::none(), py::arg("include_dirs") = Names{},
-      py::kw_only(), py::arg("device") = 0);
+  type.def(py::init([](const py::object& options,
+                       const py::object& include_dirs, int device) {
+             return make_session(nullptr, device, options, include_dirs);
+           }),
+           py::arg("options") = py::none(),
+           py::arg("include_dirs") = py::tuple(), py::kw_only(),
+           py::arg("device") = 0);
   register_definitions(type);
   register_uses(type);
 
   const py::handle runtime(reinterpret_cast<PyObject*>(runtime_type));
   runtime.attr("session") = py::cpp_function(
       [](std::shared_ptr<RuntimeObject> self, const py::object& options,
-         Names include_dirs) {
-        return make_session(std::move(self), 0, options,
-                            std::move(include_dirs));
+         const py::object& include_dirs) {
+        return make_session(std::move(self), 0, options, include_dirs);
       },
       py::name("session"), py::is_method(runtime),
       "A session whose functions can become operators of this runtime.\n\n"
       "Parameters\n----------\n"
       "options : JitOptions or sequence of str\n"
       "include_dirs : sequence of str",
-      py::arg("options") = py::none(), py::arg("include_dirs") = Names{});
+      py::arg("options") = py::none(), py::arg("include_dirs") = py::tuple());
 }
 
 }  // namespace gpuos::python

@@ -133,8 +133,8 @@ void add_reductions(Class& type) {
 
 std::vector<int> order_of(const py::args& axes) {
   if (axes.size() == 1 && PyIndex_Check(py::object(axes[0]).ptr()) == 0)
-    return axes[0].cast<std::vector<int>>();
-  return axes.cast<std::vector<int>>();
+    return axes_of(axes[0]).value();
+  return axes_of(axes).value();
 }
 
 Value transposed(const Value& x, const py::args& axes) {

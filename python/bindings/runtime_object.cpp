@@ -8,6 +8,7 @@
 
 #include "gpuos/error.h"
 #include "native.h"
+#include "reading.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -19,8 +20,6 @@ std::vector<RuntimeObject*>& live_runtimes() {
   static auto* live = new std::vector<RuntimeObject*>;  // outlives every exit
   return *live;
 }
-
-std::string type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
 
 }  // namespace
 
@@ -48,29 +47,31 @@ RuntimeObject::~RuntimeObject() {
   core_.reset();
 }
 
-OperatorObject& RuntimeObject::resolve(PyObject* op) {
+OperatorPtr RuntimeObject::resolve(PyObject* op) {
   if (Py_TYPE(op) == operator_type) return own(*native<OperatorObject>(op));
   if (Py_TYPE(op) == alias_type)
     return own(*native<AliasObject>(op)->as_operator);
   if (!PyUnicode_Check(op)) {
     throw py::type_error(
         "submit: expected an operator's name, an Operator or an Alias, got " +
-        type_name(op));
+        kind_shown(op));
   }
   constexpr unsigned kObjectAlignmentBits = 4;
   CachedName& cached = cached_names_[(reinterpret_cast<std::uintptr_t>(op) >>
                                       kObjectAlignmentBits) %
                                      kCachedNames];
   if (cached.name.ptr() != op) {
-    OperatorPtr found = find(py::cast<std::string>(op));
-    cached.name = py::reinterpret_borrow<py::object>(op);
-    cached.op = std::move(found);
+    OperatorPtr found = find(text_of(op, "operator"));
+    // Letting the other name go may run code that comes back here.
+    const CachedName other =
+        std::exchange(cached, {py::reinterpret_borrow<py::object>(op), found});
+    return found;
   }
-  return *cached.op;
+  return cached.op;
 }
 
-OperatorObject& RuntimeObject::own(OperatorObject& op) const {
-  if (op.owner == this) return op;
+OperatorPtr RuntimeObject::own(OperatorObject& op) const {
+  if (op.owner == this) return op.shared_from_this();
   throw InvalidArgument(op.op.name() +
                         ": expected an operator of this runtime, got one of "
                         "another");
@@ -99,7 +100,8 @@ void RuntimeObject::remember(const OperatorPtr& op) {
 
 void RuntimeObject::forget(const std::string& name) {
   operators_.erase(name);
-  cached_names_.fill({});
+  // Letting names go may run code that comes back here.
+  const auto names = std::exchange(cached_names_, {});
 }
 
 void RuntimeObject::keep(const Ticket& ticket, std::span<py::object> objects) {
@@ -129,6 +131,26 @@ void RuntimeObject::drain_some(std::size_t most) {
     // Letting go may run code that comes back here.
     const Kept done = std::move(kept_.front());
     kept_.pop_front();
+  }
+}
+
+void RuntimeObject::wait_and_let_go() noexcept {
+  const auto deadline =
+      std::chrono::steady_clock::now() + core_->options().watchdog;
+  const auto is_over = [&](const Ticket& ticket) noexcept {
+    try {
+      const WithoutGil no_gil;
+      return core_->wait(ticket, deadline - std::chrono::steady_clock::now());
+    } catch (const TaskError&) {
+      // It failed, which nobody is left to be told, or does not end.
+      return !core_->stats().is_dead;
+    } catch (...) {
+      return true;  // in the child of a fork, which has no such tasks
+    }
+  };
+  std::deque<Kept> all = std::exchange(kept_, {});
+  for (Kept& kept : all) {
+    if (!is_over(kept.ticket)) kept_.push_back(std::move(kept));
   }
 }
 

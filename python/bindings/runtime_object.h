@@ -31,9 +31,10 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   Runtime& core() const noexcept { return *core_; }
   bool is_cuda() const noexcept { return is_cuda_; }
 
-  /// A name, an Operator or an Alias. Valid until the GIL is released.
+  /// A name, an Operator or an Alias. Held by the caller, as another thread may
+  /// undefine it as soon as Python code runs.
   /// Throws: InvalidArgument, TypeError.
-  OperatorObject& resolve(PyObject* op);
+  OperatorPtr resolve(PyObject* op);
   OperatorPtr find(const std::string& name);
   /// `op` now has its name; forgets what the name meant.
   void remember(const OperatorPtr& op);
@@ -58,6 +59,21 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// The same while an exception leaves the block: quietly, and not for long.
   void leave();
 
+  /// What pending tasks use may hold this in turn: for the garbage collector.
+  template <typename Visit>
+  int visit_kept(Visit visit) const {
+    for (const Kept& kept : kept_) {
+      for (const pybind11::object& object : kept.objects) {
+        if (object.ptr() == nullptr) continue;
+        if (const int result = visit(object.ptr())) return result;
+      }
+    }
+    return 0;
+  }
+  /// Wait for the tasks, no longer than `watchdog`, and let go of what those
+  /// that are done used.
+  void wait_and_let_go() noexcept;
+
   /// Closes every live runtime and reports nothing; for interpreter exit.
   static void close_all() noexcept;
 
@@ -77,7 +93,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   static constexpr std::size_t kCachedNames = 64;
 
   /// Throws: InvalidArgument if `op` belongs to another runtime.
-  OperatorObject& own(OperatorObject& op) const;
+  OperatorPtr own(OperatorObject& op) const;
   void drain_some(std::size_t most);
   void let_go() noexcept;
   bool is_done_or_failed(const Ticket& ticket) noexcept;

@@ -4,7 +4,9 @@
 
 #include "gpuos/error.h"
 #include "kernel_arguments.h"
+#include "reading.h"
 #include "runtime_object.h"
+#include "waiting.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -47,8 +49,7 @@ SessionObject::SessionObject(std::shared_ptr<RuntimeObject> runtime,
 
 CellResult SessionObject::run(const std::string& text,
                               const std::string& name) {
-  const WithoutGil no_gil;
-  return session_->run(text, name);
+  return interruptible([&] { return session_->run(text, name); });
 }
 
 bool SessionObject::undo() {
@@ -58,7 +59,7 @@ bool SessionObject::undo() {
 
 void SessionObject::bind(const py::kwargs& values) {
   for (const auto& [key, value] : values) {
-    const auto name = key.cast<std::string>();
+    const std::string name = text_of(key, "bind");
     const KernelArg argument = argument_from(name, value);
     const std::shared_ptr<const void> owner = owner_of(value);
     const WithoutGil no_gil;
@@ -68,7 +69,7 @@ void SessionObject::bind(const py::kwargs& values) {
 
 void SessionObject::unbind(const py::args& names) {
   for (const py::handle name : names) {
-    const auto text = name.cast<std::string>();
+    const std::string text = text_of(name, "unbind");
     const WithoutGil no_gil;
     session_->unbind(text);
   }
@@ -114,14 +115,14 @@ void SessionObject::write(const std::string& name, const py::object& values) {
   session_->write(name, view.data(), view.size());
 }
 
-OperatorPtr SessionObject::make_operator(
-    const std::string& function, const std::string& name,
-    const std::vector<std::string>& params) {
+OperatorPtr SessionObject::make_operator(const std::string& function,
+                                         const std::string& name,
+                                         const py::object& params) {
+  const std::vector<std::string> scalars = texts_of(params, "params");
   OperatorDefinition definition;
   Operator op;
-  {
-    const WithoutGil no_gil;
-    definition = session_->operator_definition(function, name, params);
+  interruptible([&] {
+    definition = session_->operator_definition(function, name, scalars);
     Runtime& runtime = runtime_->core();
     const std::vector<std::string> known = runtime.operator_names();
     if (std::ranges::find(known, definition.name) == known.end()) {
@@ -130,7 +131,7 @@ OperatorPtr SessionObject::make_operator(
       op = runtime.find(definition.name);
       runtime.replace(op, definition);
     }
-  }
+  });
   definition.code.reset();
   auto made = std::make_shared<OperatorObject>(runtime_.get(), op, definition);
   runtime_->remember(made);

@@ -34,7 +34,7 @@ class SessionObject {
   void write(const std::string& name, const pybind11::object& values);
   OperatorPtr make_operator(const std::string& function,
                             const std::string& name,
-                            const std::vector<std::string>& params);
+                            const pybind11::object& params);
   pybind11::bytes export_cubin();
   std::vector<std::string> names();
   pybind11::dict stats();

@@ -2,16 +2,13 @@
 // more than all the rest.
 #include <pybind11/pybind11.h>
 
-#include <array>
 #include <cstddef>
-#include <new>
 #include <optional>
-#include <span>
 #include <string>
-#include <type_traits>
 
 #include "arguments.h"
 #include "errors.h"
+#include "few.h"
 #include "gpuos/error.h"
 #include "keywords.h"
 #include "registrations.h"
@@ -20,54 +17,33 @@
 #include "stream.h"
 #include "submit_many.h"
 #include "ticket_object.h"
+#include "waiting.h"
 
 namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
 
-/// The views of a task's inputs; making room for the most there may be costs
-/// nothing.
-class Inputs {
- public:
-  // Takes what makes the view, so that it is made where it stays.
-  template <typename Make>
-  void add(Make make) {
-    ::new (storage_.data() + sizeof(TensorView) * count_) TensorView(make());
-    ++count_;
-  }
-  std::span<const TensorView> view() const noexcept {
-    return {reinterpret_cast<const TensorView*>(storage_.data()), count_};
-  }
-
- private:
-  static_assert(std::is_trivially_destructible_v<TensorView>);
-
-  std::size_t count_ = 0;
-  alignas(TensorView)
-      std::array<std::byte, kMaxArguments * sizeof(TensorView)> storage_;
-};
-
 Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
                   std::size_t count, PyObject* names) {
   if (count == 0)
     throw py::type_error("submit: expected an operator, got no argument");
   runtime.drain();
-  const OperatorObject& known = runtime.resolve(args[0]);
-  const Operator op = known.op;
-  const Keywords keywords(known, args + count, names, false);
-  const char* name = op.name().c_str();
+  const OperatorPtr known = runtime.resolve(args[0]);
+  const Keywords keywords(*known, args + count, names, false);
+  const char* name = known->op.name().c_str();
   if (keywords.out == nullptr) {
     throw InvalidArgument(std::string(name) +
                           ": expected out=, an array for the result");
   }
-  if (count - 1 > kMaxArguments) {
+  constexpr std::size_t kMaxInputs = kMaxArguments - 1;
+  if (count - 1 > kMaxInputs) {
     throw InvalidArgument(std::string(name) + ": expected at most " +
-                          std::to_string(kMaxArguments) + " inputs, got " +
+                          std::to_string(kMaxInputs) + " inputs, got " +
                           std::to_string(count - 1));
   }
   Arguments arguments(runtime);
-  Inputs inputs;
+  Few<TensorView, kMaxInputs> inputs;
   for (std::size_t i = 1; i < count; ++i)
     inputs.add([&] {
       return arguments.view(args[i], {name, static_cast<int>(i) - 1});
@@ -77,11 +53,12 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
   // To give the GIL away and to take it back costs much beside the rest, so it
   // is done only for what may wait.
   std::optional<Ticket> queued = runtime.core().try_submit(
-      op, inputs.view(), out, keywords.params(), stream);
+      known->op, inputs.view(), out, keywords.params(), stream);
   if (!queued) {
-    const WithoutGil no_gil;
-    queued = runtime.core().submit(op, inputs.view(), out, keywords.params(),
-                                   stream);
+    queued = interruptible([&] {
+      return runtime.core().submit(known->op, inputs.view(), out,
+                                   keywords.params(), stream);
+    });
   }
   const Ticket ticket = *queued;
   if (arguments.has_foreign()) arguments.keep_until(ticket);

@@ -13,6 +13,7 @@
 #include "gpuos/error.h"
 #include "keywords.h"
 #include "numpy_dtype.h"
+#include "reading.h"
 #include "runtime_object.h"
 #include "stream.h"
 #include "view_checks.h"
@@ -39,9 +40,7 @@ bool is_sequence(PyObject* object) {
 
 ReadColumn read_sequence(Arguments& arguments, PyObject* object, Role role) {
   // A list may change while the call runs without the GIL.
-  const auto items =
-      py::reinterpret_steal<py::object>(PySequence_Tuple(object));
-  if (!items) throw py::error_already_set();
+  const py::tuple items = items_of(object, role.call);
   ReadColumn read;
   read.tasks = static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr()));
   read.addresses.reserve(read.tasks);
@@ -182,7 +181,7 @@ void read_addresses(ManyTasks& many, std::span<PyObject* const> objects,
                           std::to_string(count));
   };
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    const Integers addresses = integers_of(objects[i], "addresses");
+    const Integers addresses = ndarray_integers(objects[i], "addresses");
     if (i == 0) many.tasks = addresses.count;
     check("addresses", addresses.count);
     Column column;
@@ -194,10 +193,10 @@ void read_addresses(ManyTasks& many, std::span<PyObject* const> objects,
     }
   }
   if (PyIndex_Check(keywords.sizes) != 0 && !is_ndarray(keywords.sizes)) {
-    many.size = py::cast<std::int64_t>(py::handle(keywords.sizes));
+    many.size = integer_of(keywords.sizes, "sizes");
     return;
   }
-  const Integers sizes = integers_of(keywords.sizes, "sizes");
+  const Integers sizes = ndarray_integers(keywords.sizes, "sizes");
   check("sizes", sizes.count);
   many.sizes = static_cast<const std::int64_t*>(sizes.data);
 }
@@ -209,10 +208,9 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
   if (count == 0)
     throw py::type_error("submit_many: expected an operator, got no argument");
   runtime.drain();
-  const OperatorObject& known = runtime.resolve(args[0]);
-  const Operator op = known.op;
-  const Keywords keywords(known, args + count, names, true);
-  const char* name = op.name().c_str();
+  const OperatorPtr known = runtime.resolve(args[0]);
+  const Keywords keywords(*known, args + count, names, true);
+  const char* name = known->op.name().c_str();
   std::vector<PyObject*> objects(args + 1, args + count);
   if (keywords.out != nullptr) objects.push_back(keywords.out);
   if (objects.empty() || objects.size() > kMaxArguments) {
@@ -222,7 +220,7 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
                           std::to_string(objects.size()));
   }
   Arguments arguments(runtime);
-  Columns columns(known);
+  Columns columns(*known);
   ManyTasks& many = columns.many();
   if (keywords.sizes != nullptr) {
     read_addresses(many, objects, keywords, name);
@@ -231,11 +229,8 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
   }
   many.params.assign(keywords.params().begin(), keywords.params().end());
   const Stream stream = stream_from(keywords.stream);
-  Ticket ticket;
-  {
-    const WithoutGil no_gil;
-    ticket = runtime.core().submit_many(op, many, stream);
-  }
+  const Ticket ticket = interruptible(
+      [&] { return runtime.core().submit_many(known->op, many, stream); });
   if (arguments.has_foreign()) arguments.keep_until(ticket);
   return ticket;
 }

@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "native.h"
+#include "reading.h"
 #include "registrations.h"
 #include "runtime_object.h"
 #include "without_gil.h"
@@ -130,8 +131,7 @@ PyObject* make_ticket(const Ticket& ticket, PyObject* runtime) noexcept {
 
 const Ticket& ticket_of(PyObject* object) {
   if (Py_TYPE(object) != ticket_type) {
-    throw py::type_error(std::string("wait: expected a Ticket, got ") +
-                         Py_TYPE(object)->tp_name);
+    refuse_type("wait", "a Ticket", object);
   }
   return as_ticket(object)->ticket;
 }

@@ -10,6 +10,7 @@
 #include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
+#include "reading.h"
 #include "view_checks.h"
 
 namespace py = pybind11;
@@ -91,7 +92,7 @@ Scalar number_of(PyObject* number) {
     throw InvalidArgument(
         "number: expected an integer of int64 or uint64, "
         "got " +
-        py::cast<std::string>(py::str(py::handle(number))));
+        kind_shown(number));
   }
   return large;
 }
@@ -118,8 +119,12 @@ std::vector<Operand> operands_of(std::span<PyObject* const> objects,
 
 Axes axes_of(const py::object& axis) {
   if (axis.is_none()) return {};
-  if (PyIndex_Check(axis.ptr()) != 0) return std::vector{axis.cast<int>()};
-  return axis.cast<std::vector<int>>();
+  if (PyIndex_Check(axis.ptr()) != 0)
+    return std::vector{integer_as<int>(axis, "axis")};
+  std::vector<int> axes;
+  for (const py::handle one : items_of(axis, "axis"))
+    axes.push_back(integer_as<int>(one, "axis"));
+  return axes;
 }
 
 }  // namespace gpuos::python

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpuos/error.h"
+#include "reading.h"
 #include "value_object.h"
 
 namespace py = pybind11;
@@ -80,7 +81,7 @@ void check_keywords(const std::string& name, const py::kwargs& keywords) {
     throw InvalidArgument(name +
                           ": expected no keywords in a fused function, "
                           "got " +
-                          py::cast<std::string>(py::str(key)) + "=");
+                          shown(key) + "=");
   }
 }
 
@@ -94,7 +95,8 @@ Value positive(const Value& x) {
 
 py::object call_ufunc(const py::object& ufunc, const std::string& method,
                       const py::args& inputs, const py::kwargs& keywords) {
-  const auto name = py::cast<std::string>(ufunc.attr("__name__"));
+  const std::string name =
+      text_of(py::getattr(ufunc, "__name__", py::none()), "ufunc");
   check_keywords(name, keywords);
   if (method != "__call__")
     throw InvalidArgument(name + "." + method +

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "gpuos/error.h"
+#include "reading.h"
 
 namespace py = pybind11;
 
@@ -15,8 +16,8 @@ void refuse(Role role, const std::string& expected, const std::string& got) {
 
 std::string type_text(PyObject* object) {
   const auto type = py::type::of(object);
-  return py::cast<std::string>(type.attr("__module__")) + "." +
-         py::cast<std::string>(type.attr("__qualname__"));
+  return shown(type.attr("__module__")) + "." +
+         shown(type.attr("__qualname__"));
 }
 
 namespace {
@@ -28,7 +29,9 @@ bool is_c_ordered(const TensorView& view, const std::int64_t* strides,
     if (view.shape[i] == 0) return true;
     // Strides of an axis of one element say nothing.
     if (view.shape[i] > 1 && strides[i] != expected) return false;
-    expected *= view.shape[i];
+    // What wraps here is found by check_reach().
+    static_cast<void>(
+        __builtin_mul_overflow(expected, view.shape[i], &expected));
   }
   return true;
 }
@@ -49,6 +52,42 @@ void set_strides(TensorView& view, Role role, const std::int64_t* strides,
     }
     view.strides[i] = is_used ? strides[i] / unit : 0;
   }
+}
+
+namespace {
+
+bool is_in_reach(const TensorView& view) noexcept {
+  const auto itemsize = static_cast<std::int64_t>(size_of(view.dtype));
+  std::int64_t bytes = itemsize;  // of all elements, axes of none left out
+  std::int64_t span = itemsize;   // from the lowest byte to behind the highest
+  bool fits = true;
+  for (std::size_t i = 0; i < view.dims; ++i) {
+    const std::int64_t extent = view.shape[i];
+    fits = fits && extent >= 0;
+    if (extent <= 1) continue;
+    fits = !__builtin_mul_overflow(bytes, extent, &bytes) && fits;
+    if (!view.has_strides) continue;
+    std::int64_t stride = 0;
+    fits =
+        !__builtin_mul_overflow(view.strides[i], itemsize, &stride) &&
+        !__builtin_mul_overflow(stride, extent - 1, &stride) &&
+        !__builtin_sub_overflow(span, stride < 0 ? stride : -stride, &span) &&
+        fits;
+  }
+  if (!view.has_strides) span = bytes;
+  const auto address = reinterpret_cast<std::uint64_t>(view.data);
+  std::uint64_t end = 0;
+  return fits && !__builtin_add_overflow(
+                     address, static_cast<std::uint64_t>(span), &end);
+}
+
+}  // namespace
+
+void check_reach(const TensorView& view, Role role) {
+  if (is_in_reach(view)) [[likely]]
+    return;
+  refuse(role, "sizes of at least 0 and no more bytes than there are addresses",
+         to_string(view));
 }
 
 void check_contiguous(const TensorView& view, Role role) {

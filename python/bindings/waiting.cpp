@@ -4,6 +4,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "reading.h"
+
 namespace py = pybind11;
 
 namespace gpuos::python {
@@ -16,8 +18,7 @@ inline constexpr double kLongestSeconds = 1e9;
 Deadline Deadline::from_timeout(py::handle timeout, const char* where) {
   Deadline deadline;
   if (timeout.is_none()) return deadline;
-  const double seconds = PyFloat_AsDouble(timeout.ptr());
-  if (seconds == -1.0 && PyErr_Occurred()) throw py::error_already_set();
+  const double seconds = real_of(timeout, "timeout");
   if (!(seconds >= 0)) {
     std::ostringstream text;
     text << where << ": expected a timeout of 0 or more seconds, or None, got "

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 #include "without_gil.h"
 
 namespace gpuos::python {
@@ -50,6 +51,25 @@ void wait_in_slices(const char* where, const Deadline& deadline,
     if (is_done) return;
     if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
     if (deadline.has_passed()) throw_timeout(where, deadline);
+  }
+}
+
+/// Runs `work` without the GIL. Ctrl-C, and any signal whose handler raises,
+/// ends the waits of gpuos in it: for room in a queue, for a compiler.
+/// Throws: what `work` throws; what the handler raised.
+template <typename Work>
+auto interruptible(Work work) {
+  try {
+    WithoutGil no_gil;
+    const Interrupt interrupt(
+        [](void* gil) noexcept {
+          return static_cast<WithoutGil*>(gil)->has_signal_raised();
+        },
+        &no_gil);
+    return work();
+  } catch (const Cancelled&) {
+    if (PyErr_Occurred() != nullptr) throw pybind11::error_already_set();
+    throw;
   }
 }
 

@@ -9,7 +9,21 @@ namespace gpuos::python {
 class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() {
+  ~WithoutGil() { take_back(); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+  /// Runs the handlers of signals that came. True: one raised, and its
+  /// exception is pending.
+  bool has_signal_raised() noexcept {
+    take_back();
+    const bool has_raised = PyErr_CheckSignals() != 0;
+    state_ = PyEval_SaveThread();
+    return has_raised;
+  }
+
+ private:
+  void take_back() noexcept {
     try {
       PyEval_RestoreThread(state_);
     } catch (...) {
@@ -19,10 +33,7 @@ class WithoutGil {
       for (;;) pause();
     }
   }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
 
- private:
   PyThreadState* state_;
 };
 

@@ -57,14 +57,7 @@ def call(
         return known(*args, **keywords)
     except TypeError as error:
         # Arguments that NumPy has and programs lack.
-        reason = str(error)
-        if "\n" in reason:  # all that the C++ function can be called with
-            given = [type(value).__name__ for value in args]
-            given += [f"{name}=" for name in keywords]
-            reason = (
-                "expected arguments that a fused function can give it, got "
-                f"({', '.join(given)})"
-            )
+        reason = str(error).removeprefix(f"{function.__name__}: ")
         text = f"{function.__name__}: {reason}"
         raise _core.InvalidArgument(text) from None
 

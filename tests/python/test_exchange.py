@@ -7,40 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from dlpack_support import DELETER, Managed, Tensor
 
 import gpuos
 
-Int64s = ctypes.POINTER(ctypes.c_int64)
 KEPT = []  # what types made here point at must outlive them
-
-
-DELETER = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-
-
-class Tensor(ctypes.Structure):
-    _fields_: ClassVar = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", Int64s),
-        ("strides", Int64s),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class Managed(ctypes.Structure):
-    _fields_: ClassVar = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", DELETER),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    ]
 
 
 TO_MANAGED = ctypes.PYFUNCTYPE(

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+
+namespace gpuos {
+
+/// While one lives, gpuos asks it in the long waits of this thread whether to
+/// go on: in submissions that wait for room in a queue, and in compilations.
+/// If not, the wait ends with Cancelled and nothing of it happened.
+///
+/// Threads: for the thread that makes and destroys it, where they nest.
+class Interrupt {
+ public:
+  /// True: stop. Asked every 50 ms of a wait; must not throw.
+  using Ask = bool (*)(void* context) noexcept;
+
+  Interrupt(Ask ask, void* context) noexcept;
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  static constexpr std::chrono::milliseconds kPeriod{50};
+
+  /// Whether this thread was told to stop. Cheap enough for a loop.
+  static bool is_asked_for() noexcept;
+  /// Throws: Cancelled, naming `what` was waited for, if it was.
+  static void check(const char* what);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool ask_now_and_then() noexcept;
+
+  const Ask ask_;
+  void* const context_;
+  Interrupt* const before_;
+  Clock::time_point next_{};
+  bool stops_ = false;
+};
+
+}  // namespace gpuos

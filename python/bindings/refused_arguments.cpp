@@ -1,0 +1,194 @@
+#include "refused_arguments.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "errors.h"
+#include "reading.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+// How pybind11 is called: since 3.1 with an array, before with a tuple.
+using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t,
+                               PyObject*);
+using TupleCall = PyObject* (*)(PyObject*, PyObject*, PyObject*);
+constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
+constexpr int kTuple = METH_VARARGS | METH_KEYWORDS;
+
+// pybind11's own function: one for all that it makes.
+PyCFunction pybind11_call = nullptr;
+
+template <typename Function>
+Function as_function(PyCFunction function) {
+  return reinterpret_cast<Function>(reinterpret_cast<void (*)()>(function));
+}
+
+void replace_all(std::string& text, std::string_view from,
+                 std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;
+       at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+struct Expectation {
+  std::string text;  // empty: nothing was expected
+  bool has_self = false;
+};
+
+// "empty: expected (shape: object)" of "empty(): incompatible function
+// arguments. ...\n    1. (self: gpuos._core.Runtime, shape: object) -> ...\n";
+// nothing of another text.
+Expectation expectation_from(const std::string& text) {
+  const std::size_t name_end = text.find("(): incompatible ");
+  const std::size_t first = text.find("\n    1. ");
+  if (name_end == std::string::npos || first == std::string::npos) return {};
+  const std::size_t begin = first + 8;
+  std::string line = text.substr(begin, text.find('\n', begin) - begin);
+  line.erase(std::min(line.rfind(" -> "), line.size()));
+  std::string name = text.substr(0, name_end);
+  const std::size_t open = line.find('(');
+  if (open == std::string::npos) return {};
+  const bool is_class = open > 0;
+  if (is_class) name = line.substr(0, open);
+  std::string wanted = line.substr(open);
+  const bool is_method = wanted.starts_with("(self: ");
+  if (is_method) {
+    const std::size_t end = wanted.find_first_of(",)");
+    wanted.erase(1, wanted[end] == ',' ? end + 1 : end - 1);
+  }
+  replace_all(name, "gpuos._core.", "");
+  replace_all(wanted, "gpuos._core.", "gpuos.");
+  replace_all(wanted, "( ", "(");
+  return {name + ": expected " + wanted, is_class || is_method};
+}
+
+// What came: arguments in order, then those with names.
+class Given {
+ public:
+  void add(py::handle name, py::handle value) {
+    if (!text_.empty()) text_ += ", ";
+    if (name) text_ += shown(name) + "=";
+    text_ += kind_shown(value);
+  }
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
+template <typename AddGiven>
+void reword(AddGiven add_given) {
+  py::error_already_set refused;
+  const Expectation wanted = expectation_from(whole_text(refused.value()));
+  if (wanted.text.empty()) {
+    refused.restore();
+    return;
+  }
+  Given given;
+  add_given(given, wanted.has_self ? 1 : 0);
+  PyErr_SetString(PyExc_TypeError,
+                  (wanted.text + ", got (" + given.text() + ")").c_str());
+}
+
+template <typename Call, typename AddGiven>
+PyObject* in_our_words(Call call, AddGiven add_given) noexcept {
+  PyObject* result = guarded(call);
+  if (result == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
+    guarded([&]() -> PyObject* {
+      reword(add_given);
+      return nullptr;
+    });
+  }
+  return result;
+}
+
+PyObject* fast_call(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                    PyObject* names) noexcept {
+  return in_our_words(
+      [&] {
+        return as_function<FastCall>(pybind11_call)(self, args, count, names);
+      },
+      [&](Given& given, Py_ssize_t first) {
+        const Py_ssize_t positional =
+            PyVectorcall_NARGS(static_cast<std::size_t>(count));
+        for (Py_ssize_t i = first; i < positional; ++i) given.add({}, args[i]);
+        const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+        for (Py_ssize_t i = 0; i < named; ++i)
+          given.add(PyTuple_GET_ITEM(names, i), args[positional + i]);
+      });
+}
+
+PyObject* tuple_call(PyObject* self, PyObject* args, PyObject* names) noexcept {
+  return in_our_words(
+      [&] { return as_function<TupleCall>(pybind11_call)(self, args, names); },
+      [&](Given& given, Py_ssize_t first) {
+        const Py_ssize_t count = PyTuple_GET_SIZE(args);
+        for (Py_ssize_t i = first; i < count; ++i)
+          given.add({}, PyTuple_GET_ITEM(args, i));
+        PyObject* name = nullptr;
+        PyObject* value = nullptr;
+        Py_ssize_t at = 0;
+        while (names != nullptr && PyDict_Next(names, &at, &name, &value) != 0)
+          given.add(name, value);
+      });
+}
+
+// The function behind a method, a static method or a property.
+py::object function_in(py::handle member) {
+  PyObject* object = member.ptr();
+  if (PyInstanceMethod_Check(object))
+    return py::reinterpret_borrow<py::object>(
+        PyInstanceMethod_GET_FUNCTION(object));
+  for (const char* name : {"fget", "__func__"}) {
+    if (py::hasattr(member, name)) return member.attr(name);
+  }
+  return py::reinterpret_borrow<py::object>(member);
+}
+
+void put_before(py::handle member) {
+  const py::object function = function_in(member);
+  if (!PyCFunction_Check(function.ptr())) return;
+  PyMethodDef* definition =
+      reinterpret_cast<PyCFunctionObject*>(function.ptr())->m_ml;
+  if (definition->ml_meth != pybind11_call) return;
+  const bool is_fast = definition->ml_flags == kFast;
+  if (!is_fast && definition->ml_flags != kTuple) return;
+  const auto ours = is_fast ? reinterpret_cast<void (*)()>(fast_call)
+                            : reinterpret_cast<void (*)()>(tuple_call);
+  definition->ml_meth = reinterpret_cast<PyCFunction>(ours);
+}
+
+// Where __init__ never ran, pybind11 would hand out memory that nothing is in.
+void refuse_unmade(py::handle type) {
+  auto* info =
+      py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(type.ptr()));
+  if (info == nullptr) return;
+  info->operator_new = [](std::size_t) -> void* {
+    throw py::type_error(
+        "gpuos: expected an object that was made by calling its class, got one "
+        "whose __init__ never ran");
+  };
+}
+
+}  // namespace
+
+void reword_refusals(const py::module_& module) {
+  const py::cpp_function any([] {});
+  pybind11_call =
+      reinterpret_cast<PyCFunctionObject*>(any.ptr())->m_ml->ml_meth;
+  const py::dict names = module.attr("__dict__");
+  for (const auto& [name, member] : names) {
+    put_before(member);
+    if (PyType_Check(member.ptr()) == 0) continue;
+    refuse_unmade(member);
+    const py::list members = py::reinterpret_steal<py::list>(
+        PyMapping_Values(py::object(member.attr("__dict__")).ptr()));
+    for (const py::handle part : members) put_before(part);
+  }
+}
+
+}  // namespace gpuos::python

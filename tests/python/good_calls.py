@@ -1,0 +1,199 @@
+"""A call that is right of each function in the stub."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import gpuos
+from gpuos import _core
+
+
+class Calls:
+    """A call of each function that is right, by the name in the stub."""
+
+    def __init__(self, rt, value):
+        op = rt.define("scale", "o = a * x", params={"a": "float32"})
+        x, out = rt.zeros(4), rt.zeros(4)
+        alias = rt.alias("scaled", op)
+        ticket = rt.submit("add", x, x, out=out)
+        fused = rt.fuse(lambda x, y: x + y)
+        self.rt, self.value = rt, value
+        # Function, arguments and keywords. Those of which every use changes
+        # something are made anew by what stands for the function.
+        self.good = {
+            "_add_library_dir": (_core._add_library_dir, ["/"], {}),
+            "_bridge": (_core._bridge, [rt], {}),
+            "_prune_cache": (_core._prune_cache, [2**40], {}),
+            "_make_fused": (
+                _core._make_fused,
+                [len, len, None, "f"],
+                {},
+            ),
+            "synchronize": (_core.synchronize, [None, 0], {}),
+            "Ticket.wait": (ticket.wait, [1.0], {}),
+            "Array.numpy": (x.numpy, [], {"copy": True}),
+            "Array.copy_from": (x.copy_from, [np.ones(4, "f4")], {}),
+            "Array.transpose": (x.transpose, [0], {}),
+            "Array.reshape": (x.reshape, [2, 2], {}),
+            "Array.__getitem__": (x.__getitem__, [0], {}),
+            "Array.__array__": (x.__array__, ["f8"], {"copy": True}),
+            "Array.__dlpack__": (
+                x.__dlpack__,
+                [],
+                {
+                    "stream": None,
+                    "max_version": (1, 0),
+                    "dl_device": None,
+                    "copy": False,
+                },
+            ),
+            "Alias.switch": (alias.switch, [op], {}),
+            "Runtime.array": (rt.array, [[1.0], "f4"], {}),
+            "Runtime.empty": (rt.empty, [2, "f4"], {}),
+            "Runtime.zeros": (rt.zeros, [(2, 3), "f4"], {}),
+            "Runtime.submit": (
+                rt.submit,
+                [op, x],
+                {"out": out, "a": 1.0, "stream": None},
+            ),
+            "Runtime.submit_many": (
+                rt.submit_many,
+                [op, x],
+                {"out": out, "a": 1.0, "stream": None},
+            ),
+            "Runtime.wait": (rt.wait, [ticket, 1.0], {}),
+            "Runtime.synchronize": (rt.synchronize, [60.0], {}),
+            "Runtime.flush": (rt.flush, [None], {}),
+            "Runtime.define": (
+                self.define,
+                ["new", "o = p * x"],
+                {
+                    "source": None,
+                    "params": {"p": "f4"},
+                    "dtype": "f4",
+                    "inputs": None,
+                    "elementwise": True,
+                    "tiered": False,
+                },
+            ),
+            "Runtime.define_many": (
+                self.define_many,
+                [[{"name": "new", "expression": "o = x"}]],
+                {},
+            ),
+            "Runtime.replace": (
+                rt.replace,
+                [op, "o = a + x"],
+                {
+                    "source": None,
+                    "params": {"a": "f4"},
+                    "dtype": "f4",
+                    "inputs": None,
+                    "elementwise": None,
+                },
+            ),
+            "Runtime.undefine": (rt.undefine, ["none"], {}),
+            "Runtime.alias": (rt.alias, ["scaled", op], {}),
+            "Runtime.find": (rt.find, ["add"], {}),
+            "Runtime.fuse": (rt.fuse, [len], {}),
+            "Runtime.session": (rt.session, [None, ()], {}),
+            "Runtime.__init__": (
+                gpuos.Runtime,
+                ["host", 0, "auto"],
+                dict.fromkeys(
+                    (
+                        "queue_capacity",
+                        "workers",
+                        "threads_per_worker",
+                        "linger_us",
+                        "lease_us",
+                        "watchdog_s",
+                        "submit_timeout_s",
+                        "flush_after_us",
+                        "compile_programs_after",
+                        "worker_image",
+                    )
+                ),
+            ),
+            "Fused.__call__": (fused, [x, x], {"out": out, "stream": None}),
+            "Fused.warm": (fused.warm, [x, x], {}),
+            "Fused.compile": (fused.warm, [x, x], {}),
+            "JitOptions.__init__": (
+                gpuos.JitOptions,
+                [],
+                {
+                    "std": "c++20",
+                    "defines": {},
+                    "max_registers": 0,
+                    "fast_math": False,
+                    "line_info": False,
+                    "debug": False,
+                    "optimization": 3,
+                    "fast_compile": "off",
+                    "extra": (),
+                    "arch": "",
+                },
+            ),
+            "KernelArgs.__init__": (gpuos.KernelArgs, [1], {}),
+        }
+        self.values = {
+            **{
+                f"Value.{name}": (getattr(value, name), [0], {})
+                for name in ("max", "min", "ptp", "any", "all")
+            },
+            **{
+                f"Value.{name}": (getattr(value, name), [0], {})
+                for name in ("argmax", "argmin")
+            },
+            **{
+                f"Value.{name}": (getattr(value, name), [0, "f8"], {})
+                for name in ("sum", "prod", "mean", "var", "std")
+            },
+            "Value.astype": (value.astype, ["f8"], {}),
+            "Value.transpose": (value.transpose, [0], {}),
+            "Value.swapaxes": (value.swapaxes, [0, 0], {}),
+            "Value.__getitem__": (value.__getitem__, [None], {}),
+            "Value.copy": (value.copy, [], {}),
+            "Value.__array_ufunc__": (
+                value.__array_ufunc__,
+                [np.add, "__call__", value, 1],
+                {},
+            ),
+        }
+
+    def define(self, name, *args, **keywords):
+        op = self.rt.define(name, *args, **keywords)
+        self.rt.undefine(op)
+
+    def define_many(self, definitions):
+        for op in self.rt.define_many(definitions):
+            self.rt.undefine(op)
+
+
+def jit_calls():
+    module = gpuos.JitModule("__device__ int one;", ["&one"])
+    session = gpuos.Session()
+    session.run("__device__ float f(float x) { return x; }")
+    return {
+        "JitModule.__init__": (
+            gpuos.JitModule,
+            ["", (), {}, (), None],
+            {"name": "m.cu", "device": 0, "_stop": None},
+        ),
+        "JitModule.__getitem__": (module.__getitem__, ["k"], {}),
+        "JitModule.kernel": (module.kernel, ["k"], {}),
+        "JitModule.global_address": (module.global_address, ["none"], {}),
+        "JitModule.global_bytes": (module.global_bytes, ["none"], {}),
+        "Session.__init__": (gpuos.Session, [None, ()], {"device": 0}),
+        "Session.run": (session.run, ["", ""], {}),
+        "Session.bind": (session.bind, [], {"n": 1}),
+        "Session.unbind": (session.unbind, [], {}),
+        "Session.__getitem__": (session.__getitem__, ["k"], {}),
+        "Session.kernel": (session.kernel, ["k"], {}),
+        "Session.link": (session.link, ["k"], {}),
+        "Session.address": (session.address, ["v"], {}),
+        "Session.nbytes": (session.nbytes, ["v"], {}),
+        "Session.read": (session.read, ["v", "f4"], {}),
+        "Session.write": (session.write, ["v", [1]], {}),
+        "Session.operator": (session.operator, ["f", "", ()], {}),
+    }

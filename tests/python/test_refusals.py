@@ -1,0 +1,133 @@
+"""What is refused, and what the message says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpuos
+from gpuos import _core
+
+
+def test_objects_that_were_never_made_are_refused(host):
+    """Their __init__ never ran: there is nothing behind them."""
+    known = set()
+    for kind in vars(_core).values():
+        if not isinstance(kind, type):
+            continue
+        try:
+            empty = kind.__new__(kind)
+        except TypeError:
+            continue
+        if isinstance(empty, BaseException):
+            continue
+        known.add(kind.__name__)
+        plain = set(dir(object)) | {"__module__", "__doc__", "__enter__"}
+        for name in set(dir(kind)) - plain:
+            with pytest.raises((TypeError, gpuos.InvalidArgument)):
+                use(getattr(empty, name))
+        for call in (repr, lambda x: gpuos.fuse(len, runtime=x)(1)):
+            if kind is gpuos.Runtime:
+                with pytest.raises((TypeError, gpuos.InvalidArgument)):
+                    call(empty)
+    assert known >= {"Runtime", "Session", "JitModule", "JitOptions"}
+    with pytest.raises(TypeError):
+        gpuos.Session(gpuos.JitOptions.__new__(gpuos.JitOptions))
+    with pytest.raises(TypeError):
+        host.submit(gpuos.Runtime.__new__(gpuos.Runtime))
+
+
+def use(member):
+    if not callable(member):
+        return
+    for args in ((), ("a",), ("a", "a")):
+        try:
+            member(*args)
+        except TypeError as error:
+            if "__init__" in str(error):
+                raise
+    # It takes other arguments: one of these had been right.
+    raise TypeError
+
+
+class Prepared(gpuos.Runtime):
+    def __init__(self):
+        pass
+
+
+def test_a_class_of_ones_own_that_forgets_init():
+    with pytest.raises(TypeError):
+        Prepared()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rt: rt.find(5), r"find: expected \(name: str\), got \(int 5\)"),
+        (lambda rt: rt.find("\ud800"), "surrogate"),
+        (lambda rt: rt.empty(2.5), "shape: expected a sequence, got float 2.5"),
+        (lambda rt: rt.empty([2.5]), "shape: expected an integer, got float"),
+        (lambda rt: rt.empty(2**70), "shape: expected an integer of"),
+        (lambda rt: rt.define("a", 5), "expression: expected a str, got int 5"),
+        (lambda rt: rt.define("a", "o = x", inputs="b"), "inputs: expected"),
+        (lambda rt: rt.session(5), "options: expected a sequence"),
+        (lambda _: gpuos.Runtime(workers="a"), "workers: expected an integer"),
+        (lambda _: gpuos.Session([3]), "options: expected a str, got int 3"),
+        (
+            lambda _: gpuos.Session("-G"),
+            "options: expected a sequence, got str",
+        ),
+        (lambda _: gpuos.JitModule(b"\x7fELF"), "CUDA C\\+\\+ as a str"),
+        (lambda _: gpuos.JitModule("\ud800"), "UTF-8"),
+        (lambda _: gpuos.JitModule("", options=[3]), "options: expected a str"),
+        (lambda _: gpuos.JitOptions(defines={"A": []}), "defines: expected"),
+        (lambda _: gpuos.KernelArgs(np.datetime64(0, "s")), "NumPy"),
+        (lambda rt: rt.fuse(lambda x: x)(()), "f|arrays|array"),
+    ],
+)
+def test_the_message_says_what_came(host, call, said):
+    with pytest.raises((TypeError, gpuos.InvalidArgument), match=said):
+        call(host)
+
+
+@pytest.mark.parametrize("kind", ["own", "numpy", "nested"])
+def test_an_array_in_a_tuple_is_named(host, kind):
+    x = np.zeros(2, "f4") if kind == "numpy" else host.zeros(2)
+    given = (1, (x,)) if kind == "nested" else (x, x)
+    with pytest.raises((TypeError, gpuos.InvalidArgument), match="of its own"):
+        host.fuse(lambda pair, y: pair[0] + y)(given, host.zeros(2))
+
+
+def test_a_source_with_nul_is_refused(rt):
+    source = "GPUOS_OPERATOR(f) { }\0 nonsense"
+    with pytest.raises(gpuos.InvalidArgument, match="NUL"):
+        rt.define("f", source=source)
+    try:
+        gpuos.JitModule("")
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    for text in ("__device__ int a;\0", "\0", "a\0b"):
+        with pytest.raises(gpuos.InvalidArgument, match="NUL"):
+            gpuos.JitModule(text)
+        with pytest.raises(gpuos.InvalidArgument, match="NUL"):
+            gpuos.JitModule("", headers={"a.h": text})
+
+
+SUBINTERPRETER = """
+try:
+    import _interpreters as sub
+except ImportError:
+    import _xxsubinterpreters as sub
+text = '''
+try:
+    import gpuos
+except ImportError as error:
+    print("refused:", error)
+'''
+sub.run_string(sub.create(), text)
+"""
+
+
+def test_a_subinterpreter_is_refused(run_python):
+    done = run_python(SUBINTERPRETER)
+    assert done.stdout.startswith("refused:"), (done.stdout, done.stderr)
