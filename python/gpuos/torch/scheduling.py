@@ -97,7 +97,8 @@ def scheduler(
         schedulers in use the shortest counts. Units: milliseconds.
     deterministic : bool, optional
         Whether operators, dtypes, shapes and strides alone decide what is left
-        to PyTorch, so that a program gives the same bits in each run; a thread
+        to PyTorch, so that a program gives the same bits in each run (on
+        a GPU but for sums of reals, docs/numbers.md); a thread
         that gains nothing is not left alone then. If not given: when the
         scheduler is entered while ``torch.are_deterministic_algorithms_enabled()``.
         Always under a process group of several ranks, which must agree.
