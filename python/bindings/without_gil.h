@@ -16,6 +16,9 @@ class WithoutGil {
   /// Runs the handlers of signals that came. True: one raised, and its
   /// exception is pending.
   bool has_signal_raised() noexcept {
+    // Handlers run in the main thread alone. A daemon thread might stay here
+    // when the interpreter goes down, in the middle of a compilation.
+    if (gettid() != getpid()) return false;
     take_back();
     const bool has_raised = PyErr_CheckSignals() != 0;
     state_ = PyEval_SaveThread();
