@@ -295,7 +295,9 @@ def test_powers_with_the_number_in_the_text(rt, power):
         numbers64 = special if power != 0.5 else special[2:]
         for x in (numbers64, numbers64.astype("float32")):
             check(rt, function, x)
-            check(rt, signs, np.nan_to_num(x))
+            # The sign of a NaN says nothing, and is another one on a GPU.
+            values = np.nan_to_num(x)
+            check(rt, signs, values[(values >= 0) | (power == int(power))])
         check(rt, function, complex64)
         if power in (2, 1, 0.5, -1):
             assert run(rt, function, complex64).dtype == np.complex64

@@ -44,20 +44,12 @@ def without_nvrtc(call):
 # Less than the call would take, far more than a busy machine needs.
 MOST_S = 30.0
 
-# Takes NVRTC longer than anybody waits, and it asks for nothing meanwhile.
+# Takes NVRTC longer than anybody waits.
 SLOW_SOURCE = """
-template <int N, int M> struct A {
-  __device__ static long f() {
-    return A<N - 1, M>::f() + A<N - 1, M + 1>::f();
-  }
-};
-template <int M> struct A<0, M> {
-  __device__ static long f() { return M; }
-};
-""" + "".join(
-    f"__device__ long f{i}() {{ return A<190, {1000 * i}>::f(); }}\n"
-    for i in range(8)
-)
+slow = ["__global__ void k(float* x) {"]
+slow += [f"x[{i}] = sinf(x[{i}] * {i}) + powf(x[{i}], {i});" for i in range(20_000)]
+source = "".join([*slow, "}"])
+"""
 
 
 def run(run_python, text):
@@ -138,7 +130,7 @@ def test_nvrtc_is_left(run_python):
     run(
         run_python,
         f"""
-source = {SLOW_SOURCE!r}
+{SLOW_SOURCE}
 without_nvrtc(lambda: gpuos.JitModule(""))
 interrupted(lambda: gpuos.JitModule(source))
 print("right", flush=True)

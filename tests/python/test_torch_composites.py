@@ -63,6 +63,8 @@ def test_operators_that_pass_are_there():
 def test_operators_by_name(device, name):
     if name not in loading.composite():
         pytest.skip("another version's")
+    if device == "cuda":
+        pytest.skip("an index that is made up ends the use of a GPU")
     calls = list(calls_by_name(name, device))
     compare(calls, name)
     if calls:  # of some, such as is_leaf, profiles do not tell

@@ -10,7 +10,12 @@ from torch_support import ELEMS, assert_same, scheduler, torch
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
 # They are of this very tensor, or give names that hold none.
-OF_THE_OBJECT = {"_cdata", "__weakref__", "__class__"}
+OF_THE_OBJECT = {
+    "_cdata",
+    "__weakref__",
+    "__class__",
+    "__cuda_array_interface__",  # has its address
+}
 
 
 def plain(device):

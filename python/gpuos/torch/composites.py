@@ -114,7 +114,7 @@ _NAMES = """
     rnn_tanh_cell row_stack row_stack.out rrelu rrelu_
     scaled_dot_product_attention selu selu_ size.int slogdet slogdet.out
     slow_conv3d softmax.int sparse_bsc_tensor.ccol_row_value_size
-    sparse_bsr_tensor.crow_col_value_size sparse_coo_tensor.indices
+    sparse_bsr_tensor.crow_col_value_size
     sparse_coo_tensor.indices_size sparse_csc_tensor.ccol_row_value_size
     sparse_csr_tensor.crow_col_value_size special_digamma
     special_digamma.out special_erf special_erf.out special_erfc

@@ -176,7 +176,8 @@ Dims strides_of(Recipe recipe, std::span<const Operand> operands,
                 at::IntArrayRef shape) {
   const Operand& first = operands[0];
   // PyTorch's own makes the results of these in C order,
-  if (recipe == Recipe::LogSigmoid || recipe == Recipe::MaskedFill ||
+  if ((recipe == Recipe::LogSigmoid && first.tensor->is_cpu()) ||
+      recipe == Recipe::MaskedFill ||
       (recipe == Recipe::Pow && first.is_number()))
     return {};
   // and those of these as empty_like() does.

@@ -29,8 +29,8 @@ constexpr std::uint32_t kFirstFlushes = 4;
 // there is little between them. More each time that this was in vain.
 constexpr std::uint32_t kCalls = 1024;
 constexpr std::uint32_t kMostCalls = 64 * kCalls;
-constexpr std::uint32_t kMoreCalls = 4;  // times
-constexpr std::int64_t kCallNs = 10'000;
+constexpr std::uint32_t kMoreCalls = 4;    // times
+constexpr std::int64_t kCallNs = 20'000;   // twice a launch of PyTorch's
 constexpr std::uint32_t kCallsALook = 16;  // at the clock
 
 struct Watch {
