@@ -53,7 +53,7 @@ void end_with_this_thread() {
 // A child of a fork has none of the other threads.
 void forget_others() { holds.store(own_holds); }
 
-[[maybe_unused]] const int kLoaded = [] {
+[[maybe_unused]] const int kLoaded = []() noexcept {
   expect_process_exit();
   return pthread_atfork(nullptr, nullptr, forget_others);
 }();

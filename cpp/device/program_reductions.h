@@ -18,6 +18,7 @@ struct HasOrder<C64> {
   enum : bool { kHas = true };
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names
 #define GPUOS_DEFINE_REDUCTION(name, function, begin)        \
   template <typename T>                                      \
   struct name {                                              \
@@ -39,6 +40,7 @@ GPUOS_DEFINE_REDUCTION(ProdOf, mul, first_product)
 GPUOS_DEFINE_REDUCTION(MaxOf, maximum, lowest)
 GPUOS_DEFINE_REDUCTION(MinOf, minimum, highest)
 #undef GPUOS_DEFINE_REDUCTION
+// NOLINTEND(bugprone-macro-parentheses)
 
 // A value and where it stands, in as many words as the interpreter's.
 template <typename T>

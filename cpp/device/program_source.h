@@ -17,6 +17,7 @@ struct Part {};
 
 // For each element that is computed together: all at once on the device, a
 // loop that vectorises on the host.
+// NOLINTBEGIN(bugprone-macro-parentheses): a name
 #if defined(__CUDACC__)
 #define GPUOS_EACH(w, count) _Pragma("unroll") for (u32 w = 0; w < (count); ++w)
 #elif defined(__clang__)
@@ -27,6 +28,7 @@ struct Part {};
 #define GPUOS_EACH(w, count) \
   _Pragma("GCC ivdep") for (u32 w = 0; w < (count); ++w)
 #endif
+// NOLINTEND(bugprone-macro-parentheses)
 
 // A loop of many operations vectorises only if each of them is inlined, for
 // which the host's compiler finds it too long.

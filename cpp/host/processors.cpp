@@ -44,8 +44,9 @@ std::string_view trimmed(std::string_view text) {
 std::optional<std::int64_t> number_in(std::string_view text) {
   text = trimmed(text);
   std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
   return value;
 }

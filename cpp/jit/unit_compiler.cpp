@@ -139,8 +139,8 @@ Object compile_here(const Nvrtc& api, const Unit& unit, const Target& target) {
 
 /// A unit with all that it is made of.
 struct OwnedUnit {
-  OwnedUnit(const Unit& given, Target target_)
-      : source(given.source), unit(given), target(std::move(target_)) {
+  OwnedUnit(const Unit& given, const Target& its_target)
+      : source(given.source), unit(given), target(its_target) {
     unit.source = source;
     unit.stop = stop.get_token();
   }
