@@ -187,7 +187,7 @@ std::string Header::namespace_meant(const std::string& qualifier,
     for (const std::string& outer : namespaces_of(qualifier))
       places.push_back(outer + "::");
   for (; !places.empty(); places.pop_back()) {
-    const std::string full = places.back() + name;
+    std::string full = places.back() + name;
     if (find_within(full) != nullptr) return full;
     for (const EntryPtr& entry : find_declared(full)) {
       if (!entry->item.opens.empty()) return entry->item.opens;
