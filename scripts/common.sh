@@ -38,6 +38,13 @@ ensure_gtest() {
   fi
 }
 
+# For the test that counts instructions, which is skipped without.
+ensure_valgrind() {
+  command -v valgrind >/dev/null ||
+    (ensure_packages "no valgrind" valgrind) ||
+    say "instructions are not counted"
+}
+
 # ensure_venv EXTRA...: the virtual environment with the build tools and what
 # these extras of pyproject.toml name.
 ensure_venv() {
