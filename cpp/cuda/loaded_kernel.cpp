@@ -53,11 +53,6 @@ std::string text_of(const Dim3& dim) {
   return concat("(", dim.x, ", ", dim.y, ", ", dim.z, ")");
 }
 
-CUstream handle_of(const gpuos::Stream& stream) {
-  return stream.is_named ? static_cast<CUstream>(stream.handle)
-                         : CU_STREAM_LEGACY;
-}
-
 // Attributes that only cuLaunchKernelEx takes.
 class Attributes {
  public:
@@ -87,6 +82,11 @@ class Attributes {
 };
 
 }  // namespace
+
+CUstream handle_of(const gpuos::Stream& stream) {
+  return stream.is_named ? static_cast<CUstream>(stream.handle)
+                         : CU_STREAM_LEGACY;
+}
 
 LoadedKernel::LoadedKernel(ModuleUse<LoadedModule> module, std::string name,
                            const std::string& symbol)
@@ -247,11 +247,6 @@ int Kernel::max_active_blocks(int block, std::size_t shared_bytes) const {
 
 Occupancy Kernel::suggest_block(std::size_t shared_bytes) const {
   return loaded(kernel_).suggest_block(shared_bytes);
-}
-
-void synchronize(Stream stream, int device) {
-  const cu::ContextScope scope(cu::device_context(device));
-  GPUOS_CUDA_CHECK(cu::driver().cuStreamSynchronize(cu::handle_of(stream)));
 }
 
 }  // namespace gpuos

@@ -40,4 +40,7 @@ class LoadedKernel {
   mutable std::atomic<std::uint32_t> allowed_shared_;
 };
 
+/// Of an unnamed one that of the legacy default stream.
+CUstream handle_of(const gpuos::Stream& stream);
+
 }  // namespace gpuos::cu

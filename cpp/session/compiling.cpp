@@ -1,15 +1,47 @@
 #include "session/compiling.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
-#include <thread>
+#include <future>
 
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
+#include "interruptible.h"
 #include "jit/compile_pool.h"
 #include "jit/cuda_headers.h"
 #include "jit/source_inputs.h"
 
 namespace gpuos::session {
+namespace {
+
+// Calls `work` in as many threads, of which one is the caller's. If he is
+// interrupted the others are too.
+template <typename Work>
+void run_beside(std::size_t threads, const Work& work) {
+  std::atomic<bool> stops = false;
+  const auto work_aside = [&] {
+    const Interrupt interrupt(
+        [](void* flag) noexcept {
+          return static_cast<std::atomic<bool>*>(flag)->load();
+        },
+        &stops);
+    work();
+  };
+  std::vector<std::future<void>> others;
+  for (std::size_t i = 1; i < threads; ++i) {
+    others.push_back(is_interruptible()
+                         ? std::async(std::launch::async, work_aside)
+                         : std::async(std::launch::async, work));
+  }
+  work();
+  for (std::future<void>& other : others) {
+    while (other.wait_for(Interrupt::kPeriod) != std::future_status::ready)
+      stops = Interrupt::is_asked_for();
+  }
+}
+
+}  // namespace
 
 jit::Object Compiler::compile_one(const Source& source) const {
   jit::Unit unit{.source = source.text,
@@ -36,18 +68,15 @@ std::vector<jit::Object> Compiler::compile(std::span<const Source> sources) {
   const auto work = [&] {
     for (std::size_t i = next++; i < sources.size(); i = next++) {
       try {
+        Interrupt::check("compile");
         objects[i] = compile_one(sources[i]);
       } catch (...) {
         errors[i] = std::current_exception();
       }
     }
   };
-  const std::size_t threads = std::min(sources.size(), jit::compile_threads());
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-    work();
-  }
+  run_beside(std::min(sources.size(), jit::compile_threads()), work);
+  Interrupt::check("compile");
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }

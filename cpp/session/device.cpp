@@ -80,10 +80,7 @@ void Device::write(const cu::DeviceGlobal& to, const void* from) const {
   GPUOS_CUDA_CHECK(cu::driver().cuMemcpyHtoD(to.address, from, to.bytes));
 }
 
-void Device::synchronize() const {
-  const cu::ContextScope scope(context());
-  GPUOS_CUDA_CHECK(cu::driver().cuStreamSynchronize(nullptr));
-}
+void Device::synchronize() const { gpuos::synchronize({}, ordinal_); }
 
 void Device::collect() {
   std::erase_if(kernels_, [](const auto& entry) {

@@ -36,7 +36,7 @@ class Device {
 
   void read(const cu::DeviceGlobal& from, void* to) const;
   void write(const cu::DeviceGlobal& to, const void* from) const;
-  /// Wait for what was launched there. Throws: CudaError.
+  /// Wait for what was launched there. Throws: CudaError, Cancelled.
   void synchronize() const;
   /// Unload what no kernel handle and no link of the session uses any more.
   void collect();

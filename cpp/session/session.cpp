@@ -1,13 +1,13 @@
 #include "gpuos/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <optional>
 
 #include "concat.h"
 #include "config.h"
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 #include "gpuos/runtime.h"
 #include "jit/compile_options.h"
 #include "jit/nvrtc_api.h"
@@ -77,7 +77,9 @@ class Session::Impl {
   session::Launches launches;
 
  private:
-  void launch(const std::vector<session::LinkedLaunch>& linked);
+  // Whether one of them is to be waited for.
+  bool launch(const std::vector<session::LinkedLaunch>& linked);
+  void finish(bool is_kept);
 };
 
 CellResult Session::Impl::run(std::string_view text, std::string_view name) {
@@ -86,28 +88,43 @@ CellResult Session::Impl::run(std::string_view text, std::string_view name) {
                     .defined = std::move(report.defined),
                     .launches = 0,
                     .log = std::move(report.log)};
+  bool all_run = false;
   try {
     const auto linked = launches.link(report.statements, report.cell);
     result.launches = linked.size();
-    launch(linked);
+    const bool must_wait = launch(linked);
+    all_run = true;
+    if (must_wait) device.synchronize();
+  } catch (const Cancelled&) {
+    // What runs is not taken back, only not waited for.
+    finish(all_run);
+    throw;
   } catch (...) {
-    workspace.roll_back();
-    device.collect();
+    finish(false);
     throw;
   }
-  workspace.accept();
-  device.collect();
+  finish(true);
   return result;
 }
 
-void Session::Impl::launch(const std::vector<session::LinkedLaunch>& linked) {
-  if (linked.empty()) return;
+bool Session::Impl::launch(const std::vector<session::LinkedLaunch>& linked) {
+  if (linked.empty()) return false;
   // What is submitted already may work on the arrays that are bound.
-  if (runtime != nullptr) runtime->synchronize(std::chrono::nanoseconds::max());
+  while (runtime != nullptr && !runtime->synchronize(Interrupt::kPeriod))
+    Interrupt::check("synchronize");
   bool must_wait = false;
   for (const session::LinkedLaunch& launch : linked)
     must_wait |= launches.run(launch);
-  if (must_wait) device.synchronize();
+  return must_wait;
+}
+
+void Session::Impl::finish(bool is_kept) {
+  if (is_kept) {
+    workspace.accept();
+  } else {
+    workspace.roll_back();
+  }
+  device.collect();
 }
 
 DefinitionPtr Session::Impl::find_variable(std::string_view name) const {

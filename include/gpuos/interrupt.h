@@ -5,8 +5,9 @@
 namespace gpuos {
 
 /// While one lives, gpuos asks it in the long waits of this thread whether to
-/// go on: in submissions that wait for room in a queue, and in compilations.
-/// If not, the wait ends with Cancelled and nothing of it happened.
+/// go on: in submissions that wait for room in a queue, in compilations, and in
+/// synchronize(). If not, the wait ends with Cancelled and nothing of it
+/// happened; what a Session has launched runs on.
 ///
 /// Threads: for the thread that makes and destroys it, where they nest.
 class Interrupt {

@@ -149,8 +149,8 @@ class JitModule {
 
 /// Wait until what was launched in a stream is done; empty: in the legacy
 /// default stream. Tasks of a Runtime in its own streams are not waited for.
-/// A kernel that never ends is waited for as long.
-/// Throws: BackendUnavailable, CudaError.
+/// A kernel that never ends is waited for as long, unless an Interrupt ends it.
+/// Throws: BackendUnavailable, CudaError, Cancelled.
 void synchronize(Stream stream = {}, int device = 0);
 
 /// Compile on threads of the background, which all callers share.

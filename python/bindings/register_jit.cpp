@@ -208,8 +208,7 @@ void register_jit(py::module_& module) {
       "synchronize",
       [](const py::object& stream, int device) {
         const Stream named = stream_from(stream.ptr());
-        const WithoutGil no_gil;
-        synchronize(named, device);
+        interruptible([&] { synchronize(named, device); });
       },
       "Wait until what was launched in a stream is done.\n\n"
       "Parameters\n----------\n"

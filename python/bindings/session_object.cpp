@@ -76,17 +76,11 @@ void SessionObject::unbind(const py::args& names) {
 }
 
 Kernel SessionObject::kernel(const std::string& name) {
-  const WithoutGil no_gil;
-  return session_->kernel(name);
+  return interruptible([&] { return session_->kernel(name); });
 }
 
 py::bytes SessionObject::link(const std::string& kernel) {
-  std::string image;
-  {
-    const WithoutGil no_gil;
-    image = session_->link(kernel);
-  }
-  return {image};
+  return interruptible([&] { return session_->link(kernel); });
 }
 
 SessionVariable SessionObject::variable(const std::string& name) {

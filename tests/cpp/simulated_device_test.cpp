@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "contract.h"
+#include "gpuos/interrupt.h"
+#include "gpuos/jit_module.h"
 #include "nvrtc_support.h"
 #include "simulated_support.h"
 
@@ -371,6 +373,21 @@ TEST_F(SimulatedDevice, ALoadThatNeverReturnsHoldsNobodyUp) {
   ASSERT_EQ(closed.wait_for(kDeadline), std::future_status::ready);
   EXPECT_THROW(closed.get(), TaskError);
   EXPECT_TRUE(simulator().counts().is_loading);
+}
+
+TEST_F(SimulatedDevice, WhoWaitsForAStreamCanBeInterrupted) {
+  simulator().hold_events(true);
+  {
+    int asked = 0;
+    const Interrupt interrupt(
+        [](void* count) noexcept { return ++*static_cast<int*>(count) == 2; },
+        &asked);
+    EXPECT_THROW(synchronize(), Cancelled);
+    EXPECT_EQ(asked, 2);
+  }
+  simulator().hold_events(false);
+  const Interrupt never([](void*) noexcept { return false; }, nullptr);
+  synchronize();
 }
 
 }  // namespace

@@ -139,6 +139,64 @@ os._exit(0)  # NVRTC may still be at work
     )
 
 
+CELLS = {
+    "two kernels, compiled side by side": """
+session = without_nvrtc(gpuos.Session)
+before = []
+call = lambda: session.run(source + source.replace(" k(", " l("))
+""",
+    "an instance of a template": """
+session = without_nvrtc(gpuos.Session)
+session.run(source.replace("__global__", "template <int> __global__", 1))
+before = session.names()
+call = lambda: session.link("k<3>")
+""",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS.values(), ids=list(CELLS))
+def test_a_session_that_compiles_is_left(run_python, cell):
+    run(
+        run_python,
+        f"""
+{SLOW_SOURCE}
+{cell}
+interrupted(call)
+assert session.names() == before
+session.run("__device__ int n;")
+assert session.names() == sorted([*before, "n"])
+print("right", flush=True)
+os._exit(0)  # NVRTC may still be at work
+""",
+    )
+
+
+@pytest.mark.gpu
+def test_launches_of_a_session_are_left(run_python, cuda):
+    del cuda  # it is there
+    run(
+        run_python,
+        """
+session = gpuos.Runtime("cuda").session()
+nap = '''__global__ void nap() {
+  unsigned long long begin, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  while (now - begin < 10000000000ull);
+}'''
+begin = time.monotonic()
+interrupted(lambda: session.run(nap + "nap<<<1, 1>>>();"))
+interrupted(gpuos.synchronize)
+assert time.monotonic() - begin < 10
+# What runs is not taken back.
+assert session.names() == ["nap"]
+gpuos.synchronize()
+assert time.monotonic() - begin >= 10
+print("right")
+""",
+    )
+
+
 def test_a_handler_that_raises_something_else(run_python):
     done = run_python(
         PREFIX

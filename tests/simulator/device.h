@@ -31,6 +31,8 @@ class Device final : public Simulator {
   Counts counts() const override;
   void reset_counts() override;
   void hold_whole_tasks(bool holds) override { holds_.store(holds); }
+  void hold_events(bool holds) override { holds_events_.store(holds); }
+  bool holds_events() const { return holds_events_.load(); }
   void mix(bool mixes) override { mixes_.store(mixes); }
   void set_launch_time(std::chrono::microseconds time) override {
     launch_time_.store(time);
@@ -70,6 +72,7 @@ class Device final : public Simulator {
   void add(std::uint64_t Counts::* count, std::uint64_t by = 1);
 
   std::atomic<bool> holds_{false};
+  std::atomic<bool> holds_events_{false};
   std::atomic<bool> mixes_{false};
   std::atomic<std::chrono::microseconds> launch_time_{};
   std::atomic<std::chrono::microseconds> load_time_{};

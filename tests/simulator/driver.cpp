@@ -216,6 +216,11 @@ CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr to, std::uint64_t value,
 
 CUresult cuEventCreate(CUevent* event, unsigned int) { return create(event); }
 
+CUresult cuEventQuery(CUevent) {
+  return Device::instance().holds_events() ? CUDA_ERROR_NOT_READY
+                                           : CUDA_SUCCESS;
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
   return allocate_to(pointer, bytes);
 }

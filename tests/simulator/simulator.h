@@ -39,6 +39,8 @@ class Simulator {
   virtual void reset_counts() = 0;
   /// Tasks of whole operators do not end until this is set back.
   virtual void hold_whole_tasks(bool holds) = 0;
+  /// Events do not come until this is set back.
+  virtual void hold_events(bool holds) = 0;
   /// Tasks of an output and two inputs become a = 31 a + b + 7 c of first words
   /// instead: what they give depends on their order.
   virtual void mix(bool mixes) = 0;
