@@ -75,7 +75,9 @@ bool ControlThread::stop(std::chrono::milliseconds grace) noexcept {
 void ControlThread::loop() {
   pthread_setname_np(pthread_self(), "gpuos-control");
   for (;;) {
-    run_jobs();
+    run_job();
+    // After each job: whoever always has another one must not keep what the
+    // tick looks after waiting.
     const auto time = tick_();
     {
       const std::lock_guard lock(mutex_);
@@ -89,17 +91,15 @@ void ControlThread::loop() {
   }
 }
 
-void ControlThread::run_jobs() {
-  for (;;) {
-    std::packaged_task<void()> job;
-    {
-      const std::lock_guard lock(mutex_);
-      if (jobs_.empty()) return;
-      job = std::move(jobs_.front());
-      jobs_.pop_front();
-    }
-    job();
+void ControlThread::run_job() {
+  std::packaged_task<void()> job;
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.empty()) return;
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
   }
+  job();
 }
 
 void ControlThread::sleep(std::optional<std::chrono::microseconds> time) {

@@ -45,7 +45,7 @@ class ControlThread {
  private:
   std::future<void> enqueue(Job job);
   void loop();
-  void run_jobs();
+  void run_job();
   void sleep(std::optional<std::chrono::microseconds> time);
 
   Tick tick_;

@@ -231,6 +231,10 @@ TEST_P(CudaJitBeside, LoadsAndLaunchesWhileTasksFlow) {
   module.kernel("small");
   const std::uint64_t parks = runtime().stats().parks;
   for (int i = 0; i < 20; ++i) {
+    // Tasks are run as bursts until the control thread has launched workers.
+    if (GetParam() == Residency::Resident) {
+      ASSERT_TRUE(becomes_true([&] { return runtime().stats().is_resident; }));
+    }
     const JitModule again = compile({.defines = {{"I", std::to_string(i)}}});
     again.kernel("small");
     runtime().wait(fill(x, i), 10s);

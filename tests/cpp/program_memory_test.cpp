@@ -6,10 +6,6 @@
 
 #include "contract.h"
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 namespace gpuos {
 namespace {
 
@@ -182,63 +178,6 @@ TEST_P(ProgramMemory, ArgumentsThatDoNotFitAreRefused) {
   EXPECT_NO_THROW(ManyMatrices(24).run(runtime(), from, to));
   EXPECT_THROW(ManyMatrices(25).run(runtime(), from, to), InvalidArgument);
   synchronize();
-}
-
-/// A program of twelve operations that no other number gives.
-Program numbered_program(unsigned number) {
-  ProgramBuilder builder;
-  const Value x = builder.input(DType::Float32, 1);
-  Value y = x;
-  for (unsigned bit = 0; bit < 13; ++bit)
-    y = binary((number >> bit & 1) != 0 ? Op::Add : Op::Multiply, y, x);
-  builder.output(y);
-  return builder.build();
-}
-
-std::size_t bytes_in_use() {
-#if defined(__GLIBC__)
-  const auto info = ::mallinfo2();
-  return info.uordblks + info.hblkhd;
-#else
-  return 0;
-#endif
-}
-
-TEST_P(ProgramMemory, ProgramsThatAreGoneLeaveNothing) {
-  const DeviceArray<float> x(runtime(), 4, 1.0f), y(runtime(), 4);
-  const std::vector<TensorView> inputs{x.view()}, outputs{y.view()};
-  // What is forgotten goes in turns: the least of each is looked at.
-  const auto least_of = [&](unsigned first, unsigned last) {
-    std::size_t least = ~std::size_t{0};
-    for (unsigned number = first; number < last; ++number) {
-      runtime().submit(numbered_program(number), inputs, outputs);
-      if (number % 64 == 63) synchronize();
-      least = std::min(least, bytes_in_use());
-    }
-    return least;
-  };
-  least_of(0, 2048);
-  const std::size_t before = least_of(2048, 4096);
-  const std::size_t after = least_of(4096, 8192);
-  // Each took 1,700 when they stayed.
-  EXPECT_LE(after, before + 4096 * 64);
-  EXPECT_EQ(y.read()[0], 14.0f);  // 13 additions of 1
-}
-
-TEST_P(ProgramMemory, AProgramThatStaysIsNotForgotten) {
-  const DeviceArray<float> x(runtime(), 4, 1.0f), y(runtime(), 4);
-  const std::vector<TensorView> inputs{x.view()}, outputs{y.view()};
-  const Program kept = numbered_program(3);
-  runtime().submit(kept, inputs, outputs);
-  for (unsigned number = 100; number < 2200; ++number)
-    runtime().submit(numbered_program(number), inputs, outputs);
-  for (const float added : {3.0f, 3.0f}) {
-    runtime().submit(kept, inputs, outputs);
-    EXPECT_EQ(y.read()[0], added);  // x + x + x, then times 1
-  }
-  // One of the same structure that was, and is made anew.
-  runtime().submit(numbered_program(100), inputs, outputs);
-  EXPECT_EQ(y.read()[0], 4.0f);
 }
 
 }  // namespace
