@@ -81,6 +81,18 @@ std::string_view name_of(FastCompile level) {
   }
 }
 
+// What the assembler refuses without the name of a field.
+void check_levels(const JitOptions& options) {
+  const int level = options.optimization;
+  if (level != 3 && options.fast_compile != FastCompile::Off)
+    throw InvalidArgument(
+        concat("JitOptions: optimization: expected 3 beside fast_compile='",
+               name_of(options.fast_compile), "', got ", level));
+  if (level != 3 && level != 0 && options.debug)
+    throw InvalidArgument(concat(
+        "JitOptions: optimization: expected 0 or 3 beside debug, got ", level));
+}
+
 }  // namespace
 
 void check_options(const JitOptions& options) {
@@ -99,6 +111,7 @@ void check_options(const JitOptions& options) {
     throw InvalidArgument(
         concat("JitOptions: optimization: expected 0 to 3, got ",
                options.optimization));
+  check_levels(options);
   for (const auto& [name, text] : options.defines) {
     if (!is_identifier(name))
       throw InvalidArgument(

@@ -24,7 +24,7 @@ struct JitOptions {
   bool line_info = false;
   /// Code for debuggers, unoptimised.
   bool debug = false;
-  /// Of the assembler, 0 to 3.
+  /// Of the assembler, 0 to 3; beside `fast_compile` 3, beside `debug` 0 or 3.
   int optimization = 3;
   /// Needs NVRTC 12.8.
   FastCompile fast_compile = FastCompile::Off;

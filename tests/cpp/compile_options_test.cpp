@@ -33,7 +33,6 @@ TEST(CompileOptions, EachFieldIsAFlag) {
                            .optimization = 1,
                            .fast_compile = FastCompile::Max,
                            .extra = {"--restrict"}};
-  EXPECT_EQ(refusal(options), "");
   EXPECT_EQ(
       option_flags(options),
       (Flags{"--std=c++17", "--define-macro=N=4",
@@ -54,6 +53,17 @@ TEST(CompileOptions, WrongValuesAreRefusedWithWhatCame) {
             "JitOptions: defines: expected a name, got '2x'");
   EXPECT_EQ(refusal({.defines = {{"X", "1\n2"}}}),
             "JitOptions: defines: X: expected one line, got more");
+}
+
+TEST(CompileOptions, LevelsThatTheAssemblerDoesNotTakeTogether) {
+  EXPECT_EQ(
+      refusal({.optimization = 1, .fast_compile = FastCompile::Max}),
+      "JitOptions: optimization: expected 3 beside fast_compile='max', got 1");
+  EXPECT_EQ(refusal({.debug = true, .optimization = 2}),
+            "JitOptions: optimization: expected 0 or 3 beside debug, got 2");
+  EXPECT_EQ(refusal({.fast_compile = FastCompile::Min}), "");
+  EXPECT_EQ(refusal({.debug = true, .optimization = 0}), "");
+  EXPECT_EQ(refusal({.debug = true, .fast_compile = FastCompile::Mid}), "");
 }
 
 TEST(CompileOptions, ExtraOptionsLeaveTheFieldsAlone) {

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import threading
 from concurrent.futures import CancelledError
 from secrets import token_hex
@@ -88,6 +89,10 @@ def test_options_may_be_the_compilers_own() -> None:
         ({"fast_compile": "quick"}, "fast_compile: expected 'off'"),
         ({"optimization": 7}, "optimization: expected 0 to 3, got 7"),
         ({"max_registers": 1}, "max_registers: expected 0 or 16 to 255, got 1"),
+        (
+            {"fast_compile": "max", "optimization": 1},
+            "optimization: expected 3 beside fast_compile='max', got 1",
+        ),
     ],
 )
 def test_wrong_options_are_named(
@@ -95,6 +100,25 @@ def test_wrong_options_are_named(
 ) -> None:
     with pytest.raises(gpuos.InvalidArgument, match=message):
         compiled("", options=gpuos.JitOptions(**keywords))
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_every_level_compiles_or_is_refused() -> None:
+    levels = itertools.product(
+        ("off", "min", "mid", "max"), range(4), (False, True)
+    )
+    taken = 0
+    for fast_compile, optimization, debug in levels:
+        options = gpuos.JitOptions(
+            fast_compile=fast_compile, optimization=optimization, debug=debug
+        )
+        try:
+            compiled("__global__ void k(int* x) { *x = 1; }", options=options)
+        except gpuos.InvalidArgument as error:
+            assert "expected" in str(error)  # noqa: PT017
+        else:
+            taken += 1
+    assert taken == 4 + 2 + 3 * 2  # off, off and debug, the others at 3
 
 
 @pytest.mark.usefixtures("nvrtc")
