@@ -62,6 +62,12 @@ void collect_cycles(PyHeapTypeObject* type) {
   type->ht_type.tp_clear = clear;
 }
 
+// What gc.callbacks calls. Young objects are left alone: that is too often.
+void note_collection(py::handle phase, py::handle info) {
+  if (text_of(phase, "gc") == "start" && info["generation"].cast<int>() > 0)
+    RuntimeObject::drain_all();
+}
+
 std::unique_ptr<Array> empty(RuntimeObject& self, const py::object& shape,
                              const py::object& dtype) {
   return Array::allocate(self, shape_from(shape), dtype_of(dtype));
@@ -319,6 +325,9 @@ void register_runtime(py::module_& module) {
   add_life(type);
   add_memory(type);
   add_operators(type);
+  py::module_::import("gc")
+      .attr("callbacks")
+      .attr("append")(py::cpp_function(&note_collection));
   // Workers must be gone before the interpreter is.
   py::module_::import("atexit").attr("register")(
       py::cpp_function(&RuntimeObject::close_all));

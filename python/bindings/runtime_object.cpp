@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -120,8 +121,12 @@ void RuntimeObject::keep(const Ticket& ticket, std::span<py::object> objects) {
 bool RuntimeObject::is_done_or_failed(const Ticket& ticket) noexcept {
   try {
     return core_->is_done(ticket);
+  } catch (const TaskError&) {
+    // Whoever waits for the ticket hears of it. One that does not end still
+    // writes to what it was given.
+    return !core_->stats().is_dead;
   } catch (...) {
-    return true;  // whoever waits for the ticket hears of it
+    return true;  // in the child of a fork, which has no such tasks
   }
 }
 
@@ -219,6 +224,19 @@ void RuntimeObject::leave() {
     close();
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
     // What ends the block is what its caller must hear of.
+  }
+}
+
+void RuntimeObject::drain_all() noexcept {
+  try {
+    // Held, because what is let go may be the last that holds one.
+    std::vector<std::shared_ptr<RuntimeObject>> all;
+    for (RuntimeObject* live : live_runtimes())
+      if (!live->kept_.empty()) all.push_back(live->weak_from_this().lock());
+    for (const auto& live : all)
+      if (live != nullptr) live->drain_some(live->kept_.size());
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    // The next collection tries again.
   }
 }
 

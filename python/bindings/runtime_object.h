@@ -74,6 +74,10 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// that are done used.
   void wait_and_let_go() noexcept;
 
+  /// Every live runtime lets go of what finished tasks used. Before the garbage
+  /// collector looks: what it cannot see may hold this in turn, as an array's
+  /// ticket or result does.
+  static void drain_all() noexcept;
   /// Closes every live runtime and reports nothing; for interpreter exit.
   static void close_all() noexcept;
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fractions
 import gc
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -271,6 +272,34 @@ def test_an_array_that_holds_its_runtime_is_collected(host):
         gone.append(weakref.ref(x))
         del x, runtime
     gc.collect()
+    assert [ref() for ref in gone] == [None] * 5
+
+
+@pytest.mark.parametrize("what", ["ticket", "memory", "result", "alias"])
+def test_an_array_that_holds_what_holds_its_runtime_is_collected(host, what):
+    del host
+    gone = []
+    for _ in range(5):
+        runtime = gpuos.Runtime("host")
+        x = np.ones(8, "f4").view(Holder)
+        ticket = runtime.submit("add", x, x, out=np.zeros(8, "f4"))
+        if what == "ticket":
+            x.held = ticket
+        elif what == "memory":
+            x.held = runtime.empty(8)
+        elif what == "result":
+            x.held = runtime.fuse(lambda a: a + a)(x)
+        else:
+            x.held = runtime.alias("sum", "add")
+        ticket.wait(timeout=WAIT_S)
+        # What nobody waits for is let go when it is done, too.
+        runtime.submit("add", x, x, out=np.zeros(8, "f4"))
+        runtime.flush()
+        gone.append(weakref.ref(x))
+        del x, ticket, runtime
+    end = time.monotonic() + WAIT_S
+    while any(ref() is not None for ref in gone) and time.monotonic() < end:
+        gc.collect()
     assert [ref() for ref in gone] == [None] * 5
 
 

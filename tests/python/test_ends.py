@@ -92,6 +92,24 @@ def test_a_block_that_ends_well_waits_for_the_watchdog(run_python, backend):
     assert done.stdout == "endless\nTrue\n"
 
 
+def test_collecting_does_not_free_what_a_stuck_operator_writes(run_python):
+    text = start("host", watchdog=0.2) + (
+        "import gc\n"
+        "class Array(np.ndarray): pass\n"
+        "mine = np.zeros(1000, 'f4').view(Array)\n"
+        "seen = weakref.ref(mine)\n"
+        "ticket = rt.submit(op, out=mine)\n"
+        "del mine\n"
+        "try: ticket.wait()\n"
+        "except gpuos.TaskError as error: print(error.operator)\n"
+        "gc.collect()\n"
+        "print(seen() is not None)"
+    )
+    done = run_python(text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "endless\nTrue\n"
+
+
 def test_what_a_stuck_operator_writes_is_not_freed(run_python):
     text = start("host", watchdog=0.2) + (
         "class Array(np.ndarray): pass\n"
