@@ -37,8 +37,9 @@ GPUOS_DEVICE inline C64 mul(C64 a, C64 b) {
           gpuos::add(product(a.re, b.im), product(a.im, b.re))};
 }
 GPUOS_DEVICE inline C64 div(C64 a, C64 b) {
-  const float re = b.re < 0 ? -b.re : b.re;
-  const float im = b.im < 0 ? -b.im : b.im;
+  // Not -b.re, which is -0 of 0.
+  const float re = b.re > 0 ? b.re : 0 - b.re;
+  const float im = b.im > 0 ? b.im : 0 - b.im;
   if (re == 0 && im == 0) return {a.re / re, a.im / re};
   // `ratio` is the smaller part of b by the larger one, so no square overflows.
   if (re >= im) {

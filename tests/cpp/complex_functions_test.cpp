@@ -107,9 +107,13 @@ TEST(ComplexFunctions, OfInfinityAndNaNAreThoseOfC) {
 }
 
 TEST(ComplexFunctions, AZeroDivisorGivesInfinityOrNaN) {
-  const C64 some = fn::div(C64{1, -2}, C64{0, 0});
-  EXPECT_EQ(some.re, std::numeric_limits<float>::infinity());
-  EXPECT_EQ(some.im, -std::numeric_limits<float>::infinity());
+  // As NumPy's and PyTorch's, whatever the signs of the zeros.
+  for (const C64 zero :
+       {C64{0, 0}, C64{-0.0f, 0}, C64{0, -0.0f}, C64{-0.0f, -0.0f}}) {
+    const C64 some = fn::div(C64{1, -2}, zero);
+    EXPECT_EQ(some.re, std::numeric_limits<float>::infinity());
+    EXPECT_EQ(some.im, -std::numeric_limits<float>::infinity());
+  }
   EXPECT_TRUE(fn::isnan(fn::div(C64{0, 0}, C64{0, 0})));
   EXPECT_TRUE(fn::equal(fn::reciprocal(C64{0, 2}), C64{0, -0.5f}));
   EXPECT_TRUE(fn::not_equal(fn::conj(C64{1, 2}), C64{1, 2}));
