@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "nvrtc_support.h"
 #include "runtime_core.h"
 #include "simulated_support.h"
 
@@ -130,6 +131,7 @@ TEST_P(SimulatedApart, IndependentCallsAreOneFlush) {
 
 TEST_P(SimulatedApart, ALongCallIsLaunchedByItself) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  GPUOS_SKIP_WITHOUT_NVRTC();
   flush_after_ = std::chrono::seconds(10);  // so that nothing else launches
   if (!start(4096, 20)) GTEST_SKIP() << "no backend for CUDA";
   const auto submit = [&](std::size_t out, std::uint32_t tiles) {
@@ -150,6 +152,7 @@ TEST_P(SimulatedApart, ALongCallIsLaunchedByItself) {
 
 TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  GPUOS_SKIP_WITHOUT_NVRTC();
   flush_after_ = std::chrono::seconds(10);  // so that nothing else launches
   if (!start(4096, 500)) GTEST_SKIP() << "no backend for CUDA";
   OperatorDefinition definition = stand_definition();

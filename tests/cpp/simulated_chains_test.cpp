@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "nvrtc_support.h"
 #include "queue/chain.h"
 #include "simulated_support.h"
 
@@ -98,6 +99,7 @@ TEST_P(SimulatedChains, AChainOfLinksIsAFewLaunchesOrPlaces) {
 
 TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  GPUOS_SKIP_WITHOUT_NVRTC();
   RuntimeOptions patient = options();
   patient.flush_after = 10s;
   GPUOS_START(patient);

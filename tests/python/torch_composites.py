@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 
-from torch_operations import outcome, samples, tensors_in
+from torch_operations import gradients, outcome, samples, tensors_in
 from torch_support import torch
 
 DTYPES = (torch.float32, torch.int64, torch.bool)
@@ -61,24 +62,6 @@ def into(op, sample):
     return op(sample.input, *sample.args, out=out, **sample.kwargs)
 
 
-def with_gradients(op):
-    """Return what calls an operator and its derivative on a sample."""
-
-    def call(sample):
-        leaves = [
-            x
-            for x in tensors_in([sample.input, sample.args, sample.kwargs])
-            if x.requires_grad
-        ]
-        results = op(sample.input, *sample.args, **sample.kwargs)
-        sums = [x.sum() for x in tensors_in(results) if x.requires_grad]
-        if not sums or not leaves:
-            return None
-        return torch.autograd.grad(sum(sums), leaves, allow_unused=True)
-
-    return call
-
-
 def calls_of(op, device):
     """Yield functions and samples of one operator of the database."""
     known = op.supported_dtypes(device)
@@ -88,7 +71,7 @@ def calls_of(op, device):
                 yield form, sample
     if op.supports_autograd and torch.float32 in known:
         for sample in found(op, device, torch.float32, requires_grad=True):
-            yield with_gradients(op), sample
+            yield functools.partial(gradients, op), sample
 
 
 def found(op, device, dtype, **options):
