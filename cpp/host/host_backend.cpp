@@ -194,10 +194,10 @@ bool HostBackend::poll(const BatchRef& batch, Deadline until) {
 }
 
 void HostBackend::start_watchdog() {
-  std::call_once(watchdog_started_, [this] {
-    watchdog_ = std::make_unique<WatchdogThread>(
-        options_.watchdog, [this] { return look_for_overrun(); });
-  });
+  const std::lock_guard lock(watchdog_mutex_);
+  if (watchdog_ != nullptr || is_stopped_) return;
+  watchdog_ = std::make_unique<WatchdogThread>(
+      options_.watchdog, [this] { return look_for_overrun(); });
 }
 
 bool HostBackend::look_for_overrun() {
@@ -293,10 +293,16 @@ void HostBackend::stop() {
 }
 
 void HostBackend::stop_threads() {
-  if (is_stopped_) return;
-  is_stopped_ = true;
+  std::unique_ptr<WatchdogThread> watchdog;
+  {
+    // A thread that compiles may be about to load what it has made.
+    const std::lock_guard lock(watchdog_mutex_);
+    if (is_stopped_) return;
+    is_stopped_ = true;
+    watchdog = std::move(watchdog_);
+  }
   control_.reset();
-  watchdog_.reset();
+  watchdog.reset();
   threads_.stop(is_dead() ? kDeadGrace : kGrace);
 }
 

@@ -109,14 +109,14 @@ class HostBackend final : public Backend {
   std::mutex death_mutex_;
   std::string culprit_;  // the operator that made the backend dead
   bool is_death_told_ = false;
-  bool is_stopped_ = false;
   // From the first chain, or tasks without a worker, on.
   std::unique_ptr<ControlThread> control_;
   std::atomic<std::uint32_t> quiet_ticks_{0};
   // From the first whole operator on, which cannot be submitted earlier.
-  std::once_flag watchdog_started_;
-  std::unique_ptr<WatchdogThread> watchdog_;
-  std::uint64_t seen_ = 0;  // published at the last tick
+  std::mutex watchdog_mutex_;
+  bool is_stopped_ = false;                   // under watchdog_mutex_
+  std::unique_ptr<WatchdogThread> watchdog_;  // begins and ends under it
+  std::uint64_t seen_ = 0;                    // published at the last tick
 };
 
 }  // namespace gpuos::host
