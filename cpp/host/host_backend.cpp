@@ -14,7 +14,7 @@
 #include "gpuos/error.h"
 #include "host/builtin_table.h"
 #include "host/operator_loader.h"
-#include "host/processors.h"
+#include "processors.h"
 #include "operator_record.h"
 #include "program/host_interpreter.h"
 

@@ -12,7 +12,7 @@
 #include "host/failure_log.h"
 #include "host/idle_workers.h"
 #include "host/operator_table.h"
-#include "host/processors.h"
+#include "processors.h"
 #include "host/ring_storage.h"
 #include "queue/ring.h"
 

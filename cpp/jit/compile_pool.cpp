@@ -11,6 +11,7 @@
 #include "fork_guard.h"
 #include "gpuos/error.h"
 #include "process_exit.h"
+#include "processors.h"
 
 namespace gpuos::jit {
 namespace {
@@ -23,8 +24,7 @@ constexpr std::chrono::milliseconds kGrace{500};
 }  // namespace
 
 std::size_t compile_threads() noexcept {
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1,
-                                 kMostThreads);
+  return std::clamp<std::size_t>(usable_processors(), 1, kMostThreads);
 }
 
 CompilePool& CompilePool::instance() {

@@ -9,8 +9,9 @@
 
 namespace gpuos::jit {
 
-/// How many compilations run side by side: one for each processor, at most 8,
-/// because a large source takes NVRTC some hundred MiB.
+/// How many compilations run side by side: one for each processor that the
+/// process may use, at most 8, because a large source takes NVRTC some hundred
+/// MiB.
 std::size_t compile_threads() noexcept;
 
 /// compile_threads() threads, begun when they are needed. One that finds

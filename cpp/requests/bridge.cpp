@@ -7,6 +7,7 @@
 #include <span>
 
 #include "gpuos/runtime.h"
+#include "processors.h"
 
 namespace gpuos {
 namespace {
@@ -80,7 +81,8 @@ constexpr BridgeTable kTable{.create = create,
                              .destroy = destroy,
                              .run = run,
                              .synchronize = synchronize,
-                             .stats = stats};
+                             .stats = stats,
+                             .processors = usable_processors};
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace gpuos {
 
 /// Another number for every change of BridgeTable, Request, TensorView,
 /// StillNeeded, RequestStats, Recipe or DType.
-inline constexpr std::uint32_t kBridgeVersion = 2;
+inline constexpr std::uint32_t kBridgeVersion = 3;
 
 enum class BridgeResult : std::int32_t { Done, TimedOut, Failed };
 
@@ -32,6 +32,8 @@ struct BridgeTable {
   BridgeResult (*synchronize)(void* runner, std::int64_t timeout_ns,
                               char* error, std::size_t error_bytes);
   RequestStats (*stats)(const void* runner);
+  /// Those that this process may use.
+  std::uint32_t (*processors)();
 };
 
 /// What the Python capsule kBridgeCapsule points at.

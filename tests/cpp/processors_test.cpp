@@ -1,5 +1,5 @@
 // How many workers a process gets, in surroundings that are made up.
-#include "host/processors.h"
+#include "processors.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include "gpuos/error.h"
 
-namespace gpuos::host {
+namespace gpuos {
 namespace {
 
 namespace fs = std::filesystem;
@@ -195,4 +195,4 @@ TEST(Workers, OfThisProcessAreOneOrMore) {
 }
 
 }  // namespace
-}  // namespace gpuos::host
+}  // namespace gpuos

@@ -38,6 +38,12 @@ def rows(
     return _repeat(steps[name], torch.randn(shape, device=device), sizes)
 
 
+def branches(torch: Any, device: str, sizes: Sizes) -> Work:
+    """Return a branch on each value, as soon as there is one."""
+    x = torch.rand(1024, device=device)
+    return _repeat(lambda x: x if x.sum() > 0 else -x, x, sizes)
+
+
 def adds_over_threshold(torch: Any, device: str, sizes: Sizes) -> Work:
     """Return adds of one element more than a scheduler takes."""
     x = torch.randn(JUST_OVER, device=device)

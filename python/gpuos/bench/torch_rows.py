@@ -164,6 +164,11 @@ def _even_host_measures() -> list[Measure]:
         at_least("adam", "MLP, Adam", adam),
         at_least("threshold", "adds over threshold", even.adds_over_threshold),
         Measure(
+            "host-branch",
+            [row("a branch on each value", 1.1)],
+            on_host(even_run(even.branches)),
+        ),
+        Measure(
             "host-busy",
             [row("MLP, Adam, busy machine", 0.9)],
             on_host(busy_run(adam)),

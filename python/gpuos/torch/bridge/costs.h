@@ -29,13 +29,15 @@ struct Prices {
 /// What passing through to PyTorch costs an operator.
 inline constexpr std::int64_t kPassedNs = 400;
 
-// Processors: two cores of an AMD EPYC, where eager a + b took 1,250, put off
-// and run 350; what comes through the dispatcher 440, on a stack 740 to 900,
-// below autograd as long as eager. GPU: an H200, where eager took 6,100. A
-// burst takes 8,000 to group and launch, and whoever reads a result waits for
-// all that eager would have begun long ago (docs/measurements.md, "PyTorch
-// programs").
-inline constexpr Prices kCpuPrices{{900, 600, 300, 0}, 2'500};
+// Processors: two cores of an AMD EPYC. Eager a + b took 1,250, put off and run
+// 350; what comes through the dispatcher 300 less than in eager, in the middle
+// of other work; lerp_ and addcmul_, on a stack, 1,550 beside 1,260, and with a
+// flush for each two of them 2,300. Below autograd as long as eager. A flush of
+// one addition took 800, and 200 for the addition. GPU: an H200, where eager
+// took 6,100. A burst takes 8,000 to group and launch, and whoever reads a
+// result waits for all that eager would have begun long ago
+// (docs/measurements.md, "PyTorch programs").
+inline constexpr Prices kCpuPrices{{900, 300, -600, 0}, 900};
 inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 30'000};
 
 constexpr const Prices& prices_of(bool is_cpu) {

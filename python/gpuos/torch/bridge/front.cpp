@@ -180,10 +180,12 @@ PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
     if constexpr (has_alpha(kRecipe) && !kReversed) {
-      Scaled call;
       if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
-          may_take() && call.read(self, arguments[0], arguments[1])) {
-        Tensor out = defer({with_factor(kRecipe), kRule}, call.operands);
+          may_take()) {
+        Scaled call;
+        Tensor out;
+        if (call.read(self, arguments[0], arguments[1]))
+          out = defer({with_factor(kRecipe), kRule}, call.operands);
         if (out.defined()) return THPVariable_Wrap(std::move(out));
       }
     }

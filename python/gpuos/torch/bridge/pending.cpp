@@ -1,7 +1,7 @@
 #include "pending.h"
 
 #include <algorithm>
-#include <thread>
+#include <optional>
 #include <utility>
 
 #include "costs.h"
@@ -20,6 +20,9 @@ constexpr std::size_t kAhead = 8;  // storages
 constexpr std::int64_t kWaitNs = 60'000'000'000;
 // No operation takes longer on a processor that is not somebody else's.
 constexpr std::int64_t kMostNsAnElement = 20;
+// So few the flushing thread runs itself: what keeps it from that would keep
+// it from PyTorch's operators as well.
+constexpr std::int64_t kLittle = 1 << 13;  // elements
 
 /// `uses`: how often the requests at hand name a storage. If nobody else holds
 /// it, no one can ask for what is in it any more.
@@ -249,7 +252,7 @@ std::size_t Pending::chunk() const {
 bool Pending::has_starter(const Place& place) {
   // Workers of the host are threads that want processors too.
   const unsigned wanted = place.is_cpu() ? 8 : 4;
-  static const unsigned processors = std::thread::hardware_concurrency();
+  static const std::uint32_t processors = place.runner.table->processors();
   if (processors < wanted || !uses_starter_) return false;
   if (starter_ == nullptr) starter_ = std::make_unique<Starter>();
   return true;
@@ -347,8 +350,9 @@ void Pending::flush() {
     const std::lock_guard lock(mutex_);
     // On a GPU nobody waits for the work.
     const auto elems = static_cast<std::int64_t>(batch_.elems + running_.elems);
-    const FlushWatch watch(batch_.place.is_cpu() ? elems * kMostNsAnElement
-                                                 : INT64_MAX);
+    std::optional<FlushWatch> watch;
+    if (batch_.place.is_cpu() && elems > kLittle)
+      watch.emplace(elems * kMostNsAnElement);
     done = run_all(error);
   }
   release_all(std::move(done), true);

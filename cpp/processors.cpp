@@ -1,9 +1,10 @@
-#include "host/processors.h"
+#include "processors.h"
 
 #include <sched.h>
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -15,7 +16,7 @@
 #include "config.h"
 #include "gpuos/error.h"
 
-namespace gpuos::host {
+namespace gpuos {
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,4 +159,14 @@ Processors processors_for(std::uint32_t workers,
   return processors;
 }
 
-}  // namespace gpuos::host
+std::uint32_t usable_processors() noexcept {
+  Surroundings here;
+  try {
+    here = surroundings();
+    return processors_for(0, here).usable;
+  } catch (const std::exception&) {
+    return here.allowed;
+  }
+}
+
+}  // namespace gpuos

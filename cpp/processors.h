@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-namespace gpuos::host {
+namespace gpuos {
 
 /// What a process finds out about the processors that it may use.
 struct Surroundings {
@@ -31,4 +31,8 @@ struct Processors {
 Processors processors_for(std::uint32_t workers,
                           const Surroundings& surroundings);
 
-}  // namespace gpuos::host
+/// Those that this process may use, for whoever only asks how many threads
+/// make sense: a variable that is no number counts as one that is not set.
+std::uint32_t usable_processors() noexcept;
+
+}  // namespace gpuos
