@@ -14,8 +14,8 @@
 #include "gpuos/error.h"
 #include "host/builtin_table.h"
 #include "host/operator_loader.h"
-#include "processors.h"
 #include "operator_record.h"
+#include "processors.h"
 #include "program/host_interpreter.h"
 
 namespace gpuos::host {

@@ -12,8 +12,8 @@
 #include "host/failure_log.h"
 #include "host/idle_workers.h"
 #include "host/operator_table.h"
-#include "processors.h"
 #include "host/ring_storage.h"
+#include "processors.h"
 #include "queue/ring.h"
 
 namespace gpuos::host {
