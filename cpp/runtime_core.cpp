@@ -103,6 +103,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
       id_(submitter.runtime_id()) {
   // If this is main()'s thread, compilations end before the process does.
   jit::CompilePool::instance();
+  if (options.deterministic) programs.make_deterministic();
 }
 
 void RuntimeCore::post(std::function<void()> job) {

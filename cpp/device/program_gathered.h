@@ -2,6 +2,7 @@
 #pragma once
 
 #include "memory.h"
+#include "program_device_order.h"
 #include "program_places.h"
 
 namespace gpuos {
@@ -54,6 +55,27 @@ __device__ inline T get_words(const u32* from) {
   return bit_cast<T>(words);
 }
 
+// What `parts` lanes or warps have left in `distance` words each, put together:
+// a power of two of them, at most kMostJoined.
+template <typename F>
+__device__ inline typename F::Type join_parts(const u32* from, u32 distance,
+                                              u32 parts) {
+  using T = typename F::Type;
+  // Without a loop, so that all of them are under way together.
+  T values[kMostJoined];
+#pragma unroll
+  for (u32 k = 0; k < kMostJoined; ++k)
+    values[k] = k < parts ? get_words<T>(from + k * distance) : F::first();
+#pragma unroll
+  for (u32 half = kMostJoined / 2; half > 0; half /= 2) {
+    if (half >= parts) continue;
+#pragma unroll
+    for (u32 k = 0; k < half; ++k)
+      values[k] = F::both(values[k], values[k + half]);
+  }
+  return values[0];
+}
+
 // For each_gathered() of a pass: begins,
 struct Begin {
   template <typename F>
@@ -75,6 +97,13 @@ struct Size {
   template <typename F>
   __device__ void operator()(Sums<F, 1>&) {
     words += sizeof(typename F::Type) / 4;
+  }
+};
+// takes what was gathered as the first of what is to be gathered,
+struct Regather {
+  template <typename F>
+  __device__ void operator()(Sums<F, 1>& g) const {
+    g.values[0] = F::both(F::first(), g.values[0]);
   }
 };
 // leaves them in memory,
@@ -209,13 +238,7 @@ struct WarpJoin {
     const u32 warp = thread / kWarp;
     if (thread % kWarp == 0) put_words(words + warp * kWords, value);
     __syncthreads();
-    const u32* const from = words + (warp & ~(warps - 1)) * kWords;
-    value = get_words<T>(from);
-    // Without a loop, so that all of them are under way together.
-#pragma unroll
-    for (u32 k = 1; k < kMostJoined; ++k)
-      if (k < warps) value = F::both(value, get_words<T>(from + k * kWords));
-    return value;
+    return join_parts<F>(words + (warp & ~(warps - 1)) * kWords, kWords, warps);
   }
 };
 

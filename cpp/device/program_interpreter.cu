@@ -19,11 +19,12 @@ __device__ __noinline__ void interpret_elements(const DeviceTask& task,
 template <u32 W>
 __device__ __noinline__ void interpret_rows(const DeviceTask& task, u32 lanes,
                                             u32 tile, u32 tiles) {
-  Interpreter<W> interpreter(task, lanes);
-  if (task.shape.flags & kSliced)
-    interpreter.run_slice(tile);
-  else
-    interpreter.run_rows(tile, tiles);
+  Interpreter<W>(task, lanes).run_rows(tile, tiles);
+}
+template <u32 W>
+__device__ __noinline__ void interpret_slices(const DeviceTask& task, u32 lanes,
+                                              u32 tile, u32 tiles) {
+  Interpreter<W>(task, lanes).run_slices(tile, tiles);
 }
 template <u32 W>
 __device__ __noinline__ void interpret_long(const DeviceTask& task, u32 lanes,
@@ -34,7 +35,9 @@ __device__ __noinline__ void interpret_long(const DeviceTask& task, u32 lanes,
 template <u32 W>
 __device__ __forceinline__ void run(const DeviceTask& task, u32 lanes, u32 tile,
                                     u32 tiles) {
-  if (task.shape.flags & kRows)
+  if (task.rows.slices > 1)
+    interpret_slices<W>(task, lanes, tile, tiles);
+  else if (task.shape.flags & kRows)
     interpret_rows<W>(task, lanes, tile, tiles);
   else if (task.size() > kKept)
     interpret_long<W>(task, lanes, tile, tiles);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "memory.h"
+#include "program_device_order.h"
 #include "program_resolve.h"
 
 namespace gpuos {
@@ -79,25 +80,20 @@ __device__ inline Gathered kept_words(const u32* from, bool wide,
   return found;
 }
 
-// All threads of the worker: the row's value, put together in an order that
-// depends on nothing else, becomes that of all its lanes.
+// All threads of the worker: the row's value, put together in the order of
+// program_device_order.h, becomes that of all its lanes.
 template <u32 W>
 __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
                                         Place place) {
   const bool works = threadIdx.x < x.cells.lanes;
   Gathered sum{};
-  if (works) {
-    sum = x.of(threadIdx.x, 0);
-    for (u32 w = 1; w < W; ++w) sum = x.both(sum, x.of(threadIdx.x, w));
-    x.keep(0, sum);
-  }
-  for (u32 half = row_lanes / 2; half > 0; half /= 2) {
+  if (works) sum = x.of(threadIdx.x, 0);
+  join_by_halves(row_lanes, place.sub, [&](bool takes, u32 distance) {
     __syncthreads();
-    if (works && place.sub < half) {
-      sum = x.both(sum, x.of(threadIdx.x + half * place.distance, 0));
-      x.keep(0, sum);
-    }
-  }
+    if (!works || !takes) return;
+    sum = x.both(sum, x.of(threadIdx.x + distance * place.distance, 0));
+    x.keep(0, sum);
+  });
   __syncthreads();
   if (works) sum = x.of(threadIdx.x - place.sub * place.distance, 0);
   __syncthreads();
@@ -109,32 +105,27 @@ __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
 template <u32 W>
 __device__ __noinline__ void join_floats(Cells<W> cells, u32 inlined, u32 cell,
                                          u32 row_lanes, Place place) {
-  constexpr u32 kWarp = 32;
   const bool works = threadIdx.x < cells.lanes;
-  const bool is_one_warp = row_lanes <= kWarp && place.distance == 1;
+  const bool is_near =
+      place.distance == 1;  // lanes of a warp follow each other
   u32* const mine = cells.mine(cell);
-  u32 sum = 0;
+  u32 sum = works ? mine[0] : 0;
   const auto add = [&](u32 other) { sum = short_result(inlined, sum, other); };
-  if (works) {
-    sum = mine[0];
-#pragma unroll
-    for (u32 w = 1; w < W; ++w) add(mine[w]);
-  }
-  u32 half = row_lanes / 2;
-  for (; half * place.distance >= kWarp || (half > 0 && place.distance > 1);
-       half /= 2) {
+  join_by_halves(row_lanes, place.sub, [&](bool takes, u32 distance) {
+    if (is_near && distance < kJoinedLanes) {
+      if (works) add(__shfl_down_sync(~0u, sum, distance));
+      return;
+    }
     if (works) mine[0] = sum;
     __syncthreads();
-    if (works && place.sub < half)
-      add(cells.at(cell, threadIdx.x + half * place.distance)[0]);
+    if (works && takes)
+      add(cells.at(cell, threadIdx.x + distance * place.distance)[0]);
     __syncthreads();
-  }
-  if (works) {
-    for (; half > 0; half /= 2) add(__shfl_down_sync(~0u, sum, half));
-    if (is_one_warp) sum = __shfl_sync(~0u, sum, 0, row_lanes);
-    mine[0] = sum;
-  }
-  if (!is_one_warp) {
+  });
+  if (is_near && row_lanes <= kJoinedLanes) {
+    if (works) sum = __shfl_sync(~0u, sum, 0, row_lanes);
+  } else {
+    if (works) mine[0] = sum;
     __syncthreads();
     if (works)
       sum = cells.at(cell, threadIdx.x - place.sub * place.distance)[0];

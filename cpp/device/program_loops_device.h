@@ -14,7 +14,7 @@ class Tile {
   // Several pieces, or elements that lie anywhere.
   using Packs = Share<P, P::kWidth, P::kElements / P::kWidth>;
   using LoosePacks = Share<P, P::kWidth, 1>;
-  using Apart = Share<P, 1, P::kApart>;
+  using Apart = Share<P, 1, P::kApart, P::kIsOrdered ? kPackColumns : 1>;
   using Single = Share<P, 1, 1>;
 
   __device__ Tile(const Task& task, const Lane& lane)
@@ -83,9 +83,10 @@ class Tile {
 
   template <typename W>
   using ColumnsOf = typename P::template Columns<W::N>;
+  // Columns that lie side by side and are one lane's.
   template <typename W>
   static __device__ constexpr u32 wide() {
-    return W::kPieceWidth;
+    return W::kPackWidth;
   }
 
   __device__ void run_elements() {
@@ -123,9 +124,8 @@ class Tile {
 
   template <u32 kPart, typename W>
   __device__ void run_columns(Row& row, W& share, u64 first) {
-    const u64 step = u64{share.step} * W::kPieces;
 #pragma unroll 1
-    for (share.column = first; share.column < share.end; share.column += step) {
+    for (share.column = first; share.column < share.end; share.go_on()) {
       ColumnsOf<W> x;
       load(Part<kPart>{}, share, x);
       P::loop(Part<kPart>{}, row, x, share);
@@ -203,10 +203,8 @@ class Tile {
     if constexpr (P::kLoops == 1) {
       if (share.is_on) run_columns<1>(row, share, first);
     } else if (share.is_on) {
-      const u64 step = u64{share.step} * W::kPieces;
 #pragma unroll 1
-      for (share.column = first; share.column < share.end;
-           share.column += step) {
+      for (share.column = first; share.column < share.end; share.go_on()) {
         if (!keeps)
           load(Part<2 * L + 1>{}, share, x);
         else if (L == 0)
@@ -227,11 +225,30 @@ class Tile {
     return true;
   }
 
+  // All slices of a row by this worker, one after the other.
+  template <u32 L, typename W>
+  __device__ void run_slices(Row& row, ColumnsOf<W>& x, W& share) {
+    Row gathered = row;
+    P::each_gathered(Part<2 * L + 1>{}, gathered, Begin{});
+#pragma unroll 1
+    for (u32 slice = 0; slice < memory_.rows.slices; ++slice) {
+      run_loop<L>(row, x, share, slice, false);
+      P::each_gathered(Part<2 * L + 1>{}, row, Join{*this});
+      if (slice % memory_.rows.row_lanes != sub_) continue;
+      P::each_gathered(Part<2 * L + 1>{}, row, Regather{});
+      gathered = row;
+    }
+    row = gathered;
+  }
+
   template <u32 L, typename W>
   __device__ void run_loops(Row& row, ColumnsOf<W>& x, W& share,
                             const Slice& slice, bool keeps) {
     if constexpr (L < P::kLoops) {
-      run_loop<L>(row, x, share, slice.number, keeps);
+      if (P::kIsOrdered && P::kLoops > 1 && memory_.rows.slices > 1)
+        run_slices<L>(row, x, share);
+      else
+        run_loop<L>(row, x, share, slice.number, keeps);
       if (!finish_loop<L>(row, share, slice)) return;
       run_loops<L + 1>(row, x, share, slice, keeps);
     }
@@ -245,9 +262,11 @@ class Tile {
 
   template <typename W>
   __device__ void run_rows() {
-    const bool keeps = P::kLoops > 1 && memory_.rows.columns <=
-                                            u64{memory_.rows.row_lanes} * W::N;
-    const u32 units = groups(memory_.rows) * memory_.rows.slices;
+    const bool keeps =
+        P::kLoops > 1 && W::N >= W::kPackWidth &&
+        memory_.rows.columns <= u64{memory_.rows.row_lanes} * W::N;
+    const u32 units =
+        groups(memory_.rows) * (memory_.is(kSliced) ? memory_.rows.slices : 1);
 #pragma unroll 1
     for (u32 unit = lane_.tile(); unit < units; unit += lane_.tiles()) {
       const Slice slice = slice_of(unit);
@@ -283,29 +302,42 @@ class Tile {
     if (transposed) {
       from -= sub_ * distance;
     } else {
-      const u32 width = row_lanes < 32 ? row_lanes : 32;
+      const u32 width =
+          row_lanes < kJoinedLanes ? row_lanes : u32{kJoinedLanes};
 #pragma unroll 1
       for (u32 d = width / 2; d > 0; d /= 2)
         value = F::both(value, shuffle_down(value, d, width));
       value = shuffle_first(value, width);
-      parts = row_lanes < 32 ? 1 : row_lanes / 32;
+      parts = row_lanes / width;
       from -= sub_;
       distance = width;
     }
     if (parts == 1) return value;
     u32* const half = scratch_ + half_ * kJoinHalf;
     half_ ^= 1;
-    if (transposed || threadIdx.x % 32 == 0)
+    if (transposed || threadIdx.x % kJoinedLanes == 0)
       put_words(half + threadIdx.x * kWords, value);
     __syncthreads();
-    value = get_words<T>(half + from * kWords);
-    // Without a loop, so that all of them are under way together.
-#pragma unroll
-    for (u32 k = 1; k < kMostJoined; ++k)
-      if (k < parts)
-        value =
-            F::both(value, get_words<T>(half + (from + k * distance) * kWords));
-    return value;
+    if (P::kIsOrdered && parts > kMostJoined) {
+      join_far<F>(half, distance * kWords, value);
+      return get_words<T>(half + from * kWords);
+    }
+    return join_parts<F>(half + from * kWords, distance * kWords, parts);
+  }
+  // Of lanes of which none is in the warp of another: what each has lies in the
+  // scratch. The first one of the row leaves the row's value there.
+  template <typename F>
+  __device__ __noinline__ void join_far(u32* half, u32 distance,
+                                        typename F::Type value) const {
+    u32* const mine = half + threadIdx.x * (sizeof(typename F::Type) / 4);
+    join_by_halves(memory_.rows.row_lanes, sub_, [&](bool takes, u32 lanes) {
+      if (takes) {
+        value = F::both(value,
+                        get_words<typename F::Type>(mine + lanes * distance));
+        put_words(mine, value);
+      }
+      __syncthreads();
+    });
   }
 
   struct Join {

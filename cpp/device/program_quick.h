@@ -119,20 +119,28 @@ struct Quick {
     return reinterpret_cast<u64>(address) % 16 == 0;
   }
 
-  // Of a short Inlined: one step of a reduction, whose sums so far are in the
-  // result's cell.
+  // Of a short Inlined: one step of a reduction, whose value so far is the
+  // first of the result's cell.
   __device__ void gather(const Step& step, const u32 (&values)[W],
                          u32 valid) const {
-    Operands<W> x;
-    read_words(step.out(), x.a);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w) x.b[w] = values[w];
-    Values<W> sums;
-    compute_short(step.index(), x, sums);
-#pragma unroll
-    for (u32 w = 0; w < W; ++w)
-      if (w < valid) x.a[w] = sums.low[w];
-    write_words(step.out(), x.a);
+    const u32 place = mine + step.out();
+    u32 sum = load_shared(place);
+    switch (step.index()) {
+#define GPUOS_INLINED(name)                                            \
+  case k##name:                                                        \
+    _Pragma("unroll") for (u32 w = 0; w < W; ++w) if (w < valid) sum = \
+        result_of<name##Function>(sum, values[w]);                     \
+    break;
+      GPUOS_INLINED(Add)
+      GPUOS_INLINED(Subtract)
+      GPUOS_INLINED(Multiply)
+      GPUOS_INLINED(Maximum)
+      GPUOS_INLINED(Minimum)
+      default:
+        break;
+#undef GPUOS_INLINED
+    }
+    store_shared(place, sum);
   }
 
   // An Inlined. False: it is none.

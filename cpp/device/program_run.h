@@ -7,8 +7,9 @@
 namespace gpuos {
 namespace program {
 
-// What of a part is run while slices are put together.
-enum class Mode : u32 { All, Inits, Joins, Gathers, Rest };
+// What of a part is run while slices are put together; in this order behind a
+// loop.
+enum class Mode : u32 { All, Inits, Gathers, Joins, Rest };
 
 __device__ inline bool is_run(Mode mode, u32 kind) {
   if (mode == Mode::All) return true;
@@ -82,37 +83,37 @@ class Interpreter {
         if (part % 2 == 0)
           run_row_part(part, Mode::All, place);
         else
-          run_columns(part, place, 0, task_.rows.columns);
+          run_columns(part, place, 0);
       }
       __syncthreads();
     }
   }
 
-  // One slice of a group of rows; the worker that comes last puts them
-  // together.
-  __device__ void run_slice(u32 tile) {
+  // Rows that have slices. A tile is a slice where workers share rows: the one
+  // that comes last puts them together. Else one worker takes all of them, one
+  // after the other.
+  __device__ void run_slices(u32 tile, u32 tiles) {
     const u32 slices = task_.rows.slices;
-    const u32 group = tile / slices;
-    const u32 slice = tile % slices;
-    Place place = place_in(group);
-    const u64 each = (task_.rows.columns + slices - 1) / slices;
-    const u64 begin = min(each * slice, task_.rows.columns);
-    const u64 end = min(begin + each, task_.rows.columns);
-    run_row_part(0, Mode::All, place);
-    run_columns(1, place, begin, end);
-    run_row_part(2, Mode::Joins, place);
-    const u32 words = gathered_words();
-    const u64 row_in_group = place.row - u64{group} * group_rows();
-    kept_stride_ = group_rows() * words;
-    kept_ = reinterpret_cast<u32*>(task_.rows.gathered) + group_count() +
-            u64{group} * slices * kept_stride_ + row_in_group * words;
-    if (place.is_on && place.sub == 0)
-      keep_gathered(kept_ + u64{slice} * kept_stride_);
-    if (!is_last_slice(group)) return;
-    run_row_part(0, Mode::Inits, place);
-    run_row_part(2, Mode::Gathers, place);
-    run_row_part(2, Mode::Joins, place);
-    run_row_part(2, Mode::Rest, place);
+    const bool is_shared = (task_.shape.flags & kSliced) != 0;
+    const u32 units = group_count() * (is_shared ? slices : 1);
+#pragma unroll 1
+    for (u32 unit = tile; unit < units; unit += tiles) {
+      const u32 group = is_shared ? unit / slices : unit;
+      const u32 begin = is_shared ? unit % slices : 0;
+      const u32 end = is_shared ? begin + 1 : slices;
+      Place place = place_in(group);
+      run_row_part(0, Mode::All, place);
+#pragma unroll 1
+      for (u32 part = 1; part < task_.header.parts; part += 2) {
+#pragma unroll 1
+        for (u32 slice = begin; slice < end; ++slice)
+          gather_slice(part, slice, group, place);
+        __syncthreads();
+        if (is_shared && !is_last_slice(group)) break;
+        take_slices(part, place);
+      }
+      __syncthreads();
+    }
   }
 
  private:
@@ -184,22 +185,48 @@ class Interpreter {
     }
   }
 
-  __device__ void run_columns(u32 part, const Place& place, u64 begin,
-                              u64 end) const {
+  // What a slice gathers in a loop, left for take_slices().
+  __device__ void gather_slice(u32 part, u32 slice, u32 group, Place& place) {
+    run_row_part(part - 1, Mode::Inits, place);
+    run_columns(part, place, slice);
+    run_row_part(part + 1, Mode::Joins, place);
+    const u32 words = gathered_words(part);
+    const u64 row_in_group = place.row - u64{group} * group_rows();
+    kept_stride_ = group_rows() * words;
+    kept_ = reinterpret_cast<u32*>(task_.rows.gathered) + group_count() +
+            u64{group} * task_.rows.slices * kept_stride_ +
+            row_in_group * words;
+    if (place.is_on && place.sub == 0)
+      keep_gathered(part, kept_ + u64{slice} * kept_stride_);
+  }
+  // Puts them together, and goes on. One call, or the stack grows.
+  __device__ void take_slices(u32 part, Place& place) {
+    constexpr u32 kFirst = static_cast<u32>(Mode::Inits);
+    constexpr u32 kLast = static_cast<u32>(Mode::Rest);
+#pragma unroll 1
+    for (u32 mode = kFirst; mode <= kLast; ++mode)
+      run_row_part(mode == kFirst ? part - 1 : part + 1,
+                   static_cast<Mode>(mode), place);
+  }
+
+  __device__ void run_columns(u32 part, const Place& place, u32 slice) const {
     if (task_.end(part) <= kKept)
-      run_columns_of<true>(part, place, begin, end);
+      run_columns_of<true>(part, place, slice);
     else
-      run_columns_of<false>(part, place, begin, end);
+      run_columns_of<false>(part, place, slice);
   }
   template <bool kIsKept>
-  __device__ __noinline__ void run_columns_of(u32 part, Place place, u64 begin,
-                                              u64 end) const {
+  __device__ __noinline__ void run_columns_of(u32 part, Place place,
+                                              u32 slice) const {
     if (!place.is_on) return;
     const u32 first = task_.begin(part);
     const u32 last = task_.end(part);
-    const u64 step = u64{task_.rows.row_lanes} * W;
-    for (place.column = begin + u64{place.sub} * W; place.column < end;
-         place.column += step) {
+    const u32 lanes = task_.rows.row_lanes;
+    const u64 step = u64{lanes} * task_.rows.slices * kPackColumns;
+    const u64 end = task_.rows.columns;
+    for (place.column = (u64{slice} * lanes + place.sub) * kPackColumns;
+         place.column < end;
+         place.column = column_behind(place.column, W, step)) {
       const u32 valid = valid_of(end - place.column);
       Values<W> result{};
       if constexpr (kIsKept)
@@ -211,22 +238,22 @@ class Interpreter {
 
   __device__ Steps<W> steps() const { return {quick_, cells_}; }
 
-  // Calls `f` for each join at the beginning of part 2.
+  // Calls `f` for each join behind loop `part`.
   template <typename F>
-  __device__ void each_join(F f) const {
-    const u32 end = task_.end(2);
-    for (u32 i = task_.begin(2); i < end; ++i) {
+  __device__ void each_join(u32 part, F f) const {
+    const u32 end = task_.end(part + 1);
+    for (u32 i = task_.begin(part + 1); i < end; ++i) {
       const Step step = fetch(i);
       if (is_run(Mode::Joins, step.kind())) f(steps().reduction_of(step));
     }
   }
-  __device__ u32 gathered_words() const {
+  __device__ u32 gathered_words(u32 part) const {
     u32 words = 0;
-    each_join([&](const Reduction<W>& x) { words += x.words(); });
+    each_join(part, [&](const Reduction<W>& x) { words += x.words(); });
     return words;
   }
-  __device__ void keep_gathered(u32* to) const {
-    each_join([&](const Reduction<W>& x) {
+  __device__ void keep_gathered(u32 part, u32* to) const {
+    each_join(part, [&](const Reduction<W>& x) {
       to = keep_words(x.of(threadIdx.x, 0), x.wide, x.has_place, to);
     });
   }

@@ -8,16 +8,24 @@ namespace gpuos {
 namespace program {
 
 // The elements of one lane: pieces of kWide columns of a row, each read at
-// once. Neighbouring lanes have neighbouring pieces.
-template <typename P, u32 kWide, u32 kCount>
+// once. Packs of kPack columns are one lane's; neighbouring lanes have
+// neighbouring packs.
+template <typename P, u32 kWide, u32 kCount, u32 kPack = kWide>
 struct Share {
-  enum : u32 { N = kWide * kCount, kPieceWidth = kWide, kPieces = kCount };
+  enum : u32 {
+    N = kWide * kCount,
+    kPieceWidth = kWide,
+    kPackWidth = kPack,
+    kPieces = kCount,
+    kOfPack = kPack / kWide  // pieces
+  };
+  static_assert(kPack == kWide || N <= kPack || N % kPack == 0);
 
   const Memory<P>& memory;
   u64 row = 0;
   u64 column = 0;                     // the first one
   u64 end = 0;                        // columns from here on belong to others
-  u32 step = kWide;                   // from piece to piece
+  u32 step = kPack;                   // from pack to pack
   bool is_on = true;                  // has a row
   bool is_first = true;               // of the lanes of its row
   u32 valid = 0;                      // bit p: piece p is there
@@ -27,8 +35,19 @@ struct Share {
   static __device__ constexpr u32 elements() { return N; }
   static __device__ constexpr u32 rows() { return 1; }
 
+  // Behind `column`.
+  __device__ u64 distance_of(u32 piece) const {
+    if constexpr (kOfPack == 1) return u64{piece} * step;
+    return u64{piece / kOfPack} * step + piece % kOfPack;
+  }
   __device__ u64 column_of(u32 piece) const {
-    return column + u64{piece} * step;
+    return column + distance_of(piece);
+  }
+  __device__ void go_on() {
+    if constexpr (N < kPack)
+      column = column_behind(column, N, step);
+    else
+      column += distance_of(kPieces);
   }
 
   template <typename T>
@@ -154,7 +173,7 @@ struct Share {
       const u64 first = start(a) + column * static_cast<u64>(stride);
 #pragma unroll
       for (u32 p = 0; p < kPieces; ++p)
-        places[a][p] = first + u64{p} * step * static_cast<u64>(stride);
+        places[a][p] = first + distance_of(p) * static_cast<u64>(stride);
     }
   }
 

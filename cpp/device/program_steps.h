@@ -110,13 +110,15 @@ __device__ __noinline__ void gather(Steps<W> steps, Step step, u32 valid,
                                     Values<W> last) {
   const bool wide = step.has_wide_operands();
   const auto function = reinterpret_cast<Function>(step.function);
-  Values<W> a, sum;
+  Values<W> a, values;
   steps.read_a(step, wide, last, a);
-  steps.read(step.out(), wide, sum);
+  steps.read(step.out(), wide, values);
+  u64 sum = values.bits(0, wide);
 #pragma unroll
   for (u32 w = 0; w < W; ++w)
-    if (w < valid) sum.set(w, function(sum.bits(w, wide), a.bits(w, wide)));
-  steps.write(step.out(), wide, sum);
+    if (w < valid) sum = function(sum, a.bits(w, wide));
+  values.set(0, sum);
+  steps.write(step.out(), wide, values);
 }
 
 template <u32 W>
@@ -126,12 +128,11 @@ __device__ __noinline__ void gather_place(Steps<W> steps, Step step, u64 column,
   const Reduction<W> reduction = steps.reduction_of(step);
   Values<W> a;
   steps.read_a(step, wide, last, a);
+  Gathered found = reduction.of(threadIdx.x, 0);
 #pragma unroll
-  for (u32 w = 0; w < W; ++w) {
-    if (w >= valid) continue;
-    const Gathered mine{a.bits(w, wide), column + w};
-    reduction.keep(w, reduction.both(reduction.of(threadIdx.x, w), mine));
-  }
+  for (u32 w = 0; w < W; ++w)
+    if (w < valid) found = reduction.both(found, {a.bits(w, wide), column + w});
+  reduction.keep(0, found);
 }
 
 template <u32 W>

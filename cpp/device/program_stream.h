@@ -24,20 +24,15 @@ __device__ inline Vector<S, kWide> load_streamed(const S* from) {
 }
 
 // Gathers elements [at, at + kWide) of `from`, which are columns from `number`
-// on. Those of a piece among themselves first, so that few wait for each other.
+// on.
 template <u32 kWide, typename F, typename T, u32 N>
 __device__ inline void gather_piece(Sums<F, 1>& gathered,
                                     const Vector<T, N>& from, u32 at,
                                     u64 number) {
-  typename F::Type values[kWide];
 #pragma unroll
-  for (u32 w = 0; w < kWide; ++w) values[w] = F::of(from[at + w], number + w);
-#pragma unroll
-  for (u32 half = kWide / 2; half > 0; half /= 2)
-#pragma unroll
-    for (u32 w = 0; w < half; ++w)
-      values[w] = F::both(values[w], values[w + half]);
-  gathered.values[0] = F::both(gathered.values[0], values[0]);
+  for (u32 w = 0; w < kWide; ++w)
+    gathered.values[0] =
+        F::both(gathered.values[0], F::of(from[at + w], number + w));
 }
 
 // The pieces of a lane where none needs a look. It has only what the loop

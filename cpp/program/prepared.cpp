@@ -92,7 +92,8 @@ class Preparation {
     clear();
     find_all_sizes();
     check_outputs(plan_, prepared_.sizes, call_.outputs);
-    const bool fuses = is_fused_best(plan_, prepared_.sizes);
+    const bool fuses =
+        is_fused_best(plan_, prepared_.sizes) && has_lanes(codes.fused);
     const Schedule& schedule = fuses ? plan_.fused : plan_.split;
     note_extents();
     note_apart(schedule);
@@ -137,6 +138,17 @@ class Preparation {
     return pass.tasks[0].flat == all &&
            std::all_of(out.shape.begin(), out.shape.begin() + out.dims,
                        [](std::int64_t size) { return size > 1; });
+  }
+
+  /// Of a deterministic device: a text with so many cells that fewer lanes
+  /// than usual have room is run in passes of its own for each reduction.
+  bool has_lanes(const std::vector<PassCode*>& codes) const {
+    if (!workers_.are_deterministic) return true;
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      if (plan_.fused.passes[i].has_reduction &&
+          !has_ordered_lanes(workers_, codes[i]->cells))
+        return false;
+    return true;
   }
 
   void clear() {
@@ -275,7 +287,10 @@ class Preparation {
       add_task(pass, code, piece, to.tasks);
     };
     // By reference: a copy would be made in memory of its own.
-    for_each_piece(pass, layout, kMaxPieceElems, std::ref(add));
+    const std::uint64_t limit = pass.has_reduction
+                                    ? most_rows(pass, layout.columns, workers_)
+                                    : kMaxPieceElems;
+    for_each_piece(pass, layout, limit, std::ref(add));
   }
 
   void add_scalars(const Pass& pass, PreparedPass& to) const {

@@ -102,8 +102,19 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
       texts_(backend, backend.shared_words(), free_later_),
       scratch_(backend) {}
 
+void ProgramTable::make_deterministic() {
+  const std::lock_guard lock(mutex_);
+  if (workers_.lanes == 1 || workers_.are_deterministic) return;
+  workers_.are_deterministic = true;
+  newest_ = {};
+  entries_.clear();
+}
+
 program::PassCode* ProgramTable::code_for(const Pass& pass) {
-  const auto at = codes_.find(pass.structure);
+  const bool is_ordered = workers_.are_deterministic && pass.has_reduction;
+  const std::string key =
+      is_ordered ? concat("ordered ", pass.structure) : pass.structure;
+  const auto at = codes_.find(key);
   if (at != codes_.end()) {
     at->second->turn = turn_;
     return at->second.get();
@@ -113,11 +124,12 @@ program::PassCode* ProgramTable::code_for(const Pass& pass) {
   code->text = texts_.add(pass.text);
   code->tier = std::make_shared<program::Tier>();
   code->tier->pass = pass;
+  code->tier->is_ordered = is_ordered;
   code->tier->record = std::make_shared<OperatorRecord>();
   code->tier->record->name = "program";
   code->tier->record->slots[0] = kInterpreterSlot;
   code->turn = turn_;
-  return codes_.emplace(pass.structure, std::move(code)).first->second.get();
+  return codes_.emplace(key, std::move(code)).first->second.get();
 }
 
 void ProgramTable::forget_codes() {

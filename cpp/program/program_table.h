@@ -64,6 +64,10 @@ class ProgramTable {
   bool compile(const std::shared_ptr<const program::Plan>& plan,
                Deadline deadline);
 
+  /// From now on a GPU puts the columns of rows together in one order; programs
+  /// are prepared anew.
+  void make_deterministic();
+
   std::uint64_t calls() const noexcept { return calls_.load(); }
   /// Different ones that were called or compiled and still exist.
   std::uint64_t programs() const;
@@ -125,7 +129,7 @@ class ProgramTable {
   Backend& backend_;
   Submitter& submitter_;
   program::Tiers& tiers_;
-  const program::Workers workers_;
+  program::Workers workers_;  // under mutex_
   const FreeLater free_later_;
   std::atomic<std::uint64_t> calls_{0};
   mutable QuickMutex mutex_;

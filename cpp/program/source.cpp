@@ -17,8 +17,11 @@ namespace {
 /// Writes one pass.
 class SourceWriter {
  public:
-  SourceWriter(const Pass& pass, Effort effort)
-      : pass_(pass), effort_(effort), is_row_(pass.steps.size(), false) {
+  SourceWriter(const Pass& pass, Effort effort, bool is_ordered)
+      : pass_(pass),
+        effort_(effort),
+        is_ordered_(is_ordered && pass.has_reduction),
+        is_row_(pass.steps.size(), false) {
     for (std::size_t part = 0; part < pass.parts.size(); part += 2)
       for (const std::uint32_t id : pass.parts[part]) is_row_[id] = true;
     for (std::uint32_t id = 0; id < pass.steps.size(); ++id)
@@ -77,12 +80,13 @@ class SourceWriter {
         "#include \"gpuos/program_loops.h\"\n"
         "namespace gpuos {\nnamespace program {\nnamespace {\n"
         "struct Pass {");
-    const Widths widths = widths_of(pass_, is_row_, effort_);
+    const Widths widths = widths_of(pass_, is_row_, effort_, is_ordered_);
     const std::uint32_t loads = column_accesses(Step::Kind::Load);
     line("  enum : u32 {\n    kAccesses = ", pass_.accesses.size(),
          ",\n    kScalars = ", pass_.scalars.size(),
          ",\n    kLoops = ", pass_.loops(),
          ",\n    kReduces = ", pass_.has_reduction ? 1 : 0,
+         ",\n    kIsOrdered = ", is_ordered_ ? 1 : 0,
          ",\n    kWidth = ", widths.pack, ",\n    kApart = ", widths.apart,
          ",\n    // Bit a: loops read access a; or write it.\n    kLoads = ",
          loads,
@@ -368,14 +372,15 @@ class SourceWriter {
 
   const Pass& pass_;
   const Effort effort_;
+  const bool is_ordered_;
   std::vector<bool> is_row_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string source_of(const Pass& pass, Effort effort) {
-  return SourceWriter(pass, effort).write();
+std::string source_of(const Pass& pass, Effort effort, bool is_ordered) {
+  return SourceWriter(pass, effort, is_ordered).write();
 }
 
 }  // namespace gpuos::program

@@ -17,6 +17,9 @@ enum class Effort : std::uint8_t {
 
 /// An operator that does with a task what the interpreter does. C++ for both
 /// backends; sizes, strides and scalars come with the task.
-std::string source_of(const Pass& pass, Effort effort = Effort::Full);
+/// `is_ordered`: the device puts columns together in the order of
+/// device/program_device_order.h.
+std::string source_of(const Pass& pass, Effort effort = Effort::Full,
+                      bool is_ordered = false);
 
 }  // namespace gpuos::program

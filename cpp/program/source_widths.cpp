@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/program_device_order.h"
 #include "program/source_text.h"
 
 namespace gpuos::program {
@@ -59,12 +60,13 @@ std::uint32_t elements_of(std::uint32_t pack, const Column& column) {
 }  // namespace
 
 Widths widths_of(const Pass& pass, const std::vector<bool>& is_row,
-                 Effort effort) {
+                 Effort effort, bool is_ordered) {
   const std::size_t accesses = pass.accesses.size();
   Widths widths{.host_elements = accesses > 8 ? 64u : 128u};
   if (effort == Effort::Careful) return widths;
   const Column column = measure(pass, is_row);
-  widths.pack = pack_of(pass, column);
+  widths.pack =
+      is_ordered ? std::uint32_t{kPackColumns} : pack_of(pass, column);
   widths.elements = elements_of(widths.pack, column);
   if (column.work <= 64)
     widths.apart = accesses <= 4 ? 4 : accesses <= 8 ? 2 : 1;

@@ -21,8 +21,9 @@ struct Widths {
   std::uint32_t host_elements = 1;
 };
 
-/// `is_row`: the steps whose values are those of a row.
+/// `is_row`: the steps whose values are those of a row. `is_ordered`: as in
+/// source_of().
 Widths widths_of(const Pass& pass, const std::vector<bool>& is_row,
-                 Effort effort);
+                 Effort effort, bool is_ordered);
 
 }  // namespace gpuos::program

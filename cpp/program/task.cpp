@@ -9,6 +9,7 @@
 #include "concat.h"
 #include "device/bfloat16.h"
 #include "device/half.h"
+#include "device/program_device_order.h"
 #include "device/program_order.h"
 #include "gpuos/error.h"
 #include "program/compute_type.h"
@@ -89,8 +90,27 @@ std::uint64_t lanes_for_many_rows(const Layout& layout, const Workers& workers,
   return best;
 }
 
+/// Lanes and slices that the columns decide: where a row is shared, by as many
+/// tiles as it has slices, else by the lanes of one worker.
+Split split_in_order(const Pass& pass, const Layout& layout,
+                     const Workers& workers) {
+  Split split;
+  split.is_transposed = has_close_rows(layout);
+  split.row_lanes =
+      std::min(ordered_lanes(layout.columns), std::bit_floor(workers.lanes));
+  split.slices = ordered_slices(layout.columns);
+  split.shares_rows = split.slices > 1 && pass.loops() == 1;
+  const std::uint64_t groups =
+      ceil_div(layout.rows, workers.lanes / split.row_lanes);
+  split.tiles = split.shares_rows
+                    ? static_cast<std::uint32_t>(groups * split.slices)
+                    : clamp_tiles(groups, workers.count);
+  return split;
+}
+
 Split split_rows(const Pass& pass, const Layout& layout,
                  const Workers& workers) {
+  if (workers.are_deterministic) return split_in_order(pass, layout, workers);
   Split split;
   const std::uint64_t lanes = workers.lanes;
   split.is_transposed = has_close_rows(layout);
@@ -114,6 +134,7 @@ Split split_rows(const Pass& pass, const Layout& layout,
     const std::uint64_t wanted = layout.columns / (row_lanes * kSliceColumns);
     split.slices = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(wanted, 1, workers.count / groups));
+    split.shares_rows = split.slices > 1;
   }
   const std::uint64_t most =
       split.slices > 1 ? groups * split.slices : workers.count;
@@ -152,7 +173,8 @@ Split split_host_rows(const Pass& pass, const Layout& layout,
         layout.columns / kHostTile, 1, 4 * workers.count / layout.rows);
     split.slices = static_cast<std::uint32_t>(host_slices(layout, slices));
   }
-  if (split.slices > 1) split.is_transposed = false;
+  split.shares_rows = split.slices > 1;
+  if (split.shares_rows) split.is_transposed = false;
   split.tiles =
       split.slices > 1
           ? static_cast<std::uint32_t>(layout.rows * split.slices)
@@ -263,6 +285,19 @@ std::uint32_t row_lanes(const Workers& workers, std::uint32_t cells) noexcept {
   return lanes;
 }
 
+bool has_ordered_lanes(const Workers& workers, std::uint32_t cells) noexcept {
+  return row_lanes(workers, cells) >=
+         std::min(std::bit_floor(workers.lanes), std::uint32_t{kMostRowLanes});
+}
+
+std::uint64_t most_rows(const Pass& pass, std::uint64_t columns,
+                        const Workers& workers) noexcept {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+  if (!workers.are_deterministic || pass.loops() != 1) return kMost;
+  const std::uint32_t slices = ordered_slices(columns);
+  return slices == 1 ? kMost : abi::kMaxTiles / slices;
+}
+
 Split split_of(const Pass& pass, const Layout& layout, const Workers& workers) {
   if (workers.lanes == 1) return split_on_host(pass, layout, workers);
   return split_on_device(pass, layout, worthwhile(pass, layout, workers));
@@ -309,7 +344,7 @@ void write_arguments(const TaskParts& parts, const FarTable& far_table,
   }
   if (pass.has_reduction) shape.flags |= kRows;
   if (split.is_transposed) shape.flags |= kTransposed;
-  if (split.slices > 1) shape.flags |= kSliced;
+  if (split.shares_rows) shape.flags |= kSliced;
   Table table;
   fill_table(layout, table);
   if (kFixed + 1 > arguments.room())

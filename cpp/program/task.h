@@ -24,7 +24,16 @@ struct Split {
   std::uint32_t row_lanes = 1;
   std::uint32_t slices = 1;
   bool is_transposed = false;
+  bool shares_rows = false;  // each slice of a row is a tile of its own
 };
+
+/// Whether rows have the lanes that device/program_device_order.h asks for,
+/// however long they are.
+bool has_ordered_lanes(const Workers& workers, std::uint32_t cells) noexcept;
+
+/// Rows of so many columns that one task may have.
+std::uint64_t most_rows(const Pass& pass, std::uint64_t columns,
+                        const Workers& workers) noexcept;
 
 Split split_of(const Pass& pass, const Layout& layout, const Workers& workers);
 

@@ -8,10 +8,10 @@
 namespace gpuos::program {
 namespace {
 
-OperatorDefinition definition_of(const Pass& pass, Effort effort) {
+OperatorDefinition definition_of(const Tier& tier, Effort effort) {
   OperatorDefinition definition;
   definition.name = kCompiledName;
-  definition.source = source_of(pass, effort);
+  definition.source = source_of(tier.pass, effort, tier.is_ordered);
   return definition;
 }
 
@@ -70,7 +70,7 @@ void Tiers::compile(Tier& tier) {
   for (const Effort effort : {Effort::Full, Effort::Careful}) {
     try {
       const bool is_there =
-          registry_.upgrade(tier.record, definition_of(tier.pass, effort),
+          registry_.upgrade(tier.record, definition_of(tier, effort),
                             tier.is_awaited.load(std::memory_order_relaxed));
       if (is_there) state = Tier::State::Compiled;
       break;

@@ -20,6 +20,7 @@ struct Tier {
   enum class State : std::uint8_t { Interpreted, Waiting, Compiled, Failed };
 
   Pass pass;
+  bool is_ordered = false;                 // as in source_of()
   std::shared_ptr<OperatorRecord> record;  // what tasks are submitted with
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> work{0};  // elements times operations

@@ -58,6 +58,11 @@ struct RuntimeOptions {
   /// compiler takes longer.
   std::optional<std::uint32_t> compile_programs_after{};
 
+  /// Sums and products of reals have the same bits in every run: on a GPU the
+  /// number of columns decides the order in which they are put together. On the
+  /// host that is always so.
+  bool deterministic = false;
+
   WorkerImage worker_image = WorkerImage::Auto;
 };
 

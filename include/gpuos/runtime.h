@@ -170,6 +170,10 @@ class Runtime {
   void hurry();
   bool is_closed() const noexcept;
 
+  /// What is submitted from now on is as if the runtime had been made with
+  /// RuntimeOptions::deterministic.
+  void make_deterministic();
+
   const RuntimeOptions& options() const noexcept;
   /// "host" or "cuda".
   std::string_view backend() const noexcept;

@@ -94,6 +94,8 @@ bool set_option(RuntimeOptions& o, const std::string& name, py::handle given) {
     o.compile_programs_after = count_from(name, given);
   } else if (name == "flush_after_us") {
     o.flush_after = time_from<microseconds>(name, given, kMicro);
+  } else if (name == "deterministic") {
+    o.deterministic = truth_of(given);
   } else if (name == "worker_image") {
     o.worker_image = choose(name, given, kImages);
   } else {
@@ -136,6 +138,7 @@ py::dict options_to_dict(const RuntimeOptions& o) {
     dict["compile_programs_after"] = *o.compile_programs_after;
   else
     dict["compile_programs_after"] = py::none();
+  dict["deterministic"] = o.deterministic;
   dict["worker_image"] = word_of(o.worker_image, kImages);
   return dict;
 }

@@ -34,6 +34,10 @@ py::capsule bridge_of(const std::shared_ptr<RuntimeObject>& runtime) {
   return capsule;
 }
 
+void make_deterministic(const std::shared_ptr<RuntimeObject>& runtime) {
+  runtime->core().make_deterministic();
+}
+
 void watch_arrays(const py::capsule& capsule) {
   array_watch = static_cast<const ArrayWatch*>(
       PyCapsule_GetPointer(capsule.ptr(), kWatchCapsule));
@@ -46,6 +50,11 @@ void register_bridge(py::module_& module) {
   module.def("_bridge", &bridge_of, py::arg("runtime").none(false),
              "The functions of gpuos/bridge.h and this runtime, as a capsule "
              "\"gpuos.bridge\" of a gpuos::Bridge. The runtime lives as long.");
+  module.def(
+      "_make_deterministic", &make_deterministic,
+      py::arg("runtime").none(false),
+      "As if the runtime had been made with deterministic=True, for what "
+      "is submitted from now on.");
   module.def("_watch_arrays", &watch_arrays, py::arg("watch"),
              "Have a gpuos::ArrayWatch, from a capsule \"gpuos.array_watch\", "
              "told of tasks on foreign arrays, until the process ends.");

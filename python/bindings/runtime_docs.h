@@ -42,6 +42,10 @@ watchdog_s, submit_timeout_s : float, keyword only
 compile_programs_after : int, keyword only
     Calls after which a program is compiled in the background; 0: never. None:
     32 on a GPU, 1,000 on the host.
+deterministic : bool, keyword only
+    Sums and products of reals have the same bits in every run: on a GPU the
+    number of columns decides the order of additions, whatever workers, tiers
+    and other outputs there are. On the host that is always so.
 worker_image : {"auto", "embedded", "ptx", "nvrtc"}, keyword only
     Which worker the CUDA backend loads.
 

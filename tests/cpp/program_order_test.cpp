@@ -1,10 +1,13 @@
-// On the host a reduction puts its columns together in one order, whoever does
-// it and whatever is beside it.
+// A reduction puts its columns together in one order, whoever does it and
+// whatever is beside it: on the host always, on a GPU where a runtime is
+// deterministic.
 #include <algorithm>
 #include <functional>
 #include <span>
 
+#include "contract.h"
 #include "device/complex.h"
+#include "device/program_device_order.h"
 #include "program_support.h"
 
 namespace gpuos {
@@ -12,14 +15,14 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// The order as docs/numbers.md has it.
+/// The orders as docs/numbers.md has them: the host's,
 template <typename T, typename F>
-T in_order(std::span<const T> x, T first, F both) {
+T host_order(std::span<const T> x, T first, F both) {
   if (x.size() > 256) {
     std::size_t half = 256;
     while (2 * half < x.size()) half *= 2;
-    return both(in_order(x.first(half), first, both),
-                in_order(x.subspan(half), first, both));
+    return both(host_order(x.first(half), first, both),
+                host_order(x.subspan(half), first, both));
   }
   std::vector<T> sums(x.size() > 16 ? 16 : 1, first);
   for (std::size_t c = 0; c < x.size(); ++c)
@@ -28,6 +31,49 @@ T in_order(std::span<const T> x, T first, F both) {
     for (std::size_t k = 0; k < half; ++k)
       sums[k] = both(sums[k], sums[k + half]);
   return sums[0];
+}
+
+/// and a GPU's.
+template <typename T, typename F>
+T joined(std::vector<T> lanes, F both) {
+  while (lanes.size() > 1) {
+    const std::size_t near = std::min<std::size_t>(lanes.size(), 32);
+    std::vector<T> groups;
+    for (std::size_t g = 0; g < lanes.size(); g += near) {
+      for (std::size_t half = near / 2; half > 0; half /= 2)
+        for (std::size_t k = g; k < g + half; ++k)
+          lanes[k] = both(lanes[k], lanes[k + half]);
+      groups.push_back(lanes[g]);
+    }
+    lanes = groups;
+  }
+  return lanes[0];
+}
+template <typename T, typename F>
+T device_order(std::span<const T> x, T first, F both) {
+  std::size_t lanes = 1;
+  while (4 * lanes < std::min<std::size_t>(x.size(), 128)) lanes *= 2;
+  while (16 * lanes < x.size() && lanes >= 32 && lanes < 256) lanes *= 2;
+  const std::size_t slices =
+      std::clamp<std::size_t>((x.size() + 16383) / 16384, 1, 128);
+  std::vector<std::vector<T>> sums(slices, std::vector<T>(lanes, first));
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    T& sum = sums[c / 4 / lanes % slices][c / 4 % lanes];
+    sum = both(sum, x[c]);
+  }
+  if (slices == 1) return joined(sums[0], both);
+  std::vector<T> all(lanes, first);
+  for (std::size_t s = 0; s < slices; ++s)
+    all[s % lanes] = both(all[s % lanes], joined(sums[s], both));
+  return joined(all, both);
+}
+
+bool is_of_device = false;  // which of them
+
+template <typename T, typename F>
+T in_order(std::span<const T> x, T first, F both) {
+  return is_of_device ? device_order(x, first, both)
+                      : host_order(x, first, both);
 }
 
 template <typename T>
@@ -123,8 +169,13 @@ std::vector<Lie> lies(std::int64_t rows, std::int64_t columns) {
           {-columns, -1, all - 1, all}};
 }
 
-class ProgramOrder : public testing::Test {
+class ProgramOrder : public Contract {
  protected:
+  void SetUp() override {
+    Contract::SetUp();
+    is_of_device = !is_host();
+  }
+
   struct Array {
     Array(Runtime& runtime, DType dtype, const Bytes& x, std::int64_t rows,
           std::int64_t columns, const Lie& lie)
@@ -153,12 +204,13 @@ class ProgramOrder : public testing::Test {
     TensorView view;
   };
 
-  static std::unique_ptr<Runtime> host(std::uint32_t workers) {
-    RuntimeOptions options;
-    options.backend = "host";
-    options.workers = workers;
-    options.compile_programs_after = 0;
-    return std::make_unique<Runtime>(options);
+  /// 0: as many workers as there are usually.
+  std::unique_ptr<Runtime> runtime_with(std::uint32_t workers) {
+    RuntimeOptions wanted = options();
+    wanted.workers = workers;
+    wanted.compile_programs_after = 0;
+    wanted.deterministic = true;
+    return std::make_unique<Runtime>(wanted);
   }
 
   /// All outputs of a call.
@@ -187,25 +239,27 @@ class ProgramOrder : public testing::Test {
   }
 };
 
+GPUOS_INSTANTIATE_CONTRACT(ProgramOrder);
+
 const std::pair<std::int64_t, std::int64_t> kSizes[] = {
-    {1, 1},    {3, 16},     {4, 17},     {40, 31},  {2, 255},
-    {33, 256}, {7, 257},    {3, 1000},   {600, 40}, {300, 530},
-    {2, 5000}, {1, 40'000}, {1, 100'001}};
+    {1, 1},      {3, 16},     {4, 17},     {40, 31},    {2, 255},    {33, 256},
+    {7, 257},    {3, 1000},   {600, 40},   {300, 530},  {2, 5000},   {9, 2048},
+    {130, 1030}, {1, 16'384}, {5, 16'400}, {1, 40'000}, {1, 100'001}};
 
 std::vector<Op> reductions(DType dtype) {
   if (is_complex(dtype)) return {Op::Sum, Op::Prod};
   return {Op::Sum, Op::Prod, Op::Max, Op::Min};
 }
 
-TEST_F(ProgramOrder, IsThatOfTheColumnsAloneForAReductionByItself) {
+TEST_P(ProgramOrder, IsThatOfTheColumnsAloneForAReductionByItself) {
   for (const DType dtype : kReals)
     for (const Op op : reductions(dtype)) {
       ProgramBuilder builder;
       builder.output(
           ProgramBuilder::reduce(op, builder.input(dtype, 2), {{1}}));
       const Program program = builder.build();
-      for (const std::uint32_t workers : {1, 2, 3, 4}) {
-        const auto runtime = host(workers);
+      for (const std::uint32_t workers : {1, 2, 3, 0}) {
+        const auto runtime = runtime_with(workers);
         for (const auto& [rows, columns] : kSizes) {
           const auto count = static_cast<std::size_t>(rows * columns);
           const Bytes x = numbers(dtype, count, op == Op::Prod);
@@ -235,7 +289,7 @@ std::vector<Op> few_reductions(DType dtype) {
 
 // Every reduction beside others, beside operands that lie otherwise, and used
 // by what is around it: interpreted and compiled.
-TEST_F(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
+TEST_P(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
   for (const DType dtype : kReals) {
     ProgramBuilder builder;
     const Value x = builder.input(dtype, 2);
@@ -247,7 +301,7 @@ TEST_F(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
     }
     const Program program = builder.build();
     for (const std::uint32_t workers : {1, 3}) {
-      const auto runtime = host(workers);
+      const auto runtime = runtime_with(workers);
       for (const bool is_compiled : {false, true}) {
         if (is_compiled && workers == 1) continue;
         if (is_compiled) {
@@ -299,13 +353,31 @@ TEST_F(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
   }
 }
 
-TEST_F(ProgramOrder, RowsOfNothingAreWhatAReductionBeginsWith) {
+// Also of a program that was called before.
+TEST_P(ProgramOrder, IsThatOfARuntimeThatBecomesDeterministicLater) {
+  ProgramBuilder builder;
+  builder.output(
+      ProgramBuilder::reduce(Op::Sum, builder.input(DType::Float32, 2), {{1}}));
+  const Program program = builder.build();
+  const std::int64_t rows = 3, columns = 20'000;
+  const Bytes x = numbers(DType::Float32, rows * columns, false);
+  const Lie lie = lies(rows, columns)[0];
+  const Array array(runtime(), DType::Float32, x, rows, columns, lie);
+  call(runtime(), program, {array.view});
+  runtime().make_deterministic();
+  EXPECT_EQ(
+      difference(DType::Float32, call(runtime(), program, {array.view})[0],
+                 wanted(Op::Sum, DType::Float32, x, rows, columns)),
+      "");
+}
+
+TEST_P(ProgramOrder, RowsOfNothingAreWhatAReductionBeginsWith) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 2);
   builder.output(ProgramBuilder::reduce(Op::Sum, x, {{1}}));
   builder.output(ProgramBuilder::reduce(Op::Prod, x, {{1}}));
   const Program program = builder.build();
-  const auto runtime = host(2);
+  const auto runtime = runtime_with(2);
   for (const bool is_compiled : {false, true}) {
     if (is_compiled) {
       ASSERT_TRUE(runtime->compile(program, std::chrono::seconds(120)));

@@ -16,16 +16,17 @@ using program::Effort;
 
 // PTX of everything, machine code of one: the assembler takes half of the time.
 void expect_compiles(const Program& program, Effort effort,
-                     const char* arch = "compute_90") {
+                     bool is_ordered = false, const char* arch = "compute_90") {
   const jit::Nvrtc& api = jit::nvrtc();
   for (const program::Pass& pass : program.plan()->split.passes) {
     jit::Object object;
-    ASSERT_NO_THROW(object = jit::compile_unit(
-                        api,
-                        {.source = concat("#include \"gpuos/operator.h\"\n",
-                                          program::source_of(pass, effort)),
-                         .file_name = "program.cu"},
-                        jit::choose_target(api, 90, arch)));
+    ASSERT_NO_THROW(
+        object = jit::compile_unit(
+            api,
+            {.source = concat("#include \"gpuos/operator.h\"\n",
+                              program::source_of(pass, effort, is_ordered)),
+             .file_name = "program.cu"},
+            jit::choose_target(api, 90, arch)));
     EXPECT_EQ(object.log, "");
   }
 }
@@ -92,6 +93,8 @@ TEST_P(ProgramSource, OfEveryOperationCompiles) {
 TEST_P(ProgramSource, OfEveryReductionCompiles) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   expect_compiles(every_reduction(GetParam()), Effort::Careful);
+  if (is_floating(GetParam()))
+    expect_compiles(every_reduction(GetParam()), Effort::Careful, true);
 }
 
 TEST(ProgramSourceText, NamesNeitherScalarsNorSizes) {
@@ -111,7 +114,8 @@ TEST(ProgramSourceText, OfSeveralElementsCompiles) {
   const Value x = builder.input(DType::Float16, 2);
   const Value most = ProgramBuilder::reduce(Op::Max, x, {{-1}}, true);
   builder.output(ProgramBuilder::apply(Op::Subtract, {x, most}));
-  expect_compiles(builder.build(), Effort::Full, "sm_90");
+  for (const bool is_ordered : {false, true})
+    expect_compiles(builder.build(), Effort::Full, is_ordered, "sm_90");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ def test_options_are_what_was_given(backend):
         watchdog_s=2.5,
         submit_timeout_s=1,
         flush_after_us=10,
+        deterministic=True,
         worker_image=None,
     ) as rt:
         options = rt.options
@@ -31,6 +32,7 @@ def test_options_are_what_was_given(backend):
         assert options["watchdog_s"] == 2.5
         assert options["residency"] == "burst"
         assert options["worker_image"] == "auto"
+        assert options["deterministic"] is True
         assert rt.backend == backend
 
 

@@ -224,6 +224,7 @@ def composite() -> list[str]:
 _runtimes: list[gpuos.Runtime] = []  # they stay, as their bridges do
 _newest: dict[tuple[str, int], gpuos.Runtime] = {}  # of each device
 threads_per_worker = 256  # of runtimes that are made from now on
+_deterministic = False  # all of them
 
 
 def _bridge_of_runtime(kind: str, index: int) -> Any:
@@ -238,8 +239,18 @@ def _bridge_of_runtime(kind: str, index: int) -> Any:
             threads_per_worker=threads_per_worker,
         )
     _runtimes.append(runtime)
+    if _deterministic:
+        gpuos._core._make_deterministic(runtime)
     _newest[kind, index] = runtime
     return gpuos._core._bridge(runtime)
+
+
+def make_deterministic() -> None:
+    """Have all runtimes add up in one order, now and later."""
+    global _deterministic  # noqa: PLW0603 (one choice a process)
+    _deterministic = True
+    for runtime in _runtimes:
+        gpuos._core._make_deterministic(runtime)
 
 
 def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:

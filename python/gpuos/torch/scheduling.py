@@ -50,6 +50,8 @@ class Scheduler:
         module.set_size_threshold(self.size_threshold)
         _install(self.auto_flush_ms)
         is_fixed = _is_fixed(self.deterministic)
+        if is_fixed:
+            loading.make_deterministic()
         self._entered.append((self.auto_flush_ms, is_fixed))
         module.enter(is_fixed)
         return self
@@ -97,11 +99,12 @@ def scheduler(
         schedulers in use the shortest counts. Units: milliseconds.
     deterministic : bool, optional
         Whether operators, dtypes, shapes and strides alone decide what is left
-        to PyTorch, so that a program gives the same bits in each run (on
-        a GPU but for sums of reals, docs/numbers.md); a thread
-        that gains nothing is not left alone then. If not given: when the
-        scheduler is entered while ``torch.are_deterministic_algorithms_enabled()``.
-        Always under a process group of several ranks, which must agree.
+        to PyTorch, so that a program gives the same bits in each run
+        (docs/numbers.md); a thread that gains nothing is not left alone then,
+        and from then on sums on a GPU have one order in all of the process.
+        If not given: when the scheduler is entered while
+        ``torch.are_deterministic_algorithms_enabled()``. Always under a process
+        group of several ranks, which must agree.
 
     Raises
     ------

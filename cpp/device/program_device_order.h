@@ -1,0 +1,81 @@
+// The order in which the device puts the columns of a row together where a
+// runtime is deterministic: interpreted or compiled, one worker or several,
+// alone or beside other reductions. The number of columns decides it.
+//
+// - A row has ordered_slices() slices and each of these ordered_lanes() lanes.
+// - Packs of 4 columns go round: pack p is for lane p % lanes of slice
+//   p / lanes % slices.
+// - A lane begins with what the reduction begins with, such as 0, and takes its
+//   columns one by one, in their order.
+// - Lanes are put together by halves, up to 32 neighbours first: the first 16
+//   take the last 16, then 8, 4, 2, 1; then the groups of 32 in the same way.
+// - The results of slices are columns again: slice s is for lane s % lanes, and
+//   these are put together as before.
+//
+// In other runtimes Split (program/task.h) says how many lanes and slices there
+// are, by what else is to be done; the rest is as here, but for the packs of
+// compiled code, which are as wide as an access.
+#pragma once
+
+#include "task_abi.h"
+
+namespace gpuos {
+namespace program {
+
+enum : u32 {
+  kPackColumns = 4,
+  // Of a row; and how many of them are put together before the others.
+  kMostRowLanes = 256,
+  kJoinedLanes = 32,
+  // Columns that each lane of a slice has, and slices of a row.
+  kOrderedColumns = 64,
+  kMostOrderedSlices = 128
+};
+
+// At least 4 columns each, 16 if there are more than a warp.
+GPUOS_DEVICE constexpr u32 ordered_lanes(u64 columns) {
+  u32 lanes = 1;
+  while (lanes < kJoinedLanes && u64{lanes} * kPackColumns < columns)
+    lanes *= 2;
+  while (lanes < kMostRowLanes && u64{lanes} * (4 * kPackColumns) < columns &&
+         lanes >= kJoinedLanes)
+    lanes *= 2;
+  return lanes;
+}
+GPUOS_DEVICE constexpr u32 ordered_slices(u64 columns) {
+  const u64 slices = (columns + u64{kMostRowLanes} * kOrderedColumns - 1) /
+                     (u64{kMostRowLanes} * kOrderedColumns);
+  return slices == 0                   ? 1
+         : slices < kMostOrderedSlices ? static_cast<u32>(slices)
+                                       : u32{kMostOrderedSlices};
+}
+
+// Where a lane that takes `width` columns at a time goes on behind `column`;
+// `step` is from pack to pack.
+GPUOS_DEVICE inline u64 column_behind(u64 column, u32 width, u64 step) {
+  const u64 next = column + width;
+  return next % kPackColumns != 0 ? next : next - kPackColumns + step;
+}
+
+// Calls `f(takes, distance)` on lane `sub` of a row for each time that lanes
+// are put together: whether it takes what the one at `distance` has.
+template <typename F>
+GPUOS_DEVICE inline void join_by_halves(u32 lanes, u32 sub, F f) {
+  const u32 near = lanes < kJoinedLanes ? lanes : u32{kJoinedLanes};
+  const u32 place = sub & (near - 1);
+  u32 first = 1;  // the last distance of the lanes or groups at hand
+  for (u32 distance = near / 2; distance != 0;) {
+    f(first == 1 ? place < distance : place == 0 && sub < distance, distance);
+    if (distance != first) {
+      distance /= 2;
+    } else if (first == near || lanes == near) {
+      return;
+    } else {
+      first = near;
+      distance = lanes / 2;
+    }
+  }
+}
+
+}  // namespace program
+}  // namespace gpuos
