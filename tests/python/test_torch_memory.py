@@ -15,6 +15,7 @@ from torch_support import ELEMS, PATIENCE, gt, hasty_front, scheduler, torch
 pytestmark = pytest.mark.torch
 
 MEBI = 1 << 20
+CYCLES = 4_000_000_000  # of a stream: some 2 s
 SCHEDULERS = 400
 RESULTS = 500
 
@@ -124,22 +125,22 @@ def test_another_streams_work_keeps_a_dropped_results_memory():
     if not torch.cuda.is_available():
         pytest.skip("needs a GPU")
     side = torch.cuda.Stream()
-    large = torch.ones(64 * MEBI, device="cuda")
     with torch.no_grad(), scheduler():
         x = torch.ones(ELEMS, device="cuda") + 1
         gt.flush()
     # Out of the scheduler, which does not see it.
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for _ in range(20):
-            large = large * 1.0
+        torch.cuda._sleep(CYCLES)
         y = torch.flip(x, [0])
     x.record_stream(side)
     was = address(x)
     del x
     with torch.no_grad(), scheduler(takes=600):
         others = [torch.zeros(ELEMS, device="cuda") - 1 for _ in range(600)]
-    assert was not in {address(other) for other in others}
+    addresses = {address(other) for other in others}
+    assert not side.query(), "the stream's work is to last longer than this"
+    assert was not in addresses
     side.synchronize()
     assert y.eq(2).all()
 

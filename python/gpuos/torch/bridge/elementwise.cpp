@@ -175,13 +175,15 @@ bool is_made_a_tensor(Recipe recipe, std::size_t i) {
 Dims strides_of(Recipe recipe, std::span<const Operand> operands,
                 at::IntArrayRef shape) {
   const Operand& first = operands[0];
+  const bool is_log_sigmoid = recipe == Recipe::LogSigmoid;
   // PyTorch's own makes the results of these in C order,
-  if ((recipe == Recipe::LogSigmoid && first.tensor->is_cpu()) ||
+  if ((is_log_sigmoid && first.tensor->is_cpu()) ||
       recipe == Recipe::MaskedFill ||
       (recipe == Recipe::Pow && first.is_number()))
     return {};
   // and those of these as empty_like() does.
-  if ((recipe == Recipe::Copy || recipe == Recipe::Hardtanh) &&
+  if ((recipe == Recipe::Copy || recipe == Recipe::Hardtanh ||
+       is_log_sigmoid) &&
       first.tensor->is_non_overlapping_and_dense()) {
     const auto strides = first.tensor->strides();
     return {strides.begin(), strides.end()};
