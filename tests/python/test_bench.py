@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -191,3 +194,31 @@ def test_settle_leaves_the_thread_its_processors():
         assert os.sched_getaffinity(0) == {one}
     finally:
         os.sched_setaffinity(0, before)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL", "SIGTERM"])
+def test_busy_processes_end_with_their_parent(name):
+    text = (
+        "from gpuos.bench.busy import busy_processors\n"
+        "with busy_processors(2):\n"
+        "  print('go', flush=True)\n"
+        "  input()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "go\n"
+        os.kill(parent.pid, getattr(signal, name))
+        try:
+            # The end of what they print to comes when all have ended.
+            out, _ = parent.communicate(timeout=WAIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(parent.pid, signal.SIGKILL)
+            raise
+    assert out == ""

@@ -10,13 +10,12 @@ import time
 from typing import TYPE_CHECKING
 
 from gpuos import _bench
+from gpuos.bench.busy import busy_processors
 from gpuos.bench.context import SETS
 from gpuos.bench.peers import MICRO
 from gpuos.bench.row import median
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gpuos.bench.context import Context
     from gpuos.bench.row import Row
 
@@ -25,7 +24,6 @@ ROUND = {"awaited": 1000, "bulk": 65_536}  # tasks between two looks at the time
 SECONDS = 1.0
 LIMIT_S = 60.0
 MAIN = "from gpuos.bench import neighbours; neighbours.main()"
-BUSY = "while True: pass"
 
 
 def main() -> None:
@@ -114,18 +112,6 @@ def run_together(context: Context, awaited: Row, bulk: Row) -> None:
         row.note = f"{processes} processes on {processors} processors"
 
 
-@contextlib.contextmanager
-def busy_processors() -> Iterator[int]:
-    """Run a process without an end for each processor."""
-    processors = len(os.sched_getaffinity(0))
-    command = [sys.executable, "-c", BUSY]
-    with contextlib.ExitStack() as stack:
-        for _ in range(processors):
-            child = stack.enter_context(subprocess.Popen(command))
-            stack.callback(child.kill)
-        yield processors
-
-
 def run_busy(context: Context, row: Row) -> None:
     """Fill the row of awaited adds on processors that others use."""
     context.need_host()
@@ -134,7 +120,8 @@ def run_busy(context: Context, row: Row) -> None:
         return MICRO / _rate("awaited", 1, SECONDS)
 
     alone = mean_us()
-    with busy_processors() as processors:
+    processors = len(os.sched_getaffinity(0))
+    with busy_processors(processors):
         beside = mean_us()
     row.value = beside / alone
     row.also["alone, us"] = alone

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
+from gpuos.bench.busy import busy_processors
 from gpuos.bench.peers import MICRO
 from gpuos.bench.row import median
 from gpuos.bench.torch_arms import (
@@ -22,7 +21,7 @@ from gpuos.bench.torch_arms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from gpuos.bench.context import Context, Sizes
@@ -98,20 +97,6 @@ def _ratio(
     return seconds["eager"] / seconds["ours"]
 
 
-@contextlib.contextmanager
-def busy_processors(count: int = BUSY) -> Iterator[None]:
-    """Keep so many processors busy."""
-    endless = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(endless) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-        for other in others:
-            other.wait()
-
-
 def busy_run(make: Make) -> Callable[..., None]:
     """Return what fills a row of means of 60 steps beside endless processes."""
 
@@ -120,7 +105,7 @@ def busy_run(make: Make) -> Callable[..., None]:
         works = _pair(torch, context, make)
         means: dict[str, list[float]] = {"eager": [], "ours": []}
         with (
-            busy_processors(),
+            busy_processors(BUSY),
             torch.set_grad_enabled(works[0].needs_gradients),
         ):
             for _ in range(2 * context.sizes.torch_reps):
