@@ -42,25 +42,33 @@ def test_reals_that_do_not_fit(rt, backend, of, to):
 ODD = np.array([0, 1, 2, 255, 128, 0, 3] * 9, np.uint8)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda b: b + 0,
-        lambda b: b ^ b,
-        lambda b: b & True,
-        lambda b: b == True,
-        lambda b: b.sum(),
-        lambda b: b.sum(0) + b,
-        lambda b: np.where(b, 2.0, 1.0) * b,
-        lambda b: ~b,
-    ],
-)
+FUNCTIONS = [
+    lambda b: b + 0,
+    lambda b: b ^ b,
+    lambda b: b & True,
+    lambda b: b == True,
+    lambda b: b.sum(),
+    lambda b: b.sum(0) + b,
+    lambda b: np.where(b, 2.0, 1.0) * b,
+    lambda b: ~b,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_bools_are_true_unless_they_are_zero(rt, function):
     odd = rt.array(ODD.view(bool))
     usual = ODD != 0
     fused = rt.fuse(function)
     for _ in range(3):
         np.testing.assert_array_equal(np.asarray(fused(odd)), function(usual))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_bools_once_they_are_compiled(rt, function):
+    odd = rt.array(ODD.view(bool))
+    fused = rt.fuse(function)
+    fused.compile(odd)
+    np.testing.assert_array_equal(np.asarray(fused(odd)), function(ODD != 0))
 
 
 def test_bools_with_gaps(rt):

@@ -79,6 +79,16 @@ def test_cheap_operations_are_put_off(device, name):
         assert counts(lambda: CHEAP[name](x)) == (1, 0)
 
 
+def test_functions_of_doubles_have_a_price_of_their_own(device):
+    if device != "cpu":
+        pytest.skip("on a GPU a launch is what they cost")
+    x = torch.randn(64, 256)
+    doubles = x.double()
+    with torch.no_grad():
+        assert counts(lambda: torch.tanh(x)) == (1, 0)
+        assert counts(lambda: torch.tanh(doubles)) == (0, 1)
+
+
 def test_a_flush_is_part_of_the_price(device):
     if device != "cpu":
         pytest.skip("on a GPU a launch is what they cost")
