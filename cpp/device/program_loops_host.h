@@ -63,7 +63,9 @@ struct Share {
 
   template <typename F, typename T, u32 N>
   void gather(Sums<F, R>& gathered, const Vector<T, N>& from) const {
-    if constexpr (R == 1)
+    if constexpr (R == 1 && N == kOrderedBlock)
+      gathered.take_block(from.values, count, column - first, columns, first);
+    else if constexpr (R == 1)
       gathered.take_chunk(from.values, count, column - first, columns, first);
     else
       gathered.take_rows(from.values, count, column, columns);
@@ -138,7 +140,13 @@ template <typename P>
 class Tile {
  public:
   using Memory = Arguments<P::kAccesses, P::kScalars>;
-  enum : u32 { N = P::kElements };
+  enum : u32 {
+    N = P::kElements,
+    // Side by side: fewer where several loops read them, which keeps them in
+    // the level-one cache, and where much is gathered on the stack.
+    kAllRows = P::kLoops == 1 && sizeof(typename P::template Row<N>) <= 1 << 18,
+    kRows = kAllRows || N < 128 ? u32{N} : 128u
+  };
   static_assert(kOrderedBlock % N == 0, "a chunk lies in one block");
 
   Tile(const Task& task, const Lane& lane)
@@ -225,13 +233,13 @@ class Tile {
 
   void run_many_rows() {
     const Range rows = range_of(memory_.rows.rows, tile_, tiles_);
-    for (u64 first = rows.begin; first < rows.end; first += N) {
+    for (u64 first = rows.begin; first < rows.end; first += kRows) {
       const u64 left = rows.end - first;
-      typename P::template Row<N> row;
-      Share<P, N> share{memory_, first, 0,
-                        left < N ? static_cast<u32>(left) : N};
+      typename P::template Row<kRows> row;
+      Share<P, kRows> share{memory_, first, 0,
+                            left < kRows ? static_cast<u32>(left) : kRows};
       P::row(Part<0>{}, row, share);
-      run_loops<0, N>(row, share);
+      run_loops<0, kRows>(row, share);
     }
   }
 

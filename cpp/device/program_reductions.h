@@ -126,16 +126,29 @@ struct Sums {
   template <typename T>
   void take_chunk(const T* from, u32 count, u64 at, u64 columns, u64 first) {
     const u64 size = block_columns(at, columns);
-    if (size <= kPartials) {
+    if (size == count) {
+      take_block(from, count, at, columns, first);
+      return;
+    }
+    if (at % kOrderedBlock == 0)
+      for (u32 k = 0; k < kPartials; ++k) values[k] = F::first();
+    add_wide(from, count, at, first);
+    if (at % kOrderedBlock + count == size)
+      close(at / kOrderedBlock, size, columns, 1);
+  }
+  // A block at once.
+  template <typename T>
+  void take_block(const T* from, u32 count, u64 at, u64 columns, u64 first) {
+    if (count <= kPartials) {
       Type sum = F::first();
       for (u32 w = 0; w < count; ++w)
         sum = F::both(sum, F::of(from[w], first + at + w));
       values[0] = sum;
     } else {
-      take_wide(from, count, at, first);
+      for (u32 k = 0; k < kPartials; ++k) values[k] = F::first();
+      add_wide(from, count, at, first);
     }
-    if (at % kOrderedBlock + count == size)
-      close(at / kOrderedBlock, size, columns, 1);
+    close(at / kOrderedBlock, count, columns, 1);
   }
 
   // Column `at` of `columns` of so many rows.
@@ -176,9 +189,7 @@ struct Sums {
 
  private:
   template <typename T>
-  void take_wide(const T* from, u32 count, u64 at, u64 first) {
-    if (at % kOrderedBlock == 0)
-      for (u32 k = 0; k < kPartials; ++k) values[k] = F::first();
+  void add_wide(const T* from, u32 count, u64 at, u64 first) {
     u32 w = 0;
     if constexpr (IsReal<Type>::kIs) {
       w = take_packs(from, count);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/program_device_order.h"
+#include "device/program_order.h"
 #include "program/source_text.h"
 
 namespace gpuos::program {
@@ -57,12 +58,20 @@ std::uint32_t elements_of(std::uint32_t pack, const Column& column) {
   return count;
 }
 
+/// A block of the order of additions where a pass has reductions: its partial
+/// values need not wait for more of it. Twice the arrays on the stack gain
+/// nothing elsewhere.
+std::uint32_t host_elements_of(const Pass& pass) {
+  if (pass.accesses.size() > 8) return 64;
+  return pass.has_reduction ? std::uint32_t{kOrderedBlock} : 128;
+}
+
 }  // namespace
 
 Widths widths_of(const Pass& pass, const std::vector<bool>& is_row,
                  Effort effort, bool is_ordered) {
   const std::size_t accesses = pass.accesses.size();
-  Widths widths{.host_elements = accesses > 8 ? 64u : 128u};
+  Widths widths{.host_elements = host_elements_of(pass)};
   if (effort == Effort::Careful) return widths;
   const Column column = measure(pass, is_row);
   widths.pack =

@@ -25,7 +25,7 @@ constexpr std::uint64_t kWide = 4;
 /// host and the device matters, and not when it is done.
 constexpr std::uint64_t kWidest = 8;
 /// Elements of a worker's tile on the host, where next to nothing is done with
-/// each; and the fewest, which are a chunk of compiled code.
+/// each; and the fewest, which are a chunk of compiled code without reductions.
 constexpr std::uint64_t kHostTile = 16384;
 constexpr std::uint64_t kHostChunk = 128;
 /// On the host, so many operations take as long as one that waits for memory.
