@@ -34,6 +34,8 @@ constexpr std::chrono::microseconds kCrowded{50};
 constexpr std::align_val_t kAlignment{64};
 // Ticks with nothing to look after before the control thread sleeps.
 constexpr std::uint32_t kQuietTicks = 16;
+// From one of them to the next, in `flush_after`.
+constexpr int kLongestPause = 8;
 // A worker that is not stuck leaves within this.
 constexpr std::chrono::milliseconds kGrace{1000};
 // One is known to be stuck; who does not leave soon keeps what it uses.
@@ -140,11 +142,18 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
   if (shared_->ticket.load(std::memory_order_relaxed) < seen_)
     shared_->idle.announce();
   seen_ = shared_->published.load(std::memory_order_seq_cst);
+  if (!chains_.is_empty() || shared_->has_work()) {
+    pause_ = options_.flush_after;
+    return pause_;
+  }
   // Waking it costs more than to look a few times in vain.
-  if (chains_.is_empty() && !shared_->has_work() &&
-      quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
+  if (quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
     return std::nullopt;
-  return options_.flush_after;
+  // Those who wait run all that there is: each look takes a processor from them
+  // for some 20 us.
+  pause_ = std::min(2 * std::max(pause_, options_.flush_after / 2),
+                    kLongestPause * options_.flush_after);
+  return pause_;
 }
 
 std::uint64_t HostBackend::min_tile_elems() const noexcept {
