@@ -55,6 +55,12 @@ TAKEN = {
     "lt method": lambda a, _: a.lt(0.5),
     "amax of some": lambda a, _: a.view(4, 8, 32).amax((0, 2)),
     "amin": lambda a, _: torch.amin(a, 0),
+    "softmax": lambda a, _: a.view(32, 32).softmax(-1),
+    "softmax by name": lambda a, _: torch.softmax(a.view(4, 256), dim=0),
+    "functional": lambda a, _: torch.nn.functional.softmax(
+        a.view(4, 256), dim=1
+    ),
+    "log_softmax": lambda a, _: torch.log_softmax(a.double(), 0),
 }
 
 # What is not the usual call: PyTorch's parser has to see it.
@@ -68,6 +74,9 @@ LEFT = {
     "bound names": lambda a, _: torch.clamp(a, min=0.0),
     "tensor bounds": lambda a, b: torch.clamp(a, b, b + 1),
     "no bound": lambda a, _: a.clamp(None, 0.5),
+    "softmax to a dtype": lambda a, _: a.softmax(0, dtype=torch.float64),
+    "softmax, dtype behind": lambda a, _: a.softmax(0, torch.float64),
+    "softmax of one": lambda a, _: a[0].softmax(0),
     "one argument": lambda a, _: torch.where(a > 0)[0],
     "tensor exponent": lambda a, b: torch.pow(a.abs(), b),
 }
@@ -80,6 +89,10 @@ WRONG = [
     lambda a, _: a.sum((0, 0)),
     lambda a, _: a.amax("x"),
     lambda a, _: a.sum(0, dim=0),
+    lambda a, _: a.softmax(),
+    lambda a, _: a.softmax(5),
+    lambda a, _: a.softmax((0,)),
+    lambda a, _: torch.log_softmax(a.long(), 0),
     lambda a, _: torch.mean(a.long()),
     lambda a, _: torch.where(a, a, a),
     lambda a, _: torch.clamp(a),

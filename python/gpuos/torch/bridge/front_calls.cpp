@@ -177,6 +177,12 @@ Tensor take_rows(Recipe recipe, PyObject* self, PyObject* const* arguments,
   }
   // Without dims there are forms of their own, and other names.
   if (dim == nullptr && keepdim != nullptr) return {};
+  const bool is_softmax =
+      recipe == Recipe::Softmax || recipe == Recipe::LogSoftmax;
+  if (is_softmax &&
+      (dim == nullptr || !PyLong_CheckExact(dim) || keepdim != nullptr ||
+       tensor.dim() == 0 || !at::isFloatingType(tensor.scalar_type())))
+    return {};
   RowArguments row;
   Dims dims;
   if (dim != nullptr && !read_dims(dim, dims)) return {};

@@ -35,4 +35,6 @@
   X(sum, Sum)              \
   X(mean, Mean)            \
   X(amax, Amax)            \
-  X(amin, Amin)
+  X(amin, Amin)            \
+  X(softmax, Softmax)      \
+  X(log_softmax, LogSoftmax)
