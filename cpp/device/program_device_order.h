@@ -32,7 +32,8 @@ enum : u32 {
   kMostOrderedSlices = 128
 };
 
-// At least 4 columns each, 16 if there are more than a warp.
+// At most 4 columns each as long as a warp is enough for that; else at most 16,
+// up to a whole worker.
 GPUOS_DEVICE constexpr u32 ordered_lanes(u64 columns) {
   u32 lanes = 1;
   while (lanes < kJoinedLanes && u64{lanes} * kPackColumns < columns)
