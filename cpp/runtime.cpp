@@ -256,9 +256,7 @@ void Runtime::copy_to_host(void* to, const void* from, std::size_t bytes) {
 void Runtime::hurry() { impl_->open().hurry(); }
 
 void Runtime::make_deterministic() {
-  RuntimeCore& core = impl_->open();
-  core.check_open("make_deterministic");
-  core.programs.make_deterministic();
+  impl_->open().programs.make_deterministic();
 }
 
 void Runtime::close() { impl_->open().close(); }

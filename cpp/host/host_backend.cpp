@@ -151,8 +151,7 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
     return std::nullopt;
   // Those who wait run all that there is: each look takes a processor from them
   // for some 20 us.
-  pause_ = std::min(2 * std::max(pause_, options_.flush_after / 2),
-                    kLongestPause * options_.flush_after);
+  pause_ = std::min(2 * pause_, kLongestPause * options_.flush_after);
   return pause_;
 }
 

@@ -171,7 +171,7 @@ class Runtime {
   bool is_closed() const noexcept;
 
   /// What is submitted from now on is as if the runtime had been made with
-  /// RuntimeOptions::deterministic.
+  /// RuntimeOptions::deterministic; a closed runtime may be asked, too.
   void make_deterministic();
 
   const RuntimeOptions& options() const noexcept;

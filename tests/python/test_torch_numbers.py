@@ -33,6 +33,26 @@ def is_taken(x):
     return taken() > before
 
 
+# The parent's runtimes are not the child's to change.
+FORK = """
+import os, warnings
+warnings.simplefilter("ignore")
+import torch, gpuos.torch as gt
+x = torch.ones(64)
+with torch.no_grad(), gt.scheduler():
+    assert (x + 1).sum().item() == 128
+child = os.fork()
+if child == 0:
+    result = 1
+    try:
+        with torch.no_grad(), gt.scheduler(deterministic=True):
+            result = int((x + 1).sum().item() != 128)
+    finally:
+        os._exit(result)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 @pytest.mark.parametrize(
     "programs",
     [
@@ -63,6 +83,11 @@ def test_a_deterministic_scheduler_never_leaves_a_thread_alone(device):
     ):
         leave_alone(x)
         assert is_taken(x)
+
+
+def test_a_child_of_a_fork_may_be_deterministic(run_python):
+    done = run_python(FORK)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
 def test_one_inside_another_wakes_a_thread_that_rests(device):

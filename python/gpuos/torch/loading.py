@@ -222,6 +222,7 @@ def composite() -> list[str]:
 
 
 _runtimes: list[gpuos.Runtime] = []  # they stay, as their bridges do
+_of_parents: list[gpuos.Runtime] = []  # the same in a child of a fork
 _newest: dict[tuple[str, int], gpuos.Runtime] = {}  # of each device
 threads_per_worker = 256  # of runtimes that are made from now on
 _deterministic = False  # all of them
@@ -248,9 +249,19 @@ def _bridge_of_runtime(kind: str, index: int) -> Any:
 def make_deterministic() -> None:
     """Have all runtimes add up in one order, now and later."""
     global _deterministic  # noqa: PLW0603 (one choice a process)
+    if _deterministic:
+        return
     _deterministic = True
     for runtime in _runtimes:
         gpuos._core._make_deterministic(runtime)
+
+
+def _leave_runtimes() -> None:
+    _of_parents.extend(_runtimes)
+    _runtimes.clear()
+
+
+os.register_at_fork(after_in_child=_leave_runtimes)
 
 
 def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:

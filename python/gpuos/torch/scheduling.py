@@ -46,12 +46,12 @@ class Scheduler:
 
     def __enter__(self) -> Scheduler:  # noqa: PYI034 (Self is newer than 3.10)
         module = bridge()
-        module.set_capacity(self.capacity)
-        module.set_size_threshold(self.size_threshold)
-        _install(self.auto_flush_ms)
         is_fixed = _is_fixed(self.deterministic)
         if is_fixed:
             loading.make_deterministic()
+        module.set_capacity(self.capacity)
+        module.set_size_threshold(self.size_threshold)
+        _install(self.auto_flush_ms)
         self._entered.append((self.auto_flush_ms, is_fixed))
         module.enter(is_fixed)
         return self
