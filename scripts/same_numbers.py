@@ -2,13 +2,14 @@
 """Runs seeded PyTorch programs many times and compares every bit.
 
     python scripts/same_numbers.py [--runs 100] [--device cpu|cuda]
-                                   [--steps 60] [--default] [--only NAME...]
+                                   [--steps 60] [--jobs 1] [--default]
+                                   [--only NAME...]
 
 Each run is a process of its own under `scheduler(deterministic=True)`. Runs
 differ in workers (1, 2, 4), `auto_flush_ms`, a busy thread beside, when
 programs are compiled and how long the compiler takes. The first result that
-differs from the first run's is printed with its operator. `--default`: without
-`deterministic=True`, which may differ.
+differs from the first run's is printed with its operator. `--jobs`: how many
+runs at a time. `--default`: without `deterministic=True`, which may differ.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -249,10 +251,9 @@ def run_child(
     bridge: Path,
 ) -> dict[str, list[list[str]]]:
     """Return what the programs of one run noted."""
-    cache = folder / f"cache-{time.monotonic_ns()}"
-    cache.mkdir()
+    cache = Path(tempfile.mkdtemp(prefix="cache-", dir=folder))
     (cache / "bridge").symlink_to(bridge)
-    compiler = folder / "c++"
+    compiler = cache / "c++"
     compiler.write_text(
         f'#!/bin/sh\nsleep {choice["compiler_s"]}\nexec {options.cxx} "$@"\n'
     )
@@ -309,6 +310,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--default", action="store_true")
     parser.add_argument(
         "--only", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS)
@@ -323,14 +325,17 @@ def main() -> int:
     expected = None
     with tempfile.TemporaryDirectory(prefix="gpuos-same-") as name:
         bridge = bridge_folder()
-        for index in range(options.runs):
-            choice = choose(index)
-            came = run_child(options, choice, Path(name), bridge)
-            expected = expected or came
-            found = first_difference(expected, came)
-            differ += found is not None
-            sys.stdout.write(f"run {index} {choice}: {found or 'the same'}\n")
-            sys.stdout.flush()
+        choices = [choose(index) for index in range(options.runs)]
+        run = partial(run_child, options, folder=Path(name), bridge=bridge)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            runs = pool.map(run, choices)
+            for index, came in enumerate(runs):
+                expected = expected or came
+                found = first_difference(expected, came)
+                differ += found is not None
+                text = f"run {index} {choices[index]}: {found or 'the same'}\n"
+                sys.stdout.write(text)
+                sys.stdout.flush()
     sys.stdout.write(f"{differ} of {options.runs} runs differ from the first\n")
     return min(differ, 1)
 

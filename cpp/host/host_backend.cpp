@@ -139,13 +139,12 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
     const std::unique_lock lock(submit_mutex_, std::try_to_lock);
     if (lock) chains_.close_old(options_.flush_after);
   }
-  if (shared_->ticket.load(std::memory_order_relaxed) < seen_)
+  if (shared_->ticket.load(std::memory_order_relaxed) < seen_) {
     shared_->idle.announce();
-  seen_ = shared_->published.load(std::memory_order_seq_cst);
-  if (!chains_.is_empty() || shared_->has_work()) {
     pause_ = options_.flush_after;
-    return pause_;
   }
+  seen_ = shared_->published.load(std::memory_order_seq_cst);
+  if (!chains_.is_empty() || shared_->has_work()) return options_.flush_after;
   // Waking it costs more than to look a few times in vain.
   if (quiet_ticks_.fetch_add(1, std::memory_order_relaxed) >= kQuietTicks)
     return std::nullopt;

@@ -8,6 +8,7 @@
 #include "concat.h"
 #include "gpuos/error.h"
 #include "jit/shared_library.h"
+#include "jit/signals_kept.h"
 #include "process_exit.h"
 
 namespace gpuos::jit {
@@ -59,6 +60,7 @@ bool open_api(const std::string& candidate, Nvrtc& api) {
     return false;
   std::ranges::sort(api.archs);
   preload_builtins(api);
+  keep_signals_from(library);
   return true;
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
+#include <string>
 #include <thread>
 
 #include "gpuos/error.h"
@@ -54,6 +56,37 @@ TEST_F(JitModuleTest, HeadersByNameAreFoundAndCount) {
   const std::string first = compile(source).image();
   source.headers[0].text = "#define TWO 3\n";
   EXPECT_NE(compile(source).image(), first);
+}
+
+// NVRTC would handle Ctrl-C itself while it reads, and end the process.
+TEST_F(JitModuleTest, HandlersOfSignalsStayWhereTheyAre) {
+  struct sigaction ours{};
+  ours.sa_handler = [](int) {};  // no flags: a signal ends what waits
+  struct sigaction before{};
+  ASSERT_EQ(sigaction(SIGINT, &ours, &before), 0);
+  // That no cache has.
+  const auto ticks =
+      std::chrono::steady_clock::now().time_since_epoch().count();
+  std::string source =
+      "// " + std::to_string(ticks) + "\n__global__ void k(float* x) {\n";
+  for (int i = 0; i < 300; ++i)
+    source +=
+        "x[" + std::to_string(i) + "] *= x[0] + " + std::to_string(i) + ";\n";
+  source += "}";
+  std::size_t looks = 0, others = 0;
+  {
+    const std::jthread watcher([&](const std::stop_token& stop) {
+      for (; !stop.stop_requested(); ++looks) {
+        struct sigaction now{};
+        sigaction(SIGINT, nullptr, &now);
+        others += now.sa_handler != ours.sa_handler ||
+                  (now.sa_flags & SA_RESTART) != 0;
+      }
+    });
+    compile({.source = source});
+  }
+  EXPECT_EQ(others, 0u) << "of " << looks;
+  sigaction(SIGINT, &before, nullptr);
 }
 
 TEST_F(JitModuleTest, EmbeddedHeadersAreThere) {

@@ -62,7 +62,7 @@ CHEAP = {
 def test_dear_operations_are_left_if_they_are_large(device, name):
     if device != "cpu":
         pytest.skip("on a GPU a launch is what they cost")
-    large, small = torch.randn(64, 256), torch.randn(4, 8)
+    large, small = torch.randn(64, 256), torch.randn(2, 8)
     with torch.no_grad():
         assert counts(lambda: DEAR[name](large))[1] == 1
         assert counts(lambda: DEAR[name](small))[1] == 0
@@ -92,10 +92,37 @@ def test_functions_of_doubles_have_a_price_of_their_own(device):
 def test_a_flush_is_part_of_the_price(device):
     if device != "cpu":
         pytest.skip("on a GPU a launch is what they cost")
-    x = torch.randn(4, 256)
+    x = torch.randn(2, 512)
     with torch.no_grad():
         assert counts(lambda: x.softmax(1)) == (0, 1)
         assert counts(lambda: (x + 1).softmax(1)) == (2, 0)
+
+
+def test_each_row_has_a_price_too(device):
+    if device != "cpu":
+        pytest.skip("on a GPU a launch is what they cost")
+    few, many = torch.randn(2, 16), torch.randn(4, 16)
+    with torch.no_grad():
+        assert counts(lambda: few.softmax(1)) == (1, 0)
+        assert counts(lambda: many.softmax(1)) == (0, 1)
+        assert counts(lambda: (many + 1).softmax(1)) == (2, 0)
+
+
+def test_what_is_written_to_is_not_allocated(device):
+    """So PyTorch takes less, and less is saved."""
+
+    def saved(function):
+        before = gt.stats()["saved_ns"]
+        with gt.scheduler(auto_flush_ms=NEVER_MS):
+            function()
+            came = gt.stats()["saved_ns"]
+        return came - before
+
+    if device != "cpu":
+        pytest.skip("on a GPU a launch is what they cost")
+    x = torch.randn(ELEMS)
+    with torch.no_grad():
+        assert 0 < saved(lambda: x.add_(1)) < saved(lambda: x + 1)
 
 
 @pytest.mark.parametrize(

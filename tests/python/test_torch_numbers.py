@@ -63,9 +63,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     ids=["rows", "dtypes", "training"],
 )
 def test_runs_agree_in_every_bit(device, programs):
-    if device != "cpu" and "cart_pole" not in programs:
-        pytest.skip("on a GPU sums of reals depend on the tier")
-    programs = programs if device == "cpu" else ["cart_pole"]
     command = [sys.executable, str(SCRIPT), "--device", device, "--runs"]
     command += [str(RUNS), "--steps", str(STEPS), "--only", *programs]
     result = subprocess.run(
@@ -135,7 +132,7 @@ def test_a_table_says_what_is_left_to_pytorch(device):
     if device != "cpu":
         pytest.skip("on a GPU nothing is left for its cost")
     dear = torch.randn(64, 256)
-    cheap = torch.randn(4, 16)
+    cheap = torch.randn(2, 16)
     for pending in (False, True):
         with (
             torch.no_grad(),

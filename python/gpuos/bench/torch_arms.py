@@ -77,7 +77,11 @@ class Arm:
 
 
 def modules_of(context: Context) -> tuple[Any, Any]:
-    """Return torch and gpuos.torch, or raise Unavailable."""
+    """Return torch and gpuos.torch, or raise Unavailable.
+
+    Each row is a program of its own: whether the thread was left to PyTorch in
+    the row before says nothing of it.
+    """
     try:
         torch = importlib.import_module("torch")
     except ModuleNotFoundError as error:
@@ -88,7 +92,9 @@ def modules_of(context: Context) -> tuple[Any, Any]:
             message = "torch sees no GPU"
             raise Unavailable(message)
         torch.cuda.set_device(context.device)
-    return torch, importlib.import_module("gpuos.torch")
+    gt = importlib.import_module("gpuos.torch")
+    importlib.import_module("gpuos.torch.loading").bridge().watch_anew()
+    return torch, gt
 
 
 def device_of(context: Context) -> str:

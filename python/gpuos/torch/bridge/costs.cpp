@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <span>
 
 #include "cost_table.h"
@@ -25,6 +26,11 @@ std::span<const Loss> table_of(Recipe recipe, bool is_across) {
   return is_across ? std::span<const Loss>(kAcrossLosses) : kAlongLosses;
 }
 
+std::int64_t row_loss(Recipe recipe) {
+  const auto loss = std::ranges::find(kRowLosses, recipe, &RowLoss::recipe);
+  return loss == std::end(kRowLosses) ? 0 : loss->each;
+}
+
 }  // namespace
 
 constinit thread_local bool is_left_to_pytorch = false;
@@ -33,7 +39,9 @@ std::int64_t loss_of(const Priced& call) {
   // On a GPU the launch is what an operation of this size costs.
   if (!call.is_cpu) return 0;
   const auto table = table_of(call.recipe, call.is_across);
-  return loss_in(table, call.recipe, call.type) * call.elems / 1000;
+  const std::int64_t rows =
+      call.rows == 0 ? 0 : row_loss(call.recipe) * call.rows;
+  return loss_in(table, call.recipe, call.type) * call.elems / 1000 + rows;
 }
 
 bool is_too_dear(const Priced& call) {

@@ -24,6 +24,7 @@ enum class Door : std::uint8_t {
 /// Estimates for the tensors of one kind of device. Units: nanoseconds.
 struct Prices {
   std::int64_t saved[4];  // by an operation that is put off, of each door
+  std::int64_t into;      // less by one whose result was there before
   std::int64_t flush;     // costs
 };
 /// What passing through to PyTorch costs an operator.
@@ -32,25 +33,26 @@ inline constexpr std::int64_t kPassedNs = 400;
 // Processors: two cores of an AMD EPYC. Eager a + b took 1,250, put off and run
 // 350; what comes through the dispatcher 300 less than in eager, in the middle
 // of other work; lerp_ and addcmul_, on a stack, 1,550 beside 1,260, and with a
-// flush for each two of them 2,300. Below autograd as long as eager. A flush of
-// one addition took 800, and 200 for the addition. GPU: an H200, where eager
-// took 6,100. A burst takes 8,000 to group and launch, and whoever reads a
-// result waits for all that eager would have begun long ago
-// (docs/measurements.md, "PyTorch programs").
-inline constexpr Prices kCpuPrices{{900, 300, -600, 0}, 900};
-inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 30'000};
+// flush for each two of them 2,300. Below autograd as long as eager. a.add_(b)
+// took 1,340 and 920: nothing is to be allocated. A flush of one addition took
+// 800, and 200 for the addition. GPU: an H200, where eager took 6,100. A burst
+// takes 8,000 to group and launch, and whoever reads a result waits for all
+// that eager would have begun long ago (docs/measurements.md, "PyTorch
+// programs").
+inline constexpr Prices kCpuPrices{{900, 300, -600, 0}, 500, 900};
+inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 0, 30'000};
 
 constexpr const Prices& prices_of(bool is_cpu) {
   return is_cpu ? kCpuPrices : kGpuPrices;
 }
 /// What each operation counts as that is put off, as if of the front.
-constexpr std::int64_t saved_by_each(bool is_cpu) {
-  return prices_of(is_cpu).saved[0];
+constexpr std::int64_t saved_by_each(bool is_cpu, bool is_fresh) {
+  return prices_of(is_cpu).saved[0] - (is_fresh ? 0 : prices_of(is_cpu).into);
 }
 /// What is to be added to that for another door.
 constexpr std::int64_t less_saved_by(Door door, bool is_cpu) {
   return prices_of(is_cpu).saved[static_cast<int>(door)] -
-         saved_by_each(is_cpu);
+         prices_of(is_cpu).saved[0];
 }
 inline constexpr auto kCheapElems = [] {
   std::array<std::int64_t, 256> elems{};
@@ -72,6 +74,7 @@ struct Priced {
   bool is_cpu = false;
   bool reads_pending = false;
   bool is_across = false;  // a row's elements do not follow each other
+  std::int64_t rows = 0;   // of a reduction and its kin
 };
 
 /// How much longer it takes here than in PyTorch, but for the call. Units:

@@ -122,7 +122,7 @@ void Pending::hold(const Needs& needs, const Request& added,
   mark(needs.out);
   if (next_recent_ < kStream) note_recent(needs.out, is_fresh);
   ++counters_.intercepted;
-  counters_.saved += saved_by_each(batch_.place.is_cpu());
+  counters_.saved += saved_by_each(batch_.place.is_cpu(), is_fresh);
   count_.store(count_.load(std::memory_order_relaxed) + 1,
                std::memory_order_release);
 }

@@ -108,6 +108,13 @@ bool is_across(const Tensor& tensor, std::uint8_t axes) {
   return false;
 }
 
+std::int64_t rows_of(const Tensor& tensor, std::uint8_t axes) {
+  std::int64_t rows = 1;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d)
+    if ((axes >> d & 1) == 0) rows *= tensor.size(d);
+  return rows;
+}
+
 }  // namespace
 
 std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
@@ -120,9 +127,13 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   const auto axes = axes_of(tensor, arguments.dims);
   const auto types = types_of_rows(what, tensor, arguments.type);
   if (!axes || !types) return std::nullopt;
-  const Priced price{what.recipe,       tensor.scalar_type(),
-                     tensor.numel(),    tensor.is_cpu(),
-                     is_marked(tensor), is_across(tensor, *axes)};
+  const Priced price{.recipe = what.recipe,
+                     .type = tensor.scalar_type(),
+                     .elems = tensor.numel(),
+                     .is_cpu = tensor.is_cpu(),
+                     .reads_pending = is_marked(tensor),
+                     .is_across = is_across(tensor, *axes),
+                     .rows = rows_of(tensor, *axes)};
   if (tensor.numel() > most || (most != kAnySize && is_too_dear(price))) {
     is_left_to_pytorch = true;
     return std::nullopt;

@@ -1,0 +1,72 @@
+// The one order of additions where a row or what is done with it is large.
+#include "program_order_support.h"
+
+namespace gpuos {
+namespace {
+
+class ProgramLongOrder : public OrderContract {};
+
+GPUOS_INSTANTIATE_CONTRACT(ProgramLongOrder);
+
+// More columns than all slices have at 64 for each lane: they take several.
+TEST_P(ProgramLongOrder, IsThatOfTheColumnsAloneForRowsOfMillions) {
+  ProgramBuilder builder;
+  builder.output(
+      ProgramBuilder::reduce(Op::Sum, builder.input(DType::Float32, 2), {{1}}));
+  const Program program = builder.build();
+  const std::int64_t rows = 2, columns = 2'200'001;
+  const Bytes x = numbers(DType::Float32, rows * columns, false);
+  const Bytes result = wanted(Op::Sum, DType::Float32, x, rows, columns);
+  for (const std::uint32_t workers : {1, 0}) {
+    const auto runtime = runtime_with(workers);
+    for (const bool is_compiled : {false, true}) {
+      if (is_compiled) {
+        ASSERT_TRUE(runtime->compile(program, std::chrono::seconds(120)));
+      }
+      for (const Lie& lie : {lies(rows, columns)[0], lies(rows, columns)[1]}) {
+        const Array array(*runtime, DType::Float32, x, rows, columns, lie);
+        ASSERT_EQ(difference(DType::Float32,
+                             call(*runtime, program, {array.view})[0], result),
+                  "")
+            << workers << " workers, strides " << lie.row << ", " << lie.column
+            << (is_compiled ? ", compiled" : "");
+      }
+    }
+  }
+}
+
+// So many values at a time that the interpreter has no room for all lanes of a
+// row: the reduction is a pass of its own.
+TEST_P(ProgramLongOrder, IsTheSameForProgramsOfManyValues) {
+  constexpr int kValues = 48;
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float64, 2);
+  const Value two = builder.literal(2.0);
+  std::vector<Value> values{x};
+  for (int i = 1; i < kValues; ++i) values.push_back(values.back() * two);
+  // The last one first, so that all are alive at once.
+  Value all = values.back();
+  for (int i = kValues - 2; i >= 0; --i)
+    all = ProgramBuilder::apply(Op::Maximum,
+                                {values[static_cast<std::size_t>(i)], all});
+  builder.output(ProgramBuilder::reduce(
+      Op::Sum, ProgramBuilder::apply(Op::Minimum, {all, x}), {{1}}));
+  const Program program = builder.build();
+  for (const std::uint32_t workers : {1, 3}) {
+    const auto runtime = runtime_with(workers);
+    for (const auto& [rows, columns] : kSizes) {
+      const auto count = static_cast<std::size_t>(rows * columns);
+      const Bytes in = numbers(DType::Float64, count, false);
+      const Lie lie = lies(rows, columns)[0];
+      const Array array(*runtime, DType::Float64, in, rows, columns, lie);
+      ASSERT_EQ(
+          difference(DType::Float64, call(*runtime, program, {array.view})[0],
+                     wanted(Op::Sum, DType::Float64, in, rows, columns)),
+          "")
+          << rows << " x " << columns << ", " << workers << " workers";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuos
