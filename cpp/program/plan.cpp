@@ -1,10 +1,13 @@
 #include "program/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <string_view>
 
 #include "concat.h"
+#include "device/program_device_order.h"
+#include "device/program_text.h"
 #include "device/task_abi.h"
 #include "gpuos/error.h"
 #include "program/pass_builder.h"
@@ -17,11 +20,18 @@ bool is_reduction(const Node& node) {
   return info_of(node.op).rule == OpRule::Reduction;
 }
 
+/// What a pass with a reduction computes besides.
+enum class Company : std::uint8_t {
+  All,      // what is around it, and other reductions
+  Operand,  // what it reduces
+  None
+};
+
 /// Splits a graph into passes.
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, Dimensions& dims, bool fuses)
-      : graph_(graph), dims_(dims), fuses_(fuses) {}
+  Scheduler(const Graph& graph, Dimensions& dims, Company company)
+      : graph_(graph), dims_(dims), company_(company) {}
 
   Schedule run() {
     // Outputs of the same dimensions come out of one pass.
@@ -38,7 +48,7 @@ class Scheduler {
   void add_group(const std::vector<Root>& roots) {
     std::vector<Root> together;
     for (const Root& root : roots) {
-      if (!fuses_ && is_reduction(graph_.nodes[root.node]))
+      if (!fuses() && is_reduction(graph_.nodes[root.node]))
         add_pass({root});
       else
         together.push_back(root);
@@ -46,14 +56,18 @@ class Scheduler {
     if (!together.empty()) add_pass(together);
   }
 
+  bool fuses() const { return company_ == Company::All; }
+
   void add_pass(const std::vector<Root>& roots) {
     for (const std::uint32_t node : foreign_of(roots)) store(node);
+    if (company_ == Company::None)
+      for (const Root& root : roots) store_operand(graph_.nodes[root.node]);
     schedule_.passes.push_back(
         PassBuilder(graph_, dims_, stored_).build(roots));
   }
 
   std::vector<std::uint32_t> foreign_of(const std::vector<Root>& roots) {
-    if (fuses_) return PassBuilder(graph_, dims_, stored_).find_foreign(roots);
+    if (fuses()) return PassBuilder(graph_, dims_, stored_).find_foreign(roots);
     std::vector<std::uint32_t> found;
     std::vector<bool> seen(graph_.nodes.size());
     for (const Root& root : roots) {
@@ -80,6 +94,13 @@ class Scheduler {
       find_reductions(node.operands[k], seen, found);
   }
 
+  void store_operand(const Node& node) {
+    if (!is_reduction(node)) return;
+    const Node& operand = graph_.nodes[node.operands[0]];
+    if (info_of(operand.op).rule != OpRule::Leaf || operand.op == Op::Cast)
+      store(node.operands[0]);
+  }
+
   void store(std::uint32_t node) {
     if (stored_.contains(node)) return;
     const auto index = static_cast<std::uint32_t>(schedule_.temporaries.size());
@@ -91,7 +112,7 @@ class Scheduler {
 
   const Graph& graph_;
   Dimensions& dims_;
-  bool fuses_;
+  Company company_;
   Stored stored_;
   Schedule schedule_;
 };
@@ -212,6 +233,27 @@ Schedule complete(Schedule schedule) {
   return schedule;
 }
 
+/// Whether the interpreter has room for all lanes of a row, so that a
+/// deterministic runtime may use it.
+bool has_room(const Schedule& schedule) {
+  constexpr std::uint32_t kMost = kCellBytes / 4 / kMostRowLanes;
+  return std::ranges::all_of(schedule.passes, [](const Pass& pass) {
+    return !pass.has_reduction ||
+           std::bit_cast<TextHeader>(pass.text[0]).cells <= kMost;
+  });
+}
+
+Schedule make_schedule(const Graph& graph, Dimensions& dims, Company company) {
+  return complete(Scheduler(graph, dims, company).run());
+}
+
+/// Each reduction in a pass of its own.
+Schedule make_split(const Graph& graph, Dimensions& dims) {
+  Schedule schedule = make_schedule(graph, dims, Company::Operand);
+  if (has_room(schedule)) return schedule;
+  return make_schedule(graph, dims, Company::None);
+}
+
 bool has_reductions(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), is_reduction);
 }
@@ -235,10 +277,8 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
     plan->outputs.push_back({node.dtype, node.rank});
     plan->output_dims.push_back(dims.of(output));
   }
-  plan->fused = complete(Scheduler(graph, dims, true).run());
-  plan->split = has_reductions(graph)
-                    ? complete(Scheduler(graph, dims, false).run())
-                    : plan->fused;
+  plan->fused = make_schedule(graph, dims, Company::All);
+  plan->split = has_reductions(graph) ? make_split(graph, dims) : plan->fused;
   plan->operations = count_operations(graph);
   plan->hash = hash_of(*plan);
   return plan;

@@ -128,7 +128,8 @@ struct Plan {
   std::size_t operations = 0;
   std::uint64_t hash = 0;
   /// Reductions over short rows together with what is around them, and each
-  /// reduction in a pass of its own. The same if there is nothing to fuse.
+  /// reduction in a pass of its own, without what it reduces if that needs much
+  /// room. The same if there is nothing to fuse.
   Schedule fused;
   Schedule split;
 };

@@ -1,6 +1,10 @@
 // Into how many tiles a pass is cut.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <vector>
+
+#include "device/program_text.h"
 #include "gpuos/program.h"
 #include "program/task.h"
 
@@ -35,6 +39,29 @@ Split split(const Program& program, std::uint64_t rows, std::uint64_t columns,
   layout.rows = rows;
   layout.columns = columns;
   return split_of(pass, layout, workers);
+}
+
+// Else a deterministic device would have no room for all lanes of a row.
+TEST(ProgramSplit, WhatNeedsMuchRoomIsNotReducedInTheSamePass) {
+  for (const int values : {4, 60}) {
+    ProgramBuilder builder;
+    std::vector<Value> all{builder.input(DType::Float32, 2)};
+    for (int i = 1; i < values; ++i)
+      all.push_back(ProgramBuilder::apply(Op::Add, {all.back(), all[0]}));
+    Value last = all.back();
+    while (!all.empty()) {
+      last = ProgramBuilder::apply(Op::Maximum, {all.back(), last});
+      all.pop_back();
+    }
+    builder.output(ProgramBuilder::reduce(Op::Sum, last, {{1}}));
+    const Program program = builder.build();
+    const Schedule& schedule = program.plan()->split;
+    EXPECT_EQ(program.plan()->fused.passes.size(), 1u);
+    EXPECT_EQ(schedule.passes.size(), values == 4 ? 1u : 2u);
+    const Pass& pass = schedule.passes.back();
+    EXPECT_TRUE(pass.has_reduction);
+    EXPECT_LE(std::bit_cast<TextHeader>(pass.text[0]).cells, 32u);
+  }
 }
 
 TEST(ProgramSplit, IdleWorkersShareOneCall) {

@@ -131,10 +131,10 @@ def _gain_measures() -> list[Measure]:
     return [
         Measure(
             "gain-" + name.lower().replace(" ", "-"),
-            [_over_eager(f"gain: {name}", 1.5)],
+            [_over_eager(f"gain: {name}", asked)],
             ratio_run(partial(gain, name=name)),
         )
-        for name in GAINS
+        for name, (_, _, asked) in GAINS.items()
     ]
 
 
