@@ -1,7 +1,5 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <cstddef>
 #include <new>
@@ -12,6 +10,7 @@
 #include "array_view.h"
 #include "gpuos/bridge.h"
 #include "native.h"
+#include "pybind_objects.h"
 #include "without_gil.h"
 
 namespace gpuos::python {

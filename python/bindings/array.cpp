@@ -9,6 +9,7 @@
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "native.h"
+#include "pybind_objects.h"
 #include "without_gil.h"
 
 namespace py = pybind11;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "gpuos/runtime.h"
+#include "pybind_objects.h"
 #include "runtime_object.h"
 
 namespace gpuos::python {

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include "gpuos/tensor_view.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

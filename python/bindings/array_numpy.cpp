@@ -1,5 +1,7 @@
 #include "array_numpy.h"
 
+#include <pybind11/numpy.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "array_shape.h"
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
+#include "python_module.h"
 #include "reading.h"
 
 namespace py = pybind11;
@@ -117,7 +120,7 @@ py::dict cuda_interface(Array& array) {
 void copy_from(Array& array, const py::object& source) {
   const Borrow borrow(array);
   const TensorView& to = borrow.view();
-  const auto from = py::module_::import("numpy")
+  const auto from = python_module("numpy")
                         .attr("ascontiguousarray")(source)
                         .cast<py::array>();
   if (dtype_from_numpy(from.dtype().ptr()) != to.dtype) {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include "array.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "gpuos/tensor_view.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

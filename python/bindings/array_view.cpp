@@ -9,6 +9,7 @@
 #include "dlpack_view.h"
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
+#include "python_module.h"
 #include "reading.h"
 #include "view_checks.h"
 
@@ -40,7 +41,7 @@ py::object as_ndarray(PyObject* object) {
   if (PyObject_CheckBuffer(object) == 0 &&
       !py::hasattr(object, "__array_interface__"))
     return {};
-  return py::module_::import("numpy").attr("asarray")(py::handle(object));
+  return python_module("numpy").attr("asarray")(py::handle(object));
 }
 
 // A field of an array interface. Throws: InvalidArgument if it is not there.

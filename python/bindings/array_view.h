@@ -1,12 +1,11 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "gpuos/tensor_view.h"
+#include "pybind_objects.h"
 #include "runtime_object.h"
 
 namespace gpuos::python {

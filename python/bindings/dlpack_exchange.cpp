@@ -1,13 +1,13 @@
 #include "dlpack_exchange.h"
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <utility>
+
+#include "pybind_objects.h"
 
 namespace py = pybind11;
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "dlpack.h"
+#include "pybind_objects.h"
 
 namespace py = pybind11;
 

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include "array.h"
 #include "dlpack.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

@@ -1,7 +1,5 @@
 #include "dlpack_view.h"
 
-#include <pybind11/pybind11.h>
-
 #include <cstdint>
 #include <string>
 
@@ -9,6 +7,7 @@
 #include "dlpack_exchange.h"
 #include "dlpack_export.h"
 #include "numpy_dtype.h"
+#include "pybind_objects.h"
 #include "reading.h"
 #include "view_checks.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "fused_key.h"
 #include "gpuos/scalar.h"
 #include "gpuos/tensor_view.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

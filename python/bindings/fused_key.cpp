@@ -1,5 +1,8 @@
 #include "fused_key.h"
 
+#include "pybind_objects.h"
+#include "python_module.h"
+
 #include <algorithm>
 #include <string>
 
@@ -10,7 +13,7 @@ namespace {
 
 PyTypeObject* type_from(const char* module, const char* name) {
   return reinterpret_cast<PyTypeObject*>(
-      py::object(py::module_::import(module).attr(name)).release().ptr());
+      py::object(python_module(module).attr(name)).release().ptr());
 }
 
 // Equality that tells 1 from 1.0 and True, in tuples too: they give other

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +8,7 @@
 
 #include "gpuos/dtype.h"
 #include "gpuos/scalar.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -9,6 +7,7 @@
 
 #include "fused_call.h"
 #include "gpuos/program.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <span>
 #include <utility>
 
 #include "fused_object.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

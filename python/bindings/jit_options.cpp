@@ -1,5 +1,7 @@
 #include "jit_options.h"
 
+#include <pybind11/pybind11.h>
+
 #include <pybind11/stl.h>
 
 #include <array>

@@ -7,6 +7,8 @@
 #include "dlpack.h"
 #include "dlpack_view.h"
 #include "gpuos/error.h"
+#include "pybind_objects.h"
+#include "python_module.h"
 #include "reading.h"
 #include "view_checks.h"
 
@@ -37,7 +39,7 @@ void add_integer(KernelArgs& args, PyObject* value, std::size_t index) {
 }
 
 bool is_of(const py::handle& value, const char* module, const char* type) {
-  return py::isinstance(value, py::module_::import(module).attr(type));
+  return py::isinstance(value, python_module(module).attr(type));
 }
 
 void add_bytes(KernelArgs& args, const py::bytes& bytes, std::string type) {

@@ -1,7 +1,5 @@
 #include "keywords.h"
 
-#include <pybind11/pybind11.h>
-
 #include <bit>
 #include <complex>
 #include <memory>
@@ -9,6 +7,8 @@
 #include <type_traits>
 
 #include "gpuos/error.h"
+#include "pybind_objects.h"
+#include "python_module.h"
 #include "reading.h"
 
 namespace py = pybind11;
@@ -42,10 +42,9 @@ bool is_complex_number(PyObject* number) {
   // No guarded initialisation: the import may let another thread in.
   static PyObject* numpy_type = nullptr;
   if (numpy_type == nullptr) {
-    numpy_type =
-        py::object(py::module_::import("numpy").attr("complexfloating"))
-            .release()
-            .ptr();
+    numpy_type = py::object(python_module("numpy").attr("complexfloating"))
+                     .release()
+                     .ptr();
   }
   return PyObject_TypeCheck(number,
                             reinterpret_cast<PyTypeObject*>(numpy_type)) != 0;

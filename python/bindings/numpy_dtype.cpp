@@ -1,6 +1,9 @@
 #include "numpy_dtype.h"
 
+#include <pybind11/numpy.h>
+
 #include "gpuos/error.h"
+#include "python_module.h"
 #include "reading.h"
 
 namespace py = pybind11;
@@ -94,8 +97,7 @@ DType dtype_of(py::handle dtype) {
 py::dtype numpy_dtype(DType dtype) {
   if (dtype != DType::BFloat16) return py::dtype(std::string(name_of(dtype)));
   try {
-    return py::dtype::from_args(
-        py::module_::import("ml_dtypes").attr("bfloat16"));
+    return py::dtype::from_args(python_module("ml_dtypes").attr("bfloat16"));
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_ImportError)) throw;
   }

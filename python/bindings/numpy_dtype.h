@@ -1,11 +1,10 @@
 #pragma once
 
-#include <pybind11/numpy.h>
-
 #include <optional>
 #include <string>
 
 #include "gpuos/dtype.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

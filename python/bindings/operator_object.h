@@ -1,13 +1,12 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "gpuos/operator.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <string>
+
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

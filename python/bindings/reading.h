@@ -1,12 +1,12 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

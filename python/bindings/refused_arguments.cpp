@@ -1,5 +1,7 @@
 #include "refused_arguments.h"
 
+#include <pybind11/pybind11.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>

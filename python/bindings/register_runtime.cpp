@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <pybind11/numpy.h>
 #include "array.h"
+
 #include "array_numpy.h"
 #include "array_shape.h"
 #include "definition.h"

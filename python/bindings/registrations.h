@@ -1,6 +1,6 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <bit>
 #include <cstddef>
+
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

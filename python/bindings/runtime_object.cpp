@@ -1,5 +1,7 @@
 #include "runtime_object.h"
 
+#include <pybind11/gil.h>
+
 #include <algorithm>
 #include <exception>
 #include <new>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <array>
 #include <deque>
 #include <memory>
@@ -11,6 +9,7 @@
 
 #include "gpuos/runtime.h"
 #include "operator_object.h"
+#include "pybind_objects.h"
 #include "result_arrays.h"
 #include "waiting.h"
 

@@ -1,9 +1,12 @@
 #include "session_object.h"
 
+#include <pybind11/gil.h>
+
 #include <algorithm>
 
 #include "gpuos/error.h"
 #include "kernel_arguments.h"
+#include "python_module.h"
 #include "reading.h"
 #include "runtime_object.h"
 #include "waiting.h"
@@ -90,7 +93,7 @@ SessionVariable SessionObject::variable(const std::string& name) {
 
 py::object SessionObject::read(const std::string& name,
                                const py::object& dtype) {
-  const py::module_ numpy = py::module_::import("numpy");
+  const py::object numpy = python_module("numpy");
   std::string value;
   {
     const WithoutGil no_gil;
@@ -102,7 +105,7 @@ py::object SessionObject::read(const std::string& name,
 
 void SessionObject::write(const std::string& name, const py::object& values) {
   const py::bytes bytes =
-      py::module_::import("numpy").attr("ascontiguousarray")(values).attr(
+      python_module("numpy").attr("ascontiguousarray")(values).attr(
           "tobytes")();
   const std::string_view view = bytes;
   const WithoutGil no_gil;

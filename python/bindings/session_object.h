@@ -1,13 +1,12 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "gpuos/session.h"
 #include "operator_object.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

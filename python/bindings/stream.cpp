@@ -1,9 +1,8 @@
 #include "stream.h"
 
-#include <pybind11/pybind11.h>
-
 #include <string>
 
+#include "pybind_objects.h"
 #include "reading.h"
 
 namespace py = pybind11;

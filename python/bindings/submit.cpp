@@ -1,6 +1,5 @@
 // Runtime.submit() as a plain C method: a call through pybind11 would cost
 // more than all the rest.
-#include <pybind11/pybind11.h>
 
 #include <cstddef>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "few.h"
 #include "gpuos/error.h"
 #include "keywords.h"
+#include "pybind_objects.h"
 #include "registrations.h"
 #include "runtime_docs.h"
 #include "runtime_object.h"

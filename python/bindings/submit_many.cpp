@@ -1,7 +1,5 @@
 #include "submit_many.h"
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -13,6 +11,7 @@
 #include "gpuos/error.h"
 #include "keywords.h"
 #include "numpy_dtype.h"
+#include "pybind_objects.h"
 #include "reading.h"
 #include "runtime_object.h"
 #include "stream.h"

@@ -1,7 +1,6 @@
 #include "value_object.h"
 
 #include <pybind11/numpy.h>
-#include <pybind11/stl.h>
 
 #include <complex>
 #include <string>
@@ -10,6 +9,7 @@
 #include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
+#include "python_module.h"
 #include "reading.h"
 #include "view_checks.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 PyObject* numpy_generic() {
   static PyObject* const type =
-      py::object(py::module_::import("numpy").attr("generic")).release().ptr();
+      py::object(python_module("numpy").attr("generic")).release().ptr();
   return type;
 }
 

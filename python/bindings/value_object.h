@@ -1,13 +1,12 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <initializer_list>
 #include <span>
 #include <vector>
 
 #include "gpuos/program_functions.h"
 #include "gpuos/program_reductions.h"
+#include "pybind_objects.h"
 
 namespace gpuos::python {
 

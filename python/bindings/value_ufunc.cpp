@@ -1,5 +1,4 @@
 // NumPy's functions on the values of a fused function.
-#include <pybind11/numpy.h>
 
 #include <functional>
 #include <numbers>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "gpuos/error.h"
+#include "pybind_objects.h"
 #include "reading.h"
 #include "value_object.h"
 

@@ -1,8 +1,7 @@
 #include "view_checks.h"
 
-#include <pybind11/pybind11.h>
-
 #include "gpuos/error.h"
+#include "pybind_objects.h"
 #include "reading.h"
 
 namespace py = pybind11;

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <chrono>
 #include <string>
 
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
+#include "pybind_objects.h"
 #include "without_gil.h"
 
 namespace gpuos::python {

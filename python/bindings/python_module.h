@@ -1,0 +1,14 @@
+#pragma once
+
+#include "pybind_objects.h"
+
+namespace gpuos::python {
+
+/// What `import name` gives. Throws: what that raises.
+inline pybind11::object python_module(const char* name) {
+  PyObject* const module = PyImport_ImportModule(name);
+  if (module == nullptr) throw pybind11::error_already_set();
+  return pybind11::reinterpret_steal<pybind11::object>(module);
+}
+
+}  // namespace gpuos::python
