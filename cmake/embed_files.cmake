@@ -1,55 +1,66 @@
 # cmake -DOUTPUT=x.cpp -DFILES=a;b -DIMAGE=file -DPTX=c;d -P embed_files.cmake
 cmake_minimum_required(VERSION 3.26)
 
-# Appends one array to `code`. The zero at its end is not counted, so a text is
-# a C string too.
-function(append_array name file)
-  file(READ "${file}" hex HEX)
-  string(REPEAT "." 32 row)
-  string(REGEX REPLACE "(${row})" "\\1\n" hex "${hex}")
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
-  string(APPEND code
-         "alignas(64) const unsigned char ${name}[] = {\n${bytes}0};\n")
+# Appends the bytes of a file to `code`: the assembler reads them, since to
+# compile some MB of numbers takes half a minute. The zero at their end is not
+# counted, so a text is a C string too.
+function(append_bytes name file)
+  string(APPEND code "asm(R\"(
+  .section .rodata
+  .balign 64
+  .globl ${name}
+  .hidden ${name}
+${name}:
+  .incbin \"${file}\"
+  .byte 0
+  .previous
+)\");
+extern \"C\" __attribute__((visibility(\"hidden\"))) const char ${name}[];
+")
   set(code "${code}" PARENT_SCOPE)
 endfunction()
 
-function(view_of name out)
-  set(${out} "{reinterpret_cast<const char*>(${name}), sizeof(${name}) - 1}"
-      PARENT_SCOPE)
+function(view_of name file out)
+  file(SIZE "${file}" size)
+  set(${out} "std::string_view{${name}, ${size}}" PARENT_SCOPE)
 endfunction()
 
-set(code "#include \"embedded.h\"\n\nnamespace gpuos {\nnamespace {\n")
+set(code "#include \"embedded.h\"\n\n")
+set(tables "")
 set(rows "")
 set(index 0)
 foreach(file IN LISTS FILES)
-  append_array(file_${index} "${file}")
-  view_of(file_${index} view)
+  append_bytes(gpuos_file_${index} "${file}")
+  view_of(gpuos_file_${index} "${file}" view)
   cmake_path(GET file FILENAME name)
-  string(APPEND rows "    {\"${name}\", std::string_view${view}},\n")
+  string(APPEND rows "    {\"${name}\", ${view}},\n")
   math(EXPR index "${index} + 1")
 endforeach()
-string(APPEND code "const EmbeddedFile kFiles[] = {\n${rows}};\n")
+string(APPEND tables "constexpr EmbeddedFile kFiles[] = {\n${rows}};\n")
 
 set(image "{}")
 if(IMAGE)
-  append_array(image "${IMAGE}")
-  view_of(image image)
+  append_bytes(gpuos_image "${IMAGE}")
+  view_of(gpuos_image "${IMAGE}" image)
 endif()
 set(rows "")
 set(index 0)
 foreach(file IN LISTS PTX)
-  append_array(ptx_${index} "${file}")
-  view_of(ptx_${index} view)
-  string(APPEND rows "    std::string_view${view},\n")
+  append_bytes(gpuos_ptx_${index} "${file}")
+  view_of(gpuos_ptx_${index} "${file}" view)
+  string(APPEND rows "    ${view},\n")
   math(EXPR index "${index} + 1")
 endforeach()
 set(ptx "{}")
 if(PTX)
-  string(APPEND code "const std::string_view kPtx[] = {\n${rows}};\n")
+  string(APPEND tables "constexpr std::string_view kPtx[] = {\n${rows}};\n")
   set(ptx "kPtx")
 endif()
 
-string(APPEND code "}  // namespace
+string(APPEND code "
+namespace gpuos {
+namespace {
+${tables}}  // namespace
 
 std::span<const EmbeddedFile> embedded_files() { return kFiles; }
 std::string_view embedded_worker_image() { return ${image}; }
