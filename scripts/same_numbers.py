@@ -327,15 +327,18 @@ def main() -> int:
         bridge = bridge_folder()
         choices = [choose(index) for index in range(options.runs)]
         run = partial(run_child, options, folder=Path(name), bridge=bridge)
-        with ThreadPoolExecutor(options.jobs) as pool:
-            runs = pool.map(run, choices)
-            for index, came in enumerate(runs):
+        pool = ThreadPoolExecutor(options.jobs)
+        try:
+            for index, came in enumerate(pool.map(run, choices)):
                 expected = expected or came
                 found = first_difference(expected, came)
                 differ += found is not None
                 text = f"run {index} {choices[index]}: {found or 'the same'}\n"
                 sys.stdout.write(text)
                 sys.stdout.flush()
+        finally:
+            # A run that failed, or Ctrl-C: the others need not begin.
+            pool.shutdown(cancel_futures=True)
     sys.stdout.write(f"{differ} of {options.runs} runs differ from the first\n")
     return min(differ, 1)
 

@@ -41,7 +41,7 @@ Calls calls_of(const link_map& library) {
       first = reinterpret_cast<const ElfW(Rela)*>(at);
     if (entry->d_tag == DT_PLTRELSZ) bytes = entry->d_un.d_val;
   }
-  if (first != nullptr && calls.symbols != nullptr && calls.names != nullptr)
+  if (first != nullptr)
     calls.slots = {first, bytes / sizeof(*first)};
   return calls;
 }
@@ -63,6 +63,7 @@ void keep_signals_from(const SharedLibrary& library) noexcept {
   if (dlinfo(library.handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0)
     return;
   const Calls calls = calls_of(*map);
+  if (calls.symbols == nullptr || calls.names == nullptr) return;
   for (const ElfW(Rela) & slot : calls.slots) {
     const auto& symbol = calls.symbols[ELF64_R_SYM(slot.r_info)];
     if (std::strcmp(calls.names + symbol.st_name, "signal") != 0) continue;

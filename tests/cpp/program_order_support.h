@@ -155,6 +155,13 @@ inline Bytes wanted(Op op, DType dtype, const Bytes& x, std::size_t rows,
   return result;
 }
 
+/// `op` along the rows of one input.
+inline Program row_reduction(Op op, DType dtype) {
+  ProgramBuilder builder;
+  builder.output(ProgramBuilder::reduce(op, builder.input(dtype, 2), {{1}}));
+  return builder.build();
+}
+
 /// How the elements of rows and columns lie. Units: elements.
 struct Lie {
   std::int64_t row, column, first, elements;

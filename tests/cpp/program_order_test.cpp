@@ -18,10 +18,7 @@ std::vector<Op> reductions(DType dtype) {
 TEST_P(ProgramOrder, IsThatOfTheColumnsAloneForAReductionByItself) {
   for (const DType dtype : kReals)
     for (const Op op : reductions(dtype)) {
-      ProgramBuilder builder;
-      builder.output(
-          ProgramBuilder::reduce(op, builder.input(dtype, 2), {{1}}));
-      const Program program = builder.build();
+      const Program program = row_reduction(op, dtype);
       for (const std::uint32_t workers : {1, 2, 3, 0}) {
         const auto runtime = runtime_with(workers);
         for (const auto& [rows, columns] : kSizes) {
@@ -119,10 +116,7 @@ TEST_P(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
 
 // Also of a program that was called before.
 TEST_P(ProgramOrder, IsThatOfARuntimeThatBecomesDeterministicLater) {
-  ProgramBuilder builder;
-  builder.output(
-      ProgramBuilder::reduce(Op::Sum, builder.input(DType::Float32, 2), {{1}}));
-  const Program program = builder.build();
+  const Program program = row_reduction(Op::Sum, DType::Float32);
   const std::int64_t rows = 3, columns = 20'000;
   const Bytes x = numbers(DType::Float32, rows * columns, false);
   const Lie lie = lies(rows, columns)[0];
