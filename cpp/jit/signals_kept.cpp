@@ -41,8 +41,7 @@ Calls calls_of(const link_map& library) {
       first = reinterpret_cast<const ElfW(Rela)*>(at);
     if (entry->d_tag == DT_PLTRELSZ) bytes = entry->d_un.d_val;
   }
-  if (first != nullptr)
-    calls.slots = {first, bytes / sizeof(*first)};
+  if (first != nullptr) calls.slots = {first, bytes / sizeof(*first)};
   return calls;
 }
 
