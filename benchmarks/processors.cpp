@@ -1,4 +1,4 @@
-#include "processors.h"
+#include "base/processors.h"
 
 #include <sched.h>
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "processors.h"
+#include "base/processors.h"
 
 namespace gpuos::bench {
 

@@ -1,7 +1,7 @@
 set(GPUOS_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/embed_files.cmake")
 
 # gpuos_embed(output.cpp FILES texts... [IMAGE file] [PTX texts...]): implements
-# cpp/embedded.h.
+# cpp/base/embedded.h.
 function(gpuos_embed output)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "IMAGE" "FILES;PTX")
   add_custom_command(

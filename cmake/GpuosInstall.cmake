@@ -2,7 +2,7 @@ include(CMakePackageConfigHelpers)
 
 set(folder "${CMAKE_INSTALL_LIBDIR}/cmake/gpuos")
 install(
-  TARGETS gpuos_core gpuos_host gpuos_cuda
+  TARGETS gpuos_core
   EXPORT gpuosTargets
   ARCHIVE COMPONENT development
   FILE_SET HEADERS COMPONENT development)

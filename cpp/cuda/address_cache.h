@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-#include "cuda/context.h"
 #include "cuda/driver_gate.h"
+#include "driver/context.h"
 
 namespace gpuos::cu {
 

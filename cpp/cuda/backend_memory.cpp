@@ -1,5 +1,5 @@
 // What the CUDA backend does with memory.
-#include "concat.h"
+#include "base/concat.h"
 #include "cuda/cuda_backend.h"
 #include "gpuos/error.h"
 

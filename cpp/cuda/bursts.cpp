@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::cu {

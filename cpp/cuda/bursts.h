@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "backend.h"
 #include "cuda/driver_gate.h"
 #include "cuda/flush_failures.h"
-#include "cuda/owned.h"
 #include "cuda/worker_kernel.h"
+#include "driver/owned.h"
+#include "queue/backend.h"
 #include "queue/chain.h"
 #include "queue/ring.h"
 

@@ -1,7 +1,7 @@
 // What the control thread does for the CUDA backend.
 #include <thread>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "cuda/cuda_backend.h"
 #include "gpuos/error.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "concat.h"
-#include "cpu_relax.h"
+#include "base/concat.h"
+#include "base/cpu_relax.h"
 #include "gpuos/error.h"
 #include "jit/operator_compiler.h"
 

@@ -7,20 +7,20 @@
 #include <optional>
 #include <thread>
 
-#include "backend.h"
-#include "control_thread.h"
+#include "base/control_thread.h"
+#include "base/watchdog_thread.h"
 #include "cuda/address_cache.h"
 #include "cuda/bursts.h"
-#include "cuda/context.h"
 #include "cuda/driver_gate.h"
 #include "cuda/operator_modules.h"
-#include "cuda/parking.h"
 #include "cuda/resident_workers.h"
 #include "cuda/ring_memory.h"
 #include "cuda/stay_policy.h"
 #include "cuda/watchdog.h"
 #include "cuda/worker_kernel.h"
-#include "watchdog_thread.h"
+#include "driver/context.h"
+#include "modules/parking.h"
+#include "queue/backend.h"
 
 namespace gpuos::cu {
 
@@ -184,3 +184,11 @@ class CudaBackend final : public Backend, private Parkable {
 };
 
 }  // namespace gpuos::cu
+
+namespace gpuos {
+
+/// Throws: BackendUnavailable, CudaError.
+std::unique_ptr<Backend> make_cuda_backend(const RuntimeOptions& options,
+                                           QuickMutex& submit_mutex);
+
+}  // namespace gpuos

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <future>
 
-#include "concat.h"
-#include "device_code.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 #include "jit/compile_pool.h"
+#include "jit/device_code.h"
 #include "jit/operator_compiler.h"
 
 namespace gpuos::cu {

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "backend.h"
-#include "cuda/owned.h"
 #include "cuda/worker_kernel.h"
+#include "driver/owned.h"
 #include "jit/image.h"
-#include "module_record.h"
+#include "modules/module_record.h"
+#include "queue/backend.h"
 
 namespace gpuos::cu {
 

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstdint>
 
-#include "cuda/owned.h"
 #include "cuda/ring_memory.h"
 #include "cuda/worker_kernel.h"
+#include "driver/owned.h"
 #include "gpuos/options.h"
 
 namespace gpuos::cu {

@@ -3,8 +3,8 @@
 #include <bit>
 #include <cstring>
 
-#include "cuda/check.h"
-#include "cuda/owned.h"
+#include "driver/check.h"
+#include "driver/owned.h"
 
 namespace gpuos::cu {
 

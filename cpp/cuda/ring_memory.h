@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "cuda/driver_api.h"
 #include "device/launch.h"
+#include "driver/driver_api.h"
 #include "queue/ring.h"
 
 namespace gpuos::cu {

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "concat.h"
-#include "embedded.h"
+#include "base/concat.h"
+#include "base/embedded.h"
 #include "gpuos/error.h"
-#include "jit/linker.h"
+#include "jit/driver_linker.h"
 #include "jit/operator_compiler.h"
 
 namespace gpuos::cu {

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "concat.h"
-#include "cuda/check.h"
-#include "cuda/owned.h"
+#include "base/concat.h"
 #include "cuda/worker_image.h"
+#include "driver/check.h"
+#include "driver/owned.h"
 #include "gpuos/error.h"
 
 namespace gpuos::cu {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "cuda/context.h"
 #include "cuda/ring_memory.h"
 #include "device/launch.h"
+#include "driver/context.h"
 #include "gpuos/options.h"
 #include "jit/image.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "expression/opcodes.h"
 
 namespace gpuos::expression {

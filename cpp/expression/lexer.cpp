@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::expression {

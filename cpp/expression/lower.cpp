@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "expression/tree.h"
 
 namespace gpuos::expression {

@@ -2,7 +2,7 @@
 #include <array>
 #include <optional>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "device/task_abi.h"
 #include "expression/expression.h"
 #include "expression/grammar.h"

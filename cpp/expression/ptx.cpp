@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "device/operator.h"
 #include "expression/expression.h"
 #include "expression/lower.h"

@@ -2,7 +2,7 @@
 
 #include <iomanip>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::expression {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <limits>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "expression/expression.h"
 #include "expression/lower.h"
 

@@ -1,6 +1,6 @@
 #include "host/failure_log.h"
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::host {

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "concat.h"
-#include "cpu_relax.h"
+#include "base/concat.h"
+#include "base/cpu_relax.h"
+#include "base/processors.h"
 #include "gpuos/error.h"
 #include "host/builtin_table.h"
 #include "host/operator_loader.h"
-#include "operator_record.h"
-#include "processors.h"
 #include "program/host_interpreter.h"
+#include "queue/operator_record.h"
 
 namespace gpuos::host {
 namespace {

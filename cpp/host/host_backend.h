@@ -7,12 +7,12 @@
 #include <mutex>
 #include <string>
 
-#include "backend.h"
-#include "control_thread.h"
+#include "base/control_thread.h"
+#include "base/watchdog_thread.h"
 #include "host/patience.h"
 #include "host/worker.h"
 #include "host/worker_threads.h"
-#include "watchdog_thread.h"
+#include "queue/backend.h"
 
 namespace gpuos::host {
 
@@ -122,3 +122,11 @@ class HostBackend final : public Backend {
 };
 
 }  // namespace gpuos::host
+
+namespace gpuos {
+
+/// Throws: BackendUnavailable.
+std::unique_ptr<Backend> make_host_backend(const RuntimeOptions& options,
+                                           QuickMutex& submit_mutex);
+
+}  // namespace gpuos

@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "concat.h"
-#include "embedded.h"
+#include "base/concat.h"
+#include "base/embedded.h"
+#include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "host/image_cache.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
-#include "process_exit.h"
 
 namespace gpuos::host {
 namespace {

@@ -10,11 +10,11 @@
 #include <exception>
 #include <optional>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "host/temp_folder.h"
-#include "module_record.h"
-#include "usual_floats.h"
+#include "host/usual_floats.h"
+#include "modules/module_record.h"
 
 extern char** environ;
 

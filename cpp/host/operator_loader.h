@@ -1,7 +1,7 @@
 #pragma once
 
-#include "backend.h"
 #include "host/operator_table.h"
+#include "queue/backend.h"
 
 namespace gpuos::host {
 

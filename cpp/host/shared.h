@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/processors.h"
 #include "host/doorbells.h"
 #include "host/failure_log.h"
 #include "host/idle_workers.h"
 #include "host/operator_table.h"
 #include "host/ring_storage.h"
-#include "processors.h"
 #include "queue/ring.h"
 
 namespace gpuos::host {

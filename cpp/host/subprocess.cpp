@@ -13,10 +13,10 @@
 #include <string_view>
 #include <thread>
 
-#include "concat.h"
+#include "base/concat.h"
+#include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
-#include "process_exit.h"
 
 extern char** environ;
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::host {

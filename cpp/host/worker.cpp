@@ -6,9 +6,9 @@
 #include <cstring>
 #include <exception>
 
-#include "concat.h"
-#include "cpu_relax.h"
-#include "usual_floats.h"
+#include "base/concat.h"
+#include "base/cpu_relax.h"
+#include "host/usual_floats.h"
 
 namespace gpuos::host {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <system_error>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::host {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "concat.h"
-#include "config.h"
+#include "base/concat.h"
+#include "base/config.h"
 #include "jit/cache_folder.h"
 #include "jit/cache_settings.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/sha256.h"
 
 namespace gpuos::jit {

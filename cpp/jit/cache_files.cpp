@@ -13,7 +13,7 @@
 #include <ctime>
 #include <thread>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::jit {
 namespace {

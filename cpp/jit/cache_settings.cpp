@@ -5,7 +5,7 @@
 #include <optional>
 #include <system_error>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::jit {
 namespace {

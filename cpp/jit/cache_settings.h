@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "config.h"
+#include "base/config.h"
 
 namespace gpuos::jit {
 

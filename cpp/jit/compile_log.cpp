@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::jit {
 namespace {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <thread>
 
-#include "fork_guard.h"
+#include "base/fork_guard.h"
+#include "base/process_exit.h"
+#include "base/processors.h"
 #include "gpuos/error.h"
-#include "process_exit.h"
-#include "processors.h"
 
 namespace gpuos::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/bundled_headers.h"
 #include "jit/compile_log.h"
 #include "jit/header_packages.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "concat.h"
-#include "config.h"
+#include "base/concat.h"
+#include "base/config.h"
 #include "jit/cache_files.h"
 #include "jit/cache_folder.h"
 #include "jit/cache_listing.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/cubin.h"
 
 // What is read here is written down nowhere; it was compared with cuobjdump

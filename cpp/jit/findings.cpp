@@ -1,6 +1,6 @@
 #include "jit/findings.h"
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/bundled_headers.h"
 #include "jit/cuda_headers.h"

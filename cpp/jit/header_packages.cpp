@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <system_error>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
 #include "jit/sha256.h"

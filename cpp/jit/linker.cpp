@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
+#include "base/process_exit.h"
 #include "gpuos/error.h"
+#include "jit/driver_linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/symbols.h"
-#include "process_exit.h"
 
 namespace gpuos::jit {
 namespace {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,16 +22,5 @@ std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
 /// How nvJitLink is called; `max_registers` counts for PTX alone.
 std::vector<std::string> link_options(const Target& target, bool has_ptx,
                                       std::uint32_t max_registers);
-
-/// The driver as a linker. Empty if there is no driver or no device for
-/// `target`. Implemented in cpp/cuda.
-/// Throws: CompileError with the log.
-std::optional<std::string> link_by_driver(std::span<const Object> objects,
-                                          const Target& target,
-                                          std::uint32_t max_registers);
-
-/// describe_file() of the driver's library; empty without one. Implemented in
-/// cpp/cuda.
-std::string driver_linker_file();
 
 }  // namespace gpuos::jit

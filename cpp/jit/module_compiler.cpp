@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "concat.h"
-#include "config.h"
+#include "base/concat.h"
+#include "base/config.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
 #include "jit/compile_options.h"

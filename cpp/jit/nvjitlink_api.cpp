@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/shared_library.h"
 
 namespace gpuos::jit {

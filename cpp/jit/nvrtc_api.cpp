@@ -5,11 +5,11 @@
 #include <memory>
 #include <mutex>
 
-#include "concat.h"
+#include "base/concat.h"
+#include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "jit/shared_library.h"
 #include "jit/signals_kept.h"
-#include "process_exit.h"
 
 namespace gpuos::jit {
 namespace {

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string_view>
 
-#include "concat.h"
-#include "embedded.h"
+#include "base/concat.h"
+#include "base/embedded.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 

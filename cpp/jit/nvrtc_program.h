@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/process_exit.h"
 #include "gpuos/jit_options.h"
 #include "jit/nvrtc_api.h"
-#include "process_exit.h"
 
 namespace gpuos::jit {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/cubin.h"
 
 namespace gpuos::jit {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "concat.h"
-#include "config.h"
+#include "base/concat.h"
+#include "base/config.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
 #include "jit/compile_log.h"

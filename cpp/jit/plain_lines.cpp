@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::jit {
 namespace {

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "concat.h"
-#include "config.h"
+#include "base/concat.h"
+#include "base/config.h"
 
 namespace gpuos::jit {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "embedded.h"
+#include "base/embedded.h"
 #include "jit/plain_lines.h"
 
 namespace gpuos::jit {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"
 

@@ -1,10 +1,11 @@
 #include "jit/toolchain_key.h"
 
+#include "base/embedded.h"
 #include "device/task_abi.h"
-#include "embedded.h"
 #include "gpuos/version.h"
 #include "jit/cache_entry.h"
 #include "jit/compile_cache.h"
+#include "jit/driver_linker.h"
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/sha256.h"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
+#include "base/interruptible.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
-#include "interruptible.h"
 #include "jit/compile_log.h"
 #include "jit/compile_options.h"
 #include "jit/nvrtc_program.h"

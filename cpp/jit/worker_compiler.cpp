@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "config.h"
-#include "embedded.h"
+#include "base/config.h"
+#include "base/embedded.h"
 #include "jit/compile_cache.h"
 #include "jit/disk_cache.h"
 #include "jit/elf_resources.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "gpuos/program.h"
 #include "program/axes.h"

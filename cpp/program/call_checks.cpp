@@ -1,6 +1,6 @@
 #include "program/call_checks.h"
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/overlap.h"
 #include "program/sizes.h"

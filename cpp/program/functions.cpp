@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/graph.h"
 #include "program/typing.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::program {

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cstdlib>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::program {

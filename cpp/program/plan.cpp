@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "device/program_device_order.h"
 #include "device/program_text.h"
 #include "device/task_abi.h"

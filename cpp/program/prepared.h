@@ -12,7 +12,7 @@
 #include "program/task.h"
 #include "program/text_memory.h"
 #include "program/tiers.h"
-#include "program/workers.h"
+#include "queue/workers.h"
 
 namespace gpuos::program {
 

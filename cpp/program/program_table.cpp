@@ -6,7 +6,7 @@
 #include <chrono>
 #include <unordered_set>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/call_checks.h"
 

@@ -13,19 +13,19 @@
 #include <utility>
 #include <vector>
 
-#include "backend.h"
-#include "call.h"
+#include "base/quick_mutex.h"
 #include "gpuos/program.h"
 #include "gpuos/runtime.h"
-#include "operator_record.h"
 #include "program/plan.h"
 #include "program/prepared.h"
 #include "program/scratch.h"
 #include "program/text_memory.h"
 #include "program/tiers.h"
-#include "program/workers.h"
-#include "quick_mutex.h"
-#include "submitter.h"
+#include "queue/backend.h"
+#include "queue/call.h"
+#include "queue/operator_record.h"
+#include "queue/submitter.h"
+#include "queue/workers.h"
 
 namespace gpuos {
 

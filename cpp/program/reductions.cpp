@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/axes.h"
 #include "program/in_single.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend.h"
 #include "device/task_abi.h"
+#include "queue/backend.h"
 
 namespace gpuos::program {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::program {

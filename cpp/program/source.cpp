@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "program/compute_type.h"
 #include "program/loop_cuts.h"
 #include "program/operations.h"

@@ -1,6 +1,6 @@
 #include "program/source_text.h"
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/compute_type.h"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "device/bfloat16.h"
 #include "device/half.h"
 #include "device/program_device_order.h"

@@ -10,7 +10,7 @@
 #include "gpuos/scalar.h"
 #include "program/layout.h"
 #include "program/plan.h"
-#include "program/workers.h"
+#include "queue/workers.h"
 
 namespace gpuos::program {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/compute_type.h"
 #include "program/operations.h"

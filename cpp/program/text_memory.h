@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "backend.h"
+#include "queue/backend.h"
 
 namespace gpuos::program {
 

@@ -1,7 +1,7 @@
 #include "program/tiers.h"
 
-#include "concat.h"
-#include "config.h"
+#include "base/concat.h"
+#include "base/config.h"
 #include "gpuos/error.h"
 #include "program/source.h"
 

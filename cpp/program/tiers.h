@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "operator_registry.h"
+#include "operators/operator_registry.h"
 #include "program/plan.h"
 
 namespace gpuos::program {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/promotion.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "device/task_abi.h"
-#include "prefetch.h"
+#include "queue/prefetch.h"
 
 namespace gpuos {
 

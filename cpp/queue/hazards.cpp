@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bounds.h"
+#include "values/bounds.h"
 
 namespace gpuos {
 

@@ -11,7 +11,7 @@
 #endif
 
 #include "device/task_abi.h"
-#include "prefetch.h"
+#include "queue/prefetch.h"
 
 namespace gpuos {
 

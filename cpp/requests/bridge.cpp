@@ -6,8 +6,8 @@
 #include <exception>
 #include <span>
 
+#include "base/processors.h"
 #include "gpuos/runtime.h"
-#include "processors.h"
 
 namespace gpuos {
 namespace {

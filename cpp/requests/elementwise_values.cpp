@@ -1,5 +1,5 @@
 // PyTorch's meaning of each elementwise recipe, as values of a program.
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "requests/recipe_values.h"

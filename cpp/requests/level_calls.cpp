@@ -1,6 +1,6 @@
 #include "requests/level_calls.h"
 
-#include "runtime_core.h"
+#include "runtime/runtime_core.h"
 
 namespace gpuos::requests {
 

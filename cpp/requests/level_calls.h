@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "call.h"
 #include "gpuos/operator.h"
 #include "gpuos/runtime.h"
+#include "queue/call.h"
 
 namespace gpuos::requests {
 

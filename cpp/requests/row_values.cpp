@@ -1,7 +1,7 @@
 // PyTorch's meaning of each row recipe, as values of a program.
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "gpuos/program_functions.h"
 #include "gpuos/program_reductions.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "session/functions.h"
 #include "session/variables.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/linker.h"
 #include "jit/symbols.h"

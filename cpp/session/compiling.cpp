@@ -5,9 +5,9 @@
 #include <exception>
 #include <future>
 
+#include "base/interruptible.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
-#include "interruptible.h"
 #include "jit/compile_pool.h"
 #include "jit/cuda_headers.h"
 #include "jit/source_inputs.h"

@@ -1,6 +1,6 @@
 #include "session/definition.h"
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::session {
 

@@ -1,9 +1,9 @@
 #include "session/device.h"
 
-#include "cuda/check.h"
-#include "cuda/loaded_kernel.h"
+#include "driver/check.h"
 #include "gpuos/error.h"
 #include "jit/object_symbols.h"
+#include "modules/loaded_kernel.h"
 
 namespace gpuos::session {
 namespace {

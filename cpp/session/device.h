@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cuda/loaded_module.h"
 #include "gpuos/jit_module.h"
 #include "gpuos/stream.h"
+#include "modules/loaded_module.h"
 #include "session/closure.h"
 
 namespace gpuos::session {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/object_symbols.h"
 
 namespace gpuos::session {

@@ -1,6 +1,6 @@
 #include "session/functions.h"
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::session {
 namespace {

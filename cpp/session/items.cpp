@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "session/classify.h"
 #include "session/pieces.h"
 

@@ -1,6 +1,6 @@
 #include "session/launch_syntax.h"
 
-#include "concat.h"
+#include "base/concat.h"
 #include "session/pieces.h"
 
 namespace gpuos::session {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/symbols.h"
 

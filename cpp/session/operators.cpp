@@ -4,9 +4,9 @@
 #include <array>
 #include <optional>
 
-#include "concat.h"
-#include "device_code.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
+#include "jit/device_code.h"
 #include "jit/symbols.h"
 #include "session/functions.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos::session {
 namespace {

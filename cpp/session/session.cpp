@@ -4,8 +4,8 @@
 #include <mutex>
 #include <optional>
 
-#include "concat.h"
-#include "config.h"
+#include "base/concat.h"
+#include "base/config.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 #include "gpuos/runtime.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos::session {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "session/clashes.h"
 

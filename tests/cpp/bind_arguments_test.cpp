@@ -1,4 +1,4 @@
-#include "cuda/bind_arguments.h"
+#include "modules/bind_arguments.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ extern "C" void gpuos_op_program(gpuos::Task, gpuos::Lane) {}
 #include <vector>
 
 #include "gpuos/dtype.h"
-#include "operator_record.h"
+#include "queue/operator_record.h"
 
 namespace gpuos {
 namespace {

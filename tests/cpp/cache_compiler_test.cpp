@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/concat.h"
 #include "cache_support.h"
-#include "concat.h"
 #include "gpuos/cache.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"

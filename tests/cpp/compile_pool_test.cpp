@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/operator_compiler.h"
 #include "nvrtc_support.h"
 

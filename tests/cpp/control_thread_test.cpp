@@ -1,4 +1,4 @@
-#include "control_thread.h"
+#include "base/control_thread.h"
 
 #include <gtest/gtest.h>
 

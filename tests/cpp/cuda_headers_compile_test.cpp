@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/bundled_headers.h"
 #include "jit/cuda_headers.h"
 #include "jit/target.h"

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/diagnose.h"
 #include "jit/bundled_headers.h"
 #include "jit/header_packages.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "contract.h"
-#include "cuda/context.h"
-#include "cuda/owned.h"
 #include "cuda/ring_memory.h"
+#include "driver/context.h"
+#include "driver/owned.h"
 #include "jit/linker.h"
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"

@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "control_thread.h"
+#include "base/control_thread.h"
+#include "base/watchdog_thread.h"
 #include "cuda/flush_failures.h"
 #include "cuda/watchdog.h"
 #include "deadlines.h"
 #include "gpuos/error.h"
-#include "watchdog_thread.h"
 
 namespace gpuos::cu {
 namespace {

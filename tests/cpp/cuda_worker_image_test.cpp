@@ -1,8 +1,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/embedded.h"
 #include "cuda_support.h"
-#include "embedded.h"
 #include "jit/image.h"
 
 namespace gpuos::cu {

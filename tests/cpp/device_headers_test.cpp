@@ -7,13 +7,13 @@
 #include <string>
 #include <type_traits>
 
-#include "concat.h"
+#include "base/concat.h"
+#include "base/embedded.h"
 #include "device/bfloat16.h"
 #include "device/half.h"
 #include "device/integers.h"
 #include "device/math.h"
 #include "device/vectors.h"
-#include "embedded.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
 #include "jit/nvrtc_api.h"

@@ -1,4 +1,4 @@
-#include "cuda/driver_api.h"
+#include "driver/driver_api.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/check.h"
-#include "cuda/owned.h"
+#include "driver/check.h"
+#include "driver/owned.h"
 #include "gpuos/diagnose.h"
 #include "gpuos/error.h"
 

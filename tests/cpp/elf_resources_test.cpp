@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/linker.h"
 #include "jit/nvrtc_api.h"

@@ -1,4 +1,4 @@
-#include "embedded.h"
+#include "base/embedded.h"
 
 #include <gtest/gtest.h>
 

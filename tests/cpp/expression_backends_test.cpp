@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "expression_support.h"
 #include "host/host_compiler.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "expression/expression.h"
 #include "expression_support.h"
 #include "gpuos/error.h"

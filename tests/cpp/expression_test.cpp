@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 
 namespace gpuos {

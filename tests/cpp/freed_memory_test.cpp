@@ -1,4 +1,4 @@
-#include "freed_memory.h"
+#include "runtime/freed_memory.h"
 
 #include <gtest/gtest.h>
 

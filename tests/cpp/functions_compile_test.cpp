@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "functions_support.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 
 namespace gpuos {
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "contract.h"
 #include "device/bfloat16.h"
 #include "device/half.h"

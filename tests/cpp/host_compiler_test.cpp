@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "deadlines.h"
 #include "expression_support.h"
 #include "gpuos/error.h"

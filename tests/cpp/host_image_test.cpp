@@ -10,7 +10,7 @@
 #include <fstream>
 #include <future>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "deadlines.h"
 #include "expression_support.h"
 #include "gpuos/error.h"

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "expression_support.h"
 
 namespace gpuos {

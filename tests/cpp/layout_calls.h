@@ -11,7 +11,7 @@
 #include "device/operator.h"
 #include "layout_worlds.h"
 #include "program/prepared.h"
-#include "program/workers.h"
+#include "queue/workers.h"
 
 namespace gpuos::worlds {
 

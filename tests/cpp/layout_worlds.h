@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/program.h"
 
 namespace gpuos::worlds {

@@ -20,8 +20,8 @@
 #include <string>
 #include <string_view>
 
-#include "concat.h"
-#include "embedded.h"
+#include "base/concat.h"
+#include "base/embedded.h"
 #include "jit/nvrtc_api.h"
 #include "jit/operator_compiler.h"
 #include "jit/target.h"

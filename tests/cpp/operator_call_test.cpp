@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "concat.h"
-#include "cuda/check.h"
-#include "cuda/driver_api.h"
+#include "base/concat.h"
+#include "driver/check.h"
+#include "driver/driver_api.h"
 #include "jit/linker.h"
 #include "jit/nvrtc_api.h"
 #include "jit/operator_compiler.h"

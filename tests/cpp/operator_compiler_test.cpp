@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "concat.h"
-#include "embedded.h"
+#include "base/concat.h"
+#include "base/embedded.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"
 #include "jit/nvrtc_api.h"

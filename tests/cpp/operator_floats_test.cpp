@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "contract.h"
-#include "usual_floats.h"
+#include "host/usual_floats.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>

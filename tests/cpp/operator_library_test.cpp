@@ -1,7 +1,7 @@
 // What of C's library an operator of a GPU may use.
 #include <gtest/gtest.h>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/operator_compiler.h"
 #include "nvrtc_support.h"

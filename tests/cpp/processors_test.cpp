@@ -1,5 +1,5 @@
 // How many workers a process gets, in surroundings that are made up.
-#include "processors.h"
+#include "base/processors.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

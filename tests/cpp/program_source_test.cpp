@@ -1,6 +1,6 @@
 // The code of programs compiles for the device, where no machine without a GPU
 // can run it.
-#include "concat.h"
+#include "base/concat.h"
 #include "gpuos/gpuos.h"
 #include "jit/nvrtc_api.h"
 #include "jit/target.h"

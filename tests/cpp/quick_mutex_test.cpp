@@ -1,4 +1,4 @@
-#include "quick_mutex.h"
+#include "base/quick_mutex.h"
 
 #include <gtest/gtest.h>
 

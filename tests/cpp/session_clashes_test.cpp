@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "concat.h"
+#include "base/concat.h"
 #include "jit/unit_compiler.h"
 #include "session_support.h"
 

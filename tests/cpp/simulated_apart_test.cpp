@@ -5,7 +5,7 @@
 #include <set>
 
 #include "nvrtc_support.h"
-#include "runtime_core.h"
+#include "runtime/runtime_core.h"
 #include "simulated_support.h"
 
 namespace gpuos {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "embedded.h"
+#include "base/embedded.h"
 
 namespace gpuos::jit {
 namespace {

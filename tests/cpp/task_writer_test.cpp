@@ -1,4 +1,4 @@
-#include "task_writer.h"
+#include "queue/task_writer.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "embedded.h"
+#include "base/embedded.h"
 #include "gpuos/error.h"
 #include "jit/elf_resources.h"
 #include "jit/image.h"

@@ -25,27 +25,45 @@ CUDA_HEADER = re.compile(
     r"[^/]*\.h$|^cuda/"
 )
 
-# Folder: the quoted includes that it may use. The first match counts.
-CORE = r"(?:[a-z0-9_]+|queue/.*|expression/.*|program/.*|requests/.*)\.h"
 PUBLIC = r"gpuos/.*\.h"
-SHARED = r"device/[a-z0-9_]+\.h"
+# The folders of cpp/ from the bottom to the top, and whose headers each may
+# include besides its own and the public ones. cpp/README.md says what they are.
+LAYERS = {
+    "base": "",
+    "values": "base",
+    "driver": "base",
+    "device": "",
+    "queue": "base values device",
+    "jit": "base driver device",
+    "modules": "base driver jit",
+    "expression": "base device",
+    "operators": "base queue device expression",
+    "program": "base queue device operators",
+    "host": "base queue device modules expression program",
+    "cuda": "base driver queue device jit modules",
+    "runtime": "base driver queue jit operators program host cuda",
+    "requests": "base queue program runtime",
+    "session": "base driver jit modules",
+}
+
+
+def _layer(name: str, below: str) -> str:
+    folders = "|".join([name, *below.split()])
+    return rf"{PUBLIC}|(?:{folders})/.*\.(?:h|cu)"
+
+
+# Folder: the quoted includes that it may use. The innermost one counts.
 ALLOWED = {
+    **{f"cpp/{name}": _layer(name, below) for name, below in LAYERS.items()},
+    # NVRTC and the host's compiler find them by their bare names.
     "cpp/device": r"[a-z0-9_]+\.(?:h|cuh)",
     "include/gpuos": PUBLIC,
-    "cpp/host": rf"{PUBLIC}|{CORE}|host/.*\.h|device/.*\.(?:h|cu)",
-    "cpp/jit": rf"{PUBLIC}|{CORE}|jit/.*\.h|{SHARED}",
-    "cpp/session": rf"{PUBLIC}|{CORE}|session/.*\.h|(?:jit|cuda)/.*\.h|{SHARED}",
-    "cpp/cuda": rf"{PUBLIC}|{CORE}|cuda/.*\.h|jit/.*\.h|{SHARED}",
-    "cpp/queue": rf"{PUBLIC}|{CORE}|{SHARED}",
-    "cpp/expression": rf"{PUBLIC}|{CORE}|{SHARED}",
-    # What compiled passes come from, and where they go.
-    "cpp/program": rf"{PUBLIC}|{CORE}|jit/.*\.h|{SHARED}",
-    "cpp/requests": rf"{PUBLIC}|{CORE}",
-    "cpp": rf"{PUBLIC}|{CORE}|{SHARED}|(?:host|cuda|jit|session)/.*\.h",
-    "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",
+    "benchmarks": rf"{PUBLIC}|[a-z0-9_]+\.h|(?:base|driver)/.*\.h",
+    "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h|base/processors\.h",
+    "python/gpuos/torch/bridge": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "examples": rf"{PUBLIC}|[a-z0-9_]+\.h",
     "tests/install": PUBLIC,
-    "tests/simulator": rf"[a-z_]+\.h|cuda/driver_(?:api|types)\.h|{SHARED}",
+    "tests/simulator": r"[a-z_]+\.h|driver/.*\.h|device/[a-z0-9_]+\.h",
 }
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".py", ".pyi", ".cmake"}
 SKIPPED = re.compile(r"^(?:build|dist|\.|.*egg-info)")
@@ -68,6 +86,30 @@ def rule_for(name: str) -> str | None:
 
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+def test_layers_name_only_what_is_below() -> None:
+    wrong = []
+    known: list[str] = []
+    for name, below in LAYERS.items():
+        wrong += [f"{name}: {b}" for b in below.split() if b not in known]
+        known.append(name)
+    assert not wrong, "not below:\n" + "\n".join(wrong)
+    folders = {p.name for p in (ROOT / "cpp").iterdir() if p.is_dir()}
+    assert folders == set(known), folders ^ set(known)
+
+
+def test_nothing_lies_loose() -> None:
+    loose = [p.name for p in (ROOT / "cpp").iterdir() if p.is_file()]
+    assert sorted(loose) == ["CMakeLists.txt", "README.md"], loose
+    said = (ROOT / "cpp" / "README.md").read_text()
+    missing = [name for name in LAYERS if f"[{name}](" not in said]
+    missing += [
+        name
+        for name in LAYERS
+        if not (ROOT / "cpp" / name / "README.md").exists()
+    ]
+    assert not missing, missing
 
 
 def test_includes_follow_the_table() -> None:

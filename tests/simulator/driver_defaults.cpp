@@ -1,5 +1,5 @@
 // Every driver function that driver.cpp has not: it does nothing, successfully.
-#include "cuda/driver_api.h"
+#include "driver/driver_api.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

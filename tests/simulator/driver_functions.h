@@ -1,7 +1,7 @@
 // The driver's functions as the library looks them up.
 #pragma once
 
-#include "cuda/driver_api.h"
+#include "driver/driver_api.h"
 
 namespace gpuos::cu {
 

@@ -20,7 +20,7 @@ inline void cpu_relax() noexcept {
 }
 
 /// A mutex that is taken and given back without a call, and given back with a
-/// plain store, as the runtime's (cpp/quick_mutex.h): every operation does
+/// plain store, as the runtime's (cpp/base/quick_mutex.h): every operation does
 /// both. So nobody is woken: who finds it held looks again now and then.
 class QuickMutex {
  public:

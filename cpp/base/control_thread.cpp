@@ -1,0 +1,119 @@
+#include "base/control_thread.h"
+
+#include <pthread.h>
+
+#include "gpuos/error.h"
+
+namespace gpuos {
+
+namespace {
+
+/// How soon a waiter is told that the backend died.
+constexpr std::chrono::milliseconds kCheckPeriod{10};
+
+}  // namespace
+
+ControlThread::ControlThread(Job setup, Tick tick) : tick_(std::move(tick)) {
+  // Before the thread begins, so that no tick comes first.
+  std::future<void> is_ready = enqueue(std::move(setup));
+  thread_ = std::thread([this] { loop(); });
+  try {
+    is_ready.get();
+  } catch (...) {
+    stop(std::chrono::milliseconds::max());
+    throw;
+  }
+}
+
+ControlThread::~ControlThread() { stop(std::chrono::milliseconds::max()); }
+
+std::future<void> ControlThread::enqueue(Job job) {
+  std::packaged_task<void()> task(std::move(job));
+  auto result = task.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stops_) throw QueueClosed("the runtime is closed");
+    jobs_.push_back(std::move(task));
+  }
+  wake_.notify_one();
+  return result;
+}
+
+void ControlThread::run(Job job, const std::function<void()>& check) {
+  std::future<void> result = enqueue(std::move(job));
+  while (result.wait_for(kCheckPeriod) != std::future_status::ready) check();
+  result.get();
+}
+
+void ControlThread::notify() noexcept {
+  // With the stores and loads in sleep(): either the thread sees the flag or
+  // we see that it sleeps. Both sides are sequentially consistent.
+  is_notified_.store(true);
+  if (!is_asleep_.load()) return;
+  const std::lock_guard lock(mutex_);
+  wake_.notify_one();
+}
+
+bool ControlThread::stop(std::chrono::milliseconds grace) noexcept {
+  if (!thread_.joinable()) return true;
+  {
+    std::unique_lock lock(mutex_);
+    stops_ = true;
+    wake_.notify_one();
+    const auto has_ended = [this] { return has_ended_; };
+    if (grace == std::chrono::milliseconds::max()) {
+      end_.wait(lock, has_ended);
+    } else if (!end_.wait_for(lock, grace, has_ended)) {
+      thread_.detach();
+      return false;
+    }
+  }
+  thread_.join();
+  return true;
+}
+
+void ControlThread::loop() {
+  pthread_setname_np(pthread_self(), "gpuos-control");
+  for (;;) {
+    run_job();
+    // After each job: whoever always has another one must not keep what the
+    // tick looks after waiting.
+    const auto time = tick_();
+    {
+      const std::lock_guard lock(mutex_);
+      if (stops_ && jobs_.empty()) {
+        has_ended_ = true;
+        end_.notify_one();
+        return;
+      }
+    }
+    sleep(time);
+  }
+}
+
+void ControlThread::run_job() {
+  std::packaged_task<void()> job;
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.empty()) return;
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
+  }
+  job();
+}
+
+void ControlThread::sleep(std::optional<std::chrono::microseconds> time) {
+  std::unique_lock lock(mutex_);
+  if (time) {
+    wake_.wait_for(lock, *time, [&] { return stops_ || !jobs_.empty(); });
+  } else {
+    is_asleep_.store(true);
+    wake_.wait(lock,
+               [&] { return stops_ || !jobs_.empty() || is_notified_.load(); });
+    is_asleep_.store(false);
+  }
+  // Reads it too: what was there before notify() is seen by the next tick.
+  is_notified_.exchange(false);
+}
+
+}  // namespace gpuos

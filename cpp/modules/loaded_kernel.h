@@ -1,0 +1,46 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "gpuos/jit_module.h"
+#include "modules/bind_arguments.h"
+#include "modules/loaded_module.h"
+
+namespace gpuos::cu {
+
+/// A kernel and what keeps it loaded.
+///
+/// Threads: any.
+class LoadedKernel {
+ public:
+  /// `name` is for messages.
+  /// Throws: InvalidArgument if `symbol` is no kernel, CudaError.
+  LoadedKernel(ModuleUse<LoadedModule> module, std::string name,
+               const std::string& symbol);
+
+  const std::string& name() const noexcept { return name_; }
+  const ParameterList& parameters() const noexcept { return parameters_; }
+  KernelAttributes attributes() const;
+  void launch(const LaunchConfig& config, const KernelArgs& args) const;
+  int max_active_blocks(int block, std::size_t shared_bytes) const;
+  Occupancy suggest_block(std::size_t shared_bytes) const;
+
+ private:
+  int attribute(CUfunction_attribute which) const;
+  void check(const LaunchConfig& config) const;
+  void allow_shared(std::uint32_t bytes) const;
+
+  const ModuleUse<LoadedModule> module_;
+  const std::string name_;
+  CUfunction function_ = nullptr;
+  ParameterList parameters_;
+  int max_threads_ = 0;
+  // Dynamic shared memory that launches may ask for now.
+  mutable std::atomic<std::uint32_t> allowed_shared_;
+};
+
+/// Of an unnamed one that of the legacy default stream.
+CUstream handle_of(const gpuos::Stream& stream);
+
+}  // namespace gpuos::cu

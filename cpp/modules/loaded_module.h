@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "driver/context.h"
+#include "modules/module_record.h"
+
+namespace gpuos::cu {
+
+/// A variable of a module.
+struct DeviceGlobal {
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+};
+
+/// The device's context, made at the first call and kept for ever.
+/// Throws: BackendUnavailable, CudaError; InvalidArgument for no such device.
+const Context& device_context(int ordinal);
+
+/// major * 10 + minor; empty without a GPU.
+/// Throws: InvalidArgument for no such device.
+std::optional<int> try_compute_capability(int ordinal);
+
+/// An image on a device. All of its kernels are loaded with it, so that no
+/// launch has to.
+///
+/// Threads: any.
+/// Lifetime: unloaded after the last reference, when no worker stays.
+class LoadedModule {
+ public:
+  /// Parks the workers that stay on the device meanwhile.
+  /// Throws: BackendUnavailable, CudaError.
+  static std::shared_ptr<LoadedModule> load(
+      int ordinal, std::string name, std::shared_ptr<const std::string> image);
+  /// What load() makes of a module that the driver has.
+  LoadedModule(const Context& context, CUmodule module, std::string name,
+               std::size_t bytes);
+  ~LoadedModule();
+  LoadedModule(const LoadedModule&) = delete;
+  LoadedModule& operator=(const LoadedModule&) = delete;
+
+  const Context& context() const noexcept { return context_; }
+  ModuleRecord& record() noexcept { return record_; }
+
+  /// Throws: CudaError, CUDA_ERROR_NOT_FOUND if there is none.
+  CUfunction function(const std::string& symbol) const;
+  DeviceGlobal global(const std::string& symbol) const;
+
+ private:
+  const Context& context_;
+  const CUmodule module_;
+  const std::uint32_t generation_;
+  ModuleRecord record_;
+};
+
+}  // namespace gpuos::cu

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "driver/driver_types.h"
+
+namespace gpuos::cu {
+
+/// A runtime whose workers may stay on a device.
+class Parkable {
+ public:
+  virtual ~Parkable() = default;
+  virtual int ordinal() const noexcept = 0;
+  /// Runs `job` on the control thread while no worker stays.
+  /// Throws: what `job` throws; TaskError if the runtime is dead.
+  virtual void run_parked(std::function<void()> job) = 0;
+  /// There are modules to unload.
+  virtual void notify_dropped() noexcept = 0;
+};
+
+/// All runtimes of the process. Loading a module waits for whatever runs on
+/// the device, so it must not run beside workers that stay.
+///
+/// Threads: any.
+class Parking {
+ public:
+  static Parking& instance();
+
+  /// A task that does not end keeps the device: whatever the driver does only
+  /// when that is idle, it would never do.
+  void note_stuck(int ordinal);
+  bool is_stuck(int ordinal) const;
+
+  void enter(Parkable* runtime);
+  /// Waits for a job that runs.
+  void leave(Parkable* runtime);
+
+  /// Runs `job` while no runtime has workers on the device; on the caller's
+  /// thread if there is none. `job` may outlive the call if a runtime dies: it
+  /// must own what it uses.
+  /// Throws: what `job` throws; TaskError if a runtime is dead, because its
+  /// workers may never leave.
+  void run_parked(int ordinal, std::function<void()> job);
+
+  /// Unload when no worker stays: now, if there is no runtime.
+  void drop(int ordinal, CUcontext context, CUmodule module) noexcept;
+  std::size_t dropped_count(int ordinal) const noexcept;
+  /// No worker may stay, and the context must be current.
+  void unload_dropped(int ordinal) noexcept;
+
+ private:
+  struct Dropped {
+    int ordinal;
+    CUcontext context;
+    CUmodule module;
+  };
+
+  std::vector<Parkable*> runtimes_on(int ordinal) const;
+
+  std::mutex jobs_mutex_;  // one job at a time; before mutex_
+  mutable std::mutex mutex_;
+  std::vector<Parkable*> runtimes_;  // under mutex_
+  std::vector<Dropped> dropped_;     // under mutex_
+  std::set<int> stuck_;              // under mutex_
+};
+
+}  // namespace gpuos::cu

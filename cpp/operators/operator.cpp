@@ -1,0 +1,107 @@
+#include "gpuos/operator.h"
+
+#include <algorithm>
+
+#include "base/concat.h"
+#include "gpuos/error.h"
+#include "queue/operator_record.h"
+
+namespace gpuos {
+namespace {
+
+OperatorRecord& checked(const std::shared_ptr<OperatorRecord>& record,
+                        const char* what) {
+  if (record == nullptr)
+    throw InvalidArgument(
+        concat(what, ": expected a defined operator, got an empty handle"));
+  return *record;
+}
+
+bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
+  for (; from != nullptr; from = from->target.load()) {
+    if (from == to) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
+  if (a.inputs != b.inputs || a.elementwise != b.elementwise ||
+      a.params.size() != b.params.size())
+    return false;
+  for (std::size_t i = 0; i < a.params.size(); ++i) {
+    if (a.params[i].name != b.params[i].name ||
+        a.params[i].dtype != b.params[i].dtype)
+      return false;
+  }
+  return true;
+}
+
+void OperatorRecord::leave(const std::shared_ptr<OperatorRecord>& from) {
+  if (std::find(left.begin(), left.end(), from) == left.end())
+    left.push_back(from);
+}
+
+const std::string& Operator::name() const {
+  return checked(record_, "Operator").name;
+}
+
+bool Operator::is_defined() const noexcept {
+  return record_ != nullptr && record_->is_defined.load();
+}
+
+const std::string& Alias::name() const {
+  return checked(record_, "Alias").name;
+}
+
+Operator Alias::target() const {
+  OperatorRecord& alias = checked(record_, "Alias");
+  const std::lock_guard lock(alias.history_mutex);
+  return Operator(alias.history.back());
+}
+
+void Alias::switch_to(const Operator& target) {
+  OperatorRecord& alias = checked(record_, "Alias");
+  OperatorRecord& next = checked(target.record(), "Alias::switch_to");
+  if (!next.is_defined.load())
+    throw InvalidArgument(concat(alias.name,
+                                 ": expected a defined operator, but ",
+                                 next.name, " was undefined"));
+  if (next.owner != alias.owner)
+    throw InvalidArgument(
+        concat(alias.name, ": ", next.name, " is of another runtime"));
+  const std::lock_guard lock(alias.history_mutex);
+  if (reaches(&next, &alias))
+    throw InvalidArgument(
+        concat(alias.name, ": ", next.name, " points back at it"));
+  if (!takes_the_same(alias.resolved(), next.resolved()))
+    throw InvalidArgument(concat(alias.name, ": ", next.name,
+                                 " takes other arguments than ",
+                                 alias.resolved().name));
+  alias.history.push_back(target.record());
+  if (alias.history.size() > OperatorRecord::kMaxSwitches + 1) {
+    alias.leave(alias.history.front());
+    alias.history.pop_front();
+  }
+  // Pairs with the acquire load in OperatorRecord::resolved().
+  alias.target.store(&next, std::memory_order_release);
+}
+
+void Alias::rollback() {
+  OperatorRecord& alias = checked(record_, "Alias");
+  const std::lock_guard lock(alias.history_mutex);
+  if (alias.history.size() < 2)
+    throw InvalidArgument(
+        concat(alias.name, ": expected an earlier target, there is none"));
+  OperatorRecord& previous = **(alias.history.end() - 2);
+  if (!previous.is_defined.load())
+    throw InvalidArgument(concat(alias.name, ": the earlier target ",
+                                 previous.name, " was undefined"));
+  alias.leave(alias.history.back());
+  alias.history.pop_back();
+  // Pairs with the acquire load in OperatorRecord::resolved().
+  alias.target.store(&previous, std::memory_order_release);
+}
+
+}  // namespace gpuos

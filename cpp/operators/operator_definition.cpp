@@ -1,0 +1,100 @@
+#include "operators/operator_definition.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/concat.h"
+#include "device/task_abi.h"
+#include "gpuos/error.h"
+
+namespace gpuos {
+
+namespace {
+
+void check_dtype(const OperatorDefinition& definition, DType dtype) {
+  const auto index = static_cast<std::size_t>(dtype);
+  if (index >= kDTypeCount)
+    throw InvalidArgument(concat(definition.name, ": expected a dtype below ",
+                                 kDTypeCount, ", got ", index));
+  if (!definition.expression.empty() && index >= kBuiltinDTypeCount)
+    throw InvalidArgument(concat(
+        definition.name,
+        ": expected float32, float64, int32 or int64 for an expression, got ",
+        name_of(dtype)));
+}
+
+}  // namespace
+
+void check_name(std::string_view name) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
+      !std::all_of(name.begin(), name.end(), is_word))
+    throw InvalidArgument(
+        concat("define: expected a name of letters, digits and '_', got '",
+               name, "'"));
+}
+
+void check_definition(const OperatorDefinition& definition) {
+  check_name(definition.name);
+  if (definition.expression.empty() == definition.source.empty())
+    throw InvalidArgument(
+        concat(definition.name, ": expected either an expression or a source, ",
+               definition.source.empty() ? "got neither" : "got both"));
+  if (definition.source.find('\0') != std::string::npos)
+    throw InvalidArgument(concat(definition.name,
+                                 ": expected a source without NUL, got one at ",
+                                 definition.source.find('\0')));
+  if (definition.dtypes.empty())
+    throw InvalidArgument(
+        concat(definition.name, ": expected at least 1 dtype, got 0"));
+  for (const DType dtype : definition.dtypes) check_dtype(definition, dtype);
+  for (const Parameter& param : definition.params)
+    check_dtype(definition, param.dtype);
+  if (!definition.source.empty() && definition.dtypes.size() != 1)
+    throw InvalidArgument(concat(definition.name,
+                                 ": a whole operator has 1 dtype, got ",
+                                 definition.dtypes.size()));
+  if (definition.tiered && definition.source.empty())
+    throw InvalidArgument(concat(
+        definition.name, ": tiered: expected a source, got an expression"));
+  const std::size_t args =
+      1 + definition.params.size() +
+      static_cast<std::size_t>(std::max(0, definition.inputs));
+  if (args > abi::kMaxArgs)
+    throw InvalidArgument(concat(definition.name, ": expected at most ",
+                                 abi::kMaxArgs, " arguments, got ", args));
+}
+
+std::optional<Expression> parse(const OperatorDefinition& definition) {
+  if (definition.expression.empty()) return std::nullopt;
+  return parse_expression(definition.expression, definition.params);
+}
+
+bool uses_only(const Expression& expression,
+               const std::vector<std::string>& names) {
+  return std::all_of(expression.inputs.begin(), expression.inputs.end(),
+                     [&](const std::string& input) {
+                       return std::find(names.begin(), names.end(), input) !=
+                              names.end();
+                     });
+}
+
+std::shared_ptr<OperatorRecord> record_of(
+    const OperatorDefinition& definition,
+    const std::optional<Expression>& expression) {
+  auto record = std::make_shared<OperatorRecord>();
+  record->name = definition.name;
+  record->params = definition.params;
+  record->is_traced = !expression;
+  record->elementwise = expression ? true : definition.elementwise;
+  record->inputs = definition.inputs;
+  if (expression) {
+    record->input_names = expression->inputs;
+    record->inputs = static_cast<int>(expression->inputs.size());
+  }
+  return record;
+}
+
+}  // namespace gpuos

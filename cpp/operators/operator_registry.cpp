@@ -1,0 +1,386 @@
+#include "operators/operator_registry.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "base/concat.h"
+#include "device/task_abi.h"
+#include "gpuos/error.h"
+#include "operators/operator_definition.h"
+
+namespace gpuos {
+namespace {
+
+struct Builtin {
+  const char* name;
+  int inputs;
+  bool has_value;
+};
+
+// In the order of GPUOS_BUILTIN_OPERATORS in device/builtin_operators.h.
+constexpr Builtin kBuiltins[] = {{"add", 2, false},  {"sub", 2, false},
+                                 {"mul", 2, false},  {"div", 2, false},
+                                 {"copy", 1, false}, {"fill", 0, true}};
+
+}  // namespace
+
+OperatorRegistry::OperatorRegistry(Backend& backend,
+                                   std::function<Marks()> heads,
+                                   std::function<bool(const Marks&)> wait_past)
+    : backend_(backend),
+      heads_(std::move(heads)),
+      wait_past_(std::move(wait_past)) {
+  add_builtins();
+  for (std::uint32_t slot = abi::kSlots; slot-- > kInterpreterSlot + 1;)
+    free_slots_.push_back(slot);
+}
+
+void OperatorRegistry::add_builtins() {
+  std::int32_t slot = 0;
+  for (const Builtin& builtin : kBuiltins) {
+    auto record = std::make_shared<OperatorRecord>();
+    record->owner = this;
+    record->name = builtin.name;
+    record->inputs = builtin.inputs;
+    record->is_builtin = true;
+    // The dtype of a built-in's scalar is that of its buffers; see submit().
+    if (builtin.has_value) record->params.push_back({"value", DType::Float32});
+    for (std::size_t dtype = 0; dtype < kBuiltinDTypeCount; ++dtype)
+      record->slots[dtype] = slot++;
+    records_.emplace(builtin.name, std::move(record));
+  }
+}
+
+void OperatorRegistry::check_name_is_free(std::string_view name) const {
+  if (records_.contains(name))
+    throw InvalidArgument(concat("define: expected a new name, but '", name,
+                                 "' is defined; use replace()"));
+}
+
+void OperatorRegistry::insert(const std::shared_ptr<OperatorRecord>& record) {
+  const std::lock_guard lock(mutex_);
+  check_name_is_free(record->name);
+  records_.emplace(record->name, record);
+}
+
+OperatorRegistry::Slots OperatorRegistry::take_slots(std::size_t count) {
+  collect();
+  std::unique_lock lock(mutex_);
+  while (free_slots_.size() < count) {
+    lock.unlock();
+    const bool may_have_more = wait_for_slots();
+    lock.lock();
+    if (!may_have_more && free_slots_.size() < count)
+      throw Error(concat("define: expected ", count,
+                         " free slots in the operator table, there are ",
+                         free_slots_.size(), " of ", abi::kSlots));
+  }
+  Slots slots(free_slots_.end() - static_cast<std::ptrdiff_t>(count),
+              free_slots_.end());
+  free_slots_.resize(free_slots_.size() - count);
+  return slots;
+}
+
+bool OperatorRegistry::wait_for_slots() {
+  Marks marks;
+  {
+    const std::lock_guard lock(mutex_);
+    if (dropped_.empty()) return false;
+    marks = dropped_.front().marks;
+  }
+  const bool has_more = wait_past_(marks);
+  collect();
+  return has_more;
+}
+
+void OperatorRegistry::drop(Slots slots) {
+  if (slots.empty()) return;
+  // Read after the record stopped naming the slots, under the submit lock: no
+  // later task can use them.
+  Marks marks = heads_();
+  {
+    const std::lock_guard lock(mutex_);
+    dropped_.push_back({std::move(slots), std::move(marks)});
+    has_dropped_.store(true, std::memory_order_relaxed);
+  }
+  collect();
+}
+
+void OperatorRegistry::collect() noexcept {
+  std::vector<Dropped> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto is_used = [&](const Dropped& dropped) {
+      const auto rings = backend_.rings();
+      for (std::size_t i = 0; i < rings.size(); ++i) {
+        if (rings[i]->completed() < dropped.marks[i]) return true;
+      }
+      return false;
+    };
+    const auto first =
+        std::partition(dropped_.begin(), dropped_.end(), is_used);
+    std::move(first, dropped_.end(), std::back_inserter(unused));
+    dropped_.erase(first, dropped_.end());
+    has_dropped_.store(!dropped_.empty(), std::memory_order_relaxed);
+  }
+  // A captured launch may run again at any time: its slots are never given to
+  // others, nor is their code unloaded.
+  std::erase_if(unused, [&](const Dropped& dropped) {
+    return std::any_of(
+        dropped.slots.begin(), dropped.slots.end(),
+        [&](std::uint32_t slot) { return backend_.is_captured(slot); });
+  });
+  for (const Dropped& dropped : unused) backend_.unload(dropped.slots);
+  const std::lock_guard lock(mutex_);
+  for (const Dropped& dropped : unused)
+    free_slots_.insert(free_slots_.end(), dropped.slots.begin(),
+                       dropped.slots.end());
+}
+
+void OperatorRegistry::give_back(const Slots& slots) {
+  const std::lock_guard lock(mutex_);
+  free_slots_.insert(free_slots_.end(), slots.begin(), slots.end());
+}
+
+void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
+  std::vector<OperatorBuild> builds;
+  for (const Draft* draft : drafts) {
+    const Expression* expression =
+        draft->expression ? &*draft->expression : nullptr;
+    for (std::size_t i = 0; i < draft->slots.size(); ++i)
+      builds.push_back({draft->definition, expression,
+                        draft->definition.dtypes[i], draft->slots[i],
+                        draft->is_draft, draft->is_awaited});
+  }
+  backend_.load(builds);
+}
+
+void OperatorRegistry::load(std::span<const Draft*> drafts) {
+  if (drafts.empty()) return;
+  try {
+    load_together(drafts);
+    return;
+  } catch (const CompileError&) {
+    if (drafts.size() == 1) throw;
+  }
+  // Sources that are right alone may not go together: two helper functions of
+  // one name. Alone each says what is wrong with it.
+  std::size_t done = 0;
+  try {
+    for (; done < drafts.size(); ++done) load_together(drafts.subspan(done, 1));
+  } catch (...) {
+    for (const Draft* draft : drafts.first(done)) backend_.unload(draft->slots);
+    throw;
+  }
+}
+
+void OperatorRegistry::load_in_groups(const std::vector<Draft>& drafts) {
+  std::vector<const Draft*> expressions;
+  std::vector<const Draft*> sources;
+  for (const Draft& draft : drafts)
+    (draft.expression ? expressions : sources).push_back(&draft);
+  load(expressions);
+  try {
+    load(sources);
+  } catch (...) {
+    for (const Draft* draft : expressions) backend_.unload(draft->slots);
+    throw;
+  }
+}
+
+void OperatorRegistry::publish(OperatorRecord& record,
+                               const OperatorDefinition& definition,
+                               const Slots& slots) {
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    record.slots[static_cast<std::size_t>(definition.dtypes[i])].store(
+        static_cast<std::int32_t>(slots[i]));
+}
+
+std::vector<OperatorRegistry::Record> OperatorRegistry::define(
+    std::span<const OperatorDefinition> definitions) {
+  std::vector<Draft> drafts;
+  std::set<std::string_view> names;
+  for (const OperatorDefinition& definition : definitions) {
+    check_definition(definition);
+    if (!names.insert(definition.name).second)
+      throw InvalidArgument(concat("define: expected different names, got '",
+                                   definition.name, "' twice"));
+    {
+      const std::lock_guard lock(mutex_);
+      check_name_is_free(definition.name);
+    }
+    drafts.push_back(
+        {definition, parse(definition), nullptr, {}, definition.tiered});
+    drafts.back().record = record_of(definition, drafts.back().expression);
+    drafts.back().record->owner = this;
+  }
+  try {
+    for (Draft& draft : drafts)
+      draft.slots = take_slots(draft.definition.dtypes.size());
+    load_in_groups(drafts);
+  } catch (...) {
+    for (const Draft& draft : drafts) give_back(draft.slots);
+    throw;
+  }
+  return insert_all(drafts);
+}
+
+std::vector<OperatorRegistry::Record> OperatorRegistry::insert_all(
+    const std::vector<Draft>& drafts) {
+  std::vector<Record> records;
+  for (const Draft& draft : drafts) {
+    publish(*draft.record, draft.definition, draft.slots);
+    try {
+      insert(draft.record);
+    } catch (...) {
+      // Somebody else took the name meanwhile.
+      for (std::size_t i = records.size(); i < drafts.size(); ++i)
+        drop(drafts[i].slots);
+      for (const Record& record : records) undefine(record);
+      throw;
+    }
+    records.push_back(draft.record);
+  }
+  return records;
+}
+
+void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
+                               OperatorDefinition definition) {
+  if (record->is_builtin || record->is_alias())
+    throw InvalidArgument(concat("replace: expected a defined operator, but ",
+                                 record->name, " is ",
+                                 record->is_alias() ? "an alias" : "built in"));
+  if (!record->is_defined.load())
+    throw InvalidArgument(concat("replace: ", record->name, " was undefined"));
+  definition.name = record->name;
+  if (definition.params.empty()) definition.params = record->params;
+  check_definition(definition);
+  std::optional<Expression> expression = parse(definition);
+  if (expression && uses_only(*expression, record->input_names))
+    // The same names keep their places, whatever the order of first use.
+    expression = parse_expression(definition.expression, definition.params,
+                                  record->input_names);
+  OperatorRecord next;
+  next.name = record->name;
+  next.params = definition.params;
+  next.elementwise = expression ? true : definition.elementwise;
+  next.inputs = expression ? static_cast<int>(expression->inputs.size())
+                           : definition.inputs;
+  if (!takes_the_same(*record, next))
+    throw InvalidArgument(concat(
+        "replace: ", record->name, " takes ", record->inputs, " inputs and ",
+        record->params.size(), " scalars, the new one takes ", next.inputs,
+        " and ", next.params.size(), " or others; define a new operator"));
+  const Draft draft{definition, std::move(expression), nullptr,
+                    take_slots(definition.dtypes.size()), false};
+  const Slots& slots = draft.slots;
+  try {
+    std::array<const Draft*, 1> alone{&draft};
+    load(alone);
+  } catch (...) {
+    give_back(slots);
+    throw;
+  }
+  Slots old;
+  for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype) {
+    std::int32_t slot = OperatorRecord::kNoSlot;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (static_cast<std::size_t>(definition.dtypes[i]) == dtype)
+        slot = static_cast<std::int32_t>(slots[i]);
+    }
+    const std::int32_t before = record->slots[dtype].exchange(slot);
+    if (before != OperatorRecord::kNoSlot)
+      old.push_back(static_cast<std::uint32_t>(before));
+  }
+  drop(std::move(old));
+}
+
+bool OperatorRegistry::upgrade(const Record& record,
+                               const OperatorDefinition& definition,
+                               bool is_awaited) {
+  auto& slot = record->slots[static_cast<std::size_t>(definition.dtypes[0])];
+  std::int32_t before = slot.load();
+  if (!record->is_defined.load() || before == OperatorRecord::kNoSlot)
+    return false;
+  const Draft draft{definition,    std::nullopt, nullptr,
+                    take_slots(1), false,        is_awaited};
+  try {
+    std::array<const Draft*, 1> alone{&draft};
+    load(alone);
+  } catch (...) {
+    give_back(draft.slots);
+    throw;
+  }
+  // Unless somebody replaced or undefined it meanwhile.
+  const bool is_same = slot.compare_exchange_strong(
+      before, static_cast<std::int32_t>(draft.slots[0]));
+  if (!is_same)
+    drop(draft.slots);
+  else if (static_cast<std::uint32_t>(before) != kInterpreterSlot)
+    drop({static_cast<std::uint32_t>(before)});
+  return is_same;
+}
+
+void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
+  if (record->is_builtin)
+    throw InvalidArgument(concat("undefine: ", record->name, " is built in"));
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, other] : records_) {
+      if (other->target.load() == record.get())
+        throw InvalidArgument(
+            concat("undefine: the alias ", name, " points at ", record->name));
+    }
+    const auto it = records_.find(record->name);
+    if (it == records_.end() || it->second != record)
+      throw InvalidArgument(
+          concat("undefine: ", record->name, " is not defined"));
+    record->is_defined.store(false);
+    records_.erase(it);
+  }
+  Slots old;
+  for (auto& slot : record->slots) {
+    const std::int32_t before = slot.exchange(OperatorRecord::kNoSlot);
+    if (before != OperatorRecord::kNoSlot)
+      old.push_back(static_cast<std::uint32_t>(before));
+  }
+  drop(std::move(old));
+}
+
+std::shared_ptr<OperatorRecord> OperatorRegistry::alias(
+    std::string_view name, const std::shared_ptr<OperatorRecord>& target) {
+  check_name(name);
+  if (target == nullptr || !target->is_defined.load())
+    throw InvalidArgument(
+        concat("alias: ", name, ": expected a defined operator"));
+  auto record = std::make_shared<OperatorRecord>();
+  record->owner = this;
+  record->name = name;
+  record->history.push_back(target);
+  record->target.store(target.get());
+  insert(record);
+  return record;
+}
+
+std::shared_ptr<OperatorRecord> OperatorRegistry::find(
+    std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = records_.find(name);
+  if (it != records_.end()) return it->second;
+  std::string known;
+  for (const auto& [other, record] : records_)
+    known += (known.empty() ? "" : ", ") + other;
+  throw InvalidArgument(
+      concat("unknown operator '", name, "'; there are ", known));
+}
+
+std::vector<std::string> OperatorRegistry::names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, record] : records_) names.push_back(name);
+  return names;
+}
+
+}  // namespace gpuos

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "queue/backend.h"
+#include "queue/operator_record.h"
+
+namespace gpuos {
+
+/// Names, operators and slots of one runtime.
+///
+/// Threads: any. No lock is held while something compiles or loads.
+class OperatorRegistry {
+ public:
+  using Marks = std::vector<std::uint64_t>;  // one position a ring
+
+  /// `heads` says, under the submit lock, up to where tasks were submitted;
+  /// `wait_past` waits until the tasks before some marks are done.
+  OperatorRegistry(Backend& backend, std::function<Marks()> heads,
+                   std::function<bool(const Marks&)> wait_past);
+
+  using Record = std::shared_ptr<OperatorRecord>;
+
+  /// All or nothing; what compiles together is one image.
+  std::vector<Record> define(std::span<const OperatorDefinition> definitions);
+  void replace(const std::shared_ptr<OperatorRecord>& record,
+               OperatorDefinition definition);
+  /// Optimised code for a tiered operator that is still what it was, or
+  /// compiled code for a program. False if it is not.
+  bool upgrade(const Record& record, const OperatorDefinition& definition,
+               bool is_awaited = false);
+  void undefine(const std::shared_ptr<OperatorRecord>& record);
+  std::shared_ptr<OperatorRecord> alias(
+      std::string_view name, const std::shared_ptr<OperatorRecord>& target);
+  std::shared_ptr<OperatorRecord> find(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+  /// Unload what was dropped and is not used by a pending task any more.
+  void collect() noexcept;
+  /// Whether there may be something to unload.
+  bool has_dropped() const noexcept {
+    return has_dropped_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  using Slots = std::vector<std::uint32_t>;
+  /// A definition on its way to a record.
+  struct Draft {
+    const OperatorDefinition& definition;
+    std::optional<Expression> expression;
+    Record record;
+    Slots slots;
+    bool is_draft = false;
+    bool is_awaited = true;
+  };
+  struct Dropped {
+    Slots slots;
+    Marks marks;
+  };
+
+  void add_builtins();
+  void check_name_is_free(std::string_view name) const;  // mutex_ held
+  void insert(const std::shared_ptr<OperatorRecord>& record);
+  Slots take_slots(std::size_t count);
+  /// Waits for the slots that were dropped first; false if there are none.
+  bool wait_for_slots();
+  void drop(Slots slots);
+  void give_back(const Slots& slots);
+  /// Throws what the backend throws; then nothing of `drafts` is loaded.
+  void load(std::span<const Draft*> drafts);
+  void load_together(std::span<const Draft*> drafts);
+  std::vector<Record> insert_all(const std::vector<Draft>& drafts);
+  void load_in_groups(const std::vector<Draft>& drafts);
+  static void publish(OperatorRecord& record,
+                      const OperatorDefinition& definition, const Slots& slots);
+
+  Backend& backend_;
+  std::function<Marks()> heads_;
+  std::function<bool(const Marks&)> wait_past_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<OperatorRecord>, std::less<>> records_;
+  Slots free_slots_;
+  std::vector<Dropped> dropped_;
+  std::atomic<bool> has_dropped_{false};  // a guess; written under mutex_
+};
+
+}  // namespace gpuos

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/quick_mutex.h"
+#include "gpuos/operator.h"
+#include "gpuos/options.h"
+#include "gpuos/runtime.h"
+#include "gpuos/stats.h"
+#include "queue/chain_blocks.h"
+#include "queue/hazards.h"
+#include "queue/open_chains.h"
+#include "queue/ring.h"
+#include "queue/workers.h"
+
+namespace gpuos {
+
+struct Expression;
+
+/// The ring whose workers take positions one by one, as they are written.
+inline constexpr std::uint32_t kChainRing = 0;
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Where a task goes: a ring, and for bursts the stream of the launch.
+struct Route {
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  std::uint32_t ring = 0;
+  void* stream = nullptr;
+  // Where a flush began that these tasks may join and whose descriptors nobody
+  // has read.
+  std::uint64_t flush = kNone;
+
+  bool collects(const BatchRef& batch) const noexcept {
+    return batch.begin == flush && batch.ring == ring;
+  }
+};
+
+/// Places of a ring that were taken for the tasks of one submission.
+struct Place {
+  std::uint64_t first = 0;        // position of the first task
+  std::uint64_t batch_begin = 0;  // of the batch that the tasks belong to
+  std::uint32_t batch_size = 0;   // 0: not known yet, the launch will say it
+  std::uint32_t member = 0;       // record of the chain at `first`
+  bool is_alone = false;  // they are launched at once, and nothing with them
+};
+
+/// What has to happen before a task that meets earlier batches may be queued.
+struct Order {
+  /// The caller must wait for this one first, without the submit lock.
+  std::optional<BatchRef> wait_on_host;
+  /// Batches of the task's own ring that its descriptor must name.
+  std::array<std::uint64_t, HazardTable::kMaxConflicts> begins;
+  std::size_t count = 0;
+};
+
+/// One definition, ready to be built for one dtype.
+struct OperatorBuild {
+  const OperatorDefinition& definition;
+  const Expression* expression;  // null: a whole operator
+  DType dtype;
+  std::uint32_t slot;
+  bool is_draft = false;   // soon rather than well
+  bool is_awaited = true;  // else the compiler leaves processors to others
+};
+
+/// Something that runs tasks. Both implementations obey one contract
+/// (tests/cpp/runtime_contract_test.cpp).
+///
+/// Lifetime: the destructor stops the workers; it never throws.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const noexcept = 0;
+
+  /// All rings; a Route's and a Ticket's `ring` is an index here.
+  virtual std::span<Ring* const> rings() noexcept = 0;
+
+  // ---- The way of a task. The submit lock is held; nothing blocks.
+
+  /// Which ring a submission goes to. Throws: InvalidArgument for a stream
+  /// that the backend cannot serve, TaskError if the backend is dead.
+  virtual Route route(const Stream& stream) = 0;
+  /// The first of `accesses` whose memory workers cannot read and write; null
+  /// if they can reach all. May ask the driver.
+  virtual const Access* find_unreachable(std::span<const Access>) {
+    return nullptr;
+  }
+  /// Whether `tasks` tasks can be queued, room given, without a call of the
+  /// driver and without a wait. `meets`: they must come after others.
+  virtual bool is_quick(const Route&, std::uint32_t /*tasks*/,
+                        std::span<const Access>, bool /*meets*/) {
+    return true;
+  }
+  /// How tasks of `route` come after `earlier`; launches or records events
+  /// where that is needed.
+  virtual Order order(const Route& route,
+                      std::span<const BatchRef> earlier) = 0;
+  /// Take places for `tasks` tasks (at most Ring::max_batch()). Empty: the
+  /// ring is full.
+  virtual std::optional<Place> reserve(const Route& route,
+                                       std::uint32_t tasks) = 0;
+  /// Chains of kChainRing that take members. Waits, flushes and what comes
+  /// after them close them, and the backend when they are old.
+  virtual OpenChains& chains() noexcept = 0;
+  virtual ChainBlocks& chain_blocks() noexcept = 0;
+  /// Blocks that a chain in the open flush of `route` may take.
+  virtual std::uint32_t most_chain_blocks(const Route&) const { return 1; }
+  /// The descriptors of `place` are written.
+  virtual void publish(const Route& route, const Place& place,
+                       std::uint32_t tasks) = 0;
+  /// Whole-source tasks are at `place`; the watchdog looks after them.
+  virtual void watch(const Route& route, const Place& place,
+                     std::uint32_t tasks, const std::string& operator_name) = 0;
+  /// Launch what waits for a burst; null: in every stream.
+  virtual void flush(const Stream* only) = 0;
+  /// Makes sure that the batch will run without another call.
+  virtual void ensure_running(const BatchRef& batch) = 0;
+
+  /// Who shares a program's task.
+  virtual program::Workers workers() const noexcept = 0;
+
+  /// Whether tiles take turns element by element, as the lanes of many workers
+  /// do, or lie one behind the other.
+  virtual bool interleaves_tiles() const noexcept { return false; }
+  /// A task of at most so many elements is one tile.
+  virtual std::uint64_t min_tile_elems() const noexcept = 0;
+  /// Elements of one tile of a task with `elems` elements of `elem_bytes`.
+  virtual std::uint64_t tile_elems(std::uint64_t elems,
+                                   std::size_t elem_bytes) const noexcept = 0;
+
+  // ---- Waiting. No lock is held.
+
+  /// Passes time until a batch may have finished, but not past `deadline`; the
+  /// host runs tasks of the batch's ring meanwhile, those at positions before
+  /// `end`. `turn` counts the calls of one wait, from 0.
+  virtual void pause(const BatchRef& batch, std::uint64_t end,
+                     std::uint64_t turn, Deadline deadline) = 0;
+  /// Throws: TaskError if the backend is dead.
+  virtual void check_alive() = 0;
+  /// Throws: TaskError if the batch failed or the backend is dead.
+  virtual void check(const BatchRef& batch) = 0;
+  /// Throws: TaskError if the backend is dead, or for a failure that no
+  /// check() has reported.
+  virtual void check_all() = 0;
+
+  /// Whether what is submitted to the stream becomes part of a graph, which may
+  /// run again at any time.
+  virtual bool captures(const Stream&) { return false; }
+
+  // ---- Operators. No lock is held.
+
+  /// Build and load; all or nothing. Throws: CompileError, BackendUnavailable.
+  virtual void load(std::span<const OperatorBuild> builds) = 0;
+  /// Whether a graph that was captured holds tasks of this slot.
+  virtual bool is_captured(std::uint32_t) const noexcept { return false; }
+  /// The slots are not used by any pending task any more.
+  virtual void unload(std::span<const std::uint32_t> slots) noexcept = 0;
+
+  // ---- Memory. No lock is held.
+
+  /// Memory that the host writes and the workers read where it is; empty: there
+  /// is none. It begins at a cache line and lives as long as the backend.
+  virtual std::span<std::uint64_t> shared_words() noexcept { return {}; }
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void deallocate(void* data) noexcept = 0;
+  virtual void copy_to_device(void* to, const void* from,
+                              std::size_t bytes) = 0;
+  virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
+
+  virtual void fill_stats(Stats& stats) const = 0;
+  /// From now on the watchdog gives a task no more than `limit`.
+  virtual void limit_tasks(std::chrono::milliseconds limit) noexcept = 0;
+  /// Stop taking tasks and stop the workers. Everything pending was waited
+  /// for, or the backend is dead. Throws what has not been reported.
+  virtual void stop() = 0;
+  /// Whether stop() left a thread behind that still uses this object and the
+  /// submit lock: then neither may ever be destroyed.
+  virtual bool is_left_running() const noexcept { return false; }
+};
+
+}  // namespace gpuos

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "device/task_abi.h"
+#include "gpuos/runtime.h"
+#include "queue/hazards.h"
+#include "queue/operator_record.h"
+
+namespace gpuos {
+
+/// A checked submission of one task.
+struct Call {
+  Call() { std::fill_n(args.begin(), abi::kInlineArgs, 0); }
+
+  const OperatorRecord* named = nullptr;  // may be an alias
+  const OperatorRecord* op = nullptr;     // resolved
+  std::uint32_t slot = 0;
+  DType dtype = DType::Float32;
+  std::uint64_t count = 0;      // elements of the output
+  std::uint32_t tiles = 0;      // descriptors, each with the same arguments; 0:
+                                // the elements decide
+  std::uint32_t buffers = 0;    // output and inputs
+  std::uint32_t arg_count = 0;  // and scalars
+  // Filled up to their counts; the rest is left as it is.
+  std::array<std::uint64_t, abi::kMaxArgs> args;
+  std::array<Access, abi::kMaxArgs> accesses;
+  std::uint32_t access_count = 0;
+
+  std::span<const Access> access_view() const {
+    return {accesses.data(), access_count};
+  }
+};
+
+/// resolve() for a name that has no such dtype at first sight.
+void resolve_again(Call& call);
+
+/// Sets `op` and `slot` to what `named` means now. Only under the submit lock
+/// do they stay so until the tasks are queued: see OperatorRegistry::drop().
+/// Throws: InvalidArgument.
+inline void resolve(Call& call) {
+  call.op = &call.named->resolved();
+  // Pairs with the stores in OperatorRegistry.
+  const std::int32_t slot =
+      call.op->slots[static_cast<std::size_t>(call.dtype)].load(
+          std::memory_order_acquire);
+  call.slot = static_cast<std::uint32_t>(slot);
+  if (slot < 0) resolve_again(call);
+}
+
+/// Checks everything that a caller can get wrong.
+/// Throws: InvalidArgument `operator: what was expected, what came`.
+/// `params` by reference: callers have it on the stack, just written, and a
+/// copy of it as a whole would wait for both of its words.
+Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
+               const TensorView& out, const std::span<const Scalar>& params);
+
+/// Makes `call` the same of an elementwise operator over arrays of `elems`
+/// elements without gaps; `addresses`: of the output, then of the inputs.
+void write_call(Call& call, const OperatorRecord& named, DType dtype,
+                std::uint64_t elems, std::span<const std::uint64_t> addresses,
+                std::span<const Scalar> params);
+
+/// The same for many tasks. `count` is that of the largest task, `args` holds
+/// only the scalars, and each access spans all tasks.
+Call make_many_call(const OperatorRecord& named, const ManyTasks& many);
+
+}  // namespace gpuos

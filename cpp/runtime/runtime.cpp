@@ -1,0 +1,276 @@
+#include "gpuos/runtime.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+
+#include "base/concat.h"
+#include "base/config.h"
+#include "base/fork_guard.h"
+#include "base/process_exit.h"
+#include "jit/compile_pool.h"
+#include "operators/operator_registry.h"
+#include "queue/call.h"
+#include "queue/submitter.h"
+#include "runtime/runtime_core.h"
+
+namespace gpuos {
+
+namespace {
+
+const std::shared_ptr<OperatorRecord>& own_record(const RuntimeCore& core,
+                                                  const Operator& op,
+                                                  const char* where) {
+  if (op.record() == nullptr)
+    throw InvalidArgument(
+        concat(where, ": expected a defined operator, got an empty handle"));
+  // Its slots would mean other operators here.
+  if (op.record()->owner != &core.registry)
+    throw InvalidArgument(concat(where,
+                                 ": expected an operator of this runtime, ",
+                                 op.record()->name, " is of another"));
+  return op.record();
+}
+
+void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
+                   const std::shared_ptr<OperatorRecord>& record,
+                   const OperatorDefinition& definition) {
+  if (!definition.tiered || owner->backend->name() != "cuda") return;
+  jit::CompilePool::instance().post(
+      [core = std::weak_ptr(owner), record, definition] {
+        const auto runtime = core.lock();
+        if (runtime == nullptr || runtime->is_closed()) return;
+        try {
+          if (runtime->registry.upgrade(record, definition))
+            runtime->upgrades.fetch_add(1);
+        } catch (const std::exception& error) {
+          // The draft goes on; the runtime may have been closed meanwhile.
+          append_log(
+              concat(definition.name, ": not upgraded: ", error.what(), "\n"));
+        }
+      });
+}
+
+}  // namespace
+
+class Runtime::Impl {
+ public:
+  explicit Impl(RuntimeOptions options)
+      : core(std::make_shared<RuntimeCore>(std::move(options))) {}
+
+  RuntimeCore& open() const {
+    core->check_process();
+    return *core;
+  }
+  Ticket submit(const Operator& op, std::span<const TensorView> inputs,
+                const TensorView& out, std::span<const Scalar> params,
+                const Stream& stream) const;
+
+  std::shared_ptr<RuntimeCore> core;
+  const int exceptions = std::uncaught_exceptions();
+};
+
+Runtime::Runtime(RuntimeOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+Runtime::~Runtime() {
+  if (impl_->core->is_of_other_process()) {
+    // The threads and the driver's state belong to the parent: leave them.
+    static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
+    return;
+  }
+  if (is_process_exiting() || std::uncaught_exceptions() > impl_->exceptions)
+    hurry();
+  try {
+    close();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // close() is where errors are reported.
+  }
+  // A thread is in a driver call that may return at any time, or never: what
+  // it uses then must be there.
+  if (impl_->core->backend->is_left_running())
+    static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
+}
+
+RuntimeCore& Runtime::core() const { return impl_->open(); }
+
+[[gnu::always_inline]] inline Ticket Runtime::Impl::submit(
+    const Operator& op, std::span<const TensorView> inputs,
+    const TensorView& out, std::span<const Scalar> params,
+    const Stream& stream) const {
+  RuntimeCore& core = open();
+  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
+  return core.submitter.submit(call, stream);
+}
+
+Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
+                       const TensorView& out, std::span<const Scalar> params,
+                       Stream stream) {
+  return impl_->submit(op, inputs, out, params, stream);
+}
+
+std::optional<Ticket> Runtime::try_submit(const Operator& op,
+                                          std::span<const TensorView> inputs,
+                                          const TensorView& out,
+                                          std::span<const Scalar> params,
+                                          Stream stream) {
+  RuntimeCore& core = impl_->open();
+  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
+  std::optional<Ticket> ticket(std::in_place);
+  if (!core.submitter.try_submit(call, stream, *ticket)) ticket.reset();
+  return ticket;
+}
+
+Ticket Runtime::submit(std::string_view op,
+                       std::initializer_list<TensorView> inputs,
+                       const TensorView& out,
+                       std::initializer_list<Scalar> params) {
+  return submit(find(op), inputs, out, params);
+}
+
+Ticket Runtime::submit(const Operator& op,
+                       std::initializer_list<TensorView> inputs,
+                       const TensorView& out,
+                       std::initializer_list<Scalar> params) {
+  return impl_->submit(op, std::span(inputs.begin(), inputs.size()), out,
+                       std::span(params.begin(), params.size()), {});
+}
+
+Ticket Runtime::submit(const Program& program,
+                       std::span<const TensorView> inputs,
+                       std::span<const TensorView> outputs,
+                       std::span<const Scalar> scalars, Stream stream) {
+  return impl_->open().programs.submit(
+      program.plan(), {inputs, outputs}, scalars, stream,
+      [this](std::size_t bytes) { return allocate(bytes); });
+}
+
+bool Runtime::compile(const Program& program,
+                      std::chrono::nanoseconds timeout) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("compile");
+  return core.programs.compile(program.plan(), deadline_after(timeout));
+}
+
+Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
+                            Stream stream) {
+  RuntimeCore& core = impl_->open();
+  Call call = make_many_call(*own_record(core, op, "submit_many"), many);
+  return core.submitter.submit_many(call, many, stream);
+}
+
+void Runtime::flush() { impl_->open().submitter.flush(nullptr); }
+
+void Runtime::flush(Stream stream) { impl_->open().submitter.flush(&stream); }
+
+bool Runtime::is_done(const Ticket& ticket) {
+  return impl_->open().wait(ticket, std::chrono::steady_clock::now());
+}
+
+bool Runtime::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
+  return impl_->open().wait(ticket, deadline_after(timeout));
+}
+
+bool Runtime::synchronize(std::chrono::nanoseconds timeout) {
+  return impl_->open().synchronize(deadline_after(timeout));
+}
+
+bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
+                              std::chrono::nanoseconds timeout) {
+  return impl_->open().wait_for_memory(data, bytes, deadline_after(timeout));
+}
+
+Operator Runtime::define(const OperatorDefinition& definition) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("define");
+  auto record = core.registry.define({&definition, 1}).front();
+  upgrade_later(impl_->core, record, definition);
+  return Operator(std::move(record));
+}
+
+std::vector<Operator> Runtime::define_many(
+    std::span<const OperatorDefinition> definitions) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("define_many");
+  std::vector<Operator> operators;
+  auto records = core.registry.define(definitions);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    upgrade_later(impl_->core, records[i], definitions[i]);
+    operators.emplace_back(std::move(records[i]));
+  }
+  return operators;
+}
+
+void Runtime::replace(const Operator& op,
+                      const OperatorDefinition& definition) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("replace");
+  core.registry.replace(own_record(core, op, "replace"), definition);
+}
+
+void Runtime::undefine(const Operator& op) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("undefine");
+  core.registry.undefine(own_record(core, op, "undefine"));
+}
+
+Alias Runtime::alias(std::string_view name, const Operator& target) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("alias");
+  return Alias(core.registry.alias(name, own_record(core, target, "alias")));
+}
+
+Operator Runtime::find(std::string_view name) const {
+  return Operator(impl_->open().registry.find(name));
+}
+
+std::vector<std::string> Runtime::operator_names() const {
+  return impl_->open().registry.names();
+}
+
+Buffer Runtime::allocate(std::size_t bytes) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("allocate");
+  core.reclaim();
+  core.allocations.fetch_add(1, std::memory_order_relaxed);
+  void* data = core.backend->allocate(std::max<std::size_t>(bytes, 1));
+  return {data, [keep = impl_->core](void* pointer) noexcept {
+            keep->deallocate_later(pointer);
+          }};
+}
+
+void Runtime::copy_to_device(void* to, const void* from, std::size_t bytes) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("copy_to_device");
+  core.wait_for_memory(to, bytes, Deadline::max());
+  core.backend->copy_to_device(to, from, bytes);
+}
+
+void Runtime::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  RuntimeCore& core = impl_->open();
+  core.check_open("copy_to_host");
+  core.wait_for_memory(from, bytes, Deadline::max());
+  core.backend->copy_to_host(to, from, bytes);
+}
+
+void Runtime::hurry() { impl_->open().hurry(); }
+
+void Runtime::make_deterministic() {
+  impl_->open().programs.make_deterministic();
+}
+
+void Runtime::close() { impl_->open().close(); }
+
+bool Runtime::is_closed() const noexcept { return impl_->core->is_closed(); }
+
+const RuntimeOptions& Runtime::options() const noexcept {
+  return impl_->core->options;
+}
+
+std::string_view Runtime::backend() const noexcept {
+  return impl_->core->backend->name();
+}
+
+Stats Runtime::stats() const { return impl_->open().stats(); }
+
+}  // namespace gpuos

@@ -1,0 +1,287 @@
+#include "runtime/runtime_core.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/concat.h"
+#include "base/config.h"
+#include "cuda/cuda_backend.h"
+#include "gpuos/error.h"
+#include "host/host_backend.h"
+#include "jit/compile_pool.h"
+
+namespace gpuos {
+namespace {
+
+// What a task of a whole operator gets when the process ends.
+constexpr std::chrono::milliseconds kHurriedTask{500};
+
+std::uint32_t next_runtime_id() {
+  static std::atomic<std::uint32_t> last{0};
+  return ++last;
+}
+
+template <typename T>
+void check_range(const char* option, T value, T low, T high) {
+  if (value < low || value > high)
+    throw InvalidArgument(concat("Runtime: ", option, ": expected ", low,
+                                 " to ", high, ", got ", value));
+}
+
+// A compilation takes NVRTC tens of milliseconds, and the host's compiler up to
+// a second, on a processor that the workers could use.
+program::PromotionPolicy policy_of(const RuntimeOptions& options,
+                                   std::string_view backend) {
+  const bool is_host = backend == "host";
+  return {.calls = options.compile_programs_after.value_or(is_host ? 1000 : 32),
+          .work = std::uint64_t{1} << (is_host ? 31 : 26)};
+}
+
+}  // namespace
+
+Deadline deadline_after(std::chrono::nanoseconds timeout) {
+  const auto now = std::chrono::steady_clock::now();
+  return timeout > Deadline::max() - now ? Deadline::max() : now + timeout;
+}
+
+RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
+  check_range("queue_capacity", options.queue_capacity, 64u, 32768u);
+  if (!std::has_single_bit(options.queue_capacity))
+    throw InvalidArgument(
+        concat("Runtime: queue_capacity: expected a power of two, got ",
+               options.queue_capacity));
+  check_range("threads_per_worker", options.threads_per_worker, 32u, 256u);
+  if (options.threads_per_worker % 32 != 0)
+    throw InvalidArgument(
+        concat("Runtime: threads_per_worker: expected a multiple of 32, got ",
+               options.threads_per_worker));
+  const auto check_positive = [](const char* option, auto duration) {
+    if (duration.count() <= 0)
+      throw InvalidArgument(concat("Runtime: ", option,
+                                   ": expected more than 0, got ",
+                                   duration.count()));
+  };
+  check_positive("linger", options.linger);
+  check_positive("lease", options.lease);
+  check_positive("watchdog", options.watchdog);
+  check_positive("submit_timeout", options.submit_timeout);
+  check_positive("flush_after", options.flush_after);
+  if (options.backend == "auto" && !config().backend.empty())
+    options.backend = config().backend;
+  if (options.backend != "auto" && options.backend != "host" &&
+      options.backend != "cuda")
+    throw InvalidArgument(
+        concat("Runtime: backend: expected auto, cuda or host, got '",
+               options.backend, "'"));
+  return options;
+}
+
+std::unique_ptr<Backend> RuntimeCore::make_backend(
+    const RuntimeOptions& options, QuickMutex& submit_mutex) {
+  if (options.backend == "host")
+    return make_host_backend(options, submit_mutex);
+  try {
+    return make_cuda_backend(options, submit_mutex);
+  } catch (const BackendUnavailable&) {
+    if (options.backend == "cuda") throw;
+  }
+  return make_host_backend(options, submit_mutex);
+}
+
+RuntimeCore::RuntimeCore(RuntimeOptions wanted)
+    : options(checked(std::move(wanted))),
+      backend(make_backend(options, submit_mutex)),
+      submitter(*backend, submit_mutex, options, next_runtime_id()),
+      registry(
+          *backend, [this] { return submitter.heads(); },
+          [this](const OperatorRegistry::Marks& marks) {
+            return wait_past(marks, deadline_after(options.submit_timeout));
+          }),
+      tiers(registry, policy_of(options, backend->name()),
+            [this](std::function<void()> job) { post(std::move(job)); }),
+      programs(*backend, submitter, tiers,
+               [this](void* data) { deallocate_later(data); }),
+      generation_(fork_generation()),
+      id_(submitter.runtime_id()) {
+  // If this is main()'s thread, compilations end before the process does.
+  jit::CompilePool::instance();
+  if (options.deterministic) programs.make_deterministic();
+}
+
+void RuntimeCore::post(std::function<void()> job) {
+  jit::CompilePool::instance().post(
+      [core = weak_from_this(), job = std::move(job)] {
+        const auto runtime = core.lock();
+        if (runtime != nullptr && !runtime->is_closed()) job();
+      });
+}
+
+void RuntimeCore::refuse_process() {
+  throw Error(
+      "this runtime belongs to the parent process; make a new one after fork");
+}
+
+void RuntimeCore::check_open(const char* where) const {
+  if (is_closed()) throw QueueClosed(concat(where, ": the runtime is closed"));
+}
+
+bool RuntimeCore::wait(const Ticket& ticket, Deadline deadline) {
+  const bool is_done = wait_for(ticket, deadline);
+  // It may have been the last task of an operator that was dropped.
+  if (is_done && registry.has_dropped()) [[unlikely]] {
+    submitter.advance();
+    registry.collect();
+  }
+  return is_done;
+}
+
+bool RuntimeCore::wait_for(const Ticket& ticket, Deadline deadline) {
+  if (ticket.runtime != id_)
+    throw InvalidArgument(concat("wait: expected a ticket of runtime ", id_,
+                                 ", got one of runtime ", ticket.runtime));
+  const Ring& ring = *backend->rings()[ticket.ring];
+  if (ticket.member == Ticket::kAllBefore) {
+    std::vector<std::uint64_t> marks(backend->rings().size());
+    marks[ticket.ring] = ticket.end;
+    if (!wait_past(marks, deadline)) return false;
+    backend->check({ticket.ring, ticket.begin, nullptr});
+    return true;
+  }
+  // A ticket of many batches: all but the last are full.
+  for (std::uint64_t begin = ticket.begin; begin < ticket.end;
+       begin += ring.max_batch()) {
+    const BatchRef batch{ticket.ring, begin, nullptr};
+    if (!ring.is_done(begin)) {
+      submitter.ensure_running(batch);
+      if (!submitter.wait(batch, ticket.end, deadline)) return false;
+    }
+    backend->check(batch);
+  }
+  return true;
+}
+
+bool RuntimeCore::wait_past(const std::vector<std::uint64_t>& marks,
+                            Deadline deadline) {
+  BatchRef oldest;
+  while (!submitter.is_past(marks, &oldest)) {
+    if (!submitter.wait(oldest, marks[oldest.ring], deadline)) return false;
+  }
+  return true;
+}
+
+bool RuntimeCore::synchronize(Deadline deadline) {
+  submitter.flush(nullptr);
+  if (!wait_past(submitter.heads(), deadline)) return false;
+  backend->check_all();
+  registry.collect();
+  reclaim();
+  return true;
+}
+
+bool RuntimeCore::wait_for_memory(const void* data, std::size_t bytes,
+                                  Deadline deadline) {
+  if (bytes == 0) return true;
+  const auto low = reinterpret_cast<std::uint64_t>(data);
+  // As a write it meets readers too.
+  const Access access{low, low + bytes, true};
+  for (;;) {
+    std::uint64_t end = 0;
+    const auto pending = submitter.pending(access, end);
+    for (const BatchRef& batch : pending.view()) {
+      if (!submitter.wait(batch, end, deadline)) return false;
+    }
+    if (!pending.overflow) break;
+  }
+  backend->check_alive();
+  return true;
+}
+
+void RuntimeCore::hurry() noexcept {
+  hurries_.store(true);
+  backend->limit_tasks(kHurriedTask);
+}
+
+void RuntimeCore::close() {
+  if (closed_.exchange(true)) return;
+  try {
+    close_now();
+  } catch (const std::exception& error) {
+    if (hurries_.load()) append_log(concat("close: ", error.what(), "\n"));
+    throw;
+  }
+}
+
+void RuntimeCore::close_now() {
+  tiers.close();
+  std::exception_ptr failure;
+  try {
+    submitter.close();
+  } catch (...) {
+    // The last flush; what was launched before it still runs.
+    failure = std::current_exception();
+  }
+  // As long as tasks get done there is a reason to wait; the watchdog's time
+  // without any progress is the deadline.
+  try {
+    const auto marks = submitter.heads();
+    BatchRef oldest;
+    while (!submitter.is_past(marks, &oldest)) {
+      if (!submitter.wait(oldest, marks[oldest.ring],
+                          deadline_after(options.watchdog)))
+        throw Timeout(concat("close: no task was finished in ",
+                             options.watchdog.count(), " ms"));
+    }
+    registry.collect();
+    backend->check_all();
+  } catch (...) {
+    if (!failure) failure = std::current_exception();
+  }
+  reclaim();
+  try {
+    backend->stop();
+  } catch (...) {
+    if (!failure) failure = std::current_exception();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+Stats RuntimeCore::stats() const {
+  Stats stats;
+  stats.backend = backend->name();
+  stats.threads_per_worker = options.threads_per_worker;
+  stats.tasks_submitted = submitter.tasks_submitted();
+  stats.batches_submitted = submitter.batches_submitted();
+  stats.tasks_ordered = submitter.tasks_ordered();
+  stats.tasks_chained = submitter.tasks_chained();
+  stats.chains = submitter.chains();
+  stats.upgrades = upgrades.load();
+  stats.programs = programs.programs();
+  stats.programs_compiled = tiers.compiled();
+  stats.programs_failed = tiers.failed();
+  stats.programs_waiting = tiers.waiting();
+  stats.allocations = allocations.load();
+  stats.program_calls = programs.calls();
+  for (Ring* ring : backend->rings())
+    stats.tasks_completed += ring->completed_tasks();
+  backend->fill_stats(stats);
+  return stats;
+}
+
+void RuntimeCore::deallocate_later(void* data) noexcept {
+  if (is_of_other_process()) return;
+  try {
+    freed_.add(data, submitter.heads());
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    return;        // out of memory: the buffer stays until the process ends
+  }
+  reclaim();
+}
+
+void RuntimeCore::reclaim() noexcept {
+  const auto ready = freed_.take([this](const FreedMemory::Marks& marks) {
+    return submitter.is_past(marks, nullptr);
+  });
+  for (void* data : ready) backend->deallocate(data);
+}
+
+}  // namespace gpuos
