@@ -1,8 +1,8 @@
 #include "device.h"
 
-#include "base/processors.h"
 #include "driver/check.h"
 #include "driver/driver_api.h"
+#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {

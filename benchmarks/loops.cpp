@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "base/processors.h"
 #include "device.h"
+#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {

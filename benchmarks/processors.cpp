@@ -1,4 +1,4 @@
-#include "base/processors.h"
+#include "processors.h"
 
 #include <sched.h>
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/processors.h"
 #include "gpuos/error.h"
+#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/processors.h"
+#include "processors.h"
 
 namespace gpuos::bench {
 

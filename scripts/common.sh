@@ -71,7 +71,4 @@ cmake_arguments() {
   if [ -n "${GPUOS_GTEST_SOURCE:-}" ]; then
     printf '%s\n' "-DGPUOS_GTEST_SOURCE=$GPUOS_GTEST_SOURCE"
   fi
-  if command -v ccache >/dev/null; then
-    printf '%s\n' -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
-  fi
 }

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "base/concat.h"
+#include "expression/expression.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 #include "jit/compile_pool.h"

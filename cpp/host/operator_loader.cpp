@@ -1,5 +1,6 @@
 #include "host/operator_loader.h"
 
+#include "expression/expression.h"
 #include "expression/interpreter.h"
 #include "host/host_compiler.h"
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "expression/expression.h"
 #include "queue/backend.h"
 #include "queue/operator_record.h"
 

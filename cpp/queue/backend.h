@@ -73,7 +73,7 @@ struct OperatorBuild {
 };
 
 /// Something that runs tasks. Both implementations obey one contract
-/// (tests/cpp/runtime_contract_test.cpp).
+/// (tests/cpp/runtime/runtime_contract_test.cpp).
 ///
 /// Lifetime: the destructor stops the workers; it never throws.
 class Backend {

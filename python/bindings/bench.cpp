@@ -5,11 +5,11 @@
 
 #include <memory>
 
-#include "base/processors.h"
 #include "device.h"
 #include "load.h"
 #include "loops.h"
 #include "options.h"
+#include "processors.h"
 #include "programs.h"
 #include "rig.h"
 #include "stats_dict.h"
