@@ -1,4 +1,4 @@
-"""Measure what the options of a runtime change, for docs/measurements.md.
+"""Measure what the options of a runtime change, for docs/lab/defaults.md.
 
     python benchmarks/defaults.py [--backend cuda]
 

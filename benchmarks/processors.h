@@ -8,7 +8,8 @@ namespace gpuos::bench {
 // A virtual processor is often one of two hyperthreads of a core. While another
 // machine's program runs on the other one, it executes half as many
 // instructions in the same time, whatever they are; how long one that needs the
-// one before takes stays as it is. Nothing but a measurement shows it.
+// one before takes stays as it is. Nothing but a measurement shows it
+// (docs/lab/machines.md).
 
 /// Moves this thread to the processor that is least disturbed in this way,
 /// unless its own is not; true if it moved. The thread may run on the same

@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint32_t kLongFlush = 512;
 /// The same while the device has two flushes to run. Where tasks are long, few
 /// workers are busy at each flush's end, so fewer flushes gain what is waited.
+/// docs/lab/bursts.md has what other lengths gave.
 constexpr std::uint32_t kLongestFlush = 2048;
 /// Tiles of a call that is launched by itself if no flush is open: then only
 /// the first one's descriptor is written.

@@ -71,7 +71,8 @@ struct Launch {
   RowTask row;  // kRowBurst
 };
 // Of a kInlineBurst. It has a kernel of its own: a launch with 4 KiB of
-// parameters takes a microsecond longer than one with 500 bytes.
+// parameters takes a microsecond longer than one with 500 bytes
+// (docs/lab/bursts.md).
 struct InlineLaunch : Launch {
   Descriptor descriptors[kLaunchDescriptors];
 };

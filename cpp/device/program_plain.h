@@ -1,6 +1,7 @@
 // The interpreter's shortest way, for flat tasks of plain texts: little code,
 // and no calls, which would have it save registers. A launch fetches its code
 // anew, and what all lanes save is more than the L1 has room for.
+// docs/lab/interpreter.md says what else was tried.
 #pragma once
 
 #include "program_quick.h"

@@ -1,5 +1,5 @@
 // Pieces of a row that a lane sends for before the code that takes them is
-// fetched, which takes 2 us beside what other workers read.
+// fetched, which takes 2 us beside what other workers read (docs/lab/sums.md).
 #pragma once
 
 #include "memory.h"

@@ -2,7 +2,8 @@
 // several: the usual case of a sum. The first pieces are on their way before
 // the loop's code is there, and next to no registers are saved: each one that a
 // function saves for its caller is 540 KB for all lanes, which go through
-// memory twice, and takes 0.2 to 0.5 us.
+// memory twice, and takes 0.2 to 0.5 us. docs/lab/sums.md says what else was
+// tried.
 #pragma once
 
 #include "program_rows.h"

@@ -2,7 +2,8 @@
 // tiles of it, by turns: first the worker copies what lies along columns into
 // its scratch, neighbouring lanes neighbouring elements of a column; then they
 // go along rows. A function of its own, whose lanes keep next to nothing from
-// tile to tile: registers are for what is on the way.
+// tile to tile: registers are for what is on the way. docs/lab/tiles.md says
+// what else was tried.
 #pragma once
 
 #include "program_places.h"

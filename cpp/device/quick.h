@@ -1,5 +1,6 @@
 // Members of chains that run without a call: built-in operators of two inputs.
 // A call through a pointer takes longer than all the work of a small one.
+// docs/lab/chains.md says what else was tried.
 #pragma once
 
 #include "arithmetic.h"

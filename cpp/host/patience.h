@@ -7,7 +7,8 @@ namespace gpuos::host {
 
 /// Whether one who waits had better poll for a while before it sleeps. To be
 /// woken takes microseconds, tens of them if the processor went idle. But
-/// polling is in vain if the task is a long one; only trying tells.
+/// polling is in vain if the task is a long one; only trying tells
+/// (docs/lab/host.md).
 class Patience {
  public:
   /// After some polls in vain only now and then.

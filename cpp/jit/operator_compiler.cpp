@@ -33,7 +33,8 @@ namespace {
 // It calls through a pointer of the operators' type, so what the linker finds
 // that it needs is what the worker kernel needs for the neediest operator. It
 // is linked in to be asked, and loaded only with an operator that calls others:
-// an image with a kernel takes the driver 84 us to load, without one 20.
+// an image with a kernel takes the driver 84 us to load, without one 20
+// (docs/lab/jit.md).
 constexpr std::string_view kRootName = "gpuos_link_root";
 constexpr std::string_view kRootSource = R"(#include "gpuos/operator.h"
 extern "C" __global__ void gpuos_link_root(gpuos::OpFn op, gpuos::Task task) {

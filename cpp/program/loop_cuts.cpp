@@ -8,7 +8,8 @@ namespace gpuos::program {
 namespace {
 
 /// Of one loop: a long function and a few additions. Measured: with half of it
-/// the loads and stores cost more, with twice of it the processor waits.
+/// the loads and stores cost more, with twice of it the processor waits
+/// (docs/lab/host.md).
 constexpr std::size_t kMostWork = 20;
 
 class LoopCutter {

@@ -44,7 +44,7 @@ std::uint32_t pack_of(const Pass& pass, const Column& column) {
     widest = std::max(widest, size_of(access.dtype));
   std::size_t width = 16 / widest;
   // Of a long loop one element at a time: twice the code costs more to fetch
-  // than it hides. Rows are kept in packs.
+  // than it hides (docs/lab/streams.md). Rows are kept in packs.
   const std::size_t least = pass.has_reduction ? 2 : 1;
   while (width > least && width * column.work > kMaxWork) width /= 2;
   return static_cast<std::uint32_t>(width);

@@ -23,7 +23,7 @@ enum class WorkerImage : std::uint8_t {
 };
 
 /// How a Runtime is set up. docs/design.md gives the reason of each default,
-/// docs/measurements.md what was measured of them.
+/// docs/lab/defaults.md what was measured of them.
 struct RuntimeOptions {
   /// "auto" (cuda if it works, else host), "cuda" or "host".
   std::string backend = "auto";

@@ -66,7 +66,7 @@ def test_blocks_for_a_gpu_are_python():
 
 @pytest.mark.parametrize(
     "page",
-    [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md"],
+    [*sorted(DOCS.rglob("*.md")), DOCS.parent / "README.md"],
     ids=lambda page: page.stem,
 )
 def test_links_lead_to_files(page):

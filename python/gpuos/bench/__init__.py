@@ -60,7 +60,7 @@ def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
     )
     files = {
         "json": "everything, for programs",
-        "markdown": "the table for docs/measurements.md",
+        "markdown": "the table as Markdown",
     }
     if command.has_plot:
         files["plot"] = "a PNG of time over sizes and counts"

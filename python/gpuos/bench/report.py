@@ -74,7 +74,7 @@ def format_header(environment: dict[str, Any]) -> str:
 
 
 def markdown(environment: dict[str, Any], rows: Sequence[Row]) -> str:
-    """Return a section for docs/measurements.md."""
+    """Return a section of Markdown with all that was measured."""
     versions = ", ".join(f"{k} {v}" for k, v in environment["versions"].items())
     head = (
         f"{environment['device']}, driver {environment['driver']}, "

@@ -74,7 +74,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     for name, what in (
         ("json", "everything, for programs"),
         ("plot", "a PNG of time over the number of the cell"),
-        ("markdown", "the table for docs/measurements.md"),
+        ("markdown", "the table as Markdown"),
     ):
         parser.add_argument(
             f"--{name}", type=Path, metavar="PATH", help=f"write {what}"

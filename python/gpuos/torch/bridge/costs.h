@@ -37,8 +37,7 @@ inline constexpr std::int64_t kPassedNs = 400;
 // took 1,340 and 920: nothing is to be allocated. A flush of one addition took
 // 800, and 200 for the addition. GPU: an H200, where eager took 6,100. A burst
 // takes 8,000 to group and launch, and whoever reads a result waits for all
-// that eager would have begun long ago (docs/measurements.md, "PyTorch
-// programs").
+// that eager would have begun long ago (docs/lab/torch_even.md).
 inline constexpr Prices kCpuPrices{{900, 300, -600, 0}, 500, 900};
 inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 0, 30'000};
 

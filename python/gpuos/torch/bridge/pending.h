@@ -300,7 +300,7 @@ bool Pending::add_now(const Needs& needs, const Place& place,
   const std::lock_guard lock(mutex_);
   if (C10_UNLIKELY(!is_ready_for(needs, place))) return false;
   // A copy of it takes half the time of making one: compilers clear so many
-  // bytes with an instruction that begins slowly.
+  // bytes with an instruction that begins slowly (docs/lab/torch_operation.md).
   static constexpr Request kBlank{};
   batch_.requests.push_back(kBlank);
   Request& request = batch_.requests.back();
