@@ -25,7 +25,7 @@ function(view_of name file out)
   set(${out} "std::string_view{${name}, ${size}}" PARENT_SCOPE)
 endfunction()
 
-set(code "#include \"embedded.h\"\n\n")
+set(code "#include \"base/embedded.h\"\n\n")
 set(tables "")
 set(rows "")
 set(index 0)

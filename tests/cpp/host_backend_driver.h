@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "deadlines.h"
+#include "expression/expression.h"
 #include "gpuos/error.h"
 #include "host/host_backend.h"
 
