@@ -10,8 +10,10 @@ function(gpuos_target name)
                     $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
   # g++ 12 warns of its own operator+ (gcc.gnu.org/PR105651), and of its own
   # strings where it has read them from a precompiled header.
-  target_compile_options(
-    ${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>)
+  set(wrong restrict array-bounds stringop-overflow stringop-overread)
+  list(TRANSFORM wrong PREPEND "-Wno-")
+  target_compile_options(${name}
+                         PRIVATE "$<$<CXX_COMPILER_ID:GNU>:${wrong}>")
   if(GPUOS_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
   endif()
