@@ -38,7 +38,7 @@ endfunction()
 # are built as programs are by default.
 function(gpuos_test_options target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${target} PRIVATE -O1)
+    target_compile_options(${target} PRIVATE -O1 -Wno-uninitialized)
   endif()
   target_compile_options(${target} PRIVATE -Wno-conversion -Wno-sign-compare
                                            -Wno-shadow)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,8 +34,11 @@ FLAGS = (
     "-fPIC",
     "-fno-plt",
     "-fvisibility=hidden",
-    "-w",
+    "-Wall",
+    "-Wextra",
+    "-Wno-invalid-offsetof",  # bridge/fields.h
 )
+OWN_HEADER = re.compile(r'^#include "([^"/]+)"$', re.MULTILINE)
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-ltorch_python", "-lc10")
 COMPILE_TIMEOUT_S = 600
 
@@ -92,6 +96,27 @@ def _sources() -> list[Path]:
     return sorted((Path(__file__).parent / "bridge").glob("*.cpp"))
 
 
+def _units(sources: list[Path]) -> list[list[Path]]:
+    """Group what is compiled together, as most of the time goes to headers.
+
+    Files that know Python's objects need the dearer ones of PyTorch.
+    """
+    with_python: list[Path] = []
+    others: list[Path] = []
+    for source in sources:
+        knows = _includes_header(source, "torch/csrc/")
+        (with_python if knows else others).append(source)
+    return [with_python, others]
+
+
+def _includes_header(path: Path, folder: str) -> bool:
+    text = path.read_text()
+    if f"#include <{folder}" in text:
+        return True
+    own = [path.parent / name for name in OWN_HEADER.findall(text)]
+    return any(_includes_header(one, folder) for one in own if one.exists())
+
+
 def _folder(compiler: str) -> Path:
     """Return the place of this very bridge: another for any other input."""
     digest = hashlib.sha256()
@@ -120,13 +145,13 @@ def _cache() -> Path:
 
 def _includes() -> Iterator[str]:
     root = Path(torch.__file__).parent / "include"
+    yield f"-I{gpuos.get_include()}"
     for path in (
-        gpuos.get_include(),
         root,
         root / "torch" / "csrc" / "api" / "include",
         sysconfig.get_paths()["include"],
     ):
-        yield f"-I{path}"
+        yield f"-isystem{path}"  # their warnings are not ours
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -139,11 +164,13 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _check(command: list[str]) -> None:
+def _check(command: list[str]) -> str:
+    """Run it; return its warnings."""
     result = _run(command)
     if result.returncode != 0:
         text = f"gpuos.torch: {' '.join(command)}\n{result.stderr}"
         raise gpuos.CompileError(text)
+    return result.stderr
 
 
 def _compile(
@@ -151,23 +178,26 @@ def _compile(
 ) -> None:
     sources = _sources()
     report(
-        f"compiling {len(sources)} files for PyTorch {torch.__version__} "
+        f"compiling the bridge for PyTorch {torch.__version__} "
         f"with {compiler}, once"
     )
     abi = int(torch.compiled_with_cxx11_abi())
     flags = [*FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *_includes()]
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        objects = [Path(scratch) / f"{source.stem}.o" for source in sources]
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            jobs = [
-                pool.submit(
-                    _check, [compiler, *flags, "-c", str(source), "-o", str(to)]
+        objects = []
+        with ThreadPoolExecutor() as pool:
+            jobs = []
+            for index, files in enumerate(_units(sources)):
+                unit = Path(scratch) / f"unit_{index}.cpp"
+                unit.write_text("".join(f'#include "{f}"\n' for f in files))
+                objects.append(unit.with_suffix(".o"))
+                command = [compiler, *flags, "-c", str(unit)]
+                jobs.append(
+                    pool.submit(_check, [*command, "-o", str(objects[-1])])
                 )
-                for source, to in zip(sources, objects, strict=True)
-            ]
             for done, job in enumerate(jobs, 1):
-                job.result()
-                report(f"{done} of {len(jobs)}")
+                warnings = job.result()
+                report(f"{warnings}{done} of {len(jobs)}")
         libraries = Path(torch.__file__).parent / "lib"
         linked = Path(scratch) / target.name
         _check(

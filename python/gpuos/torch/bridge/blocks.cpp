@@ -7,8 +7,8 @@ constinit thread_local FreeBlocks tensor_blocks;
 
 namespace {
 
-struct Watch {
-  ~Watch() {
+struct EndOfThread {
+  ~EndOfThread() {
     free_blocks();
     storage_blocks.close();
     tensor_blocks.close();
@@ -18,13 +18,13 @@ struct Watch {
   bool is_begun = false;
 };
 
-thread_local Watch watch_of_thread;
+thread_local EndOfThread end_of_thread;
 
 }  // namespace
 
 bool FreeBlocks::make_room() noexcept {
   if (room_ != 0 || is_closed_) return false;
-  watch_of_thread.begin();
+  end_of_thread.begin();
   blocks_ = new (std::nothrow) void*[kMost];
   room_ = blocks_ == nullptr ? 0 : kMost;
   return room_ != 0;

@@ -23,27 +23,27 @@ enum class Asks : bool { Nothing, Type };
 /// What torch.FloatTensor and its like are instances of.
 constexpr const char* kTypes = "tensortype";
 
-struct Door {
+struct Guarded {
   const char* owner;  // in torch._C or kTypes; null: torch._C itself
   const char* name;
   Asks asks = Asks::Nothing;
 };
-constexpr std::array kDoors = {
-    Door{"TensorBase", "set_"},
-    Door{"TensorBase", "resize_"},
-    Door{"TensorBase", "resize_as_"},
-    Door{"StorageBase", "resize_"},
-    Door{"StorageBase", "_share_fd_cpu_"},
-    Door{"StorageBase", "_share_filename_cpu_"},
-    Door{nullptr, "_swap_tensor_impl"},
+constexpr std::array kGuarded = {
+    Guarded{"TensorBase", "set_"},
+    Guarded{"TensorBase", "resize_"},
+    Guarded{"TensorBase", "resize_as_"},
+    Guarded{"StorageBase", "resize_"},
+    Guarded{"StorageBase", "_share_fd_cpu_"},
+    Guarded{"StorageBase", "_share_filename_cpu_"},
+    Guarded{nullptr, "_swap_tensor_impl"},
     // These make a type of a tensor's keys, and know no bits of others.
-    Door{"TensorBase", "new", Asks::Type},
-    Door{"TensorBase", "new_tensor", Asks::Type},
-    Door{kTypes, "__instancecheck__", Asks::Type},
+    Guarded{"TensorBase", "new", Asks::Type},
+    Guarded{"TensorBase", "new_tensor", Asks::Type},
+    Guarded{kTypes, "__instancecheck__", Asks::Type},
 };
 
 /// What a door was.
-std::array<PyCFunction, kDoors.size()> originals{};
+std::array<PyCFunction, kGuarded.size()> guarded_originals{};
 setter set_data = nullptr;
 
 /// False: a Python error.
@@ -64,7 +64,7 @@ bool is_marked_object(PyObject* object) {
 /// False: a Python error.
 template <std::size_t kDoor>
 bool open(PyObject* self, PyObject* arguments) {
-  constexpr bool kAsksType = kDoors[kDoor].asks == Asks::Type;
+  constexpr bool kAsksType = kGuarded[kDoor].asks == Asks::Type;
   // isinstance() is asked of anything, often.
   if (kAsksType && !is_marked_object(self) && !is_marked_object(arguments))
     return true;
@@ -79,14 +79,14 @@ bool open(PyObject* self, PyObject* arguments) {
 template <std::size_t kDoor>
 PyObject* pass(PyObject* self, PyObject* arguments) {
   if (!open<kDoor>(self, arguments)) return nullptr;
-  return originals[kDoor](self, arguments);
+  return guarded_originals[kDoor](self, arguments);
 }
 
 template <std::size_t kDoor>
 PyObject* pass_named(PyObject* self, PyObject* arguments, PyObject* names) {
   if (!open<kDoor>(self, arguments)) return nullptr;
-  return reinterpret_cast<PyCFunctionWithKeywords>(
-      reinterpret_cast<void*>(originals[kDoor]))(self, arguments, names);
+  return reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(
+      guarded_originals[kDoor]))(self, arguments, names);
 }
 
 // What is held by its memory may stay pending: programs assign often.
@@ -95,7 +95,7 @@ int pass_data(PyObject* self, PyObject* value, void* context) {
 }
 
 /// Borrowed. Null: this PyTorch has none.
-PyObject* find(PyObject* module, const Door& door) {
+PyObject* find(PyObject* module, const Guarded& door) {
   if (door.owner == nullptr)
     return PyDict_GetItemString(PyModule_GetDict(module), door.name);
   PyObject* owner = nullptr;
@@ -122,10 +122,10 @@ PyMethodDef* definition_of(PyObject* found) {
 
 template <std::size_t kDoor>
 void guard(PyObject* module) {
-  PyMethodDef* definition = definition_of(find(module, kDoors[kDoor]));
+  PyMethodDef* definition = definition_of(find(module, kGuarded[kDoor]));
   if (definition == nullptr || (definition->ml_flags & METH_FASTCALL) != 0)
     return;
-  originals[kDoor] = definition->ml_meth;
+  guarded_originals[kDoor] = definition->ml_meth;
   definition->ml_meth = (definition->ml_flags & METH_KEYWORDS) != 0
                             ? reinterpret_cast<PyCFunction>(
                                   reinterpret_cast<void*>(&pass_named<kDoor>))
@@ -140,7 +140,7 @@ void guard_doors() {
   if (module == nullptr) throw python_error();
   [&]<std::size_t... kDoor>(std::index_sequence<kDoor...>) {
     (guard<kDoor>(module), ...);
-  }(std::make_index_sequence<kDoors.size()>());
+  }(std::make_index_sequence<kGuarded.size()>());
   PyObject* data = find(module, {"TensorBase", "data"});
   if (data != nullptr && Py_TYPE(data) == &PyGetSetDescr_Type) {
     PyGetSetDef* definition =

@@ -214,7 +214,7 @@ class Pending {
   template <typename Write>
   [[gnu::noinline]] void add_later(const Needs& needs, const Place& place,
                                    const Write& write) {
-    Deferred deferred{.needs = needs};
+    Deferred deferred{.request = {}, .needs = needs};
     write(deferred.request);
     add(deferred, place);
   }

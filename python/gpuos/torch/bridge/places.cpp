@@ -13,8 +13,8 @@
 namespace gpuos::bridge {
 namespace {
 
-std::mutex mutex;
-std::deque<Place> places;  // under mutex; never moves nor shrinks
+std::mutex places_mutex;
+std::deque<Place> places;  // under places_mutex; never moves nor shrinks
 std::atomic<std::size_t> first_valid{0};
 std::function<Runner(c10::Device)> make_runner;
 std::function<void*(c10::Stream)> find_handle;
@@ -24,7 +24,8 @@ struct Known {
   const Runtime* runtime = nullptr;
   const Known* next = nullptr;
 };
-std::atomic<const Known*> known_runtimes{nullptr};  // written under mutex
+std::atomic<const Known*> known_runtimes{
+    nullptr};  // written under places_mutex
 
 thread_local const Place* last GPUOS_NEAR_TLS = nullptr;
 thread_local std::size_t valid GPUOS_NEAR_TLS = 0;  // first_valid of `last`
@@ -43,7 +44,7 @@ c10::DispatchKeySet keys_of(c10::Device device) {
 }
 
 const Place* find(c10::Stream stream) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(places_mutex);
   for (std::size_t i = first_valid; i < places.size(); ++i)
     if (places[i].stream == stream) return &places[i];
   return nullptr;
@@ -51,7 +52,7 @@ const Place* find(c10::Stream stream) {
 
 Runner runner_of(c10::Device device) {
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(places_mutex);
     for (std::size_t i = first_valid; i < places.size(); ++i)
       if (places[i].stream.device() == device) return places[i].runner;
   }
@@ -62,7 +63,7 @@ const Place& add(c10::Stream stream) {
   const Runner runner = runner_of(stream.device());
   void* const handle = stream.device().is_cpu() ? nullptr : find_handle(stream);
   if (const Place* known = find(stream)) return *known;  // meanwhile
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(places_mutex);
   // Pairs with the acquire in is_runtime_of_place().
   known_runtimes.store(
       new Known{runner.runtime, known_runtimes.load(std::memory_order_relaxed)},
@@ -100,7 +101,7 @@ bool is_runtime_of_place(const Runtime* runtime) noexcept {
 }
 
 std::vector<Slabs*> all_slabs() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(places_mutex);
   std::vector<Slabs*> all;
   for (std::size_t i = first_valid; i < places.size(); ++i)
     all.push_back(places[i].slabs);
@@ -108,7 +109,7 @@ std::vector<Slabs*> all_slabs() {
 }
 
 std::vector<Runner> all_runners() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(places_mutex);
   std::vector<Runner> runners;
   for (std::size_t i = first_valid; i < places.size(); ++i) {
     const Runner& runner = places[i].runner;

@@ -24,7 +24,7 @@ const ElementwiseName* find_elementwise(std::string_view name) {
   return nullptr;
 }
 
-bool read_operand(PyObject* object, Operand& operand) {
+bool read_argument(PyObject* object, Operand& operand) {
   if (THPVariable_Check(object)) {
     operand.tensor = &THPVariable_Unpack(object);
   } else if (PyFloat_Check(object)) {
@@ -97,7 +97,7 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
     }
     Operand operands[kMaxRequestOperands];
     for (Py_ssize_t i = 0; i + 1 < count; ++i)
-      if (!read_operand(arguments[i], operands[i])) return nullptr;
+      if (!read_argument(arguments[i], operands[i])) return nullptr;
     const std::span given(operands, static_cast<std::size_t>(count - 1));
     const Tensor& out = THPVariable_Unpack(arguments[count - 1]);
     if (!may_put_off(given, out)) return refuse(name);

@@ -90,25 +90,25 @@ class Timer {
   std::thread thread_{[this] { run(); }};  // last: it uses the others
 };
 
-std::mutex mutex;  // of those who start and stop it
+std::mutex timer_mutex;  // of those who start and stop it
 // Never freed: who adds requests may be waking it.
-std::atomic<Timer*> timer = nullptr;  // changes under mutex
+std::atomic<Timer*> timer = nullptr;  // changes under timer_mutex
 
 }  // namespace
 
 void start_timer(microseconds interval) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(timer_mutex);
   if (timer == nullptr) timer = new Timer();
   timer.load()->set(interval);
 }
 
 void pause_timer() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(timer_mutex);
   if (timer != nullptr) timer.load()->set(microseconds(0));
 }
 
 void stop_timer() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(timer_mutex);
   if (Timer* last = timer.exchange(nullptr)) last->stop();
 }
 
