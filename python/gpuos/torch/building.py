@@ -120,7 +120,7 @@ def _includes_header(path: Path, folder: str) -> bool:
 def _folder(compiler: str) -> Path:
     """Return the place of this very bridge: another for any other input."""
     digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "bridge").iterdir()):
+    for path in sorted((Path(__file__).parent / "bridge").glob("*.[ch]*")):
         digest.update(path.name.encode() + path.read_bytes())
     for path in sorted(Path(gpuos.get_include()).glob("gpuos/*.h")):
         digest.update(path.name.encode() + path.read_bytes())
