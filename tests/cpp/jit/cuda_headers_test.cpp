@@ -31,7 +31,10 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
   fs::path path;
 };
-const Folder root;
+const fs::path& root() {
+  static const Folder folder;
+  return folder.path;
+}
 
 void write(const fs::path& path, const std::string& text = "") {
   fs::create_directories(path.parent_path());
@@ -50,7 +53,7 @@ class CudaHeaders : public testing::Test {
          {"VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"})
       ::unsetenv(name);
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    here_ = root.path / test->name();
+    here_ = root() / test->name();
     fs::create_directories(here_);
     api_.major = 13;
     api_.minor = 0;
@@ -235,7 +238,7 @@ TEST_F(CudaHeaders, BundledOnesAreUnpackedWhereTheOthersLackSomething) {
   api_.major = 99;  // a toolkit of the machine is of another version
   api_.nvrtcGetBundledHeadersInfo = say_available;
   api_.nvrtcInstallBundledHeaders = install;
-  const std::string folder = (root.path / "cache/headers-13.9").string();
+  const std::string folder = (root() / "cache/headers-13.9").string();
   EXPECT_TRUE(is_before(cuda_include_dirs(api_), folder, folder + "/cccl"));
 }
 
@@ -249,7 +252,7 @@ TEST_F(CudaHeaders, BundledOnesAreUnpackedIntoTheCache) {
   EXPECT_EQ(installs, 0);
   const BundledHeaders unpacked = unpack_bundled_headers(api_);
   EXPECT_TRUE(unpacked.is_unpacked) << unpacked.problem;
-  EXPECT_EQ(unpacked.folder, (root.path / "cache/headers-13.9").string());
+  EXPECT_EQ(unpacked.folder, (root() / "cache/headers-13.9").string());
   EXPECT_EQ(fs::status(unpacked.folder).permissions(), fs::perms::owner_all);
   EXPECT_TRUE(find_bundled_headers(api_).is_unpacked);
 }
