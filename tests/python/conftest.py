@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 os.environ["GPUOS_CACHE_DIR"] = str(
     Path(__file__).parents[2] / "build" / "test_cache"
 )
+
+# Who is started in the background may ignore Ctrl-C, and so would children: those
+# that wait for it would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Runs for `ns` nanoseconds, then sets its one element to 1.
 NAP = """
