@@ -319,18 +319,20 @@ class Tile {
       put_words(half + threadIdx.x * kWords, value);
     __syncthreads();
     if (P::kIsOrdered && parts > kMostJoined) {
-      join_far<F>(half, distance * kWords, value);
+      join_far<F>(half, distance * kWords, row_lanes, sub_, value);
       return get_words<T>(half + from * kWords);
     }
     return join_parts<F>(half + from * kWords, distance * kWords, parts);
   }
   // Of lanes of which none is in the warp of another: what each has lies in the
-  // scratch. The first one of the row leaves the row's value there.
+  // scratch. The first one of the row leaves the row's value there. Static: a
+  // call that knows the tile's address would put the tile on the stack.
   template <typename F>
-  __device__ __noinline__ void join_far(u32* half, u32 distance,
-                                        typename F::Type value) const {
+  static __device__ __noinline__ void join_far(u32* half, u32 distance,
+                                               u32 row_lanes, u32 sub,
+                                               typename F::Type value) {
     u32* const mine = half + threadIdx.x * (sizeof(typename F::Type) / 4);
-    join_by_halves(memory_.rows.row_lanes, sub_, [&](bool takes, u32 lanes) {
+    join_by_halves(row_lanes, sub, [&](bool takes, u32 lanes) {
       if (takes) {
         value = F::both(value,
                         get_words<typename F::Type>(mine + lanes * distance));

@@ -66,8 +66,8 @@ inline void write_whole(Ring& ring, const Place& place,
 }
 
 /// Tiles that read one argument block. Workers that read the same line of host
-/// memory wait for each other: four do not feel it, eight take twice as long,
-/// and five hundred take 200 us.
+/// memory wait for each other: four do not feel it, eight take half as long
+/// again, and five hundred take 200 us.
 inline constexpr std::uint32_t kBlockTiles = 4;
 
 /// Writes the first `count` descriptors of `tiles` tiles that have `payload` in

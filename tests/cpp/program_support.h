@@ -102,4 +102,23 @@ inline std::string difference(DType dtype, const std::vector<std::uint8_t>& a,
   return "";
 }
 
+/// The sum of each row of doubles, of which 48 values are alive at a time for
+/// each element.
+inline Program sum_of_many_values() {
+  constexpr int kValues = 48;
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float64, 2);
+  const Value two = builder.literal(2.0);
+  std::vector<Value> values{x};
+  for (int i = 1; i < kValues; ++i) values.push_back(values.back() * two);
+  // The last one first, so that all are alive at once.
+  Value all = values.back();
+  for (int i = kValues - 2; i >= 0; --i)
+    all = ProgramBuilder::apply(Op::Maximum,
+                                {values[static_cast<std::size_t>(i)], all});
+  builder.output(ProgramBuilder::reduce(
+      Op::Sum, ProgramBuilder::apply(Op::Minimum, {all, x}), {{1}}));
+  return builder.build();
+}
+
 }  // namespace gpuos

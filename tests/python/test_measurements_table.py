@@ -78,7 +78,7 @@ def test_rows_of_a_file_take_the_place_of_the_table(page, write):
     done = run(page, f"queue={path}")
     assert (done.returncode, done.stderr) == (0, "")
     assert table(page, "queue") == [
-        "NVIDIA H200, driver 580.1, 2026-11-25, commit abc, numpy 2.5.2.",
+        "NVIDIA H200, driver 580.1, 2026-11-25, commit abc.",
         "",
         "| figure | measured | asked | ok | best peer |",
         "|---|---:|---:|---|---|",
@@ -120,7 +120,7 @@ def test_rows_of_torch_are_divided_and_gains_are_one_row(page, write):
 def test_what_was_not_measured_is_named(page, write):
     rows = [Row(f"row {i}", "us", error="needs a GPU") for i in range(4)]
     late = Row("late", "us", error="TimeoutError: over 90 s")
-    path = write("q.json", Row("adds", "ns", value=5.0), *rows, late)
+    path = write("q.json", Row("adds", "ns", 8, value=5.0), *rows, late)
     run(page, f"queue={path}")
     assert table(page, "queue")[5:] == [
         "",
@@ -129,14 +129,14 @@ def test_what_was_not_measured_is_named(page, write):
 
 
 def test_a_name_that_comes_twice_has_two_tables(page, write):
-    first = write("a.json", Row("first", "us", value=1.0))
-    second = write("b.json", Row("second", "us", value=2.0))
+    first = write("a.json", Row("first", "us", 2, value=1.0))
+    second = write("b.json", Row("second", "us", 2, value=2.0))
     run(page, f"queue={first}", f"queue={second}")
     lines = table(page, "queue")
     assert lines.count("| figure | measured | asked | ok | best peer |") == 2
     assert [x for x in lines if x.startswith(("| first", "| second"))] == [
-        "| first | 1 us |  | - |  |",
-        "| second | 2 us |  | - |  |",
+        "| first | 1 us | <= 2 | yes |  |",
+        "| second | 2 us | <= 2 | yes |  |",
     ]
 
 
@@ -155,7 +155,21 @@ def test_cells_of_a_session_become_rows(page, tmp_path):
     assert table(page, "queue")[4:] == [
         "| last 2 of 4 cells over the first 2 | 2 x | <= 1.2 | NO |  |",
         "| a cell, median of the last 2 | 2 ms |  | - | all 4 cells anew 9 |",
-        "| link of a kernel that reaches all cells | 0.5 ms |  | - |  |",
+        "",
+        "Without a limit: link of a kernel that reaches all cells 0.5 ms.",
+    ]
+
+
+def test_rows_that_differ_behind_the_last_comma_are_one(page, write):
+    rows = [
+        Row("a task, late, median", "us", 4, value=5.0),
+        Row("a task, late, p99", "us", 10, value=6.0),
+        Row("a task, alone", "us", 1, value=0.5),
+    ]
+    run(page, f"queue={write('q.json', *rows)}")
+    assert table(page, "queue")[4:] == [
+        "| a task, late, median; p99 | 5 us; 6 us | <= 4; <= 10 | NO; yes |  |",
+        "| a task, alone | 0.5 us | <= 1 | yes |  |",
     ]
 
 

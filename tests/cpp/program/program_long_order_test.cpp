@@ -35,20 +35,7 @@ TEST_P(ProgramLongOrder, IsThatOfTheColumnsAloneForRowsOfMillions) {
 // So many values at a time that the interpreter has no room for all lanes of a
 // row: the reduction is a pass of its own.
 TEST_P(ProgramLongOrder, IsTheSameForProgramsOfManyValues) {
-  constexpr int kValues = 48;
-  ProgramBuilder builder;
-  const Value x = builder.input(DType::Float64, 2);
-  const Value two = builder.literal(2.0);
-  std::vector<Value> values{x};
-  for (int i = 1; i < kValues; ++i) values.push_back(values.back() * two);
-  // The last one first, so that all are alive at once.
-  Value all = values.back();
-  for (int i = kValues - 2; i >= 0; --i)
-    all = ProgramBuilder::apply(Op::Maximum,
-                                {values[static_cast<std::size_t>(i)], all});
-  builder.output(ProgramBuilder::reduce(
-      Op::Sum, ProgramBuilder::apply(Op::Minimum, {all, x}), {{1}}));
-  const Program program = builder.build();
+  const Program program = sum_of_many_values();
   for (const std::uint32_t workers : {1, 3}) {
     const auto runtime = runtime_with(workers);
     for (const bool is_compiled : {false, true}) {

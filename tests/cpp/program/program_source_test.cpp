@@ -3,6 +3,7 @@
 #include "base/concat.h"
 #include "gpuos/gpuos.h"
 #include "jit/nvrtc_api.h"
+#include "jit/operator_compiler.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
 #include "nvrtc_support.h"
@@ -116,6 +117,23 @@ TEST(ProgramSourceText, OfSeveralElementsCompiles) {
   builder.output(ProgramBuilder::apply(Op::Subtract, {x, most}));
   for (const bool is_ordered : {false, true})
     expect_compiles(builder.build(), Effort::Full, is_ordered, "sm_90");
+}
+
+// Values that have no register are on the stack, and nothing else is: a call
+// that knows where the pass keeps its places had all of them there.
+TEST(ProgramSourceText, OfManyValuesHasTheirBytesOfStack) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  const Program program = sum_of_many_values();
+  for (const bool is_ordered : {false, true}) {
+    jit::CompileRequest request;
+    request.file_name = "program.cu";
+    request.entries = {program::kCompiledName};
+    request.budget = {.registers = 64, .stack_bytes = 48 * sizeof(double)};
+    request.source = concat("#include \"gpuos/operator.h\"\n",
+                            program::source_of(program.plan()->fused.passes[0],
+                                               Effort::Careful, is_ordered));
+    EXPECT_NO_THROW(jit::compile_operators(request)) << is_ordered;
+  }
 }
 
 }  // namespace
