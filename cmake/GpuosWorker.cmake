@@ -41,7 +41,8 @@ endfunction()
 # 64 registers are what four workers of 256 threads leave each thread;
 # worker.cu's anchor turns them into the operators' budget.
 function(gpuos_nvcc_flags out)
-  set(flags -std=c++20 -O3 -rdc=true --maxrregcount=64)
+  set(flags -std=c++20 -O3 -rdc=true --maxrregcount=64
+            "-I${PROJECT_SOURCE_DIR}/include")
   foreach(arch IN LISTS GPUOS_CUDA_ARCHITECTURES)
     list(APPEND flags "-gencode=arch=compute_${arch},code=sm_${arch}")
   endforeach()

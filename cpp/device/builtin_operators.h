@@ -1,25 +1,9 @@
-// The operators that every runtime starts with, in table order: for operator
-// k and dtype d the slot is k * 4 + d.
+// What the built-in operators do.
 #pragma once
 
 #include "arithmetic.h"
+#include "builtin_list.h"
 #include "map.h"
-
-// X(name, number of inputs, number of scalars, value of element i)
-#define GPUOS_BUILTIN_OPERATORS(X)     \
-  X(add, 2, 0, gpuos::add(x[0], x[1])) \
-  X(sub, 2, 0, gpuos::sub(x[0], x[1])) \
-  X(mul, 2, 0, gpuos::mul(x[0], x[1])) \
-  X(div, 2, 0, gpuos::div(x[0], x[1])) \
-  X(copy, 1, 0, x[0])                  \
-  X(fill, 0, 1, value)
-
-// X(suffix, C++ type), in the order of gpuos::DType
-#define GPUOS_BUILTIN_DTYPES(X, ...) \
-  X(f32, float, __VA_ARGS__)         \
-  X(f64, double, __VA_ARGS__)        \
-  X(i32, int, __VA_ARGS__)           \
-  X(i64, long long, __VA_ARGS__)
 
 namespace gpuos {
 

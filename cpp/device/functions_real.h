@@ -155,5 +155,60 @@ GPUOS_DEVICE inline float logaddexp(float a, float b) {
   return static_cast<float>(
       logaddexp(static_cast<double>(a), static_cast<double>(b)));
 }
+// log2(exp2(a) + exp2(b)).
+GPUOS_DEVICE inline double logaddexp2(double a, double b) {
+  constexpr double kLog2OfE = 0x1.71547652b82fep+0;
+  if (a == b) return a + 1;
+  const double gap = a - b;
+  if (gap > 0) return a + log1p(exp2(-gap)) * kLog2OfE;
+  return gap <= 0 ? b + log1p(exp2(gap)) * kLog2OfE : gap;
+}
+GPUOS_DEVICE inline float logaddexp2(float a, float b) {
+  return static_cast<float>(
+      logaddexp2(static_cast<double>(a), static_cast<double>(b)));
+}
+
+// sin(pi x) / (pi x), and 1 at 0. Whole turns go before pi makes the angle
+// inexact, and what is near half a turn is taken from there.
+GPUOS_DEVICE inline double sinc(double x) {
+  constexpr double kPi = 0x1.921fb54442d18p+1;
+  const double turn = x - 2 * round(x / 2);  // in [-1, 1], exact
+  const double past = turn < 0 ? -1 - turn : 1 - turn;
+  const bool is_past = (turn < -0.5) | (turn > 0.5);
+  const double value = sin(kPi * (is_past ? past : turn)) / (kPi * x);
+  return x == 0 ? 1 : value;
+}
+GPUOS_DEVICE inline float sinc(float x) {
+  return static_cast<float>(sinc(static_cast<double>(x)));
+}
+
+// a * 2^b for a whole b, rounded once.
+GPUOS_DEVICE inline double ldexp(double a, double b) {
+  constexpr double kFar = 5000;  // beyond all exponents
+  return GPUOS_LIBM(scalbn)(a, static_cast<int>(b > kFar    ? kFar
+                                                : b < -kFar ? -kFar
+                                                            : b));
+}
+GPUOS_DEVICE inline float ldexp(float a, float b) {
+  return static_cast<float>(
+      ldexp(static_cast<double>(a), static_cast<double>(b)));
+}
+
+// The next number from `a` towards `b`.
+template <typename T, typename Bits>
+GPUOS_DEVICE inline T next_number(T a, T b) {
+  const bool grows = (a < b) == (a > 0);
+  const Bits bits = bit_cast<Bits>(a);
+  const T next = bit_cast<T>(grows ? bits + 1 : bits - 1);
+  const T of_zero = copysign(bit_cast<T>(Bits{1}), b);
+  if ((a != a) | (b != b)) return gpuos::add(a, b);
+  return a == b ? b : a == 0 ? of_zero : next;
+}
+GPUOS_DEVICE inline float nextafter(float a, float b) {
+  return next_number<float, u32>(a, b);
+}
+GPUOS_DEVICE inline double nextafter(double a, double b) {
+  return next_number<double, u64>(a, b);
+}
 
 }  // namespace gpuos::fn

@@ -23,67 +23,63 @@ namespace {
   nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
 #define GPUOS_EMPTY(...) GPUOS_EMPTY_ROW
 
-#define GPUOS_FUNCTION_ROW(name, function, types) \
+#define GPUOS_FUNCTION_ROW(name, function, numpy, rule, types, ...) \
   GPUOS_ROW(name##Function, types)
-#define GPUOS_PART_ROW(name, function) GPUOS_ROW(name##Function, 1 << kC64)
 #define GPUOS_CONVERSION_ROW(name, To) \
   GPUOS_ROW(ConversionFunction<Conversion<To>>, kAll)
-#define GPUOS_REDUCTION_ROW(name, function, types) \
-  GPUOS_ROW(name##First, types)                    \
-  GPUOS_ROW(name##Function, types)                 \
+#define GPUOS_NARROWING_ROW(name, Narrow, types) \
+  GPUOS_ROW(ConversionFunction<Narrow>, types)
+#define GPUOS_SUM_ROWS(name, function, numpy, types) \
+  GPUOS_ROW(name##First, types)                      \
+  GPUOS_ROW(name##Function, types)                   \
   GPUOS_ROW(name##Function, types)
-#define GPUOS_NARROW 1 << kI32 | 1 << kU32
+#define GPUOS_PLACE_ROWS(name, function, numpy, types) \
+  GPUOS_ROW(name##First, types)                        \
+  GPUOS_ROW(name##Order, types)                        \
+  GPUOS_ROW(name##Order, types)
 
 }  // namespace
 
+// clang-format off
 // In the order of Code.
 __device__ Function gpuos_program_functions[] = {
-    GPUOS_LOAD_CODES(GPUOS_EMPTY) GPUOS_STORE_CODES(
-        GPUOS_EMPTY) GPUOS_EMPTY_ROW  // Scalar32
-        GPUOS_EMPTY_ROW               // Scalar64
-            GPUOS_ROW(CopyFunction, kAll) GPUOS_ROW(
-                CopyFunction, kAll) GPUOS_EMPTY_ROW  // Where
-                GPUOS_ROW(ConversionFunction<NotFunction>, GPUOS_NARROW)
-                    GPUOS_CONVERSION_CODES(GPUOS_CONVERSION_ROW) GPUOS_ROW(
-                        ConversionFunction<WrapTo<signed char>>, GPUOS_NARROW)
-                        GPUOS_ROW(
-                            ConversionFunction<WrapTo<unsigned char>>,
-                            GPUOS_NARROW) GPUOS_ROW(ConversionFunction<WrapTo<short>>,
-                                                    GPUOS_NARROW)
-                            GPUOS_ROW(ConversionFunction<WrapTo<u16>>,
-                                      GPUOS_NARROW)
-                                GPUOS_ROW(ConversionFunction<RoundToF16>,
-                                          kReals)
-                                    GPUOS_ROW(
-                                        ConversionFunction<RoundToBf16>,
-                                        kReals) GPUOS_UNARY_CODES(GPUOS_FUNCTION_ROW)
-                                        GPUOS_BINARY_CODES(GPUOS_FUNCTION_ROW)
-                                            GPUOS_COMPARISON_CODES(
-                                                GPUOS_FUNCTION_ROW)
-                                                GPUOS_TEST_CODES(
-                                                    GPUOS_FUNCTION_ROW)
-                                                    GPUOS_PART_CODES(
-                                                        GPUOS_PART_ROW)
-                                                        GPUOS_REDUCTION_CODES(
-                                                            GPUOS_REDUCTION_ROW)
-                                                            GPUOS_ROW(
-                                                                MaxFirst,
-                                                                kOrdered)  // Argmax
-    GPUOS_ROW(PlaceOrder<true>, kOrdered) GPUOS_ROW(PlaceOrder<true>, kOrdered)
-        GPUOS_ROW(MinFirst, kOrdered)  // Argmin
-    GPUOS_ROW(PlaceOrder<false>, kOrdered)
-        GPUOS_ROW(PlaceOrder<false>, kOrdered)};
+    GPUOS_LOAD_CODES(GPUOS_EMPTY)
+    GPUOS_STORE_CODES(GPUOS_EMPTY)
+    GPUOS_EMPTY_ROW  // Scalar32
+    GPUOS_EMPTY_ROW  // Scalar64
+    GPUOS_ROW(CopyFunction, kAll)
+    GPUOS_ROW(CopyFunction, kAll)
+    GPUOS_EMPTY_ROW  // Where
+    GPUOS_ROW(ConversionFunction<NotFunction>, kShortIntegers)
+    GPUOS_ROW(ComplexAbsFunction, 1 << kC64)
+    GPUOS_CONVERSION_CODES(GPUOS_CONVERSION_ROW)
+    GPUOS_NARROWING_CODES(GPUOS_NARROWING_ROW)
+    GPUOS_UNARY_FUNCTIONS(GPUOS_FUNCTION_ROW)
+    GPUOS_BINARY_FUNCTIONS(GPUOS_FUNCTION_ROW)
+    GPUOS_COMPARISONS(GPUOS_FUNCTION_ROW)
+    GPUOS_TESTS(GPUOS_FUNCTION_ROW)
+    GPUOS_PARTS(GPUOS_FUNCTION_ROW)
+    GPUOS_SUMS(GPUOS_SUM_ROWS)
+    GPUOS_PLACES(GPUOS_PLACE_ROWS)};
 
 static_assert(sizeof(gpuos_program_functions) / sizeof(Function) ==
                   static_cast<u32>(Code::Count) << kTypeBits,
               "a row for each code");
 
-// For codes from Negative on.
-#define GPUOS_FOUR(name, function, types) \
+#define GPUOS_FOUR(name, function, numpy, rule, types, ...) \
   GPUOS_ROW_OF_FOUR(name##Function, types)
+// From FirstOfFour on.
 __device__ FunctionOfFour gpuos_program_functions_of_four[] = {
-    GPUOS_UNARY_CODES(GPUOS_FOUR) GPUOS_BINARY_CODES(GPUOS_FOUR)
-        GPUOS_COMPARISON_CODES(GPUOS_FOUR)};
+    GPUOS_UNARY_FUNCTIONS(GPUOS_FOUR)
+    GPUOS_BINARY_FUNCTIONS(GPUOS_FOUR)
+    GPUOS_COMPARISONS(GPUOS_FOUR)};
+// clang-format on
+
+static_assert(
+    sizeof(gpuos_program_functions_of_four) / sizeof(FunctionOfFour) ==
+        static_cast<u32>(Code::EndOfFour) - static_cast<u32>(Code::FirstOfFour)
+            << kTypeBits,
+    "a row for each code of these groups");
 
 }  // namespace program
 }  // namespace gpuos

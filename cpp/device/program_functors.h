@@ -54,16 +54,17 @@ __device__ inline u64 to_bits(bool value) { return value; }
       return fn::function(x) ? 1 : 0;   \
     }                                   \
   };
-#define GPUOS_PART(name, function)                                     \
+#define GPUOS_PART(name, function, ...)                                \
   struct name##Function {                                              \
     static __device__ float of(C64 x, C64) { return fn::function(x); } \
   };
-GPUOS_UNARY_CODES(GPUOS_FUNCTOR1)
-GPUOS_BINARY_CODES(GPUOS_FUNCTOR2)
-GPUOS_COMPARISON_CODES(GPUOS_COMPARISON)
-GPUOS_TEST_CODES(GPUOS_TEST)
-GPUOS_PART_CODES(GPUOS_PART)
-GPUOS_REDUCTION_CODES(GPUOS_FUNCTOR2)
+GPUOS_UNARY_FUNCTIONS(GPUOS_FUNCTOR1)
+GPUOS_BINARY_FUNCTIONS(GPUOS_FUNCTOR2)
+GPUOS_COMPARISONS(GPUOS_COMPARISON)
+GPUOS_TESTS(GPUOS_TEST)
+GPUOS_PARTS(GPUOS_PART)
+GPUOS_PART(ComplexAbs, abs)
+GPUOS_SUMS(GPUOS_FUNCTOR2)
 #undef GPUOS_FUNCTOR1
 #undef GPUOS_FUNCTOR2
 #undef GPUOS_COMPARISON
@@ -122,6 +123,11 @@ struct PlaceOrder {
     return (kMax ? a < b : b < a) ? 2 : 0;
   }
 };
+
+using ArgmaxFirst = MaxFirst;
+using ArgmaxOrder = PlaceOrder<true>;
+using ArgminFirst = MinFirst;
+using ArgminOrder = PlaceOrder<false>;
 
 template <typename F, typename T>
 __device__ u64 call(u64 a, u64 b) {

@@ -86,8 +86,8 @@ __device__ __forceinline__ u32 short_result(u32 inlined, u32 a, u32 b) {
   return result;
 }
 
-constexpr u32 kFirstOfFour = static_cast<u32>(Code::Negative) << kTypeBits;
-constexpr u32 kEndOfFour = static_cast<u32>(Code::Isnan) << kTypeBits;
+constexpr u32 kFirstOfFour = static_cast<u32>(Code::FirstOfFour) << kTypeBits;
+constexpr u32 kEndOfFour = static_cast<u32>(Code::EndOfFour) << kTypeBits;
 
 __device__ inline u32 kind_of(const Instruction& x) {
   return x.form & kKindMask;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "arithmetic.h"
+#include "builtin_list.h"
 #include "map.h"
 #include "memory.h"
 
@@ -40,9 +41,12 @@ struct Link {
   u64 b;
 };
 
-// Slots of add, sub and mul, of each of kQuickTypes dtypes
-// (builtin_operators.h). No other operator is ever put there.
-enum : u32 { kQuickTypes = 4, kQuickSlots = 3 * kQuickTypes };
+// The slots of add, sub and mul are QuickOp * kBuiltinDTypes + dtype, and no
+// other operator is ever put there.
+static_assert(slot_of(BuiltinOperator::add, 0) == u32{kAdd} * kBuiltinDTypes &&
+              slot_of(BuiltinOperator::sub, 0) == u32{kSub} * kBuiltinDTypes &&
+              slot_of(BuiltinOperator::mul, 0) == u32{kMul} * kBuiltinDTypes);
+enum : u32 { kQuickSlots = (kMul + 1) * kBuiltinDTypes };
 
 __device__ inline Link link_of(const abi::Member& member) {
   const u32 width = member.op % 2 == 0 ? 4 : 2;  // elements of a pack
@@ -52,8 +56,8 @@ __device__ inline Link link_of(const abi::Member& member) {
             member.args[2]};
   if (member.op < kQuickSlots && member.count % width == 0 &&
       (link.out | link.a | link.b) % sizeof(Chunk) == 0)
-    link.quick.what = (member.op % kQuickTypes + 1) | member.op / kQuickTypes
-                                                          << kOpAt;
+    link.quick.what =
+        (member.op % kBuiltinDTypes + 1) | member.op / kBuiltinDTypes << kOpAt;
   return link;
 }
 

@@ -16,7 +16,7 @@ void check_dtype(const OperatorDefinition& definition, DType dtype) {
   if (index >= kDTypeCount)
     throw InvalidArgument(concat(definition.name, ": expected a dtype below ",
                                  kDTypeCount, ", got ", index));
-  if (!definition.expression.empty() && index >= kBuiltinDTypeCount)
+  if (!definition.expression.empty() && !has_builtins(dtype))
     throw InvalidArgument(concat(
         definition.name,
         ": expected float32, float64, int32 or int64 for an expression, got ",

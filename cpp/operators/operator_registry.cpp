@@ -19,10 +19,11 @@ struct Builtin {
   bool has_value;
 };
 
-// In the order of GPUOS_BUILTIN_OPERATORS in device/builtin_operators.h.
-constexpr Builtin kBuiltins[] = {{"add", 2, false},  {"sub", 2, false},
-                                 {"mul", 2, false},  {"div", 2, false},
-                                 {"copy", 1, false}, {"fill", 0, true}};
+constexpr Builtin kBuiltins[] = {
+#define GPUOS_BUILTIN(name, inputs, scalars, ...) {#name, inputs, scalars != 0},
+    GPUOS_BUILTIN_OPERATORS(GPUOS_BUILTIN)
+#undef GPUOS_BUILTIN
+};
 
 }  // namespace
 
@@ -47,7 +48,7 @@ void OperatorRegistry::add_builtins() {
     record->is_builtin = true;
     // The dtype of a built-in's scalar is that of its buffers; see submit().
     if (builtin.has_value) record->params.push_back({"value", DType::Float32});
-    for (std::size_t dtype = 0; dtype < kBuiltinDTypeCount; ++dtype)
+    for (std::size_t dtype = 0; dtype < kBuiltinDTypes; ++dtype)
       record->slots[dtype] = slot++;
     records_.emplace(builtin.name, std::move(record));
   }

@@ -87,6 +87,40 @@ Value power_of(const Value& x, const Operand& exponent, const Value& y) {
   return ProgramBuilder::apply(Op::Power, {x, y});
 }
 
+// Half types are computed wide; a step or a scale of theirs is not one of
+// float32.
+
+// `exponent` is a whole number.
+Value ldexp_of(const Value& x, const Value& exponent) {
+  const DType given = exponent.dtype();
+  if (is_floating(given) || is_complex(given) || given == DType::UInt64)
+    throw InvalidArgument(concat("ldexp: expected integers as exponents, ",
+                                 "no uint64, got ", name_of(given)));
+  const DType dtype = rint(x).dtype();
+  const DType wide = size_of(dtype) == 2 ? DType::Float32 : dtype;
+  return ProgramBuilder::cast(
+      ProgramBuilder::apply(Op::Ldexp, {ProgramBuilder::cast(x, wide),
+                                        ProgramBuilder::cast(exponent, wide)}),
+      dtype);
+}
+
+// What is added is more than half a step of the half type and less than one and
+// a half, so that the sum is rounded to the next number.
+Value next_of_half(const Value& a, const Value& b, DType dtype) {
+  const bool is_brain = dtype == DType::BFloat16;
+  const double half = is_brain ? 0x1p-8 : 0x1p-11;
+  const double least = is_brain ? 0x1p-133 : 0x1p-24;
+  const double most = is_brain ? 0x1.fep127 : 65504;
+  const Value x = ProgramBuilder::cast(a, DType::Float32);
+  const Value y = ProgramBuilder::cast(b, DType::Float32);
+  const Value size = absolute(x);
+  const Value step = maximum(size * (half * (1 + 0x1p-6)), 0.75 * least);
+  const Value moved =
+      where(isinf(x), copysign(most, x), where(less(x, y), x + step, x - step));
+  const Value next = where(isnan(x) | isnan(y), x + y, where(x == y, y, moved));
+  return ProgramBuilder::cast(next, dtype);
+}
+
 const Value& first_value(Op op, std::span<const Operand> operands) {
   for (const Operand& operand : operands)
     if (!operand.is_number()) return operand.value();
@@ -117,6 +151,12 @@ Value elementwise(Op op, std::span<const Operand> operands) {
     return compare(op, operands[0], operands[1], values[0], values[1]);
   if (is_pair && op == Op::Power)
     return power_of(values[0], operands[1], values[1]);
+  if (op == Op::Ldexp) return ldexp_of(values[0], values[1]);
+  if (op == Op::Nextafter) {
+    const Value next = ProgramBuilder::apply(op, values);
+    if (size_of(next.dtype()) != 2) return next;
+    return next_of_half(values[0], values[1], next.dtype());
+  }
   if (op == Op::ImaginaryPart && !is_complex(values[0].dtype()))
     return ProgramBuilder::cast(where(isnan(values[0]), 0, 0),
                                 values[0].dtype());

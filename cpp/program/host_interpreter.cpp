@@ -198,9 +198,8 @@ class Interpreter {
   void join_places(const Instruction& join, const u32* from, std::size_t words,
                    u64 slices) {
     const u32 value = is_wide(type_of(join.opcode)) ? 2 : 1;
-    const auto code = static_cast<u32>(code_of(join.opcode)) - 1;
-    const Loop step =
-        table_.loops[opcode_of(static_cast<Code>(code), type_of(join.opcode))];
+    const Loop step = table_.loops[opcode_of(step_of(code_of(join.opcode)),
+                                             type_of(join.opcode))];
     char* const values = cell(join.out);
     char* const places = cell(join.out + value);
     std::memcpy(values, from, value * 4);
@@ -243,14 +242,14 @@ class Interpreter {
       take(x, chunk);
     } else if (kind == kJoin) {
       finish(x, chunk.count);
-    } else if (code <= Code::LoadBf16) {
+    } else if (kind == kLoad) {
       walk(x.index, chunk, code, result_cell(x.out), x.out == kLast);
-    } else if (code <= Code::StoreBf16) {
+    } else if (kind == kStore) {
       // A row has one result, however wide its values are.
       const bool is_single = is_row_part_ && !is_transposed();
       walk(x.index, {chunk.row, chunk.column, is_single ? 1 : chunk.count},
            code, static_cast<char*>(const_cast<void*>(operand_cell(x.a))));
-    } else if (code == Code::Scalar32 || code == Code::Scalar64) {
+    } else if (kind == kScalar) {
       fill_scalar(x, chunk.count, code == Code::Scalar64);
     } else {
       compute(x, chunk);

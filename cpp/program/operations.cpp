@@ -10,13 +10,13 @@ namespace {
 #define GPUOS_CASE(name, ...) \
   case Op::name:              \
     return Code::name;
-
 Code function_code(Op op) {
   switch (op) {
-    GPUOS_UNARY_CODES(GPUOS_CASE)
-    GPUOS_BINARY_CODES(GPUOS_CASE)
-    GPUOS_COMPARISON_CODES(GPUOS_CASE)
-    GPUOS_TEST_CODES(GPUOS_CASE)
+    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_COMPARISONS(GPUOS_CASE)
+    GPUOS_TESTS(GPUOS_CASE)
+    GPUOS_PARTS(GPUOS_CASE)
     case Op::Where:
       return Code::Where;
     default:
@@ -27,29 +27,16 @@ Code function_code(Op op) {
 
 bool is_bool(DType dtype) noexcept { return dtype == DType::Bool; }
 
-// Results that are among the operands' values, or whole numbers between them.
+// Whether no narrow dtype has to be looked after.
 bool stays_in_range(const Step& step) noexcept {
   switch (step.op) {
-    case Op::Maximum:
-    case Op::Minimum:
-    case Op::Fmax:
-    case Op::Fmin:
     case Op::Where:
-    case Op::Sign:
-    case Op::Floor:
-    case Op::Ceil:
-    case Op::Trunc:
-    case Op::Rint:
-    case Op::Copysign:
-    case Op::BitwiseAnd:
-    case Op::BitwiseOr:
-    case Op::BitwiseXor:
       return true;
     case Op::Negative:
     case Op::Absolute:
       return is_floating(step.dtype);
     default:
-      return false;
+      return (traits_of(function_code(step.op)) & kStays) != 0;
   }
 }
 
@@ -141,13 +128,24 @@ Code code_of(const Step& step) {
   }
   if (is_complex(step.from)) {
     if (step.op == Op::Absolute) return Code::ComplexAbs;
-    if (step.op == Op::RealPart) return Code::ComplexReal;
-    if (step.op == Op::ImaginaryPart) return Code::ComplexImag;
   }
   return function_code(step.op);
 }
 
 }  // namespace
+
+#define GPUOS_CASE(name, function, numpy, rule, types, traits) \
+  case Code::name:                                             \
+    return traits;
+std::uint32_t traits_of(Code code) noexcept {
+  switch (code) {
+    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)
+    default:
+      return kNone;
+  }
+}
+#undef GPUOS_CASE
 
 Operations operations_of(const Step& step) {
   if (step.op == Op::Cast) return cast(step);
@@ -200,7 +198,7 @@ constexpr u8 form(u32 kind, bool wide_operands, bool wide_result) {
 
 bool is_wide(Type type) { return cells_of(type) == 2; }
 
-// Of conversions: what they make.
+// Conversions say what they make; tests, comparisons and parts make 32 bits.
 bool is_result_wide(const Operation& operation) {
   switch (operation.code) {
     case Code::ToF64:
@@ -208,58 +206,61 @@ bool is_result_wide(const Operation& operation) {
     case Code::ToU64:
     case Code::ToC64:
       return true;
+#define GPUOS_CASE(name, ...) case Code::name:
+      GPUOS_COMPARISONS(GPUOS_CASE)
+      GPUOS_TESTS(GPUOS_CASE)
+      GPUOS_PARTS(GPUOS_CASE)
+#undef GPUOS_CASE
+    case Code::ComplexAbs:
     case Code::ToF32:
     case Code::ToI32:
     case Code::ToU32:
     case Code::ToBool:
     case Code::RoundF16:
     case Code::RoundBf16:
-    case Code::ComplexAbs:
-    case Code::ComplexReal:
-    case Code::ComplexImag:
-    case Code::Less:
-    case Code::LessEqual:
-    case Code::Equal:
-    case Code::NotEqual:
-    case Code::Isnan:
-    case Code::Isinf:
-    case Code::Isfinite:
-    case Code::Signbit:
       return false;
     default:
       return is_wide(operation.type);
   }
 }
 
-u8 reduction_form(const Operation& operation) {
-  const bool wide = is_wide(operation.type);
-  const bool is_place = operation.code >= Code::ArgmaxInit;
-  const u32 stage =
-      (static_cast<u32>(operation.code) - static_cast<u32>(Code::SumInit)) % 3;
-  return form((is_place ? kPlaceInit : kInit) + stage, wide, wide);
-}
-
 }  // namespace
 
 u8 form_of(const Operation& operation) {
   const bool wide = is_wide(operation.type);
-  if (operation.code >= Code::SumInit) return reduction_form(operation);
   switch (operation.code) {
-    case Code::Load64:
-      return form(kLoad, false, true);
-    case Code::Store64:
-      return form(kStore, true, false);
+#define GPUOS_CASE(name, ...) case Code::name:
+    GPUOS_LOAD_CODES(GPUOS_CASE)
+    return form(kLoad, false, operation.code == Code::Load64);
+    GPUOS_STORE_CODES(GPUOS_CASE)
+    return form(kStore, operation.code == Code::Store64, false);
+#undef GPUOS_CASE
+#define GPUOS_CASE(name, ...)       \
+  case Code::name##Init:            \
+    return form(kInit, wide, wide); \
+  case Code::name##Step:            \
+    return form(kStep, wide, wide); \
+  case Code::name##Join:            \
+    return form(kJoin, wide, wide);
+    GPUOS_SUMS(GPUOS_CASE)
+#undef GPUOS_CASE
+#define GPUOS_CASE(name, ...)            \
+  case Code::name##Init:                 \
+    return form(kPlaceInit, wide, wide); \
+  case Code::name##Step:                 \
+    return form(kPlaceStep, wide, wide); \
+  case Code::name##Join:                 \
+    return form(kPlaceJoin, wide, wide);
+    GPUOS_PLACES(GPUOS_CASE)
+#undef GPUOS_CASE
     case Code::Scalar32:
     case Code::Scalar64:
       return form(kScalar, false, operation.code == Code::Scalar64);
     case Code::Where:
       return form(kSelect, wide, wide);
     default:
-      break;
+      return form(kCompute, wide, is_result_wide(operation));
   }
-  if (operation.code <= Code::LoadBf16) return form(kLoad, false, false);
-  if (operation.code <= Code::StoreBf16) return form(kStore, false, false);
-  return form(kCompute, wide, is_result_wide(operation));
 }
 
 Operation load_of(DType dtype) {
@@ -302,12 +303,11 @@ Operation store_of(DType dtype) {
 
 #define GPUOS_CASE(name, ...) \
   case Op::name:              \
-    return Code::name##Init;
-
-Code reduction_code(Op op) {
+    return {Code::name##Init, Code::name##Step, Code::name##Join};
+ReductionCodes reduction_codes(Op op) {
   switch (op) {
-    GPUOS_REDUCTION_CODES(GPUOS_CASE)
-    GPUOS_PLACE_CODES(GPUOS_CASE)
+    GPUOS_SUMS(GPUOS_CASE)
+    GPUOS_PLACES(GPUOS_CASE)
     default:
       throw Error(
           concat("lower: expected a reduction, got ", info_of(op).name));

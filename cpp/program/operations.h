@@ -14,6 +14,18 @@ struct Operation {
 
 using Operations = Few<Operation, 4>;
 
+/// What the vocabulary says of a function beside its types.
+enum Traits : std::uint8_t {
+  kNone = 0,
+  kStays = 1,     // results are operands' values or whole numbers between them
+  kLong = 2,      // takes as long as some additions
+  kInReal = 4,    // for real types in device/functions_real.h
+  kInNeural = 8,  // in device/functions_neural.h
+};
+
+/// Traits; 0 for what is no function of the vocabulary.
+std::uint32_t traits_of(Code code) noexcept;
+
 /// What computes `step`, one operation after the other, each on the result of
 /// the one before; the first has all operands. Empty: the result is the
 /// operand itself. Not for loads, stores, scalars and reductions.
@@ -35,8 +47,13 @@ Operation store_of(DType dtype);
 /// begins with 0.
 Type reduction_type(const Step& step);
 
-/// The first of a reduction's codes: begin, then each value, then all together.
-Code reduction_code(Op op);
+/// A reduction's codes: what it begins with, each value, all together.
+struct ReductionCodes {
+  Code init{};
+  Code step{};
+  Code join{};
+};
+ReductionCodes reduction_codes(Op op);
 
 /// Cells that a reduction of such values gathers in; an argmax keeps the place
 /// behind the value.

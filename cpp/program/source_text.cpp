@@ -16,22 +16,28 @@ struct Called {
 Called called_of(const Operation& operation) {
   const Type type = operation.type;
   switch (operation.code) {
-#define GPUOS_CASE(code, function, ...) \
-  case Code::code:                      \
+#define GPUOS_CASE(name, function, ...) \
+  case Code::name:                      \
     return {"fn::" #function, type};
-    GPUOS_UNARY_CODES(GPUOS_CASE)
-    GPUOS_BINARY_CODES(GPUOS_CASE)
+    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)
 #undef GPUOS_CASE
-#define GPUOS_CASE(code, function, ...) \
-  case Code::code:                      \
+#define GPUOS_CASE(name, function, ...) \
+  case Code::name:                      \
     return {"fn::" #function, kI32};
-    GPUOS_COMPARISON_CODES(GPUOS_CASE)
-    GPUOS_TEST_CODES(GPUOS_CASE)
+    GPUOS_COMPARISONS(GPUOS_CASE)
+    GPUOS_TESTS(GPUOS_CASE)
 #undef GPUOS_CASE
-#define GPUOS_CASE(code, function) \
-  case Code::code:                 \
+#define GPUOS_CASE(name, function, ...) \
+  case Code::name:                      \
     return {"fn::" #function, kF32};
-    GPUOS_PART_CODES(GPUOS_CASE)
+    GPUOS_PARTS(GPUOS_CASE)
+    GPUOS_CASE(ComplexAbs, abs)
+#undef GPUOS_CASE
+#define GPUOS_CASE(name, Narrow, ...) \
+  case Code::name:                    \
+    return {#Narrow "::of", type};
+    GPUOS_NARROWING_CODES(GPUOS_CASE)
 #undef GPUOS_CASE
     case Code::LogicalNot:
       return {"NotFunction::of", type};
@@ -51,37 +57,15 @@ Called called_of(const Operation& operation) {
       return {"Conversion<C64>::of", kC64};
     case Code::ToBool:
       return {"Conversion<bool>::of", kI32};
-    case Code::WrapI8:
-      return {"WrapTo<signed char>::of", type};
-    case Code::WrapU8:
-      return {"WrapTo<unsigned char>::of", type};
-    case Code::WrapI16:
-      return {"WrapTo<short>::of", type};
-    case Code::WrapU16:
-      return {"WrapTo<u16>::of", type};
-    case Code::RoundF16:
-      return {"RoundToF16::of", kF32};
-    case Code::RoundBf16:
-      return {"RoundToBf16::of", kF32};
     default:
       throw Error(concat("source: expected a function, got code ",
                          static_cast<unsigned>(operation.code)));
   }
 }
 
-bool is_between(Code code, Code first, Code last) {
-  return code >= first && code <= last;
-}
-
-bool is_long(Code code) {
-  return is_between(code, Code::Rint, Code::GeluTanh) ||
-         is_between(code, Code::Divide, Code::Power) ||
-         is_between(code, Code::Arctan2, Code::Logaddexp);
-}
-
 /// That take about as long as `operation`.
 std::size_t additions(const Operation& operation) {
-  return is_long(operation.code) ? 16 : 1;
+  return (traits_of(operation.code) & kLong) != 0 ? 16 : 1;
 }
 
 }  // namespace
@@ -116,18 +100,12 @@ Type step_type(const Step& step) { return compute_type(step.dtype); }
 
 const char* info_of_reduction(Op op) {
   switch (op) {
-    case Op::Sum:
-      return "SumOf";
-    case Op::Prod:
-      return "ProdOf";
-    case Op::Max:
-      return "MaxOf";
-    case Op::Min:
-      return "MinOf";
-    case Op::Argmax:
-      return "ArgmaxOf";
-    case Op::Argmin:
-      return "ArgminOf";
+#define GPUOS_CASE(name, ...) \
+  case Op::name:              \
+    return #name "Of";
+    GPUOS_SUMS(GPUOS_CASE)
+    GPUOS_PLACES(GPUOS_CASE)
+#undef GPUOS_CASE
     default:
       throw Error(
           concat("source: expected a reduction, got ", info_of(op).name));
@@ -145,19 +123,12 @@ Expression call_of(const Operation& operation,
 }
 
 void Needs::add(const Operation& operation) {
-  const Code code = operation.code;
-  const bool is_exact_integer = operation.type != kF32 &&
-                                operation.type != kF64 &&
-                                operation.type != kC64;
-  if (code == Code::Sigmoid || code == Code::Silu || code == Code::Gelu ||
-      code == Code::GeluTanh)
-    neural_ = true;
-  if (operation.type == kC64) complex_ = true;
-  const bool is_function = is_between(code, Code::Floor, Code::Trunc) ||
-                           is_between(code, Code::Rint, Code::GeluTanh) ||
-                           code == Code::Power ||
-                           is_between(code, Code::Arctan2, Code::Logaddexp);
-  if (is_function && !is_exact_integer) real_ = true;
+  const std::uint32_t traits = traits_of(operation.code);
+  const bool is_real = operation.type == kF32 || operation.type == kF64;
+  const bool is_complex = operation.type == kC64;
+  if ((traits & kInNeural) != 0) neural_ = true;
+  if (is_complex) complex_ = true;
+  if ((traits & kInReal) != 0 && (is_real || is_complex)) real_ = true;
 }
 
 std::string Needs::includes() const {

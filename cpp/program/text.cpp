@@ -164,22 +164,19 @@ class Writer {
       if (pass_.steps[id].kind == Step::Kind::Reduce) f(id, pass_.steps[id]);
   }
 
-  static Code after(Code code, u32 places) {
-    return static_cast<Code>(static_cast<u32>(code) + places);
-  }
-
   void begin_reductions(std::size_t loop) {
     each_reduction(loop, [&](std::uint32_t id, const Step& step) {
       place_[id] = cells_.take(gathered_cells(step));
       held_.push_back(id);
-      emit({reduction_code(step.op), reduction_type(step)}, {}, place_[id], 0);
+      emit({reduction_codes(step.op).init, reduction_type(step)}, {},
+           place_[id], 0);
     });
   }
 
   void join_reductions(std::size_t loop) {
     each_reduction(loop, [&](std::uint32_t id, const Step& step) {
-      const Code code = after(reduction_code(step.op), 2);
-      emit({code, reduction_type(step)}, {}, place_[id], 0);
+      emit({reduction_codes(step.op).join, reduction_type(step)}, {},
+           place_[id], 0);
       for (const Operation& operation : after_reduction(step))
         emit(operation, {place_[id]}, place_[id], 0);
     });
@@ -203,7 +200,7 @@ class Writer {
         free_unused();
         break;
       case Step::Kind::Reduce:
-        emit({after(reduction_code(step.op), 1), reduction_type(step)},
+        emit({reduction_codes(step.op).step, reduction_type(step)},
              operand_cells(step), place_[id], 0);
         free_unused();
         break;

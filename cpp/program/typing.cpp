@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/concat.h"
+#include "device/program_codes.h"
 #include "gpuos/error.h"
 #include "program/promotion.h"
 
@@ -50,30 +51,23 @@ Typing common_type(Op op, std::span<const Node> operands) {
 }
 
 bool takes_complex(Op op) noexcept {
+  if (op == Op::Absolute || op == Op::Where) return true;
   switch (op) {
-    case Op::Add:
-    case Op::Subtract:
-    case Op::Multiply:
-    case Op::Divide:
-    case Op::Negative:
-    case Op::Square:
-    case Op::Reciprocal:
-    case Op::Conjugate:
-    case Op::Absolute:
-    case Op::RealPart:
-    case Op::ImaginaryPart:
-    case Op::Exp:
-    case Op::Log:
-    case Op::Sqrt:
-    case Op::Equal:
-    case Op::NotEqual:
-    case Op::Isnan:
-    case Op::Isinf:
-    case Op::Isfinite:
-    case Op::Where:
-    case Op::Sum:
-    case Op::Prod:
-      return true;
+#define GPUOS_CASE(name, function, numpy, rule, types, ...) \
+  case Op::name:                                            \
+    return has(types, kC64);
+    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_COMPARISONS(GPUOS_CASE)
+    GPUOS_TESTS(GPUOS_CASE)
+    GPUOS_PARTS(GPUOS_CASE)
+#undef GPUOS_CASE
+#define GPUOS_CASE(name, function, numpy, types) \
+  case Op::name:                                 \
+    return has(types, kC64);
+    GPUOS_SUMS(GPUOS_CASE)
+    GPUOS_PLACES(GPUOS_CASE)
+#undef GPUOS_CASE
     default:
       return false;
   }

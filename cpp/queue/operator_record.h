@@ -9,15 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "device/builtin_list.h"
 #include "gpuos/operator.h"
 
 namespace gpuos {
 
-/// Built-in operators and expressions know the first so many dtypes.
-inline constexpr std::size_t kBuiltinDTypeCount = 4;
-
-/// Behind the built-in operators: what runs programs.
-inline constexpr std::uint32_t kInterpreterSlot = 6 * kBuiltinDTypeCount;
+/// Whether built-in operators and expressions know it.
+constexpr bool has_builtins(DType dtype) noexcept {
+  return static_cast<std::uint32_t>(dtype) < kBuiltinDTypes;
+}
+static_assert(static_cast<std::uint32_t>(DType::Int64) ==
+                  static_cast<std::uint32_t>(BuiltinDType::i64),
+              "the first dtypes are those of built-in operators");
 
 /// What a defined name means at this moment. `submit` reads it without a lock.
 struct OperatorRecord {

@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 
+#include "queue/operator_record.h"
 #include "requests/arrays.h"
 #include "requests/part.h"
 
@@ -18,7 +19,7 @@ Direct::Direct(Runtime& runtime)
 
 const Operator* Direct::find(const Request& request) const noexcept {
   const DType dtype = request.out_dtype;
-  if (request.views != Request::kFlat || dtype > DType::Int64 ||
+  if (request.views != Request::kFlat || !has_builtins(dtype) ||
       request.compute != dtype)
     return nullptr;
   if (request.recipe == Recipe::Copy && request.numbers != 0) return &fill_;
@@ -28,16 +29,16 @@ const Operator* Direct::find(const Request& request) const noexcept {
   switch (request.recipe) {
     case Recipe::Add:
       return &add_;
-    case Recipe::Sub:
+    case Recipe::Subtract:
       return &sub_;
-    case Recipe::Mul:
+    case Recipe::Multiply:
       return &mul_;
     case Recipe::Copy:
       return &copy_;
-    // The built-in operator divides integers as DivFloor does.
-    case Recipe::Div:
+    // The built-in operator divides integers as FloorDivide does.
+    case Recipe::Divide:
       return is_floating(dtype) ? &div_ : nullptr;
-    case Recipe::DivFloor:
+    case Recipe::FloorDivide:
       return is_floating(dtype) ? nullptr : &div_;
     default:
       return nullptr;

@@ -15,10 +15,6 @@ Value sign_of(const Value& x) {
   return is_floating(x.dtype()) ? where(isnan(x), 0, sign(x)) : sign(x);
 }
 
-Value whole(Op op, const Value& x) {
-  return is_floating(x.dtype()) ? ProgramBuilder::apply(op, {x}) : x;
-}
-
 // The remainder of real numbers takes the divisor's sign by adding the divisor,
 // so a remainder of 0 keeps the sign of `x`.
 Value remainder_of(const Value& x, const Value& y) {
@@ -55,86 +51,68 @@ Value silu_backward(const Value& gradient, const Value& x) {
 
 using Operands = std::span<const Value>;
 
+// Of the vocabulary.
+Value function(Recipe recipe, Operands x) {
+  switch (recipe) {
+#define GPUOS_CASE(name, ...) \
+  case Recipe::name:          \
+    return elementwise(Op::name, {x[0]});
+    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_TESTS(GPUOS_CASE)
+#undef GPUOS_CASE
+#define GPUOS_CASE(name, ...) \
+  case Recipe::name:          \
+    return elementwise(Op::name, {x[0], x[1]});
+    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)
+    GPUOS_COMPARISONS(GPUOS_CASE)
+#undef GPUOS_CASE
+    default:
+      return {};
+  }
+}
+
 Value arithmetic(Recipe recipe, Operands x) {
   switch (recipe) {
     case Recipe::Copy:
       return x[0];
-    case Recipe::Add:
-      return x[0] + x[1];
     case Recipe::AddScaled:
       return x[0] + x[2] * x[1];
-    case Recipe::Sub:
-      return x[0] - x[1];
     case Recipe::SubScaled:
       return x[0] - x[2] * x[1];
-    case Recipe::Mul:
-      return x[0] * x[1];
-    case Recipe::Div:
-      return x[0] / x[1];
-    case Recipe::DivFloor:
-      return floor_divide(x[0], x[1]);
     case Recipe::DivTrunc:
       return truncated_quotient(x[0], x[1]);
-    case Recipe::Remainder:
+    case Recipe::TorchRemainder:
       return remainder_of(x[0], x[1]);
-    case Recipe::Fmod:
-      return fmod(x[0], x[1]);
-    case Recipe::Pow:
-      return power(x[0], x[1]);
-    case Recipe::Atan2:
-      return arctan2(x[0], x[1]);
-    case Recipe::Hypot:
-      return hypot(x[0], x[1]);
-    case Recipe::Copysign:
-      return copysign(x[0], x[1]);
-    case Recipe::Logaddexp:
-      return logaddexp(x[0], x[1]);
-    case Recipe::Maximum:
     case Recipe::ClampMin:
       return maximum(x[0], x[1]);
-    case Recipe::Minimum:
     case Recipe::ClampMax:
       return minimum(x[0], x[1]);
     case Recipe::Clamp:
     case Recipe::Hardtanh:
       return minimum(maximum(x[0], x[1]), x[2]);
-    case Recipe::Fmax:
-      return fmax(x[0], x[1]);
-    case Recipe::Fmin:
-      return fmin(x[0], x[1]);
     case Recipe::Lerp:
       return lerp(x[0], x[1], x[2]);
     case Recipe::Addcmul:
       return x[0] + x[3] * x[1] * x[2];
     case Recipe::Addcdiv:
       return x[0] + x[3] * x[1] / x[2];
+    case Recipe::TorchSign:
+      return sign_of(x[0]);
+    case Recipe::TorchRound:
+      return is_floating(x[0].dtype()) ? rint(x[0]) : x[0];
+    case Recipe::Frac:
+      return x[0] - trunc(x[0]);
     default:
       return {};
   }
 }
 
-Value comparison(Recipe recipe, Operands x) {
+Value choice(Recipe recipe, Operands x) {
   switch (recipe) {
-    case Recipe::Lt:
-      return less(x[0], x[1]);
-    case Recipe::Le:
-      return less_equal(x[0], x[1]);
-    case Recipe::Gt:
+    case Recipe::Greater:
       return greater(x[0], x[1]);
-    case Recipe::Ge:
+    case Recipe::GreaterEqual:
       return greater_equal(x[0], x[1]);
-    case Recipe::Eq:
-      return equal(x[0], x[1]);
-    case Recipe::Ne:
-      return not_equal(x[0], x[1]);
-    case Recipe::BitwiseAnd:
-      return bitwise_and(x[0], x[1]);
-    case Recipe::BitwiseOr:
-      return bitwise_or(x[0], x[1]);
-    case Recipe::BitwiseXor:
-      return bitwise_xor(x[0], x[1]);
-    case Recipe::BitwiseNot:
-      return invert(x[0]);
     case Recipe::LogicalAnd:
       return logical_and(x[0], x[1]);
     case Recipe::LogicalOr:
@@ -147,64 +125,6 @@ Value comparison(Recipe recipe, Operands x) {
       return where(x[0], x[1], x[2]);
     case Recipe::MaskedFill:
       return where(x[1], x[2], x[0]);
-    case Recipe::Isnan:
-      return isnan(x[0]);
-    case Recipe::Isinf:
-      return isinf(x[0]);
-    case Recipe::Isfinite:
-      return isfinite(x[0]);
-    case Recipe::Signbit:
-      return signbit(x[0]);
-    default:
-      return {};
-  }
-}
-
-Value function(Recipe recipe, const Value& x) {
-  switch (recipe) {
-#define GPUOS_CASE(name, function) \
-  case Recipe::name:               \
-    return function(x);
-    GPUOS_CASE(Neg, negative)
-    GPUOS_CASE(Abs, absolute)
-    GPUOS_CASE(Sign, sign_of)
-    GPUOS_CASE(Square, square)
-    GPUOS_CASE(Reciprocal, reciprocal)
-    GPUOS_CASE(Sqrt, sqrt)
-    GPUOS_CASE(Rsqrt, rsqrt)
-    GPUOS_CASE(Exp, exp)
-    GPUOS_CASE(Exp2, exp2)
-    GPUOS_CASE(Expm1, expm1)
-    GPUOS_CASE(Log, log)
-    GPUOS_CASE(Log2, log2)
-    GPUOS_CASE(Log10, log10)
-    GPUOS_CASE(Log1p, log1p)
-    GPUOS_CASE(Sin, sin)
-    GPUOS_CASE(Cos, cos)
-    GPUOS_CASE(Tan, tan)
-    GPUOS_CASE(Asin, arcsin)
-    GPUOS_CASE(Acos, arccos)
-    GPUOS_CASE(Atan, arctan)
-    GPUOS_CASE(Sinh, sinh)
-    GPUOS_CASE(Cosh, cosh)
-    GPUOS_CASE(Tanh, tanh)
-    GPUOS_CASE(Asinh, arcsinh)
-    GPUOS_CASE(Acosh, arccosh)
-    GPUOS_CASE(Atanh, arctanh)
-    GPUOS_CASE(Erf, erf)
-    GPUOS_CASE(Erfc, erfc)
-    GPUOS_CASE(Lgamma, lgamma)
-#undef GPUOS_CASE
-    case Recipe::Floor:
-      return whole(Op::Floor, x);
-    case Recipe::Ceil:
-      return whole(Op::Ceil, x);
-    case Recipe::Trunc:
-      return whole(Op::Trunc, x);
-    case Recipe::Round:
-      return whole(Op::Rint, x);
-    case Recipe::Frac:
-      return x - trunc(x);
     default:
       return {};
   }
@@ -212,8 +132,6 @@ Value function(Recipe recipe, const Value& x) {
 
 Value activation(Recipe recipe, Operands x) {
   switch (recipe) {
-    case Recipe::Sigmoid:
-      return sigmoid(x[0]);
     case Recipe::LogSigmoid:
       return logsigmoid(x[0]);
     case Recipe::Relu:
@@ -224,14 +142,8 @@ Value activation(Recipe recipe, Operands x) {
       return elu_of(x[0], x[1], x[2], x[3]);
     case Recipe::Softplus:
       return softplus(x[0], x[1], x[2]);
-    case Recipe::Silu:
-      return silu(x[0]);
     case Recipe::Mish:
       return mish(x[0]);
-    case Recipe::Gelu:
-      return gelu(x[0]);
-    case Recipe::GeluTanh:
-      return gelu_tanh(x[0]);
     case Recipe::Hardsigmoid:
       return hardsigmoid(x[0]);
     case Recipe::Hardswish:
@@ -274,11 +186,11 @@ std::size_t literals_of(const Request& request) noexcept {
     case Recipe::Lerp:
     case Recipe::Mish:
       return 2 + tests;
-    case Recipe::Remainder:
+    case Recipe::TorchRemainder:
     case Recipe::Where:
     case Recipe::MaskedFill:
-    case Recipe::Sign:
-    case Recipe::BitwiseNot:
+    case Recipe::TorchSign:
+    case Recipe::Invert:
     case Recipe::LogSigmoid:
     case Recipe::Relu:
     case Recipe::LeakyRelu:
@@ -298,9 +210,9 @@ Value elementwise_value(Recipe recipe, DType compute, Operands operands) {
   for (std::size_t i = 0; i < operands.size(); ++i)
     x[i] = cast(operands[i], is_condition(recipe, i) ? DType::Bool : compute);
   const Operands given(x.data(), operands.size());
-  Value made = arithmetic(recipe, given);
-  if (made.graph() == nullptr) made = comparison(recipe, given);
-  if (made.graph() == nullptr) made = function(recipe, given[0]);
+  Value made = function(recipe, given);
+  if (made.graph() == nullptr) made = arithmetic(recipe, given);
+  if (made.graph() == nullptr) made = choice(recipe, given);
   if (made.graph() == nullptr) made = activation(recipe, given);
   if (made.graph() == nullptr)
     throw InvalidArgument(

@@ -51,95 +51,21 @@ inline Value elementwise(Op op, std::initializer_list<Operand> operands) {
 /// A number as a value of the program that `like` is of.
 Value literal_of(const Operand& number, const Value& like);
 
-// X(NumPy's name, operation): functions of one operand.
-#define GPUOS_UNARY_VALUE_FUNCTIONS(X) \
-  X(negative, Negative)                \
-  X(square, Square)                    \
-  X(reciprocal, Reciprocal)            \
-  X(sign, Sign)                        \
-  X(floor, Floor)                      \
-  X(ceil, Ceil)                        \
-  X(trunc, Trunc)                      \
-  X(rint, Rint)                        \
-  X(conjugate, Conjugate)              \
-  X(absolute, Absolute)                \
-  X(real, RealPart)                    \
-  X(imag, ImaginaryPart)               \
-  X(exp, Exp)                          \
-  X(exp2, Exp2)                        \
-  X(expm1, Expm1)                      \
-  X(log, Log)                          \
-  X(log2, Log2)                        \
-  X(log10, Log10)                      \
-  X(log1p, Log1p)                      \
-  X(sqrt, Sqrt)                        \
-  X(rsqrt, Rsqrt)                      \
-  X(cbrt, Cbrt)                        \
-  X(sin, Sin)                          \
-  X(cos, Cos)                          \
-  X(tan, Tan)                          \
-  X(arcsin, Arcsin)                    \
-  X(arccos, Arccos)                    \
-  X(arctan, Arctan)                    \
-  X(sinh, Sinh)                        \
-  X(cosh, Cosh)                        \
-  X(tanh, Tanh)                        \
-  X(arcsinh, Arcsinh)                  \
-  X(arccosh, Arccosh)                  \
-  X(arctanh, Arctanh)                  \
-  X(erf, Erf)                          \
-  X(erfc, Erfc)                        \
-  X(lgamma, Lgamma)                    \
-  X(sigmoid, Sigmoid)                  \
-  X(silu, Silu)                        \
-  X(gelu, Gelu)                        \
-  X(gelu_tanh, GeluTanh)               \
-  X(isnan, Isnan)                      \
-  X(isinf, Isinf)                      \
-  X(isfinite, Isfinite)                \
-  X(signbit, Signbit)                  \
-  X(invert, Invert)
+// The vocabulary's functions, by NumPy's names.
+#define GPUOS_OF_ONE(name, function, numpy, ...) \
+  inline Value numpy(const Operand& x) { return elementwise(Op::name, {x}); }
+GPUOS_UNARY_FUNCTIONS(GPUOS_OF_ONE)
+GPUOS_TESTS(GPUOS_OF_ONE)
+GPUOS_PARTS(GPUOS_OF_ONE)
+#undef GPUOS_OF_ONE
 
-// X(NumPy's name, operation): functions of two operands.
-#define GPUOS_BINARY_VALUE_FUNCTIONS(X) \
-  X(add, Add)                           \
-  X(subtract, Subtract)                 \
-  X(multiply, Multiply)                 \
-  X(divide, Divide)                     \
-  X(floor_divide, FloorDivide)          \
-  X(remainder, Remainder)               \
-  X(fmod, Fmod)                         \
-  X(power, Power)                       \
-  X(maximum, Maximum)                   \
-  X(minimum, Minimum)                   \
-  X(fmax, Fmax)                         \
-  X(fmin, Fmin)                         \
-  X(arctan2, Arctan2)                   \
-  X(hypot, Hypot)                       \
-  X(logaddexp, Logaddexp)               \
-  X(copysign, Copysign)                 \
-  X(heaviside, Heaviside)               \
-  X(less, Less)                         \
-  X(less_equal, LessEqual)              \
-  X(equal, Equal)                       \
-  X(not_equal, NotEqual)                \
-  X(bitwise_and, BitwiseAnd)            \
-  X(bitwise_or, BitwiseOr)              \
-  X(bitwise_xor, BitwiseXor)            \
-  X(left_shift, LeftShift)              \
-  X(right_shift, RightShift)
-
-#define GPUOS_UNARY_FUNCTION(name, op) \
-  inline Value name(const Operand& x) { return elementwise(Op::op, {x}); }
-GPUOS_UNARY_VALUE_FUNCTIONS(GPUOS_UNARY_FUNCTION)
-#undef GPUOS_UNARY_FUNCTION
-
-#define GPUOS_BINARY_FUNCTION(name, op)                   \
-  inline Value name(const Operand& x, const Operand& y) { \
-    return elementwise(Op::op, {x, y});                   \
+#define GPUOS_OF_TWO(name, function, numpy, ...)           \
+  inline Value numpy(const Operand& x, const Operand& y) { \
+    return elementwise(Op::name, {x, y});                  \
   }
-GPUOS_BINARY_VALUE_FUNCTIONS(GPUOS_BINARY_FUNCTION)
-#undef GPUOS_BINARY_FUNCTION
+GPUOS_BINARY_FUNCTIONS(GPUOS_OF_TWO)
+GPUOS_COMPARISONS(GPUOS_OF_TWO)
+#undef GPUOS_OF_TWO
 
 /// x + alpha * y, and x - alpha * y.
 Value add(const Operand& x, const Operand& y, const Operand& alpha);

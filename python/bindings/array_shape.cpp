@@ -1,8 +1,7 @@
 #include "array_shape.h"
 
-#include <algorithm>
-#include <numeric>
-#include <optional>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include "gpuos/error.h"
 #include "reading.h"
@@ -24,84 +23,99 @@ std::string tuple_text(const std::int64_t* numbers, std::size_t count) {
   return text + ")";
 }
 
-// f(2, 3) and f((2, 3)) mean the same.
-Extents numbers_of(const py::args& args) {
-  if (args.size() == 1) return shape_from(args[0]);
-  return shape_from(args);
-}
+// ---- What NumPy makes of a view: on an array of this shape and these strides
+// whose memory nobody reads.
 
-// Puts in what -1 stands for.
-void complete(Extents& shape, const TensorView& view) {
-  const std::string given = tuple_text(shape.data(), shape.size());
-  const auto unknown = std::find(shape.begin(), shape.end(), -1);
-  std::int64_t known = 1;
-  bool fits = true;
-  for (auto extent = shape.begin(); extent != shape.end(); ++extent) {
-    if (extent == unknown) continue;
-    fits =
-        fits && *extent >= 0 && !__builtin_mul_overflow(known, *extent, &known);
-  }
-  if (unknown != shape.end()) {
-    fits = fits && known > 0 && view.size() % known == 0;
-    if (fits) *unknown = view.size() / known;
-  } else {
-    fits = fits && known == view.size();
-  }
-  if (fits && shape.size() <= kMaxDims) return;
-  throw InvalidArgument("reshape: expected a shape of " +
-                        std::to_string(view.size()) + " elements and at most " +
-                        std::to_string(kMaxDims) + " dimensions, got " + given);
-}
+alignas(16) char no_memory[16];
 
-// The axes of more than one element.
-struct Axes {
-  Extents shape;
-  Extents strides;
-};
-
-Axes axes_of(const TensorView& view) {
+py::array shadow_of(const TensorView& view) {
   const auto strides = view.element_strides();
-  Axes axes;
+  const auto item = static_cast<py::ssize_t>(size_of(view.dtype));
+  std::vector<py::ssize_t> shape(view.dims);
+  std::vector<py::ssize_t> bytes(view.dims);
   for (std::size_t i = 0; i < view.dims; ++i) {
-    if (view.shape[i] == 1) continue;
-    axes.shape.push_back(view.shape[i]);
-    axes.strides.push_back(strides[i]);
+    shape[i] = view.shape[i];
+    bytes[i] = strides[i] * item;
   }
-  return axes;
+  // With an owner it is a view of the memory, not a copy.
+  return {py::dtype("u" + std::to_string(item)), shape, bytes, no_memory,
+          py::int_(0)};
 }
 
-// Strides for `shape` over the same elements, if there are any. Both shapes
-// are cut into the shortest groups of axes that have as many elements; those of
-// an old group must follow each other without a gap.
-std::optional<Extents> strides_for(const Extents& shape, const Axes& old) {
-  Extents strides(shape.size(), 1);
-  std::size_t from = 0;
-  std::size_t to = 0;
-  while (to < shape.size() && from < old.shape.size()) {
-    std::size_t from_end = from + 1;
-    std::size_t to_end = to + 1;
-    std::int64_t from_elems = old.shape[from];
-    std::int64_t to_elems = shape[to];
-    while (from_elems != to_elems) {
-      if (from_elems < to_elems) {
-        from_elems *= old.shape[from_end++];
-      } else {
-        to_elems *= shape[to_end++];
-      }
-    }
-    for (std::size_t i = from + 1; i < from_end; ++i) {
-      if (old.strides[i - 1] != old.shape[i] * old.strides[i])
-        return std::nullopt;
-    }
-    std::int64_t stride = old.strides[from_end - 1];
-    for (std::size_t i = to_end; i-- > to;) {
-      strides[i] = stride;
-      stride *= shape[i];
-    }
-    from = from_end;
-    to = to_end;
+TensorView view_from(const TensorView& view, const py::array& shadow) {
+  if (shadow.ndim() > static_cast<py::ssize_t>(kMaxDims))
+    throw InvalidArgument("array: expected at most " +
+                          std::to_string(kMaxDims) + " dimensions, got " +
+                          std::to_string(shadow.ndim()));
+  TensorView made = view;
+  made.dims = static_cast<std::uint8_t>(shadow.ndim());
+  made.has_strides = true;
+  made.shape.fill(0);
+  for (std::size_t i = 0; i < made.dims; ++i) {
+    const auto axis = static_cast<py::ssize_t>(i);
+    made.shape[i] = shadow.shape(axis);
+    made.strides[i] =
+        shadow.strides(axis) / static_cast<py::ssize_t>(size_of(view.dtype));
   }
-  return strides;
+  // Where nothing is, there may be no address to move to.
+  if (made.size() > 0)
+    made.data = static_cast<char*>(made.data) +
+                (static_cast<const char*>(shadow.data()) - no_memory);
+  return without_needless_strides(made);
+}
+
+bool is_ellipsis(py::handle item) { return item.ptr() == Py_Ellipsis; }
+
+// With an Ellipsis the result is a view, of one element too. Other arrays than
+// those of integers, slices, None and ... would read memory.
+py::tuple basic_index(const py::object& index) {
+  const bool is_tuple = py::isinstance<py::tuple>(index);
+  const py::tuple given = is_tuple ? py::tuple(index) : py::make_tuple(index);
+  bool has_ellipsis = false;
+  for (const py::handle item : given) {
+    // A bool is a mask in NumPy, not a number.
+    const bool is_number =
+        PyIndex_Check(item.ptr()) != 0 && !PyBool_Check(item.ptr());
+    if (!is_number && !py::isinstance<py::slice>(item) && !item.is_none() &&
+        !is_ellipsis(item))
+      throw py::type_error(
+          "array: expected integers, slices, None or ... as an index, got " +
+          kind_shown(item));
+    has_ellipsis = has_ellipsis || is_ellipsis(item);
+  }
+  if (has_ellipsis) return given;
+  return given + py::make_tuple(py::ellipsis());
+}
+
+// f(2, 3) and f((2, 3)) mean the same. NumPy gets numbers that nobody changes
+// while it reads them.
+Extents numbers_of(const py::args& args) {
+  const py::object all = args;
+  return shape_from(args.size() == 1 ? py::object(args[0]) : all);
+}
+
+// `expected`, and what NumPy says is wrong.
+template <typename F>
+py::array shadow_by(const std::string& expected, F make) {
+  try {
+    return make();
+  } catch (const py::error_already_set& error) {
+    const bool is_refusal =
+        error.matches(PyExc_ValueError) || error.matches(PyExc_AttributeError);
+    if (!is_refusal) throw;
+    throw InvalidArgument(expected + ": " +
+                          std::string(py::str(error.value())));
+  }
+}
+
+// NumPy before 2.1 cannot be told not to copy, but to change the shape.
+py::array reshaped_shadow(py::array shadow, const py::object& shape) {
+  static const bool can_refuse =
+      py::module_::import("numpy").attr("__version__").cast<std::string>() >=
+      "2.1";
+  if (can_refuse) return shadow.attr("reshape")(shape, py::arg("copy") = false);
+  shadow.attr("shape") = shape;
+  return shadow;
 }
 
 }  // namespace
@@ -142,51 +156,38 @@ TensorView without_needless_strides(const TensorView& view) {
   return same;
 }
 
+TensorView indexed(const TensorView& view, const py::object& index) {
+  if (view.dims == 0 && PyLong_Check(index.ptr()) != 0)
+    throw py::type_error("array: an array of shape () has no rows");
+  const py::tuple basic = basic_index(index);
+  return view_from(
+      view, shadow_by("array: expected an index of " + to_string(view),
+                      [&]() -> py::array { return shadow_of(view)[basic]; }));
+}
+
 TensorView transposed(const TensorView& view, const py::args& axes) {
-  Extents order(view.dims);
-  std::iota(order.rbegin(), order.rend(), 0);
-  if (!axes.empty() && !(axes.size() == 1 && axes[0].is_none())) {
-    const Extents given = numbers_of(axes);
-    order = given;
-    for (std::int64_t& axis : order) axis += axis < 0 ? view.dims : 0;
-    Extents sorted = order;
-    std::sort(sorted.begin(), sorted.end());
-    Extents all(view.dims);
-    std::iota(all.begin(), all.end(), 0);
-    if (sorted != all) {
-      throw InvalidArgument("transpose: expected each of " +
-                            std::to_string(view.dims) + " axes once, got " +
-                            tuple_text(given.data(), given.size()));
-    }
-  }
-  const auto strides = view.element_strides();
-  TensorView turned = view;
-  turned.has_strides = true;
-  for (std::size_t i = 0; i < view.dims; ++i) {
-    const auto axis = static_cast<std::size_t>(order[i]);
-    turned.shape[i] = view.shape[axis];
-    turned.strides[i] = strides[axis];
-  }
-  return without_needless_strides(turned);
+  const bool is_reversed =
+      axes.empty() || (axes.size() == 1 && axes[0].is_none());
+  const Extents order = is_reversed ? Extents() : numbers_of(axes);
+  const std::string expected = "transpose: expected each of " +
+                               std::to_string(view.dims) + " axes once, got " +
+                               tuple_text(order.data(), order.size());
+  return view_from(view, shadow_by(expected, [&]() -> py::array {
+                     const py::array shadow = shadow_of(view);
+                     if (is_reversed) return shadow.attr("T");
+                     return shadow.attr("transpose")(order);
+                   }));
 }
 
 TensorView reshaped(const TensorView& view, const py::args& shape) {
-  Extents extents = numbers_of(shape);
-  complete(extents, view);
-  TensorView formed = view;
-  formed.dims = static_cast<std::uint8_t>(extents.size());
-  formed.shape.fill(0);
-  std::copy(extents.begin(), extents.end(), formed.shape.begin());
-  formed.has_strides = false;
-  if (view.is_contiguous()) return formed;
-  const auto strides = strides_for(extents, axes_of(view));
-  if (!strides) {
-    throw InvalidArgument("reshape: expected a shape that needs no copy, got " +
-                          shape_text(formed) + " of " + to_string(view));
-  }
-  formed.has_strides = true;
-  std::copy(strides->begin(), strides->end(), formed.strides.begin());
-  return without_needless_strides(formed);
+  const Extents wanted = numbers_of(shape);
+  const std::string expected =
+      "reshape: expected a shape of " + std::to_string(view.size()) +
+      " elements that needs no copy, got " +
+      tuple_text(wanted.data(), wanted.size()) + " of " + to_string(view);
+  return view_from(view, shadow_by(expected, [&] {
+                     return reshaped_shadow(shadow_of(view), py::cast(wanted));
+                   }));
 }
 
 }  // namespace gpuos::python

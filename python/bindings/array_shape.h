@@ -24,10 +24,15 @@ pybind11::tuple strides_tuple(const TensorView& view);
 /// The same elements; what lies in C order says so by having no strides.
 TensorView without_needless_strides(const TensorView& view);
 
+// Views of the same memory, as NumPy makes them. Never a copy.
+
+/// By integers, slices, None, an Ellipsis, or a tuple of these. Throws:
+/// IndexError, TypeError for other indices, InvalidArgument for too many
+/// dimensions.
+TensorView indexed(const TensorView& view, const pybind11::object& index);
 /// The axes in another order: all of them, negative ones counted from the end.
 /// None, or no axes at all, reverses them. Throws: InvalidArgument.
 TensorView transposed(const TensorView& view, const pybind11::args& axes);
-
 /// The same elements in C order under another shape, of which one extent may
 /// be -1. Throws: InvalidArgument if that needs a copy or other elements.
 TensorView reshaped(const TensorView& view, const pybind11::args& shape);

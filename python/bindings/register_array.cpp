@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "array.h"
-#include "array_index.h"
 #include "array_numpy.h"
 #include "array_shape.h"
 #include "dlpack.h"

@@ -48,6 +48,9 @@ Value positive(const Value& x);
 /// The operators of numbers.
 void add_operators(pybind11::class_<Value>& type);
 
+/// Whether programs have what NumPy, or SciPy, calls so.
+bool is_operation(const std::string& name);
+
 /// The part of NumPy's __array_ufunc__ that programs have.
 pybind11::object call_ufunc(const pybind11::object& ufunc,
                             const std::string& method,

@@ -61,6 +61,13 @@ void add_others(Functions& f) {
     f[name] = [name](Given x) {
       return multiply(as_float(x, name), 1 / kDegree);
     };
+  f["float_power"] = [](Given x) {
+    const auto wide = [&](const Operand& y) {
+      return astype(literal_of(y, x[x[0].is_number() ? 1 : 0].value()),
+                    DType::Float64);
+    };
+    return power(wide(x[0]), wide(x[1]));
+  };
   // Names of SciPy.
   f["expit"] = [](Given x) { return sigmoid(x[0]); };
   f["gammaln"] = [](Given x) { return lgamma(x[0]); };
@@ -86,6 +93,10 @@ void check_keywords(const std::string& name, const py::kwargs& keywords) {
 }
 
 }  // namespace
+
+bool is_operation(const std::string& name) {
+  return known_functions().contains(name);
+}
 
 Value positive(const Value& x) {
   if (x.dtype() == DType::Bool)

@@ -47,12 +47,7 @@ def call(
     keywords: dict[str, Any],
 ) -> Any:
     """What `function` gives for values. Raises InvalidArgument if unknown."""
-    known = _handlers().get(function)
-    if known is None:
-        name = f"{function.__module__}.{function.__name__}"
-        raise _core.InvalidArgument(
-            f"{name}: a fused function has no such operation"
-        )
+    known = _handlers().get(function) or _of_vocabulary(function)
     try:
         return known(*args, **keywords)
     except TypeError as error:
@@ -60,6 +55,23 @@ def call(
         reason = str(error).removeprefix(f"{function.__name__}: ")
         text = f"{function.__name__}: {reason}"
         raise _core.InvalidArgument(text) from None
+
+
+def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What programs compute by this name, although it is no ufunc: sinc."""
+    name = function.__name__
+
+    def compute(*args: Any, **keywords: Any) -> Any:
+        value = next(x for x in args if isinstance(x, Value))
+        return value.__array_ufunc__(function, "__call__", *args, **keywords)
+
+    is_numpy = getattr(np, name, None) is function
+    if not (is_numpy and _core._is_operation(name)):
+        raise _core.InvalidArgument(
+            f"{function.__module__}.{name}: a fused function has no such "
+            "operation"
+        )
+    return compute
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -143,6 +155,59 @@ def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return np.where(np.isnan(a), 0, a).sum(axis, keepdims=keepdims)
 
 
+def _without_nan(reduce: str, otherwise: float) -> Callable[..., Any]:
+    """A reduction of what is no NaN; NaN where there is nothing else."""
+
+    def call_reduction(
+        a: Any, axis: Any = None, *, keepdims: bool = False
+    ) -> Any:
+        is_nan = np.isnan(a)
+        if a.dtype.kind in "biu":
+            return getattr(a, reduce)(axis, keepdims=keepdims)
+        rest = np.where(is_nan, otherwise, a)
+        result = getattr(rest, reduce)(axis, keepdims=keepdims)
+        return np.where(is_nan.all(axis, keepdims=keepdims), np.nan, result)
+
+    return call_reduction
+
+
+def _wide(a: Any) -> Any:
+    """The dtype that a mean of `a` is computed in, and that of the mean."""
+    if a.dtype.kind in "biu":
+        return np.dtype("float64"), np.dtype("float64")
+    is_half = a.dtype.itemsize == 2
+    return np.dtype("float32") if is_half else a.dtype, a.dtype
+
+
+def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    wide, dtype = _wide(a)
+    count = (~np.isnan(a)).sum(axis, keepdims=keepdims)
+    total = _nansum(a.astype(wide), axis, keepdims=keepdims)
+    return (total / count).astype(dtype)
+
+
+def _nanvar(
+    a: Any, axis: Any = None, ddof: int = 0, *, keepdims: bool = False
+) -> Any:
+    wide, dtype = _wide(a)
+    a = a.astype(wide)
+    apart = a - _nanmean(a, axis, keepdims=True)
+    # Not nansum(): infinity less infinity is a NaN that counts.
+    squares = np.where(np.isnan(a), 0, apart * apart)
+    squares = squares.sum(axis, keepdims=keepdims)
+    count = (~np.isnan(a)).sum(axis, keepdims=keepdims)
+    known = np.where(count > ddof, squares / (count - ddof), np.nan)
+    return known.astype(dtype)
+
+
+def _nanstd(
+    a: Any, axis: Any = None, ddof: int = 0, *, keepdims: bool = False
+) -> Any:
+    wide, dtype = _wide(a)
+    variance = _nanvar(a.astype(wide), axis, ddof, keepdims=keepdims)
+    return np.sqrt(variance).astype(dtype)
+
+
 def _angle(z: Any, deg: bool = False) -> Any:
     is_complex = z.dtype.kind == "c"
     angle = np.arctan2(z.imag, z.real) if is_complex else np.arctan2(0, z)
@@ -188,7 +253,12 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "matrix_transpose": _property("mT"),
         "moveaxis": _moveaxis,
         "nan_to_num": _nan_to_num,
+        "nanmax": _without_nan("max", -np.inf),
+        "nanmean": _nanmean,
+        "nanmin": _without_nan("min", np.inf),
+        "nanstd": _nanstd,
         "nansum": _nansum,
+        "nanvar": _nanvar,
         "permute_dims": _method("transpose"),
         "result_type": _result_type,
         "round": _round,

@@ -54,19 +54,19 @@ struct Choice {
 };
 inline constexpr Choice kReal[] = {
     {Recipe::Add, 2, 0},  {Recipe::Add, 1, 1},
-    {Recipe::Sub, 2, 0},  {Recipe::Mul, 2, 0},
-    {Recipe::Mul, 1, 1},  {Recipe::AddScaled, 2, 1},
-    {Recipe::Neg, 1, 0},  {Recipe::Abs, 1, 0},
+    {Recipe::Subtract, 2, 0},  {Recipe::Multiply, 2, 0},
+    {Recipe::Multiply, 1, 1},  {Recipe::AddScaled, 2, 1},
+    {Recipe::Negative, 1, 0},  {Recipe::Absolute, 1, 0},
     {Recipe::Exp, 1, 0},  {Recipe::Copy, 1, 0},
     {Recipe::Copy, 0, 1}, {Recipe::Sigmoid, 1, 0},
     {Recipe::Lerp, 3, 0}, {Recipe::Hardswish, 1, 0},
     {Recipe::Sqrt, 1, 0}, {Recipe::Addcmul, 3, 1}};
 inline constexpr Choice kWhole[] = {
-    {Recipe::Add, 2, 0},        {Recipe::Sub, 1, 1},  {Recipe::Mul, 2, 0},
-    {Recipe::BitwiseXor, 2, 0}, {Recipe::Copy, 1, 0}, {Recipe::Neg, 1, 0}};
-inline constexpr Choice kTests[] = {{Recipe::Lt, 2, 0},
-                                    {Recipe::Ge, 1, 1},
-                                    {Recipe::Ne, 2, 0},
+    {Recipe::Add, 2, 0},        {Recipe::Subtract, 1, 1},  {Recipe::Multiply, 2, 0},
+    {Recipe::BitwiseXor, 2, 0}, {Recipe::Copy, 1, 0}, {Recipe::Negative, 1, 0}};
+inline constexpr Choice kTests[] = {{Recipe::Less, 2, 0},
+                                    {Recipe::GreaterEqual, 1, 1},
+                                    {Recipe::NotEqual, 2, 0},
                                     {Recipe::Isnan, 1, 0},
                                     {Recipe::LogicalAnd, 2, 0}};
 

@@ -93,13 +93,15 @@ def test_rows_and_slices_share_memory(rt):
 
 def test_wrong_indices_are_refused(rt):
     array = rt.zeros((4, 3))
-    with pytest.raises(IndexError, match="got 4"):
+    with pytest.raises(IndexError, match="index 4"):
         array[4]
-    with pytest.raises(IndexError, match=r"under 3 of axis 1, got -4"):
+    with pytest.raises(
+        IndexError, match="index -4 is out of bounds for axis 1"
+    ):
         array[0, -4]
-    with pytest.raises(IndexError, match="at most 2 indices, got 3"):
+    with pytest.raises(IndexError, match="2-dimensional, but 3 were indexed"):
         array[0, 1, 2]
-    with pytest.raises(IndexError, match="Ellipsis"):
+    with pytest.raises(IndexError, match="single ellipsis"):
         array[..., ...]
     for index in ([0, 1], True, "x", 1.0, (0, None, np.array([True]))):
         with pytest.raises(TypeError):

@@ -95,14 +95,17 @@ def test_defaults_of_a_runtime(host):
     sorted(
         {
             name
-            for first in ("ufuncs", "functions of NumPy")
+            for first in ("elementwise functions", "functions of NumPy")
             for name in names_in(row(page("programs"), first)[0])
         }
     ),
 )
 def test_functions_that_programs_have(host, name):
-    if name in ("astype", "result_type", "erf", "erfc", "gammaln", "expit"):
+    if name in ("astype", "result_type", "gammaln", "expit"):
         return  # a method, a dtype, and SciPy's
+    if not hasattr(np, name):
+        assert hasattr(gpuos.functions, name.removesuffix("_tanh"))
+        return
     if name.endswith("*"):
         stem = name[:-1]
         found = [f for f in dir(np) if f.startswith(stem)]

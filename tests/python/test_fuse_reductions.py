@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from fuse_support import (
+    FLOATS,
     REALS,
     assert_close,
     compare,
@@ -129,3 +130,26 @@ def test_divmod_and_counts(rt):
     compare(rt, np.count_nonzero, sample(np.dtype("float32")))
     compare(rt, np.nansum, np.array([1.0, np.nan, 2.0]))
     compare(rt, np.ptp, np.array([1.0, 5.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "name", ["nanmax", "nanmin", "nanmean", "nanstd", "nanvar", "nansum"]
+)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_reductions_without_nan(rt, name, dtype):
+    x = np.random.default_rng(1).normal(0, 3, (5, 4, 6)).astype(dtype)
+    x[np.random.default_rng(2).random(x.shape) < 0.4] = np.nan
+    x[1, 2] = np.nan  # a row of nothing else
+    x[2, :, 3] = np.inf
+    function = getattr(np, name)
+    close = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-13}[dtype.name]
+    for axis in (None, 0, 1, -1, (0, 2)):
+        how = {"axis": axis, "keepdims": axis != 0}
+        if name in ("nanstd", "nanvar"):
+            how["ddof"] = 1
+        wanted = quietly(function, x.astype("float64"), **how)
+        got = run(rt, partial(function, **how), x)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(
+            got, np.asarray(wanted).astype(dtype), rtol=close, atol=close
+        )

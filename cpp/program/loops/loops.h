@@ -214,10 +214,8 @@ struct Loops {
     loops[opcode_of(code, type)] = loop;
   }
 
-  // The code of a reduction's step comes behind that of what it begins with.
   template <bool kIs, u32 kType, typename F>
-  constexpr void add_reduction(Code init) {
-    const auto step = static_cast<Code>(static_cast<u32>(init) + 1);
+  constexpr void add_reduction(Code init, Code step) {
     set(init, kType, make_first<kIs, F>());
     set(step, kType, make_step<kIs, F>());
     sums[opcode_of(step, kType)] = make_sums<kIs, F>();
@@ -226,29 +224,29 @@ struct Loops {
   template <u32 kType>
   constexpr void add() {
     using T = typename ValueOf<kType>::type;
-#define GPUOS_ADD(name, function, types)                                  \
+#define GPUOS_ADD(name, function, numpy, rule, types, ...)                \
   set(Code::name, kType, make1<has(types, kType), T, T>([](auto x) -> T { \
         return fn::function(x);                                           \
       }));
-    GPUOS_UNARY_CODES(GPUOS_ADD)
+    GPUOS_UNARY_FUNCTIONS(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types) \
-  set(Code::name, kType,                 \
-      make2<has(types, kType), T, T>(    \
+#define GPUOS_ADD(name, function, numpy, rule, types, ...) \
+  set(Code::name, kType,                                   \
+      make2<has(types, kType), T, T>(                      \
           [](auto x, auto y) -> T { return fn::function(x, y); }));
-    GPUOS_BINARY_CODES(GPUOS_ADD)
+    GPUOS_BINARY_FUNCTIONS(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types) \
-  set(Code::name, kType,                 \
-      make2<has(types, kType), i32, T>(  \
+#define GPUOS_ADD(name, function, numpy, rule, types, ...) \
+  set(Code::name, kType,                                   \
+      make2<has(types, kType), i32, T>(                    \
           [](auto x, auto y) -> i32 { return fn::function(x, y); }));
-    GPUOS_COMPARISON_CODES(GPUOS_ADD)
+    GPUOS_COMPARISONS(GPUOS_ADD)
 #undef GPUOS_ADD
-#define GPUOS_ADD(name, function, types)                                      \
+#define GPUOS_ADD(name, function, numpy, rule, types, ...)                    \
   set(Code::name, kType, make1<has(types, kType), i32, T>([](auto x) -> i32 { \
         return fn::function(x);                                               \
       }));
-    GPUOS_TEST_CODES(GPUOS_ADD)
+    GPUOS_TESTS(GPUOS_ADD)
 #undef GPUOS_ADD
 #define GPUOS_ADD(name, To)                              \
   set(Code::name, kType,                                 \
@@ -256,10 +254,20 @@ struct Loops {
           [](auto x) { return Conversion<To>::of(x); }));
     GPUOS_CONVERSION_CODES(GPUOS_ADD)
 #undef GPUOS_ADD
+#define GPUOS_ADD(name, Narrow, types)              \
+  if constexpr (has(types, kType)) {                \
+    set(Code::name, kType,                          \
+        make1<true, decltype(Narrow::of(T{})), T>(  \
+            [](auto x) { return Narrow::of(x); })); \
+  }
+    GPUOS_NARROWING_CODES(GPUOS_ADD)
+    GPUOS_ADD(LogicalNot, NotFunction, kShortIntegers)
+#undef GPUOS_ADD
     constexpr bool kIsOrdered = has(kOrdered, kType);
-#define GPUOS_ADD(name, function, types) \
-  add_reduction<has(types, kType), kType, name##Of<T>>(Code::name##Init);
-    GPUOS_REDUCTION_CODES(GPUOS_ADD)
+#define GPUOS_ADD(name, function, numpy, types)                          \
+  add_reduction<has(types, kType), kType, name##Of<T>>(Code::name##Init, \
+                                                       Code::name##Step);
+    GPUOS_SUMS(GPUOS_ADD)
 #undef GPUOS_ADD
     if constexpr (kIsOrdered) {
       set(Code::ArgmaxInit, kType, Place<true, T>::first);
@@ -277,30 +285,6 @@ struct Loops {
         [](const Operands& x) { loop1<u64, u64>(x, [](u64 y) { return y; }); });
   }
 
-  template <u32 kType>
-  constexpr void add_integer() {
-    using T = typename ValueOf<kType>::type;
-    set(Code::WrapI8, kType,
-        make1<true, T, T>([](auto x) { return WrapTo<signed char>::of(x); }));
-    set(Code::WrapU8, kType,
-        make1<true, T, T>([](auto x) { return WrapTo<unsigned char>::of(x); }));
-    set(Code::WrapI16, kType,
-        make1<true, T, T>([](auto x) { return WrapTo<short>::of(x); }));
-    set(Code::WrapU16, kType,
-        make1<true, T, T>([](auto x) { return WrapTo<u16>::of(x); }));
-    set(Code::LogicalNot, kType,
-        make1<true, T, T>([](auto x) { return NotFunction::of(x); }));
-  }
-
-  template <u32 kType>
-  constexpr void add_real() {
-    using T = typename ValueOf<kType>::type;
-    set(Code::RoundF16, kType,
-        make1<true, float, T>([](auto x) { return RoundToF16::of(x); }));
-    set(Code::RoundBf16, kType,
-        make1<true, float, T>([](auto x) { return RoundToBf16::of(x); }));
-  }
-
   constexpr Loops() {
     add<kF32>();
     add<kF64>();
@@ -309,15 +293,12 @@ struct Loops {
     add<kI64>();
     add<kU64>();
     add<kC64>();
-    add_integer<kI32>();
-    add_integer<kU32>();
-    add_real<kF32>();
-    add_real<kF64>();
-#define GPUOS_ADD(name, function)                                     \
+#define GPUOS_ADD(name, function, ...)                                \
   set(Code::name, kC64, make1<true, float, C64>([](auto x) -> float { \
         return fn::function(x);                                       \
       }));
-    GPUOS_PART_CODES(GPUOS_ADD)
+    GPUOS_PARTS(GPUOS_ADD)
+    GPUOS_ADD(ComplexAbs, abs)
 #undef GPUOS_ADD
   }
 };

@@ -66,7 +66,7 @@ class OperatorFunctions : public Contract {
         return reference;                                     \
       },                                                      \
       [&](std::size_t i) { return fn::name(in[i]); });
-    GPUOS_UNARY_FUNCTIONS(GPUOS_CHECK)
+    GPUOS_EXACTNESS_OF_ONE(GPUOS_CHECK)
 #undef GPUOS_CHECK
   }
 
@@ -90,7 +90,7 @@ class OperatorFunctions : public Contract {
         return reference;                                                     \
       },                                                                      \
       [&](std::size_t i) { return fn::name(left[i], right[i]); });
-    GPUOS_BINARY_FUNCTIONS(GPUOS_CHECK)
+    GPUOS_EXACTNESS_OF_TWO(GPUOS_CHECK)
 #undef GPUOS_CHECK
   }
 };

@@ -36,17 +36,22 @@ struct DTypeOf<long long> {
   static constexpr DType kValue = DType::Int64;
 };
 
-enum Builtin { kAdd, kSub, kMul, kDiv, kCopy, kFill };
+constexpr auto kAdd = BuiltinOperator::add;
+constexpr auto kSub = BuiltinOperator::sub;
+constexpr auto kMul = BuiltinOperator::mul;
+constexpr auto kDiv = BuiltinOperator::div;
+constexpr auto kCopy = BuiltinOperator::copy;
+constexpr auto kFill = BuiltinOperator::fill;
 
 template <typename T>
 class BuiltinOperators : public testing::Test {
  protected:
-  std::vector<T> run(Builtin op, std::vector<T> x, std::vector<T> y) {
+  std::vector<T> run(BuiltinOperator op, std::vector<T> x, std::vector<T> y) {
     std::vector<T> out(x.size());
     u64 args[] = {bits(out.data()), bits(x.data()), bits(y.data())};
     if (op == kFill) std::memcpy(&args[1], &x[0], sizeof(T));
-    const auto dtype = static_cast<std::size_t>(DTypeOf<T>::kValue);
-    const OpFn function = gpuos_builtin_table[op * kBuiltinDTypeCount + dtype];
+    const auto dtype = static_cast<u32>(DTypeOf<T>::kValue);
+    const OpFn function = gpuos_builtin_table[slot_of(op, dtype)];
     function(Task{args, nullptr, static_cast<u32>(x.size())}, Lane{});
     return out;
   }

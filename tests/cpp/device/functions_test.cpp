@@ -23,7 +23,7 @@ TYPED_TEST(RealFunctions, OfOneAreAsCloseAsTheTableSays) {
   ASSERT_TRUE(is_close(#name, fn::name(value), reference,            \
                        bound_of<TypeParam>(host, of_double), value)) \
       << #name << " of " << value << " is " << fn::name(value);
-    GPUOS_UNARY_FUNCTIONS(GPUOS_CHECK)
+    GPUOS_EXACTNESS_OF_ONE(GPUOS_CHECK)
 #undef GPUOS_CHECK
   }
 }
@@ -40,7 +40,7 @@ TYPED_TEST(RealFunctions, OfTwoAreAsCloseAsTheTableSays) {
                        bound_of<TypeParam>(host, of_double), left[i])) \
       << #name << " of " << left[i] << " and " << right[i] << " is "   \
       << fn::name(left[i], right[i]);
-    GPUOS_BINARY_FUNCTIONS(GPUOS_CHECK)
+    GPUOS_EXACTNESS_OF_TWO(GPUOS_CHECK)
 #undef GPUOS_CHECK
   }
 }

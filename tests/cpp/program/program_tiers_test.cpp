@@ -194,10 +194,9 @@ TEST_P(ProgramTiers, AgreeForManyDimensions) {
 // A value of every operation that takes the dtype.
 Value random_value(Random& random, std::vector<Value>& values) {
   for (;;) {
-    const auto op =
-        static_cast<Op>(random.below(static_cast<std::size_t>(Op::Where) + 1));
-    const OpInfo& info = info_of(op);
-    if (info.rule == OpRule::Leaf) continue;
+    const OpInfo& info = kOpInfos[random.below(std::size(kOpInfos))];
+    const Op op = info.op;
+    if (info.rule == OpRule::Leaf || info.rule == OpRule::Reduction) continue;
     std::vector<Value> operands;
     for (std::size_t k = 0; k < info.operands; ++k)
       operands.push_back(

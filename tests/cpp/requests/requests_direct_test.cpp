@@ -14,8 +14,9 @@ class DirectRequests : public RequestContract {
   }
   // a + b, a - b, a * b and so on in turn, none of which meets another.
   void add_all(std::size_t count) {
-    constexpr Recipe kRecipes[] = {Recipe::Add, Recipe::Sub, Recipe::Mul,
-                                   Recipe::Div, Recipe::Copy};
+    constexpr Recipe kRecipes[] = {Recipe::Add, Recipe::Subtract,
+                                   Recipe::Multiply, Recipe::Divide,
+                                   Recipe::Copy};
     const auto& a = make(6);
     const auto& b = make(2);
     for (std::size_t i = 0; i < count; ++i) {
@@ -95,7 +96,8 @@ TEST_P(DirectRequests, LaterLevelsSeeWhatEarlierOnesWrote) {
     for (const std::size_t half : {0, 50})
       list_.add(Recipe::Add, part(out, half, 50),
                 {part(one, half, 50), part(one, half, 50)});
-    list_.add(Recipe::Mul, whole(make(0)), {whole(out), whole(out)}, kFresh);
+    list_.add(Recipe::Multiply, whole(make(0)), {whole(out), whole(out)},
+              kFresh);
   }
   run();
   EXPECT_EQ(tasks(), 3 * kCount);
@@ -109,8 +111,8 @@ TEST_P(DirectRequests, LargeOnesAreCutBesideSmallOnes) {
   add_all(10);
   list_.add(Recipe::Add, whole(sum), {whole(large), whole(large)}, kFresh);
   auto& last = make(0);
-  list_.add(Recipe::Sub, whole(last), {whole(*arrays_[0]), whole(*arrays_[1])},
-            kFresh);
+  list_.add(Recipe::Subtract, whole(last),
+            {whole(*arrays_[0]), whole(*arrays_[1])}, kFresh);
   run();
   expect_all_of(10);
   expect_all(sum, 6);

@@ -52,7 +52,7 @@ TEST_P(FusedRows, AProductIsSummedWithoutBeingWritten) {
   auto& k = make(2);
   auto& product = make(kPoison);
   auto& sums = make(kPoison);
-  list_.add(Recipe::Mul, full(product), {full(q), full(k)}, kFresh);
+  list_.add(Recipe::Multiply, full(product), {full(q), full(k)}, kFresh);
   reduce(Recipe::Sum, sums, product);
   run_for({&sums});
   EXPECT_EQ(tasks(), 1u);
@@ -65,7 +65,7 @@ TEST_P(FusedRows, AnyShapeOfTheResultWillDo) {
   auto& x = make(2);
   auto& twice = make(kPoison);
   auto& rows = make(kPoison);
-  list_.add(Recipe::Mul, whole(twice), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(twice), {whole(x), 2.0}, kFresh);
   list_.add(Recipe::Sum, part(rows, 0, kRows), {full(twice)},
             {.is_fresh = true, .axes = 2});
   run_for({&rows});
@@ -80,11 +80,11 @@ TEST_P(FusedRows, ChainsGoOnBehindASoftmax) {
   auto& b = make(kPoison);
   auto& c = make(kPoison);
   auto& d = make(kPoison);
-  list_.add(Recipe::Mul, full(a), {full(x), 0.5}, kFresh);
+  list_.add(Recipe::Multiply, full(a), {full(x), 0.5}, kFresh);
   list_.add(Recipe::Add, full(b),
             {full(a), matrix(mask, kRows, kColumns, 0, 1)}, kFresh);
   map(Recipe::Softmax, c, b);
-  list_.add(Recipe::Mul, whole(d), {whole(c), 50.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(d), {whole(c), 50.0}, kFresh);
   run_for({&d});
   EXPECT_EQ(tasks(), 1u);
   expect_all(c, kPoison);
@@ -115,10 +115,10 @@ TEST_P(FusedRows, ASumBesideWhatIsNeededIsATaskBehindAllOfThat) {
   auto& z = make(kPoison);
   auto& out = make(kPoison);
   auto& sums = make(kPoison);
-  list_.add(Recipe::Mul, full(y), {full(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, full(y), {full(x), 2.0}, kFresh);
   reduce(Recipe::Sum, sums, y);
   list_.add(Recipe::Square, full(z), {full(y)}, kFresh);
-  list_.add(Recipe::Sub, full(out), {full(z), full(x)}, kFresh);
+  list_.add(Recipe::Subtract, full(out), {full(z), full(x)}, kFresh);
   run_for({&out, &sums});
   EXPECT_EQ(tasks(), 2u);
   expect_column(sums, 4 * kColumns);
@@ -130,7 +130,7 @@ TEST_P(FusedRows, ASumIsOfTheOldValueWhateverComesLater) {
   auto& x = make(2);
   auto& y = make(3);
   auto& sums = make(kPoison);
-  list_.add(Recipe::Mul, full(y), {full(x), 2.0});
+  list_.add(Recipe::Multiply, full(y), {full(x), 2.0});
   reduce(Recipe::Sum, sums, y);
   list_.add(Recipe::Add, full(y), {full(y), 100.0});
   list_.add(Recipe::Add, full(x), {full(x), 100.0});
@@ -178,7 +178,7 @@ TEST_P(FusedRows, AReductionSeesWhatIsWrittenBeforeIt) {
   auto& most = make(kPoison);
   auto& sums = make(kPoison);
   reduce(Recipe::Amax, most, x);
-  list_.add(Recipe::Mul, full(x), {full(x), 2.0});
+  list_.add(Recipe::Multiply, full(x), {full(x), 2.0});
   reduce(Recipe::Sum, sums, x);
   run_for({&most, &sums});
   expect_all(x, 6);
@@ -215,8 +215,8 @@ TEST_P(FusedRows, ANormOfManyRequestsIsOneTask) {
   reduce(Recipe::Mean, mean, square);
   list_.add(Recipe::Add, rows(shifted), {rows(mean), 7.0}, kFresh);
   list_.add(Recipe::Rsqrt, rows(scale), {rows(shifted)}, kFresh);
-  list_.add(Recipe::Mul, full(scaled), {full(x), spread(scale)}, kFresh);
-  list_.add(Recipe::Mul, full(out),
+  list_.add(Recipe::Multiply, full(scaled), {full(x), spread(scale)}, kFresh);
+  list_.add(Recipe::Multiply, full(out),
             {full(scaled), matrix(weight, kRows, kColumns, 0, 1)}, kFresh);
   run_for({&out});
   EXPECT_EQ(tasks(), 1u);
@@ -232,7 +232,7 @@ TEST_P(FusedRows, ResultsOfRowsThatAreNeededAreATaskOfTheirOwn) {
   auto& out = make(kPoison);
   reduce(Recipe::Amax, most, x);
   list_.add(Recipe::Reciprocal, rows(inverse), {rows(most)}, kFresh);
-  list_.add(Recipe::Mul, full(out), {full(x), spread(inverse)}, kFresh);
+  list_.add(Recipe::Multiply, full(out), {full(x), spread(inverse)}, kFresh);
   run_for({&inverse, &out});
   EXPECT_EQ(tasks(), 2u);
   expect_column(inverse, 1 / 3.0f);
@@ -247,12 +247,12 @@ TEST_P(FusedRows, ASoftmaxOfManyRequestsIsOneTask) {
   auto& sum = make(kPoison);
   auto& out = make(kPoison);
   reduce(Recipe::Amax, most, x);
-  list_.add(Recipe::Sub, full(less), {full(x), spread(most)}, kFresh);
+  list_.add(Recipe::Subtract, full(less), {full(x), spread(most)}, kFresh);
   list_.add(Recipe::Exp, full(power), {full(less)}, kFresh);
   // Without the axis, as if it was viewed with it later.
   list_.add(Recipe::Sum, rows(sum), {full(power)},
             {.is_fresh = true, .axes = 2});
-  list_.add(Recipe::Div, full(out), {full(power), spread(sum)}, kFresh);
+  list_.add(Recipe::Divide, full(out), {full(power), spread(sum)}, kFresh);
   run_for({&out});
   EXPECT_EQ(tasks(), 1u);
   for (const float value : out.read()) ASSERT_FLOAT_EQ(value, 1.0f / kColumns);
@@ -271,8 +271,8 @@ TEST_P(FusedRows, WhatIsSpreadOtherwiseIsReadFromMemory) {
   };
   list_.add(Recipe::Amax, matrix(sums, 10, 1, 1, 1), {square(x)},
             {.is_fresh = true, .axes = 2, .keepdims = true});
-  list_.add(Recipe::Sub, square(out), {square(x), matrix(sums, 10, 10, 0, 1)},
-            kFresh);
+  list_.add(Recipe::Subtract, square(out),
+            {square(x), matrix(sums, 10, 10, 0, 1)}, kFresh);
   run_for({&out});
   const auto values = out.read();
   for (std::size_t i = 0; i < kSize; ++i)
@@ -284,7 +284,7 @@ TEST_P(FusedRows, ResultsSpreadOverRowsAloneHaveTheirShape) {
   auto& sums = make(kPoison);
   auto& out = make(kPoison);
   reduce(Recipe::Sum, sums, x);
-  list_.add(Recipe::Mul, full(out), {spread(sums), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, full(out), {spread(sums), 2.0}, kFresh);
   run_for({&out});
   EXPECT_EQ(tasks(), 1u);
   expect_all(out, 6 * kColumns);
@@ -308,9 +308,9 @@ TEST_P(FusedRows, LongRowsAreRight) {
   const auto rows = [](const DeviceArray<float>& array) {
     return matrix(array, 2, kLong, kLong, 1);
   };
-  list_.add(Recipe::Mul, rows(y), {rows(x), 3.0}, kFresh);
+  list_.add(Recipe::Multiply, rows(y), {rows(x), 3.0}, kFresh);
   list_.add(Recipe::Softmax, rows(z), {rows(y)}, {.is_fresh = true, .axes = 2});
-  list_.add(Recipe::Mul, rows(out), {rows(z), static_cast<double>(kLong)},
+  list_.add(Recipe::Multiply, rows(out), {rows(z), static_cast<double>(kLong)},
             kFresh);
   run_for({&out});
   for (const float value : out.read()) ASSERT_NEAR(value, 1, 1e-4);

@@ -61,9 +61,11 @@ TEST_P(IntegerContract, WholeNumbersGiveWhatPyTorchGives) {
     };
     using U = std::uint64_t;
     both(Recipe::Add, [](I a, I b) { return static_cast<I>(U(a) + U(b)); });
-    both(Recipe::Sub, [](I a, I b) { return static_cast<I>(U(a) - U(b)); });
-    both(Recipe::Mul, [](I a, I b) { return static_cast<I>(U(a) * U(b)); });
-    both(Recipe::DivFloor, [](I a, I b) -> I {
+    both(Recipe::Subtract,
+         [](I a, I b) { return static_cast<I>(U(a) - U(b)); });
+    both(Recipe::Multiply,
+         [](I a, I b) { return static_cast<I>(U(a) * U(b)); });
+    both(Recipe::FloorDivide, [](I a, I b) -> I {
       if (b == 0) return 0;
       if (b == -1) return static_cast<I>(0 - U(a));
       return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -72,7 +74,7 @@ TEST_P(IntegerContract, WholeNumbersGiveWhatPyTorchGives) {
       if (b == 0) return 0;
       return b == -1 ? static_cast<I>(0 - U(a)) : a / b;
     });
-    both(Recipe::Remainder, [](I a, I b) -> I {
+    both(Recipe::TorchRemainder, [](I a, I b) -> I {
       if (b == 0 || b == -1) return 0;
       return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
     });
@@ -106,14 +108,14 @@ TEST_P(IntegerContract, UnaryRecipesOfWholeNumbers) {
     return out.read();
   };
   using List = std::vector<std::int32_t>;
-  EXPECT_EQ(run(Recipe::Neg), (List{8, 1, 0, -1, -5}));
-  EXPECT_EQ(run(Recipe::Abs), (List{8, 1, 0, 1, 5}));
-  EXPECT_EQ(run(Recipe::Sign), (List{-1, -1, 0, 1, 1}));
+  EXPECT_EQ(run(Recipe::Negative), (List{8, 1, 0, -1, -5}));
+  EXPECT_EQ(run(Recipe::Absolute), (List{8, 1, 0, 1, 5}));
+  EXPECT_EQ(run(Recipe::TorchSign), (List{-1, -1, 0, 1, 1}));
   EXPECT_EQ(run(Recipe::Square), (List{64, 1, 0, 1, 25}));
-  EXPECT_EQ(run(Recipe::BitwiseNot), (List{7, 0, -1, -2, -6}));
+  EXPECT_EQ(run(Recipe::Invert), (List{7, 0, -1, -2, -6}));
   EXPECT_EQ(run(Recipe::Relu), (List{0, 0, 0, 1, 5}));
   for (const Recipe recipe :
-       {Recipe::Floor, Recipe::Ceil, Recipe::Trunc, Recipe::Round})
+       {Recipe::Floor, Recipe::Ceil, Recipe::Trunc, Recipe::TorchRound})
     EXPECT_EQ(run(recipe), values);
 }
 
@@ -134,11 +136,11 @@ TEST_P(IntegerContract, BoolsAreAddedMultipliedAndInverted) {
     return out.read();
   };
   EXPECT_EQ(run(Recipe::Add, {bools(x), bools(y)}), (List{0, 1, 1, 1}));
-  EXPECT_EQ(run(Recipe::Mul, {bools(x), bools(y)}), (List{0, 0, 0, 1}));
+  EXPECT_EQ(run(Recipe::Multiply, {bools(x), bools(y)}), (List{0, 0, 0, 1}));
   EXPECT_EQ(run(Recipe::BitwiseXor, {bools(x), bools(y)}), (List{0, 1, 1, 0}));
-  EXPECT_EQ(run(Recipe::BitwiseNot, {bools(x)}), (List{1, 1, 0, 0}));
+  EXPECT_EQ(run(Recipe::Invert, {bools(x)}), (List{1, 1, 0, 0}));
   EXPECT_EQ(run(Recipe::LogicalNot, {bools(x)}), (List{1, 1, 0, 0}));
-  EXPECT_EQ(run(Recipe::Sign, {bools(x)}), (List{0, 0, 1, 1}));
+  EXPECT_EQ(run(Recipe::TorchSign, {bools(x)}), (List{0, 0, 1, 1}));
 }
 
 }  // namespace

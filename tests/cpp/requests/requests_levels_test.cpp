@@ -98,25 +98,25 @@ TEST_F(Levels, AWriteComesAfterAnEarlierOne) {
 TEST_F(Levels, AGroupIsAsLateAsItsLastInput) {
   add_row(1, 0);
   add_row(2, 1);
-  list_.add(Recipe::Neg, array(10), {array(3)}, kFresh);
+  list_.add(Recipe::Negative, array(10), {array(3)}, kFresh);
   list_.add(Recipe::Add, array(11), {array(10), array(2)}, kFresh);
   add_row(12, 3);
   EXPECT_EQ(find(), (Found{{0, 4}, {1}, {2}}));
 }
 
 TEST_F(Levels, OverlappingOwnersKeepTheOrderOfTheRequests) {
-  list_.add(Recipe::Neg, array(0), {array(1)});
-  list_.add(Recipe::Neg, array(2), {array(3)});
+  list_.add(Recipe::Negative, array(0), {array(1)});
+  list_.add(Recipe::Negative, array(2), {array(3)});
   RequestOperand alias = array(0, 2, 4);
   alias.owner = alias.view.data;
-  list_.add(Recipe::Neg, alias, {array(3, 0, 4)});
+  list_.add(Recipe::Negative, alias, {array(3, 0, 4)});
   EXPECT_EQ(find(), (Found{{0}, {1}, {2}}));
 }
 
 TEST_F(Levels, RequestsThatShareOnlyWhatIsReadAreApart) {
   list_.add(Recipe::Exp, array(1), {array(0)});
   list_.add(Recipe::Add, array(2), {array(0), array(3)});
-  list_.add(Recipe::Mul, array(4), {array(4), 2.0});
+  list_.add(Recipe::Multiply, array(4), {array(4), 2.0});
   EXPECT_TRUE(are_apart());
 }
 
@@ -134,7 +134,7 @@ TEST_F(Levels, RequestsThatMeetAnotherAreNotApart) {
   list_.add(Recipe::Exp, array(4, 0, 4), {array(3, 0, 4)});
   RequestOperand overlapping = array(4, 2, 4);
   overlapping.owner = overlapping.view.data;
-  list_.add(Recipe::Neg, overlapping, {array(5, 0, 4)});
+  list_.add(Recipe::Negative, overlapping, {array(5, 0, 4)});
   EXPECT_FALSE(are_apart()) << "writes another's memory";
   add_row(1, 0);
   add_row(2, 0);

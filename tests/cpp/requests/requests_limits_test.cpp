@@ -48,8 +48,8 @@ TEST_P(RequestContract, NumbersAndAddressesMakeNoNewProgram) {
   for (int i = 1; i <= 5; ++i) {
     auto& x = make(1);
     auto& y = make(0);
-    list_.add(Recipe::Mul, whole(y), {whole(x), 1.5 * i}, kFresh);
-    list_.add(Recipe::Abs, whole(y), {whole(y)});
+    list_.add(Recipe::Multiply, whole(y), {whole(x), 1.5 * i}, kFresh);
+    list_.add(Recipe::Absolute, whole(y), {whole(y)});
     run();
     expect_all(y, 1.5f * static_cast<float>(i));
   }
@@ -90,8 +90,8 @@ TEST_P(RequestContract, CompiledProgramsReadOldValuesToo) {
     is_compiled = runtime().stats().programs_compiled != 0;
     // The new x needs no old one; the old one is asked for behind it.
     list_.add(Recipe::Add, whole(a), {whole(x), 1.0}, kFresh);
-    list_.add(Recipe::Mul, whole(x), {whole(y), 2.0});
-    list_.add(Recipe::Mul, whole(b), {whole(a), 10.0}, kFresh);
+    list_.add(Recipe::Multiply, whole(x), {whole(y), 2.0});
+    list_.add(Recipe::Multiply, whole(b), {whole(a), 10.0}, kFresh);
     Needs needs{.needed = {b.data()}};
     run(&needs);
     expect_all(x, 10);

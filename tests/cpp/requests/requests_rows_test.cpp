@@ -246,7 +246,7 @@ TEST_P(RowContract, RowsReadAndAreReadByElementwiseRequests) {
   list.add(Recipe::Add, full(twice), {full(x), full(x)}, {.is_fresh = true});
   list.add(Recipe::Sum, view_of(sums.data(), DType::Float32, {kRows, 1}),
            {full(twice)}, {.is_fresh = true, .axes = 2, .keepdims = true});
-  list.add(Recipe::Div, full(out),
+  list.add(Recipe::Divide, full(out),
            {full(twice),
             view_of(sums.data(), DType::Float32, {kRows, kColumns}, {1, 0})},
            {.is_fresh = true});

@@ -11,9 +11,9 @@ TEST_P(RequestContract, ChainIsOneTaskAndWritesNoDeadIntermediate) {
   auto& a = make(kPoison);
   auto& b = make(kPoison);
   auto& c = make(kPoison);
-  list_.add(Recipe::Mul, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
   list_.add(Recipe::Add, whole(b), {whole(a), whole(x)}, kFresh);
-  list_.add(Recipe::Sub, whole(c), {whole(b), whole(a)}, kFresh);
+  list_.add(Recipe::Subtract, whole(c), {whole(b), whole(a)}, kFresh);
   Needs needs{.needed = {c.data()}};
   run(&needs);
   EXPECT_EQ(tasks(), 1u);
@@ -28,7 +28,7 @@ TEST_P(RequestContract, NeededIntermediatesAreWritten) {
   auto& y = make(5);
   auto& a = make(kPoison);
   auto& b = make(kPoison);
-  list_.add(Recipe::Mul, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
   list_.add(Recipe::Add, whole(b), {whole(a), whole(y)}, kFresh);
   Needs needs{.needed = {a.data(), b.data()}};
   run(&needs);
@@ -41,8 +41,8 @@ TEST_P(RequestContract, NeededIntermediatesAreWritten) {
 TEST_P(RequestContract, EachFreshOwnerIsAskedOnceWithItsUses) {
   auto& x = make(3);
   auto& a = make(0);
-  list_.add(Recipe::Mul, whole(a), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Mul, whole(a), {whole(a), whole(a)});
+  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(a), {whole(a), whole(a)});
   Needs needs{.needed = {a.data()}};
   run(&needs);
   EXPECT_EQ(needs.asked, std::vector<const void*>{a.data()});
@@ -64,8 +64,8 @@ TEST_P(RequestContract, WhatNobodyNeedsIsNoTask) {
 TEST_P(RequestContract, InPlaceChainIsOneTask) {
   auto& x = make(3);
   list_.add(Recipe::Add, whole(x), {whole(x), 1.0});
-  list_.add(Recipe::Mul, whole(x), {whole(x), 10.0});
-  list_.add(Recipe::Sub, whole(x), {whole(x), 1.0});
+  list_.add(Recipe::Multiply, whole(x), {whole(x), 10.0});
+  list_.add(Recipe::Subtract, whole(x), {whole(x), 1.0});
   run();
   EXPECT_EQ(tasks(), 1u);
   expect_all(x, 39);
@@ -75,7 +75,7 @@ TEST_P(RequestContract, WriteAfterReadSeesTheOldValue) {
   auto& x = make(3);
   auto& y = make(5);
   auto& a = make(0);
-  list_.add(Recipe::Mul, whole(a), {whole(x), whole(y)}, kFresh);
+  list_.add(Recipe::Multiply, whole(a), {whole(x), whole(y)}, kFresh);
   list_.add(Recipe::Add, whole(x), {whole(x), 100.0});
   list_.add(Recipe::Add, whole(a), {whole(a), whole(x)});
   run();
@@ -89,8 +89,8 @@ TEST_P(RequestContract, OldValueIsReadBeforeAnOutputTakesItsPlace) {
   auto& a = make(kPoison);
   auto& b = make(0);
   list_.add(Recipe::Add, whole(a), {whole(x), 1.0}, kFresh);
-  list_.add(Recipe::Mul, whole(x), {whole(y), 2.0});
-  list_.add(Recipe::Mul, whole(b), {whole(a), 10.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(x), {whole(y), 2.0});
+  list_.add(Recipe::Multiply, whole(b), {whole(a), 10.0}, kFresh);
   Needs needs{.needed = {b.data()}};
   run(&needs);
   EXPECT_EQ(tasks(), 1u);
@@ -103,7 +103,7 @@ TEST_P(RequestContract, ViewsOfPendingResultsAreReadFromMemory) {
   auto& x = make(3);
   auto& a = make(kPoison);
   auto& b = make(kPoison);
-  list_.add(Recipe::Mul, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
   list_.add(Recipe::Add, part(b, 0, 50), {part(a, 50, 50), 1.0}, kFresh);
   Needs needs{.needed = {b.data()}};
   run(&needs);
@@ -118,8 +118,8 @@ TEST_P(RequestContract, PartlyOverwrittenResultsAreWritten) {
   auto& x = make(3);
   auto& a = make(kPoison);
   auto& b = make(kPoison);
-  list_.add(Recipe::Mul, whole(a), {whole(x), 2.0}, kFresh);
-  list_.add(Recipe::Mul, part(a, 0, 50), {part(a, 0, 50), 2.0});
+  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, part(a, 0, 50), {part(a, 0, 50), 2.0});
   list_.add(Recipe::Copy, whole(b), {whole(a)}, kFresh);
   Needs needs{.needed = {b.data()}};
   run(&needs);
@@ -155,7 +155,7 @@ TEST_P(RequestContract, ChainsThatMeetAreOneTask) {
   auto& a = make(kPoison);
   auto& b = make(kPoison);
   auto& c = make(kPoison);
-  list_.add(Recipe::Mul, whole(a), {whole(x), 0.5}, kFresh);
+  list_.add(Recipe::Multiply, whole(a), {whole(x), 0.5}, kFresh);
   list_.add(Recipe::Sqrt, whole(b), {whole(x)}, kFresh);
   list_.add(Recipe::Add, whole(c), {whole(a), whole(b)}, kFresh);
   Needs needs{.needed = {c.data()}};
@@ -171,9 +171,9 @@ TEST_P(RequestContract, OptimizerStepIsOneTask) {
   auto& m = make(0);
   auto& v = make(0);
   auto& d = make(kPoison);
-  list_.add(Recipe::Mul, whole(m), {whole(m), 0.5});
+  list_.add(Recipe::Multiply, whole(m), {whole(m), 0.5});
   list_.add(Recipe::AddScaled, whole(m), {whole(m), whole(g), 0.5});
-  list_.add(Recipe::Mul, whole(v), {whole(v), 0.75});
+  list_.add(Recipe::Multiply, whole(v), {whole(v), 0.75});
   list_.add(Recipe::Addcmul, whole(v), {whole(v), whole(g), whole(g), 0.25});
   list_.add(Recipe::Sqrt, whole(d), {whole(v)}, kFresh);
   list_.add(Recipe::Add, whole(d), {whole(d), 1.0});
@@ -210,7 +210,7 @@ TEST_P(RequestContract, OutputEndsAGroupThatReadsItOtherwise) {
             {matrix(x, 10, 10, 10, 1), 1.0}, kFresh);
   list_.add(Recipe::Add, matrix(b, 10, 10, 10, 1),
             {matrix(a, 10, 10, 10, 1), matrix(x, 10, 10, 1, 10)}, kFresh);
-  list_.add(Recipe::Mul, matrix(x, 10, 10, 10, 1),
+  list_.add(Recipe::Multiply, matrix(x, 10, 10, 10, 1),
             {matrix(x, 10, 10, 10, 1), 5.0});
   run();
   EXPECT_EQ(tasks(), 2u);
@@ -243,7 +243,7 @@ TEST_P(RequestContract, FlatChainTakesTheShapeOfALaterRequest) {
   std::vector<float> values(kSize);
   for (std::size_t i = 0; i < kSize; ++i) values[i] = static_cast<float>(i);
   ramp.write(values);
-  list_.add(Recipe::Mul, whole(a), {whole(x), 2.0}, kFresh);
+  list_.add(Recipe::Multiply, whole(a), {whole(x), 2.0}, kFresh);
   list_.add(Recipe::Add, matrix(b, 10, 10, 10, 1),
             {matrix(a, 10, 10, 10, 1), matrix(ramp, 10, 10, 1, 10)}, kFresh);
   Needs needs{.needed = {b.data()}};
@@ -261,7 +261,7 @@ TEST_P(RequestContract, TransposedResultsAreNotTakenForTheResult) {
   std::vector<float> values(kSize);
   for (std::size_t i = 0; i < kSize; ++i) values[i] = static_cast<float>(i);
   ramp.write(values);
-  list_.add(Recipe::Mul, matrix(a, 10, 10, 10, 1),
+  list_.add(Recipe::Multiply, matrix(a, 10, 10, 10, 1),
             {matrix(ramp, 10, 10, 10, 1), 2.0}, kFresh);
   list_.add(Recipe::Add, matrix(b, 10, 10, 10, 1),
             {matrix(a, 10, 10, 1, 10), matrix(a, 10, 10, 10, 1)}, kFresh);
@@ -279,7 +279,7 @@ TEST_P(RequestContract, OwnersThatOverlapRunOneByOne) {
   list_.add(Recipe::Add, whole(y), {other, 1.0}, kFresh);
   list_.add(Recipe::Add, whole(x), {whole(x), 10.0});
   list_.add(Recipe::Add, whole(y), {whole(y), other});
-  list_.add(Recipe::Mul, other, {other, 2.0});
+  list_.add(Recipe::Multiply, other, {other, 2.0});
   list_.add(Recipe::Add, whole(y), {whole(y), whole(x)});
   Needs needs;
   run(&needs);
@@ -295,7 +295,7 @@ TEST_P(RequestContract, OutputsThatReadDifferentInputsComeOutOfOneTask) {
   auto& a = make(0);
   // In place on an operand of the first, which is still needed.
   list_.add(Recipe::Add, whole(a), {whole(x), whole(y)}, kFresh);
-  list_.add(Recipe::Mul, whole(x), {whole(a), whole(z)});
+  list_.add(Recipe::Multiply, whole(x), {whole(a), whole(z)});
   run();
   EXPECT_EQ(tasks(), 1u);
   expect_all(a, 3);

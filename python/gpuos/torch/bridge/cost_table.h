@@ -23,7 +23,7 @@ inline constexpr Loss kElementLosses[] = {
     {Recipe::Exp, -300, 1'800, 50},       {Recipe::Tanh, -1'500, 56'000, -800},
     {Recipe::Log, -300, 1'100, 100},      {Recipe::Sin, 2'500, 27'000, 3'000},
     {Recipe::Cos, 2'500, 27'000, 3'000},  {Recipe::Tan, 2'500, 27'000, 3'000},
-    {Recipe::Pow, 7'800, 5'900, 7'900},   {Recipe::Erf, 200, 27'000, 900},
+    {Recipe::Power, 7'800, 5'900, 7'900}, {Recipe::Erf, 200, 27'000, 900},
     {Recipe::Sigmoid, 50, 8'800, 400},    {Recipe::Gelu, 900, 60'000, 900},
     {Recipe::GeluTanh, 900, 60'000, 900}, {Recipe::Silu, 550, 9'300, 500},
 };

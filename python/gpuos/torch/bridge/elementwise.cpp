@@ -51,13 +51,13 @@ bool has_bool_condition(Rule rule, std::span<const Operand> operands) {
 bool is_another_matter(const Elementwise& what,
                        std::span<const Operand> operands) {
   const bool subtracts =
-      what.recipe == Recipe::Sub || what.recipe == Recipe::SubScaled;
+      what.recipe == Recipe::Subtract || what.recipe == Recipe::SubScaled;
   const bool clamps = what.recipe == Recipe::Clamp ||
                       what.recipe == Recipe::ClampMin ||
                       what.recipe == Recipe::ClampMax;
   const Tensor* first = operands[0].tensor;
   const bool rounds =
-      what.recipe == Recipe::DivFloor || what.recipe == Recipe::DivTrunc;
+      what.recipe == Recipe::FloorDivide || what.recipe == Recipe::DivTrunc;
   for (const Operand& operand : operands) {
     if (subtracts && is_bool(operand)) return true;
     if (operand.is_number()) continue;
@@ -147,20 +147,20 @@ bool is_made_a_tensor(Recipe recipe, std::size_t i) {
     case Recipe::SubScaled:
       return i < 2;
     case Recipe::Add:
-    case Recipe::Sub:
-    case Recipe::Mul:
-    case Recipe::Div:
-    case Recipe::DivFloor:
+    case Recipe::Subtract:
+    case Recipe::Multiply:
+    case Recipe::Divide:
+    case Recipe::FloorDivide:
     case Recipe::DivTrunc:
-    case Recipe::Remainder:
+    case Recipe::TorchRemainder:
     case Recipe::Fmod:
     case Recipe::Copysign:
-    case Recipe::Lt:
-    case Recipe::Le:
-    case Recipe::Gt:
-    case Recipe::Ge:
-    case Recipe::Eq:
-    case Recipe::Ne:
+    case Recipe::Less:
+    case Recipe::LessEqual:
+    case Recipe::Greater:
+    case Recipe::GreaterEqual:
+    case Recipe::Equal:
+    case Recipe::NotEqual:
     case Recipe::BitwiseAnd:
     case Recipe::BitwiseOr:
     case Recipe::BitwiseXor:
@@ -179,7 +179,7 @@ Dims strides_of(Recipe recipe, std::span<const Operand> operands,
   // PyTorch's own makes the results of these in C order,
   if ((is_log_sigmoid && first.tensor->is_cpu()) ||
       recipe == Recipe::MaskedFill ||
-      (recipe == Recipe::Pow && first.is_number()))
+      (recipe == Recipe::Power && first.is_number()))
     return {};
   // and those of these as empty_like() does.
   if ((recipe == Recipe::Copy || recipe == Recipe::Hardtanh ||

@@ -18,34 +18,34 @@ namespace gpuos::bridge {
 namespace {
 
 // X(method, recipe, rule)
-#define GPUOS_BINARY_METHODS(X)   \
-  X(__add__, Add, Arithmetic)     \
-  X(__radd__, Add, Arithmetic)    \
-  X(__sub__, Sub, Arithmetic)     \
-  X(__mul__, Mul, Arithmetic)     \
-  X(__rmul__, Mul, Arithmetic)    \
-  X(__truediv__, Div, Float)      \
-  X(__lt__, Lt, Comparison)       \
-  X(__le__, Le, Comparison)       \
-  X(__gt__, Gt, Comparison)       \
-  X(__ge__, Ge, Comparison)       \
-  X(__eq__, Eq, Comparison)       \
-  X(__ne__, Ne, Comparison)       \
-  X(__and__, BitwiseAnd, Bitwise) \
-  X(__or__, BitwiseOr, Bitwise)   \
-  X(__xor__, BitwiseXor, Bitwise) \
+#define GPUOS_BINARY_METHODS(X)       \
+  X(__add__, Add, Arithmetic)         \
+  X(__radd__, Add, Arithmetic)        \
+  X(__sub__, Subtract, Arithmetic)    \
+  X(__mul__, Multiply, Arithmetic)    \
+  X(__rmul__, Multiply, Arithmetic)   \
+  X(__truediv__, Divide, Float)       \
+  X(__lt__, Less, Comparison)         \
+  X(__le__, LessEqual, Comparison)    \
+  X(__gt__, Greater, Comparison)      \
+  X(__ge__, GreaterEqual, Comparison) \
+  X(__eq__, Equal, Comparison)        \
+  X(__ne__, NotEqual, Comparison)     \
+  X(__and__, BitwiseAnd, Bitwise)     \
+  X(__or__, BitwiseOr, Bitwise)       \
+  X(__xor__, BitwiseXor, Bitwise)     \
   GPUOS_BINARY_NAMES(X)
-#define GPUOS_IN_PLACE_METHODS(X) \
-  X(__iadd__, Add, Arithmetic)    \
-  X(__isub__, Sub, Arithmetic)    \
-  X(__imul__, Mul, Arithmetic)    \
-  X(__itruediv__, Div, Float)     \
-  X(add_, Add, Arithmetic)        \
-  X(sub_, Sub, Arithmetic)        \
-  X(mul_, Mul, Arithmetic)        \
-  X(div_, Div, Float)
-#define GPUOS_UNARY_METHODS(X) \
-  X(__neg__, Neg, Arithmetic)  \
+#define GPUOS_IN_PLACE_METHODS(X)   \
+  X(__iadd__, Add, Arithmetic)      \
+  X(__isub__, Subtract, Arithmetic) \
+  X(__imul__, Multiply, Arithmetic) \
+  X(__itruediv__, Divide, Float)    \
+  X(add_, Add, Arithmetic)          \
+  X(sub_, Subtract, Arithmetic)     \
+  X(mul_, Multiply, Arithmetic)     \
+  X(div_, Divide, Float)
+#define GPUOS_UNARY_METHODS(X)     \
+  X(__neg__, Negative, Arithmetic) \
   GPUOS_UNARY_NAMES(X)
 // X(method)
 #define GPUOS_POWER_METHODS(X) \
@@ -53,7 +53,7 @@ namespace {
   X(pow)
 
 // The number comes first.
-#define GPUOS_REVERSED_METHODS(X) X(__rsub__, Sub, Arithmetic)
+#define GPUOS_REVERSED_METHODS(X) X(__rsub__, Subtract, Arithmetic)
 
 enum Method : std::size_t {
 #define GPUOS_NAME_METHOD(name, recipe, rule) k_##name,
@@ -95,7 +95,7 @@ struct Scaled {
 };
 
 constexpr bool has_alpha(Recipe recipe) {
-  return recipe == Recipe::Add || recipe == Recipe::Sub;
+  return recipe == Recipe::Add || recipe == Recipe::Subtract;
 }
 bool is_alpha_alone(PyObject* names) {
   return names != nullptr && PyTuple_GET_SIZE(names) == 1 &&

@@ -134,7 +134,7 @@ Tensor take_power(PyObject* self, PyObject* exponent) {
   if (!read_number(exponent, number)) return {};
   if (const auto simpler = simpler_power(number))
     return take_unary({*simpler, Rule::Floating}, self);
-  return take_binary({Recipe::Pow, Rule::Floating}, self, exponent);
+  return take_binary({Recipe::Power, Rule::Floating}, self, exponent);
 }
 
 Tensor take_clamp(PyObject* self, PyObject* low, PyObject* high) {

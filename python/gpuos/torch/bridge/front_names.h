@@ -4,8 +4,8 @@
 
 // X(name, recipe, rule)
 #define GPUOS_UNARY_NAMES(X)       \
-  X(neg, Neg, Arithmetic)          \
-  X(abs, Abs, Arithmetic)          \
+  X(neg, Negative, Arithmetic)     \
+  X(abs, Absolute, Arithmetic)     \
   X(relu, Relu, Arithmetic)        \
   X(sigmoid, Sigmoid, Float)       \
   X(tanh, Tanh, Float)             \
@@ -19,17 +19,17 @@
   X(cos, Cos, Float)
 #define GPUOS_BINARY_NAMES(X)     \
   X(add, Add, Arithmetic)         \
-  X(sub, Sub, Arithmetic)         \
-  X(mul, Mul, Arithmetic)         \
-  X(div, Div, Float)              \
+  X(sub, Subtract, Arithmetic)    \
+  X(mul, Multiply, Arithmetic)    \
+  X(div, Divide, Float)           \
   X(maximum, Maximum, Arithmetic) \
   X(minimum, Minimum, Arithmetic) \
-  X(lt, Lt, Comparison)           \
-  X(le, Le, Comparison)           \
-  X(gt, Gt, Comparison)           \
-  X(ge, Ge, Comparison)           \
-  X(eq, Eq, Comparison)           \
-  X(ne, Ne, Comparison)
+  X(lt, Less, Comparison)         \
+  X(le, LessEqual, Comparison)    \
+  X(gt, Greater, Comparison)      \
+  X(ge, GreaterEqual, Comparison) \
+  X(eq, Equal, Comparison)        \
+  X(ne, NotEqual, Comparison)
 // X(name, recipe)
 #define GPUOS_ROW_NAMES(X) \
   X(sum, Sum)              \

@@ -229,7 +229,7 @@ Tensor power(DispatchKeySet keys, const Tensor& tensor,
     const Operand operands[] = {{.tensor = &tensor}, {.number = exponent}};
     const auto simpler = simpler_power(exponent.toDouble());
     out = simpler ? take({*simpler, Rule::Floating}, std::span(operands, 1))
-                  : take({Recipe::Pow, Rule::Floating}, operands);
+                  : take({Recipe::Power, Rule::Floating}, operands);
   }
   if (C10_LIKELY(out.defined())) return out;
   return pass<at::_ops::pow_Tensor_Scalar>(keys, tensor, exponent);
@@ -307,22 +307,22 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
 // X(PyTorch's name, its structure, form, recipe, rule)
 #define GPUOS_KERNELS(X)                                                   \
   X("add.Tensor", add_Tensor, scaled, Add, Arithmetic)                     \
-  X("sub.Tensor", sub_Tensor, scaled, Sub, Arithmetic)                     \
+  X("sub.Tensor", sub_Tensor, scaled, Subtract, Arithmetic)                \
   X("add_.Tensor", add__Tensor, scaled_in_place, Add, Arithmetic)          \
-  X("sub_.Tensor", sub__Tensor, scaled_in_place, Sub, Arithmetic)          \
-  X("mul.Tensor", mul_Tensor, binary, Mul, Arithmetic)                     \
-  X("div.Tensor", div_Tensor, binary, Div, Float)                          \
-  X("mul_.Tensor", mul__Tensor, binary_in_place, Mul, Arithmetic)          \
-  X("div_.Tensor", div__Tensor, binary_in_place, Div, Float)               \
+  X("sub_.Tensor", sub__Tensor, scaled_in_place, Subtract, Arithmetic)     \
+  X("mul.Tensor", mul_Tensor, binary, Multiply, Arithmetic)                \
+  X("div.Tensor", div_Tensor, binary, Divide, Float)                       \
+  X("mul_.Tensor", mul__Tensor, binary_in_place, Multiply, Arithmetic)     \
+  X("div_.Tensor", div__Tensor, binary_in_place, Divide, Float)            \
   X("bitwise_and.Tensor", bitwise_and_Tensor, binary, BitwiseAnd, Bitwise) \
   X("bitwise_or.Tensor", bitwise_or_Tensor, binary, BitwiseOr, Bitwise)    \
   X("bitwise_xor.Tensor", bitwise_xor_Tensor, binary, BitwiseXor, Bitwise) \
   X("add.out", add_out, scaled_out, Add, Arithmetic)                       \
-  X("sub.out", sub_out, scaled_out, Sub, Arithmetic)                       \
-  X("mul.out", mul_out, binary_out, Mul, Arithmetic)                       \
-  X("div.out", div_out, binary_out, Div, Float)                            \
-  X("neg.out", neg_out, unary_out, Neg, Arithmetic)                        \
-  X("abs.out", abs_out, unary_out, Abs, Arithmetic)                        \
+  X("sub.out", sub_out, scaled_out, Subtract, Arithmetic)                  \
+  X("mul.out", mul_out, binary_out, Multiply, Arithmetic)                  \
+  X("div.out", div_out, binary_out, Divide, Float)                         \
+  X("neg.out", neg_out, unary_out, Negative, Arithmetic)                   \
+  X("abs.out", abs_out, unary_out, Absolute, Arithmetic)                   \
   X("sigmoid.out", sigmoid_out, unary_out, Sigmoid, Float)                 \
   X("tanh.out", tanh_out, unary_out, Tanh, Float)                          \
   X("exp.out", exp_out, unary_out, Exp, Float)                             \
@@ -330,8 +330,8 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
   X("sqrt.out", sqrt_out, unary_out, Sqrt, Float)                          \
   X("maximum", maximum, binary, Maximum, Arithmetic)                       \
   X("minimum", minimum, binary, Minimum, Arithmetic)                       \
-  X("neg", neg, unary, Neg, Arithmetic)                                    \
-  X("abs", abs, unary, Abs, Arithmetic)                                    \
+  X("neg", neg, unary, Negative, Arithmetic)                               \
+  X("abs", abs, unary, Absolute, Arithmetic)                               \
   X("relu", relu, unary, Relu, Arithmetic)                                 \
   X("sigmoid", sigmoid, unary, Sigmoid, Float)                             \
   X("silu", silu, unary, Silu, Floating)                                   \

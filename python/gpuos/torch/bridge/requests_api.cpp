@@ -142,13 +142,15 @@ PyObject* submit_add(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return submit_named("add", {Recipe::Add, Rule::Arithmetic}, arguments, count);
 }
 PyObject* submit_sub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return submit_named("sub", {Recipe::Sub, Rule::Arithmetic}, arguments, count);
+  return submit_named("sub", {Recipe::Subtract, Rule::Arithmetic}, arguments,
+                      count);
 }
 PyObject* submit_mul(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return submit_named("mul", {Recipe::Mul, Rule::Arithmetic}, arguments, count);
+  return submit_named("mul", {Recipe::Multiply, Rule::Arithmetic}, arguments,
+                      count);
 }
 PyObject* submit_div(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return submit_named("div", {Recipe::Div, Rule::Float}, arguments, count);
+  return submit_named("div", {Recipe::Divide, Rule::Float}, arguments, count);
 }
 
 PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,

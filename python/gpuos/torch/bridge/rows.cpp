@@ -26,8 +26,6 @@ std::optional<std::uint8_t> axes_of(const Tensor& tensor,
   return axes;
 }
 
-bool keeps_shape(Recipe recipe) { return recipe >= Recipe::Softmax; }
-
 struct RowTypes {
   at::ScalarType compute{};
   at::ScalarType result{};
@@ -142,7 +140,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
   Planned planned;
   planned.loss = loss_of(price);
   planned.place = &current_place(tensor.device());
-  const Dims shape = keeps_shape(what.recipe)
+  const Dims shape = keeps_rows(what.recipe)
                          ? Dims(tensor.sizes().begin(), tensor.sizes().end())
                          : result_shape(tensor, *axes, arguments.keepdims);
   if (given.defined()) {

@@ -147,7 +147,7 @@ class Reader {
   static bool set_rounding(const c10::IValue& value, Call::Item& to) {
     if (value.isNone()) return true;
     const std::string& mode = value.toStringRef();
-    to.what.recipe = mode == "floor" ? Recipe::DivFloor : Recipe::DivTrunc;
+    to.what.recipe = mode == "floor" ? Recipe::FloorDivide : Recipe::DivTrunc;
     to.what.rule = Rule::Floating;
     return mode == "floor" || mode == "trunc";
   }
@@ -284,18 +284,6 @@ std::optional<Recipe> simpler_power(double exponent) {
   if (exponent == -0.5) return Recipe::Rsqrt;
   if (exponent == -1.0) return Recipe::Reciprocal;
   return std::nullopt;
-}
-
-std::size_t operands_of(Recipe recipe) {
-  switch (recipe) {
-#define GPUOS_COUNT_OPERANDS(name, operands) \
-  case Recipe::name:                         \
-    return operands;
-    GPUOS_ELEMENTWISE_RECIPES(GPUOS_COUNT_OPERANDS)
-#undef GPUOS_COUNT_OPERANDS
-    default:
-      return 0;
-  }
 }
 
 std::optional<Form> form_of(const c10::FunctionSchema& schema) {

@@ -45,7 +45,6 @@ std::optional<Form> form_of(const c10::FunctionSchema& schema);
 std::optional<Recipe> simpler_power(double exponent);
 
 /// How many operands an elementwise recipe has.
-std::size_t operands_of(Recipe recipe);
 
 /// One call of an overload: for each result operands and where it goes.
 struct Call {
