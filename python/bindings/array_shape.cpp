@@ -66,25 +66,29 @@ TensorView view_from(const TensorView& view, const py::array& shadow) {
 
 bool is_ellipsis(py::handle item) { return item.ptr() == Py_Ellipsis; }
 
-// With an Ellipsis the result is a view, of one element too. Other arrays than
-// those of integers, slices, None and ... would read memory.
+// With an Ellipsis the result is a view, of one element too. Arrays of integers
+// or bools would read memory, so a number is one before NumPy sees it.
 py::tuple basic_index(const py::object& index) {
   const bool is_tuple = py::isinstance<py::tuple>(index);
   const py::tuple given = is_tuple ? py::tuple(index) : py::make_tuple(index);
+  py::list basic;
   bool has_ellipsis = false;
   for (const py::handle item : given) {
     // A bool is a mask in NumPy, not a number.
-    const bool is_number =
-        PyIndex_Check(item.ptr()) != 0 && !PyBool_Check(item.ptr());
-    if (!is_number && !py::isinstance<py::slice>(item) && !item.is_none() &&
+    if (PyIndex_Check(item.ptr()) != 0 && !PyBool_Check(item.ptr())) {
+      basic.append(index_of(item, "array"));
+      continue;
+    }
+    if (!py::isinstance<py::slice>(item) && !item.is_none() &&
         !is_ellipsis(item))
       throw py::type_error(
           "array: expected integers, slices, None or ... as an index, got " +
           kind_shown(item));
     has_ellipsis = has_ellipsis || is_ellipsis(item);
+    basic.append(item);
   }
-  if (has_ellipsis) return given;
-  return given + py::make_tuple(py::ellipsis());
+  if (!has_ellipsis) basic.append(py::ellipsis());
+  return py::tuple(basic);
 }
 
 // f(2, 3) and f((2, 3)) mean the same. NumPy gets numbers that nobody changes

@@ -8,9 +8,7 @@
 namespace py = pybind11;
 
 namespace gpuos::python {
-namespace {
 
-// As PyNumber_Index(), with our text for what is no integer.
 py::object index_of(py::handle object, const char* what) {
   if (PyIndex_Check(object.ptr()) == 0) refuse_type(what, "an integer", object);
   const auto number =
@@ -18,8 +16,6 @@ py::object index_of(py::handle object, const char* what) {
   if (!number) throw py::error_already_set();
   return number;
 }
-
-}  // namespace
 
 std::string text_of(py::handle object, const char* what) {
   if (PyUnicode_Check(object.ptr()) == 0) refuse_type(what, "a str", object);

@@ -103,7 +103,15 @@ def test_wrong_indices_are_refused(rt):
         array[0, 1, 2]
     with pytest.raises(IndexError, match="single ellipsis"):
         array[..., ...]
-    for index in ([0, 1], True, "x", 1.0, (0, None, np.array([True]))):
+    arrays = [np.array([True]), np.array([0, 1]), np.zeros((2, 2), int)]
+    for index in (
+        [0, 1],
+        True,
+        "x",
+        1.0,
+        *arrays,
+        *((0, None, a) for a in arrays),
+    ):
         with pytest.raises(TypeError):
             array[index]
     with pytest.raises(ValueError, match="zero"):
