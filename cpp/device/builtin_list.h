@@ -24,8 +24,10 @@
 namespace gpuos {
 
 #define GPUOS_NAME(name, ...) name,
+// NOLINTBEGIN(readability-identifier-naming): as the operators are called.
 enum class BuiltinOperator : u32 { GPUOS_BUILTIN_OPERATORS(GPUOS_NAME) count };
 enum class BuiltinDType : u32 { GPUOS_BUILTIN_DTYPES(GPUOS_NAME) count };
+// NOLINTEND(readability-identifier-naming)
 #undef GPUOS_NAME
 
 enum : u32 {

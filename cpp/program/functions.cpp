@@ -153,7 +153,7 @@ Value elementwise(Op op, std::span<const Operand> operands) {
     return power_of(values[0], operands[1], values[1]);
   if (op == Op::Ldexp) return ldexp_of(values[0], values[1]);
   if (op == Op::Nextafter) {
-    const Value next = ProgramBuilder::apply(op, values);
+    Value next = ProgramBuilder::apply(op, values);
     if (size_of(next.dtype()) != 2) return next;
     return next_of_half(values[0], values[1], next.dtype());
   }

@@ -1,5 +1,7 @@
 #include "program/operations.h"
 
+#include <array>
+
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/compute_type.h"
@@ -126,26 +128,25 @@ Code code_of(const Step& step) {
     if (step.op == Op::Multiply) return Code::BitwiseAnd;
     if (step.op == Op::Invert) return Code::LogicalNot;
   }
-  if (is_complex(step.from)) {
-    if (step.op == Op::Absolute) return Code::ComplexAbs;
-  }
+  if (step.op == Op::Absolute && is_complex(step.from)) return Code::ComplexAbs;
   return function_code(step.op);
 }
 
+constexpr auto kTraits = [] {
+  std::array<std::uint8_t, static_cast<std::size_t>(Code::Count)> all{};
+#define GPUOS_SET(name, function, numpy, rule, types, traits) \
+  all[static_cast<std::size_t>(Code::name)] = traits;
+  GPUOS_UNARY_FUNCTIONS(GPUOS_SET)
+  GPUOS_BINARY_FUNCTIONS(GPUOS_SET)
+#undef GPUOS_SET
+  return all;
+}();
+
 }  // namespace
 
-#define GPUOS_CASE(name, function, numpy, rule, types, traits) \
-  case Code::name:                                             \
-    return traits;
 std::uint32_t traits_of(Code code) noexcept {
-  switch (code) {
-    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)
-    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)
-    default:
-      return kNone;
-  }
+  return kTraits[static_cast<std::size_t>(code)];
 }
-#undef GPUOS_CASE
 
 Operations operations_of(const Step& step) {
   if (step.op == Op::Cast) return cast(step);

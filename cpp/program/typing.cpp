@@ -1,5 +1,6 @@
 #include "program/typing.h"
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -50,27 +51,29 @@ Typing common_type(Op op, std::span<const Node> operands) {
   return {dtype, dtype, is_weak};
 }
 
+constexpr auto kTakesComplex = [] {
+  std::array<bool, std::size(kOpInfos)> all{};
+#define GPUOS_SET(name, function, numpy, rule, types, ...) \
+  all[static_cast<std::size_t>(Op::name)] = has(types, kC64);
+  GPUOS_UNARY_FUNCTIONS(GPUOS_SET)
+  GPUOS_BINARY_FUNCTIONS(GPUOS_SET)
+  GPUOS_COMPARISONS(GPUOS_SET)
+  GPUOS_TESTS(GPUOS_SET)
+  GPUOS_PARTS(GPUOS_SET)
+#undef GPUOS_SET
+#define GPUOS_SET(name, function, numpy, types) \
+  all[static_cast<std::size_t>(Op::name)] = has(types, kC64);
+  GPUOS_SUMS(GPUOS_SET)
+  GPUOS_PLACES(GPUOS_SET)
+#undef GPUOS_SET
+  // Another code, and none.
+  for (const Op op : {Op::Absolute, Op::Where})
+    all[static_cast<std::size_t>(op)] = true;
+  return all;
+}();
+
 bool takes_complex(Op op) noexcept {
-  if (op == Op::Absolute || op == Op::Where) return true;
-  switch (op) {
-#define GPUOS_CASE(name, function, numpy, rule, types, ...) \
-  case Op::name:                                            \
-    return has(types, kC64);
-    GPUOS_UNARY_FUNCTIONS(GPUOS_CASE)
-    GPUOS_BINARY_FUNCTIONS(GPUOS_CASE)
-    GPUOS_COMPARISONS(GPUOS_CASE)
-    GPUOS_TESTS(GPUOS_CASE)
-    GPUOS_PARTS(GPUOS_CASE)
-#undef GPUOS_CASE
-#define GPUOS_CASE(name, function, numpy, types) \
-  case Op::name:                                 \
-    return has(types, kC64);
-    GPUOS_SUMS(GPUOS_CASE)
-    GPUOS_PLACES(GPUOS_CASE)
-#undef GPUOS_CASE
-    default:
-      return false;
-  }
+  return kTakesComplex[static_cast<std::size_t>(op)];
 }
 
 // What NumPy computes in int8 where it has no loop for bool.

@@ -100,7 +100,7 @@ constexpr std::size_t operands_of(Recipe recipe) noexcept {
 #define GPUOS_CASE(name, operands) \
   case Recipe::name:               \
     return operands;
-    GPUOS_TORCH_RECIPES(GPUOS_CASE)
+    GPUOS_TORCH_RECIPES(GPUOS_CASE)  // NOLINT(bugprone-branch-clone)
 #undef GPUOS_CASE
     default:
       return 0;

@@ -18,7 +18,8 @@ namespace gpuos::python {
 /// Throws: TypeError for no str, InvalidArgument for one with a lone surrogate.
 std::string text_of(pybind11::handle object, const char* what);
 
-/// As PyNumber_Index(), with our text for what is no integer. Throws: TypeError.
+/// As PyNumber_Index(), with our text for what is no integer. Throws:
+/// TypeError.
 pybind11::object index_of(pybind11::handle object, const char* what);
 
 /// An integer, also one of NumPy. Throws: TypeError, InvalidArgument.

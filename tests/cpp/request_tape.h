@@ -53,17 +53,18 @@ struct Choice {
   int numbers;
 };
 inline constexpr Choice kReal[] = {
-    {Recipe::Add, 2, 0},  {Recipe::Add, 1, 1},
-    {Recipe::Subtract, 2, 0},  {Recipe::Multiply, 2, 0},
-    {Recipe::Multiply, 1, 1},  {Recipe::AddScaled, 2, 1},
-    {Recipe::Negative, 1, 0},  {Recipe::Absolute, 1, 0},
-    {Recipe::Exp, 1, 0},  {Recipe::Copy, 1, 0},
-    {Recipe::Copy, 0, 1}, {Recipe::Sigmoid, 1, 0},
-    {Recipe::Lerp, 3, 0}, {Recipe::Hardswish, 1, 0},
-    {Recipe::Sqrt, 1, 0}, {Recipe::Addcmul, 3, 1}};
+    {Recipe::Add, 2, 0},      {Recipe::Add, 1, 1},
+    {Recipe::Subtract, 2, 0}, {Recipe::Multiply, 2, 0},
+    {Recipe::Multiply, 1, 1}, {Recipe::AddScaled, 2, 1},
+    {Recipe::Negative, 1, 0}, {Recipe::Absolute, 1, 0},
+    {Recipe::Exp, 1, 0},      {Recipe::Copy, 1, 0},
+    {Recipe::Copy, 0, 1},     {Recipe::Sigmoid, 1, 0},
+    {Recipe::Lerp, 3, 0},     {Recipe::Hardswish, 1, 0},
+    {Recipe::Sqrt, 1, 0},     {Recipe::Addcmul, 3, 1}};
 inline constexpr Choice kWhole[] = {
-    {Recipe::Add, 2, 0},        {Recipe::Subtract, 1, 1},  {Recipe::Multiply, 2, 0},
-    {Recipe::BitwiseXor, 2, 0}, {Recipe::Copy, 1, 0}, {Recipe::Negative, 1, 0}};
+    {Recipe::Add, 2, 0},      {Recipe::Subtract, 1, 1},
+    {Recipe::Multiply, 2, 0}, {Recipe::BitwiseXor, 2, 0},
+    {Recipe::Copy, 1, 0},     {Recipe::Negative, 1, 0}};
 inline constexpr Choice kTests[] = {{Recipe::Less, 2, 0},
                                     {Recipe::GreaterEqual, 1, 1},
                                     {Recipe::NotEqual, 2, 0},
