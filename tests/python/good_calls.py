@@ -23,6 +23,7 @@ class Calls:
         self.good = {
             "_add_library_dir": (_core._add_library_dir, ["/"], {}),
             "_bridge": (_core._bridge, [rt], {}),
+            "_is_operation": (_core._is_operation, ["sinc"], {}),
             "_make_deterministic": (_core._make_deterministic, [rt], {}),
             "_prune_cache": (_core._prune_cache, [2**40], {}),
             "_make_fused": (
