@@ -30,7 +30,7 @@ Code function_code(Op op) {
 bool is_bool(DType dtype) noexcept { return dtype == DType::Bool; }
 
 // Whether no narrow dtype has to be looked after.
-bool stays_in_range(const Step& step) noexcept {
+bool stays_in_range(const Step& step) {
   switch (step.op) {
     case Op::Where:
       return true;

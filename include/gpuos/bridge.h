@@ -9,7 +9,7 @@ namespace gpuos {
 
 /// Another number for every change of BridgeTable, Request, TensorView,
 /// StillNeeded, RequestStats, Recipe or DType.
-inline constexpr std::uint32_t kBridgeVersion = 3;
+inline constexpr std::uint32_t kBridgeVersion = 4;
 
 enum class BridgeResult : std::int32_t { Done, TimedOut, Failed };
 

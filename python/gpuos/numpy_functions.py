@@ -62,7 +62,8 @@ def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
     name = function.__name__
 
     def compute(*args: Any, **keywords: Any) -> Any:
-        value = next(x for x in args if isinstance(x, Value))
+        given = (*args, *keywords.values())
+        value = next(x for x in given if isinstance(x, Value))
         return value.__array_ufunc__(function, "__call__", *args, **keywords)
 
     is_numpy = getattr(np, name, None) is function

@@ -162,3 +162,8 @@ def test_float_power_is_float64(rt):
         compare(rt, np.float_power, x, y, ulps=2)
     got = rt.fuse(lambda v: np.float_power(v, 2))(rt.array(np.float32([3])))
     assert got.numpy().dtype == np.float64
+
+
+def test_a_value_by_name_is_refused_with_a_sentence(rt):
+    with pytest.raises(gpuos.InvalidArgument, match="expected no keywords"):
+        rt.fuse(lambda v: np.sinc(x=v))(rt.array(np.ones(3)))
