@@ -80,9 +80,14 @@ class CountingTasks {
   OperatorDefinition definition(int number) const {
     OperatorDefinition definition;
     definition.name = "bench_count";
-    definition.expression =
-        "o = where(x < " + std::to_string(-1 - number) + ", x, x + 1)";
+    definition.source =
+        "#include \"gpuos/map.h\"\nGPUOS_OPERATOR(bench_count) {\n"
+        "  gpuos::map<int>(task.pointer<int>(0), task.count, lane,\n"
+        "      [](const int* x) { return x[0] < " +
+        std::to_string(-1 - number) +
+        " ? x[0] : x[0] + 1; },\n      task.pointer<const int>(1));\n}\n";
     definition.dtypes = {DType::Int32};
+    definition.inputs = 1;
     return definition;
   }
   void submit_next() {

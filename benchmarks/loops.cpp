@@ -159,14 +159,27 @@ DefineTimes define_ms(Rig& rig, int reps) {
   Runtime& runtime = rig.runtime();
   constexpr int kWarmUp = 2;
   DefineTimes times;
-  int number = 0;
-  const auto make = [&](std::vector<DType> dtypes) {
+  // x + y, in other operations for each number.
+  const auto expression = [](int text) {
     OperatorDefinition definition;
-    definition.name = "bench_" + std::to_string(++number);
+    definition.name = "bench_expression";
+    definition.expression = "o = x + y";
+    for (int bit = 0; bit < 16; ++bit)
+      definition.expression += (text >> bit & 1) != 0 ? " - 0" : " + 0";
+    return definition;
+  };
+  const auto whole = [&](int text) {
+    OperatorDefinition definition;
+    definition.name = "bench_whole";
     // The constant is too small to change x + y.
-    definition.expression = "o = x + y + " + std::to_string(number) + "." +
-                            std::to_string(moment) + "e-30";
-    definition.dtypes = std::move(dtypes);
+    definition.source =
+        "#include \"gpuos/map.h\"\nGPUOS_OPERATOR(bench_whole) {\n"
+        "  gpuos::map<float>(task.pointer<float>(0), task.count, lane,\n"
+        "      [](const float* x) { return x[0] + x[1] + " +
+        std::to_string(text) + "." + std::to_string(moment) +
+        "e-30f; },\n      task.pointer<const float>(1), "
+        "task.pointer<const float>(2));\n}\n";
+    definition.inputs = 2;
     return definition;
   };
   const auto define_and_run = [&](const OperatorDefinition& definition) {
@@ -183,15 +196,14 @@ DefineTimes define_ms(Rig& rig, int reps) {
     return ms;
   };
   for (int i = -kWarmUp; i < reps; ++i) {
-    const OperatorDefinition one = make({DType::Float32});
+    const double expression_us = 1e3 * define_and_run(expression(kWarmUp + i));
+    const OperatorDefinition one = whole(i);
     const double cold_ms = define_and_run(one);
     const double again_ms = define_and_run(one);
-    const double both_ms =
-        define_and_run(make({DType::Float32, DType::Float64}));
     if (i < 0) continue;
+    times.expression_us.push_back(expression_us);
     times.cold_ms.push_back(cold_ms);
     times.again_ms.push_back(again_ms);
-    times.both_ms.push_back(both_ms);
   }
   return times;
 }

@@ -39,9 +39,9 @@ struct LargeAdd {
 LargeAdd large_add(Rig& rig, std::size_t elems, int reps);
 
 struct DefineTimes {
-  std::vector<double> cold_ms;   // for float32
-  std::vector<double> again_ms;  // the same text after undefine()
-  std::vector<double> both_ms;   // cold, for float32 and float64
+  std::vector<double> expression_us;  // of a structure that nobody has had
+  std::vector<double> cold_ms;        // a whole operator
+  std::vector<double> again_ms;       // the same text after undefine()
   std::uint64_t wrong = 0;
 };
 /// define(), one task and its wait, for an operator that was never seen.

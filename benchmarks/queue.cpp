@@ -59,6 +59,7 @@ void print_swaps(RuntimeOptions options, bool is_cuda) {
   print("tasks meanwhile", static_cast<double>(swaps.tasks), "");
   print("tasks lost", static_cast<double>(swaps.lost), "");
   const DefineTimes defines = define_ms(rig, 5);
+  print("define an expression", median(defines.expression_us), "us");
   print("define, cold", median(defines.cold_ms), "ms");
   print("define, compiled before", median(defines.again_ms), "ms");
 }

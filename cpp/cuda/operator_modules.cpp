@@ -5,7 +5,6 @@
 #include <future>
 
 #include "base/concat.h"
-#include "expression/expression.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 #include "jit/compile_pool.h"
@@ -21,31 +20,15 @@ std::string image_name(std::span<const OperatorBuild> builds) {
   return first == last ? first : concat(first, "_to_", last);
 }
 
-// Unlike each other within one image.
-std::string expression_entry(std::span<const OperatorBuild> builds,
-                             std::size_t i) {
-  const bool is_alone =
-      builds.front().definition.name == builds.back().definition.name;
-  const OperatorBuild& build = builds[i];
-  return is_alone ? concat("expression_", name_of(build.dtype))
-                  : concat("expression", i, "_", build.definition.name, "_",
-                           name_of(build.dtype));
-}
-
-// One part for each processor; what one definition makes stays together.
+// One part for each processor.
 std::vector<std::span<const OperatorBuild>> parts_of(
     std::span<const OperatorBuild> builds) {
   const std::size_t threads = jit::compile_threads();
   const std::size_t size = (builds.size() + threads - 1) / threads;
   std::vector<std::span<const OperatorBuild>> parts;
-  for (std::size_t begin = 0; begin < builds.size();) {
-    std::size_t end = std::min(begin + size, builds.size());
-    while (end < builds.size() &&
-           &builds[end].definition == &builds[end - 1].definition)
-      ++end;
-    parts.push_back(builds.subspan(begin, end - begin));
-    begin = end;
-  }
+  for (std::size_t begin = 0; begin < builds.size(); begin += size)
+    parts.push_back(
+        builds.subspan(begin, std::min(size, builds.size() - begin)));
   return parts;
 }
 
@@ -82,27 +65,13 @@ OperatorImage build_image(std::span<const OperatorBuild> builds,
   request.compute_capability = compute_capability;
   request.budget = budget;
   request.is_draft = std::ranges::any_of(builds, &OperatorBuild::is_draft);
-  bool all_in_ptx = true;
-  for (std::size_t i = 0; i < builds.size(); ++i) {
-    const OperatorBuild& build = builds[i];
+  for (const OperatorBuild& build : builds) {
     const OperatorDefinition& definition = build.definition;
-    if (build.expression == nullptr) {
-      request.source +=
-          concat("#include \"gpuos/operator.h\"\n#line 1 \"", definition.name,
-                 ".cu\"\n", definition.source, "\n");
-      request.entries.push_back(definition.name);
-      all_in_ptx = false;
-      continue;
-    }
-    const std::string entry = expression_entry(builds, i);
-    request.source += expression_source(*build.expression, build.dtype, entry);
-    const std::string ptx =
-        expression_ptx(*build.expression, build.dtype, entry);
-    all_in_ptx = all_in_ptx && !ptx.empty();
-    request.ptx += ptx;
-    request.entries.push_back(entry);
+    request.source +=
+        concat("#include \"gpuos/operator.h\"\n#line 1 \"", definition.name,
+               ".cu\"\n", definition.source, "\n");
+    request.entries.push_back(definition.name);
   }
-  if (!all_in_ptx) request.ptx.clear();
   OperatorImage image{.name = image_name(builds),
                       .image = compile(std::move(request), builds),
                       .slots = {}};

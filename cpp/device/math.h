@@ -1,7 +1,6 @@
-// The functions of the expression language, for every element type that they
-// take. No header is needed: NVRTC and nvcc know the device functions, and the
-// host compiler has them built in, so that an operator compiles in
-// milliseconds.
+// What functions of values are made of: C's functions, and remainders. No
+// header is needed: NVRTC and nvcc know the device functions, and the host
+// compiler has them built in, so that an operator compiles in milliseconds.
 #pragma once
 
 #include "arithmetic.h"
@@ -15,15 +14,7 @@
 
 // X(gpuos's name, C's name for double)
 #define GPUOS_LIBM_FUNCTIONS(X) \
-  X(exp, exp)                   \
-  X(exp2, exp2)                 \
-  X(log, log)                   \
-  X(log2, log2)                 \
   X(sqrt, sqrt)                 \
-  X(sin, sin)                   \
-  X(cos, cos)                   \
-  X(tan, tan)                   \
-  X(tanh, tanh)                 \
   X(floor, floor)               \
   X(ceil, ceil)                 \
   X(round, rint)                \
@@ -37,22 +28,6 @@ namespace gpuos {
 GPUOS_LIBM_FUNCTIONS(GPUOS_DEFINE_LIBM)
 #undef GPUOS_DEFINE_LIBM
 
-GPUOS_DEVICE inline int floor(int x) { return x; }
-GPUOS_DEVICE inline int ceil(int x) { return x; }
-GPUOS_DEVICE inline int round(int x) { return x; }
-GPUOS_DEVICE inline int abs(int x) { return x < 0 ? sub(0, x) : x; }
-GPUOS_DEVICE inline long long floor(long long x) { return x; }
-GPUOS_DEVICE inline long long ceil(long long x) { return x; }
-GPUOS_DEVICE inline long long round(long long x) { return x; }
-GPUOS_DEVICE inline long long abs(long long x) {
-  return x < 0 ? sub(0LL, x) : x;
-}
-
-GPUOS_DEVICE inline float neg(float x) { return -x; }
-GPUOS_DEVICE inline double neg(double x) { return -x; }
-GPUOS_DEVICE inline int neg(int x) { return sub(0, x); }
-GPUOS_DEVICE inline long long neg(long long x) { return sub(0LL, x); }
-
 #if defined(__CUDACC__)
 GPUOS_DEVICE inline float rsqrt(float x) { return ::rsqrtf(x); }
 GPUOS_DEVICE inline double rsqrt(double x) { return ::rsqrt(x); }
@@ -61,71 +36,11 @@ inline float rsqrt(float x) { return 1 / sqrt(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 #endif
 
-template <typename T>
-GPUOS_DEVICE inline T sigmoid(T x) {
-  return 1 / (1 + exp(-x));
-}
-
-// The conditions below use | instead of ||: no branch, so loops vectorise.
-
-template <typename T>
-GPUOS_DEVICE inline T minimum(T a, T b) {
-  return (a <= b) | (a != a) ? a : b;
-}
-
-template <typename T>
-GPUOS_DEVICE inline T maximum(T a, T b) {
-  return (a >= b) | (a != a) ? a : b;
-}
-
-template <typename T>
-GPUOS_DEVICE inline T clip(T x, T low, T high) {
-  return minimum(maximum(x, low), high);
-}
-
-template <typename T>
-GPUOS_DEVICE inline T relu(T x) {
-  return x <= 0 ? T{0} : x;
-}
-
-template <typename T>
-GPUOS_DEVICE inline T square(T x) {
-  return mul(x, x);
-}
-
-// NaN stays NaN.
-template <typename T>
-GPUOS_DEVICE inline T sign(T x) {
-  return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
-}
-
-template <typename T>
-GPUOS_DEVICE inline T where(T condition, T a, T b) {
-  return condition != 0 ? a : b;
-}
-
-#define GPUOS_DEFINE_COMPARISON(name, symbol) \
-  template <typename T>                       \
-  GPUOS_DEVICE inline T name(T a, T b) {      \
-    return a symbol b ? T{1} : T{0};          \
-  }
-GPUOS_DEFINE_COMPARISON(less, <)
-GPUOS_DEFINE_COMPARISON(less_equal, <=)
-GPUOS_DEFINE_COMPARISON(greater, >)
-GPUOS_DEFINE_COMPARISON(greater_equal, >=)
-GPUOS_DEFINE_COMPARISON(equal, ==)
-GPUOS_DEFINE_COMPARISON(not_equal, !=)
-#undef GPUOS_DEFINE_COMPARISON
-
 GPUOS_DEVICE inline float fma(float a, float b, float c) {
   return GPUOS_LIBM(fmaf)(a, b, c);
 }
 GPUOS_DEVICE inline double fma(double a, double b, double c) {
   return GPUOS_LIBM(fma)(a, b, c);
-}
-template <typename T>
-GPUOS_DEVICE inline T fma(T a, T b, T c) {
-  return add(mul(a, b), c);
 }
 
 template <typename T>
@@ -169,42 +84,7 @@ GPUOS_DEVICE inline T real_floor_div(T a, T b) {
   return sub(quotient, whole) > T(0.5) ? add(whole, T{1}) : whole;
 }
 
-GPUOS_DEVICE inline float floor_mod(float a, float b) {
-  return real_floor_mod(a, b);
-}
-GPUOS_DEVICE inline double floor_mod(double a, double b) {
-  return real_floor_mod(a, b);
-}
-GPUOS_DEVICE inline float floor_div(float a, float b) {
-  return real_floor_div(a, b);
-}
-GPUOS_DEVICE inline double floor_div(double a, double b) {
-  return real_floor_div(a, b);
-}
-
-GPUOS_DEVICE inline float pow(float a, float b) {
-  return GPUOS_LIBM(powf)(a, b);
-}
-GPUOS_DEVICE inline double pow(double a, double b) {
-  return GPUOS_LIBM(pow)(a, b);
-}
-
-// A negative exponent gives the power rounded towards zero; 0 for base 0.
-template <typename T>
-GPUOS_DEVICE inline T pow(T base, T exponent) {
-  if (exponent < 0) {
-    if (base == -1) return exponent & 1 ? -1 : 1;
-    return base == 1 ? 1 : 0;
-  }
-  T power = 1;
-  for (; exponent != 0; exponent >>= 1) {
-    if (exponent & 1) power = mul(power, base);
-    base = mul(base, base);
-  }
-  return power;
-}
-
-// A parameter as the element type. Real to integer: towards zero, the nearest
+// Real to integer: towards zero, the nearest
 // limit when it does not fit, 0 for NaN; integers wrap.
 template <typename To, typename From>
 GPUOS_DEVICE inline To convert(From value) {

@@ -67,7 +67,9 @@ class PlainInterpreter {
       // Arguments are the accesses' addresses, then the scalars.
       const bool is_scalar = x.form == kScalar;
       resolved.function =
-          task_.args[x.index + (is_scalar ? task_.header.accesses : 0)];
+          is_scalar && x.index >= task_.header.scalars
+              ? task_.instructions[task_.end + x.index - task_.header.scalars]
+              : task_.args[x.index + (is_scalar ? task_.header.accesses : 0)];
       resolved.index = task_.flat >> x.index & 1 ? 4 : 0;
       resolved.form = is_scalar         ? kQuickScalar
                       : x.form == kLoad ? kQuickLoad

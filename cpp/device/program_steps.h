@@ -158,7 +158,7 @@ __device__ __noinline__ Values<W> run_step(Steps<W> steps,
       return last;
     }
     case kScalar: {
-      const u64 bits = task.scalars[step.index()];
+      const u64 bits = task.scalar(step.index());
 #pragma unroll
       for (u32 w = 0; w < W; ++w) last.set(w, bits);
       steps.write_result(step, last);

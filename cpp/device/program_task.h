@@ -59,6 +59,11 @@ struct DeviceTask {
                             : static_cast<u32>(part_ends(text)[part]);
   }
 
+  __device__ u64 scalar(u32 index) const {
+    return index < header.scalars ? scalars[index]
+                                  : constants_of(text)[index - header.scalars];
+  }
+
   // Instructions of all parts.
   __device__ u32 size() const { return end(header.parts - 1); }
 

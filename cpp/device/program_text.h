@@ -27,7 +27,8 @@ struct Instruction {
   u8 b;
   u8 c;
   u8 out;
-  u8 index;  // of an access or a scalar; else an Inlined
+  u8 index;  // of an access, a scalar or, behind those, a constant; else an
+             // Inlined
   u8 form;   // Form
 };
 static_assert(sizeof(Instruction) == 8, "one word");
@@ -130,7 +131,7 @@ GPUOS_DEVICE constexpr u32 bytes_of(Code code) {
 }
 
 // The beginning of a text. Behind it: where each part ends, in instructions,
-// a word each; then the instructions.
+// a word each; then the instructions, and scalars that tasks have no room for.
 struct TextHeader {
   u16 parts;  // odd: 0, 2, ... once a row, 1, 3, ... for each column
   u16 cells;
@@ -149,6 +150,11 @@ GPUOS_DEVICE inline const u64* part_ends(const u64* text) { return text + 1; }
 GPUOS_DEVICE inline const Instruction* instructions_of(const u64* text) {
   return reinterpret_cast<const Instruction*>(
       text + 1 + reinterpret_cast<const TextHeader*>(text)->parts);
+}
+
+GPUOS_DEVICE inline const u64* constants_of(const u64* text) {
+  const u32 parts = reinterpret_cast<const TextHeader*>(text)->parts;
+  return text + 1 + parts + part_ends(text)[parts - 1];
 }
 
 // How a task's arguments follow each other: the text's address, an address for

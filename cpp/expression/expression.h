@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gpuos/dtype.h"
 #include "gpuos/operator.h"
+#include "gpuos/program.h"
 
 namespace gpuos {
 
@@ -29,18 +29,14 @@ Expression parse_expression(std::string_view text,
                             std::span<const Parameter> params,
                             std::span<const std::string> known_inputs = {});
 
-/// Device and host source: one GPUOS_OPERATOR(`entry`) for `dtype` buffers.
-/// Names of the expression do not appear in it: expressions that differ only
-/// in names have the same source.
-/// Throws: InvalidArgument if `dtype` has no such function or literal.
-std::string expression_source(const Expression& expression, DType dtype,
-                              std::string_view entry);
-
-/// The same operator as relocatable PTX without the module's header, which is
-/// ready several times sooner. Empty if the expression needs a function that
-/// is no few instructions.
-/// Throws: like expression_source().
-std::string expression_ptx(const Expression& expression, DType dtype,
-                           std::string_view entry);
+/// The expression for arrays of these dtypes and ranks: one pass, unless it
+/// reduces. Its result is cast to that of `out` if that loses no kind of
+/// number, as an output of NumPy's is. Without inputs the program has one, the
+/// output itself, which tells it the shape.
+/// Throws: InvalidArgument, shown in the text, for what an operation does not
+/// take.
+Program program_of(const Expression& expression,
+                   std::span<const ProgramArgument> inputs,
+                   const ProgramArgument& out);
 
 }  // namespace gpuos

@@ -49,10 +49,11 @@ bool begins_number(std::string_view rest) noexcept {
 }
 
 std::size_t symbol_length(std::string_view rest) noexcept {
-  static constexpr std::array<std::string_view, 6> kPairs{
-      "**", "//", "<=", ">=", "==", "!="};
+  static constexpr std::array<std::string_view, 8> kPairs{
+      "**", "//", "<=", ">=", "==", "!=", "<<", ">>"};
   if (std::ranges::find(kPairs, rest.substr(0, 2)) != kPairs.end()) return 2;
-  return std::string_view("+-*/%<>=(),").find(rest[0]) != std::string_view::npos
+  return std::string_view("+-*/%<>=(),&|^~").find(rest[0]) !=
+                 std::string_view::npos
              ? 1
              : 0;
 }
@@ -118,10 +119,6 @@ Literal read_literal(std::string_view text, const Token& token) {
   }
   const auto whole = std::from_chars(begin, end, literal.magnitude);
   literal.is_whole = whole.ec == std::errc{} && whole.ptr == end;
-  if (!literal.is_whole && literal.real < 0x1p64) {
-    literal.magnitude = static_cast<std::uint64_t>(literal.real);
-    literal.is_whole = static_cast<double>(literal.magnitude) == literal.real;
-  }
   return literal;
 }
 

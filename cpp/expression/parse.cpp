@@ -3,18 +3,46 @@
 #include <optional>
 
 #include "base/concat.h"
-#include "device/task_abi.h"
 #include "expression/expression.h"
-#include "expression/grammar.h"
 #include "expression/lexer.h"
 #include "expression/tree.h"
 #include "gpuos/error.h"
+#include "program/plan.h"
 
 namespace gpuos {
 namespace expression {
 namespace {
 
 constexpr int kMaxDepth = 200;
+
+struct Symbol {
+  std::string_view text;
+  std::string_view function;
+  int level;  // binds tighter when higher
+};
+
+// Python's, and its precedence.
+constexpr int kComparison = 1;
+constexpr int kProduct = 7;
+constexpr auto kSymbols = std::to_array<Symbol>({
+    {"<", "less", kComparison},
+    {"<=", "less_equal", kComparison},
+    {">", "greater", kComparison},
+    {">=", "greater_equal", kComparison},
+    {"==", "equal", kComparison},
+    {"!=", "not_equal", kComparison},
+    {"|", "bitwise_or", 2},
+    {"^", "bitwise_xor", 3},
+    {"&", "bitwise_and", 4},
+    {"<<", "left_shift", 5},
+    {">>", "right_shift", 5},
+    {"+", "add", 6},
+    {"-", "subtract", 6},
+    {"*", "multiply", kProduct},
+    {"/", "divide", kProduct},
+    {"//", "floor_divide", kProduct},
+    {"%", "remainder", kProduct},
+});
 
 class Parser {
  public:
@@ -31,9 +59,8 @@ class Parser {
     check_params();
     parse_output();
     parse_level(kComparison);
-    if (token_.kind != Token::Kind::End) {
+    if (token_.kind != Token::Kind::End)
       fail("expected an operator or the end");
-    }
     check_arguments();
     result_.tree = std::make_shared<const Tree>(std::move(tree_));
     return std::move(result_);
@@ -46,10 +73,9 @@ class Parser {
   class Nesting {
    public:
     explicit Nesting(Parser& parser) : depth_(parser.depth_) {
-      if (++depth_ > kMaxDepth) {
+      if (++depth_ > kMaxDepth)
         fail_at(parser.text_, parser.token_.column,
                 concat("expected at most ", kMaxDepth, " levels of nesting"));
-      }
     }
     ~Nesting() { --depth_; }
     Nesting(const Nesting&) = delete;
@@ -67,6 +93,11 @@ class Parser {
   bool at(std::string_view symbol) const noexcept {
     return token_.kind == Token::Kind::Symbol && token_.text == symbol;
   }
+  bool take(std::string_view symbol) {
+    if (!at(symbol)) return false;
+    advance();
+    return true;
+  }
 
   [[noreturn]] void fail(std::string_view expected) const {
     fail_at(text_, token_.column,
@@ -74,28 +105,24 @@ class Parser {
   }
 
   void expect(std::string_view symbol) {
-    if (!at(symbol)) fail(concat("expected '", symbol, "'"));
-    advance();
+    if (!take(symbol)) fail(concat("expected '", symbol, "'"));
   }
 
   void check_params() const {
     const auto& params = result_.params;
     for (auto it = params.begin(); it != params.end(); ++it) {
-      if (!is_identifier(it->name)) {
+      if (!is_identifier(it->name))
         throw InvalidArgument(
             concat("expression: expected a name for a parameter, got '",
                    it->name, "'"));
-      }
-      if (find_function(it->name)) {
+      if (find_function(it->name) != nullptr)
         throw InvalidArgument(concat("expression: parameter '", it->name,
                                      "' has the name of a function"));
-      }
       if (std::find_if(params.begin(), it, [&](const Parameter& other) {
             return other.name == it->name;
-          }) != it) {
+          }) != it)
         throw InvalidArgument(
             concat("expression: parameter '", it->name, "' is declared twice"));
-      }
     }
   }
 
@@ -107,15 +134,12 @@ class Parser {
   }
 
   void parse_output() {
-    if (token_.kind != Token::Kind::Name) {
+    if (token_.kind != Token::Kind::Name)
       fail("expected the name of the output, as in 'o = a + b'");
-    }
-    if (find_function(token_.text)) {
+    if (find_function(token_.text) != nullptr)
       fail("expected the name of the output, which is not a function's");
-    }
-    if (find_param(token_.text)) {
+    if (find_param(token_.text))
       fail("expected the name of the output, which is not a parameter's");
-    }
     result_.output = token_.text;
     advance();
     expect("=");
@@ -125,72 +149,70 @@ class Parser {
     const std::size_t inputs = result_.inputs.size();
     const std::size_t params = result_.params.size();
     const std::size_t total = 1 + inputs + params;
-    if (total > abi::kMaxArgs) {
-      throw InvalidArgument(
-          concat("expression: expected at most ", abi::kMaxArgs,
-                 " arguments, got 1 "
-                 "output + ",
-                 inputs, " inputs + ", params, " parameters = ", total));
-    }
+    if (total > program::kMaxPassArguments)
+      throw InvalidArgument(concat("expression: expected at most ",
+                                   program::kMaxPassArguments, " arguments, got 1 output + ",
+                                   inputs, " inputs + ", params,
+                                   " parameters = ", total));
   }
 
   NodeIndex push(Node node, std::size_t column) {
-    if (tree_.nodes.size() == kMaxNodes) {
+    if (tree_.nodes.size() == kMaxNodes)
       fail_at(text_, column,
               concat("expected at most ", kMaxNodes,
                      " operations, names and numbers"));
-    }
     node.column = static_cast<std::uint32_t>(column);
     tree_.nodes.push_back(node);
     return static_cast<NodeIndex>(tree_.nodes.size() - 1);
   }
 
-  NodeIndex push_operation(Opcode opcode, std::array<NodeIndex, 3> operands,
-                           std::size_t column) {
-    Node node{.kind = Node::Kind::Operation};
-    node.opcode = opcode;
-    node.operands = operands;
+  NodeIndex push_call(std::string_view function,
+                      std::initializer_list<NodeIndex> operands,
+                      std::size_t column) {
+    Node node{.kind = Node::Kind::Call, .function = find_function(function)};
+    for (const NodeIndex operand : operands)
+      node.operands[node.count++] = operand;
     return push(node, column);
   }
 
-  const Operator* find_operator(int level) const noexcept {
+  const Symbol* find_symbol(int level) const noexcept {
     if (token_.kind != Token::Kind::Symbol) return nullptr;
-    for (const Operator& op : kOperators) {
-      if (op.level == level && op.symbol == token_.text) return &op;
-    }
+    for (const Symbol& symbol : kSymbols)
+      if (symbol.level == level && symbol.text == token_.text) return &symbol;
     return nullptr;
   }
 
   NodeIndex parse_level(int level) {
-    if (level > kProduct) return parse_negation();
+    if (level > kProduct) return parse_sign();
     NodeIndex left = parse_level(level + 1);
     bool is_compared = false;
-    while (const Operator* op = find_operator(level)) {
-      if (is_compared) {
+    while (const Symbol* symbol = find_symbol(level)) {
+      if (is_compared)
         fail("expected parentheses, because comparisons do not chain");
-      }
       is_compared = level == kComparison;
       const std::size_t column = token_.column;
       advance();
       const NodeIndex right = parse_level(level + 1);
-      left = push_operation(op->opcode, {left, right}, column);
+      left = push_call(symbol->function, {left, right}, column);
     }
     return left;
   }
 
-  NodeIndex parse_negation() {
-    if (!at("-")) return parse_power();
+  NodeIndex parse_sign() {
+    const bool inverts = at("~");
+    if (!inverts && !at("-")) return parse_power();
     const Nesting nesting(*this);
     const std::size_t column = token_.column;
     advance();
-    const NodeIndex operand = parse_negation();
+    const NodeIndex operand = parse_sign();
+    if (inverts) return push_call("invert", {operand}, column);
     Node& last = tree_.nodes[operand];
     // The lowest integer is only within its dtype together with its sign.
     if (last.kind == Node::Kind::Literal) {
       last.literal.is_negative = !last.literal.is_negative;
       return operand;
     }
-    return push_operation(Opcode::Neg, {operand}, column);
+    return push_call("negative", {operand}, column);
   }
 
   NodeIndex parse_power() {
@@ -199,8 +221,8 @@ class Parser {
     const Nesting nesting(*this);
     const std::size_t column = token_.column;
     advance();
-    const NodeIndex exponent = parse_negation();
-    return push_operation(Opcode::Pow, {base, exponent}, column);
+    const NodeIndex exponent = parse_sign();
+    return push_call("power", {base, exponent}, column);
   }
 
   NodeIndex parse_operand() {
@@ -222,21 +244,19 @@ class Parser {
 
   NodeIndex parse_name() {
     const Token name = token_;
-    if (const auto opcode = find_function(name.text)) {
+    if (const Function* function = find_function(name.text)) {
       advance();
-      return parse_call(name, *opcode);
+      return parse_call(name, *function);
     }
-    if (name.text == result_.output) {
+    if (name.text == result_.output)
       fail_at(text_, name.column,
               concat("expected an input, got the output '", name.text,
                      "'; give it another name and pass the same buffer"));
-    }
     advance();
-    if (at("(")) {
+    if (at("("))
       fail_at(text_, name.column,
               concat("expected one of ", function_names(), ", got '", name.text,
                      "'"));
-    }
     if (const auto param = find_param(name.text)) {
       Node node{.kind = Node::Kind::Param};
       node.index = *param;
@@ -255,30 +275,85 @@ class Parser {
     return index;
   }
 
-  NodeIndex parse_call(const Token& name, Opcode opcode) {
+  NodeIndex parse_call(const Token& name, const Function& function) {
     const Nesting nesting(*this);
     if (!at("(")) fail(concat("expected '(' after function ", name.text));
     advance();
-    const std::size_t expected = info_of(opcode).operands;
-    std::array<NodeIndex, 3> operands{};
+    Node node{.kind = Node::Kind::Call, .function = &function};
     std::size_t count = 0;
+    std::optional<Reduced> reduced;
     while (!at(")")) {
-      if (count > 0) {
-        if (!at(",")) fail("expected ',' or ')'");
-        advance();
+      if (count > 0 && !take(",")) fail("expected ',' or ')'");
+      if (is_keyword()) {
+        if (function.over == nullptr || count != 1)
+          fail("expected an operand, this is no reduction");
+        parse_keyword(reduced ? *reduced : reduced.emplace());
+        continue;
       }
+      if (reduced) fail("expected ')', operands come before axis and keepdims");
       const NodeIndex operand = parse_level(kComparison);
-      if (count < operands.size()) operands[count] = operand;
+      if (count < node.operands.size()) node.operands[count] = operand;
       ++count;
     }
     advance();
-    if (count != expected) {
-      fail_at(text_, name.column,
-              concat(name.text, " takes ", expected,
-                     expected == 1 ? " argument, got " : " arguments, got ",
-                     count));
+    node.count = static_cast<std::uint8_t>(std::min<std::size_t>(count, 4));
+    const bool reduces = function.over != nullptr && count == 1;
+    if (!reduces && (count < function.least || count > function.most ||
+                     function.of == nullptr))
+      fail_at(text_, name.column, concat(takes(function), ", got ", count));
+    if (reduces) {
+      node.index = static_cast<std::uint32_t>(tree_.reduced.size());
+      tree_.reduced.push_back(reduced.value_or(Reduced{}));
     }
-    return push_operation(opcode, operands, name.column);
+    return push(node, name.column);
+  }
+
+  static std::string takes(const Function& function) {
+    const unsigned least = function.over != nullptr ? 1u : function.least;
+    const unsigned most = function.of != nullptr ? function.most : 1u;
+    return concat(function.name, " takes ", least,
+                  least == most ? "" : concat(" to ", most),
+                  most == 1 ? " argument" : " arguments");
+  }
+
+  bool is_keyword() const {
+    return token_.kind == Token::Kind::Name &&
+           (token_.text == "axis" || token_.text == "keepdims") &&
+           next_token(text_, position_).text == "=";
+  }
+
+  void parse_keyword(Reduced& reduced) {
+    const bool is_axis = token_.text == "axis";
+    advance();
+    expect("=");
+    if (!is_axis) {
+      if (token_.text != "True" && token_.text != "False")
+        fail("expected True or False");
+      reduced.keepdims = token_.text == "True";
+      advance();
+      return;
+    }
+    reduced.axes.emplace();
+    if (!take("(")) {
+      reduced.axes->push_back(parse_axis());
+      return;
+    }
+    while (!take(")")) {
+      reduced.axes->push_back(parse_axis());
+      if (!at(")")) expect(",");
+    }
+  }
+
+  int parse_axis() {
+    const bool is_negative = take("-");
+    if (token_.kind != Token::Kind::Number)
+      fail("expected the number of an axis");
+    const Literal number = read_literal(text_, token_);
+    if (!number.is_whole || number.magnitude > kMaxDims)
+      fail(concat("expected an axis of at most ", kMaxDims));
+    advance();
+    const int axis = static_cast<int>(number.magnitude);
+    return is_negative ? -axis : axis;
   }
 
   std::string_view text_;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "expression/opcodes.h"
+#include "expression/functions.h"
 
 namespace gpuos::expression {
 
@@ -14,18 +14,25 @@ inline constexpr std::size_t kMaxNodes = 2048;
 
 /// A number as it was written.
 struct Literal {
-  bool is_whole = false;  // `magnitude` is exact
+  bool is_whole = false;  // written as an integer, which is `magnitude`
   bool is_negative = false;
   std::uint64_t magnitude = 0;
   double real = 0;  // without the sign
 };
 
+/// What a reduction goes over.
+struct Reduced {
+  Axes axes;
+  bool keepdims = false;
+};
+
 struct Node {
-  enum class Kind : std::uint8_t { Input, Param, Literal, Operation };
+  enum class Kind : std::uint8_t { Input, Param, Literal, Call };
   Kind kind;
-  Opcode opcode{};                          // Operation
-  std::array<std::uint32_t, 3> operands{};  // Operation: earlier nodes
-  std::uint32_t index = 0;                  // Input, Param: which
+  std::uint8_t count = 0;                   // Call: operands
+  const Function* function = nullptr;       // Call
+  std::array<std::uint32_t, 3> operands{};  // Call: earlier nodes
+  std::uint32_t index = 0;  // Input, Param: which; Call: in Tree::reduced
   Literal literal{};
   std::uint32_t column = 0;  // zero-based
 };
@@ -34,6 +41,7 @@ struct Node {
 struct Tree {
   std::string text;
   std::vector<Node> nodes;
+  std::vector<Reduced> reduced;
 };
 
 /// Throws: InvalidArgument, always; shows the text with a caret at `column`,

@@ -14,7 +14,7 @@
 #include "base/processors.h"
 #include "gpuos/error.h"
 #include "host/builtin_table.h"
-#include "host/operator_loader.h"
+#include "host/host_compiler.h"
 #include "program/host_interpreter.h"
 #include "queue/operator_record.h"
 
@@ -58,10 +58,9 @@ std::shared_ptr<Shared> make_shared_state(const RuntimeOptions& options,
       options.linger, first_position);
   std::uint32_t slot = 0;
   for (const Builtin& builtin : builtin_table())
-    shared->table.set(slot++, {builtin.function, nullptr, nullptr,
-                               std::string(builtin.name)});
-  shared->table.set(kInterpreterSlot,
-                    {program::interpret, nullptr, nullptr, "program"});
+    shared->table.set(slot++,
+                      {builtin.function, nullptr, std::string(builtin.name)});
+  shared->table.set(kInterpreterSlot, {program::interpret, nullptr, "program"});
   return shared;
 }
 
@@ -239,14 +238,15 @@ void HostBackend::check_all() {
 
 void HostBackend::load(std::span<const OperatorBuild> builds) {
   const auto begin = Clock::now();
-  const auto is_whole = [](const OperatorBuild& build) {
-    return build.expression == nullptr;
-  };
-  if (std::any_of(builds.begin(), builds.end(), is_whole)) start_watchdog();
+  start_watchdog();
   std::vector<LoadedOperator> loaded;
-  loaded.reserve(builds.size());
-  for (const OperatorBuild& build : builds)
-    loaded.push_back(load_operator(build));
+  for (const auto& [definition, slot, is_draft, is_awaited] : builds) {
+    HostModule module = compile_host_operator({.source = definition.source,
+                                               .entry = definition.name,
+                                               .is_awaited = is_awaited});
+    loaded.push_back(
+        {module.entry, std::move(module.library), definition.name});
+  }
   for (std::size_t i = 0; i < builds.size(); ++i)
     shared_->table.set(builds[i].slot, std::move(loaded[i]));
   injections_.fetch_add(builds.size(), std::memory_order_relaxed);

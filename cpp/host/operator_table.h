@@ -13,8 +13,7 @@ namespace gpuos::host {
 /// A function that fills a slot.
 struct LoadedOperator {
   OpFn function = nullptr;
-  const void* state = nullptr;        // for the interpreter
-  std::shared_ptr<const void> owner;  // of `function` and `state`
+  std::shared_ptr<const void> owner;  // of `function`
   std::string name;
 };
 
@@ -24,16 +23,9 @@ struct LoadedOperator {
 /// workers read it with no lock; the publication orders the two.
 class OperatorTable {
  public:
-  struct Entry {
-    OpFn function = nullptr;
-    const void* state = nullptr;
-  };
-
-  const Entry& entry(std::uint32_t slot) const noexcept {
-    return entries_[slot];
-  }
+  OpFn function(std::uint32_t slot) const noexcept { return functions_[slot]; }
   void set(std::uint32_t slot, LoadedOperator loaded) {
-    entries_[slot] = {loaded.function, loaded.state};
+    functions_[slot] = loaded.function;
     const std::lock_guard lock(mutex_);
     names_[slot] = std::move(loaded.name);
     std::swap(owners_[slot], loaded.owner);
@@ -46,7 +38,7 @@ class OperatorTable {
   }
 
  private:
-  std::array<Entry, abi::kSlots> entries_{};
+  std::array<OpFn, abi::kSlots> functions_{};
   mutable std::mutex mutex_;  // names are also read for a stuck operator
   std::array<std::string, abi::kSlots> names_;
   std::array<std::shared_ptr<const void>, abi::kSlots> owners_;

@@ -260,9 +260,9 @@ class Worker {
 
   void call_operator(std::uint32_t slot, const u64* args, u32 count, Lane lane,
                      std::uint64_t position) {
-    const auto& entry = shared_.table.entry(slot);
+    const OpFn function = shared_.table.function(slot);
     try {
-      entry.function(Task{args, entry.state, count}, lane);
+      function(Task{args, nullptr, count}, lane);
     } catch (const std::exception& error) {
       fail(slot, position, error.what());
     } catch (...) {

@@ -42,11 +42,6 @@ extern "C" __global__ void gpuos_link_root(gpuos::OpFn op, gpuos::Task task) {
 }
 )";
 
-// Every device that NVRTC 13 knows runs PTX for this one.
-constexpr int kPtxCapability = 75;
-constexpr std::string_view kPtxHeader =
-    ".version 6.4\n.target sm_75\n.address_size 64\n";
-
 CompileCache<Image>& images() {
   static auto* const cache = new CompileCache<Image>;
   return *cache;
@@ -142,34 +137,6 @@ void check_budget(const CompileRequest& request, std::string_view cubin,
   throw CompileError(concat(name, ": ", problem), "");
 }
 
-// Only nvJitLink can be told what the driver's linker cannot: to leave the
-// constant banks alone.
-bool takes_ptx(const Nvrtc& api, const CompileRequest& request) {
-  return !request.ptx.empty() && request.compute_capability >= kPtxCapability &&
-         try_nvjitlink(api.major, api.minor) != nullptr;
-}
-
-Object make_object(const Nvrtc& api, const CompileRequest& request,
-                   const Target& target, bool from_ptx) {
-  if (from_ptx)
-    return {.name = request.file_name,
-            .binary = concat(kPtxHeader, request.ptx),
-            .is_ptx = true};
-  return compile_unit(
-      api,
-      {.source = request.source,
-       .file_name = request.file_name,
-       .options = {.max_registers = request.budget.registers,
-                   .fast_compile =
-                       request.is_draft ? FastCompile::Max : FastCompile::Off}},
-      target);
-}
-
-// What ptxas makes of these calls functions of its own.
-bool may_call(std::string_view ptx) {
-  return ptx.find("div.") != ptx.npos || ptx.find("sqrt.") != ptx.npos;
-}
-
 // Whether `bare` has all that `rooted` has beside the root. Without a kernel
 // the linker drops functions that operators call.
 bool keeps_all(const Object& root, std::string_view rooted,
@@ -182,22 +149,19 @@ bool keeps_all(const Object& root, std::string_view rooted,
       });
 }
 
-Resources larger_of(const Resources& a, const Resources& b) {
-  return {.registers = std::max(a.registers, b.registers),
-          .stack_bytes = std::max(a.stack_bytes, b.stack_bytes),
-          .shared_bytes = std::max(a.shared_bytes, b.shared_bytes),
-          .constant_bytes = std::max(a.constant_bytes, b.constant_bytes),
-          .barriers = std::max(a.barriers, b.barriers),
-          .uses_shared = a.uses_shared || b.uses_shared};
-}
-
 // Linked, checked, and without the root where nothing is lost by that.
 Image link_operators(const Nvrtc& api, const CompileRequest& request,
                      const Target& target) {
   const std::uint32_t registers = request.budget.registers;
   Image image;
-  const bool from_ptx = takes_ptx(api, request);
-  const Object object = make_object(api, request, target, from_ptx);
+  const Object object = compile_unit(
+      api,
+      {.source = request.source,
+       .file_name = request.file_name,
+       .options = {.max_registers = registers,
+                   .fast_compile =
+                       request.is_draft ? FastCompile::Max : FastCompile::Off}},
+      target);
   image.log = object.log;
   const auto link = [&](std::vector<Object> objects) {
     objects.insert(objects.end(), request.objects.begin(),
@@ -207,15 +171,6 @@ Image link_operators(const Nvrtc& api, const CompileRequest& request,
     check_heap(request, cubin);
     return cubin;
   };
-  if (from_ptx && !may_call(request.ptx)) {
-    image.binary = link({object});
-    for (const std::string& entry : request.entries)
-      image.needs =
-          larger_of(image.needs,
-                    read_resources(image.binary, concat("gpuos_op_", entry)));
-    check_budget(request, image.binary, image.needs);
-    return image;
-  }
   const auto root = link_root(api, target);
   std::string rooted = link({*root, object});
   image.needs = read_resources(rooted, kRootName);
@@ -271,7 +226,6 @@ std::string key_of(const CompileRequest& request, const Target& target) {
       .add(request.budget.stack_bytes)
       .add(request.file_name)
       .add(request.source)
-      .add(request.ptx)
       .add(request.is_draft);
   for (const std::string& entry : request.entries) key.add(entry);
   for (const Object& object : request.objects) key.add(object.binary);
@@ -285,7 +239,6 @@ std::string disk_key_of(const Nvrtc& api, const CompileRequest& request,
   key.add(std::string("operators"))
       .add(toolchain_key(api, target))
       .add(std::string(kRootSource))
-      .add(std::string(kPtxHeader))
       .add(request.compute_capability)
       .add(key_of(request, target));
   return key.text();
@@ -315,8 +268,6 @@ Target target_of(const Nvrtc& api, int compute_capability) {
 Image compile_once(const CompileRequest& request) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, request.compute_capability);
-  // A PTX text includes nothing, but it may be of no use and the source be
-  // taken instead.
   if (!stands_alone(request.source)) {
     static_cast<void>(include_digest(request.source, {}, {}));  // or it throws
     return compile_and_log(api, request, target);
@@ -345,10 +296,7 @@ Image compile_operators(const CompileRequest& request) {
 void prepare_compiler(int compute_capability) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, compute_capability);
-  const std::array objects{*link_root(api, target),
-                           Object{.name = "nothing.ptx",
-                                  .binary = std::string(kPtxHeader),
-                                  .is_ptx = true}};
+  const std::array objects{*link_root(api, target)};
   link_objects(api, objects, target, 0);
 }
 

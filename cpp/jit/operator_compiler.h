@@ -13,9 +13,6 @@ namespace gpuos::jit {
 struct CompileRequest {
   std::string source;                // device code; "gpuos/operator.h" and its
                                      // neighbours can be included
-  std::string ptx;                   // the same operators as PTX functions
-                                     // without a header, used instead if there
-                                     // is a linker for it; or empty
   std::string file_name;             // for messages, such as "axpy.cu"
   std::vector<std::string> entries;  // GPUOS_OPERATOR names in it
   int compute_capability = 90;       // major * 10 + minor

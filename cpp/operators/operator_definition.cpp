@@ -16,11 +16,6 @@ void check_dtype(const OperatorDefinition& definition, DType dtype) {
   if (index >= kDTypeCount)
     throw InvalidArgument(concat(definition.name, ": expected a dtype below ",
                                  kDTypeCount, ", got ", index));
-  if (!definition.expression.empty() && !has_builtins(dtype))
-    throw InvalidArgument(concat(
-        definition.name,
-        ": expected float32, float64, int32 or int64 for an expression, got ",
-        name_of(dtype)));
 }
 
 }  // namespace
@@ -46,13 +41,10 @@ void check_definition(const OperatorDefinition& definition) {
     throw InvalidArgument(concat(definition.name,
                                  ": expected a source without NUL, got one at ",
                                  definition.source.find('\0')));
-  if (definition.dtypes.empty())
-    throw InvalidArgument(
-        concat(definition.name, ": expected at least 1 dtype, got 0"));
   for (const DType dtype : definition.dtypes) check_dtype(definition, dtype);
   for (const Parameter& param : definition.params)
     check_dtype(definition, param.dtype);
-  if (!definition.source.empty() && definition.dtypes.size() != 1)
+  if (!definition.source.empty() && definition.dtypes.size() > 1)
     throw InvalidArgument(concat(definition.name,
                                  ": a whole operator has 1 dtype, got ",
                                  definition.dtypes.size()));
@@ -67,33 +59,18 @@ void check_definition(const OperatorDefinition& definition) {
                                  abi::kMaxArgs, " arguments, got ", args));
 }
 
-std::optional<Expression> parse(const OperatorDefinition& definition) {
-  if (definition.expression.empty()) return std::nullopt;
-  return parse_expression(definition.expression, definition.params);
-}
-
-bool uses_only(const Expression& expression,
-               const std::vector<std::string>& names) {
-  return std::all_of(expression.inputs.begin(), expression.inputs.end(),
-                     [&](const std::string& input) {
-                       return std::find(names.begin(), names.end(), input) !=
-                              names.end();
-                     });
+DType dtype_of(const OperatorDefinition& definition) noexcept {
+  return definition.dtypes.empty() ? DType::Float32 : definition.dtypes[0];
 }
 
 std::shared_ptr<OperatorRecord> record_of(
-    const OperatorDefinition& definition,
-    const std::optional<Expression>& expression) {
+    const OperatorDefinition& definition) {
   auto record = std::make_shared<OperatorRecord>();
   record->name = definition.name;
   record->params = definition.params;
-  record->is_traced = !expression;
-  record->elementwise = expression ? true : definition.elementwise;
+  record->is_traced = true;
+  record->elementwise = definition.elementwise;
   record->inputs = definition.inputs;
-  if (expression) {
-    record->input_names = expression->inputs;
-    record->inputs = static_cast<int>(expression->inputs.size());
-  }
   return record;
 }
 

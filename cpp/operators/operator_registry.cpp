@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
 
 #include "base/concat.h"
@@ -147,14 +146,9 @@ void OperatorRegistry::give_back(const Slots& slots) {
 
 void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
   std::vector<OperatorBuild> builds;
-  for (const Draft* draft : drafts) {
-    const Expression* expression =
-        draft->expression ? &*draft->expression : nullptr;
-    for (std::size_t i = 0; i < draft->slots.size(); ++i)
-      builds.push_back({draft->definition, expression,
-                        draft->definition.dtypes[i], draft->slots[i],
-                        draft->is_draft, draft->is_awaited});
-  }
+  for (const Draft* draft : drafts)
+    builds.push_back({draft->definition, draft->slots[0], draft->is_draft,
+                      draft->is_awaited});
   backend_.load(builds);
 }
 
@@ -177,136 +171,103 @@ void OperatorRegistry::load(std::span<const Draft*> drafts) {
   }
 }
 
-void OperatorRegistry::load_in_groups(const std::vector<Draft>& drafts) {
-  std::vector<const Draft*> expressions;
-  std::vector<const Draft*> sources;
-  for (const Draft& draft : drafts)
-    (draft.expression ? expressions : sources).push_back(&draft);
-  load(expressions);
-  try {
-    load(sources);
-  } catch (...) {
-    for (const Draft* draft : expressions) backend_.unload(draft->slots);
-    throw;
-  }
-}
-
-void OperatorRegistry::publish(OperatorRecord& record,
-                               const OperatorDefinition& definition,
-                               const Slots& slots) {
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    record.slots[static_cast<std::size_t>(definition.dtypes[i])].store(
-        static_cast<std::int32_t>(slots[i]));
-}
-
-std::vector<OperatorRegistry::Record> OperatorRegistry::define(
-    std::span<const OperatorDefinition> definitions) {
-  std::vector<Draft> drafts;
+void OperatorRegistry::define(std::vector<Draft>& drafts) {
   std::set<std::string_view> names;
-  for (const OperatorDefinition& definition : definitions) {
-    check_definition(definition);
-    if (!names.insert(definition.name).second)
-      throw InvalidArgument(concat("define: expected different names, got '",
-                                   definition.name, "' twice"));
-    {
-      const std::lock_guard lock(mutex_);
-      check_name_is_free(definition.name);
-    }
-    drafts.push_back(
-        {definition, parse(definition), nullptr, {}, definition.tiered});
-    drafts.back().record = record_of(definition, drafts.back().expression);
-    drafts.back().record->owner = this;
+  std::vector<const Draft*> loaded;
+  for (Draft& draft : drafts) {
+    const std::string& name = draft.record->name;
+    if (!names.insert(name).second)
+      throw InvalidArgument(
+          concat("define: expected different names, got '", name, "' twice"));
+    const std::lock_guard lock(mutex_);
+    check_name_is_free(name);
+    draft.record->owner = this;
   }
   try {
-    for (Draft& draft : drafts)
-      draft.slots = take_slots(draft.definition.dtypes.size());
-    load_in_groups(drafts);
+    for (Draft& draft : drafts) {
+      if (draft.record->has_body.load()) continue;
+      draft.slots = take_slots(1);
+      loaded.push_back(&draft);
+    }
+    load(loaded);
   } catch (...) {
-    for (const Draft& draft : drafts) give_back(draft.slots);
+    for (const Draft* draft : loaded) give_back(draft->slots);
     throw;
   }
-  return insert_all(drafts);
+  insert_all(drafts);
 }
 
-std::vector<OperatorRegistry::Record> OperatorRegistry::insert_all(
-    const std::vector<Draft>& drafts) {
-  std::vector<Record> records;
-  for (const Draft& draft : drafts) {
-    publish(*draft.record, draft.definition, draft.slots);
+void OperatorRegistry::insert_all(const std::vector<Draft>& drafts) {
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    const auto& [definition, record, slots, is_draft, is_awaited] = drafts[i];
+    if (!slots.empty())
+      record->slots[static_cast<std::size_t>(dtype_of(definition))].store(
+          static_cast<std::int32_t>(slots[0]));
     try {
-      insert(draft.record);
+      insert(record);
     } catch (...) {
       // Somebody else took the name meanwhile.
-      for (std::size_t i = records.size(); i < drafts.size(); ++i)
-        drop(drafts[i].slots);
-      for (const Record& record : records) undefine(record);
+      for (std::size_t k = i; k < drafts.size(); ++k) drop(drafts[k].slots);
+      for (std::size_t k = 0; k < i; ++k) undefine(drafts[k].record);
       throw;
     }
-    records.push_back(draft.record);
   }
-  return records;
 }
 
-void OperatorRegistry::replace(const std::shared_ptr<OperatorRecord>& record,
-                               OperatorDefinition definition) {
-  if (record->is_builtin || record->is_alias())
+void OperatorRegistry::check_replaceable(const OperatorRecord& record) {
+  if (record.is_builtin || record.is_alias())
     throw InvalidArgument(concat("replace: expected a defined operator, but ",
-                                 record->name, " is ",
-                                 record->is_alias() ? "an alias" : "built in"));
-  if (!record->is_defined.load())
-    throw InvalidArgument(concat("replace: ", record->name, " was undefined"));
-  definition.name = record->name;
-  if (definition.params.empty()) definition.params = record->params;
-  check_definition(definition);
-  std::optional<Expression> expression = parse(definition);
-  if (expression && uses_only(*expression, record->input_names))
-    // The same names keep their places, whatever the order of first use.
-    expression = parse_expression(definition.expression, definition.params,
-                                  record->input_names);
-  OperatorRecord next;
-  next.name = record->name;
-  next.params = definition.params;
-  next.elementwise = expression ? true : definition.elementwise;
-  next.inputs = expression ? static_cast<int>(expression->inputs.size())
-                           : definition.inputs;
-  if (!takes_the_same(*record, next))
+                                 record.name, " is ",
+                                 record.is_alias() ? "an alias" : "built in"));
+  if (!record.is_defined.load())
+    throw InvalidArgument(concat("replace: ", record.name, " was undefined"));
+}
+
+void OperatorRegistry::replace(const Record& record, Draft next) {
+  if (!takes_the_same(*record, *next.record))
     throw InvalidArgument(concat(
         "replace: ", record->name, " takes ", record->inputs, " inputs and ",
-        record->params.size(), " scalars, the new one takes ", next.inputs,
-        " and ", next.params.size(), " or others; define a new operator"));
-  const Draft draft{definition, std::move(expression), nullptr,
-                    take_slots(definition.dtypes.size()), false};
-  const Slots& slots = draft.slots;
-  try {
-    std::array<const Draft*, 1> alone{&draft};
-    load(alone);
-  } catch (...) {
-    give_back(slots);
-    throw;
+        record->params.size(), " scalars, the new one takes ",
+        next.record->inputs, " and ", next.record->params.size(),
+        " or others; define a new operator"));
+  const std::shared_ptr<const expression::Body> body = next.record->body.load();
+  if (body == nullptr) {
+    next.slots = take_slots(1);
+    try {
+      std::array<const Draft*, 1> alone{&next};
+      load(alone);
+    } catch (...) {
+      give_back(next.slots);
+      throw;
+    }
+  } else {
+    // Whoever finds no slot finds the body.
+    record->set_body(body);
   }
   Slots old;
   for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype) {
-    std::int32_t slot = OperatorRecord::kNoSlot;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (static_cast<std::size_t>(definition.dtypes[i]) == dtype)
-        slot = static_cast<std::int32_t>(slots[i]);
-    }
-    const std::int32_t before = record->slots[dtype].exchange(slot);
+    const bool is_new =
+        !next.slots.empty() &&
+        static_cast<std::size_t>(dtype_of(next.definition)) == dtype;
+    const std::int32_t before = record->slots[dtype].exchange(
+        is_new ? static_cast<std::int32_t>(next.slots[0])
+               : OperatorRecord::kNoSlot);
     if (before != OperatorRecord::kNoSlot)
       old.push_back(static_cast<std::uint32_t>(before));
   }
+  record->is_traced.store(body == nullptr);
+  if (body == nullptr) record->set_body(nullptr);
   drop(std::move(old));
 }
 
 bool OperatorRegistry::upgrade(const Record& record,
                                const OperatorDefinition& definition,
                                bool is_awaited) {
-  auto& slot = record->slots[static_cast<std::size_t>(definition.dtypes[0])];
+  auto& slot = record->slots[static_cast<std::size_t>(dtype_of(definition))];
   std::int32_t before = slot.load();
   if (!record->is_defined.load() || before == OperatorRecord::kNoSlot)
     return false;
-  const Draft draft{definition,    std::nullopt, nullptr,
-                    take_slots(1), false,        is_awaited};
+  const Draft draft{definition, nullptr, take_slots(1), false, is_awaited};
   try {
     std::array<const Draft*, 1> alone{&draft};
     load(alone);
@@ -339,6 +300,7 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
       throw InvalidArgument(
           concat("undefine: ", record->name, " is not defined"));
     record->is_defined.store(false);
+    record->set_body(nullptr);
     records_.erase(it);
   }
   Slots old;

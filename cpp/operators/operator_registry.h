@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "expression/expression.h"
 #include "queue/backend.h"
 #include "queue/operator_record.h"
 
@@ -32,10 +31,22 @@ class OperatorRegistry {
 
   using Record = std::shared_ptr<OperatorRecord>;
 
-  /// All or nothing; what compiles together is one image.
-  std::vector<Record> define(std::span<const OperatorDefinition> definitions);
-  void replace(const std::shared_ptr<OperatorRecord>& record,
-               OperatorDefinition definition);
+  /// What a definition is to become.
+  struct Draft {
+    const OperatorDefinition& definition;
+    Record record;  // with a body: nothing is to be loaded
+    std::vector<std::uint32_t> slots{};
+    bool is_draft = false;
+    bool is_awaited = true;
+  };
+  /// Gives names to `drafts`: all or nothing; what compiles together is one
+  /// image.
+  void define(std::vector<Draft>& drafts);
+  /// Throws: InvalidArgument for what is built in, an alias or undefined.
+  static void check_replaceable(const OperatorRecord& record);
+  /// `record` becomes what `next` is. Throws: InvalidArgument if it takes other
+  /// arguments.
+  void replace(const Record& record, Draft next);
   /// Optimised code for a tiered operator that is still what it was, or
   /// compiled code for a program. False if it is not.
   bool upgrade(const Record& record, const OperatorDefinition& definition,
@@ -55,15 +66,6 @@ class OperatorRegistry {
 
  private:
   using Slots = std::vector<std::uint32_t>;
-  /// A definition on its way to a record.
-  struct Draft {
-    const OperatorDefinition& definition;
-    std::optional<Expression> expression;
-    Record record;
-    Slots slots;
-    bool is_draft = false;
-    bool is_awaited = true;
-  };
   struct Dropped {
     Slots slots;
     Marks marks;
@@ -80,10 +82,7 @@ class OperatorRegistry {
   /// Throws what the backend throws; then nothing of `drafts` is loaded.
   void load(std::span<const Draft*> drafts);
   void load_together(std::span<const Draft*> drafts);
-  std::vector<Record> insert_all(const std::vector<Draft>& drafts);
-  void load_in_groups(const std::vector<Draft>& drafts);
-  static void publish(OperatorRecord& record,
-                      const OperatorDefinition& definition, const Slots& slots);
+  void insert_all(const std::vector<Draft>& drafts);
 
   Backend& backend_;
   std::function<Marks()> heads_;

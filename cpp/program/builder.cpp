@@ -184,6 +184,19 @@ Value ProgramBuilder::view(const Value& value, std::span<const int> dims) {
   return graph.value(graph.add(node));
 }
 
+Value ProgramBuilder::broadcast_to(const Value& value, const Value& like) {
+  Graph& graph = graph_of(value);
+  if (&graph_of(like) != &graph)
+    throw InvalidArgument("broadcast_to: expected values of one program");
+  const Node operand = graph.nodes[value.id()];
+  return graph.value(
+      graph.add({.op = Op::BroadcastTo,
+                 .dtype = operand.dtype,
+                 .is_weak = operand.is_weak,
+                 .rank = std::max(operand.rank, graph.nodes[like.id()].rank),
+                 .operands = {value.id(), like.id()}}));
+}
+
 Value ProgramBuilder::extent(const Value& value,
                              std::optional<std::vector<int>> axes) {
   Graph& graph = graph_of(value);

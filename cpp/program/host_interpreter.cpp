@@ -286,7 +286,7 @@ class Interpreter {
   }
 
   void fill_scalar(const Instruction& x, std::size_t count, bool wide) {
-    fill(result_cell(x.out), task_.scalars[x.index], count, wide);
+    fill(result_cell(x.out), task_.scalar(x.index), count, wide);
   }
   static void fill(char* out, u64 bits, std::size_t count, bool wide) {
     if (wide)

@@ -81,7 +81,8 @@ std::vector<SetId> Dimensions::infer(const Graph& graph, std::uint32_t id) {
       if (!is_reduced(node, d) || node.keepdims) ++to;
     }
   } else {
-    for (std::size_t k = 0; k < operand_count(node); ++k) {
+    const bool has_like = node.op == Op::BroadcastTo;
+    for (std::size_t k = 0; k < operand_count(node) + has_like; ++k) {
       const auto& from = dims_[node.operands[k]];
       const std::size_t shift = dims.size() - from.size();
       for (std::size_t d = 0; d < from.size(); ++d)
@@ -262,6 +263,7 @@ PassBuilder::Value PassBuilder::evaluate_new(std::uint32_t id,
       return scalar(word);
     }
     case Op::View:
+    case Op::BroadcastTo:
       return evaluate(node.operands[0], operand_map(node, 0, map));
     default:
       return is_reduction(node) ? reduce(node, map) : compute(node, map);

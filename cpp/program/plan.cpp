@@ -11,6 +11,7 @@
 #include "device/task_abi.h"
 #include "gpuos/error.h"
 #include "program/pass_builder.h"
+#include "program/task.h"
 #include "program/text.h"
 
 namespace gpuos::program {
@@ -132,9 +133,42 @@ std::size_t count_operations(const Graph& graph) {
   return count;
 }
 
+bool is_literal(const ScalarWord& word, const Graph& graph) {
+  return !word.is_extent &&
+         graph.scalars[word.source].kind == ScalarSource::Kind::Literal;
+}
+
+/// Makes constants of a pass' numbers if they do not fit a task's arguments.
+void make_constants(Pass& pass, const Graph& graph) {
+  if (pass.accesses.size() + pass.scalars.size() <= kRoomyPassArguments) return;
+  std::vector<ScalarWord> scalars;
+  std::vector<std::uint32_t> number(pass.scalars.size());
+  for (std::size_t i = 0; i < pass.scalars.size(); ++i) {
+    if (is_literal(pass.scalars[i], graph)) continue;
+    number[i] = static_cast<std::uint32_t>(scalars.size());
+    scalars.push_back(pass.scalars[i]);
+  }
+  for (std::size_t i = 0; i < pass.scalars.size(); ++i) {
+    const ScalarWord& word = pass.scalars[i];
+    if (!is_literal(word, graph)) continue;
+    number[i] =
+        static_cast<std::uint32_t>(scalars.size() + pass.constants.size());
+    pass.constants.push_back(
+        scalar_bits(*graph.scalars[word.source].literal, word.dtype));
+  }
+  pass.scalars = std::move(scalars);
+  for (Step& step : pass.steps)
+    if (step.kind == Step::Kind::Scalar) step.index = number[step.index];
+}
+
 void check_size(const Schedule& schedule) {
   for (const Pass& pass : schedule.passes) {
     const std::size_t count = pass.accesses.size() + pass.scalars.size();
+    if (pass.scalars.size() + pass.constants.size() > kMaxConstants)
+      throw InvalidArgument(concat("build: expected at most ", kMaxConstants,
+                                   " scalars and different numbers, got ",
+                                   pass.scalars.size() + pass.constants.size(),
+                                   "; make several programs of it"));
     if (count > kMaxPassArguments)
       throw InvalidArgument(concat("build: expected at most ",
                                    kMaxPassArguments,
@@ -208,6 +242,7 @@ std::string structure_of(const Pass& pass) {
   for (const Access& access : pass.accesses)
     bytes.add(access.dtype, access.writes);
   for (const ScalarWord& word : pass.scalars) bytes.add(word.dtype);
+  for (const std::uint64_t bits : pass.constants) bytes.add(bits, bits >> 32);
   for (const Step& step : pass.steps)
     bytes.add(step.kind, step.op, step.dtype, step.from, step.index,
               step.operands[0], step.operands[1], step.operands[2]);
@@ -219,7 +254,8 @@ std::string structure_of(const Pass& pass) {
 }
 
 /// With what is asked of each pass again and again. Throws: InvalidArgument.
-Schedule complete(Schedule schedule) {
+Schedule complete(Schedule schedule, const Graph& graph) {
+  for (Pass& pass : schedule.passes) make_constants(pass, graph);
   check_size(schedule);
   for (Pass& pass : schedule.passes) {
     pass.structure = structure_of(pass);
@@ -244,7 +280,7 @@ bool has_room(const Schedule& schedule) {
 }
 
 Schedule make_schedule(const Graph& graph, Dimensions& dims, Company company) {
-  return complete(Scheduler(graph, dims, company).run());
+  return complete(Scheduler(graph, dims, company).run(), graph);
 }
 
 /// Each reduction in a pass of its own.

@@ -38,6 +38,11 @@ struct Buffer {
 
 /// Of one pass: a task carries an address or a value for each.
 inline constexpr std::size_t kMaxPassArguments = 28;
+/// So many there is room for in any layout, beside where its table lies.
+inline constexpr std::size_t kRoomyPassArguments = 25;
+
+/// Of one pass, scalars too: an instruction names them in a byte.
+inline constexpr std::size_t kMaxConstants = 255;
 
 inline constexpr std::size_t kMaxInputs = 64;
 
@@ -64,7 +69,7 @@ struct Step {
   Op op{};                                  // Compute, Reduce; Cast too
   DType dtype{};                            // of the result
   DType from{};                             // of the operands but a condition
-  std::uint32_t index = 0;                  // access or scalar word
+  std::uint32_t index = 0;                  // access, or scalar or constant
   std::array<std::uint32_t, 3> operands{};  // earlier steps
 
   friend auto operator<=>(const Step&, const Step&) = default;
@@ -90,6 +95,10 @@ struct Pass {
   std::vector<std::array<SetId, 2>> equal;
   std::vector<Access> accesses;
   std::vector<ScalarWord> scalars;
+  /// Numbers of the program that a task has no room for, so that they are in
+  /// the pass' text and code: the bits of a task's scalars, behind which they
+  /// are numbered.
+  std::vector<std::uint64_t> constants;
   std::vector<Step> steps;
   /// The steps of each part; a step of a loop may be in several loops.
   std::vector<std::vector<std::uint32_t>> parts;

@@ -76,10 +76,16 @@ struct ProgramTable::Task {
 
 /// One call of a program.
 struct ProgramTable::Submission {
-  Submission(const program::CallViews& call, std::span<const Scalar> numbers,
+  Submission(const std::shared_ptr<const Plan>& of,
+             const program::CallViews& call, std::span<const Scalar> numbers,
              const Stream& where, const Allocate& memory_of)
-      : views(call), scalars(numbers), stream(where), allocate(memory_of) {}
+      : plan(of),
+        views(call),
+        scalars(numbers),
+        stream(where),
+        allocate(memory_of) {}
 
+  const std::shared_ptr<const Plan>& plan;
   const program::CallViews& views;
   std::span<const Scalar> scalars;
   const Stream& stream;
@@ -100,7 +106,9 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
       workers_(backend.workers()),
       free_later_(std::move(free_later)),
       texts_(backend, backend.shared_words(), free_later_),
-      scratch_(backend) {}
+      scratch_(backend) {
+  any_.name = "program";
+}
 
 void ProgramTable::make_deterministic() {
   const std::lock_guard lock(mutex_);
@@ -238,16 +246,74 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
   Task single;
   if (write_single(plan, views, scalars, stream, single.call, single.work))
     return submit_task(single, stream);
-  Submission submission(views, scalars, stream, allocate);
-  write_tasks(plan, submission);
+  Submission submission(plan, views, scalars, stream, allocate);
+  write_tasks(submission);
   Ticket ticket{.runtime = submitter_.runtime_id()};
   for (Task& task : submission.tasks)
     ticket = join(ticket, submit_task(task, stream));
   return ticket;
 }
 
+bool ProgramTable::try_submit(const std::shared_ptr<const Plan>& plan,
+                              const program::CallViews& views,
+                              const std::span<const Scalar>& scalars,
+                              const Stream& stream, Ticket& ticket) {
+  program::check_scalars(*plan, scalars);
+  Task single;
+  if (!write_single(plan, views, scalars, stream, single.call, single.work) ||
+      !submitter_.try_submit(single.call, stream, ticket))
+    return false;
+  count(single.work);
+  return true;
+}
+
+Ticket ProgramTable::submit_many(const std::shared_ptr<const Plan>& plan,
+                                 const ManyTasks& many, const Stream& stream) {
+  ManyCall call;
+  Work work;
+  if (!write_many(plan, many, stream, call, work))
+    return {.runtime = submitter_.runtime_id()};
+  const Ticket ticket = submitter_.submit_many(call, many, stream);
+  count(work);
+  return ticket;
+}
+
+bool ProgramTable::write_many(const std::shared_ptr<const Plan>& plan,
+                              const ManyTasks& many, const Stream& stream,
+                              ManyCall& call, Work& work) {
+  const std::int64_t elems = largest_of(any_, many);
+  if (many.tasks == 0 || elems == 0) return false;
+  const auto first_of = [&](const Column& column) {
+    return TensorView(reinterpret_cast<void*>(column.at(0)), elems, many.dtype);
+  };
+  std::vector<TensorView> inputs;
+  for (const Column& column : many.inputs) inputs.push_back(first_of(column));
+  const TensorView out = first_of(many.out);
+  // Of an expression without inputs its output.
+  if (inputs.size() < plan->inputs.size()) inputs.push_back(out);
+  const program::CallViews views{inputs, {&out, 1}};
+  const std::lock_guard lock(mutex_);
+  const program::Prepared& prepared = prepare(plan, views);
+  if (prepared.passes.size() != 1 || prepared.passes[0].pass->has_reduction ||
+      prepared.passes[0].tasks.size() != 1)
+    throw InvalidArgument("submit_many: expected an elementwise operator");
+  const program::PreparedPass& pass = prepared.passes[0];
+  write_task(pass, pass.tasks[0], {views, many.params, {}}, call);
+  use_text(pass, stream, call, true);
+  call.access_count = 0;
+  std::size_t arg = program::TaskModel::kAddresses;
+  for (const program::PreparedAccess& access : pass.accesses)
+    add_column(call, any_, arg++,
+               access.writes ? many.out : many.inputs[access.buffer.index],
+               many);
+  count_call();
+  work = {&plan, pass.code, pass.elements * many.tasks};
+  return true;
+}
+
 void ProgramTable::count(const Work& work) {
-  if (work.elements != 0) tiers_.count_call(work.code->tier, work.elements);
+  if (work.elements != 0)
+    tiers_.count_call(*work.plan, work.code->tier, work.elements);
 }
 
 Ticket ProgramTable::submit_task(Task& task, const Stream& stream) {
@@ -270,7 +336,7 @@ bool ProgramTable::compile(const std::shared_ptr<const Plan>& plan,
                  entry.codes.split.end());
   }
   for (const program::PassCode* code : codes)
-    tiers_.promote_awaited(code->tier);
+    tiers_.promote_awaited(plan, code->tier);
   for (const program::PassCode* code : codes)
     if (!tiers_.wait(*code->tier, deadline)) return false;
   return true;
@@ -283,10 +349,10 @@ std::uint64_t ProgramTable::programs() const {
       [](const auto& entry) { return !entry.second.plan.expired(); }));
 }
 
-void ProgramTable::write_tasks(const std::shared_ptr<const Plan>& plan,
-                               Submission& submission) {
+void ProgramTable::write_tasks(Submission& submission) {
   const std::lock_guard lock(mutex_);
-  const program::Prepared& prepared = prepare(plan, submission.views);
+  const program::Prepared& prepared =
+      prepare(submission.plan, submission.views);
   submission.is_idle = prepared.are_idle;
   if (prepared.needs_memory) take_memory(prepared, submission);
   for (const program::PreparedPass& pass : prepared.passes) {
@@ -300,7 +366,7 @@ void ProgramTable::add_task(const program::PreparedPass& pass,
                             const program::TaskModel& model,
                             Submission& submission) {
   Task& task = submission.tasks.emplace_back();
-  task.work.code = pass.code;
+  task.work = {&submission.plan, pass.code, 0};
   if (&model == &pass.tasks.back()) task.work.elements = pass.elements;
   write_task(pass, model,
              {submission.views, submission.scalars, submission.temporaries},
@@ -322,8 +388,7 @@ bool ProgramTable::write_single(const std::shared_ptr<const Plan>& plan,
   write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
   use_text(pass, stream, call);
   count_call();
-  work.code = pass.code;
-  work.elements = pass.elements;
+  work = {&plan, pass.code, pass.elements};
   return true;
 }
 
@@ -341,10 +406,11 @@ bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
 }
 
 void ProgramTable::use_text(const program::PreparedPass& pass,
-                            const Stream& stream, Call& call) {
+                            const Stream& stream, Call& call,
+                            bool is_read_again) {
   program::Text& text = pass.code->text;
   // A graph reads it again and again.
-  const bool is_read_again = text.is_used || backend_.captures(stream);
+  is_read_again = is_read_again || text.is_used || backend_.captures(stream);
   // Only of a named stream one is made; to ask each time takes long.
   if (stream.is_named) pass.code->may_be_captured = true;
   call.args[program::TaskModel::kText] = texts_.use(text, is_read_again);

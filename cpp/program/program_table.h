@@ -51,6 +51,17 @@ class ProgramTable {
                 const std::span<const Scalar>& scalars, const Stream& stream,
                 const Allocate& allocate);
 
+  /// The same if that takes no wait. False: nothing was queued, and submit()
+  /// must do it.
+  bool try_submit(const std::shared_ptr<const program::Plan>& plan,
+                  const program::CallViews& views,
+                  const std::span<const Scalar>& scalars, const Stream& stream,
+                  Ticket& ticket);
+  /// Many calls of an elementwise program of one output and arrays of one
+  /// dimension, which are independent of each other.
+  Ticket submit_many(const std::shared_ptr<const program::Plan>& plan,
+                     const ManyTasks& many, const Stream& stream);
+
   /// Writes the only task of such a call to `call`, to be submitted later.
   /// False: it has others or needs memory, and submit() must do it.
   bool write_call(const std::shared_ptr<const program::Plan>& plan,
@@ -82,6 +93,7 @@ class ProgramTable {
   };
   /// What a task counts for when its pass may be compiled.
   struct Work {
+    const std::shared_ptr<const program::Plan>* plan = nullptr;  // the caller's
     program::PassCode* code = nullptr;
     std::uint64_t elements = 0;  // of the pass, said by its last task
   };
@@ -106,7 +118,7 @@ class ProgramTable {
                 const program::TaskModel& model, Submission& submission);
   /// Says in `call` where the pass' text is.
   void use_text(const program::PreparedPass& pass, const Stream& stream,
-                Call& call);
+                Call& call, bool is_read_again = false);
   void take_memory(const program::Prepared& prepared, Submission& submission);
   /// The address of memory behind counters that are 0.
   std::uint64_t take_block(std::size_t counters, std::size_t bytes,
@@ -119,8 +131,11 @@ class ProgramTable {
                     const program::CallViews& views,
                     const std::span<const Scalar>& scalars,
                     const Stream& stream, Call& call, Work& work);
-  void write_tasks(const std::shared_ptr<const program::Plan>& plan,
-                   Submission& submission);
+  /// Writes all calls as one of many tasks. False: there is nothing to do.
+  bool write_many(const std::shared_ptr<const program::Plan>& plan,
+                  const ManyTasks& many, const Stream& stream, ManyCall& call,
+                  Work& work);
+  void write_tasks(Submission& submission);
   void count(const Work& work);
   Ticket submit_task(Task& task, const Stream& stream);
   /// One ticket for both. Waits for `first` if no ticket can say both.
@@ -131,6 +146,7 @@ class ProgramTable {
   program::Tiers& tiers_;
   program::Workers workers_;  // under mutex_
   const FreeLater free_later_;
+  OperatorRecord any_;  // whom errors of many tasks name
   std::atomic<std::uint64_t> calls_{0};
   mutable QuickMutex mutex_;
   program::TextMemory texts_;

@@ -255,6 +255,14 @@ class SourceWriter {
                   each.dtype == DType::Bool ? " != 0)" : ")");
   }
 
+  std::string scalar(std::uint32_t id) const {
+    const std::size_t index = step(id).index;
+    if (index < pass_.scalars.size())
+      return concat("m.template scalar<", value_type(id), ">(", index, ")");
+    return concat("from_bits<", value_type(id), ">(",
+                  pass_.constants[index - pass_.scalars.size()], "ull)");
+  }
+
   void write_row_step(std::uint32_t id) {
     const Step& each = step(id);
     switch (each.kind) {
@@ -263,8 +271,7 @@ class SourceWriter {
              ";");
         break;
       case Step::Kind::Scalar:
-        line("      r.v", id, "(w) = m.template scalar<", value_type(id), ">(",
-             each.index, ");");
+        line("      r.v", id, "(w) = ", scalar(id), ";");
         break;
       case Step::Kind::Store:
         line("      x", id,
@@ -351,8 +358,7 @@ class SourceWriter {
              loaded(each, concat("x.x", id, "[w]")), ";");
         break;
       case Step::Kind::Scalar:
-        line("      const ", value_type(id), " v", id, " = m.template scalar<",
-             value_type(id), ">(", each.index, ");");
+        line("      const ", value_type(id), " v", id, " = ", scalar(id), ";");
         break;
       case Step::Kind::Store:
         line("      o", id,

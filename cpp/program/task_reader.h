@@ -30,6 +30,10 @@ struct TaskReader {
 
   u32 dims() const { return u32{shape.outer_dims} + shape.inner_dims; }
   const i64* strides_of(u32 access) const { return strides + access * dims(); }
+  u64 scalar(u32 index) const {
+    return index < header.scalars ? scalars[index]
+                                  : constants_of(text)[index - header.scalars];
+  }
   /// The instructions of a part.
   const Instruction* begin(u32 part) const {
     return instructions_of(text) + (part == 0 ? 0 : part_ends(text)[part - 1]);

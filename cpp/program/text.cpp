@@ -68,6 +68,7 @@ class Writer {
     words.insert(words.end(), ends.begin(), ends.end());
     for (const Instruction& instruction : instructions_)
       words.push_back(std::bit_cast<std::uint64_t>(instruction));
+    words.insert(words.end(), pass_.constants.begin(), pass_.constants.end());
     return words;
   }
 

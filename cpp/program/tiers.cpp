@@ -21,7 +21,8 @@ Tiers::Tiers(OperatorRegistry& registry, const PromotionPolicy& policy,
              Post post)
     : registry_(registry), policy_(policy), post_(std::move(post)) {}
 
-void Tiers::count_call(const std::shared_ptr<Tier>& tier,
+void Tiers::count_call(const std::shared_ptr<const Plan>& plan,
+                       const std::shared_ptr<Tier>& tier,
                        std::uint64_t elements) {
   // Compiled programs are called most, and each count is an atomic operation.
   if (policy_.calls == 0 ||
@@ -33,11 +34,13 @@ void Tiers::count_call(const std::shared_ptr<Tier>& tier,
   const std::uint64_t work =
       tier->work.fetch_add(more, std::memory_order_relaxed) + more;
   if (calls >= policy_.calls || (calls >= 2 && work >= policy_.work))
-    promote(tier);
+    promote(plan, tier);
 }
 
-void Tiers::promote(const std::shared_ptr<Tier>& tier) {
+void Tiers::promote(const std::shared_ptr<const Plan>& plan,
+                    const std::shared_ptr<Tier>& tier) {
   const std::lock_guard lock(mutex_);
+  if (tier->wanted_by.expired()) tier->wanted_by = plan;
   auto state = Tier::State::Interpreted;
   if (is_closed_ ||
       !tier->state.compare_exchange_strong(state, Tier::State::Waiting))
@@ -60,6 +63,13 @@ void Tiers::work() {
       }
       tier = std::move(waiting_.front());
       waiting_.pop_front();
+      if (tier->wanted_by.expired()) {
+        // Another plan that has the pass asks again with its next call.
+        tier->state.store(Tier::State::Interpreted);
+        unfinished_.fetch_sub(1);
+        changed_.notify_all();
+        continue;
+      }
     }
     compile(*tier);
   }

@@ -26,6 +26,7 @@ struct Tier {
   std::atomic<std::uint64_t> work{0};  // elements times operations
   std::atomic<State> state{State::Interpreted};
   std::atomic<bool> is_awaited{false};  // by somebody who asked for it
+  std::weak_ptr<const Plan> wanted_by;  // of what earned it; under Tiers' lock
   std::string error{};                  // Failed; written before `state`
 };
 
@@ -46,13 +47,16 @@ class Tiers {
 
   Tiers(OperatorRegistry& registry, const PromotionPolicy& policy, Post post);
 
-  /// A call of `tier` that was submitted; counts as long as it may be promoted.
-  /// Takes no wait but for a mutex, and that only when the pass is promoted.
-  void count_call(const std::shared_ptr<Tier>& tier, std::uint64_t elements);
+  /// A call of `plan` that was submitted; counts as long as `tier` may be
+  /// promoted. Takes no wait but for a mutex, and that only when the pass is
+  /// promoted. If the plan is gone when its turn comes, nothing is compiled.
+  void count_call(const std::shared_ptr<const Plan>& plan,
+                  const std::shared_ptr<Tier>& tier, std::uint64_t elements);
   /// Compile soon, whatever the policy says; wait() follows.
-  void promote_awaited(const std::shared_ptr<Tier>& tier) {
+  void promote_awaited(const std::shared_ptr<const Plan>& plan,
+                       const std::shared_ptr<Tier>& tier) {
     tier->is_awaited.store(true, std::memory_order_relaxed);
-    promote(tier);
+    promote(plan, tier);
   }
   /// False if that takes longer. Throws: CompileError if it failed.
   bool wait(const Tier& tier, std::chrono::steady_clock::time_point deadline);
@@ -65,7 +69,8 @@ class Tiers {
   std::uint64_t waiting() const noexcept { return unfinished_.load(); }
 
  private:
-  void promote(const std::shared_ptr<Tier>& tier);
+  void promote(const std::shared_ptr<const Plan>& plan,
+               const std::shared_ptr<Tier>& tier);
   void work();
   void compile(Tier& tier);
   void finish(Tier& tier, Tier::State state);

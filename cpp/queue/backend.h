@@ -22,8 +22,6 @@
 
 namespace gpuos {
 
-struct Expression;
-
 /// The ring whose workers take positions one by one, as they are written.
 inline constexpr std::uint32_t kChainRing = 0;
 
@@ -62,11 +60,9 @@ struct Order {
   std::size_t count = 0;
 };
 
-/// One definition, ready to be built for one dtype.
+/// A whole operator, ready to be built.
 struct OperatorBuild {
   const OperatorDefinition& definition;
-  const Expression* expression;  // null: a whole operator
-  DType dtype;
   std::uint32_t slot;
   bool is_draft = false;   // soon rather than well
   bool is_awaited = true;  // else the compiler leaves processors to others

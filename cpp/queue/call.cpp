@@ -159,6 +159,8 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
     const OperatorRecord& op, DType dtype) {
   if (!op.is_defined.load())
     refuse(op, "expected a defined operator, but it was undefined");
+  if (op.has_body.load())
+    throw HasBody(concat(op.name, ": expected an operator with slots"));
   std::string known;
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (op.slots[i].load() >= 0)
@@ -230,15 +232,7 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
   for (std::uint32_t i = 1; i < call.buffers; ++i) buffers.add(i, addresses[i]);
 }
 
-Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {
-  Call call;
-  call.named = &named;
-  call.dtype = many.dtype;
-  resolve(call);
-  const OperatorRecord& op = *call.op;
-  check_inputs(op, many.inputs.size());
-  call.buffers = 1 + static_cast<std::uint32_t>(many.inputs.size());
-  add_params(call, many.params);
+std::int64_t largest_of(const OperatorRecord& op, const ManyTasks& many) {
   std::int64_t largest = many.size;
   if (many.sizes != nullptr) {
     const auto [low, high] =
@@ -251,18 +245,37 @@ Call make_many_call(const OperatorRecord& named, const ManyTasks& many) {
   if (largest > std::numeric_limits<std::uint32_t>::max())
     refuse(op, "expected at most ", std::numeric_limits<std::uint32_t>::max(),
            " elements a task, got ", largest);
-  call.count = static_cast<std::uint64_t>(largest);
-  if (many.tasks == 0 || largest == 0) return call;
+  return largest;
+}
 
+void add_column(ManyCall& call, const OperatorRecord& op, std::size_t arg,
+                const Column& column, const ManyTasks& many) {
+  const bool is_out = &column == &many.out;
+  const auto index =
+      is_out ? 0 : static_cast<std::size_t>(&column - many.inputs.data()) + 1;
+  const Bounds bounds = bounds_of(column, many.tasks);
   const std::size_t elem_bytes = size_of(many.dtype);
-  for (std::size_t k = 0; k < call.buffers; ++k) {
-    const Column& column = k == 0 ? many.out : many.inputs[k - 1];
-    const Bounds bounds = bounds_of(column, many.tasks);
-    check_address(op, k, bounds.low, 1);
-    check_address(op, k, bounds.bits, elem_bytes);
-    call.accesses[call.access_count++] = {
-        bounds.low, bounds.high + call.count * elem_bytes, k == 0};
-  }
+  check_address(op, index, bounds.low, 1);
+  check_address(op, index, bounds.bits, elem_bytes);
+  call.columns[arg] = &column;
+  call.accesses[call.access_count++] = {
+      bounds.low, bounds.high + call.count * elem_bytes, is_out};
+}
+
+ManyCall make_many_call(const OperatorRecord& named, const ManyTasks& many) {
+  ManyCall call;
+  call.named = &named;
+  call.dtype = many.dtype;
+  resolve(call);
+  const OperatorRecord& op = *call.op;
+  check_inputs(op, many.inputs.size());
+  call.buffers = 1 + static_cast<std::uint32_t>(many.inputs.size());
+  add_params(call, many.params);
+  call.count = static_cast<std::uint64_t>(largest_of(op, many));
+  if (many.tasks == 0 || call.count == 0) return call;
+  add_column(call, op, 0, many.out, many);
+  for (std::size_t k = 1; k < call.buffers; ++k)
+    add_column(call, op, k, many.inputs[k - 1], many);
   return call;
 }
 

@@ -35,7 +35,8 @@ struct Call {
   }
 };
 
-/// resolve() for a name that has no such dtype at first sight.
+/// resolve() for a name that has no such dtype at first sight. Throws:
+/// InvalidArgument, HasBody.
 void resolve_again(Call& call);
 
 /// Sets `op` and `slot` to what `named` means now. Only under the submit lock
@@ -64,8 +65,19 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
                 std::uint64_t elems, std::span<const std::uint64_t> addresses,
                 std::span<const Scalar> params);
 
-/// The same for many tasks. `count` is that of the largest task, `args` holds
-/// only the scalars, and each access spans all tasks.
-Call make_many_call(const OperatorRecord& named, const ManyTasks& many);
+/// The same for many tasks. `count` is that of the largest task, and each
+/// access spans all tasks.
+struct ManyCall : Call {
+  /// Where an argument differs by task; null: `args` has it.
+  std::array<const Column*, abi::kMaxArgs> columns{};
+};
+ManyCall make_many_call(const OperatorRecord& named, const ManyTasks& many);
+
+/// Elements of the largest task. Throws: InvalidArgument.
+std::int64_t largest_of(const OperatorRecord& op, const ManyTasks& many);
+/// Argument `arg` is a column of addresses, of the output or of an input.
+/// Throws: InvalidArgument for one that is no element's.
+void add_column(ManyCall& call, const OperatorRecord& op, std::size_t arg,
+                const Column& column, const ManyTasks& many);
 
 }  // namespace gpuos

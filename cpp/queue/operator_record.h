@@ -10,11 +10,16 @@
 #include <vector>
 
 #include "device/builtin_list.h"
+#include "gpuos/error.h"
 #include "gpuos/operator.h"
 
 namespace gpuos {
 
-/// Whether built-in operators and expressions know it.
+namespace expression {
+class Body;
+}
+
+/// Whether built-in operators know it.
 constexpr bool has_builtins(DType dtype) noexcept {
   return static_cast<std::uint32_t>(dtype) < kBuiltinDTypes;
 }
@@ -37,11 +42,20 @@ struct OperatorRecord {
   std::vector<std::string> input_names;  // of an expression
   std::vector<Parameter> params;
   bool elementwise = true;
-  bool is_traced = false;  // a whole operator; the watchdog looks after it
   bool is_builtin = false;
 
   std::atomic<bool> is_defined{true};
+  // A whole operator: the watchdog looks after it.
+  std::atomic<bool> is_traced{false};
   std::array<std::atomic<std::int32_t>, kDTypeCount> slots;
+  // Of an expression, which has no slots: its calls are those of programs.
+  std::atomic<bool> has_body{false};
+  std::atomic<std::shared_ptr<const expression::Body>> body;
+  void set_body(std::shared_ptr<const expression::Body> to) {
+    const bool is_one = to != nullptr;
+    body.store(std::move(to));
+    has_body.store(is_one);
+  }
 
   // An alias only. `history` keeps its targets alive, its back is `target`; so
   // many switches can be taken back.
@@ -65,6 +79,11 @@ struct OperatorRecord {
       record = next;
     return *record;
   }
+};
+
+/// Thrown on the way of an operator's call: it has become an expression.
+struct HasBody : InvalidArgument {
+  using InvalidArgument::InvalidArgument;
 };
 
 /// Whether `b` can stand where `a` stood.

@@ -93,7 +93,7 @@ void Submitter::write(const Call& call, const Cut& cut, const Place& place,
     write_tiles(ring, place, plan.after, call);
   else
     write_cut(ring, place, plan.after, call, cut, interleaves_);
-  if (call.op->is_traced)
+  if (call.op->is_traced.load(std::memory_order_relaxed))
     backend_.watch(plan.route, place, cut.total, call.op->name);
   backend_.publish(plan.route, place, cut.total);
   note_newest(plan.route.ring, place.batch_begin);
@@ -102,13 +102,14 @@ void Submitter::write(const Call& call, const Cut& cut, const Place& place,
   if (cut.total <= kFewTiles) ring.prefetch(place.first + cut.total, cut.total);
 }
 
-Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
+Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
                               const Stream& stream) {
   Ticket ticket{.runtime = runtime_id_};
   if (call.count == 0) return ticket;
   const std::uint32_t max_batch = rings_[0]->max_batch();
+  // The tiles of a program know what is theirs.
   TaskWriter writer(call, many, tile_of(backend_, call, max_batch),
-                    interleaves_);
+                    interleaves_ || call.tiles != 0);
   std::uint64_t left = writer.descriptors();
 
   Plan plan;
@@ -124,7 +125,7 @@ Ticket Submitter::submit_many(Call& call, const ManyTasks& many,
   Ring& ring = *rings_[plan.route.ring];
   for (;;) {
     writer.write(ring, place, tasks, plan.after);
-    if (call.op->is_traced)
+    if (call.op->is_traced.load(std::memory_order_relaxed))
       backend_.watch(plan.route, place, tasks, call.op->name);
     count(tasks_, tasks);
     count(batches_, 1);

@@ -29,7 +29,8 @@ class Submitter {
   /// The same if nothing must be waited for: no lock that another thread
   /// holds, no room, no driver. False: nothing was queued.
   bool try_submit(Call& call, const Stream& stream, Ticket& ticket);
-  Ticket submit_many(Call& call, const ManyTasks& many, const Stream& stream);
+  Ticket submit_many(ManyCall& call, const ManyTasks& many,
+                     const Stream& stream);
   /// Queues calls of which none meets another, in one go and without a wait;
   /// what each touches is noted on its own. False: nothing was queued, and
   /// submit() will do it one by one. Throws: as submit(), but never Timeout.
@@ -142,7 +143,8 @@ class Submitter {
                                  BatchRef& blocker);
   /// Whether the task may be a member of a chain.
   static bool may_follow(const Call& call, const Plan& plan) {
-    return plan.is_single && !call.op->is_traced &&
+    return plan.is_single &&
+           !call.op->is_traced.load(std::memory_order_relaxed) &&
            (plan.route.ring != kChainRing || call.count <= kMostElems);
   }
   /// Puts a task that meets others into a chain with them, if it can be a

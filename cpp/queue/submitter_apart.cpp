@@ -51,7 +51,7 @@ void Submitter::write_apart(std::span<const Call> calls, const Place& place,
       write_tiles(ring, own, plan.after, call);
     else
       write_cut(ring, own, plan.after, call, cuts_[i], interleaves_);
-    if (call.op->is_traced)
+    if (call.op->is_traced.load(std::memory_order_relaxed))
       backend_.watch(plan.route, own, cuts_[i].total, call.op->name);
     own.first += cuts_[i].total;
   }

@@ -266,7 +266,8 @@ void Submitter::note(const Call& call, const Plan& plan, const Place& place) {
   // Batches of submit_many() do not wait for each other, its first begins here.
   const std::uint64_t group =
       plan.is_many ? place.batch_begin : HazardTable::kAlone;
-  const bool is_one = plan.is_single && !call.op->is_traced;
+  const bool is_one =
+      plan.is_single && !call.op->is_traced.load(std::memory_order_relaxed);
   hazards_.add(call.access_view(), batch, group,
                is_one ? place.first : HazardTable::kNoPosition);
 }

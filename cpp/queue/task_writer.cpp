@@ -70,7 +70,7 @@ void write_tiles(Ring& ring, const Place& place,
               count_needed(place, call.tiles));
 }
 
-TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,
+TaskWriter::TaskWriter(const ManyCall& call, const ManyTasks& many,
                        std::uint64_t tile, bool interleaves)
     : many_(many),
       tile_(tile),
@@ -79,10 +79,9 @@ TaskWriter::TaskWriter(const Call& call, const ManyTasks& many,
       buffers_(call.buffers),
       arg_count_(call.arg_count),
       model_(payload_of(call, static_cast<std::uint32_t>(call.count))) {
-  columns_[0] = many.out;
-  for (std::uint32_t k = 1; k < buffers_; ++k) columns_[k] = many.inputs[k - 1];
-  for (std::uint32_t k = buffers_; k < arg_count_; ++k)
-    columns_[k] = {nullptr, call.args[k], 0};
+  for (std::uint32_t k = 0; k < arg_count_; ++k)
+    columns_[k] = call.columns[k] != nullptr ? *call.columns[k]
+                                             : Column{.base = call.args[k]};
   is_plain_ = many.sizes == nullptr && call.count <= tile &&
               arg_count_ <= abi::kInlineArgs;
   descriptors_ = 0;

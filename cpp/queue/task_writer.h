@@ -15,7 +15,8 @@ inline abi::Payload payload_of(const Call& call, std::uint32_t count) {
   abi::Payload payload{};
   payload.op = static_cast<std::uint16_t>(call.slot);
   payload.count = count;
-  if (call.op->is_traced) payload.flags |= abi::kTraced;
+  if (call.op->is_traced.load(std::memory_order_relaxed))
+    payload.flags |= abi::kTraced;
   if (call.arg_count > abi::kInlineArgs) {
     payload.flags |= abi::kArgsInBlock;
     payload.args[0] = call.arg_count;
@@ -143,7 +144,7 @@ void write_tiles(Ring& ring, const Place& place,
 class TaskWriter {
  public:
   /// Tasks of more than `tile` elements become several descriptors.
-  TaskWriter(const Call& call, const ManyTasks& many, std::uint64_t tile,
+  TaskWriter(const ManyCall& call, const ManyTasks& many, std::uint64_t tile,
              bool interleaves);
 
   /// Before the first write, if the call was resolved again.

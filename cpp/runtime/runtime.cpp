@@ -9,6 +9,7 @@
 #include "base/fork_guard.h"
 #include "base/process_exit.h"
 #include "jit/compile_pool.h"
+#include "operators/operator_definition.h"
 #include "operators/operator_registry.h"
 #include "queue/call.h"
 #include "queue/submitter.h"
@@ -53,6 +54,54 @@ void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
 
 }  // namespace
 
+namespace {
+
+std::shared_ptr<OperatorRecord> record_for(
+    const OperatorDefinition& definition) {
+  return definition.expression.empty()
+             ? record_of(definition)
+             : ExpressionOperators::record_of(definition);
+}
+
+/// What an operator's call does, which depends on what it is at the moment:
+/// an expression or one that has slots. It may become the other meanwhile.
+template <typename OfBody, typename OfSlots>
+auto call_of(const OperatorRecord& named, OfBody of_body, OfSlots of_slots) {
+  for (;;) {
+    const OperatorRecord& record = named.resolved();
+    if (record.has_body.load(std::memory_order_relaxed)) {
+      const auto body = record.body.load();
+      if (body != nullptr) return of_body(record, *body);
+    }
+    try {
+      return of_slots(named);
+    } catch (const HasBody&) {  // NOLINT(bugprone-empty-catch)
+      // Then it has one now.
+    }
+  }
+}
+
+std::vector<Operator> define_all(
+    const std::shared_ptr<RuntimeCore>& core,
+    std::span<const OperatorDefinition> definitions) {
+  std::vector<OperatorRegistry::Draft> drafts;
+  for (const OperatorDefinition& definition : definitions) {
+    check_definition(definition);
+    drafts.push_back({.definition = definition,
+                      .record = record_for(definition),
+                      .is_draft = definition.tiered});
+  }
+  core->registry.define(drafts);
+  std::vector<Operator> operators;
+  for (const OperatorRegistry::Draft& draft : drafts) {
+    upgrade_later(core, draft.record, draft.definition);
+    operators.emplace_back(draft.record);
+  }
+  return operators;
+}
+
+}  // namespace
+
 class Runtime::Impl {
  public:
   explicit Impl(RuntimeOptions options)
@@ -62,9 +111,6 @@ class Runtime::Impl {
     core->check_process();
     return *core;
   }
-  Ticket submit(const Operator& op, std::span<const TensorView> inputs,
-                const TensorView& out, std::span<const Scalar> params,
-                const Stream& stream) const;
 
   std::shared_ptr<RuntimeCore> core;
   const int exceptions = std::uncaught_exceptions();
@@ -94,19 +140,21 @@ Runtime::~Runtime() {
 
 RuntimeCore& Runtime::core() const { return impl_->open(); }
 
-[[gnu::always_inline]] inline Ticket Runtime::Impl::submit(
-    const Operator& op, std::span<const TensorView> inputs,
-    const TensorView& out, std::span<const Scalar> params,
-    const Stream& stream) const {
-  RuntimeCore& core = open();
-  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
-  return core.submitter.submit(call, stream);
-}
-
 Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
                        const TensorView& out, std::span<const Scalar> params,
                        Stream stream) {
-  return impl_->submit(op, inputs, out, params, stream);
+  RuntimeCore& core = impl_->open();
+  return call_of(
+      *own_record(core, op, "submit"),
+      [&](const OperatorRecord& record, const expression::Body& body) {
+        return core.expressions.submit(
+            record, body, inputs, out, params, stream,
+            [this](std::size_t bytes) { return allocate(bytes); });
+      },
+      [&](const OperatorRecord& record) {
+        Call call = make_call(record, inputs, out, params);
+        return core.submitter.submit(call, stream);
+      });
 }
 
 std::optional<Ticket> Runtime::try_submit(const Operator& op,
@@ -115,9 +163,18 @@ std::optional<Ticket> Runtime::try_submit(const Operator& op,
                                           std::span<const Scalar> params,
                                           Stream stream) {
   RuntimeCore& core = impl_->open();
-  Call call = make_call(*own_record(core, op, "submit"), inputs, out, params);
   std::optional<Ticket> ticket(std::in_place);
-  if (!core.submitter.try_submit(call, stream, *ticket)) ticket.reset();
+  const bool is_queued = call_of(
+      *own_record(core, op, "submit"),
+      [&](const OperatorRecord& record, const expression::Body& body) {
+        return core.expressions.try_submit(record, body, inputs, out, params,
+                                           stream, *ticket);
+      },
+      [&](const OperatorRecord& record) {
+        Call call = make_call(record, inputs, out, params);
+        return core.submitter.try_submit(call, stream, *ticket);
+      });
+  if (!is_queued) ticket.reset();
   return ticket;
 }
 
@@ -132,8 +189,8 @@ Ticket Runtime::submit(const Operator& op,
                        std::initializer_list<TensorView> inputs,
                        const TensorView& out,
                        std::initializer_list<Scalar> params) {
-  return impl_->submit(op, std::span(inputs.begin(), inputs.size()), out,
-                       std::span(params.begin(), params.size()), {});
+  return submit(op, std::span(inputs.begin(), inputs.size()), out,
+                std::span(params.begin(), params.size()));
 }
 
 Ticket Runtime::submit(const Program& program,
@@ -155,8 +212,15 @@ bool Runtime::compile(const Program& program,
 Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
                             Stream stream) {
   RuntimeCore& core = impl_->open();
-  Call call = make_many_call(*own_record(core, op, "submit_many"), many);
-  return core.submitter.submit_many(call, many, stream);
+  return call_of(
+      *own_record(core, op, "submit_many"),
+      [&](const OperatorRecord& record, const expression::Body& body) {
+        return core.expressions.submit_many(record, body, many, stream);
+      },
+      [&](const OperatorRecord& record) {
+        ManyCall call = make_many_call(record, many);
+        return core.submitter.submit_many(call, many, stream);
+      });
 }
 
 void Runtime::flush() { impl_->open().submitter.flush(nullptr); }
@@ -181,31 +245,30 @@ bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
 }
 
 Operator Runtime::define(const OperatorDefinition& definition) {
-  RuntimeCore& core = impl_->open();
-  core.check_open("define");
-  auto record = core.registry.define({&definition, 1}).front();
-  upgrade_later(impl_->core, record, definition);
-  return Operator(std::move(record));
+  impl_->open().check_open("define");
+  return define_all(impl_->core, {&definition, 1}).front();
 }
 
 std::vector<Operator> Runtime::define_many(
     std::span<const OperatorDefinition> definitions) {
-  RuntimeCore& core = impl_->open();
-  core.check_open("define_many");
-  std::vector<Operator> operators;
-  auto records = core.registry.define(definitions);
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    upgrade_later(impl_->core, records[i], definitions[i]);
-    operators.emplace_back(std::move(records[i]));
-  }
-  return operators;
+  impl_->open().check_open("define_many");
+  return define_all(impl_->core, definitions);
 }
 
-void Runtime::replace(const Operator& op,
-                      const OperatorDefinition& definition) {
+void Runtime::replace(const Operator& op, const OperatorDefinition& next) {
   RuntimeCore& core = impl_->open();
   core.check_open("replace");
-  core.registry.replace(own_record(core, op, "replace"), definition);
+  const auto& record = own_record(core, op, "replace");
+  OperatorRegistry::check_replaceable(*record);
+  OperatorDefinition definition = next;
+  definition.name = record->name;
+  if (definition.params.empty()) definition.params = record->params;
+  check_definition(definition);
+  core.registry.replace(record, {.definition = definition,
+                                 .record = definition.expression.empty()
+                                               ? record_of(definition)
+                                               : ExpressionOperators::record_of(
+                                                     definition, *record)});
 }
 
 void Runtime::undefine(const Operator& op) {

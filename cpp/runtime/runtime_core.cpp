@@ -101,6 +101,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
             [this](std::function<void()> job) { post(std::move(job)); }),
       programs(*backend, submitter, tiers,
                [this](void* data) { deallocate_later(data); }),
+      expressions(programs),
       generation_(fork_generation()),
       id_(submitter.runtime_id()) {
   // If this is main()'s thread, compilations end before the process does.

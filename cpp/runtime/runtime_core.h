@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/fork_guard.h"
+#include "expression/expression_operators.h"
 #include "operators/operator_registry.h"
 #include "program/program_table.h"
 #include "program/tiers.h"
@@ -60,6 +61,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   OperatorRegistry registry;
   program::Tiers tiers;
   ProgramTable programs;
+  ExpressionOperators expressions;
   std::atomic<std::uint64_t> upgrades{0};
   std::atomic<std::uint64_t> allocations{0};
 

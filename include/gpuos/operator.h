@@ -21,15 +21,16 @@ struct DeviceCode;  // private
 /// whole operator, never both.
 struct OperatorDefinition {
   std::string name{};
-  /// "o = alpha * x + y": elementwise; names that are neither `params` nor
-  /// functions are inputs, in order of first use.
+  /// "o = alpha * x + y"; names that are neither `params` nor functions are
+  /// inputs, in order of first use. It is a program, as docs/expressions.md
+  /// says.
   std::string expression{};
   /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
   std::string source{};
   std::vector<Parameter> params{};
-  /// Element types of the buffers. An expression is instantiated once for
-  /// each; a whole operator has exactly one.
-  std::vector<DType> dtypes{DType::Float32};
+  /// Element types of the buffers. An expression takes these and no others;
+  /// empty: all. A whole operator has one; empty: float32.
+  std::vector<DType> dtypes{};
   /// Whole operators only: how many input buffers; -1 accepts any number.
   int inputs = -1;
   /// Whole operators only. True: element i of the output depends on element i

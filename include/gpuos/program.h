@@ -132,6 +132,8 @@ class ProgramBuilder {
   /// one of size 1 for -1. Every dimension of the operand is named once.
   /// Throws: InvalidArgument.
   static Value view(const Value& value, std::span<const int> dims);
+  /// `value`, broadcast against the shape of `like`, of which nothing is read.
+  static Value broadcast_to(const Value& value, const Value& like);
   /// How many elements of `value` lie along `axes`, as a scalar float64.
   static Value extent(const Value& value,
                       std::optional<std::vector<int>> axes = {});

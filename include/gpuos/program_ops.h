@@ -10,7 +10,7 @@ namespace gpuos {
 
 /// What decides the dtype of an operation's operands and of its result.
 enum class OpRule : std::uint8_t {
-  Leaf,        // inputs, scalars, casts, views: not of operands alone
+  Leaf,        // inputs, scalars, casts, shapes: not of operands alone
   Arithmetic,  // the promoted dtype
   Division,    // the same, integers as float64
   Real,        // the same, integers as the smallest float that holds them
@@ -29,6 +29,7 @@ enum class Op : std::uint8_t {
   Extent,
   Cast,
   View,
+  BroadcastTo,
   Where,
 #define GPUOS_NAME(name, ...) name,
   GPUOS_UNARY_FUNCTIONS(GPUOS_NAME) GPUOS_BINARY_FUNCTIONS(GPUOS_NAME)
@@ -52,6 +53,7 @@ inline constexpr OpInfo kOpInfos[] = {
     {Op::Extent, "extent", 1, OpRule::Leaf},
     {Op::Cast, "astype", 1, OpRule::Leaf},
     {Op::View, "transpose", 1, OpRule::Leaf},
+    {Op::BroadcastTo, "broadcast_to", 1, OpRule::Leaf},
     {Op::Where, "where", 3, OpRule::Select},
 #define GPUOS_OF_ONE(name, function, numpy, rule, ...) \
   {Op::name, #numpy, 1, OpRule::rule},

@@ -239,7 +239,7 @@ void add_operators(Class& type) {
   const auto none = py::none();
   type.def("define", &define, py::arg("name"), py::arg("expression") = none,
            py::kw_only(), py::arg("source") = none, py::arg("params") = none,
-           py::arg("dtype") = "float32", py::arg("inputs") = none,
+           py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = true, py::arg("tiered") = false,
            docs::kDefine)
       .def("replace", &replace, py::arg("op"), py::arg("expression") = none,

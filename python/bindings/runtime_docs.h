@@ -190,22 +190,25 @@ A second call does nothing. A with-block calls it.
 )";
 
 inline constexpr char kDefine[] =
-    R"(Compile an operator and load it while tasks flow.
+    R"(Make an operator while tasks flow.
+
+An expression is a program as those of fuse(): it can be used at once, since it
+is interpreted, and is compiled when it was called often.
 
 Parameters
 ----------
 name : str
     A new name; letters, digits and "_".
 expression : str
-    Elementwise, such as "o = alpha * x + y". Names that are not parameters or
-    functions are inputs, in order of first use.
+    Such as "o = alpha * x + y" or "o = sum(x, axis=-1) / n". Names that are
+    not parameters or functions are inputs, in order of first use.
 source : str, keyword only
-    Instead: CUDA C++ with GPUOS_OPERATOR(name) { ... }.
+    Instead: CUDA C++ with GPUOS_OPERATOR(name) { ... }, compiled and loaded.
 params : dict of str to dtype, keyword only
     Scalars that submit() takes by keyword, in this order.
 dtype : dtype or sequence of dtypes, keyword only
-    Of the arrays: float32, float64, int32, int64. `source` takes one, which
-    may be any that arrays have.
+    Of the arrays. None: any for an expression, float32 for `source`, which has
+    one.
 inputs : int, keyword only
     `source` only: how many input arrays; None: any number.
 elementwise : bool, keyword only
@@ -224,9 +227,9 @@ Raises
 InvalidArgument
     If the name is taken or the expression is wrong.
 CompileError
-    With the compiler's messages in `log`.
+    `source` only: with the compiler's messages in `log`.
 BackendUnavailable
-    If a compiler is missing.
+    `source` only: if a compiler is missing.
 
 Examples
 --------
@@ -237,7 +240,7 @@ Examples
 inline constexpr char kDefineMany[] =
     R"(Make many operators at once, all or none.
 
-They are compiled together, which takes a tenth of the time for each.
+Whole operators are compiled together, which takes a tenth of the time for each.
 
 Parameters
 ----------

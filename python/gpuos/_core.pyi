@@ -270,7 +270,7 @@ class Runtime(metaclass=_RuntimeType):
         *,
         source: str | None = None,
         params: Mapping[str, npt.DTypeLike] | None = None,
-        dtype: npt.DTypeLike | Sequence[npt.DTypeLike] = "float32",
+        dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | None = None,
         elementwise: bool = True,
         tiered: bool = False,

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "deadlines.h"
-#include "expression/expression.h"
 #include "gpuos/error.h"
 #include "host/host_backend.h"
 
@@ -101,11 +100,7 @@ class Driver {
   }
 
   void load(std::uint32_t slot, const OperatorDefinition& definition) {
-    std::optional<Expression> expression;
-    if (!definition.expression.empty())
-      expression = parse_expression(definition.expression, definition.params);
-    const OperatorBuild build{definition, expression ? &*expression : nullptr,
-                              definition.dtypes[0], slot};
+    const OperatorBuild build{definition, slot};
     backend.load({&build, 1});
   }
 

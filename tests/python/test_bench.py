@@ -76,7 +76,7 @@ def test_markdown_has_a_line_for_each_row(run_tiny, tmp_path):
     path = tmp_path / "table.md"
     run_tiny("--only", "host", "define", "--markdown", str(path))
     lines = [x for x in path.read_text().splitlines() if x.startswith("|")]
-    assert len(lines) == 2 + 3
+    assert len(lines) == 2 + 4
     assert {line.count("|") for line in lines} == {6}
 
 

@@ -69,7 +69,8 @@ def test_wrong_definitions_leave_nothing(rt):
         {"name": "a"},
         {"name": "a", "expression": "o = x", "source": "x"},
         {"name": "a b", "expression": "o = x"},
-        {"name": "a", "expression": "o = x", "dtype": "float16"},
+        {"name": "a", "expression": "o = x / 2", "dtype": "int32"},
+        {"name": "a", "source": "x", "dtype": ["int32", "float32"]},
         {
             "name": "a",
             "expression": "o = out * x",
@@ -170,7 +171,7 @@ def test_an_operator_of_another_runtime_is_refused(host):
             host.submit(op, out, out=out)
 
 
-def test_operators_are_injected_while_tasks_flow(rt):
+def test_expressions_change_while_tasks_flow(rt):
     x = np.arange(1024, dtype="f4")
     a, out = rt.array(x), rt.empty(1024)
     op = rt.define("f", "o = x + 1")
@@ -192,4 +193,4 @@ def test_operators_are_injected_while_tasks_flow(rt):
         assert (result == x + 1).all() or (result == x * 3).all()
     thread.join()
     assert not errors
-    assert rt.stats()["injections"] >= 7
+    assert rt.stats()["injections"] == 0

@@ -7,7 +7,7 @@ import pytest
 
 import gpuos
 
-MOST = 32  # output, inputs and parameters together
+MOST = 28  # output, inputs and parameters of an expression together
 ELEMS = 5
 
 
@@ -40,7 +40,7 @@ def test_each_argument_reaches_the_operator(shared, inputs, params):
         )
 
     if 1 + inputs + params > MOST:
-        with pytest.raises(gpuos.InvalidArgument, match="32"):
+        with pytest.raises(gpuos.InvalidArgument, match="28"):
             define()
         return
     op = define()
@@ -81,7 +81,7 @@ def test_a_missing_parameter_is_named(shared, params):
     shared.undefine(op)
 
 
-@pytest.mark.parametrize("count", [MOST, MOST + 1, 100, 1000])
+@pytest.mark.parametrize("count", [32, 33, 100, 1000])
 def test_more_inputs_than_arguments_are_refused(shared, count):
     x = shared.zeros(1)
     with pytest.raises(gpuos.InvalidArgument, match="expected at most 31"):

@@ -45,11 +45,16 @@ const abi::ArgBlock& block_of(const abi::Queue& queue,
   return queue.arg_blocks[place_of(queue, position - payload.args[1])];
 }
 
-std::array<u64, 3> args_of(const abi::Payload& payload,
+std::array<u64, 4> args_of(const abi::Payload& payload,
                            const abi::ArgBlock& block) {
-  if ((payload.flags & abi::kArgsInBlock) == 0)
-    return {payload.args[0], payload.args[1], payload.args[2]};
-  return {peek(block.args), peek(block.args + 1), peek(block.args + 2)};
+  const u64* args =
+      (payload.flags & abi::kArgsInBlock) == 0 ? payload.args : block.args;
+  return {peek(args), peek(args + 1), peek(args + 2), peek(args + 3)};
+}
+
+// A task of a program has its text in front of its buffers.
+const u64* buffers_of(u16 op, const u64* args) {
+  return op == kInterpreterSlot ? args + 1 : args;
 }
 
 abi::Payload tile_of(const abi::RowTask& row, u64 tile) {
@@ -260,8 +265,9 @@ GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
     add(&Counts::tasks);
     add(&Counts::chained);
     const u64* args = member.args;
-    const std::array<u64, 3> own{peek(args), peek(args + 1), peek(args + 2)};
-    apply(own.data());
+    const std::array<u64, 4> own{peek(args), peek(args + 1), peek(args + 2),
+                                 peek(args + 3)};
+    apply(buffers_of(peek(&member.op), own.data()));
     i += abi::chain_records(peek(&member.arg_count));
   }
 }
@@ -278,7 +284,7 @@ void Device::run_task(const abi::Queue& queue, const abi::Payload& payload,
     return;
   }
   std::copy_n(args, tile_args_.size(), tile_args_.begin());
-  apply(args);
+  apply(buffers_of(payload.op, args));
 }
 
 // What it touches, the host may have copied before it wrote the descriptor.

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/builtin_list.h"
 #include "device/host_names.h"
 #include "device/launch.h"
 #include "simulator.h"

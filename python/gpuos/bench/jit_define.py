@@ -25,10 +25,12 @@ def _define_many_ms(context: Context) -> float:
         # The first loads the workers, so it is not counted.
         for _ in range(context.sizes.jit_reps + 1):
             definitions = [
-                {"name": f"bench_{name}", "expression": f"o = {i}.5 * x + y"}
-                for i, name in enumerate(
-                    new_name() for _ in range(context.sizes.jit_many)
-                )
+                {
+                    "name": f"bench_{name}",
+                    "source": larger_operator(f"bench_{name}", 0),
+                    "inputs": 1,
+                }
+                for name in (new_name() for _ in range(context.sizes.jit_many))
             ]
             start = time.perf_counter()
             made = rt.define_many(definitions)
@@ -54,7 +56,7 @@ def run_many(context: Context, row: Row) -> None:
     if context.is_cuda:
         row.value = _define_many_ms(context) / count
         row.also["as kernels of one JitModule"] = one_source / count
-        row.note = "define_many of new expressions; the peers: one source"
+        row.note = "define_many of new operators; the peers: one source"
     else:
         row.value = one_source / count
         row.note = f"one JitModule of {count} small kernels, as the peers"

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cuda_support.h"
+#include "operator_support.h"
 
 namespace gpuos::cu {
 namespace {
@@ -107,7 +108,7 @@ class CudaFaults : public CudaResidencyTest {
     expect_dead("a later is_done", [&] { runtime().is_done(stuck); });
     expect_dead("a later submit", [&] { fill(y.view(), 1); });
     expect_dead("a later define", [&] {
-      runtime().define({.name = "late", .expression = "o = x + 1"});
+      runtime().define(whole_operator("late", "x[0] + 1", 1));
     });
     expect_dead("a later copy", [&] { y.read(); });
     expect_dead("close", [&] { runtime().close(); });
@@ -168,7 +169,7 @@ class CudaFaults : public CudaResidencyTest {
     std::jthread other([&] {
       std::this_thread::sleep_for(50ms);
       try {
-        runtime().define({.name = "other", .expression = "o = x + 1"});
+        runtime().define(whole_operator("other", "x[0] + 1", 1));
       } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
         // Whatever it says, it must not keep the others.
       }

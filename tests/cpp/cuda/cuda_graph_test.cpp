@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cuda_support.h"
+#include "operator_support.h"
 
 namespace gpuos::cu {
 namespace {
@@ -235,9 +236,8 @@ TEST_P(CudaGraph, AGlobalCaptureBesideMemoryAndOperatorsOfAnotherThread) {
   auto other = std::async(std::launch::async, [&] {
     may_begin.get_future().wait();
     for (int i = 0; i < 3; ++i) {
-      const Operator op =
-          runtime().define({.name = "other" + std::to_string(i),
-                            .expression = "o = x + " + std::to_string(i)});
+      const Operator op = runtime().define(whole_operator(
+          "other" + std::to_string(i), "x[0] + " + std::to_string(i), 1));
       DeviceArray<float> x(runtime(), kSize, 1.0f);
       runtime().submit(op, {x.view()}, x.view());
       EXPECT_EQ(x.read(),
@@ -362,9 +362,11 @@ class CudaGraphOfReplacedOperators : public CudaGraph {
     alarm(60);
     start(GetParam());
     const Stream stream = make_stream();
-    const OperatorDefinition first{
-        .name = "op", .expression = "o = x + 1", .dtypes = {DType::Int32}};
-    const Operator op = runtime().define(first);
+    const auto plus = [](int value) {
+      return whole_operator("op", "x[0] + " + std::to_string(value), 1,
+                            DType::Int32);
+    };
+    const Operator op = runtime().define(plus(1));
     DeviceArray<std::int32_t> x(runtime(), kSize, 0);
     const Graph graph(stream.get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, [&] {
       const TensorView in = x.view();
@@ -372,8 +374,7 @@ class CudaGraphOfReplacedOperators : public CudaGraph {
       runtime().flush(named(stream));
     });
     for (int i = 2; i < 12; ++i) {
-      runtime().replace(op, {.expression = "o = x + " + std::to_string(i),
-                             .dtypes = {DType::Int32}});
+      runtime().replace(op, plus(i));
       runtime().submit(op, {x.view()}, x.view());
       runtime().synchronize(kDeadline);
       std::this_thread::sleep_for(10ms);  // for the unload

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "cuda_support.h"
+#include "operator_support.h"
 
 namespace gpuos::cu {
 namespace {
@@ -12,9 +13,8 @@ class CudaInjection : public CudaResidencyTest {
   static constexpr std::size_t kSize = 256;
 
   static OperatorDefinition plus(const std::string& name, int value) {
-    return {.name = name,
-            .expression = "o = x + " + std::to_string(value),
-            .dtypes = {DType::Int32}};
+    return whole_operator(name, "x[0] + " + std::to_string(value), 1,
+                          DType::Int32);
   }
   static OperatorDefinition whole(const std::string& name,
                                   const std::string& body) {

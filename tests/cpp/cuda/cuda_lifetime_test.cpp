@@ -9,6 +9,7 @@
 #include "cuda_support.h"
 #include "gpuos/jit_module.h"
 #include "gpuos/module_registry.h"
+#include "operator_support.h"
 
 namespace gpuos::cu {
 namespace {
@@ -85,8 +86,7 @@ class CudaLifetime : public CudaTest {
 TEST_F(CudaLifetime, OperatorsComeAndGo) {
   repeat("define and undefine", [&](int i) {
     const Operator op = runtime().define(
-        {.name = "comes",
-         .expression = "o = x * " + std::to_string(i % kKinds)});
+        whole_operator("comes", "x[0] * " + std::to_string(i % kKinds), 1));
     runtime().undefine(op);
   });
   EXPECT_TRUE(

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cuda_support.h"
+#include "operator_support.h"
 
 namespace gpuos::cu {
 namespace {
@@ -217,7 +218,7 @@ TEST_F(CudaResidency, IdleRuntimesTakeNoProcessorTime) {
     Runtime& idle =
         *runtimes.emplace_back(std::make_unique<Runtime>(cuda_options(mode)));
     // The compiler's warm-up is over when the first operator is there.
-    idle.define({.name = "warm", .expression = "o = x + 1"});
+    idle.define(whole_operator("warm", "x[0] + 1", 1));
     DeviceArray<float> x(idle, 64);
     idle.submit("warm", {x.view()}, x.view());
     ASSERT_TRUE(idle.synchronize(kDeadline));

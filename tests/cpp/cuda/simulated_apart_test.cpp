@@ -5,6 +5,7 @@
 #include <set>
 
 #include "nvrtc_support.h"
+#include "operators/operator_definition.h"
 #include "runtime/runtime_core.h"
 #include "simulated_support.h"
 
@@ -157,7 +158,10 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
   if (!start(4096, 500)) GTEST_SKIP() << "no backend for CUDA";
   OperatorDefinition definition = stand_definition();
   definition.inputs = 2;  // the simulator mixes two
-  add_ = core_->registry.define({&definition, 1}).front();
+  std::vector<OperatorRegistry::Draft> drafts;
+  drafts.push_back({definition, record_of(definition)});
+  core_->registry.define(drafts);
+  add_ = drafts[0].record;
   const auto submit = [&](std::size_t out) {
     Call call;
     mix(call, out, out + 1, out + 2);

@@ -102,15 +102,14 @@ TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   RuntimeOptions patient = options();
   patient.flush_after = 10s;
+  patient.compile_programs_after = 0;  // it interprets alone
   GPUOS_START(patient);
   OperatorDefinition definition = stand_definition();
   definition.inputs = 2;  // the simulator mixes two
   const Operator stand = runtime().define(definition);
   // Nine arguments are two records, so blocks of an odd number have a gap.
-  const Operator wide =
-      runtime().define({.name = "wide",
-                        .expression = "out = a + b + c + d + e + f + g + h",
-                        .dtypes = {DType::Int32}});
+  const Operator wide = runtime().define(
+      {.name = "wide", .expression = "out = a + b + c + d + e + f + g + h"});
   std::vector<std::int32_t> model{1, 2, 0};
   const Words words(runtime(), model);
   const TensorView x = words.view(0, 1), y = words.view(1, 1);
@@ -119,7 +118,7 @@ TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
       mix(words, 0, 0, 1);
       runtime().submit(wide, std::array{x, y, y, y, y, y, y, y}, x);
       mix(model, 0, 0, 1);
-      mix(model, 0, 0, 1);
+      mix(model, 0, 1, 1);
     }
     return runtime().stats().bursts;
   };

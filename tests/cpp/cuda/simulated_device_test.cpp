@@ -9,6 +9,7 @@
 #include "gpuos/interrupt.h"
 #include "gpuos/jit_module.h"
 #include "nvrtc_support.h"
+#include "operator_support.h"
 #include "simulated_support.h"
 
 namespace gpuos {
@@ -77,9 +78,8 @@ class SimulatedDevice : public testing::Test {
   }
 
   static OperatorDefinition plus(int value) {
-    return {.name = "plus_" + std::to_string(value),
-            .expression = "o = x + " + std::to_string(value),
-            .dtypes = {DType::Int32}};
+    return whole_operator("plus_" + std::to_string(value),
+                          "x[0] + " + std::to_string(value), 1, DType::Int32);
   }
 
  private:
@@ -242,12 +242,8 @@ TEST_F(SimulatedDevice, TilesOfOneCallHaveTheSameArguments) {
     start(options);
     simulator().reset_counts();
     // More arguments than a descriptor holds.
-    const Operator op = runtime().define({.name = "mix",
-                                          .expression = "o = a * x + b * y + c",
-                                          .params = {{"a", DType::Float32},
-                                                     {"b", DType::Float32},
-                                                     {"c", DType::Float32}},
-                                          .dtypes = {DType::Float32}});
+    const Operator op = runtime().define(whole_operator(
+        "mix", "a * x[0] + b * x[1] + c", 2, DType::Float32, {"a", "b", "c"}));
     const DeviceArray<float> x(runtime(), kElems);
     std::vector<DeviceArray<float>> outs;
     for (int i = 0; i < kCalls; ++i) outs.emplace_back(runtime(), kElems);

@@ -237,7 +237,7 @@ TEST(DeviceTraits, SixteenBitsComputeAsFloat) {
   static_assert(std::is_same_v<ComputeType<double>, double>);
   static_assert(std::is_same_v<ComputeType<int>, int>);
   EXPECT_EQ(gpuos::sqrt(F16(4.0f)), 2.0f);
-  EXPECT_EQ(gpuos::maximum(Bf16(1.0f), Bf16(3.0f)), 3.0f);
+  EXPECT_EQ(gpuos::fma(Bf16(2.0f), Bf16(3.0f), Bf16(1.0f)), 7.0f);
 }
 
 TEST(Vectors, LoadAndStoreAtAnyAddress) {

@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include "host_backend_driver.h"
+#include "operator_support.h"
 
 namespace gpuos::host {
 namespace {
@@ -149,19 +150,17 @@ TEST(HostBackend, ALongTaskWithinTheWatchdogIsFine) {
   EXPECT_TRUE(driver.wait(batch));
 }
 
-TEST(HostBackend, AnExpressionRunsInItsSlotUntilItIsUnloaded) {
+TEST(HostBackend, AnOperatorRunsInItsSlotUntilItIsUnloaded) {
   Driver driver(options(2));
-  OperatorDefinition definition{.name = "axpy", .expression = "o = 2 * x + y"};
   const float x = 3, y = 4;
   float out = 0;
   const Driver::Job job = Driver::add(&out, &x, &y, 1, kFirstFreeSlot);
-  driver.load(kFirstFreeSlot, definition);
+  driver.load(kFirstFreeSlot, whole_operator("axpy", "2 * x[0] + x[1]", 2));
   ASSERT_TRUE(driver.wait(driver.submit({job})));
   EXPECT_EQ(out, 10.0f);
   const std::uint32_t slot = kFirstFreeSlot;
   driver.backend.unload({&slot, 1});
-  definition.expression = "o = x - y";
-  driver.load(kFirstFreeSlot, definition);
+  driver.load(kFirstFreeSlot, whole_operator("axpy", "x[0] - x[1]", 2));
   ASSERT_TRUE(driver.wait(driver.submit({job})));
   EXPECT_EQ(out, -1.0f);
   Stats stats;
@@ -172,7 +171,7 @@ TEST(HostBackend, AnExpressionRunsInItsSlotUntilItIsUnloaded) {
 
 TEST(HostBackend, AFailedLoadLeavesTheSlotsAsTheyWere) {
   Driver driver(options(1));
-  driver.load(kFirstFreeSlot, {.name = "twice", .expression = "o = x + x"});
+  driver.load(kFirstFreeSlot, whole_operator("twice", "x[0] + x[0]", 1));
   EXPECT_THROW(driver.load(kFirstFreeSlot, {.name = "bad", .source = "{"}),
                CompileError);
   const float x = 3;

@@ -10,9 +10,9 @@
 
 #include "base/concat.h"
 #include "deadlines.h"
-#include "expression_support.h"
 #include "gpuos/error.h"
 #include "host/temp_folder.h"
+#include "operator_support.h"
 
 namespace gpuos::host {
 namespace {
@@ -79,7 +79,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 TEST(HostCompiler, RunsAnOperator) {
   const HostModule module = compile_host_operator({kTwice, "twice"});
-  EXPECT_EQ(call<float>(module.entry, nullptr, {{1, 2, 3}}, 3),
+  EXPECT_EQ(call<float>(module.entry, {{1, 2, 3}}, 3),
             (std::vector<float>{2, 4, 6}));
 }
 
@@ -89,7 +89,7 @@ TEST(HostCompiler, KnowsTheNamesThatCudaKnows) {
        "GPUOS_OPERATOR(e) { *task.pointer<float>(0) =\n"
        "    f(*task.pointer<float>(1)) + fmaxf(1.0f, 2.0f); }",
        "e"});
-  EXPECT_EQ(call<float>(module.entry, nullptr, {{0}}, 1)[0], 3);
+  EXPECT_EQ(call<float>(module.entry, {{0}}, 1)[0], 3);
 }
 
 TEST(HostCompiler, TakesHeadersOfTheLibraryBesideOurs) {
@@ -99,7 +99,7 @@ TEST(HostCompiler, TakesHeadersOfTheLibraryBesideOurs) {
        "GPUOS_OPERATOR(e) { *task.pointer<float>(0) =\n"
        "    std::max(std::exp(0.0f), gpuos::exp(0.0f)) + expf(0); }",
        "e"});
-  EXPECT_EQ(call<float>(module.entry, nullptr, {}, 1)[0], 2);
+  EXPECT_EQ(call<float>(module.entry, {}, 1)[0], 2);
 }
 
 TEST(HostCompiler, LeavesNoFiles) {
@@ -109,7 +109,7 @@ TEST(HostCompiler, LeavesNoFiles) {
       compile_host_operator({concat(kTwice, "// leaves no files"), "twice"});
   error_of({"GPUOS_OPERATOR(e) { nonsense; }", "e"});
   EXPECT_EQ(entries_of(folder.path()), 0u);
-  EXPECT_EQ(call<float>(module.entry, nullptr, {{4}}, 1)[0], 8);
+  EXPECT_EQ(call<float>(module.entry, {{4}}, 1)[0], 8);
 }
 
 TEST(HostCompiler, ErrorsCarryTheFirstLineAndTheLog) {
@@ -175,7 +175,7 @@ TEST(HostCompiler, CxxMayHaveMoreWords) {
   const ScopedVariable compiler("CXX", concat(path, " -DVALUE=5").c_str());
   const HostModule module = compile_host_operator(
       {"GPUOS_OPERATOR(e) { *task.pointer<int>(0) = VALUE; }", "e"});
-  EXPECT_EQ(call<int>(module.entry, nullptr, {}, 1)[0], 5);
+  EXPECT_EQ(call<int>(module.entry, {}, 1)[0], 5);
 }
 
 TEST(HostCompiler, SecondRequestDoesNotCompile) {
@@ -193,9 +193,9 @@ TEST(HostCompiler, EveryModuleHasItsOwnStaticData) {
       "e"};
   const HostModule one = compile_host_operator(request);
   const HostModule two = compile_host_operator(request);
-  EXPECT_EQ(call<int>(one.entry, nullptr, {}, 1)[0], 1);
-  EXPECT_EQ(call<int>(one.entry, nullptr, {}, 1)[0], 2);
-  EXPECT_EQ(call<int>(two.entry, nullptr, {}, 1)[0], 1);
+  EXPECT_EQ(call<int>(one.entry, {}, 1)[0], 1);
+  EXPECT_EQ(call<int>(one.entry, {}, 1)[0], 2);
+  EXPECT_EQ(call<int>(two.entry, {}, 1)[0], 1);
 }
 
 TEST(HostCompiler, LibraryIsUnloadedWithItsLastOwner) {
@@ -218,7 +218,7 @@ TEST(HostCompiler, ExceptionsReachTheCaller) {
       {"#include <stdexcept>\n"
        "GPUOS_OPERATOR(e) { throw std::runtime_error(\"no luck\"); }",
        "e"});
-  EXPECT_THROW(call<int>(module.entry, nullptr, {}, 1), std::runtime_error);
+  EXPECT_THROW(call<int>(module.entry, {}, 1), std::runtime_error);
 }
 
 TEST(HostCompiler, ThreadsCompileAtTheSameTime) {
@@ -229,8 +229,7 @@ TEST(HostCompiler, ThreadsCompileAtTheSameTime) {
       const HostModule module = compile_host_operator(
           {concat("GPUOS_OPERATOR(e) { *task.pointer<int>(0) = ", t, "; }"),
            "e"});
-      results[static_cast<std::size_t>(t)] =
-          call<int>(module.entry, nullptr, {}, 1)[0];
+      results[static_cast<std::size_t>(t)] = call<int>(module.entry, {}, 1)[0];
     });
   }
   for (std::thread& thread : threads) thread.join();

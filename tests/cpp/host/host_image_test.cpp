@@ -12,10 +12,10 @@
 
 #include "base/concat.h"
 #include "deadlines.h"
-#include "expression_support.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
 #include "host/temp_folder.h"
+#include "operator_support.h"
 
 namespace gpuos::host {
 namespace {

@@ -27,7 +27,6 @@ CompileRequest axpy(int factor, int compute_capability = 90) {
                            "GPUOS_OPERATOR(axpy) {\n"
                            "  task.pointer<float>(0)[lane.index()] *= ",
                            factor, ";\n}\n"),
-          .ptx = "",
           .file_name = "axpy.cu",
           .entries = {"axpy"},
           .compute_capability = compute_capability,

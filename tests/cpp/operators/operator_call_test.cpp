@@ -105,7 +105,6 @@ class OperatorCall : public testing::Test {
              "  for (gpuos::u32 i = lane.index(); i < task.count; i += "
              "lane.count()) {\n",
              body, "\n  }\n}\n"),
-         .ptx = "",
          .file_name = name + ".cu",
          .entries = {name},
          .compute_capability = compute_capability_,

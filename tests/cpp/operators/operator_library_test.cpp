@@ -22,7 +22,6 @@ class OperatorLibrary : public testing::Test {
                             "GPUOS_OPERATOR(op) {\n",
                             "  float** o = task.pointer<float*>(0);\n", body,
                             "\n}\n"),
-           .ptx = "",
            .file_name = "op.cu",
            .entries = {"op"},
            .compute_capability = 90,

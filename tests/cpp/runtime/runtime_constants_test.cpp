@@ -14,7 +14,10 @@ class RuntimeConstants : public Contract {
   static std::string text_of(double value) {
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "%.17g", value);
-    return text.data();
+    // An integer would have no sign of 0.
+    const std::string written = text.data();
+    return written.find_first_of(".e") == written.npos ? written + ".0"
+                                                       : written;
   }
   // Finite ones: a literal is never a NaN.
   static std::vector<double> literals() {

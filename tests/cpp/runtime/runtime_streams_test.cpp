@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "contract.h"
+#include "operator_support.h"
 
 namespace gpuos {
 namespace {
@@ -106,9 +107,11 @@ class Shared {
 class RuntimeStreams : public Contract {};
 
 TEST_P(RuntimeStreams, RandomStreamsOfThreadsBesideSwapsEqualOnesInOrder) {
-  const std::array<std::string, 2> versions{"o = x + y", "o = y + x"};
-  const Operator swapped = runtime().define(
-      {.name = "swapped", .expression = versions[0], .dtypes = {DType::Int32}});
+  const std::array versions{
+      OperatorDefinition{.name = "swapped", .expression = "o = x + y"},
+      whole_operator("swapped", "x[1] + x[0]", 2, DType::Int32),
+      OperatorDefinition{.name = "swapped", .expression = "o = y + x"}};
+  const Operator swapped = runtime().define(versions[0]);
   std::atomic<int> running{kThreads};
   std::atomic<int> swaps{0};
   std::atomic<int> wrong{0};
@@ -125,9 +128,8 @@ TEST_P(RuntimeStreams, RandomStreamsOfThreadsBesideSwapsEqualOnesInOrder) {
     });
   }
   while (running != 0) {
-    runtime().replace(swapped, {.expression = versions[(swaps + 1) % 2],
-                                .dtypes = {DType::Int32}});
     ++swaps;
+    runtime().replace(swapped, versions[swaps % versions.size()]);
   }
   threads.clear();
   EXPECT_EQ(wrong, 0);

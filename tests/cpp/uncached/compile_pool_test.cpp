@@ -39,7 +39,6 @@ class CompilePoolTest : public testing::TestWithParam<int> {
                             "  for (gpuos::u32 i = lane.index(); i < "
                             "task.count; i += lane.count()) o[i] = ",
                             i, ";\n}\n"),
-           .ptx = "",
            .file_name = "op.cu",
            .entries = {"op"},
            .compute_capability = 90,

@@ -134,7 +134,6 @@ class OpenFiles : public testing::Test {
         {.source = concat("#include \"gpuos/operator.h\"\n", includes,
                           "GPUOS_OPERATOR(axpy) {\n"
                           "  task.pointer<float>(0)[lane.index()] = 1;\n}\n"),
-         .ptx = "",
          .file_name = "axpy.cu",
          .entries = {"axpy"},
          .compute_capability = 90,

@@ -26,7 +26,6 @@ namespace {
 
 CompileRequest request_for(const std::string& name, const std::string& body) {
   return {.source = concat("#include \"gpuos/operator.h\"\n", body),
-          .ptx = "",
           .file_name = concat(name, ".cu"),
           .entries = {name},
           .compute_capability = 90,

@@ -1,0 +1,143 @@
+#include "expression/expression_operators.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/concat.h"
+#include "expression/tree.h"
+#include "gpuos/error.h"
+
+namespace gpuos {
+namespace {
+
+using expression::Body;
+
+/// Whether all inputs of `expression` are among `names`.
+bool uses_only(const Expression& expression,
+               const std::vector<std::string>& names) {
+  return std::ranges::all_of(expression.inputs, [&](const std::string& input) {
+    return std::ranges::find(names, input) != names.end();
+  });
+}
+
+// What can be known without arrays: an elementwise expression for arrays that
+// all have one dtype. Throws: InvalidArgument.
+void check_dtypes(const Body& body, std::span<const DType> dtypes) {
+  if (!body.expression().tree->reduced.empty()) return;
+  for (const DType dtype : dtypes) {
+    TensorView any;
+    any.dtype = dtype;
+    const std::vector<TensorView> inputs(body.expression().inputs.size(), any);
+    body.plan_for(inputs, any);
+  }
+}
+
+std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
+                                           Expression parsed) {
+  auto body = std::make_shared<Body>(std::move(parsed), definition.dtypes);
+  const Expression& expression = body->expression();
+  check_dtypes(*body, definition.dtypes);
+  auto record = std::make_shared<OperatorRecord>();
+  record->name = definition.name;
+  record->params = definition.params;
+  record->input_names = expression.inputs;
+  record->inputs = static_cast<int>(expression.inputs.size());
+  record->set_body(std::move(body));
+  return record;
+}
+
+// What a program says of itself, said of the operator.
+[[noreturn]] void refuse(const OperatorRecord& op, std::string text) {
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    if (const std::size_t at = text.find(from); at != text.npos)
+      text.replace(at, from.size(), to);
+  };
+  replace("program: ", "");
+  replace("output 0", "out");
+  throw InvalidArgument(concat(op.name, ": ", text));
+}
+
+/// A call of a body, checked but for its arrays. Throws: InvalidArgument.
+struct BodyCall {
+  BodyCall(const Body& body, std::span<const TensorView> given,
+           const TensorView& out, std::span<const Scalar> params)
+      : inputs(given) {
+    const auto& [output, names, declared, tree] = body.expression();
+    if (given.size() != names.size())
+      throw InvalidArgument(
+          concat("expected ", names.size(), " inputs, got ", given.size()));
+    if (params.size() != declared.size())
+      throw InvalidArgument(concat("expected ", declared.size(),
+                                   " scalars, got ", params.size()));
+    for (std::size_t i = 0; i < params.size(); ++i)
+      static_cast<void>(params[i].bits_as(declared[i].dtype));
+    plan = &body.plan_for(given, out);
+    if (given.empty()) inputs = {&out, 1};
+  }
+
+  std::span<const TensorView> inputs;  // of the program
+  const std::shared_ptr<const program::Plan>* plan = nullptr;
+};
+
+}  // namespace
+
+std::shared_ptr<OperatorRecord> ExpressionOperators::record_of(
+    const OperatorDefinition& definition) {
+  return record_for(definition,
+                    parse_expression(definition.expression, definition.params));
+}
+
+std::shared_ptr<OperatorRecord> ExpressionOperators::record_of(
+    const OperatorDefinition& definition, const OperatorRecord& replaced) {
+  Expression parsed =
+      parse_expression(definition.expression, definition.params);
+  if (uses_only(parsed, replaced.input_names))
+    parsed = parse_expression(definition.expression, definition.params,
+                              replaced.input_names);
+  return record_for(definition, std::move(parsed));
+}
+
+Ticket ExpressionOperators::submit(const OperatorRecord& op, const Body& body,
+                                   std::span<const TensorView> inputs,
+                                   const TensorView& out,
+                                   std::span<const Scalar> params,
+                                   const Stream& stream,
+                                   const ProgramTable::Allocate& allocate) {
+  try {
+    const BodyCall call(body, inputs, out, params);
+    return programs_.submit(*call.plan, {call.inputs, {&out, 1}}, params,
+                            stream, allocate);
+  } catch (const InvalidArgument& error) {
+    refuse(op, error.what());
+  }
+}
+
+bool ExpressionOperators::try_submit(const OperatorRecord& op, const Body& body,
+                                     std::span<const TensorView> inputs,
+                                     const TensorView& out,
+                                     std::span<const Scalar> params,
+                                     const Stream& stream, Ticket& ticket) {
+  try {
+    const BodyCall call(body, inputs, out, params);
+    return programs_.try_submit(*call.plan, {call.inputs, {&out, 1}}, params,
+                                stream, ticket);
+  } catch (const InvalidArgument& error) {
+    refuse(op, error.what());
+  }
+}
+
+Ticket ExpressionOperators::submit_many(const OperatorRecord& op,
+                                        const Body& body, const ManyTasks& many,
+                                        const Stream& stream) {
+  try {
+    TensorView any;
+    any.dtype = many.dtype;
+    const std::vector<TensorView> inputs(many.inputs.size(), any);
+    const BodyCall call(body, inputs, any, many.params);
+    return programs_.submit_many(*call.plan, many, stream);
+  } catch (const InvalidArgument& error) {
+    refuse(op, error.what());
+  }
+}
+
+}  // namespace gpuos

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "expression/body.h"
+#include "operators/operator_registry.h"
+#include "program/program_table.h"
+
+namespace gpuos {
+
+/// Operators that are expressions: each call is one of a program.
+///
+/// Threads: any.
+class ExpressionOperators {
+ public:
+  explicit ExpressionOperators(ProgramTable& programs) : programs_(programs) {}
+
+  /// A record that is no name's yet. Throws: InvalidArgument.
+  static std::shared_ptr<OperatorRecord> record_of(
+      const OperatorDefinition& definition);
+  /// The same, for what `replaced` stands for: inputs of the same names keep
+  /// their places, whatever the order of first use.
+  static std::shared_ptr<OperatorRecord> record_of(
+      const OperatorDefinition& definition, const OperatorRecord& replaced);
+
+  /// As Runtime::submit() of an operator that has this body.
+  Ticket submit(const OperatorRecord& op, const expression::Body& body,
+                std::span<const TensorView> inputs, const TensorView& out,
+                std::span<const Scalar> params, const Stream& stream,
+                const ProgramTable::Allocate& allocate);
+  /// False: nothing was queued, and submit() must do it.
+  bool try_submit(const OperatorRecord& op, const expression::Body& body,
+                  std::span<const TensorView> inputs, const TensorView& out,
+                  std::span<const Scalar> params, const Stream& stream,
+                  Ticket& ticket);
+  Ticket submit_many(const OperatorRecord& op, const expression::Body& body,
+                     const ManyTasks& many, const Stream& stream);
+
+ private:
+  ProgramTable& programs_;
+};
+
+}  // namespace gpuos

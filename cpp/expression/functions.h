@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gpuos/program_functions.h"
+#include "gpuos/program_reductions.h"
+
+namespace gpuos::expression {
+
+/// A function that expressions call: of elements, of the elements along axes,
+/// or both, as `max`.
+struct Function {
+  std::string_view name;
+  std::uint8_t least = 0;  // operands; 0: it is none of elements
+  std::uint8_t most = 0;
+  /// Of operands of which at least one is a value.
+  Value (*of)(std::span<const Operand>) = nullptr;
+  Value (*over)(const Value&, const Axes&, bool keepdims) = nullptr;
+};
+
+/// Null if there is none of this name.
+const Function* find_function(std::string_view name) noexcept;
+
+/// All names, for a message.
+std::string function_names();
+
+}  // namespace gpuos::expression
