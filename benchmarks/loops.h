@@ -40,6 +40,7 @@ LargeAdd large_add(Rig& rig, std::size_t elems, int reps);
 
 struct DefineTimes {
   std::vector<double> expression_us;  // of a structure that nobody has had
+  std::vector<double> submitted_us;   // until its task was submitted
   std::vector<double> cold_ms;        // a whole operator
   std::vector<double> again_ms;       // the same text after undefine()
   std::uint64_t wrong = 0;

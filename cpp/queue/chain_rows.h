@@ -19,6 +19,7 @@ class ChainRows {
     BatchRef batch;
     std::uint64_t position = HazardTable::kNoPosition;
     std::uint32_t count = 0;
+    std::uint64_t seen = 0;  // bit_of() of what it touched
     std::array<Access, 8> touched{};
 
     bool has(const Access& access) const noexcept {
@@ -36,23 +37,48 @@ class ChainRows {
   /// known. Its chain may be closed by now: then forget() it.
   Row* find(std::uint32_t ring, const void* stream,
             std::span<const Access> accesses) noexcept {
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const auto is_theirs = [&](const Row& row) {
+      return row.batch.ring == ring && row.batch.stream == stream &&
+             has_all(row, accesses);
+    };
+    if (is_theirs(rows_[newest_])) return &rows_[newest_];
+    // Most others are not, which the bits say at once.
+    std::uint64_t bits = 0;
+    for (const Access& access : accesses) bits |= bit_of(access);
+    for (std::size_t i = 1; i < rows_.size(); ++i) {
       Row& row = rows_[(newest_ + i) % rows_.size()];
-      if (row.batch.ring == ring && row.batch.stream == stream &&
-          has_all(row, accesses))
-        return &row;
+      if ((row.seen & bits) == bits && is_theirs(row)) return &row;
     }
     return nullptr;
   }
-  static void forget(Row& row) noexcept { row = {}; }
+  static void forget(Row& row) noexcept {
+    row.position = HazardTable::kNoPosition;
+    row.count = 0;
+    row.seen = 0;
+  }
 
-  /// Notes what a member of the chain at `position` touches. False: it was
-  /// known.
-  bool add(const BatchRef& batch, std::uint64_t position,
-           const Access& access) noexcept {
-    Row& row = row_of(batch, position);
+  /// The row of the chain at `position`.
+  Row& row_of(const BatchRef& batch, std::uint64_t position) noexcept {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::size_t at = (newest_ + i) % rows_.size();
+      if (rows_[at].position == position && rows_[at].batch == batch)
+        return rows_[at];
+    }
+    newest_ = (newest_ + rows_.size() - 1) % rows_.size();
+    Row& row = rows_[newest_];
+    row.batch = batch;
+    row.position = position;
+    row.count = 0;
+    row.seen = 0;
+    return row;
+  }
+  /// Notes what a member touches. False: it was known.
+  static bool add(Row& row, const Access& access) noexcept {
     if (row.has(access)) return false;
-    if (row.count < row.touched.size()) row.touched[row.count++] = access;
+    if (row.count < row.touched.size()) {
+      row.touched[row.count++] = access;
+      row.seen |= bit_of(access);
+    }
     return true;
   }
 
@@ -64,15 +90,9 @@ class ChainRows {
     }
     return true;
   }
-  Row& row_of(const BatchRef& batch, std::uint64_t position) noexcept {
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const std::size_t at = (newest_ + i) % rows_.size();
-      if (rows_[at].position == position && rows_[at].batch == batch)
-        return rows_[at];
-    }
-    newest_ = (newest_ + rows_.size() - 1) % rows_.size();
-    rows_[newest_] = {batch, position, 0, {}};
-    return rows_[newest_];
+  static std::uint64_t bit_of(const Access& access) noexcept {
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+    return std::uint64_t{1} << (access.low * kGolden >> 58);
   }
 
   std::array<Row, 8> rows_;

@@ -16,9 +16,10 @@ HazardTable::HazardTable(std::size_t capacity)
       mask_(capacity - 1),
       first_(capacity),
       last_(capacity),
-      pages_(kBuckets) {}
+      pages_(kBuckets),
+      same_(std::size_t{1} << kRangeBits) {}
 
-void HazardTable::add_pages(const Access& access) noexcept {
+void HazardTable::add_pages(const Access& access, bool is_mixed) noexcept {
   if (is_large(access)) {
     large_ = newest();
     if (access.writes) large_writes_ = large_;
@@ -27,27 +28,82 @@ void HazardTable::add_pages(const Access& access) noexcept {
   any_page(access,
            [&](std::size_t bucket, std::uint32_t from, std::uint32_t to) {
              Page& page = pages_[bucket];
+             if (is_mixed || is_pending(page.mixed)) page.mixed = newest();
              touch(page.all, from, to);
              if (access.writes) touch(page.writes, from, to);
              return false;
            });
 }
 
-HazardTable::Range HazardTable::near(const Access& access) const noexcept {
+HazardTable::Range HazardTable::near(const Access& access,
+                                     bool with_reads) const noexcept {
   if (is_large(access)) return {first_, last_};
   Range range{last_, first_};
   any_page(access, [&](std::size_t bucket, std::uint32_t from,
                        std::uint32_t to) {
     const Page& page = pages_[bucket];
-    const Touched& touched = access.writes ? page.all : page.writes;
+    const Touched& touched = with_reads ? page.all : page.writes;
     if (touched.low < to && from < touched.high && is_pending(touched.newest))
       range.include(is_pending(touched.oldest) ? whole(touched.oldest) : first_,
                     whole(touched.newest));
     return false;
   });
-  const std::uint32_t large = access.writes ? large_ : large_writes_;
+  const std::uint32_t large = with_reads ? large_ : large_writes_;
   if (is_pending(large)) range.include(first_, whole(large));
   return range;
+}
+
+bool HazardTable::meets_other(const Access& access) const noexcept {
+  const auto low = static_cast<std::int64_t>(access.low);
+  const auto high = static_cast<std::int64_t>(access.high);
+  const std::uint64_t block = std::min<std::uint64_t>(kBlock, capacity());
+  const Range range = near(access, true);
+  for (std::uint64_t end = range.end; end > range.first;) {
+    const std::uint64_t begin =
+        std::max(range.first, (end - 1) / block * block);
+    ++looks_;
+    if (any_overlaps(lows_.data() + (begin & mask_),
+                     highs_.data() + (begin & mask_), end - begin, low, high)) {
+      for (std::uint64_t entry = begin; entry != end; ++entry) {
+        const std::int64_t its_low = lows_[entry & mask_];
+        const std::int64_t its_high = highs_[entry & mask_];
+        if (its_low < high && low < its_high &&
+            (its_low != low || its_high != high))
+          return true;
+      }
+    }
+    end = begin;
+  }
+  return false;
+}
+
+bool HazardTable::is_read_again(const Access& access,
+                                const Same& same) const noexcept {
+  return !access.writes && same.newest != same.newest_write &&
+         numbers_[same.newest & mask_] == newest_batch_ && is_same(access);
+}
+
+bool HazardTable::find_same(const Access& access,
+                            std::span<const Ring* const> rings,
+                            Conflicts& found) const {
+  const Same& same = same_[same_of(access)];
+  if (!same.is_of(access) || !is_pending(same.newest) || !is_same(access))
+    return false;
+  // Reads that are newer than the write would have to be waited for, too.
+  if (access.writes && same.newest != same.newest_write) return false;
+  if (!is_pending(same.newest_write)) return true;
+  const std::uint64_t entry = whole(same.newest_write);
+  const Submitted& submitted = batch_of(entry);
+  // One that does not wait for all that it meets, or is done, says nothing of
+  // older ones.
+  if (submitted.group != kAlone ||
+      (!rings.empty() &&
+       rings[submitted.batch.ring]->is_done(submitted.batch.begin)))
+    return false;
+  ++looks_;
+  const Submitted* cover = nullptr;
+  note_conflict(access, entry, rings, found, cover);
+  return true;
 }
 
 void HazardTable::search(const Access& access,
@@ -127,7 +183,8 @@ void HazardTable::find(std::span<const Access> accesses,
   found.count = 0;
   found.overflow = found.met_done = false;
   if (is_empty()) return;
-  for (const Access& access : accesses) search(access, rings, found);
+  for (const Access& access : accesses)
+    if (!find_same(access, rings, found)) search(access, rings, found);
 }
 
 void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
@@ -137,13 +194,24 @@ void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
   if (!(batches_[newest_batch_ & mask_] == submitted))
     batches_[++newest_batch_ & mask_] = submitted;
   for (const Access& access : accesses) {
+    Same& same = same_[same_of(access)];
+    const bool is_known = same.is_of(access) && is_pending(same.newest);
+    if (is_known && is_read_again(access, same)) {
+      std::uint64_t& where = positions_[same.newest & mask_];
+      if (where != position) where = kNoPosition;
+      continue;
+    }
+    const bool is_mixed = !is_known && meets_other(access);
     const std::uint64_t at = last_++ & mask_;
     lows_[at] = static_cast<std::int64_t>(access.low);
     highs_[at] = static_cast<std::int64_t>(access.high);
     written_highs_[at] = access.writes ? highs_[at] : 0;
     positions_[at] = position;
     numbers_[at] = newest_batch_;
-    add_pages(access);
+    add_pages(access, is_mixed);
+    if (!is_known) same = {access.low, access.high, 0, 0};
+    same.newest = newest();
+    if (access.writes) same.newest_write = newest();
   }
 }
 

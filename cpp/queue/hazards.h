@@ -133,6 +133,23 @@ class HazardTable {
   struct Page {
     Touched all;
     Touched writes;
+    // The newest entry that may meet one of another range in this page.
+    std::uint32_t mixed = 0;
+  };
+
+  // The entries of one range, found by hash. Buffers that are used again and
+  // again meet themselves and nothing else: where none of its pages is mixed,
+  // the newest of them are all that an access of this range can meet.
+  static constexpr std::size_t kRangeBits = 12;
+  struct Same {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    std::uint32_t newest = 0;
+    std::uint32_t newest_write = 0;
+
+    bool is_of(const Access& access) const noexcept {
+      return low == access.low && high == access.high;
+    }
   };
 
   static bool is_large(const Access& access) noexcept {
@@ -201,7 +218,10 @@ class HazardTable {
   }
   /// Where those are that `access` may meet: a search among others would be
   /// most of what a submission costs.
-  Range near(const Access& access) const noexcept;
+  Range near(const Access& access) const noexcept {
+    return near(access, access.writes);
+  }
+  Range near(const Access& access, bool with_reads) const noexcept;
   void touch(Touched& touched, std::uint32_t from, std::uint32_t to) noexcept {
     if (is_pending(touched.newest)) {
       touched.low = std::min(touched.low, from);
@@ -214,7 +234,29 @@ class HazardTable {
       touched = {newest(), newest(), from, to};
     }
   }
-  void add_pages(const Access& access) noexcept;
+  std::size_t same_of(const Access& access) const noexcept {
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+    return access.low * kGolden >> (64 - kRangeBits);
+  }
+  void add_pages(const Access& access, bool is_mixed) noexcept;
+  /// Whether a pending access of another range meets this one, whoever writes.
+  bool meets_other(const Access& access) const noexcept;
+  /// Whether no pending access of another range can meet one of this range, of
+  /// which there is a pending one.
+  bool is_same(const Access& access) const noexcept {
+    return !is_large(access) && !is_pending(large_) &&
+           !any_page(access,
+                     [&](std::size_t bucket, std::uint32_t, std::uint32_t) {
+                       return is_pending(pages_[bucket].mixed);
+                     });
+  }
+  /// Whether the newest access of this range is a read of the newest batch, as
+  /// `access` is: one entry is enough for both.
+  bool is_read_again(const Access& access, const Same& same) const noexcept;
+  /// Notes what `access` meets if only its own range has to be looked at, and
+  /// of that one entry.
+  bool find_same(const Access& access, std::span<const Ring* const> rings,
+                 Conflicts& found) const;
   void search(const Access& access, std::span<const Ring* const> rings,
               Conflicts& found) const;
   /// One entry of a search; `cover` becomes its batch if it ends the search.
@@ -243,6 +285,7 @@ class HazardTable {
   std::uint64_t first_;
   std::uint64_t last_;
   std::vector<Page> pages_;
+  std::vector<Same> same_;
   mutable std::uint64_t looks_ = 0;
   std::uint32_t large_ = 0;  // the newest entry of a large access
   std::uint32_t large_writes_ = 0;

@@ -257,8 +257,9 @@ void Submitter::close_chains(const HazardTable::Conflicts& conflicts) {
 void Submitter::note(const Call& call, const Plan& plan, const Place& place) {
   const BatchRef batch{plan.route.ring, place.batch_begin, plan.route.stream};
   if (plan.is_chained) {
+    ChainRows::Row& row = rows_.row_of(batch, place.first);
     for (const Access& access : call.access_view()) {
-      if (rows_.add(batch, place.first, access))
+      if (ChainRows::add(row, access))
         hazards_.add({&access, 1}, batch, HazardTable::kAlone, place.first);
     }
     return;

@@ -63,6 +63,7 @@ py::dict define_ms(Rig& rig, int reps) {
   }
   py::dict dict;
   dict["expression_us"] = result.expression_us;
+  dict["submitted_us"] = result.submitted_us;
   dict["cold_ms"] = result.cold_ms;
   dict["again_ms"] = result.again_ms;
   dict["wrong"] = result.wrong;

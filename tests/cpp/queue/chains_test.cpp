@@ -266,10 +266,10 @@ TEST_F(ChainsTest, ARowKnowsWhatItsMembersTouch) {
     return rows.find(0, nullptr, accesses);
   };
   EXPECT_EQ(find({writes, reads}), nullptr);
-  EXPECT_TRUE(rows.add(batch, 5, writes));
+  EXPECT_TRUE(ChainRows::add(rows.row_of(batch, 5), writes));
   EXPECT_EQ(find({writes, reads}), nullptr);
-  EXPECT_TRUE(rows.add(batch, 5, reads));
-  EXPECT_FALSE(rows.add(batch, 5, reads));
+  EXPECT_TRUE(ChainRows::add(rows.row_of(batch, 5), reads));
+  EXPECT_FALSE(ChainRows::add(rows.row_of(batch, 5), reads));
   ASSERT_NE(find({writes, reads}), nullptr);
   EXPECT_EQ(find({writes, reads})->position, 5u);
   // What is written may be read, but not the other way round.

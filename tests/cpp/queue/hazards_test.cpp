@@ -301,5 +301,54 @@ TEST_F(HazardTableTest, ManyRandomRangesLeaveNoTrace) {
   }
 }
 
+// Of a flush, where a task may go on behind the one that it meets.
+class HazardsOfAFlush : public HazardTableTest {
+ protected:
+  void add_at(std::uint64_t position, const Access& access) {
+    table_.add({&access, 1}, {0, begin_, nullptr}, HazardTable::kAlone,
+               position);
+  }
+  std::uint64_t position_of(const Access& access) const {
+    const auto found = table_.find({&access, 1});
+    EXPECT_EQ(found.count, 1u);
+    return found.positions[0];
+  }
+
+  const std::uint64_t begin_ = *ring_.open_batch(8);
+};
+
+TEST_F(HazardsOfAFlush, ReadsOfOneArrayAreOneEntryThatLiesNowhere) {
+  add_at(5, reads(0, 100));
+  EXPECT_EQ(position_of(writes(0, 100)), 5u);
+  add_at(5, reads(0, 100));
+  EXPECT_EQ(position_of(writes(0, 100)), 5u);
+  add_at(7, reads(0, 100));
+  EXPECT_EQ(position_of(writes(0, 100)), HazardTable::kNoPosition);
+  // Behind a write they are new ones.
+  add_at(8, writes(0, 100));
+  EXPECT_EQ(position_of(reads(0, 100)), 8u);
+  add_at(8, reads(0, 100));
+  EXPECT_EQ(position_of(writes(0, 100)), 8u);
+}
+
+TEST_F(HazardsOfAFlush, AReadBehindAWriteOfPartOfItIsNotForgotten) {
+  add_at(5, reads(0, 100));
+  add_at(6, writes(50, 150));
+  add_at(7, reads(0, 100));
+  EXPECT_EQ(position_of(writes(60, 140)), HazardTable::kNoPosition);
+}
+
+TEST_F(HazardsOfAFlush, ASearchOfAnArrayThatIsUsedAgainIsOneLook) {
+  constexpr std::uint64_t kBytes = 4096;
+  const auto place = [](std::uint64_t i) { return kBytes * (i % 256); };
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    add_at(i, writes(place(i), place(i) + kBytes));
+    add_at(i, reads(kBytes * 1000, kBytes * 1001));
+  }
+  const std::uint64_t before = table_.looks();
+  EXPECT_EQ(position_of(writes(place(300), place(300) + kBytes)), 44u);
+  EXPECT_EQ(table_.looks() - before, 1u);
+}
+
 }  // namespace
 }  // namespace gpuos
