@@ -15,8 +15,10 @@ namespace {
 /// 64 KiB of float32 in about 2 us.
 constexpr std::uint64_t kTileElems = 16384;
 /// Tiles of a large task for each worker. Resident workers take what is there,
-/// so with several the last ones end together; a burst's are dealt out.
-constexpr std::uint64_t kResidentTiles = 4;
+/// so with several the last ones end together; a burst's are dealt out. The
+/// host writes a descriptor for each: with 4 an add of 64 Mi waited for it
+/// (docs/lab/machines.md).
+constexpr std::uint64_t kResidentTiles = 2;
 constexpr std::uint64_t kBurstTiles = 1;
 /// Turns of a wait that poll before it begins to sleep: about 1 ms. A sleep
 /// of 20 us takes up to 80, which shows in every wait shorter than that.

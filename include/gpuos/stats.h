@@ -3,41 +3,49 @@
 #include <cstdint>
 #include <string>
 
+// What a runtime tells about itself. To add one: its line, and whoever knows it
+// in RuntimeCore::stats() or Backend::fill_stats(); Python has it by itself.
+// X(type, name, what it is)
+#define GPUOS_STATS(X)                                                         \
+  X(std::string, backend, "host or cuda")                                      \
+  X(std::string, device, "name of the GPU or processor")                       \
+  X(std::string, residency, "auto, resident or burst")                         \
+  X(std::string, residency_reason, "why the workers stay or do not, in words") \
+  X(std::string, worker_image, "embedded, ptx, nvrtc or host")                 \
+  X(bool, is_resident, "workers stay at this moment")                          \
+  X(bool, is_dead, "every wait and submission throws TaskError")               \
+  X(std::uint32_t, workers, "blocks of threads on a GPU, threads on the host") \
+  X(std::uint32_t, threads_per_worker, "lanes of one")                         \
+  X(std::uint32_t, registers_per_thread, "what a whole operator may use")      \
+  X(std::uint32_t, stack_bytes_per_thread, "the same")                         \
+  X(std::uint64_t, tasks_submitted, "tiles of large tasks count")              \
+  X(std::uint64_t, tasks_completed, "as of the last look at the queue")        \
+  X(std::uint64_t, batches_submitted, "pieces in which tasks were queued")     \
+  X(std::uint64_t, tasks_ordered, "had to wait for an earlier task")           \
+  X(std::uint64_t, tasks_chained, "of these: one worker runs them in a row")   \
+  X(std::uint64_t, chains, "such rows")                                        \
+  X(std::uint64_t, bursts, "launches of workers for one flush")                \
+  X(std::uint64_t, residencies, "launches of workers that stay")               \
+  X(std::uint64_t, parks, "times that they left for a load")                   \
+  X(std::uint64_t, injections, "loads of operators since the start")           \
+  X(std::uint64_t, unloads, "loads that were taken back")                      \
+  X(std::uint64_t, upgrades, "tiered operators that run optimised code now")   \
+  X(std::uint64_t, programs, "different ones that were called")                \
+  X(std::uint64_t, program_calls, "calls of them")                             \
+  X(std::uint64_t, programs_compiled, "passes of programs that run compiled")  \
+  X(std::uint64_t, programs_failed, "passes that stay interpreted")            \
+  X(std::uint64_t, programs_waiting, "passes that are to be compiled, now")    \
+  X(std::uint64_t, allocations, "pieces of memory that were asked for")        \
+  X(double, last_pause_us, "how long the queue stood still for a load")        \
+  X(double, last_compile_ms, "how long the last compilation took")
+
 namespace gpuos {
 
 /// A snapshot of one runtime.
 struct Stats {
-  std::string backend;
-  std::string device;            // name of the GPU or processor
-  std::string residency;         // "auto", "resident" or "burst"
-  std::string residency_reason;  // why the workers stay or do not, in words
-  std::string worker_image;      // "embedded", "ptx", "nvrtc" or "host"
-  bool is_resident = false;      // workers stay at this moment
-  bool is_dead = false;
-  std::uint32_t workers = 0;
-  std::uint32_t threads_per_worker = 0;
-  std::uint32_t registers_per_thread = 0;  // the operators' budget
-  std::uint32_t stack_bytes_per_thread = 0;
-  std::uint64_t tasks_submitted = 0;  // tiles of large tasks count
-  std::uint64_t tasks_completed = 0;  // as of the last look at the queue
-  std::uint64_t batches_submitted = 0;
-  std::uint64_t tasks_ordered = 0;  // had to wait for an earlier task
-  std::uint64_t tasks_chained = 0;  // of these: one worker runs them in a row
-  std::uint64_t chains = 0;         // such rows
-  std::uint64_t bursts = 0;
-  std::uint64_t residencies = 0;  // launches of workers that stay
-  std::uint64_t parks = 0;
-  std::uint64_t injections = 0;  // operators loaded since the start
-  std::uint64_t unloads = 0;
-  std::uint64_t upgrades = 0;  // tiered operators that run optimised code now
-  std::uint64_t programs = 0;  // different ones that were called
-  std::uint64_t program_calls = 0;
-  std::uint64_t programs_compiled = 0;  // passes of programs that run compiled
-  std::uint64_t programs_failed = 0;    // passes that stay interpreted
-  std::uint64_t programs_waiting = 0;   // passes that are to be compiled, now
-  std::uint64_t allocations = 0;        // pieces of memory that were asked for
-  double last_pause_us = 0;             // queue stood still for a load
-  double last_compile_ms = 0;
+#define GPUOS_STAT(type, name, text) type name{};
+  GPUOS_STATS(GPUOS_STAT)
+#undef GPUOS_STAT
 };
 
 }  // namespace gpuos

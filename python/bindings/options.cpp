@@ -1,11 +1,13 @@
 #include "options.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
+#include <concepts>
 #include <initializer_list>
-#include <limits>
+#include <iterator>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "gpuos/error.h"
@@ -50,59 +52,96 @@ const char* word_of(Value value, Choices<Value> choices) {
   return "";
 }
 
-std::uint32_t count_from(const std::string& name, py::handle given) {
-  return integer_as<std::uint32_t>(given, name.c_str());
+// How Python says a value of each type, and is told it.
+
+void read(const std::string& name, py::handle given, std::string& to) {
+  to = text_of(given, name.c_str());
+}
+template <std::integral T>
+void read(const std::string& name, py::handle given, T& to) {
+  if constexpr (std::is_same_v<T, bool>)
+    to = truth_of(given);
+  else
+    to = integer_as<T>(given, name.c_str());
+}
+template <typename T>
+void read(const std::string& name, py::handle given, std::optional<T>& to) {
+  read(name, given, to.emplace());
+}
+void read(const std::string& name, py::handle given, Residency& to) {
+  to = choose(name, given, kResidencies);
+}
+void read(const std::string& name, py::handle given, WorkerImage& to) {
+  to = choose(name, given, kImages);
 }
 
-template <typename Duration>
-Duration time_from(const std::string& name, py::handle given,
-                   double units_in_second) {
+// Names end in the unit: those that count microseconds in _us, others in _s.
+template <typename Time>
+constexpr double kUnitsInSecond =
+    std::is_same_v<Time, std::chrono::microseconds> ? 1e6 : 1;
+
+template <typename Rep, typename Period>
+void read(const std::string& name, py::handle given,
+          duration<Rep, Period>& to) {
+  using Time = duration<Rep, Period>;
   constexpr double kLongest = 1e9;  // seconds
-  const double seconds = real_of(given, name.c_str()) / units_in_second;
-  if (!(seconds >= 0 && seconds <= kLongest)) {
+  const double seconds = real_of(given, name.c_str()) / kUnitsInSecond<Time>;
+  if (!(seconds >= 0 && seconds <= kLongest))
     throw InvalidArgument(name + ": expected 0 or more, got " + shown(given));
-  }
-  return std::chrono::ceil<Duration>(duration<double>(seconds));
+  to = std::chrono::ceil<Time>(duration<double>(seconds));
 }
 
-constexpr double kMicro = 1e6;
-
-bool set_option(RuntimeOptions& o, const std::string& name, py::handle given) {
-  using std::chrono::microseconds;
-  using std::chrono::milliseconds;
-  if (name == "backend") {
-    o.backend = text_of(given, "backend");
-  } else if (name == "device") {
-    o.device = integer_as<int>(given, "device");
-  } else if (name == "residency") {
-    o.residency = choose(name, given, kResidencies);
-  } else if (name == "queue_capacity") {
-    o.queue_capacity = count_from(name, given);
-  } else if (name == "workers") {
-    o.workers = count_from(name, given);
-  } else if (name == "threads_per_worker") {
-    o.threads_per_worker = count_from(name, given);
-  } else if (name == "linger_us") {
-    o.linger = time_from<microseconds>(name, given, kMicro);
-  } else if (name == "lease_us") {
-    o.lease = time_from<microseconds>(name, given, kMicro);
-  } else if (name == "watchdog_s") {
-    o.watchdog = time_from<milliseconds>(name, given, 1);
-  } else if (name == "submit_timeout_s") {
-    o.submit_timeout = time_from<milliseconds>(name, given, 1);
-  } else if (name == "compile_programs_after") {
-    o.compile_programs_after = count_from(name, given);
-  } else if (name == "flush_after_us") {
-    o.flush_after = time_from<microseconds>(name, given, kMicro);
-  } else if (name == "deterministic") {
-    o.deterministic = truth_of(given);
-  } else if (name == "worker_image") {
-    o.worker_image = choose(name, given, kImages);
-  } else {
-    return false;
-  }
-  return true;
+template <typename T>
+py::object told(const T& value) {
+  return py::cast(value);
 }
+py::object told(const Residency& value) {
+  return py::str(word_of(value, kResidencies));
+}
+py::object told(const WorkerImage& value) {
+  return py::str(word_of(value, kImages));
+}
+template <typename T>
+py::object told(const std::optional<T>& value) {
+  return value ? told(*value) : py::none();
+}
+template <typename Rep, typename Period>
+py::object told(const duration<Rep, Period>& value) {
+  return py::float_(duration<double>(value).count() *
+                    kUnitsInSecond<duration<Rep, Period>>);
+}
+
+struct Option {
+  const char* name;
+  void (*set)(RuntimeOptions&, const std::string& name, py::handle given);
+  py::object (*get)(const RuntimeOptions&);
+};
+
+template <auto kMember>
+constexpr Option option(const char* name) {
+  return {name,
+          [](RuntimeOptions& options, const std::string& called,
+             py::handle given) { read(called, given, options.*kMember); },
+          [](const RuntimeOptions& options) { return told(options.*kMember); }};
+}
+
+// In the order in which Python shows them.
+constexpr Option kOptions[] = {
+    option<&RuntimeOptions::backend>("backend"),
+    option<&RuntimeOptions::device>("device"),
+    option<&RuntimeOptions::residency>("residency"),
+    option<&RuntimeOptions::queue_capacity>("queue_capacity"),
+    option<&RuntimeOptions::workers>("workers"),
+    option<&RuntimeOptions::threads_per_worker>("threads_per_worker"),
+    option<&RuntimeOptions::linger>("linger_us"),
+    option<&RuntimeOptions::lease>("lease_us"),
+    option<&RuntimeOptions::watchdog>("watchdog_s"),
+    option<&RuntimeOptions::submit_timeout>("submit_timeout_s"),
+    option<&RuntimeOptions::flush_after>("flush_after_us"),
+    option<&RuntimeOptions::compile_programs_after>("compile_programs_after"),
+    option<&RuntimeOptions::deterministic>("deterministic"),
+    option<&RuntimeOptions::worker_image>("worker_image"),
+};
 
 }  // namespace
 
@@ -111,35 +150,17 @@ RuntimeOptions options_from(const py::kwargs& given) {
   for (const auto& [key, value] : given) {
     if (value.is_none()) continue;
     const std::string name = text_of(key, "Runtime");
-    if (!set_option(options, name, value))
+    const auto* known = std::ranges::find(kOptions, name, &Option::name);
+    if (known == std::end(kOptions))
       throw py::type_error("Runtime: there is no option '" + name + "'");
+    known->set(options, name, value);
   }
   return options;
 }
 
-py::dict options_to_dict(const RuntimeOptions& o) {
-  const auto us = [](auto time) {
-    return duration<double, std::micro>(time).count();
-  };
-  const auto seconds = [](auto time) { return duration<double>(time).count(); };
+py::dict options_to_dict(const RuntimeOptions& options) {
   py::dict dict;
-  dict["backend"] = o.backend;
-  dict["device"] = o.device;
-  dict["residency"] = word_of(o.residency, kResidencies);
-  dict["queue_capacity"] = o.queue_capacity;
-  dict["workers"] = o.workers;
-  dict["threads_per_worker"] = o.threads_per_worker;
-  dict["linger_us"] = us(o.linger);
-  dict["lease_us"] = us(o.lease);
-  dict["watchdog_s"] = seconds(o.watchdog);
-  dict["submit_timeout_s"] = seconds(o.submit_timeout);
-  dict["flush_after_us"] = us(o.flush_after);
-  if (o.compile_programs_after)
-    dict["compile_programs_after"] = *o.compile_programs_after;
-  else
-    dict["compile_programs_after"] = py::none();
-  dict["deterministic"] = o.deterministic;
-  dict["worker_image"] = word_of(o.worker_image, kImages);
+  for (const Option& known : kOptions) dict[known.name] = known.get(options);
   return dict;
 }
 
