@@ -143,7 +143,9 @@ SwapReport swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
     const auto swap_start = Clock::now();
     rig.runtime().replace(tasks.op(), tasks.definition(i + 1));
     report.swap_ms.push_back(us_since(swap_start) / 1e3);
-    report.pause_us.push_back(rig.runtime().stats().last_pause_us);
+    const Stats stats = rig.runtime().stats();
+    report.pause_us.push_back(stats.last_pause_us);
+    report.load_us.push_back(stats.last_load_us);
   }
   while (tasks.tasks() < min_tasks && Clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -9,6 +9,7 @@ namespace gpuos::bench {
 
 struct SwapReport {
   std::vector<double> pause_us;  // how long the queue stood still
+  std::vector<double> load_us;   // of that, in the driver to load the module
   std::vector<double> swap_ms;   // replace(), compiling included
   std::uint64_t tasks = 0;
   std::uint64_t lost = 0;   // tasks whose work is missing

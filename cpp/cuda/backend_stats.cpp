@@ -18,6 +18,7 @@ void CudaBackend::fill_stats(Stats& stats) const {
   stats.injections = device_->modules.loads();
   stats.unloads = device_->modules.unloads();
   stats.last_pause_us = last_pause_us_.load();
+  stats.last_load_us = last_load_us_.load();
   stats.last_compile_ms = last_compile_ms_.load();
   switch (options_.residency) {
     case Residency::Resident:

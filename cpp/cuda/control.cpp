@@ -188,7 +188,9 @@ void CudaBackend::while_parked(const std::function<void()>& job) {
   try {
     {
       const auto pass = gate_.pass();
+      const auto parked = Clock::now();
       job();
+      last_load_us_.store(us_since(parked));
     }
     // A host that loads all the time leaves no other moment without workers.
     if (dropped_count() >= kMostDropped) unload_dropped();

@@ -175,6 +175,7 @@ class CudaBackend final : public Backend, private Parkable {
   Clock::time_point next_fault_check_{};  // control thread
   std::atomic<std::uint64_t> parks_{0};
   std::atomic<double> last_pause_us_{0};
+  std::atomic<double> last_load_us_{0};
   std::atomic<double> last_compile_ms_{0};
   std::thread warm_up_;
   bool is_stopped_ = false;

@@ -37,6 +37,7 @@
   X(std::uint64_t, programs_waiting, "passes that are to be compiled, now")    \
   X(std::uint64_t, allocations, "pieces of memory that were asked for")        \
   X(double, last_pause_us, "how long the queue stood still for a load")        \
+  X(double, last_load_us, "how much of that was the driver's, for the module") \
   X(double, last_compile_ms, "how long the last compilation took")
 
 namespace gpuos {

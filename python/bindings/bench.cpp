@@ -78,6 +78,7 @@ py::dict swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
   }
   py::dict dict;
   dict["pause_us"] = report.pause_us;
+  dict["load_us"] = report.load_us;
   dict["swap_ms"] = report.swap_ms;
   dict["tasks"] = report.tasks;
   dict["lost"] = report.lost;

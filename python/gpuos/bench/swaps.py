@@ -35,6 +35,7 @@ def run_swaps(context: Context, middle: Row, worst: Row, lost: Row) -> None:
     check_right(report["wrong"], "counts of the tasks")
     middle.value = median(report["pause_us"])
     worst.value = max(report["pause_us"])
+    middle.peers["the driver's load of the module"] = median(report["load_us"])
     middle.also["replace, ms"] = median(report["swap_ms"])
     middle.also["parks"] = stats["parks"]
 
