@@ -159,8 +159,6 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
     const OperatorRecord& op, DType dtype) {
   if (!op.is_defined.load())
     refuse(op, "expected a defined operator, but it was undefined");
-  if (op.has_body.load())
-    throw HasBody(concat(op.name, ": expected an operator with slots"));
   std::string known;
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (op.slots[i].load() >= 0)
@@ -173,8 +171,16 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
 }  // namespace
 
 void resolve_again(Call& call) {
-  // An alias may have left a target that was undefined then.
-  if (call.op == &call.named->resolved()) refuse_dtype(*call.op, call.dtype);
+  const OperatorRecord& op = *call.op;
+  // An alias may have left a target that was undefined then. And an expression
+  // gets slots before it loses its body: what had neither may have become an
+  // expression and another whole operator meanwhile.
+  const auto& slot = op.slots[static_cast<std::size_t>(call.dtype)];
+  if (&op == &call.named->resolved() && slot.load() < 0) {
+    if (op.has_body.load())
+      throw HasBody(concat(op.name, ": expected an operator with slots"));
+    if (slot.load() < 0) refuse_dtype(op, call.dtype);
+  }
   resolve(call);
 }
 

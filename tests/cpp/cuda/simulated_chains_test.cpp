@@ -109,7 +109,7 @@ TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
   const Operator stand = runtime().define(definition);
   // Nine arguments are two records, so blocks of an odd number have a gap.
   const Operator wide = runtime().define(
-      {.name = "wide", .expression = "out = a + b + c + d + e + f + g + h"});
+      {.name = "wide", .expression = "out = a - b - c - d - e - f - g - h"});
   std::vector<std::int32_t> model{1, 2, 0};
   const Words words(runtime(), model);
   const TensorView x = words.view(0, 1), y = words.view(1, 1);
