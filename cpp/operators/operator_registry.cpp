@@ -240,6 +240,8 @@ void OperatorRegistry::replace(const Record& record, Draft next) {
       give_back(next.slots);
       throw;
     }
+    // Whoever finds the slot finds this.
+    record->is_traced.store(true);
   } else {
     // Whoever finds no slot finds the body.
     record->set_body(body);
@@ -255,7 +257,6 @@ void OperatorRegistry::replace(const Record& record, Draft next) {
     if (before != OperatorRecord::kNoSlot)
       old.push_back(static_cast<std::uint32_t>(before));
   }
-  record->is_traced.store(body == nullptr);
   if (body == nullptr) record->set_body(nullptr);
   drop(std::move(old));
 }

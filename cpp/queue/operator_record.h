@@ -45,7 +45,8 @@ struct OperatorRecord {
   bool is_builtin = false;
 
   std::atomic<bool> is_defined{true};
-  // A whole operator: the watchdog looks after it.
+  // Has been a whole operator, of which the watchdog looks after each task: it
+  // stays so while tasks are being submitted, whatever the name becomes.
   std::atomic<bool> is_traced{false};
   std::array<std::atomic<std::int32_t>, kDTypeCount> slots;
   // Of an expression, which has no slots: its calls are those of programs.
