@@ -113,6 +113,7 @@ class HazardTable {
   // all free meets nobody, and the table is not searched.
   static constexpr std::size_t kPageBits = 14;
   static constexpr std::uint32_t kPageBytes = 1 << kPageBits;
+  static_assert(kPageBytes < 1 << 16, "Touched counts in 16 bits");
   static constexpr std::uint64_t kPagesNoted = 16;  // of a larger access: none
   // More than the accesses of a full table, so that arrays rarely meet in one.
   static constexpr std::size_t kBucketBits = 14;
@@ -127,10 +128,11 @@ class HazardTable {
   struct Touched {
     std::uint32_t newest = 0;  // number of an entry
     std::uint32_t oldest = 0;
-    std::uint32_t low = 0;
-    std::uint32_t high = 0;
+    std::uint16_t low = 0;
+    std::uint16_t high = 0;
   };
-  struct Page {
+  // Two of them in a cache line, none in two.
+  struct alignas(32) Page {
     Touched all;
     Touched writes;
     // The newest entry that may meet one of another range in this page.
@@ -223,15 +225,17 @@ class HazardTable {
   }
   Range near(const Access& access, bool with_reads) const noexcept;
   void touch(Touched& touched, std::uint32_t from, std::uint32_t to) noexcept {
+    const auto low = static_cast<std::uint16_t>(from);
+    const auto high = static_cast<std::uint16_t>(to);
     if (is_pending(touched.newest)) {
-      touched.low = std::min(touched.low, from);
-      touched.high = std::max(touched.high, to);
+      touched.low = std::min(touched.low, low);
+      touched.high = std::max(touched.high, high);
       // So that it is never 2^32 entries back.
       if (!is_pending(touched.oldest))
         touched.oldest = static_cast<std::uint32_t>(first_);
       touched.newest = newest();
     } else {
-      touched = {newest(), newest(), from, to};
+      touched = {newest(), newest(), low, high};
     }
   }
   std::size_t same_of(const Access& access) const noexcept {

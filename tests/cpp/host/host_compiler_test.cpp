@@ -95,9 +95,9 @@ TEST(HostCompiler, KnowsTheNamesThatCudaKnows) {
 TEST(HostCompiler, TakesHeadersOfTheLibraryBesideOurs) {
   const HostModule module = compile_host_operator(
       {"#include <cmath>\n#include <algorithm>\n#include <vector>\n"
-       "#include \"gpuos/math.h\"\n#include \"map.h\"\n"
+       "#include \"gpuos/functions.h\"\n#include \"map.h\"\n"
        "GPUOS_OPERATOR(e) { *task.pointer<float>(0) =\n"
-       "    std::max(std::exp(0.0f), gpuos::exp(0.0f)) + expf(0); }",
+       "    std::max(std::exp(0.0f), gpuos::fn::exp(0.0f)) + expf(0); }",
        "e"});
   EXPECT_EQ(call<float>(module.entry, {}, 1)[0], 2);
 }
