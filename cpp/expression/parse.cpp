@@ -150,10 +150,10 @@ class Parser {
     const std::size_t params = result_.params.size();
     const std::size_t total = 1 + inputs + params;
     if (total > program::kMaxPassArguments)
-      throw InvalidArgument(concat("expression: expected at most ",
-                                   program::kMaxPassArguments, " arguments, got 1 output + ",
-                                   inputs, " inputs + ", params,
-                                   " parameters = ", total));
+      throw InvalidArgument(
+          concat("expression: expected at most ", program::kMaxPassArguments,
+                 " arguments, got 1 output + ", inputs, " inputs + ", params,
+                 " parameters = ", total));
   }
 
   NodeIndex push(Node node, std::size_t column) {

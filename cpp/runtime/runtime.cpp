@@ -66,7 +66,8 @@ std::shared_ptr<OperatorRecord> record_for(
 /// What an operator's call does, which depends on what it is at the moment:
 /// an expression or one that has slots. It may become the other meanwhile.
 template <typename OfBody, typename OfSlots>
-[[gnu::always_inline]] inline auto call_of(const OperatorRecord& named, OfBody of_body, OfSlots of_slots) {
+[[gnu::always_inline]] inline auto call_of(const OperatorRecord& named,
+                                           OfBody of_body, OfSlots of_slots) {
   for (;;) {
     const OperatorRecord& record = named.resolved();
     if (record.has_body.load(std::memory_order_relaxed)) {
