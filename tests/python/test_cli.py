@@ -176,6 +176,7 @@ def test_demo_checks_everything(backend):
     assert table["tasks lost"].strip() == "0"
     assert table["tasks wrong"].strip() == "0"
     assert int(table["elements checked"].replace(",", "")) > 100_000
+    assert int(table["operators injected"]) >= 3
     assert done.stdout.splitlines()[-1].startswith("right:")
 
 

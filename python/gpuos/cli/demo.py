@@ -41,6 +41,17 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(function=main)
 
 
+SOURCE = """
+#include "gpuos/map.h"
+GPUOS_OPERATOR({name}) {{
+  gpuos::map<float>(
+      task.pointer<float>(0), task.count, lane,
+      [](const float* x) {{ return x[0] {symbol} x[1]; }},
+      task.pointer<const float>(1), task.pointer<const float>(2));
+}}
+"""
+
+
 class Demo:
     """The phases, one method each."""
 
@@ -67,7 +78,7 @@ class Demo:
     def _inject(self) -> None:
         self._during(
             "mul is compiled and injected while add runs",
-            lambda: self.rt.define("demo_mul", "o = a * b"),
+            lambda: self._define("demo_mul", "*"),
             "add",
             self._sum,
         )
@@ -75,12 +86,12 @@ class Demo:
         self._keep("demo_mul", self._product)
 
     def _switch_in_place(self) -> None:
-        op = self.rt.define("demo_op", "o = a + b")
+        op = self._define("demo_op", "+")
         self._keep(op, self._sum, share=0.5)
         # Tasks submitted meanwhile may run either, each of them wholly.
         self._during(
             "online switch: + becomes - under load",
-            lambda: self.rt.replace(op, "o = a - b"),
+            lambda: self._replace(op, "-"),
             op,
             self._sum,
             self._difference,
@@ -100,6 +111,21 @@ class Demo:
             self._say("dual-slot switch and rollback")
         self.flow.submit("demo_alias", self._sum)
         self.flow.finish()
+
+    def _define(self, name: str, symbol: str) -> gpuos.Operator:
+        # What is compiled is injected; an expression needs no compiler.
+        try:
+            source = SOURCE.format(name=name, symbol=symbol)
+            return self.rt.define(name, source=source, inputs=2)
+        except gpuos.BackendUnavailable:
+            return self.rt.define(name, f"o = a {symbol} b")
+
+    def _replace(self, op: gpuos.Operator, symbol: str) -> None:
+        try:
+            source = SOURCE.format(name=op.name, symbol=symbol)
+            self.rt.replace(op, source=source, inputs=2)
+        except gpuos.BackendUnavailable:
+            self.rt.replace(op, f"o = a {symbol} b")
 
     def _keep(
         self, op: str | gpuos.Operator, right: Floats, share: float = 1.0
