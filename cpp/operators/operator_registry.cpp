@@ -240,25 +240,33 @@ void OperatorRegistry::replace(const Record& record, Draft next) {
       give_back(next.slots);
       throw;
     }
-    // Whoever finds the slot finds this.
-    record->is_traced.store(true);
-  } else {
-    // Whoever finds no slot finds the body.
-    record->set_body(body);
   }
+  drop(become(*record, next, body));
+}
+
+OperatorRegistry::Slots OperatorRegistry::become(
+    OperatorRecord& record, const Draft& next,
+    const std::shared_ptr<const expression::Body>& body) {
+  // Of two replacements at a time the later one is whole.
+  const std::lock_guard lock(mutex_);
+  if (!record.is_defined.load()) return next.slots;
+  if (body == nullptr)
+    record.is_traced.store(true);  // whoever finds the slot finds this
+  else
+    record.set_body(body);  // whoever finds no slot finds the body
   Slots old;
   for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype) {
     const bool is_new =
         !next.slots.empty() &&
         static_cast<std::size_t>(dtype_of(next.definition)) == dtype;
-    const std::int32_t before = record->slots[dtype].exchange(
+    const std::int32_t before = record.slots[dtype].exchange(
         is_new ? static_cast<std::int32_t>(next.slots[0])
                : OperatorRecord::kNoSlot);
     if (before != OperatorRecord::kNoSlot)
       old.push_back(static_cast<std::uint32_t>(before));
   }
-  if (body == nullptr) record->set_body(nullptr);
-  drop(std::move(old));
+  if (body == nullptr) record.set_body(nullptr);
+  return old;
 }
 
 bool OperatorRegistry::upgrade(const Record& record,
@@ -289,6 +297,7 @@ bool OperatorRegistry::upgrade(const Record& record,
 void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
   if (record->is_builtin)
     throw InvalidArgument(concat("undefine: ", record->name, " is built in"));
+  Slots old;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, other] : records_) {
@@ -302,13 +311,12 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
           concat("undefine: ", record->name, " is not defined"));
     record->is_defined.store(false);
     record->set_body(nullptr);
+    for (auto& slot : record->slots) {
+      const std::int32_t before = slot.exchange(OperatorRecord::kNoSlot);
+      if (before != OperatorRecord::kNoSlot)
+        old.push_back(static_cast<std::uint32_t>(before));
+    }
     records_.erase(it);
-  }
-  Slots old;
-  for (auto& slot : record->slots) {
-    const std::int32_t before = slot.exchange(OperatorRecord::kNoSlot);
-    if (before != OperatorRecord::kNoSlot)
-      old.push_back(static_cast<std::uint32_t>(before));
   }
   drop(std::move(old));
 }

@@ -83,6 +83,9 @@ class OperatorRegistry {
   void load(std::span<const Draft*> drafts);
   void load_together(std::span<const Draft*> drafts);
   void insert_all(const std::vector<Draft>& drafts);
+  /// Makes `record` what `next` is; returns slots that nobody names any more.
+  Slots become(OperatorRecord& record, const Draft& next,
+               const std::shared_ptr<const expression::Body>& body);
 
   Backend& backend_;
   std::function<Marks()> heads_;

@@ -71,7 +71,7 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// Queue one task.
+  /// Queue one task; of an expression what submit() of a program queues.
   /// Throws: InvalidArgument, QueueClosed, TaskError if the runtime is dead,
   /// Timeout if the queue stays full for `submit_timeout`.
   Ticket submit(const Operator& op, std::span<const TensorView> inputs,
@@ -92,10 +92,11 @@ class Runtime {
                                    std::span<const Scalar> params = {},
                                    Stream stream = {});
 
-  /// Queue many tasks of one operator that are independent of each other. As a
-  /// whole they run after earlier tasks whose memory meets theirs; the memory
-  /// of an argument counts as one range from its lowest to its highest address.
-  /// With a named stream they are launched before this returns.
+  /// Queue many tasks of one operator, or of an expression that reduces
+  /// nothing, that are independent of each other. As a whole they run after
+  /// earlier tasks whose memory meets theirs; the memory of an argument counts
+  /// as one range from its lowest to its highest address. With a named stream
+  /// they are launched before this returns.
   Ticket submit_many(const Operator& op, const ManyTasks& many,
                      Stream stream = {});
 
@@ -129,7 +130,8 @@ class Runtime {
   bool wait_for_memory(const void* data, std::size_t bytes,
                        std::chrono::nanoseconds timeout);
 
-  /// Compile, link, check and load an operator.
+  /// Compile, link, check and load a whole operator. An expression is read and
+  /// can be used at once; it is interpreted until it was called often.
   /// Throws: InvalidArgument (name taken, bad expression), CompileError,
   /// BackendUnavailable.
   Operator define(const OperatorDefinition& definition);

@@ -19,7 +19,7 @@ struct ByteRange {
 };
 
 /// A buffer of one element type, in C order without gaps or with strides of its
-/// own. Owns nothing. Operators take contiguous ones only.
+/// own. Owns nothing. Built-in and whole operators take contiguous ones only.
 ///
 /// Lifetime: the memory must stay valid until every task that was submitted
 /// with it is done. Buffers of Runtime::allocate() keep this rule by

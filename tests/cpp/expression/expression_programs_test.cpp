@@ -189,6 +189,33 @@ TEST_P(ExpressionPrograms, ChangeWhileAnotherThreadSubmits) {
   EXPECT_GT(submitted, 0);
 }
 
+TEST_P(ExpressionPrograms, AreReplacedByManyAtATime) {
+  const Operator op =
+      runtime().define({.name = "f", .expression = "o = x + 1"});
+  const DeviceArray<float> x(runtime(), 16, 0.0f), out(runtime(), 16);
+  std::atomic<bool> compiles = true;
+  std::vector<std::jthread> threads;
+  for (int k = 0; k < 3; ++k)
+    threads.emplace_back([&, k] {
+      for (int i = 0; i < 30; ++i) {
+        try {
+          if (k == 0)
+            runtime().replace(op, {.expression = "o = x + 2"});
+          else
+            runtime().replace(
+                op, whole_operator("f", "x[0] + " + std::to_string(k), 1));
+        } catch (const BackendUnavailable&) {
+          compiles = false;
+        }
+        runtime().submit(op, {x.view()}, out.view());
+      }
+    });
+  threads.clear();
+  const float got = out.read()[0];
+  EXPECT_TRUE(got == 1.0f || got == 2.0f) << got;
+  if (!compiles) GTEST_SKIP() << "no compiler";
+}
+
 TEST_P(ExpressionPrograms, TenThousandComeAndGoUnderLoad) {
   const DeviceArray<float> x(runtime(), 16, 1.0f), load(runtime(), 16, 0.0f);
   const DeviceArray<float> out(runtime(), 16);
