@@ -53,7 +53,7 @@ HazardTable::Range HazardTable::near(const Access& access,
   return range;
 }
 
-bool HazardTable::meets_other(const Access& access) const noexcept {
+bool HazardTable::meets_any(const Access& access) const noexcept {
   const auto low = static_cast<std::int64_t>(access.low);
   const auto high = static_cast<std::int64_t>(access.high);
   const std::uint64_t block = std::min<std::uint64_t>(kBlock, capacity());
@@ -63,15 +63,8 @@ bool HazardTable::meets_other(const Access& access) const noexcept {
         std::max(range.first, (end - 1) / block * block);
     ++looks_;
     if (any_overlaps(lows_.data() + (begin & mask_),
-                     highs_.data() + (begin & mask_), end - begin, low, high)) {
-      for (std::uint64_t entry = begin; entry != end; ++entry) {
-        const std::int64_t its_low = lows_[entry & mask_];
-        const std::int64_t its_high = highs_[entry & mask_];
-        if (its_low < high && low < its_high &&
-            (its_low != low || its_high != high))
-          return true;
-      }
-    }
+                     highs_.data() + (begin & mask_), end - begin, low, high))
+      return true;
     end = begin;
   }
   return false;
@@ -201,7 +194,8 @@ void HazardTable::add(std::span<const Access> accesses, const BatchRef& batch,
       if (where != position) where = kNoPosition;
       continue;
     }
-    const bool is_mixed = !is_known && meets_other(access);
+    // Those of its own range too: another one has taken their place in `same_`.
+    const bool is_mixed = !is_known && !is_large(access) && meets_any(access);
     const std::uint64_t at = last_++ & mask_;
     lows_[at] = static_cast<std::int64_t>(access.low);
     highs_[at] = static_cast<std::int64_t>(access.high);

@@ -243,8 +243,8 @@ class HazardTable {
     return access.low * kGolden >> (64 - kRangeBits);
   }
   void add_pages(const Access& access, bool is_mixed) noexcept;
-  /// Whether a pending access of another range meets this one, whoever writes.
-  bool meets_other(const Access& access) const noexcept;
+  /// Whether a pending access meets this one, whoever writes.
+  bool meets_any(const Access& access) const noexcept;
   /// Whether no pending access of another range can meet one of this range, of
   /// which there is a pending one.
   bool is_same(const Access& access) const noexcept {

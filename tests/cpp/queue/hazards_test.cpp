@@ -338,6 +338,19 @@ TEST_F(HazardsOfAFlush, AReadBehindAWriteOfPartOfItIsNotForgotten) {
   EXPECT_EQ(position_of(writes(60, 140)), HazardTable::kNoPosition);
 }
 
+// More ranges than their table keeps apart.
+TEST_F(HazardTableTest, ReadsOfManyArraysMeetTheirWrites) {
+  constexpr std::uint64_t kArrays = 1000, kBytes = 1 << 14;
+  std::vector<std::uint64_t> written;
+  for (std::uint64_t i = 0; i < kArrays; ++i)
+    written.push_back(add({writes(i * kBytes, i * kBytes + 512)}));
+  for (std::uint64_t i = 0; i < kArrays; ++i)
+    add({reads(i * kBytes, i * kBytes + 512)});
+  for (std::uint64_t i = 0; i < kArrays; ++i)
+    ASSERT_EQ(find({reads(i * kBytes, i * kBytes + 512)}), Begins{written[i]})
+        << i;
+}
+
 TEST_F(HazardsOfAFlush, ASearchOfAnArrayThatIsUsedAgainIsOneLook) {
   constexpr std::uint64_t kBytes = 4096;
   const auto place = [](std::uint64_t i) { return kBytes * (i % 256); };
