@@ -5,11 +5,6 @@
 
 namespace gpuos::cu {
 
-std::span<std::uint64_t> CudaBackend::shared_words() noexcept {
-  return {device_->shared_memory.as<std::uint64_t>(),
-          kSharedBytes / sizeof(std::uint64_t)};
-}
-
 void* CudaBackend::allocate(std::size_t bytes) {
   const ContextScope scope(context_);
   CUstream stream = device_->memory_stream.get();

@@ -26,15 +26,6 @@ std::uint32_t block_places(std::uint64_t args) {
   return static_cast<std::uint32_t>((args + kEach - 1) / kEach);
 }
 
-abi::Descriptor descriptor_of(const abi::Payload& payload) {
-  std::uint32_t words[12];
-  std::memcpy(words, &payload, sizeof(payload));
-  abi::Descriptor descriptor{};
-  for (int chunk = 0; chunk < 4; ++chunk)
-    std::copy_n(words + 3 * chunk, 3, descriptor.words + 4 * chunk);
-  return descriptor;
-}
-
 }  // namespace
 
 Bursts::Bursts(const Context& context, DriverGate& gate,
@@ -192,7 +183,7 @@ std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first,
                   payload.args[0] * sizeof(u64));
     }
     payload.args[1] = blocks_begin;
-    launch_.descriptors[tasks] = descriptor_of(payload);
+    write_descriptor(launch_.descriptors[tasks], words_of(payload), 0);
   }
   return tasks;
 }
@@ -217,7 +208,7 @@ void Bursts::launch_row(const Flush& flush) {
 
 void Bursts::note_captured(std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i)
-    captured_[launch_.descriptors[i].words[0] & 0xffff].store(true);
+    captured_[op_of(launch_.descriptors[i])].store(true);
 }
 
 void Bursts::launch_inline(const Flush& flush, std::uint32_t tasks) {

@@ -88,6 +88,19 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
       addresses_(context_, gate_),
       policy_(options.linger),
       watchdog_(rings_, options.watchdog) {
+  traits_ = {.name = "cuda",
+             .rings = rings_,
+             .chains = &chains_,
+             .chain_blocks = &chain_blocks_,
+             .workers = {.count = device_->workers,
+                         .lanes = options.threads_per_worker},
+             .min_tile_elems = kTileElems,
+             // All workers then move through memory side by side, which its
+             // pages like.
+             .interleaves_tiles = true,
+             .builds_drafts = true,
+             .shared_words = {device_->shared_memory.as<std::uint64_t>(),
+                              kSharedBytes / sizeof(std::uint64_t)}};
   const ContextScope scope(context_);
   CUmemoryPool pool = nullptr;
   GPUOS_CUDA_CHECK(
@@ -296,14 +309,6 @@ void CudaBackend::ensure_running(const BatchRef& batch) {
     stays_.store(true);
     control_->notify();
   }
-}
-
-program::Workers CudaBackend::workers() const noexcept {
-  return {.count = device_->workers, .lanes = options_.threads_per_worker};
-}
-
-std::uint64_t CudaBackend::min_tile_elems() const noexcept {
-  return kTileElems;
 }
 
 std::uint64_t CudaBackend::tile_elems(std::uint64_t elems,

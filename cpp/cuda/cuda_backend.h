@@ -26,7 +26,7 @@ namespace gpuos::cu {
 
 inline constexpr std::uint32_t kResidentRing = kChainRing;
 inline constexpr std::uint32_t kBurstRing = 1;
-/// Of what shared_words() gives: a thousand texts of programs.
+/// Of Traits::shared_words: a thousand texts of programs.
 inline constexpr std::size_t kSharedBytes = std::size_t{1} << 20;
 
 /// Everything that lives on the device.
@@ -56,9 +56,6 @@ class CudaBackend final : public Backend, private Parkable {
   CudaBackend(const RuntimeOptions& options, QuickMutex& submit_mutex);
   ~CudaBackend() override;
 
-  std::string_view name() const noexcept override { return "cuda"; }
-  std::span<Ring* const> rings() noexcept override { return rings_; }
-
   Route route(const gpuos::Stream& stream) override;
   const Access* find_unreachable(std::span<const Access> accesses) override;
   bool is_quick(const Route& route, std::uint32_t tasks,
@@ -70,17 +67,11 @@ class CudaBackend final : public Backend, private Parkable {
                std::uint32_t tasks) override;
   void watch(const Route& route, const Place& place, std::uint32_t tasks,
              const std::string& operator_name) override;
-  OpenChains& chains() noexcept override { return chains_; }
-  ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
   std::uint32_t most_chain_blocks(const Route& route) const override {
     return route.ring == kBurstRing ? device_->bursts.most_chain_blocks() : 1;
   }
   void flush(const gpuos::Stream* only) override;
   void ensure_running(const BatchRef& batch) override;
-  program::Workers workers() const noexcept override;
-  // All workers then move through memory side by side, which its pages like.
-  bool interleaves_tiles() const noexcept override { return true; }
-  std::uint64_t min_tile_elems() const noexcept override;
   std::uint64_t tile_elems(std::uint64_t elems,
                            std::size_t elem_bytes) const noexcept override;
 
@@ -100,7 +91,6 @@ class CudaBackend final : public Backend, private Parkable {
   }
   void unload(std::span<const std::uint32_t> slots) noexcept override;
 
-  std::span<std::uint64_t> shared_words() noexcept override;
   void* allocate(std::size_t bytes) override;
   void deallocate(void* data) noexcept override;
   void copy_to_device(void* to, const void* from, std::size_t bytes) override;

@@ -164,18 +164,6 @@ struct Sharer {
   bool is_on;  // has a row
 };
 
-// All threads. Counts the slice; the last worker sees what all have kept.
-__device__ inline bool is_last_slice(const RowShape& rows, u32 group) {
-  u32* counter = reinterpret_cast<u32*>(rows.gathered) + group;
-  bool is_last = false;
-  __syncthreads();
-  // Pairs with the same count of the worker that comes last; the barriers make
-  // what the other threads wrote, and will read, part of it.
-  const u32 last = rows.slices - 1;
-  if (threadIdx.x == 0) is_last = count_in_turn(counter, last) == last;
-  return __syncthreads_or(is_last) != 0;
-}
-
 // All threads. The worker that comes last has what the slices of a row
 // gathered, in parts that its lanes are still to join; false for the others.
 template <typename P, typename Row>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "program_reductions.h"
+#include "program_slices.h"
 
 #if !defined(__CUDACC__)
 
@@ -90,48 +91,12 @@ struct Share {
   template <u32 A, typename S, typename F>
   void each_run(u64 first_column, u32 size, F f) const {
     char* const base = memory.address(A);
-    if (memory.is(kFlat)) {
-      const i64 stride = memory.walks(A) ? sizeof(S) : 0;
-      f(0, reinterpret_cast<S*>(base + static_cast<i64>(first_column) * stride),
-        stride, size);
-      return;
-    }
-    const u32 outer = memory.outer();
-    const u32 first = R == 1 ? outer : 0;
-    const u32 last = R == 1 ? memory.dims() : outer;
-    const i64* strides = memory.strides_of(A);
-    const i64 fixed = R == 1 ? offset(strides, 0, outer, row)
-                             : offset(strides, outer, memory.dims(), column);
-    u64 number = R == 1 ? first_column : row;
-    for (u32 done = 0; done < size;) {
-      u32 run = size - done;
-      i64 stride = 0;
-      if (first != last) stride = strides[last - 1];
-      if (last - first > 1) {
-        const u64 left =
-            memory.sizes[last - 1] - number % memory.sizes[last - 1];
-        if (left < run) run = static_cast<u32>(left);
-      }
-      f(done,
-        reinterpret_cast<S*>(base + fixed +
-                             offset(strides, first, last, number)),
-        stride, run);
-      done += run;
-      number += run;
-    }
-  }
-
-  // Bytes from the first element to number `number` of dimensions
-  // [first, last).
-  i64 offset(const i64* strides, u32 first, u32 last, u64 number) const {
-    i64 bytes = 0;
-    for (u32 d = last; d > first + 1; --d) {
-      const u64 size = memory.sizes[d - 1];
-      bytes += static_cast<i64>(number % size) * strides[d - 1];
-      number /= size;
-    }
-    return last > first ? bytes + static_cast<i64>(number) * strides[first]
-                        : bytes;
+    memory.each_run(
+        A, sizeof(S), {row, R == 1 ? first_column : column, size, R != 1},
+        [&](const Run& run) {
+          f(static_cast<u32>(run.done), reinterpret_cast<S*>(base + run.offset),
+            run.stride, static_cast<u32>(run.count));
+        });
   }
 };
 
@@ -166,23 +131,6 @@ class Tile {
   }
 
  private:
-  struct Range {
-    u64 begin, end;
-  };
-  static Range range_of(u64 total, u64 tile, u64 tiles) {
-    const u64 whole = total / tiles;
-    const u64 rest = total % tiles;
-    const u64 begin = tile * whole + (tile < rest ? tile : rest);
-    return {begin, begin + whole + (tile < rest ? 1 : 0)};
-  }
-
-  Range slice_of(u64 slice, u64 slices) const {
-    const u64 columns = memory_.rows.columns;
-    const u64 size = slice_columns(columns, slices);
-    const u64 end = (slice + 1) * size;
-    return {slice * size, end < columns ? end : columns};
-  }
-
   template <u32 L, u32 R>
   void run_loop(typename P::template Row<R>& row, Share<P, R>& share,
                 Range columns) {
@@ -251,9 +199,9 @@ class Tile {
       typename P::template Row<1> row;
       Share<P, 1> share{memory_, number};
       P::row(Part<0>{}, row, share);
-      run_loop<0, 1>(row, share, slice_of(tile_ % slices, slices));
-      u32* const counters = reinterpret_cast<u32*>(memory_.rows.gathered);
-      char* const all = reinterpret_cast<char*>(counters + memory_.rows.rows);
+      run_loop<0, 1>(row, share, columns_of(memory_.rows, tile_ % slices));
+      char* const all = reinterpret_cast<char*>(
+          reinterpret_cast<u32*>(memory_.rows.gathered) + memory_.rows.rows);
       u64 bytes = 0;
       P::each_gathered(Part<1>{}, row,
                        [&](auto& g) { bytes += sizeof(g.values[0]); });
@@ -262,11 +210,7 @@ class Tile {
         __builtin_memcpy(to, g.values, sizeof(g.values[0]));
         to += sizeof(g.values[0]);
       });
-      // Releases this slice, and acquires the others for the last one.
-      const u32 before =
-          __atomic_fetch_add(counters + number, 1, __ATOMIC_ACQ_REL);
-      if (before + 1 != slices) return;
-      __atomic_store_n(counters + number, 0, __ATOMIC_RELAXED);
+      if (!is_last_slice(memory_.rows, number)) return;
       const char* from = all + number * slices * bytes;
       P::each_gathered(Part<1>{}, row, [&]<typename F>(Sums<F, 1>& g) {
         for (u64 slice = 0; slice < slices; ++slice) {

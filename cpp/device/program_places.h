@@ -4,6 +4,7 @@
 
 #include "program_divider.h"
 #include "program_reductions.h"
+#include "program_slices.h"
 
 namespace gpuos {
 namespace program {
@@ -14,19 +15,6 @@ template <typename Pass, bool kFlatOnly>
 struct PassOf : Pass {
   static constexpr bool kIsFlat = kFlatOnly;
 };
-
-// Of a power of two, as RowShape's lanes are: a division by a number that only
-// the task says takes twenty instructions.
-__device__ inline u32 log2_of(u32 power) { return 31 - __clz(power); }
-
-// Rows that a worker has at a time. The lanes left over have none.
-__device__ inline u32 group_rows(const RowShape& rows) {
-  return rows.lanes >> log2_of(rows.row_lanes);
-}
-__device__ inline u32 groups(const RowShape& rows) {
-  const u32 in_group = group_rows(rows);
-  return (rows.rows + in_group - 1) >> log2_of(in_group);
-}
 
 // The compiler keeps nothing in registers that it can find by way of `state`,
 __device__ __forceinline__ void forget(const void*& state) {

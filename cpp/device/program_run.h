@@ -2,6 +2,7 @@
 // slice of a row.
 #pragma once
 
+#include "program_slices.h"
 #include "program_steps.h"
 
 namespace gpuos {
@@ -76,8 +77,8 @@ class Interpreter {
   }
 
   __device__ void run_rows(u32 tile, u32 tiles) {
-    const u32 groups = group_count();
-    for (u32 group = tile; group < groups; group += tiles) {
+    const u32 count = groups(task_.rows);
+    for (u32 group = tile; group < count; group += tiles) {
       Place place = place_in(group);
       for (u32 part = 0; part < task_.header.parts; ++part) {
         if (part % 2 == 0)
@@ -95,7 +96,7 @@ class Interpreter {
   __device__ void run_slices(u32 tile, u32 tiles) {
     const u32 slices = task_.rows.slices;
     const bool is_shared = (task_.shape.flags & kSliced) != 0;
-    const u32 units = group_count() * (is_shared ? slices : 1);
+    const u32 units = groups(task_.rows) * (is_shared ? slices : 1);
 #pragma unroll 1
     for (u32 unit = tile; unit < units; unit += tiles) {
       const u32 group = is_shared ? unit / slices : unit;
@@ -109,7 +110,7 @@ class Interpreter {
         for (u32 slice = begin; slice < end; ++slice)
           gather_slice(part, slice, group, place);
         __syncthreads();
-        if (is_shared && !is_last_slice(group)) break;
+        if (is_shared && !is_last_slice(task_.rows, group)) break;
         take_slices(part, place);
       }
       __syncthreads();
@@ -142,16 +143,9 @@ class Interpreter {
   __device__ static u32 valid_of(u64 left) {
     return left < W ? static_cast<u32>(left) : W;
   }
-  __device__ u32 group_rows() const {
-    return cells_.lanes / task_.rows.row_lanes;
-  }
-  __device__ u32 group_count() const {
-    return (task_.rows.rows + group_rows() - 1) / group_rows();
-  }
-
   __device__ Place place_in(u32 group) const {
     const u32 row_lanes = task_.rows.row_lanes;
-    const u32 in_group = group_rows();
+    const u32 in_group = group_rows(task_.rows);
     const u32 lane = threadIdx.x;
     const bool transposed = task_.shape.flags & kTransposed;
     const u32 row = transposed ? lane % in_group : lane / row_lanes;
@@ -191,9 +185,9 @@ class Interpreter {
     run_columns(part, place, slice);
     run_row_part(part + 1, Mode::Joins, place);
     const u32 words = gathered_words(part);
-    const u64 row_in_group = place.row - u64{group} * group_rows();
-    kept_stride_ = group_rows() * words;
-    kept_ = reinterpret_cast<u32*>(task_.rows.gathered) + group_count() +
+    const u64 row_in_group = place.row - u64{group} * group_rows(task_.rows);
+    kept_stride_ = group_rows(task_.rows) * words;
+    kept_ = reinterpret_cast<u32*>(task_.rows.gathered) + groups(task_.rows) +
             u64{group} * task_.rows.slices * kept_stride_ +
             row_in_group * words;
     if (place.is_on && place.sub == 0)
@@ -256,24 +250,6 @@ class Interpreter {
     each_join(part, [&](const Reduction<W>& x) {
       to = keep_words(x.of(threadIdx.x, 0), x.wide, x.has_place, to);
     });
-  }
-
-  // All threads. Counts the slice; the last worker sees what all have kept.
-  __device__ bool is_last_slice(u32 group) const {
-    u32* counter = reinterpret_cast<u32*>(task_.rows.gathered) + group;
-    // Pairs with the same fence of the worker that comes last.
-    fence_gpu();
-    __syncthreads();
-    u32* told = cells_.at(0, 0);
-    // The last one also sets the count back to 0.
-    if (threadIdx.x == 0)
-      *told =
-          atomicInc(counter, task_.rows.slices - 1) == task_.rows.slices - 1;
-    __syncthreads();
-    const bool is_last = *told != 0;
-    __syncthreads();
-    fence_gpu();
-    return is_last;
   }
 
   __device__ u32 cell_bytes() const { return cells_.lanes * W * 4; }

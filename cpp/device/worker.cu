@@ -68,7 +68,7 @@ __device__ bool await_task(const Launch& launch, Watch& watch, Work& work,
            16 * lane;
   for (;;) {
     Chunk chunk{};
-    // The chunks pair with the 16-byte stores in Ring::write().
+    // The chunks pair with the 16-byte stores in write_descriptor().
     if (from != nullptr) chunk = load_chunk(from);
     const u64 value = chunk.words[0] | u64{chunk.words[1]} << 32;
     const bool leave = watch.must_leave(value);

@@ -80,7 +80,15 @@ HostBackend::HostBackend(const RuntimeOptions& options,
           *ring_, [this] { look_after_queue(); },
           [this] { publish_until(chains_.first(ring_->head()), true); }),
       chain_blocks_(shared_->chain_memory.get(), {&ring_, 1}),
-      threads_(shared_) {}
+      threads_(shared_) {
+  traits_ = {
+      .name = "host",
+      .rings = {&ring_, 1},
+      .chains = &chains_,
+      .chain_blocks = &chain_blocks_,
+      .workers = {.count = static_cast<std::uint32_t>(shared_->states.size())},
+      .min_tile_elems = kTileElems};
+}
 
 HostBackend::~HostBackend() { stop_threads(); }
 
@@ -113,15 +121,11 @@ void HostBackend::publish(const Route&, const Place& place,
   // nobody must not wait for one.
   chains_.close_all();
   // Each tile of a large task is worth a worker.
-  publish_until(place.first + tasks, !ring_->is_tile_at(place.first));
+  publish_until(place.first + tasks, !is_tile(ring_->descriptor(place.first)));
 }
 
 void HostBackend::publish_until(std::uint64_t end, bool is_little) {
   if (!shared_->publish(end, is_little)) look_after_queue();
-}
-
-program::Workers HostBackend::workers() const noexcept {
-  return {.count = static_cast<std::uint32_t>(shared_->states.size())};
 }
 
 void HostBackend::look_after_queue() {
@@ -151,10 +155,6 @@ std::optional<std::chrono::microseconds> HostBackend::tick() {
   // for some 20 us.
   pause_ = std::min(2 * pause_, kLongestPause * options_.flush_after);
   return pause_;
-}
-
-std::uint64_t HostBackend::min_tile_elems() const noexcept {
-  return kTileElems;
 }
 
 std::uint64_t HostBackend::tile_elems(std::uint64_t elems,

@@ -25,9 +25,6 @@ class HostBackend final : public Backend {
   HostBackend(const HostBackend&) = delete;
   HostBackend& operator=(const HostBackend&) = delete;
 
-  std::string_view name() const noexcept override { return "host"; }
-  std::span<Ring* const> rings() noexcept override { return {&ring_, 1}; }
-
   Route route(const Stream& stream) override;
   Order order(const Route& route, std::span<const BatchRef> earlier) override;
   std::optional<Place> reserve(const Route& route,
@@ -40,14 +37,10 @@ class HostBackend final : public Backend {
     shared_->expect_traced(tasks);
     watchdog_->notify();
   }
-  OpenChains& chains() noexcept override { return chains_; }
-  ChainBlocks& chain_blocks() noexcept override { return chain_blocks_; }
   void flush(const Stream*) override { chains_.close_all(); }
   void ensure_running(const BatchRef& batch) override {
     chains_.close_until(batch.begin);
   }
-  program::Workers workers() const noexcept override;
-  std::uint64_t min_tile_elems() const noexcept override;
   std::uint64_t tile_elems(std::uint64_t elems,
                            std::size_t elem_bytes) const noexcept override;
 

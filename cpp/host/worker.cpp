@@ -25,25 +25,6 @@ constexpr int kLooksBeforeYield = 8;
 constexpr int kDependencyLooks = 256;  // before the wait is a long one
 constexpr auto kNap = std::chrono::milliseconds(10);
 
-abi::Payload read_payload(const abi::Descriptor& descriptor) {
-  // Whole words: a copy of the chunks would be read back before it is stored.
-  const std::uint32_t* words = descriptor.words;
-  const auto word = [=](int i) { return words[i + i / 3]; };
-  const auto low = [=](int i) { return static_cast<u16>(word(i)); };
-  const auto high = [=](int i) { return static_cast<u16>(word(i) >> 16); };
-  const auto arg = [=](int i) {
-    return word(2 + 2 * i) | static_cast<u64>(word(3 + 2 * i)) << 32;
-  };
-  return {.op = low(0),
-          .flags = high(0),
-          .count = word(1),
-          .args = {arg(0), arg(1), arg(2), arg(3)},
-          .batch_offset = low(10),
-          .batch_size = high(10),
-          .wait_distance = low(11),
-          .parts = high(11)};
-}
-
 struct Claim {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;

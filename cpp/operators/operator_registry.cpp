@@ -113,7 +113,7 @@ void OperatorRegistry::collect() noexcept {
   {
     const std::lock_guard lock(mutex_);
     const auto is_used = [&](const Dropped& dropped) {
-      const auto rings = backend_.rings();
+      const auto rings = backend_.traits().rings;
       for (std::size_t i = 0; i < rings.size(); ++i) {
         if (rings[i]->completed() < dropped.marks[i]) return true;
       }

@@ -1,9 +1,9 @@
 #include "program/host_interpreter.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
+#include "device/program_slices.h"
 #include "program/host_sums.h"
 #include "program/instructions.h"
 #include "program/loops/loop_table.h"
@@ -48,7 +48,7 @@ class Interpreter {
   static constexpr u32 kLasts = 3;  // results that no cell keeps, in turns
 
   u32 parts() const { return task_.header.parts; }
-  bool has(u8 flag) const { return (task_.shape.flags & flag) != 0; }
+  bool has(u8 flag) const { return task_.is(flag); }
   bool is_transposed() const { return is_transposed_; }
 
   // The cells and what sums gather share the memory.
@@ -68,17 +68,9 @@ class Interpreter {
   }
   char* sums_memory() { return cell(task_.header.cells + 2 * kLasts); }
 
-  /// The share of `total` that is this tile's.
-  std::pair<u64, u64> share(u64 total, u64 tile, u64 tiles) const {
-    const u64 whole = total / tiles;
-    const u64 rest = total % tiles;
-    const u64 begin = tile * whole + std::min(tile, rest);
-    return {begin, begin + whole + (tile < rest ? 1 : 0)};
-  }
-
   void run_elements() {
     const auto [begin, end] =
-        share(task_.rows.columns, lane_.tile(), lane_.tiles());
+        range_of(task_.rows.columns, lane_.tile(), lane_.tiles());
     run_part(0, {0, begin, std::min<std::size_t>(chunk_, end - begin)});
     run_loop(1, 0, begin, end);
     // What is the same for all elements.
@@ -93,7 +85,7 @@ class Interpreter {
 
   void run_rows() {
     const auto [begin, end] =
-        share(task_.rows.rows, lane_.tile(), lane_.tiles());
+        range_of(task_.rows.rows, lane_.tile(), lane_.tiles());
     if (is_transposed()) {
       for (u64 row = begin; row < end; row += chunk_)
         run_many_rows(row, std::min<std::size_t>(chunk_, end - row));
@@ -129,9 +121,9 @@ class Interpreter {
     const u64 slices = task_.rows.slices;
     const u64 row = lane_.tile() / slices;
     const u64 slice = lane_.tile() % slices;
-    const u64 size = slice_columns(task_.rows.columns, slices);
-    begin_ = slice * size;
-    end_ = std::min(begin_ + size, task_.rows.columns);
+    const Range columns = columns_of(task_.rows, slice);
+    begin_ = columns.begin;
+    end_ = columns.end;
     const std::size_t width = std::clamp<u64>(end_ - begin_, 1, chunk_);
     run_part(0, {row, 0, width});
     run_loop(1, row, begin_, end_);
@@ -139,17 +131,15 @@ class Interpreter {
     u32* const cells = gathered_cells();
     const std::size_t words = gathered_words();
     keep_gathered(cells + (row * slices + slice) * words);
-    // Releases this slice, and acquires the others for the last one.
-    std::atomic_ref<u32> counter(counters()[row]);
-    if (counter.fetch_add(1, std::memory_order_acq_rel) + 1 != slices) return;
-    counter.store(0, std::memory_order_relaxed);
+    if (!is_last_slice(task_.rows, row)) return;
     join_slices(cells + row * slices * words, slices);
     is_row_part_ = true;
     run_after_joins({row, 0, 1});
   }
 
-  u32* counters() const { return reinterpret_cast<u32*>(task_.rows.gathered); }
-  u32* gathered_cells() const { return counters() + task_.rows.rows; }
+  u32* gathered_cells() const {
+    return reinterpret_cast<u32*>(task_.rows.gathered) + task_.rows.rows;
+  }
 
   /// Calls `f` for each join at the beginning of part 2.
   template <typename F>
@@ -325,57 +315,17 @@ class Interpreter {
             bool may_stay = false) {
     char* const base = reinterpret_cast<char*>(task_.addresses[access]);
     const MemoryLoop loop = table_.memory[static_cast<u32>(code)];
-    if (has(kFlat)) {
-      const bool is_flat = (task_.shape.flat >> access & 1) != 0;
-      const i64 stride = is_flat ? i64{bytes_of(code)} : 0;
-      char* const from = base + static_cast<i64>(chunk.column) * stride;
-      if (may_stay && stays(code, stride))
-        result_ = from;
-      else
-        loop({cells, from, stride, chunk.count});
-      return;
-    }
-    const bool by_row = is_transposed();
-    const u32 outer = task_.shape.outer_dims;
-    const u32 dims = task_.dims();
-    const u32 first = by_row ? 0 : outer;
-    const u32 last = by_row ? outer : dims;
-    const i64* strides = task_.strides_of(access);
-    const i64 fixed = by_row ? offset(strides, outer, dims, chunk.column)
-                             : offset(strides, 0, outer, chunk.row);
-    u64 number = by_row ? chunk.row : chunk.column;
     const u32 cell_bytes = is_wide(code) ? 8 : 4;
-    for (std::size_t done = 0; done < chunk.count;) {
-      std::size_t run = chunk.count - done;
-      i64 stride = 0;
-      if (first != last) {
-        stride = strides[last - 1];
-        if (last - first > 1) {
-          const u64 size = task_.sizes[last - 1];
-          run = std::min<u64>(run, size - number % size);
-        }
-      }
-      char* const from = base + fixed + offset(strides, first, last, number);
-      if (may_stay && run == chunk.count && stays(code, stride))
-        result_ = from;
-      else
-        loop({cells + done * cell_bytes, from, stride, run});
-      done += run;
-      number += run;
-    }
-  }
-
-  /// Bytes from the first element to number `number` of dimensions
-  /// [first, last).
-  i64 offset(const i64* strides, u32 first, u32 last, u64 number) const {
-    i64 bytes = 0;
-    for (u32 d = last; d-- > first;) {
-      const u64 size = d == first ? 0 : task_.sizes[d];
-      const u64 place = d == first ? number : number % size;
-      if (d != first) number /= size;
-      bytes += static_cast<i64>(place) * strides[d];
-    }
-    return bytes;
+    task_.each_run(
+        access, bytes_of(code),
+        {chunk.row, chunk.column, chunk.count, is_transposed()},
+        [&](const Run& run) {
+          char* const from = base + run.offset;
+          if (may_stay && run.count == chunk.count && stays(code, run.stride))
+            result_ = from;
+          else
+            loop({cells + run.done * cell_bytes, from, run.stride, run.count});
+        });
   }
 
   const TaskReader task_;

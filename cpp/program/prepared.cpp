@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::uint64_t kMaxPieceElems = std::uint64_t{1} << 31;
 
+constexpr std::array kLoads{Load::Idle, Load::Backlog, Load::Busy};
+
+/// Those for which tasks are cut: where a worker does a tile alone, load says
+/// nothing.
+std::span<const Load> loads_of(const Workers& workers) {
+  const std::span<const Load> all(kLoads);
+  return workers.lanes > 1 ? all : all.last(1);
+}
+
 Extent extent_of(const TensorView& view) {
   const std::int64_t elems = view.size();
   if (elems <= 0) return {};
@@ -106,7 +115,8 @@ class Preparation {
       add_pass(schedule.passes[i], *code, prepared_.passes[i]);
     }
     if (!prepared_.temporaries.empty() || !prepared_.tables.empty())
-      prepared_.needs_memory = true;
+      for (const Load load : loads_of(workers_))
+        prepared_.needs_memory[load] = true;
     prepared_.is_plain = is_plain_schedule(schedule) && is_plain_call();
     note_key();
   }
@@ -129,13 +139,14 @@ class Preparation {
   /// is longer than 1 does that say that none of them changed places.
   bool is_plain_schedule(const Schedule& schedule) const {
     const PreparedPass& pass = prepared_.passes[0];
-    if (schedule.passes.size() != 1 || pass.tasks.size() != 1 ||
+    const auto& tasks = pass.tasks[Load::Busy];
+    if (schedule.passes.size() != 1 || tasks.size() != 1 ||
         pass.pass->has_reduction ||
         std::ranges::any_of(pass.pass->scalars, &ScalarWord::is_extent))
       return false;
     const std::uint32_t all = (1u << pass.pass->accesses.size()) - 1;
     const TensorView& out = call_.outputs[0];
-    return pass.tasks[0].flat == all &&
+    return tasks[0].flat == all &&
            std::all_of(out.shape.begin(), out.shape.begin() + out.dims,
                        [](std::int64_t size) { return size > 1; });
   }
@@ -155,13 +166,11 @@ class Preparation {
     // Until all is done it fits no call.
     prepared_.key.clear();
     prepared_.is_plain = false;
-    prepared_.needs_memory = false;
+    prepared_.needs_memory = {};
     prepared_.tables.clear();
   }
 
   void note_key() {
-    prepared_.are_idle = workers_.are_idle;
-    prepared_.have_backlog = workers_.have_backlog;
     prepared_.glance = glance_at(call_);
     prepared_.key.resize(key_words(call_.inputs) + key_words(call_.outputs));
     std::int64_t* at = prepared_.key.data();
@@ -266,7 +275,7 @@ class Preparation {
     to.code = &code;
     to.accesses.clear();
     to.scalars.clear();
-    to.tasks.clear();
+    for (const Load load : kLoads) to.tasks[load].clear();
     std::array<const TensorView*, kMaxAccesses> views;
     for (std::size_t a = 0; a < pass.accesses.size(); ++a) {
       const Access& access = pass.accesses[a];
@@ -284,7 +293,7 @@ class Preparation {
     to.elements = layout.elements();
     add_scalars(pass, to);
     const auto add = [&](const Layout& piece) {
-      add_task(pass, code, piece, to.tasks);
+      add_tasks(pass, code, piece, to);
     };
     // By reference: a copy would be made in memory of its own.
     const std::uint64_t limit = pass.has_reduction
@@ -305,21 +314,39 @@ class Preparation {
     }
   }
 
-  void add_task(const Pass& pass, const PassCode& code, const Layout& layout,
-                std::vector<TaskModel>& tasks) {
+  /// One task for each load; most differ in the number of their tiles only.
+  void add_tasks(const Pass& pass, const PassCode& code, const Layout& layout,
+                 PreparedPass& to) {
     Workers workers = workers_;
     if (pass.has_reduction) workers.lanes = row_lanes(workers, code.cells);
-    const Split split = split_of(pass, layout, workers);
-    TaskModel& task = tasks.emplace_back();
-    write_arguments(
-        {plan_, pass, layout, split, prepared_.sizes, workers.lanes},
-        [this](std::span<const std::uint64_t> table) {
-          prepared_.tables.push_back(keep_table_(table));
-          return reinterpret_cast<std::uint64_t>(prepared_.tables.back().get());
-        },
-        task);
-    task.gathered = gathered_of(pass, layout, split, workers);
-    if (task.gathered.counters != 0) prepared_.needs_memory = true;
+    std::uint64_t kept = 0;  // where the table lies that all of them share
+    const FarTable far_table = [&](std::span<const std::uint64_t> table) {
+      if (kept == 0) {
+        prepared_.tables.push_back(keep_table_(table));
+        kept = reinterpret_cast<std::uint64_t>(prepared_.tables.back().get());
+      }
+      return kept;
+    };
+    Split before;
+    const TaskModel* written = nullptr;
+    for (const Load load : loads_of(workers_)) {
+      workers.load = load;
+      const Split split = split_of(pass, layout, workers);
+      auto& tasks = to.tasks[load];
+      if (written != nullptr && split.is_alike(before)) {
+        tasks.push_back(*written);
+        tasks.back().tiles = split.tiles;
+      } else {
+        write_arguments(
+            {plan_, pass, layout, split, prepared_.sizes, workers.lanes},
+            far_table, tasks.emplace_back());
+        tasks.back().gathered = gathered_of(pass, layout, split, workers);
+      }
+      if (tasks.back().gathered.counters != 0)
+        prepared_.needs_memory[load] = true;
+      before = split;
+      written = &tasks.back();
+    }
   }
 
   const Plan& plan_;
@@ -344,8 +371,13 @@ void note_elements(std::uint64_t elems, const CallViews& call,
                         : prepared.outputs[access.buffer.index];
   Layout layout;
   layout.columns = elems;
-  pass.tasks[0].count = elems;
-  pass.tasks[0].tiles = split_of(*pass.pass, layout, workers).tiles;
+  Workers with_load = workers;
+  for (const Load load : loads_of(workers)) {
+    with_load.load = load;
+    TaskModel& task = pass.tasks[load][0];
+    task.count = elems;
+    task.tiles = split_of(*pass.pass, layout, with_load).tiles;
+  }
 }
 
 }  // namespace
@@ -364,18 +396,14 @@ bool resize(const CallViews& call, const Workers& workers, Prepared& prepared) {
     prepared.is_plain = false;
     return false;
   }
-  prepared.are_idle = workers.are_idle;
-  prepared.have_backlog = workers.have_backlog;
   prepared.glance = glance_at(call);
   note_elements(static_cast<std::uint64_t>(elems), call, workers, prepared);
   check_addresses(prepared, call);
   return true;
 }
 
-bool Prepared::fits(const CallViews& call,
-                    const Workers& workers) const noexcept {
-  if (workers.are_idle != are_idle || workers.have_backlog != have_backlog ||
-      key.empty() || call.inputs.size() != inputs.size() ||
+bool Prepared::fits(const CallViews& call) const noexcept {
+  if (key.empty() || call.inputs.size() != inputs.size() ||
       call.outputs.size() != outputs.size())
     return false;
   const std::int64_t* at = key.data();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,8 +22,9 @@ struct PassCode {
   Text text;
   std::uint32_t cells = 0;  // that the text needs
   std::shared_ptr<Tier> tier;
-  bool may_be_captured = false;  // then a graph reads the text for good
-  std::uint64_t turn = 0;        // see ProgramTable::forget_codes()
+  // Then a graph reads the text for good. Set in any thread, never cleared.
+  std::atomic<bool> may_be_captured{false};
+  std::uint64_t turn = 0;  // see PassCodes::take_unused()
 };
 
 /// A plan and the codes of its passes.
@@ -65,7 +67,7 @@ struct PreparedPass {
   std::uint64_t elements = 0;
   std::vector<PreparedAccess> accesses;  // of the pass, in its order
   std::vector<PreparedScalar> scalars;
-  std::vector<TaskModel> tasks;
+  ByLoad<std::vector<TaskModel>> tasks;  // of lanes == 1 for Busy only
 };
 
 /// An output and an input that must not overlap.
@@ -82,8 +84,6 @@ struct Prepared {
   std::vector<std::int64_t> key;
   /// One number of it, which tells most of them apart.
   std::int64_t glance = 0;
-  bool are_idle = false;
-  bool have_backlog = false;
   std::vector<std::int64_t> sizes;
   std::vector<Extent> inputs;
   std::vector<Extent> outputs;
@@ -94,12 +94,12 @@ struct Prepared {
   std::vector<std::array<std::uint32_t, 2>> different;
   /// Far tables, which tasks read.
   std::vector<std::shared_ptr<void>> tables;
-  bool needs_memory = false;  // temporaries, tables or what tasks gather
+  ByLoad<bool> needs_memory;  // temporaries, tables or what tasks gather
   bool is_plain = false;      // for other sizes only numbers would differ
 
   /// Whether it was prepared for arrays like these: as many, of these dtypes,
-  /// shapes and strides; and for workers with so much to do.
-  bool fits(const CallViews& call, const Workers& workers) const noexcept;
+  /// shapes and strides.
+  bool fits(const CallViews& call) const noexcept;
 };
 
 /// See Prepared::glance: how long the first output is.

@@ -1,19 +1,14 @@
 #include "program/program_table.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <chrono>
-#include <unordered_set>
 
-#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/call_checks.h"
 
 namespace gpuos {
 namespace {
 
-using program::Pass;
 using program::Plan;
 
 /// A wait for an earlier part of the same program, which makes progress.
@@ -65,6 +60,29 @@ void write_task(const program::PreparedPass& pass,
         program::scalar_bits(arguments.scalars[scalar.argument], scalar.dtype);
 }
 
+/// The only task of a call; null: it has others, or needs memory.
+const program::TaskModel* only_task(const program::Prepared& prepared,
+                                    program::Load load) {
+  if (prepared.needs_memory[load] || prepared.passes.size() != 1)
+    return nullptr;
+  const auto& tasks = prepared.passes[0].tasks[load];
+  return tasks.size() == 1 ? tasks.data() : nullptr;
+}
+
+/// Only of a named stream a graph is made; to ask each time takes long.
+void note_stream(program::PassCode& code, const Stream& stream) {
+  if (stream.is_named)
+    code.may_be_captured.store(true, std::memory_order_relaxed);
+}
+
+/// Says in `call` where the pass' text is.
+void use_text(program::PreparedCalls::Taken& prepared,
+              const program::PreparedPass& pass, bool is_read_again,
+              const Stream& stream, Call& call) {
+  note_stream(*pass.code, stream);
+  call.args[program::TaskModel::kText] = prepared.use_text(pass, is_read_again);
+}
+
 }  // namespace
 
 struct ProgramTable::Task {
@@ -75,10 +93,10 @@ struct ProgramTable::Task {
 };
 
 /// One call of a program.
-struct ProgramTable::Submission {
-  Submission(const std::shared_ptr<const Plan>& of,
-             const program::CallViews& call, std::span<const Scalar> numbers,
-             const Stream& where, const Allocate& memory_of)
+struct ProgramTable::ProgramCall {
+  ProgramCall(const std::shared_ptr<const Plan>& of,
+              const program::CallViews& call, std::span<const Scalar> numbers,
+              const Stream& where, const Allocate& memory_of)
       : plan(of),
         views(call),
         scalars(numbers),
@@ -91,7 +109,7 @@ struct ProgramTable::Submission {
   const Stream& stream;
   const Allocate& allocate;
   bool is_captured = false;
-  bool is_idle = false;                         // nothing else is pending
+  program::Load load = program::Load::Busy;
   std::vector<std::uint64_t> temporaries;       // addresses
   std::vector<program::Scratch::Lease> leases;  // until all is submitted
   std::vector<std::shared_ptr<void>> memory;    // freed behind the tasks
@@ -103,84 +121,9 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
     : backend_(backend),
       submitter_(submitter),
       tiers_(tiers),
-      workers_(backend.workers()),
-      free_later_(std::move(free_later)),
-      texts_(backend, backend.shared_words(), free_later_),
+      prepared_(backend, std::move(free_later)),
       scratch_(backend) {
   any_.name = "program";
-}
-
-void ProgramTable::make_deterministic() {
-  const std::lock_guard lock(mutex_);
-  if (workers_.lanes == 1 || workers_.are_deterministic) return;
-  workers_.are_deterministic = true;
-  newest_ = {};
-  entries_.clear();
-}
-
-program::PassCode* ProgramTable::code_for(const Pass& pass) {
-  const bool is_ordered = workers_.are_deterministic && pass.has_reduction;
-  const std::string key =
-      is_ordered ? concat("ordered ", pass.structure) : pass.structure;
-  const auto at = codes_.find(key);
-  if (at != codes_.end()) {
-    at->second->turn = turn_;
-    return at->second.get();
-  }
-  auto code = std::make_unique<program::PassCode>();
-  code->cells = std::bit_cast<program::TextHeader>(pass.text[0]).cells;
-  code->text = texts_.add(pass.text);
-  code->tier = std::make_shared<program::Tier>();
-  code->tier->pass = pass;
-  code->tier->is_ordered = is_ordered;
-  code->tier->record = std::make_shared<OperatorRecord>();
-  code->tier->record->name = "program";
-  code->tier->record->slots[0] = kInterpreterSlot;
-  code->turn = turn_;
-  return codes_.emplace(key, std::move(code)).first->second.get();
-}
-
-void ProgramTable::forget_codes() {
-  if (codes_.size() < forget_at_) return;
-  std::unordered_set<const program::PassCode*> used;
-  for (const auto& [plan, entry] : entries_) {
-    used.insert(entry.codes.fused.begin(), entry.codes.fused.end());
-    used.insert(entry.codes.split.begin(), entry.codes.split.end());
-  }
-  std::erase_if(codes_, [&](const auto& item) {
-    const program::PassCode& code = *item.second;
-    const auto state = code.tier->state.load();
-    const bool is_interpreted = state == program::Tier::State::Interpreted ||
-                                state == program::Tier::State::Failed;
-    return code.turn != turn_ && is_interpreted && !code.may_be_captured &&
-           !used.contains(&code);
-  });
-  ++turn_;
-  forget_at_ = std::max(kLeastCodes, 2 * codes_.size());
-}
-
-ProgramTable::Entry& ProgramTable::find(
-    const std::shared_ptr<const Plan>& plan) {
-  if (newest_.first == plan.get() && !newest_.second->plan.expired())
-    return *newest_.second;
-  const auto at = entries_.find(plan.get());
-  if (at != entries_.end() && !at->second.plan.expired()) {
-    newest_ = {plan.get(), &at->second};
-    return at->second;
-  }
-  newest_ = {};
-  std::erase_if(entries_,
-                [](const auto& entry) { return entry.second.plan.expired(); });
-  forget_codes();
-  program::PlanCode codes;
-  for (const Pass& pass : plan->fused.passes)
-    codes.fused.push_back(code_for(pass));
-  for (const Pass& pass : plan->split.passes)
-    codes.split.push_back(code_for(pass));
-  Entry& entry = entries_[plan.get()];
-  entry.plan = plan;
-  entry.codes = std::move(codes);
-  return entry;
 }
 
 Ticket ProgramTable::join(const Ticket& first, const Ticket& second) {
@@ -200,42 +143,6 @@ Ticket ProgramTable::join(const Ticket& first, const Ticket& second) {
   return second;
 }
 
-const program::Prepared& ProgramTable::prepare(
-    const std::shared_ptr<const Plan>& plan, const program::CallViews& views) {
-  program::Workers workers = workers_;
-  // One lane does all elements of its tile, whoever waits.
-  if (workers.lanes > 1) {
-    workers.are_idle = submitter_.is_idle();
-    workers.have_backlog = submitter_.has_backlog();
-  }
-  Entry& entry = find(plan);
-  const std::int64_t glance = program::glance_at(views);
-  for (const auto& known : entry.prepared) {
-    if (known == nullptr || known->glance != glance ||
-        !known->fits(views, workers))
-      continue;
-    program::check_addresses(*known, views);
-    return *known;
-  }
-  auto& oldest = entry.prepared[entry.next];
-  if (++entry.next == entry.prepared.size()) entry.next = 0;
-  if (oldest == nullptr) oldest = std::make_unique<program::Prepared>();
-  if (program::resize(views, workers, *oldest)) return *oldest;
-  program::check_arrays(*plan, views);
-  program::prepare(
-      *plan, entry.codes, views, workers,
-      [this](std::span<const std::uint64_t> table) { return keep(table); },
-      *oldest);
-  return *oldest;
-}
-
-std::shared_ptr<void> ProgramTable::keep(std::span<const std::uint64_t> table) {
-  std::shared_ptr<void> memory(backend_.allocate(table.size_bytes()),
-                               free_later_);
-  backend_.copy_to_device(memory.get(), table.data(), table.size_bytes());
-  return memory;
-}
-
 Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
                             const program::CallViews& views,
                             const std::span<const Scalar>& scalars,
@@ -244,12 +151,12 @@ Ticket ProgramTable::submit(const std::shared_ptr<const Plan>& plan,
     throw InvalidArgument("submit: expected a built program, got an empty one");
   program::check_scalars(*plan, scalars);
   Task single;
-  if (write_single(plan, views, scalars, stream, single.call, single.work))
+  if (write_ready(plan, views, scalars, stream, single.call, single.work))
     return submit_task(single, stream);
-  Submission submission(plan, views, scalars, stream, allocate);
-  write_tasks(submission);
+  ProgramCall program_call(plan, views, scalars, stream, allocate);
+  write_tasks(program_call);
   Ticket ticket{.runtime = submitter_.runtime_id()};
-  for (Task& task : submission.tasks)
+  for (Task& task : program_call.tasks)
     ticket = join(ticket, submit_task(task, stream));
   return ticket;
 }
@@ -260,7 +167,7 @@ bool ProgramTable::try_submit(const std::shared_ptr<const Plan>& plan,
                               const Stream& stream, Ticket& ticket) {
   program::check_scalars(*plan, scalars);
   Task single;
-  if (!write_single(plan, views, scalars, stream, single.call, single.work) ||
+  if (!write_ready(plan, views, scalars, stream, single.call, single.work) ||
       !submitter_.try_submit(single.call, stream, ticket))
     return false;
   count(single.work);
@@ -292,21 +199,21 @@ bool ProgramTable::write_many(const std::shared_ptr<const Plan>& plan,
   // Of an expression without inputs its output.
   if (inputs.size() < plan->inputs.size()) inputs.push_back(out);
   const program::CallViews views{inputs, {&out, 1}};
-  const std::lock_guard lock(mutex_);
-  const program::Prepared& prepared = prepare(plan, views);
-  if (prepared.passes.size() != 1 || prepared.passes[0].pass->has_reduction ||
-      prepared.passes[0].tasks.size() != 1)
+  const auto changing = prepared_.changing();
+  program::PreparedCalls::Taken prepared(prepared_, plan, views);
+  const program::TaskModel* const task = only_task(*prepared, load());
+  if (task == nullptr || prepared->passes[0].pass->has_reduction)
     throw InvalidArgument("submit_many: expected an elementwise operator");
-  const program::PreparedPass& pass = prepared.passes[0];
-  write_task(pass, pass.tasks[0], {views, many.params, {}}, call);
-  use_text(pass, stream, call, true);
+  const program::PreparedPass& pass = prepared->passes[0];
+  write_task(pass, *task, {views, many.params, {}}, call);
+  use_text(prepared, pass, true, stream, call);
   call.access_count = 0;
   std::size_t arg = program::TaskModel::kAddresses;
   for (const program::PreparedAccess& access : pass.accesses)
     add_column(call, any_, arg++,
                access.writes ? many.out : many.inputs[access.buffer.index],
                many);
-  count_call();
+  add_one(calls_);
   work = {&plan, pass.code, pass.elements * many.tasks};
   return true;
 }
@@ -327,14 +234,7 @@ bool ProgramTable::compile(const std::shared_ptr<const Plan>& plan,
   if (plan == nullptr)
     throw InvalidArgument(
         "compile: expected a built program, got an empty one");
-  std::vector<program::PassCode*> codes;
-  {
-    const std::lock_guard lock(mutex_);
-    const Entry& entry = find(plan);
-    codes = entry.codes.fused;
-    codes.insert(codes.end(), entry.codes.split.begin(),
-                 entry.codes.split.end());
-  }
+  const std::vector<program::PassCode*> codes = prepared_.codes_of(plan);
   for (const program::PassCode* code : codes)
     tiers_.promote_awaited(plan, code->tier);
   for (const program::PassCode* code : codes)
@@ -342,52 +242,56 @@ bool ProgramTable::compile(const std::shared_ptr<const Plan>& plan,
   return true;
 }
 
-std::uint64_t ProgramTable::programs() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::uint64_t>(std::count_if(
-      entries_.begin(), entries_.end(),
-      [](const auto& entry) { return !entry.second.plan.expired(); }));
-}
-
-void ProgramTable::write_tasks(Submission& submission) {
-  const std::lock_guard lock(mutex_);
-  const program::Prepared& prepared =
-      prepare(submission.plan, submission.views);
-  submission.is_idle = prepared.are_idle;
-  if (prepared.needs_memory) take_memory(prepared, submission);
-  for (const program::PreparedPass& pass : prepared.passes) {
-    for (const program::TaskModel& model : pass.tasks)
-      add_task(pass, model, submission);
+void ProgramTable::write_tasks(ProgramCall& program_call) {
+  const auto changing = prepared_.changing();
+  program::PreparedCalls::Taken prepared(prepared_, program_call.plan,
+                                         program_call.views);
+  program_call.load = load();
+  program_call.is_captured = backend_.captures(program_call.stream);
+  if (prepared->needs_memory[program_call.load])
+    take_memory(*prepared, program_call);
+  for (const program::PreparedPass& pass : prepared->passes) {
+    for (const program::TaskModel& model : pass.tasks[program_call.load])
+      add_task(prepared, pass, model, program_call);
   }
-  count_call();
+  add_one(calls_);
 }
 
-void ProgramTable::add_task(const program::PreparedPass& pass,
+void ProgramTable::add_task(program::PreparedCalls::Taken& prepared,
+                            const program::PreparedPass& pass,
                             const program::TaskModel& model,
-                            Submission& submission) {
-  Task& task = submission.tasks.emplace_back();
-  task.work = {&submission.plan, pass.code, 0};
-  if (&model == &pass.tasks.back()) task.work.elements = pass.elements;
-  write_task(pass, model,
-             {submission.views, submission.scalars, submission.temporaries},
-             task.call);
-  use_text(pass, submission.stream, task.call);
-  if (model.gathered.counters != 0) add_gathered(model, submission, task.call);
+                            ProgramCall& program_call) {
+  Task& task = program_call.tasks.emplace_back();
+  task.work = {&program_call.plan, pass.code, 0};
+  if (&model == &pass.tasks[program_call.load].back())
+    task.work.elements = pass.elements;
+  write_task(
+      pass, model,
+      {program_call.views, program_call.scalars, program_call.temporaries},
+      task.call);
+  use_text(prepared, pass, program_call.is_captured, program_call.stream,
+           task.call);
+  if (model.gathered.counters != 0)
+    add_gathered(model, program_call, task.call);
 }
 
-bool ProgramTable::write_single(const std::shared_ptr<const Plan>& plan,
-                                const program::CallViews& views,
-                                const std::span<const Scalar>& scalars,
-                                const Stream& stream, Call& call, Work& work) {
-  const std::lock_guard lock(mutex_);
-  const program::Prepared& prepared = prepare(plan, views);
-  if (prepared.needs_memory || prepared.passes.size() != 1 ||
-      prepared.passes[0].tasks.size() != 1)
-    return false;
-  const program::PreparedPass& pass = prepared.passes[0];
-  write_task(pass, pass.tasks[0], {views, scalars, {}}, call);
-  use_text(pass, stream, call);
-  count_call();
+bool ProgramTable::write_ready(const std::shared_ptr<const Plan>& plan,
+                               const program::CallViews& views,
+                               const std::span<const Scalar>& scalars,
+                               const Stream& stream, Call& call, Work& work) {
+  const program::Load load = this->load();
+  const auto lock = prepared_.lock();
+  const program::Prepared* const prepared = prepared_.find(plan, views);
+  if (prepared == nullptr) return false;
+  const program::TaskModel* const task = only_task(*prepared, load);
+  if (task == nullptr) return false;
+  const program::PreparedPass& pass = prepared->passes[0];
+  // Whoever reads a shared text once more copies it first.
+  if (pass.code->text.shared_bytes != 0) return false;
+  write_task(pass, *task, {views, scalars, {}}, call);
+  call.args[program::TaskModel::kText] = pass.code->text.address;
+  note_stream(*pass.code, stream);
+  add_one(ready_calls_);
   work = {&plan, pass.code, pass.elements};
   return true;
 }
@@ -399,57 +303,62 @@ bool ProgramTable::write_call(const std::shared_ptr<const Plan>& plan,
                               const Stream& stream, Call& call) {
   program::check_scalars(*plan, scalars);
   Work work;
-  if (!write_single(plan, {inputs, outputs}, scalars, stream, call, work))
+  if (!write_ready(plan, {inputs, outputs}, scalars, stream, call, work) &&
+      !write_single(plan, {inputs, outputs}, scalars, stream, call, work))
     return false;
   count(work);
   return true;
 }
 
-void ProgramTable::use_text(const program::PreparedPass& pass,
-                            const Stream& stream, Call& call,
-                            bool is_read_again) {
-  program::Text& text = pass.code->text;
-  // A graph reads it again and again.
-  is_read_again = is_read_again || text.is_used || backend_.captures(stream);
-  // Only of a named stream one is made; to ask each time takes long.
-  if (stream.is_named) pass.code->may_be_captured = true;
-  call.args[program::TaskModel::kText] = texts_.use(text, is_read_again);
+bool ProgramTable::write_single(const std::shared_ptr<const Plan>& plan,
+                                const program::CallViews& views,
+                                std::span<const Scalar> scalars,
+                                const Stream& stream, Call& call, Work& work) {
+  const auto changing = prepared_.changing();
+  program::PreparedCalls::Taken prepared(prepared_, plan, views);
+  const program::TaskModel* const task = only_task(*prepared, load());
+  if (task == nullptr) return false;
+  const program::PreparedPass& pass = prepared->passes[0];
+  write_task(pass, *task, {views, scalars, {}}, call);
+  use_text(prepared, pass, backend_.captures(stream), stream, call);
+  add_one(calls_);
+  work = {&plan, pass.code, pass.elements};
+  return true;
 }
 
 void ProgramTable::take_memory(const program::Prepared& prepared,
-                               Submission& submission) {
-  submission.is_captured = backend_.captures(submission.stream);
-  auto& tables = submission.is_captured ? kept_ : submission.memory;
+                               ProgramCall& program_call) {
+  auto& tables = program_call.is_captured ? kept_ : program_call.memory;
   tables.insert(tables.end(), prepared.tables.begin(), prepared.tables.end());
   for (const TensorView& view : prepared.temporaries) {
     const auto elems = static_cast<std::size_t>(view.size());
-    submission.temporaries.push_back(
-        take_block(0, elems * size_of(view.dtype), submission));
+    program_call.temporaries.push_back(
+        take_block(0, elems * size_of(view.dtype), program_call));
   }
 }
 
 std::uint64_t ProgramTable::take_block(std::size_t counters, std::size_t bytes,
-                                       Submission& submission) {
-  if (submission.is_captured) return scratch_.keep(bytes);
+                                       ProgramCall& program_call) {
+  if (program_call.is_captured) return scratch_.keep(bytes);
   const bool has_counters = counters <= program::Scratch::kCounters;
   if (auto lease = scratch_.take(has_counters ? bytes : ~std::size_t{0},
-                                 submission.is_idle);
+                                 program_call.load == program::Load::Idle);
       !lease.is_empty()) {
-    submission.leases.push_back(std::move(lease));
-    return submission.leases.back().address();
+    program_call.leases.push_back(std::move(lease));
+    return program_call.leases.back().address();
   }
   const std::vector<std::uint32_t> zeros(counters);
   const std::size_t before = zeros.size() * sizeof(zeros[0]);
-  submission.memory.push_back(submission.allocate(before + bytes));
-  void* const memory = submission.memory.back().get();
+  program_call.memory.push_back(program_call.allocate(before + bytes));
+  void* const memory = program_call.memory.back().get();
   if (before != 0) backend_.copy_to_device(memory, zeros.data(), before);
   return address_of(memory) + before;
 }
 
 void ProgramTable::add_gathered(const program::TaskModel& model,
-                                Submission& submission, Call& call) {
+                                ProgramCall& program_call, Call& call) {
   const auto& [counters, bytes] = model.gathered;
-  const std::uint64_t values = take_block(counters, bytes, submission);
+  const std::uint64_t values = take_block(counters, bytes, program_call);
   const std::uint64_t first = values - 4 * std::uint64_t{counters};
   call.args[model.gathered_arg] = first;
   // Whoever has the block next comes after this task.

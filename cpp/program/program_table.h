@@ -1,36 +1,27 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "base/quick_mutex.h"
 #include "gpuos/program.h"
 #include "gpuos/runtime.h"
 #include "program/plan.h"
 #include "program/prepared.h"
+#include "program/prepared_calls.h"
 #include "program/scratch.h"
-#include "program/text_memory.h"
 #include "program/tiers.h"
 #include "queue/backend.h"
 #include "queue/call.h"
 #include "queue/operator_record.h"
 #include "queue/submitter.h"
-#include "queue/workers.h"
 
 namespace gpuos {
 
-/// The programs that one runtime has been given, and how each of their passes
-/// runs now.
+/// Calls of programs, as tasks.
 ///
 /// Threads: any.
 class ProgramTable {
@@ -51,8 +42,8 @@ class ProgramTable {
                 const std::span<const Scalar>& scalars, const Stream& stream,
                 const Allocate& allocate);
 
-  /// The same if that takes no wait. False: nothing was queued, and submit()
-  /// must do it.
+  /// The same if that takes no wait and the call is prepared. False: nothing
+  /// was queued, and submit() must do it.
   bool try_submit(const std::shared_ptr<const program::Plan>& plan,
                   const program::CallViews& views,
                   const std::span<const Scalar>& scalars, const Stream& stream,
@@ -77,20 +68,15 @@ class ProgramTable {
 
   /// From now on a GPU puts the columns of rows together in one order; programs
   /// are prepared anew.
-  void make_deterministic();
+  void make_deterministic() { prepared_.make_deterministic(); }
 
-  std::uint64_t calls() const noexcept { return calls_.load(); }
+  std::uint64_t calls() const noexcept {
+    return ready_calls_.load() + calls_.load();
+  }
   /// Different ones that were called or compiled and still exist.
-  std::uint64_t programs() const;
+  std::uint64_t programs() const { return prepared_.programs(); }
 
  private:
-  struct Entry {
-    std::weak_ptr<const program::Plan> plan;
-    program::PlanCode codes;
-    // For the last shapes; null: there were not so many.
-    std::array<std::unique_ptr<program::Prepared>, 6> prepared;
-    std::size_t next = 0;
-  };
   /// What a task counts for when its pass may be compiled.
   struct Work {
     const std::shared_ptr<const program::Plan>* plan = nullptr;  // the caller's
@@ -98,44 +84,43 @@ class ProgramTable {
     std::uint64_t elements = 0;  // of the pass, said by its last task
   };
   struct Task;
-  struct Submission;
+  struct ProgramCall;
 
-  // Under mutex_.
-  void count_call() noexcept {
-    calls_.store(calls_.load(std::memory_order_relaxed) + 1,
-                 std::memory_order_relaxed);
+  program::Load load() const noexcept {
+    return prepared_.heeds_load() ? submitter_.load() : program::Load::Busy;
   }
-  Entry& find(const std::shared_ptr<const program::Plan>& plan);
-  program::PassCode* code_for(const program::Pass& pass);
-  /// When there are twice as many codes as the last time: forgets those that no
-  /// program has, and none has asked for since then. What is compiled stays.
-  void forget_codes();
-  const program::Prepared& prepare(
-      const std::shared_ptr<const program::Plan>& plan,
-      const program::CallViews& views);
-  std::shared_ptr<void> keep(std::span<const std::uint64_t> table);
-  void add_task(const program::PreparedPass& pass,
-                const program::TaskModel& model, Submission& submission);
-  /// Says in `call` where the pass' text is.
-  void use_text(const program::PreparedPass& pass, const Stream& stream,
-                Call& call, bool is_read_again = false);
-  void take_memory(const program::Prepared& prepared, Submission& submission);
-  /// The address of memory behind counters that are 0.
-  std::uint64_t take_block(std::size_t counters, std::size_t bytes,
-                           Submission& submission);
-  void add_gathered(const program::TaskModel& model, Submission& submission,
-                    Call& call);
-
-  /// Writes the only task of a call. False: it has others or needs memory.
+  /// Writes the only task of a call that is prepared. False: it is not, it has
+  /// others, or it needs memory.
+  bool write_ready(const std::shared_ptr<const program::Plan>& plan,
+                   const program::CallViews& views,
+                   const std::span<const Scalar>& scalars, const Stream& stream,
+                   Call& call, Work& work);
+  /// The same of any call, which is prepared then. False: it has other tasks,
+  /// or it needs memory.
   bool write_single(const std::shared_ptr<const program::Plan>& plan,
                     const program::CallViews& views,
-                    const std::span<const Scalar>& scalars,
-                    const Stream& stream, Call& call, Work& work);
+                    std::span<const Scalar> scalars, const Stream& stream,
+                    Call& call, Work& work);
   /// Writes all calls as one of many tasks. False: there is nothing to do.
   bool write_many(const std::shared_ptr<const program::Plan>& plan,
                   const ManyTasks& many, const Stream& stream, ManyCall& call,
                   Work& work);
-  void write_tasks(Submission& submission);
+  void write_tasks(ProgramCall& program_call);
+  void add_task(program::PreparedCalls::Taken& prepared,
+                const program::PreparedPass& pass,
+                const program::TaskModel& model, ProgramCall& program_call);
+  void take_memory(const program::Prepared& prepared,
+                   ProgramCall& program_call);
+  /// The address of memory behind counters that are 0.
+  std::uint64_t take_block(std::size_t counters, std::size_t bytes,
+                           ProgramCall& program_call);
+  void add_gathered(const program::TaskModel& model, ProgramCall& program_call,
+                    Call& call);
+  // One writer at a time needs no exchange.
+  static void add_one(std::atomic<std::uint64_t>& counter) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + 1,
+                  std::memory_order_relaxed);
+  }
   void count(const Work& work);
   Ticket submit_task(Task& task, const Stream& stream);
   /// One ticket for both. Waits for `first` if no ticket can say both.
@@ -144,21 +129,13 @@ class ProgramTable {
   Backend& backend_;
   Submitter& submitter_;
   program::Tiers& tiers_;
-  program::Workers workers_;  // under mutex_
-  const FreeLater free_later_;
-  OperatorRecord any_;  // whom errors of many tasks name
-  std::atomic<std::uint64_t> calls_{0};
-  mutable QuickMutex mutex_;
-  program::TextMemory texts_;
+  OperatorRecord any_;                         // whom errors of many tasks name
+  std::atomic<std::uint64_t> ready_calls_{0};  // written under lock()
+  std::atomic<std::uint64_t> calls_{0};        // others, under changing()
+  program::PreparedCalls prepared_;
+  // Under its changing().
   program::Scratch scratch_;
   std::vector<std::shared_ptr<void>> kept_;  // graphs read it
-  std::map<std::string, std::unique_ptr<program::PassCode>, std::less<>> codes_;
-  static constexpr std::size_t kLeastCodes = 512;
-  std::size_t forget_at_ = kLeastCodes;  // codes
-  std::uint64_t turn_ = 0;               // of forget_codes()
-  std::unordered_map<const program::Plan*, Entry> entries_;
-  // The one that was found last; null: it may be gone.
-  std::pair<const program::Plan*, Entry*> newest_{};
 };
 
 }  // namespace gpuos

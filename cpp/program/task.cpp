@@ -61,12 +61,12 @@ bool has_close_rows(const Layout& layout) {
 Split split_elements(const Layout& layout, const Workers& workers) {
   // Who waits for one result wants it soon; else fewer workers do the same
   // with fewer instructions.
-  if (workers.are_idle)
+  if (workers.load == Load::Idle)
     return {.tiles = clamp_tiles(ceil_div(layout.columns, workers.lanes),
                                  workers.count)};
   // Rounded: a few elements more are not worth a tile.
   const std::uint64_t each =
-      workers.lanes * (workers.have_backlog ? kWidest : kWide);
+      workers.lanes * (workers.load == Load::Backlog ? kWidest : kWide);
   return {.tiles =
               clamp_tiles((layout.columns + each / 2) / each, workers.count)};
 }
@@ -255,10 +255,11 @@ std::uint64_t known_scalar(const TaskParts& parts, const ScalarWord& word) {
 /// Those of `workers` that are worth a tile of their own.
 Workers worthwhile(const Pass& pass, const Layout& layout, Workers workers) {
   // Of one call alone: each further loop over a row takes as long again.
-  if (workers.are_idle && pass.loops() > 1) return workers;
+  const bool is_idle = workers.load == Load::Idle;
+  if (is_idle && pass.loops() > 1) return workers;
   const std::uint64_t work =
       layout.elements() * (1 + pass.operations / kFewOperations);
-  const std::uint64_t least = workers.are_idle ? kQuickTiles : 1;
+  const std::uint64_t least = is_idle ? kQuickTiles : 1;
   workers.count =
       clamp_tiles(std::max(ceil_div(work, kDeviceTile), least), workers.count);
   return workers;

@@ -25,6 +25,14 @@ struct Split {
   std::uint32_t slices = 1;
   bool is_transposed = false;
   bool shares_rows = false;  // each slice of a row is a tile of its own
+
+  /// Whether a task cut so differs from one cut like `other` in nothing but the
+  /// number of its tiles.
+  bool is_alike(const Split& other) const noexcept {
+    return row_lanes == other.row_lanes && slices == other.slices &&
+           is_transposed == other.is_transposed &&
+           shares_rows == other.shares_rows;
+  }
 };
 
 /// Whether rows have the lanes that device/program_device_order.h asks for,

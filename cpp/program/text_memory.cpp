@@ -28,13 +28,11 @@ Text TextMemory::add(std::span<const std::uint64_t> words) {
   return {.address = address, .shared_bytes = words.size_bytes()};
 }
 
-std::uint64_t TextMemory::use(Text& text, bool is_read_again) {
-  if (is_read_again && text.shared_bytes != 0) {
-    text = copy({reinterpret_cast<const std::uint64_t*>(text.address),
-                 text.shared_bytes / sizeof(std::uint64_t)});
-  }
-  text.is_used = true;
-  return text.address;
+Text TextMemory::copy_of(const Text& text) {
+  Text copied = copy({reinterpret_cast<const std::uint64_t*>(text.address),
+                      text.shared_bytes / sizeof(std::uint64_t)});
+  copied.is_used = text.is_used;
+  return copied;
 }
 
 Text TextMemory::copy(std::span<const std::uint64_t> words) {

@@ -15,7 +15,7 @@ namespace gpuos::program {
 struct Text {
   std::uint64_t address = 0;
   std::size_t shared_bytes = 0;  // of one in shared memory; 0: in the backend's
-  bool is_used = false;
+  bool is_used = false;          // by a call
   std::shared_ptr<void> chunk{};  // that it lies in, unless that is shared
 };
 
@@ -29,7 +29,7 @@ struct Text {
 /// Threads: one at a time.
 class TextMemory {
  public:
-  /// `shared`: what Backend::shared_words() says. `free_later` frees memory
+  /// `shared`: what Traits::shared_words says. `free_later` frees memory
   /// behind the tasks that read it.
   TextMemory(Backend& backend, std::span<std::uint64_t> shared,
              std::function<void(void*)> free_later)
@@ -40,11 +40,10 @@ class TextMemory {
   TextMemory& operator=(const TextMemory&) = delete;
 
   Text add(std::span<const std::uint64_t> words);
-  /// Where the next call reads it. `is_read_again`: it is worth a copy.
-  std::uint64_t use(Text& text, bool is_read_again);
+  /// The same text in memory of the backend. `text` lies in shared memory.
+  Text copy_of(const Text& text);
 
  private:
-  /// A text that lies in a chunk.
   Text copy(std::span<const std::uint64_t> words);
 
   Backend& backend_;

@@ -42,6 +42,11 @@ struct Route {
   }
 };
 
+/// The batch that makes room in a ring when it is done.
+inline BatchRef oldest_of(std::span<Ring* const> rings, std::uint32_t ring) {
+  return {ring, rings[ring]->completed(), nullptr};
+}
+
 /// Places of a ring that were taken for the tasks of one submission.
 struct Place {
   std::uint64_t first = 0;        // position of the first task
@@ -60,6 +65,26 @@ struct Order {
   std::size_t count = 0;
 };
 
+/// What a backend is and has: the same from its beginning to its end.
+struct Traits {
+  std::string_view name;         // "host" or "cuda"
+  std::span<Ring* const> rings;  // a Route's and a Ticket's `ring` is an index
+  /// Of kChainRing, those that take members. Waits, flushes and what comes
+  /// after them close them, and the backend when they are old.
+  OpenChains* chains = nullptr;
+  ChainBlocks* chain_blocks = nullptr;
+  program::Workers workers;          // who shares a program's task
+  std::uint64_t min_tile_elems = 0;  // a task of at most so many is one tile
+  /// Whether tiles take turns element by element, as the lanes of many workers
+  /// do, or lie one behind the other.
+  bool interleaves_tiles = false;
+  /// Whether the compiler of whole operators can be soon rather than good.
+  bool builds_drafts = false;
+  /// Memory that the host writes and the workers read where it is; empty: there
+  /// is none. It begins at a cache line and lives as long as the backend.
+  std::span<std::uint64_t> shared_words{};
+};
+
 /// A whole operator, ready to be built.
 struct OperatorBuild {
   const OperatorDefinition& definition;
@@ -76,10 +101,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  virtual std::string_view name() const noexcept = 0;
-
-  /// All rings; a Route's and a Ticket's `ring` is an index here.
-  virtual std::span<Ring* const> rings() noexcept = 0;
+  const Traits& traits() const noexcept { return traits_; }
 
   // ---- The way of a task. The submit lock is held; nothing blocks.
 
@@ -105,10 +127,6 @@ class Backend {
   /// ring is full.
   virtual std::optional<Place> reserve(const Route& route,
                                        std::uint32_t tasks) = 0;
-  /// Chains of kChainRing that take members. Waits, flushes and what comes
-  /// after them close them, and the backend when they are old.
-  virtual OpenChains& chains() noexcept = 0;
-  virtual ChainBlocks& chain_blocks() noexcept = 0;
   /// Blocks that a chain in the open flush of `route` may take.
   virtual std::uint32_t most_chain_blocks(const Route&) const { return 1; }
   /// The descriptors of `place` are written.
@@ -122,14 +140,6 @@ class Backend {
   /// Makes sure that the batch will run without another call.
   virtual void ensure_running(const BatchRef& batch) = 0;
 
-  /// Who shares a program's task.
-  virtual program::Workers workers() const noexcept = 0;
-
-  /// Whether tiles take turns element by element, as the lanes of many workers
-  /// do, or lie one behind the other.
-  virtual bool interleaves_tiles() const noexcept { return false; }
-  /// A task of at most so many elements is one tile.
-  virtual std::uint64_t min_tile_elems() const noexcept = 0;
   /// Elements of one tile of a task with `elems` elements of `elem_bytes`.
   virtual std::uint64_t tile_elems(std::uint64_t elems,
                                    std::size_t elem_bytes) const noexcept = 0;
@@ -164,9 +174,6 @@ class Backend {
 
   // ---- Memory. No lock is held.
 
-  /// Memory that the host writes and the workers read where it is; empty: there
-  /// is none. It begins at a cache line and lives as long as the backend.
-  virtual std::span<std::uint64_t> shared_words() noexcept { return {}; }
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* data) noexcept = 0;
   virtual void copy_to_device(void* to, const void* from,
@@ -182,6 +189,9 @@ class Backend {
   /// Whether stop() left a thread behind that still uses this object and the
   /// submit lock: then neither may ever be destroyed.
   virtual bool is_left_running() const noexcept { return false; }
+
+ protected:
+  Traits traits_;  // set by the constructor of what derives from it
 };
 
 }  // namespace gpuos

@@ -1,7 +1,6 @@
 #include "queue/submitter.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "base/concat.h"
@@ -12,91 +11,81 @@ namespace gpuos {
 Submitter::Submitter(Backend& backend, QuickMutex& submit_mutex,
                      const RuntimeOptions& options, std::uint32_t runtime_id)
     : backend_(backend),
+      traits_(backend.traits()),
       mutex_(submit_mutex),
-      timeout_(options.submit_timeout),
       runtime_id_(runtime_id),
-      min_tile_(backend.min_tile_elems()),
-      interleaves_(backend.interleaves_tiles()),
-      rings_(backend.rings().begin(), backend.rings().end()) {}
+      orderer_(backend),
+      chains_(backend, orderer_, counts_),
+      room_(backend, options.submit_timeout) {}
 
 Ticket Submitter::submit(Call& call, const Stream& stream) {
   Ticket ticket{.runtime = runtime_id_};
   if (call.count == 0) return ticket;
-  const Cut parts = cut(call);
+  const Cut cut = cut_of(backend_, call);
   std::unique_lock lock = lock_between();
-  Plan plan{admit(call, stream), {}, parts.total == 1, false, false};
-  if (may_follow(call, plan) && follow_row(call, plan.route, ticket))
+  Submission submission{admit(call, stream), {}, cut.total == 1, false, false};
+  if (Chains::may_follow(call, submission) &&
+      chains_.follow_row(call, submission.route, ticket))
     return ticket;
-  const Place place = acquire(lock, call, stream, parts.total, plan);
-  write(call, parts, place, plan, ticket);
+  const Place place = acquire(lock, call, stream, cut.total, submission);
+  write(call, cut, place, submission, ticket);
   return ticket;
 }
 
 bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
   ticket = {.runtime = runtime_id_};
   if (call.count == 0) return true;
-  const Cut parts = cut(call);
+  const Cut cut = cut_of(backend_, call);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || is_unfinished_) return false;
-  Plan plan{admit(call, stream), {}, parts.total == 1, false, false};
-  const bool may_be_member = may_follow(call, plan);
-  if (may_be_member && follow_row(call, plan.route, ticket)) return true;
-  const auto* conflicts = find_conflicts(call.access_view());
+  Submission submission{admit(call, stream), {}, cut.total == 1, false, false};
+  const bool may_be_member = Chains::may_follow(call, submission);
+  if (may_be_member && chains_.follow_row(call, submission.route, ticket))
+    return true;
+  const auto* conflicts = orderer_.find(call.access_view());
   // A task that may become a member of a chain calls nobody; one that turns out
   // not to be one may.
   const bool follows = conflicts != nullptr && conflicts->count == 1 &&
                        may_be_member &&
-                       plan.route.collects(conflicts->batches[0]);
-  if (!backend_.is_quick(plan.route, parts.total, call.access_view(),
+                       submission.route.collects(conflicts->batches[0]);
+  if (!backend_.is_quick(submission.route, cut.total, call.access_view(),
                          conflicts != nullptr && !follows))
     return false;
   BatchRef blocker;
   std::optional<Place> place;
   if (follows) {
-    if (!hazards_.has_room(call.access_count) ||
-        follow(call, *conflicts, plan, place.emplace(), blocker) !=
-            Followed::Yes)
+    if (!orderer_.has_room(call.access_count) ||
+        chains_.follow(call, *conflicts, submission, place.emplace(),
+                       blocker) != Chains::Followed::Yes)
       return false;
   } else {
-    place = place_for(call, conflicts, parts.total, plan, blocker);
+    place = place_for(call, conflicts, cut.total, submission, blocker);
   }
   if (!place) return false;
-  write(call, parts, *place, plan, ticket);
+  write(call, cut, *place, submission, ticket);
   return true;
 }
 
-Cut Submitter::cut(const Call& call) const {
-  if (call.tiles != 0) return {.piece = call.count, .total = call.tiles};
-  // The usual case, without a division.
-  if (call.count <= min_tile_ || !call.op->elementwise) return {};
-  return cut_of(backend_, call, rings_[0]->max_batch());
-}
-
-void Submitter::fill(Ticket& ticket, const Plan& plan, const Place& place,
-                     std::uint64_t tasks) {
+void Submitter::fill(Ticket& ticket, const Submission& submission,
+                     const Place& place, std::uint64_t tasks) {
   ticket.begin = place.batch_begin;
   ticket.end = place.first + tasks;
-  ticket.ring = static_cast<std::uint16_t>(plan.route.ring);
+  ticket.ring = static_cast<std::uint16_t>(submission.route.ring);
   ticket.member = static_cast<std::uint16_t>(place.member);
 }
 
 void Submitter::write(const Call& call, const Cut& cut, const Place& place,
-                      const Plan& plan, Ticket& ticket) {
-  fill(ticket, plan, place, cut.total);
-  count(tasks_, cut.total);
-  count(batches_, 1);
-  if (plan.is_chained) return;
-  Ring& ring = *rings_[plan.route.ring];
-  if (cut.piece == 0)
-    write_whole(ring, place, plan.after, call);
-  else if (call.tiles != 0)
-    write_tiles(ring, place, plan.after, call);
-  else
-    write_cut(ring, place, plan.after, call, cut, interleaves_);
-  if (call.op->is_traced.load(std::memory_order_relaxed))
-    backend_.watch(plan.route, place, cut.total, call.op->name);
-  backend_.publish(plan.route, place, cut.total);
-  note_newest(plan.route.ring, place.batch_begin);
+                      const Submission& submission, Ticket& ticket) {
+  fill(ticket, submission, place, cut.total);
+  SubmitCounts::add(counts_.tasks, cut.total);
+  SubmitCounts::add(counts_.batches, 1);
+  if (submission.is_chained) return;
+  Ring& ring = *traits_.rings[submission.route.ring];
+  write_descriptors(ring, place, submission.after, call, cut,
+                    traits_.interleaves_tiles);
+  watch(call, submission, place, cut.total);
+  backend_.publish(submission.route, place, cut.total);
+  newest_.note(submission.route.ring, place.batch_begin);
   // The next call is likely to be like this one.
   constexpr std::uint32_t kFewTiles = 8;
   if (cut.total <= kFewTiles) ring.prefetch(place.first + cut.total, cut.total);
@@ -106,68 +95,116 @@ Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
                               const Stream& stream) {
   Ticket ticket{.runtime = runtime_id_};
   if (call.count == 0) return ticket;
-  const std::uint32_t max_batch = rings_[0]->max_batch();
+  const std::uint32_t max_batch = traits_.rings[0]->max_batch();
   // The tiles of a program know what is theirs.
   TaskWriter writer(call, many, tile_of(backend_, call, max_batch),
-                    interleaves_ || call.tiles != 0);
+                    traits_.interleaves_tiles || call.tiles != 0);
   std::uint64_t left = writer.descriptors();
+  const auto next_tasks = [&] {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
+  };
 
-  Plan plan;
-  plan.is_many = true;
-  auto tasks =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
+  Submission submission;
+  submission.is_many = true;
+  std::uint32_t tasks = next_tasks();
   std::unique_lock lock = lock_between();
-  plan.route = admit(call, stream);
-  Place place = acquire(lock, call, stream, tasks, plan);
+  submission.route = admit(call, stream);
+  Place place = acquire(lock, call, stream, tasks, submission);
   const Unfinished unfinished(*this);
-  fill(ticket, plan, place, left);
+  fill(ticket, submission, place, left);
   writer.use_operator_of(call);
-  Ring& ring = *rings_[plan.route.ring];
+  Ring& ring = *traits_.rings[submission.route.ring];
   for (;;) {
-    writer.write(ring, place, tasks, plan.after);
-    if (call.op->is_traced.load(std::memory_order_relaxed))
-      backend_.watch(plan.route, place, tasks, call.op->name);
-    count(tasks_, tasks);
-    count(batches_, 1);
-    backend_.publish(plan.route, place, tasks);
+    writer.write(ring, place, tasks, submission.after);
+    watch(call, submission, place, tasks);
+    SubmitCounts::add(counts_.tasks, tasks);
+    SubmitCounts::add(counts_.batches, 1);
+    backend_.publish(submission.route, place, tasks);
     left -= tasks;
     if (left == 0) break;
-    tasks =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
-    place = acquire_next(lock, call, tasks, plan, ticket.begin);
+    tasks = next_tasks();
+    place = acquire_next(lock, call, tasks, submission, ticket.begin);
     // What the first chunk waited for may be out of this one's reach.
-    if (plan.after && ring.is_done(*plan.after)) plan.after.reset();
+    if (submission.after && ring.is_done(*submission.after))
+      submission.after.reset();
   }
   if (stream.is_named) backend_.flush(&stream);
   return ticket;
 }
 
+bool Submitter::submit_apart(std::span<Call> calls, const Stream& stream) {
+  const std::unique_lock lock = lock_between();
+  Submission submission;
+  submission.route = admit(calls[0], stream);
+  cuts_.clear();
+  accesses_.clear();
+  std::uint64_t tasks = 0;
+  for (Call& call : calls) {
+    resolve(call);
+    tasks += cuts_.emplace_back(cut_of(backend_, call)).total;
+    const auto accesses = call.access_view();
+    accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());
+  }
+  // Whatever is wrong is told of the call that it is wrong with.
+  if (tasks > traits_.rings[0]->max_batch() ||
+      !orderer_.has_room(accesses_.size()) ||
+      backend_.find_unreachable(accesses_) != nullptr)
+    return false;
+  const auto* conflicts = orderer_.find(accesses_);
+  BatchRef blocker;
+  if (conflicts && !orderer_.put_in_order(*conflicts, submission, blocker))
+    return false;
+  const auto all = static_cast<std::uint32_t>(tasks);
+  const auto place = backend_.reserve(submission.route, all);
+  if (!place) return false;
+  Place own = *place;
+  own.is_alone = false;  // each has only some of the places
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Call& call = calls[i];
+    submission.is_single = cuts_[i].total == 1;
+    note(call, submission, own);
+    write_descriptors(*traits_.rings[submission.route.ring], own,
+                      submission.after, call, cuts_[i],
+                      traits_.interleaves_tiles);
+    watch(call, submission, own, cuts_[i].total);
+    own.first += cuts_[i].total;
+  }
+  if (conflicts) SubmitCounts::add(counts_.ordered, calls.size());
+  SubmitCounts::add(counts_.tasks, tasks);
+  SubmitCounts::add(counts_.batches, 1);
+  backend_.publish(submission.route, *place, all);
+  newest_.note(submission.route.ring, place->batch_begin);
+  return true;
+}
+
 Place Submitter::acquire_next(std::unique_lock<QuickMutex>& lock,
                               const Call& call, std::uint32_t tasks,
-                              const Plan& plan, std::uint64_t group) {
-  const Deadline deadline = std::chrono::steady_clock::now() + timeout_;
+                              const Submission& submission,
+                              std::uint64_t group) {
+  const Deadline deadline = room_.deadline();
+  const Ring& ring = *traits_.rings[submission.route.ring];
   const auto wait_for = [&](BatchRef batch) {
-    backend_.ensure_running(batch);
-    const std::uint64_t end = end_for_room(batch);
+    const std::uint64_t end = room_.prepare_wait(batch);
     lock.unlock();
     bool is_done = false;
     try {
-      is_done = wait_for_room(call, batch, end, deadline);
+      is_done = room_.wait_for_room(call, batch, end, deadline);
     } catch (...) {
       lock.lock();  // for Unfinished
       throw;
     }
     lock.lock();
     // `group` is where this submission's first batch began.
-    if (!is_done) time_out(call, rings_[plan.route.ring]->head() - group);
-    hazards_.prune(rings_);
+    if (!is_done) room_.time_out(call, ring.head() - group);
+    orderer_.prune();
   };
-  while (!hazards_.has_room(call.access_count)) wait_for(hazards_.oldest());
+  while (!orderer_.has_room(call.access_count)) wait_for(orderer_.oldest());
   std::optional<Place> place;
-  while (!(place = backend_.reserve(plan.route, tasks)))
-    wait_for(oldest_of(plan.route.ring));
-  hazards_.add(call.access_view(),
-               {plan.route.ring, place->batch_begin, plan.route.stream}, group);
+  while (!(place = backend_.reserve(submission.route, tasks)))
+    wait_for(oldest_of(traits_.rings, submission.route.ring));
+  const BatchRef batch{submission.route.ring, place->batch_begin,
+                       submission.route.stream};
+  orderer_.add(call.access_view(), batch, group, place->batch_begin);
   return *place;
 }
 
@@ -177,75 +214,54 @@ void Submitter::refuse_closed(const Call& call) {
 
 Place Submitter::acquire(std::unique_lock<QuickMutex>& lock, Call& call,
                          const Stream& stream, std::uint32_t tasks,
-                         Plan& plan) {
+                         Submission& submission) {
   std::optional<Deadline> deadline;
   for (;;) {
     check_memory(call);
     BatchRef blocker;
-    const auto conflicts = find_conflicts(call.access_view());
-    if (const auto place = place_for(call, conflicts, tasks, plan, blocker))
+    const auto* conflicts = orderer_.find(call.access_view());
+    if (const auto place =
+            place_for(call, conflicts, tasks, submission, blocker))
       return *place;
-    if (!deadline) deadline = std::chrono::steady_clock::now() + timeout_;
-    wait_unlocked(lock, call, blocker, *deadline);
+    if (!deadline) deadline = room_.deadline();
+    const std::uint64_t end = room_.prepare_wait(blocker);
+    lock.unlock();
+    if (!room_.wait_for_room(call, blocker, end, *deadline))
+      room_.time_out(call, 0);
     lock = lock_between();
-    plan.route = admit(call, stream);
-    plan.after.reset();
+    submission.route = admit(call, stream);
+    submission.after.reset();
   }
-}
-
-const HazardTable::Conflicts* Submitter::find_conflicts(
-    std::span<const Access> accesses) {
-  if (hazards_.is_long()) hazards_.prune(rings_);
-  if (hazards_.is_free(accesses)) return nullptr;
-  hazards_.find(accesses, rings_, conflicts_);
-  if (conflicts_.met_done) hazards_.prune(rings_);
-  return conflicts_.count == 0 ? nullptr : &conflicts_;
 }
 
 std::optional<Place> Submitter::place_for(
     const Call& call, const HazardTable::Conflicts* conflicts,
-    std::uint32_t tasks, Plan& plan, BatchRef& blocker) {
-  if (!hazards_.has_room(call.access_count)) {
-    blocker = hazards_.oldest();
+    std::uint32_t tasks, Submission& submission, BatchRef& blocker) {
+  if (!orderer_.has_room(call.access_count)) {
+    blocker = orderer_.oldest();
     return std::nullopt;
   }
   if (conflicts) {
     Place followed;
-    switch (follow(call, *conflicts, plan, followed, blocker)) {
-      case Followed::Yes:
+    switch (chains_.follow(call, *conflicts, submission, followed, blocker)) {
+      case Chains::Followed::Yes:
         return followed;
-      case Followed::Blocked:
+      case Chains::Followed::Blocked:
         return std::nullopt;
-      case Followed::No:
+      case Chains::Followed::No:
         break;
     }
-    if (!put_in_order(*conflicts, plan, blocker)) return std::nullopt;
+    if (!orderer_.put_in_order(*conflicts, submission, blocker))
+      return std::nullopt;
   }
-  const auto place = backend_.reserve(plan.route, tasks);
+  const auto place = backend_.reserve(submission.route, tasks);
   if (!place) {
-    blocker = oldest_of(plan.route.ring);
+    blocker = oldest_of(traits_.rings, submission.route.ring);
     return std::nullopt;
   }
-  note(call, plan, *place);
-  if (conflicts) count(ordered_, 1);
+  note(call, submission, *place);
+  if (conflicts) SubmitCounts::add(counts_.ordered, 1);
   return place;
-}
-
-bool Submitter::put_in_order(const HazardTable::Conflicts& conflicts,
-                             Plan& plan, BatchRef& blocker) {
-  close_chains(conflicts);
-  const Order order = backend_.order(plan.route, conflicts.view());
-  if (order.wait_on_host) {
-    blocker = *order.wait_on_host;
-    return false;
-  }
-  if (conflicts.overflow) {
-    blocker = conflicts.batches[conflicts.count - 1];
-    return false;
-  }
-  if (join(order, plan)) return true;
-  blocker = oldest_of(plan.route.ring);
-  return false;
 }
 
 void Submitter::check_memory(const Call& call) {
@@ -258,45 +274,81 @@ void Submitter::check_memory(const Call& call) {
       "copy_to_device()"));
 }
 
-bool Submitter::join(const Order& order, Plan& plan) {
-  if (order.count == 0) return true;
-  plan.after = order.begins[0];
-  if (order.count == 1) return true;
-  const auto place = backend_.reserve(plan.route, 1);
-  if (!place) return false;
-  abi::Payload payload{};
-  payload.flags = abi::kJoin;
-  payload.parts = static_cast<std::uint16_t>(order.count);
-  for (std::size_t i = 0; i < order.count; ++i) {
-    const auto distance =
-        static_cast<std::uint16_t>(place->first - order.begins[i]);
-    std::memcpy(reinterpret_cast<char*>(payload.args) + i * sizeof(distance),
-                &distance, sizeof(distance));
+void Submitter::note(const Call& call, const Submission& submission,
+                     const Place& place) {
+  const BatchRef batch{submission.route.ring, place.batch_begin,
+                       submission.route.stream};
+  // Batches of submit_many() do not wait for each other, its first begins here.
+  const std::uint64_t group =
+      submission.is_many ? place.batch_begin : HazardTable::kAlone;
+  const bool is_one = submission.is_single &&
+                      !call.op->is_traced.load(std::memory_order_relaxed);
+  orderer_.add(call.access_view(), batch, group,
+               is_one ? place.first : HazardTable::kNoPosition);
+}
+
+void Submitter::flush(const Stream* only) {
+  const std::lock_guard lock(mutex_);
+  backend_.flush(only);
+}
+
+std::vector<std::uint64_t> Submitter::heads() {
+  // What a submission is still to queue may use what is dropped now.
+  const std::unique_lock lock = lock_between();
+  std::vector<std::uint64_t> heads;
+  for (Ring* ring : traits_.rings) {
+    // What was dropped before may be free then; nobody else looks while workers
+    // stay.
+    ring->advance();
+    heads.push_back(ring->head());
   }
-  Ring& ring = *rings_[plan.route.ring];
-  write_task(ring, *place, place->first, std::nullopt, payload);
-  backend_.publish(plan.route, *place, 1);
-  plan.after = place->first;
+  return heads;
+}
+
+void Submitter::advance() {
+  const std::lock_guard lock(mutex_);
+  for (Ring* ring : traits_.rings) ring->advance();
+}
+
+bool Submitter::is_past(std::span<const std::uint64_t> marks,
+                        BatchRef* oldest) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < traits_.rings.size(); ++i) {
+    traits_.rings[i]->advance();
+    if (traits_.rings[i]->completed() < marks[i]) {
+      if (oldest != nullptr) {
+        *oldest = oldest_of(traits_.rings, i);
+        backend_.ensure_running(*oldest);
+      }
+      return false;
+    }
+  }
   return true;
 }
 
-void Submitter::wait_unlocked(std::unique_lock<QuickMutex>& lock,
-                              const Call& call, const BatchRef& batch,
-                              Deadline deadline) {
-  backend_.ensure_running(batch);
-  const std::uint64_t end = end_for_room(batch);
-  lock.unlock();
-  if (!wait_for_room(call, batch, end, deadline)) time_out(call, 0);
+HazardTable::Conflicts Submitter::pending(const Access& access,
+                                          std::uint64_t& end) {
+  const std::lock_guard lock(mutex_);
+  orderer_.prune();
+  HazardTable::Conflicts found;
+  if (const auto* conflicts = orderer_.find({&access, 1})) found = *conflicts;
+  end = 0;
+  for (const BatchRef& batch : found.view()) {
+    backend_.ensure_running(batch);
+    end = std::max(end, traits_.rings[batch.ring]->end_of(batch.begin));
+  }
+  return found;
 }
 
-void Submitter::time_out(const Call& call, std::uint64_t queued) const {
-  std::string message = concat(call.op->name, ": expected room in a queue of ",
-                               rings_[0]->capacity(), " tasks within ",
-                               timeout_.count(), " ms, there was none");
-  if (queued != 0)
-    message += concat("; the first ", queued,
-                      " tasks of this call are queued and will run");
-  throw Timeout(message);
+void Submitter::ensure_running(const BatchRef& batch) {
+  const std::lock_guard lock(mutex_);
+  backend_.ensure_running(batch);
+}
+
+void Submitter::close() {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
+  backend_.flush(nullptr);
 }
 
 }  // namespace gpuos

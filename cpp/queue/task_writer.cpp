@@ -27,9 +27,9 @@ std::uint64_t tile_of(const Backend& backend, const Call& call,
   return ceil_div(elems, kTileGranule) * kTileGranule;
 }
 
-Cut cut_of(const Backend& backend, const Call& call, std::uint32_t max_tiles) {
+Cut cut_large(const Backend& backend, const Call& call) {
   Cut cut;
-  cut.tile = tile_of(backend, call, max_tiles);
+  cut.tile = tile_of(backend, call, backend.traits().rings[0]->max_batch());
   cut.piece = std::min(call.count, kMaxPieceElems);
   cut.total = static_cast<std::uint32_t>(
       call.count / cut.piece * ceil_div(cut.piece, cut.tile) +

@@ -120,7 +120,7 @@ inline void set_tile(abi::Payload& payload, u64* args, std::uint32_t buffers,
   for (std::uint32_t k = 0; k < buffers; ++k) args[k] += offset * elem_bytes;
 }
 
-/// How a large task becomes descriptors.
+/// How a task becomes descriptors.
 struct Cut {
   std::uint64_t tile = 0;   // elements of one descriptor
   std::uint64_t piece = 0;  // elements of one row of tiles; 0: it is not cut
@@ -130,15 +130,35 @@ struct Cut {
 /// Elements of one tile of `call`, so that there are at most `max_tiles`.
 std::uint64_t tile_of(const Backend& backend, const Call& call,
                       std::uint32_t max_tiles);
-Cut cut_of(const Backend& backend, const Call& call, std::uint32_t max_tiles);
+Cut cut_large(const Backend& backend, const Call& call);
+inline Cut cut_of(const Backend& backend, const Call& call) {
+  if (call.tiles != 0) return {.piece = call.count, .total = call.tiles};
+  // The usual case, without a division.
+  if (call.count <= backend.traits().min_tile_elems || !call.op->elementwise)
+    return {};
+  return cut_large(backend, call);
+}
+
 void write_cut(Ring& ring, const Place& place,
                std::optional<std::uint64_t> after, const Call& call,
                const Cut& cut, bool interleaves);
-
-/// Writes the descriptors of a task whose tiles know what is theirs. If
-/// `place.is_alone`, it is the only one there.
+/// The same of a task whose tiles know what is theirs. If `place.is_alone`, it
+/// is the only one there.
 void write_tiles(Ring& ring, const Place& place,
                  std::optional<std::uint64_t> after, const Call& call);
+
+/// Writes the descriptors of a task.
+inline void write_descriptors(Ring& ring, const Place& place,
+                              std::optional<std::uint64_t> after,
+                              const Call& call, const Cut& cut,
+                              bool interleaves) {
+  if (cut.piece == 0)
+    write_whole(ring, place, after, call);
+  else if (call.tiles != 0)
+    write_tiles(ring, place, after, call);
+  else
+    write_cut(ring, place, after, call, cut, interleaves);
+}
 
 /// Writes the descriptors of many tasks, some at a time.
 class TaskWriter {

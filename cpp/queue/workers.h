@@ -1,15 +1,38 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace gpuos::program {
+
+/// What else there is to do, which decides how many workers share a task.
+enum class Load : std::uint8_t {
+  Idle,    // nothing else is pending
+  Busy,    //
+  Backlog  // many tasks have collected: only what each costs matters
+};
+
+/// One of something for each Load.
+template <typename T>
+class ByLoad {
+ public:
+  T& operator[](Load load) noexcept {
+    return values_[static_cast<std::size_t>(load)];
+  }
+  const T& operator[](Load load) const noexcept {
+    return values_[static_cast<std::size_t>(load)];
+  }
+
+ private:
+  std::array<T, 3> values_{};
+};
 
 /// Who runs a pass.
 struct Workers {
   std::uint32_t count = 1;
   std::uint32_t lanes = 1;  // of one worker; 1: it does all elements of a tile
-  bool are_idle = false;    // nothing else is pending
-  bool have_backlog = false;  // see Submitter::has_backlog()
+  Load load = Load::Busy;
   // Of the device: sums have the order of device/program_device_order.h.
   bool are_deterministic = false;
 };

@@ -36,7 +36,7 @@ const std::shared_ptr<OperatorRecord>& own_record(const RuntimeCore& core,
 void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
                    const std::shared_ptr<OperatorRecord>& record,
                    const OperatorDefinition& definition) {
-  if (!definition.tiered || owner->backend->name() != "cuda") return;
+  if (!definition.tiered || !owner->backend->traits().builds_drafts) return;
   jit::CompilePool::instance().post(
       [core = std::weak_ptr(owner), record, definition] {
         const auto runtime = core.lock();
@@ -51,10 +51,6 @@ void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
         }
       });
 }
-
-}  // namespace
-
-namespace {
 
 std::shared_ptr<OperatorRecord> record_for(
     const OperatorDefinition& definition) {
@@ -103,31 +99,17 @@ std::vector<Operator> define_all(
 
 }  // namespace
 
-class Runtime::Impl {
- public:
-  explicit Impl(RuntimeOptions options)
-      : core(std::make_shared<RuntimeCore>(std::move(options))) {}
-
-  RuntimeCore& open() const {
-    core->check_process();
-    return *core;
-  }
-
-  std::shared_ptr<RuntimeCore> core;
-  const int exceptions = std::uncaught_exceptions();
-};
-
 Runtime::Runtime(RuntimeOptions options)
-    : impl_(std::make_unique<Impl>(std::move(options))) {}
+    : core_(std::make_shared<RuntimeCore>(std::move(options))),
+      exceptions_(std::uncaught_exceptions()) {}
 
 Runtime::~Runtime() {
-  if (impl_->core->is_of_other_process()) {
+  if (core_->is_of_other_process()) {
     // The threads and the driver's state belong to the parent: leave them.
-    static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
+    static_cast<void>(new std::shared_ptr<RuntimeCore>(core_));
     return;
   }
-  if (is_process_exiting() || std::uncaught_exceptions() > impl_->exceptions)
-    hurry();
+  if (is_process_exiting() || std::uncaught_exceptions() > exceptions_) hurry();
   try {
     close();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
@@ -135,16 +117,19 @@ Runtime::~Runtime() {
   }
   // A thread is in a driver call that may return at any time, or never: what
   // it uses then must be there.
-  if (impl_->core->backend->is_left_running())
-    static_cast<void>(new std::shared_ptr<RuntimeCore>(impl_->core));
+  if (core_->backend->is_left_running())
+    static_cast<void>(new std::shared_ptr<RuntimeCore>(core_));
 }
 
-RuntimeCore& Runtime::core() const { return impl_->open(); }
+RuntimeCore& Runtime::core() const {
+  core_->check_process();
+  return *core_;
+}
 
 Ticket Runtime::submit(const Operator& op, std::span<const TensorView> inputs,
                        const TensorView& out, std::span<const Scalar> params,
                        Stream stream) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   return call_of(
       *own_record(core, op, "submit"),
       [&](const OperatorRecord& record, const expression::Body& body) {
@@ -163,7 +148,7 @@ std::optional<Ticket> Runtime::try_submit(const Operator& op,
                                           const TensorView& out,
                                           std::span<const Scalar> params,
                                           Stream stream) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   std::optional<Ticket> ticket(std::in_place);
   const bool is_queued = call_of(
       *own_record(core, op, "submit"),
@@ -198,21 +183,21 @@ Ticket Runtime::submit(const Program& program,
                        std::span<const TensorView> inputs,
                        std::span<const TensorView> outputs,
                        std::span<const Scalar> scalars, Stream stream) {
-  return impl_->open().programs.submit(
+  return core().programs.submit(
       program.plan(), {inputs, outputs}, scalars, stream,
       [this](std::size_t bytes) { return allocate(bytes); });
 }
 
 bool Runtime::compile(const Program& program,
                       std::chrono::nanoseconds timeout) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   core.check_open("compile");
   return core.programs.compile(program.plan(), deadline_after(timeout));
 }
 
 Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
                             Stream stream) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   return call_of(
       *own_record(core, op, "submit_many"),
       [&](const OperatorRecord& record, const expression::Body& body) {
@@ -224,40 +209,40 @@ Ticket Runtime::submit_many(const Operator& op, const ManyTasks& many,
       });
 }
 
-void Runtime::flush() { impl_->open().submitter.flush(nullptr); }
+void Runtime::flush() { core().submitter.flush(nullptr); }
 
-void Runtime::flush(Stream stream) { impl_->open().submitter.flush(&stream); }
+void Runtime::flush(Stream stream) { core().submitter.flush(&stream); }
 
 bool Runtime::is_done(const Ticket& ticket) {
-  return impl_->open().wait(ticket, std::chrono::steady_clock::now());
+  return core().wait(ticket, std::chrono::steady_clock::now());
 }
 
 bool Runtime::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
-  return impl_->open().wait(ticket, deadline_after(timeout));
+  return core().wait(ticket, deadline_after(timeout));
 }
 
 bool Runtime::synchronize(std::chrono::nanoseconds timeout) {
-  return impl_->open().synchronize(deadline_after(timeout));
+  return core().synchronize(deadline_after(timeout));
 }
 
 bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
                               std::chrono::nanoseconds timeout) {
-  return impl_->open().wait_for_memory(data, bytes, deadline_after(timeout));
+  return core().wait_for_memory(data, bytes, deadline_after(timeout));
 }
 
 Operator Runtime::define(const OperatorDefinition& definition) {
-  impl_->open().check_open("define");
-  return define_all(impl_->core, {&definition, 1}).front();
+  core().check_open("define");
+  return define_all(core_, {&definition, 1}).front();
 }
 
 std::vector<Operator> Runtime::define_many(
     std::span<const OperatorDefinition> definitions) {
-  impl_->open().check_open("define_many");
-  return define_all(impl_->core, definitions);
+  core().check_open("define_many");
+  return define_all(core_, definitions);
 }
 
 void Runtime::replace(const Operator& op, const OperatorDefinition& next) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   core.check_open("replace");
   const auto& record = own_record(core, op, "replace");
   OperatorRegistry::check_replaceable(*record);
@@ -273,68 +258,66 @@ void Runtime::replace(const Operator& op, const OperatorDefinition& next) {
 }
 
 void Runtime::undefine(const Operator& op) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   core.check_open("undefine");
   core.registry.undefine(own_record(core, op, "undefine"));
 }
 
 Alias Runtime::alias(std::string_view name, const Operator& target) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   core.check_open("alias");
   return Alias(core.registry.alias(name, own_record(core, target, "alias")));
 }
 
 Operator Runtime::find(std::string_view name) const {
-  return Operator(impl_->open().registry.find(name));
+  return Operator(core().registry.find(name));
 }
 
 std::vector<std::string> Runtime::operator_names() const {
-  return impl_->open().registry.names();
+  return core().registry.names();
 }
 
 Buffer Runtime::allocate(std::size_t bytes) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   core.check_open("allocate");
   core.reclaim();
   core.allocations.fetch_add(1, std::memory_order_relaxed);
   void* data = core.backend->allocate(std::max<std::size_t>(bytes, 1));
-  return {data, [keep = impl_->core](void* pointer) noexcept {
+  return {data, [keep = core_](void* pointer) noexcept {
             keep->deallocate_later(pointer);
           }};
 }
 
 void Runtime::copy_to_device(void* to, const void* from, std::size_t bytes) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   core.check_open("copy_to_device");
   core.wait_for_memory(to, bytes, Deadline::max());
   core.backend->copy_to_device(to, from, bytes);
 }
 
 void Runtime::copy_to_host(void* to, const void* from, std::size_t bytes) {
-  RuntimeCore& core = impl_->open();
+  RuntimeCore& core = this->core();
   core.check_open("copy_to_host");
   core.wait_for_memory(from, bytes, Deadline::max());
   core.backend->copy_to_host(to, from, bytes);
 }
 
-void Runtime::hurry() { impl_->open().hurry(); }
+void Runtime::hurry() { core().hurry(); }
 
-void Runtime::make_deterministic() {
-  impl_->open().programs.make_deterministic();
-}
+void Runtime::make_deterministic() { core().programs.make_deterministic(); }
 
-void Runtime::close() { impl_->open().close(); }
+void Runtime::close() { core().close(); }
 
-bool Runtime::is_closed() const noexcept { return impl_->core->is_closed(); }
+bool Runtime::is_closed() const noexcept { return core_->is_closed(); }
 
 const RuntimeOptions& Runtime::options() const noexcept {
-  return impl_->core->options;
+  return core_->options;
 }
 
 std::string_view Runtime::backend() const noexcept {
-  return impl_->core->backend->name();
+  return core_->backend->traits().name;
 }
 
-Stats Runtime::stats() const { return impl_->open().stats(); }
+Stats Runtime::stats() const { return core().stats(); }
 
 }  // namespace gpuos

@@ -97,7 +97,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
           [this](const OperatorRegistry::Marks& marks) {
             return wait_past(marks, deadline_after(options.submit_timeout));
           }),
-      tiers(registry, policy_of(options, backend->name()),
+      tiers(registry, policy_of(options, backend->traits().name),
             [this](std::function<void()> job) { post(std::move(job)); }),
       programs(*backend, submitter, tiers,
                [this](void* data) { deallocate_later(data); }),
@@ -140,9 +140,9 @@ bool RuntimeCore::wait_for(const Ticket& ticket, Deadline deadline) {
   if (ticket.runtime != id_)
     throw InvalidArgument(concat("wait: expected a ticket of runtime ", id_,
                                  ", got one of runtime ", ticket.runtime));
-  const Ring& ring = *backend->rings()[ticket.ring];
+  const Ring& ring = *backend->traits().rings[ticket.ring];
   if (ticket.member == Ticket::kAllBefore) {
-    std::vector<std::uint64_t> marks(backend->rings().size());
+    std::vector<std::uint64_t> marks(backend->traits().rings.size());
     marks[ticket.ring] = ticket.end;
     if (!wait_past(marks, deadline)) return false;
     backend->check({ticket.ring, ticket.begin, nullptr});
@@ -248,13 +248,13 @@ void RuntimeCore::close_now() {
 
 Stats RuntimeCore::stats() const {
   Stats stats;
-  stats.backend = backend->name();
+  stats.backend = backend->traits().name;
   stats.threads_per_worker = options.threads_per_worker;
-  stats.tasks_submitted = submitter.tasks_submitted();
-  stats.batches_submitted = submitter.batches_submitted();
-  stats.tasks_ordered = submitter.tasks_ordered();
-  stats.tasks_chained = submitter.tasks_chained();
-  stats.chains = submitter.chains();
+  stats.tasks_submitted = submitter.counts().tasks.load();
+  stats.batches_submitted = submitter.counts().batches.load();
+  stats.tasks_ordered = submitter.counts().ordered.load();
+  stats.tasks_chained = submitter.counts().chained.load();
+  stats.chains = submitter.counts().chains.load();
   stats.upgrades = upgrades.load();
   stats.programs = programs.programs();
   stats.programs_compiled = tiers.compiled();
@@ -262,7 +262,7 @@ Stats RuntimeCore::stats() const {
   stats.programs_waiting = tiers.waiting();
   stats.allocations = allocations.load();
   stats.program_calls = programs.calls();
-  for (Ring* ring : backend->rings())
+  for (Ring* ring : backend->traits().rings)
     stats.tasks_completed += ring->completed_tasks();
   backend->fill_stats(stats);
   return stats;

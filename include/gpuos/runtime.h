@@ -182,12 +182,13 @@ class Runtime {
   Stats stats() const;
 
  private:
-  class Impl;
   // Queues what is known to be independent with less work.
   friend class requests::LevelCalls;
+  /// Throws: Error in a child of the process that made the runtime.
   RuntimeCore& core() const;
 
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<RuntimeCore> core_;
+  int exceptions_;  // that were on their way when it was made
 };
 
 }  // namespace gpuos

@@ -104,7 +104,7 @@ class Driver {
     backend.load({&build, 1});
   }
 
-  Ring& ring() { return *backend.rings()[0]; }
+  Ring& ring() { return *backend.traits().rings[0]; }
 
   static constexpr std::uint64_t kNone = ~0ull;
   QuickMutex mutex;

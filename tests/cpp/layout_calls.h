@@ -51,7 +51,7 @@ class Calls {
     for (const TensorView& view : prepared_.temporaries)
       temporaries.emplace_back(static_cast<std::size_t>(view.size()));
     for (const program::PreparedPass& pass : prepared_.passes) {
-      for (const program::TaskModel& model : pass.tasks) {
+      for (const program::TaskModel& model : pass.tasks[program::Load::Busy]) {
         std::array<std::uint64_t, abi::kMaxArgs> args = model.args;
         args[program::TaskModel::kText] =
             reinterpret_cast<std::uint64_t>(pass.pass->text.data());

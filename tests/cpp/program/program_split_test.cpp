@@ -11,9 +11,9 @@
 namespace gpuos::program {
 namespace {
 
-constexpr Workers kIdle{.count = 528, .lanes = 256, .are_idle = true};
+constexpr Workers kIdle{.count = 528, .lanes = 256, .load = Load::Idle};
 constexpr Workers kBusy{.count = 528, .lanes = 256};
-constexpr Workers kBacklog{.count = 528, .lanes = 256, .have_backlog = true};
+constexpr Workers kBacklog{.count = 528, .lanes = 256, .load = Load::Backlog};
 
 Program row_sums() {
   ProgramBuilder builder;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "host_backend_driver.h"
+#include "program/pass_codes.h"
 
 namespace gpuos::program {
 namespace {
@@ -38,22 +39,23 @@ class TextMemoryTest : public testing::Test {
 };
 
 TEST_F(TextMemoryTest, LaterCallsReadACopy) {
-  Text text = texts_.add(words(20));
-  const std::uint64_t first = texts_.use(text, false);
-  EXPECT_TRUE(is_shared(first));
-  const std::uint64_t later = texts_.use(text, true);
-  EXPECT_FALSE(is_shared(later));
-  EXPECT_EQ(texts_.use(text, true), later);
+  const Text text = texts_.add(words(20));
+  EXPECT_TRUE(is_shared(text.address));
+  const Text copy = texts_.copy_of(text);
+  EXPECT_FALSE(is_shared(copy.address));
+  EXPECT_EQ(copy.shared_bytes, 0u);
   // Who reads the first one may do it for good.
-  EXPECT_TRUE(has(first, words(20)));
-  EXPECT_TRUE(has(later, words(20)));
+  EXPECT_TRUE(has(text.address, words(20)));
+  EXPECT_TRUE(has(copy.address, words(20)));
 }
 
-TEST_F(TextMemoryTest, WhatIsReadAgainIsCopiedAtOnce) {
+TEST_F(TextMemoryTest, ACopyIsWorthItForWhoReadsAgain) {
   Text text = texts_.add(words(20));
-  const std::uint64_t address = texts_.use(text, true);
-  EXPECT_FALSE(is_shared(address));
-  EXPECT_TRUE(has(address, words(20)));
+  EXPECT_FALSE(PassCodes::wants_copy(text, false));
+  EXPECT_TRUE(PassCodes::wants_copy(text, true));
+  text.is_used = true;
+  EXPECT_TRUE(PassCodes::wants_copy(text, false));
+  EXPECT_FALSE(PassCodes::wants_copy(texts_.copy_of(text), true));
 }
 
 TEST_F(TextMemoryTest, TextsBeginAtCacheLines) {
@@ -65,9 +67,9 @@ TEST_F(TextMemoryTest, TextsBeginAtCacheLines) {
 
 TEST_F(TextMemoryTest, WhatDoesNotFitIsCopiedAtOnce) {
   for (int i = 0; i < 5; ++i) {
-    Text text = texts_.add(words(16));
+    const Text text = texts_.add(words(16));
     EXPECT_EQ(is_shared(text.address), i < 4);
-    EXPECT_TRUE(has(texts_.use(text, false), words(16)));
+    EXPECT_TRUE(has(text.address, words(16)));
   }
 }
 

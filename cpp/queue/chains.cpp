@@ -1,8 +1,8 @@
-// Which tasks follow others in one worker, as members of a chain.
+#include "queue/chains.h"
+
 #include <algorithm>
 
 #include "queue/chain.h"
-#include "queue/submitter.h"
 
 namespace gpuos {
 namespace {
@@ -51,68 +51,68 @@ bool add_waits(abi::Payload& chain, std::uint64_t position,
 
 }  // namespace
 
-Submitter::Followed Submitter::follow(const Call& call,
-                                      const HazardTable::Conflicts& conflicts,
-                                      Plan& plan, Place& place,
-                                      BatchRef& blocker) {
-  if (conflicts.overflow || !may_follow(call, plan)) return Followed::No;
+Chains::Followed Chains::follow(const Call& call,
+                                const HazardTable::Conflicts& conflicts,
+                                Submission& submission, Place& place,
+                                BatchRef& blocker) {
+  if (conflicts.overflow || !may_follow(call, submission)) return Followed::No;
   Followed followed = Followed::Yes;
-  if (plan.route.ring != kChainRing) {
-    followed = follow_in_flush(call, conflicts, plan, place, blocker);
+  if (submission.route.ring != kChainRing) {
+    followed = follow_in_flush(call, conflicts, submission, place, blocker);
   } else {
     for (const BatchRef& batch : conflicts.view()) {
       if (batch.ring != kChainRing) return Followed::No;
     }
     if (!grow_chain(call, conflicts, place))
-      followed = open_chain(call, conflicts, plan, place, blocker);
+      followed = open_chain(call, conflicts, submission, place, blocker);
   }
   if (followed != Followed::Yes) return followed;
-  plan.is_chained = true;
-  note(call, plan, place);
+  submission.is_chained = true;
+  note(call,
+       {submission.route.ring, place.batch_begin, submission.route.stream},
+       place.first);
   count_member();
   return Followed::Yes;
 }
 
-inline std::uint32_t Submitter::add_to_open(const Call& call,
-                                            std::uint64_t position) {
-  abi::Payload* chain = backend_.chains().find(position);
+inline std::uint32_t Chains::add_to_open(const Call& call,
+                                         std::uint64_t position) {
+  abi::Payload* chain = traits_.chains->find(position);
   if (chain == nullptr || !has_room(chain->count, call.arg_count)) return 0;
   return add_member(*chain, call);
 }
 
-inline std::uint32_t Submitter::find_room(const Route& route,
-                                          const BatchRef& flush,
-                                          abi::Member* block,
-                                          std::uint32_t records,
-                                          std::uint32_t args) {
+inline std::uint32_t Chains::find_room(const Route& route,
+                                       const BatchRef& flush,
+                                       abi::Member* block,
+                                       std::uint32_t records,
+                                       std::uint32_t args) {
   if (has_room(records, args)) [[likely]]
     return records;
   const std::uint32_t blocks = chain_blocks(records);
   const abi::Member* end = block + std::size_t{blocks} * abi::kChainRecords;
   if (blocks >= backend_.most_chain_blocks(route) ||
-      !backend_.chain_blocks().take_behind(end, flush))
+      !traits_.chain_blocks->take_behind(end, flush))
     return 0;
   return write_gap(block, records);
 }
 
-inline std::uint32_t Submitter::add_to_flush(const Call& call,
-                                             const Route& route,
-                                             const ChainRows::Row& row) {
-  Ring& ring = *rings_[route.ring];
+inline std::uint32_t Chains::add_to_flush(const Call& call, const Route& route,
+                                          const ChainRows::Row& row) {
+  Ring& ring = *traits_.rings[route.ring];
   static_assert(abi::kChainBlock == abi::kInlineArgs - 1, "the last one");
-  auto* block = reinterpret_cast<abi::Member*>(ring.last_arg_at(row.position));
-  const std::uint32_t record = find_room(
-      route, row.batch, block, ring.count_at(row.position), call.arg_count);
+  abi::Descriptor& chain = ring.descriptor(row.position);
+  auto* block = reinterpret_cast<abi::Member*>(last_arg_of(chain));
+  const std::uint32_t record =
+      find_room(route, row.batch, block, count_of(chain), call.arg_count);
   if (record != 0)
-    ring.set_count(
-        row.position,
-        write_member(block, record, call.slot, static_cast<u32>(call.count),
-                     call.args.data(), call.arg_count));
+    set_count(chain, write_member(block, record, call.slot,
+                                  static_cast<u32>(call.count),
+                                  call.args.data(), call.arg_count));
   return record;
 }
 
-bool Submitter::follow_row(const Call& call, const Route& route,
-                           Ticket& ticket) {
+bool Chains::follow_row(const Call& call, const Route& route, Ticket& ticket) {
   ChainRows::Row* row =
       rows_.find(route.ring, route.stream, call.access_view());
   if (row == nullptr) return false;
@@ -125,9 +125,9 @@ bool Submitter::follow_row(const Call& call, const Route& route,
     ChainRows::forget(*row);
     return false;
   }
-  rings_[route.ring]->add_to_place(row->batch.begin);
-  count(tasks_, 1);
-  count(batches_, 1);
+  traits_.rings[route.ring]->add_to_place(row->batch.begin);
+  SubmitCounts::add(counts_.tasks, 1);
+  SubmitCounts::add(counts_.batches, 1);
   count_member();
   ticket.begin = row->batch.begin;
   ticket.end = row->position + 1;
@@ -136,10 +136,9 @@ bool Submitter::follow_row(const Call& call, const Route& route,
   return true;
 }
 
-bool Submitter::grow_chain(const Call& call,
-                           const HazardTable::Conflicts& conflicts,
-                           Place& place) {
-  OpenChains& chains = backend_.chains();
+bool Chains::grow_chain(const Call& call,
+                        const HazardTable::Conflicts& conflicts, Place& place) {
+  OpenChains& chains = *traits_.chains;
   abi::Payload* chain = nullptr;
   std::uint64_t position = 0;
   for (const BatchRef& batch : conflicts.view()) {
@@ -157,52 +156,53 @@ bool Submitter::grow_chain(const Call& call,
     if (batch.begin != position) chains.close(batch.begin);
   }
   place = {position, position, 1, add_member(*chain, call)};
-  rings_[kChainRing]->add_to_place(position);
+  traits_.rings[kChainRing]->add_to_place(position);
   return true;
 }
 
-Submitter::Followed Submitter::open_chain(
-    const Call& call, const HazardTable::Conflicts& conflicts, const Plan& plan,
-    Place& place, BatchRef& blocker) {
+Chains::Followed Chains::open_chain(const Call& call,
+                                    const HazardTable::Conflicts& conflicts,
+                                    const Submission& submission, Place& place,
+                                    BatchRef& blocker) {
   if (conflicts.count > abi::kMaxChainWaits) return Followed::No;
-  const std::uint64_t head = rings_[kChainRing]->head();
+  const std::uint64_t head = traits_.rings[kChainRing]->head();
   if (std::ranges::none_of(conflicts.view(), [=](const BatchRef& batch) {
         return batch.begin + kNear >= head;
       }))
     return Followed::No;
-  close_chains(conflicts);
+  orderer_.close_chains(conflicts);
   // Before the place is taken: what is closed is published up to the head.
-  OpenChains& chains = backend_.chains();
+  OpenChains& chains = *traits_.chains;
   chains.make_room();
-  if (const BatchRef* owner = backend_.chain_blocks().blocker()) {
+  if (const BatchRef* owner = traits_.chain_blocks->blocker()) {
     blocker = *owner;
     return Followed::Blocked;
   }
-  const auto reserved = backend_.reserve(plan.route, 1);
+  const auto reserved = backend_.reserve(submission.route, 1);
   if (!reserved) {
-    blocker = oldest_of(kChainRing);
+    blocker = oldest_of(traits_.rings, kChainRing);
     return Followed::Blocked;
   }
   place = *reserved;
   abi::Member* block =
-      backend_.chain_blocks().take({kChainRing, place.first, nullptr});
+      traits_.chain_blocks->take({kChainRing, place.first, nullptr});
   abi::Payload& chain = chains.open(place.first, block);
   add_waits(chain, place.first, conflicts);
   add_member(chain, call);
-  count(chains_, 1);
+  SubmitCounts::add(counts_.chains, 1);
   return Followed::Yes;
 }
 
-Submitter::Followed Submitter::follow_in_flush(
-    const Call& call, const HazardTable::Conflicts& conflicts, const Plan& plan,
-    Place& place, BatchRef& blocker) {
+Chains::Followed Chains::follow_in_flush(
+    const Call& call, const HazardTable::Conflicts& conflicts,
+    const Submission& submission, Place& place, BatchRef& blocker) {
   // One of the batches is the flush; others are waited for as by any task of
   // it.
   HazardTable::Conflicts others;
   const BatchRef* flush = nullptr;
   std::uint64_t position = HazardTable::kNoPosition;
   for (std::size_t i = 0; i < conflicts.count; ++i) {
-    if (plan.route.collects(conflicts.batches[i])) {
+    if (submission.route.collects(conflicts.batches[i])) {
       flush = &conflicts.batches[i];
       position = conflicts.positions[i];
     } else {
@@ -210,35 +210,35 @@ Submitter::Followed Submitter::follow_in_flush(
     }
   }
   if (position == HazardTable::kNoPosition) return Followed::No;
-  Ring& ring = *rings_[plan.route.ring];
+  Ring& ring = *traits_.rings[submission.route.ring];
   abi::Payload payload = read_payload(ring.descriptor(position));
   const bool is_new = !abi::is_chain(payload.flags);
   if (!is_new) {
     auto* block =
         reinterpret_cast<abi::Member*>(payload.args[abi::kChainBlock]);
-    payload.count =
-        find_room(plan.route, *flush, block, payload.count, call.arg_count);
+    payload.count = find_room(submission.route, *flush, block, payload.count,
+                              call.arg_count);
     if (payload.count == 0) return Followed::No;
   }
   if (others.count != 0) {
-    close_chains(others);
-    const Order order = backend_.order(plan.route, others.view());
+    orderer_.close_chains(others);
+    const Order order = backend_.order(submission.route, others.view());
     if (order.wait_on_host) {
       blocker = *order.wait_on_host;
       return Followed::Blocked;
     }
   }
   if (is_new) {
-    if (const BatchRef* owner = backend_.chain_blocks().blocker()) {
+    if (const BatchRef* owner = traits_.chain_blocks->blocker()) {
       blocker = *owner;
       return Followed::Blocked;
     }
-    abi::Payload chain = make_chain(backend_.chain_blocks().take(*flush));
+    abi::Payload chain = make_chain(traits_.chain_blocks->take(*flush));
     chain.batch_offset = payload.batch_offset;
     chain.batch_size = payload.batch_size;
     add_member(chain, ring, position, payload);
     payload = chain;
-    count(chains_, 1);
+    SubmitCounts::add(counts_.chains, 1);
   }
   place = {position, flush->begin, 0, add_member(payload, call)};
   ring.write(position, payload);
@@ -246,31 +246,13 @@ Submitter::Followed Submitter::follow_in_flush(
   return Followed::Yes;
 }
 
-void Submitter::close_chains(const HazardTable::Conflicts& conflicts) {
-  OpenChains& chains = backend_.chains();
-  if (chains.is_empty()) return;
-  for (const BatchRef& batch : conflicts.view()) {
-    if (batch.ring == kChainRing) chains.close(batch.begin);
+void Chains::note(const Call& call, const BatchRef& batch,
+                  std::uint64_t position) {
+  ChainRows::Row& row = rows_.row_of(batch, position);
+  for (const Access& access : call.access_view()) {
+    if (ChainRows::add(row, access))
+      orderer_.add({&access, 1}, batch, HazardTable::kAlone, position);
   }
-}
-
-void Submitter::note(const Call& call, const Plan& plan, const Place& place) {
-  const BatchRef batch{plan.route.ring, place.batch_begin, plan.route.stream};
-  if (plan.is_chained) {
-    ChainRows::Row& row = rows_.row_of(batch, place.first);
-    for (const Access& access : call.access_view()) {
-      if (ChainRows::add(row, access))
-        hazards_.add({&access, 1}, batch, HazardTable::kAlone, place.first);
-    }
-    return;
-  }
-  // Batches of submit_many() do not wait for each other, its first begins here.
-  const std::uint64_t group =
-      plan.is_many ? place.batch_begin : HazardTable::kAlone;
-  const bool is_one =
-      plan.is_single && !call.op->is_traced.load(std::memory_order_relaxed);
-  hazards_.add(call.access_view(), batch, group,
-               is_one ? place.first : HazardTable::kNoPosition);
 }
 
 }  // namespace gpuos

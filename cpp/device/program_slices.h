@@ -1,0 +1,78 @@
+// Who has what of a task that several workers share, and who comes last of
+// those that share a row. Read by the host compiler, nvcc and NVRTC.
+#pragma once
+
+#include "program_text.h"
+#if defined(__CUDACC__)
+#include "memory.h"
+#else
+#include "program_order.h"
+#endif
+
+namespace gpuos {
+namespace program {
+
+#if defined(__CUDACC__)
+
+// Of a power of two, as RowShape's lanes are: a division by a number that only
+// the task says takes twenty instructions.
+__device__ inline u32 log2_of(u32 power) { return 31 - __clz(power); }
+
+// Rows that a worker has at a time. The lanes left over have none.
+__device__ inline u32 group_rows(const RowShape& rows) {
+  return rows.lanes >> log2_of(rows.row_lanes);
+}
+__device__ inline u32 groups(const RowShape& rows) {
+  const u32 in_group = group_rows(rows);
+  return (rows.rows + in_group - 1) >> log2_of(in_group);
+}
+
+// All threads. Counts the slice; the last worker sees what all have kept, and
+// the count is 0 again.
+__device__ inline bool is_last_slice(const RowShape& rows, u32 group) {
+  u32* counter = reinterpret_cast<u32*>(rows.gathered) + group;
+  bool is_last = false;
+  __syncthreads();
+  // Pairs with the same count of the worker that comes last; the barriers make
+  // what the other threads wrote, and will read, part of it.
+  const u32 last = rows.slices - 1;
+  if (threadIdx.x == 0) is_last = count_in_turn(counter, last) == last;
+  return __syncthreads_or(is_last) != 0;
+}
+
+#else
+
+struct Range {
+  u64 begin, end;
+};
+
+// The share of `total` that is this tile's.
+inline Range range_of(u64 total, u64 tile, u64 tiles) {
+  const u64 whole = total / tiles;
+  const u64 rest = total % tiles;
+  const u64 begin = tile * whole + (tile < rest ? tile : rest);
+  return {begin, begin + whole + (tile < rest ? 1 : 0)};
+}
+
+// The columns of a row's slice.
+inline Range columns_of(const RowShape& rows, u64 slice) {
+  const u64 size = slice_columns(rows.columns, rows.slices);
+  const u64 end = (slice + 1) * size;
+  return {slice * size, end < rows.columns ? end : rows.columns};
+}
+
+// Counts a slice of the row; the last worker sees what all have kept, and the
+// count is 0 again.
+inline bool is_last_slice(const RowShape& rows, u64 row) {
+  u32* const counter = reinterpret_cast<u32*>(rows.gathered) + row;
+  // Releases this slice, and acquires the others for the last one.
+  if (__atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL) + 1 != rows.slices)
+    return false;
+  __atomic_store_n(counter, 0, __ATOMIC_RELAXED);
+  return true;
+}
+
+#endif
+
+}  // namespace program
+}  // namespace gpuos

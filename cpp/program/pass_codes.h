@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "program/prepared.h"
+#include "program/text_memory.h"
+#include "queue/backend.h"
+
+namespace gpuos::program {
+
+/// The codes of all passes that programs of one runtime have, each once.
+///
+/// Threads: one at a time.
+class PassCodes {
+ public:
+  /// `free_later` frees memory behind the tasks that use it.
+  PassCodes(Backend& backend, std::function<void(void*)> free_later)
+      : texts_(backend, backend.traits().shared_words, std::move(free_later)) {}
+
+  /// The code of a pass, which is new to an interpreter if no pass of its
+  /// structure was there before. `is_ordered`: as in source_of().
+  PassCode* code_for(const Pass& pass, bool is_ordered);
+
+  /// Whether there are twice as many codes as the last time that somebody
+  /// called take_unused().
+  bool are_many() const noexcept { return codes_.size() >= forget_at_; }
+  /// Takes out those that are not in `used` and that nobody has asked for since
+  /// the last time. What is compiled stays.
+  std::vector<std::unique_ptr<PassCode>> take_unused(
+      const std::unordered_set<const PassCode*>& used);
+
+  /// The first call of a pass reads its text where the host wrote it, because a
+  /// copy takes longer than that; whoever reads it again reads a copy.
+  static bool wants_copy(const Text& text, bool is_read_again) noexcept {
+    return text.shared_bytes != 0 && (is_read_again || text.is_used);
+  }
+  Text copy_of(const Text& text) { return texts_.copy_of(text); }
+
+ private:
+  static constexpr std::size_t kLeast = 512;
+
+  TextMemory texts_;
+  std::map<std::string, std::unique_ptr<PassCode>, std::less<>> codes_;
+  std::size_t forget_at_ = kLeast;
+  std::uint64_t turn_ = 0;  // of take_unused()
+};
+
+}  // namespace gpuos::program

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/quick_mutex.h"
+#include "program/pass_codes.h"
+#include "program/plan.h"
+#include "program/prepared.h"
+#include "queue/backend.h"
+#include "queue/workers.h"
+
+namespace gpuos::program {
+
+/// The programs that one runtime has been given, and what was prepared for the
+/// calls of each.
+///
+/// There are two locks. lock() is held while a task is written for a call that
+/// is ready, and for nothing that may wait. Whoever must prepare something,
+/// copy a text or take memory, which may call the driver, holds changing() for
+/// all of it, and takes what it works on out of the table meanwhile (Taken):
+/// another thread with the same call waits for changing(), asleep, and no other
+/// does.
+///
+/// Threads: any.
+class PreparedCalls {
+ public:
+  /// `free_later` frees memory behind the tasks that use it.
+  PreparedCalls(Backend& backend, std::function<void(void*)> free_later);
+  PreparedCalls(const PreparedCalls&) = delete;
+  PreparedCalls& operator=(const PreparedCalls&) = delete;
+
+  std::unique_lock<QuickMutex> lock() { return std::unique_lock(mutex_); }
+  std::unique_lock<std::mutex> changing() { return std::unique_lock(changes_); }
+
+  /// What is prepared for this call; null: nothing. lock() is held, and only
+  /// meanwhile it stays so. Throws: InvalidArgument, as check_addresses().
+  const Prepared* find(const std::shared_ptr<const Plan>& plan,
+                       const CallViews& views);
+
+  /// What is prepared for one call, which it is if it was not. changing() is
+  /// held until the end, and lock() is not when it is made or destroyed.
+  class Taken {
+   public:
+    /// Throws: InvalidArgument for arrays that are none of the program.
+    Taken(PreparedCalls& calls, const std::shared_ptr<const Plan>& plan,
+          const CallViews& views);
+    ~Taken();
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+
+    const Prepared& operator*() const noexcept { return *prepared_; }
+    const Prepared* operator->() const noexcept { return prepared_.get(); }
+    /// Where the tasks of a pass find its text. `is_read_again`: it is worth a
+    /// copy at once.
+    std::uint64_t use_text(const PreparedPass& pass, bool is_read_again);
+
+   private:
+    PreparedCalls& calls_;
+    std::unique_ptr<Prepared>* place_ = nullptr;  // where it belongs
+    std::unique_ptr<Prepared> prepared_;
+  };
+
+  /// The codes of all passes of a program.
+  std::vector<PassCode*> codes_of(const std::shared_ptr<const Plan>& plan);
+
+  /// From now on a GPU puts the columns of rows together in one order; programs
+  /// are prepared anew.
+  void make_deterministic();
+
+  /// Programs that were called or compiled and still exist.
+  std::uint64_t programs() const;
+
+  /// Whether the load of the workers says something about how tasks are cut.
+  bool heeds_load() const noexcept { return has_lanes_; }
+
+ private:
+  struct Entry {
+    std::weak_ptr<const Plan> plan;
+    PlanCode codes;
+    // For the last shapes; null: there were not so many, or it is taken.
+    std::array<std::unique_ptr<Prepared>, 6> prepared;
+    std::size_t next = 0;  // the oldest
+  };
+  using Entries = std::unordered_map<const Plan*, Entry>;
+
+  /// lock() is held. Null: the program is not known.
+  Entry* entry_of(const Plan* plan);
+  /// The same, and it is known then. changing() is held, lock() is not.
+  Entry& known_entry_of(const std::shared_ptr<const Plan>& plan);
+  void forget_gone();
+  void prepare(const std::shared_ptr<const Plan>& plan, const CallViews& views,
+               Prepared& prepared);
+
+  Backend& backend_;
+  const std::function<void(void*)> free_later_;
+  const bool has_lanes_;
+  std::mutex changes_;  // before mutex_
+  PassCodes codes_;     // under changes_
+  mutable QuickMutex mutex_;
+  // What follows is changed under both, and read under one of them.
+  Workers workers_;
+  Entries entries_;
+  // The one that was found last; null: it may be gone. Under mutex_.
+  std::pair<const Plan*, Entry*> newest_{};
+};
+
+}  // namespace gpuos::program

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "queue/backend.h"
+#include "queue/call.h"
+#include "queue/chain_rows.h"
+#include "queue/orderer.h"
+#include "queue/submission.h"
+
+namespace gpuos {
+
+/// Which tasks follow others in one worker, as members of a chain.
+///
+/// Threads: the submit lock.
+class Chains {
+ public:
+  /// What became of a task that might follow another one in its worker.
+  enum class Followed : std::uint8_t {
+    Yes,     // it is a member of a chain
+    No,      // it cannot be one
+    Blocked  // something must be done first
+  };
+
+  Chains(Backend& backend, Orderer& orderer, SubmitCounts& counts)
+      : backend_(backend),
+        traits_(backend.traits()),
+        orderer_(orderer),
+        counts_(counts) {}
+
+  /// Whether the task may be a member of a chain.
+  static bool may_follow(const Call& call, const Submission& submission) {
+    return submission.is_single &&
+           !call.op->is_traced.load(std::memory_order_relaxed) &&
+           (submission.route.ring != kChainRing || call.count <= kMostElems);
+  }
+  /// Puts a task that meets others into a chain with them, if it can be a
+  /// member: it stands at `place` then.
+  Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
+                  Submission& submission, Place& place, BatchRef& blocker);
+  /// The same for one that may and touches only what members of one chain do.
+  /// False: it touches something else, or the chain is closed.
+  bool follow_row(const Call& call, const Route& route, Ticket& ticket);
+
+ private:
+  /// Elements of a member of an open chain. Workers leave, for a load, only
+  /// behind a whole chain; larger tasks gain little by it.
+  static constexpr std::uint64_t kMostElems = 8192;
+
+  /// The record that the call takes in the chain at `position`; 0: the chain is
+  /// closed or full.
+  std::uint32_t add_to_open(const Call& call, std::uint64_t position);
+  std::uint32_t add_to_flush(const Call& call, const Route& route,
+                             const ChainRows::Row& row);
+  /// The record behind `records` of a flush's chain that a member with so many
+  /// arguments takes; 0: the chain is full.
+  std::uint32_t find_room(const Route& route, const BatchRef& flush,
+                          abi::Member* block, std::uint32_t records,
+                          std::uint32_t args);
+  bool grow_chain(const Call& call, const HazardTable::Conflicts& conflicts,
+                  Place& place);
+  Followed open_chain(const Call& call, const HazardTable::Conflicts& conflicts,
+                      const Submission& submission, Place& place,
+                      BatchRef& blocker);
+  Followed follow_in_flush(const Call& call,
+                           const HazardTable::Conflicts& conflicts,
+                           const Submission& submission, Place& place,
+                           BatchRef& blocker);
+  /// Notes what the member at `position` touches.
+  void note(const Call& call, const BatchRef& batch, std::uint64_t position);
+  void count_member() noexcept {
+    SubmitCounts::add(counts_.ordered, 1);
+    SubmitCounts::add(counts_.chained, 1);
+  }
+
+  Backend& backend_;
+  const Traits& traits_;
+  Orderer& orderer_;
+  SubmitCounts& counts_;
+  ChainRows rows_;
+};
+
+}  // namespace gpuos

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "queue/backend.h"
+#include "queue/ring.h"
+#include "queue/workers.h"
+
+namespace gpuos {
+
+/// What was submitted last, from which follows how much there is to do.
+///
+/// Threads: note() under the submit lock, load() without it.
+class NewestBatch {
+ public:
+  void note(std::uint32_t ring, std::uint64_t batch) noexcept {
+    const std::uint64_t before = batch_.load(kRelaxed);
+    const bool is_same_ring = ring_.load(kRelaxed) == ring;
+    if (is_same_ring && before == batch) return;
+    batch_before_.store(is_same_ring ? before : kNone, kRelaxed);
+    ring_.store(ring, kRelaxed);
+    batch_.store(batch, kRelaxed);
+  }
+
+  /// Idle: what was submitted last is done. Backlog: many tasks have collected
+  /// behind a flush that is not done; few may wait for it because they need it,
+  /// and then want to be done soon. May be wrong a moment later.
+  program::Load load(std::span<Ring* const> rings) const noexcept {
+    const std::uint32_t index = ring_.load(kRelaxed);
+    const Ring& ring = *rings[index];
+    const std::uint64_t newest = batch_.load(kRelaxed);
+    if (ring.head() == 0 || ring.is_done(newest)) return program::Load::Idle;
+    // On the ring of chains each submission is a batch.
+    constexpr std::uint64_t kMany = 128;
+    const std::uint64_t before = batch_before_.load(kRelaxed);
+    const bool has_backlog = index != kChainRing &&
+                             ring.head() >= newest + kMany && before != kNone &&
+                             !ring.is_done(before);
+    return has_backlog ? program::Load::Backlog : program::Load::Busy;
+  }
+
+ private:
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  std::atomic<std::uint32_t> ring_{0};
+  std::atomic<std::uint64_t> batch_{0};
+  std::atomic<std::uint64_t> batch_before_{kNone};  // of the same ring
+};
+
+}  // namespace gpuos
