@@ -66,7 +66,7 @@ ALLOWED = {
     "tests/simulator": r"[a-z_]+\.h|driver/.*\.h|device/[a-z0-9_]+\.h",
 }
 # READMEs that speak for the folders below theirs, too.
-WITH_FOLDERS = ("examples", "tests/cpp")
+WITH_FOLDERS = ("benchmarks", "examples", "tests/cpp")
 COLUMNS = 100  # of a page's text
 LINK = re.compile(r"\]\(([^)#]+)")
 # A type that a header has for all of its room.
