@@ -1,4 +1,4 @@
-"""Who may include whom, how long a file may be, what the library never does.
+"""Who may include whom, how long a file may be, what stands where.
 
 Runs with pytest or alone; reads files only.
 """
@@ -65,8 +65,25 @@ ALLOWED = {
     "tests/install": PUBLIC,
     "tests/simulator": r"[a-z_]+\.h|driver/.*\.h|device/[a-z0-9_]+\.h",
 }
+# READMEs that speak for the folders below theirs, too.
+WITH_FOLDERS = ("benchmarks", "examples", "tests/cpp")
+COLUMNS = 100  # of a page's text
+LINK = re.compile(r"\]\(([^)#]+)")
+# A type that a header has for all of its room.
+TYPE = re.compile(
+    r"^(?:class|struct|union|enum(?: class)?)\s+(?:alignas\([^)]*\)\s+)?"
+    r"([A-Z]\w*)(?:\s+final)?\s*(?::[^;:{]*)?\{",
+    re.MULTILINE,
+)
+# Names that two headers use.
+TYPES_OF_TWO_ROOMS = (
+    "Access Arguments Array Call Device Expression Few Form Gathered Member "
+    "Mode Needs Node Operand Part Place Plan Quick QuickMutex RingStorage "
+    "Share Step Stream Tile Token Types"
+)
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".py", ".pyi", ".cmake"}
-SKIPPED = re.compile(r"^(?:build|dist|\.|.*egg-info)")
+# Folders of builds, but no builder.h.
+SKIPPED = re.compile(r"^\.|^(?:build|dist)(?:[-_]\w+)?$|egg-info$")
 
 
 def sources(*suffixes: str) -> list[Path]:
@@ -77,6 +94,41 @@ def sources(*suffixes: str) -> list[Path]:
         if path.suffix in wanted and not any(SKIPPED.match(p) for p in parts):
             found.append(path)
     return sorted(found)
+
+
+def folder_of(path: Path) -> str:
+    """The folder whose README says what may stand in a file; empty: none."""
+    if path.parent == ROOT:
+        return ""
+    folder = name_of(path.parent)
+    for above in WITH_FOLDERS:
+        if folder.startswith(above + "/"):
+            return above
+    return folder
+
+
+def readme_of(folder: str) -> Path:
+    # The first page of docs/ is what its README would be.
+    name = "index.md" if folder == "docs" else "README.md"
+    return ROOT / folder / name
+
+
+def said_in(readme: Path) -> list[str]:
+    """What may stand in the README's folder, and what not."""
+    text = readme.read_text() if readme.exists() else ""
+    found = []
+    for word in ("Here", "Not here"):
+        said = re.search(
+            rf"^{word}: (.*?)(?=\n\n|\nNot here: |\Z)",
+            text,
+            re.MULTILINE | re.DOTALL,
+        )
+        found.append(" ".join(said[1].split()) if said else "")
+    return found
+
+
+def pages() -> list[Path]:
+    return sources(".md")
 
 
 def rule_for(name: str) -> str | None:
@@ -104,12 +156,47 @@ def test_nothing_lies_loose() -> None:
     assert sorted(loose) == ["CMakeLists.txt", "README.md"], loose
     said = (ROOT / "cpp" / "README.md").read_text()
     missing = [name for name in LAYERS if f"[{name}](" not in said]
-    missing += [
-        name
-        for name in LAYERS
-        if not (ROOT / "cpp" / name / "README.md").exists()
-    ]
     assert not missing, missing
+
+
+def test_each_folder_says_what_stands_in_it() -> None:
+    files = [*sources(), *pages(), *ROOT.glob("*/CMakeLists.txt")]
+    folders = {folder_of(path) for path in files} - {""}
+    missing = [
+        f"{name_of(readme_of(folder))}: no '{word}:'"
+        for folder in sorted(folders)
+        for word, said in zip(
+            ("Here", "Not here"), said_in(readme_of(folder)), strict=True
+        )
+        if not said
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_links_of_pages_lead_to_files() -> None:
+    wrong = [
+        f"{name_of(page)}: {link}"
+        for page in pages()
+        for link in LINK.findall(page.read_text(encoding="utf-8"))
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_lines_of_pages_are_short_enough_to_read() -> None:
+    long = []
+    for page in pages():
+        is_code = False
+        text = page.read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            is_code ^= line.lstrip().startswith("```")
+            # Tables and code have lines of their own.
+            if is_code or line.startswith(("|", "    ")):
+                continue
+            # So has a link, which has no place to break.
+            if len(line) > COLUMNS and max(map(len, line.split())) < 80:
+                long.append(f"{name_of(page)}:{number}: {len(line)} columns")
+    assert not long, f"more than {COLUMNS}:\n" + "\n".join(long)
 
 
 def test_includes_follow_the_table() -> None:
@@ -125,6 +212,28 @@ def test_includes_follow_the_table() -> None:
             if name.startswith("cpp/device/") and kind == "<":
                 wrong.append(f"{name}: <{header}>")
     assert not wrong, "includes that the layout forbids:\n" + "\n".join(wrong)
+
+
+def test_a_word_of_the_glossary_has_one_meaning() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    words = re.findall(r"\*\*([^*]+)\*\*", text)
+    twice = {word for word in words if words.count(word) > 1}
+    assert words
+    assert not twice, twice
+
+
+def test_a_type_has_a_name_of_its_own() -> None:
+    files: dict[str, set[str]] = {}
+    for path in sources(".h"):
+        name = name_of(path)
+        if not name.startswith(("tests/", "examples/")):
+            for type_name in TYPE.findall(path.read_text()):
+                files.setdefault(type_name, set()).add(name)
+    twice = {name for name, where in files.items() if len(where) > 1}
+    known = set(TYPES_OF_TWO_ROOMS.split())
+    new = {name: files[name] for name in twice - known}
+    assert not new, f"another type has this name: {new}"
+    assert not known - twice, f"no longer twice: {known - twice}"
 
 
 def test_no_file_is_longer_than_its_budget() -> None:

@@ -13,7 +13,6 @@ BLOCK = re.compile(
     r"^```python( gpu)?\n(.*?)^```\n(?:\n```text\n(.*?)^```)?",
     re.MULTILINE | re.DOTALL,
 )
-LINK = re.compile(r"\]\(([^)#]+)")
 END = "---\n"
 
 
@@ -62,14 +61,3 @@ def test_blocks_for_a_gpu_are_python():
     assert texts
     for text in texts:
         compile(text, "block", "exec")
-
-
-@pytest.mark.parametrize(
-    "page",
-    [*sorted(DOCS.rglob("*.md")), DOCS.parent / "README.md"],
-    ids=lambda page: page.stem,
-)
-def test_links_lead_to_files(page):
-    for link in LINK.findall(page.read_text(encoding="utf-8")):
-        if "://" not in link:
-            assert (page.parent / link).exists(), link

@@ -260,20 +260,3 @@ def test_names_of_the_package():
             if found is None or (second and not hasattr(found, second)):
                 missing.append((text.name, first, second))
     assert missing == []
-
-
-def test_lines_are_short_enough_to_read():
-    long = []
-    for path in PAGES:
-        is_code = False
-        for number, line in enumerate(
-            path.read_text(encoding="utf-8").splitlines(), 1
-        ):
-            is_code ^= line.lstrip().startswith("```")
-            # Tables and code have lines of their own.
-            if is_code or line.startswith(("|", "    ")):
-                continue
-            # So has a link, which has no place to break.
-            if len(line) > 100 and max(map(len, line.split())) < 80:
-                long.append(f"{path.name}:{number}: {len(line)} columns")
-    assert not long, "more than 100:\n" + "\n".join(long)

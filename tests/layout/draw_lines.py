@@ -1,0 +1,45 @@
+"""Prints lines of the tree at random, each with what its folder's README says.
+
+    python tests/layout/draw_lines.py [--seed 1] [--count 20]
+
+The reader judges whether the README tells that the line stands in the right
+folder. If it does not, the line or the README is in the wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from pathlib import Path
+
+import test_layout as layout
+
+
+def lines() -> list[tuple[Path, int, str]]:
+    """All lines of folders that have something to read in them."""
+    return [
+        (path, number, line.strip())
+        for path in [*layout.sources(), *layout.pages()]
+        if layout.folder_of(path)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"\w{3}", line)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20)
+    options = parser.parse_args()
+    drawn = random.Random(options.seed).sample(lines(), options.count)
+    for path, number, line in drawn:
+        here, not_here = layout.said_in(
+            layout.readme_of(layout.folder_of(path))
+        )
+        print(f"{layout.name_of(path)}:{number}: {line}")
+        print(f"    Here: {here}\n    Not here: {not_here}\n")
+
+
+if __name__ == "__main__":
+    main()
