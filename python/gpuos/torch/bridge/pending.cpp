@@ -346,15 +346,17 @@ void Pending::release_all(Done done, bool unmarks) {
 void Pending::flush() {
   std::string error;
   Done done;
+  // Its end asks for the counters, so it is behind that of the lock.
+  std::optional<FlushWatch> watch;
   {
     const std::lock_guard lock(mutex_);
     // On a GPU nobody waits for the work.
     const auto elems = static_cast<std::int64_t>(batch_.elems + running_.elems);
-    std::optional<FlushWatch> watch;
     if (batch_.place.is_cpu() && elems > kLittle)
       watch.emplace(elems * kMostNsAnElement);
     done = run_all(error);
   }
+  watch.reset();
   release_all(std::move(done), true);
   TORCH_CHECK(error.empty(), error);
 }
