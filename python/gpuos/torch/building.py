@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 NAME = "_bridge"
+# The versions for which bridge/private_parts.h is right.
+TRIED = ("2.11", "2.13")
 FLAGS = (
     "-std=c++20",
     "-O2",
@@ -36,11 +38,15 @@ FLAGS = (
     "-fvisibility=hidden",
     "-Wall",
     "-Wextra",
-    "-Wno-invalid-offsetof",  # bridge/fields.h
+    "-Wno-invalid-offsetof",  # bridge/private_parts.h
 )
 OWN_HEADER = re.compile(r'^#include "([^"/]+)"$', re.MULTILINE)
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-ltorch_python", "-lc10")
 COMPILE_TIMEOUT_S = 600
+
+
+class UntriedPyTorch(gpuos.BackendUnavailable):
+    """The bridge does not know the insides of this PyTorch."""
 
 
 def build(report: Callable[[str], None] | None = None) -> Path:
@@ -59,10 +65,17 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     Raises
     ------
     gpuos.BackendUnavailable
-        There is no C++ compiler.
+        There is no C++ compiler, or it was never tried with this PyTorch.
     gpuos.CompileError
         It refused; the message has its output.
     """
+    version = ".".join(torch.__version__.split(".")[:2])
+    if version not in TRIED:
+        text = (
+            f"gpuos.torch: expected PyTorch {' or '.join(TRIED)}, which were "
+            f"tried, got {torch.__version__}"
+        )
+        raise UntriedPyTorch(text)
     compiler = _compiler()
     folder = _folder(compiler)
     target = folder / f"{NAME}.so"

@@ -3,10 +3,10 @@
 #include <c10/core/DefaultDtype.h>
 
 #include "costs.h"
-#include "fields.h"
 #include "outputs.h"
 #include "own_blocks.h"
 #include "parts.h"
+#include "private_parts.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -27,7 +27,7 @@ struct Kind {
 constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
 [[gnu::always_inline]] inline bool is_of_kind(const Tensor& tensor) {
-  return Fields::has_kinds() && Fields::kind_of(tensor) == kind.fields &&
+  return Fields::kind_of(tensor) == kind.fields &&
          kernel_keys_of(tensor) == kind.keys;
 }
 

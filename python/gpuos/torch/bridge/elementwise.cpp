@@ -3,20 +3,16 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/TypeProperties.h>
 
-#include <atomic>
-
 #include "behind.h"
 #include "costs.h"
-#include "fields.h"
 #include "keys.h"
 #include "outputs.h"
 #include "own_blocks.h"
 #include "parts.h"
+#include "private_parts.h"
 
 namespace gpuos::bridge {
 namespace {
-
-std::atomic<std::int64_t> threshold{1 << 15};
 
 std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
   at::native::ResultTypeState state;
@@ -217,13 +213,6 @@ bool may_write(const Tensor& out, std::span<const Operand> operands) {
 }
 
 }  // namespace
-
-void set_size_threshold(std::int64_t elements) {
-  threshold.store(elements, std::memory_order_relaxed);
-}
-std::int64_t size_threshold() {
-  return threshold.load(std::memory_order_relaxed);
-}
 
 std::optional<Planned> plan(const Elementwise& what,
                             std::span<const Operand> operands,

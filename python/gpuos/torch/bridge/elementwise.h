@@ -5,6 +5,7 @@
 #include <span>
 
 #include "operands.h"
+#include "options.h"
 #include "pending.h"
 
 namespace gpuos::bridge {
@@ -19,12 +20,6 @@ struct Elementwise {
 constexpr Recipe with_factor(Recipe recipe) {
   return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
 }
-
-/// Results of more elements are left to PyTorch.
-void set_size_threshold(std::int64_t elements);
-std::int64_t size_threshold();
-/// For requests by name, which have no such bound.
-inline constexpr std::int64_t kAnySize = INT64_MAX;
 
 /// A request that was found possible, and its result.
 struct Planned {

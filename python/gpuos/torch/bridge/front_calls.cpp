@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "alike.h"
+#include "hooks.h"
 #include "keys.h"
-#include "next_tensors.h"
 #include "rest.h"
 #include "rows.h"
 #include "schema.h"
@@ -93,7 +93,6 @@ bool read_number(PyObject* object, double& number) {
 
 Tensor take_unary(const Elementwise& what, PyObject* self) {
   const Tensor& tensor = THPVariable_Unpack(self);
-  next_tensors[0].fetch_behind(self);
   if (!is_without_grad(tensor)) return {};
   Tensor out = defer_alike(what, tensor, Tensor());
   if (C10_LIKELY(out.defined())) return out;
@@ -105,12 +104,10 @@ Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
                    bool is_reversed) {
   const Tensor& tensor = THPVariable_Unpack(self);
   fetch_storage(tensor, /*is_counted=*/true);
-  next_tensors[0].fetch_behind(self);
   double number = 0;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
     fetch_storage(second, /*is_counted=*/true);
-    next_tensors[1].fetch_behind(other);
     if (is_reversed || !is_without_grad(tensor) || !is_without_grad(second))
       return {};
     Tensor out = defer_alike(what, tensor, second);

@@ -8,7 +8,7 @@
 #include "hooks.h"
 #include "keys.h"
 #include "own_blocks.h"
-#include "references.h"
+#include "private_parts.h"
 #include "rest.h"
 #include "timer.h"
 
@@ -146,11 +146,11 @@ bool Pending::is_due_before(const Needs& next, std::size_t count) {
   // go on with this one.
   const std::size_t most = batch_.has_chains ? kChunk + kSlack : kMostApart;
   if (starter_ != nullptr && starter_->is_busy() &&
-      after <= std::min(capacity_, most) && batch_.elems < 2 * kChunkElems) {
+      after <= std::min(capacity(), most) && batch_.elems < 2 * kChunkElems) {
     due_ = std::max(due_, after);
     return false;
   }
-  if (after > std::min(capacity_, due_ + kSlack) ||
+  if (after > std::min(capacity(), due_ + kSlack) ||
       batch_.elems >= 2 * kChunkElems)
     return true;
   return (after > due_ || batch_.elems >= kChunkElems) && !next.follows;
