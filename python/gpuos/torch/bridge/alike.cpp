@@ -112,6 +112,12 @@ bool gives_bool(Rule rule) {
          rule == Rule::Logical;
 }
 
+/// plan() looks closer: these are refused, or are for some of the dtypes.
+bool is_another_matter(const Elementwise& what) {
+  return what.rule == Rule::Bitwise || what.recipe == Recipe::FloorDivide ||
+         what.recipe == Recipe::DivTrunc;
+}
+
 void put_types(Request& request, const Elementwise& what, const Kind& of) {
   request.recipe = what.recipe;
   request.compute = of.compute;
@@ -228,8 +234,7 @@ bool is_same_or_apart(const Tensor& a, const Tensor& b, const Kind& of) {
 
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
                    const Tensor& other) {
-  // Of floating tensors PyTorch refuses it.
-  if (what.rule == Rule::Bitwise) return {};
+  if (is_another_matter(what)) return {};
   if ((other.defined() ? !are_alike(tensor, other) : !is_simple(tensor)) ||
       is_dear(what, tensor))
     return {};
@@ -242,7 +247,7 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
 
 Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
                    bool is_number_first) {
-  if (what.rule == Rule::Bitwise || !is_simple(tensor) ||
+  if (is_another_matter(what) || !is_simple(tensor) ||
       !has_usual_strides(tensor) || is_dear(what, tensor))
     return {};
   const Kind of = kind;
@@ -302,7 +307,8 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
                      const Tensor& other, const Tensor& out,
                      PyObject* const* objects) {
-  if (gives_bool(what.rule) || !are_alike(out, tensor) || is_dear(what, tensor))
+  if (gives_bool(what.rule) || is_another_matter(what) ||
+      !are_alike(out, tensor) || is_dear(what, tensor))
     return false;
   const Kind of = kind;
   if (!is_same_or_apart(out, tensor, of)) return false;

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -83,8 +84,8 @@ PyObject* pass(PyObject* self, PyObject* arguments) {
 template <std::size_t kDoor>
 PyObject* pass_named(PyObject* self, PyObject* arguments, PyObject* names) {
   if (!open<kDoor>(self, arguments)) return nullptr;
-  return reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(
-      guarded_originals[kDoor]))(self, arguments, names);
+  return std::bit_cast<PyCFunctionWithKeywords>(guarded_originals[kDoor])(
+      self, arguments, names);
 }
 
 // What is held by its memory may stay pending: programs assign often.
@@ -116,8 +117,7 @@ void guard(PyObject* module) {
     return;
   const bool has_names = (definition->ml_flags & METH_KEYWORDS) != 0;
   guarded_originals[kDoor] = replace_method(
-      *definition, has_names ? reinterpret_cast<PyCFunction>(
-                                   reinterpret_cast<void*>(&pass_named<kDoor>))
+      *definition, has_names ? std::bit_cast<PyCFunction>(&pass_named<kDoor>)
                              : &pass<kDoor>);
 }
 

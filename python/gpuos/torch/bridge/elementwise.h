@@ -38,8 +38,22 @@ std::optional<Planned> plan(const Elementwise& what,
                             std::optional<at::ScalarType> type = {},
                             std::int64_t most = size_threshold());
 
-/// plan() and Pending::add(); undefined if PyTorch must do it.
+/// Puts it off: the quick way of alike.h where that leads, else plan() and
+/// Pending::add(). Undefined: PyTorch must do it.
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());
+
+// The same of the usual calls, whose operands need not be put in a row first.
+
+Tensor defer(const Elementwise& what, const Tensor& tensor);
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const Tensor& other);
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const c10::Scalar& number, bool is_number_first = false);
+/// In place; false: PyTorch must do it.
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const Tensor& other);
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const c10::Scalar& number);
 
 }  // namespace gpuos::bridge

@@ -4,9 +4,9 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <array>
+#include <bit>
 #include <optional>
 
-#include "alike.h"
 #include "errors.h"
 #include "front_calls.h"
 #include "front_functions.h"
@@ -68,7 +68,7 @@ enum Method : std::size_t {
 #define GPUOS_NAME_METHOD(name) k_##name,
                       GPUOS_POWER_METHODS(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
-                          k_clamp,
+                          kClamp,
   kMethods
 };
 
@@ -122,10 +122,10 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   bool is_taken = false;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
-    is_taken =
-        is_without_grad(second) && defer_alike_into(what, tensor, second);
-  } else if (read_number(other, number)) {
-    is_taken = defer_alike_into(what, tensor, number);
+    is_taken = is_without_grad(second) && defer_into(what, tensor, second);
+  } else if (at::isFloatingType(tensor.scalar_type()) &&
+             read_number(other, number)) {
+    is_taken = defer_into(what, tensor, number);
   }
   if (is_taken) tensor.unsafeGetTensorImpl()->bump_version();
   return is_taken;
@@ -243,7 +243,7 @@ PyObject* power(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 
 PyObject* clamp(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                 PyObject* names) {
-  return call(k_clamp, self, arguments, count, names, [&] {
+  return call(kClamp, self, arguments, count, names, [&] {
     if (count != 2 || names != nullptr) return Tensor();
     return take_clamp(self, arguments[0], arguments[1]);
   });
@@ -251,7 +251,7 @@ PyObject* clamp(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 
 PyCFunction as_function(PyObject* (*function)(PyObject*, PyObject* const*,
                                               Py_ssize_t, PyObject*)) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+  return std::bit_cast<PyCFunction>(function);
 }
 
 constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;

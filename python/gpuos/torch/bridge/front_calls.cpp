@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "alike.h"
 #include "hooks.h"
 #include "keys.h"
 #include "rest.h"
@@ -94,10 +93,7 @@ bool read_number(PyObject* object, double& number) {
 Tensor take_unary(const Elementwise& what, PyObject* self) {
   const Tensor& tensor = THPVariable_Unpack(self);
   if (!is_without_grad(tensor)) return {};
-  Tensor out = defer_alike(what, tensor, Tensor());
-  if (C10_LIKELY(out.defined())) return out;
-  const Operand operand{.tensor = &tensor};
-  return defer(what, {&operand, 1});
+  return defer(what, tensor);
 }
 
 Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
@@ -110,20 +106,13 @@ Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
     fetch_storage(second, /*is_counted=*/true);
     if (is_reversed || !is_without_grad(tensor) || !is_without_grad(second))
       return {};
-    Tensor out = defer_alike(what, tensor, second);
-    if (out.defined()) return out;
-    const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
-    return defer(what, operands);
+    return defer(what, tensor, second);
   }
-  if (!is_without_grad(tensor) || !takes_number(what.recipe) ||
-      !read_number(other, number))
-    return {};
-  Tensor out = defer_alike(what, tensor, number, is_reversed);
   // What a whole number does to other dtypes is for PyTorch's parser to say.
-  if (out.defined() || !at::isFloatingType(tensor.scalar_type())) return out;
-  Operand operands[] = {{.tensor = &tensor}, {.number = number}};
-  if (is_reversed) std::swap(operands[0], operands[1]);
-  return defer(what, operands);
+  if (!is_without_grad(tensor) || !takes_number(what.recipe) ||
+      !at::isFloatingType(tensor.scalar_type()) || !read_number(other, number))
+    return {};
+  return defer(what, tensor, number, is_reversed);
 }
 
 Tensor take_power(PyObject* self, PyObject* exponent) {
@@ -151,8 +140,6 @@ Tensor take_where(PyObject* condition, PyObject* a, PyObject* b) {
   if (!is_without_grad(tensor) || !read_operand(a, operands[1]) ||
       !read_operand(b, operands[2]))
     return {};
-  Tensor out = defer_alike_where(tensor, operands[1], operands[2]);
-  if (C10_LIKELY(out.defined())) return out;
   return defer({Recipe::Where, Rule::Select}, operands);
 }
 

@@ -31,10 +31,8 @@
 #include <ATen/ops/tanh_ops.h>
 #include <ATen/ops/where_ops.h>
 
-#include <algorithm>
 #include <type_traits>
 
-#include "alike.h"
 #include "behind.h"
 #include "elementwise.h"
 #include "keys.h"
@@ -63,6 +61,10 @@ void note_taken(const Tensor& out) {
   pending.correct_saved(less_saved_by(Door::Kernel, out.is_cpu()));
 }
 
+bool is_made_of_number(const Tensor& tensor) {
+  return C10_UNLIKELY(tensor.unsafeGetTensorImpl()->is_wrapped_number());
+}
+
 /// A tensor that PyTorch made of a number is that number.
 Operand operand_of(const Tensor& tensor) {
   if (const auto number = wrapped_number(tensor)) return {.number = *number};
@@ -86,15 +88,8 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 /// Into `out`, which may be one of the operands.
 bool take_into(const Elementwise& what, std::span<const Operand> operands,
                const Tensor& out) {
-  const bool may_be_alike = operands.size() <= 2 &&
-                            std::ranges::none_of(operands, &Operand::is_number);
   if (!is_plain_thread() || !is_written_without_grad(out) ||
-      out.is_inference() || !are_without_grad(operands))
-    return false;
-  if (!(may_be_alike &&
-        defer_alike_out(what, *operands[0].tensor,
-                        operands.size() == 2 ? *operands[1].tensor : Tensor(),
-                        out)) &&
+      out.is_inference() || !are_without_grad(operands) ||
       !defer(what, operands, out).defined())
     return false;
   note_taken(out);
@@ -107,14 +102,13 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
   if (!is_plain_thread() || !is_without_grad(tensor) || !is_without_grad(other))
     return {};
   Tensor out;
-  if (!other.unsafeGetTensorImpl()->is_wrapped_number())
-    out = defer_alike(what, tensor, other);
-  else if (const auto number = wrapped_number(other);
-           number && !number->isComplex())
-    out = defer_alike(what, tensor, number->toDouble());
-  if (C10_UNLIKELY(!out.defined())) {
+  if (is_made_of_number(tensor)) {
     const Operand operands[] = {operand_of(tensor), operand_of(other)};
     out = defer(what, operands);
+  } else if (!is_made_of_number(other)) {
+    out = defer(what, tensor, other);
+  } else if (const auto number = wrapped_number(other)) {
+    out = defer(what, tensor, *number);
   }
   if (C10_LIKELY(out.defined())) note_taken(out);
   return out;
@@ -125,11 +119,11 @@ bool take_into(const Elementwise& what, const Tensor& out,
   if (!is_plain_thread() || !is_written_without_grad(out) ||
       out.is_inference() || !is_without_grad(other))
     return false;
-  if (other.unsafeGetTensorImpl()->is_wrapped_number() ||
-      !defer_alike_into(what, out, other)) {
-    const Operand operands[] = {operand_of(out), operand_of(other)};
-    if (!defer(what, operands, out).defined()) return false;
-  }
+  const auto number = wrapped_number(other);
+  const bool is_taken =
+      number ? defer_into(what, out, *number)
+             : !is_made_of_number(other) && defer_into(what, out, other);
+  if (!is_taken) return false;
   note_taken(out);
   out.unsafeGetTensorImpl()->bump_version();
   return true;
@@ -144,10 +138,7 @@ bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
   if (is_plain_thread() && is_without_grad(tensor)) {
-    const Elementwise what{kRecipe, kRule};
-    const Operand operand{.tensor = &tensor};
-    Tensor out = defer_alike(what, tensor, Tensor());
-    if (C10_UNLIKELY(!out.defined())) out = defer(what, {&operand, 1});
+    Tensor out = defer({kRecipe, kRule}, tensor);
     if (C10_LIKELY(out.defined())) {
       note_taken(out);
       return out;
@@ -355,7 +346,7 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
   X("_log_softmax", _log_softmax, softmax, LogSoftmax)
 
 std::vector<std::string> register_kernels(torch::Library& mode) {
-  using Scalar = c10::Scalar;
+  using c10::Scalar;
   mode.impl("pow.Tensor_Scalar", &power);
   mode.impl("copy_", &copy_into);
   mode.impl("where.self", &select<at::_ops::where_self, Tensor, Tensor>);
@@ -364,6 +355,7 @@ std::vector<std::string> register_kernels(torch::Library& mode) {
   mode.impl("where.ScalarOther",
             &select<at::_ops::where_ScalarOther, Tensor, Scalar>);
   mode.impl("where.Scalar", &select<at::_ops::where_Scalar, Scalar, Scalar>);
+  // NOLINTBEGIN(bugprone-macro-parentheses): a template's name
 #define GPUOS_REGISTER_ROWS(name, op, form, recipe) \
   mode.impl(name, &form<at::_ops::op, Recipe::recipe>);
   GPUOS_ROW_KERNELS(GPUOS_REGISTER_ROWS)
@@ -372,6 +364,7 @@ std::vector<std::string> register_kernels(torch::Library& mode) {
   mode.impl(name, &form<at::_ops::op, Recipe::recipe, Rule::rule>);
   GPUOS_KERNELS(GPUOS_REGISTER_KERNEL)
 #undef GPUOS_REGISTER_KERNEL
+  // NOLINTEND(bugprone-macro-parentheses)
   return {"pow.Tensor_Scalar",
           "copy_",
           "where.self",

@@ -58,7 +58,7 @@ Runner make_runner(c10::Device device) {
   const WithGil gil;
   PyObject* capsule = PyObject_CallFunction(
       make_runtime, "si", c10::DeviceTypeName(device.type(), true).c_str(),
-      static_cast<int>(device.has_index() ? device.index() : 0));
+      device.has_index() ? device.index() : 0);
   if (capsule == nullptr) throw python_error();
   // Never let go of: its runtime lives as long as the process.
   const auto* bridge =
@@ -386,6 +386,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 }  // namespace
 }  // namespace gpuos::bridge
 
+// The name is Python's. NOLINTNEXTLINE(readability-identifier-naming)
 PyMODINIT_FUNC PyInit__bridge() {
   return PyModule_Create(&gpuos::bridge::definition);
 }

@@ -150,7 +150,9 @@ class Pending {
   /// Waits for it and ends it; the next chunk begins another.
   void stop_starter();
   /// In the child of a fork, where it is not. Nothing is pending there.
-  void forget_starter() noexcept { static_cast<void>(starter_.release()); }
+  void forget_starter() noexcept {
+    starter_.release();  // NOLINT(bugprone-unused-return-value)
+  }
   Counters counters();
   void count_fallback() noexcept {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
