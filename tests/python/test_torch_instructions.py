@@ -35,7 +35,10 @@ torch.set_num_threads(1)
 a, b, c = (torch.ones(64) for _ in range(3))
 submit_add = gpuos.torch.submit_add
 mul = torch.ops.aten.mul.Tensor
-with torch.no_grad(), gpuos.torch.scheduler(auto_flush_ms=60_000.0):
+# Deterministic: flushes are late under valgrind, so a thread would be left alone.
+with torch.no_grad(), gpuos.torch.scheduler(
+    auto_flush_ms=60_000.0, deterministic=True
+):
     for call in (
         lambda: a + b,
         lambda: a * 2.0,
