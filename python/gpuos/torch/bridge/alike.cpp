@@ -118,6 +118,16 @@ bool is_another_matter(const Elementwise& what) {
          what.recipe == Recipe::DivTrunc;
 }
 
+[[gnu::noinline]] Tensor look_closer(const Elementwise& what,
+                                     const Operand& one) {
+  return defer_planned(what, {&one, 1});
+}
+[[gnu::noinline]] Tensor look_closer(const Elementwise& what,
+                                     const Operand& one, const Operand& other) {
+  const Operand operands[] = {one, other};
+  return defer_planned(what, operands);
+}
+
 void put_types(Request& request, const Elementwise& what, const Kind& of) {
   request.recipe = what.recipe;
   request.compute = of.compute;
@@ -232,12 +242,21 @@ bool is_same_or_apart(const Tensor& a, const Tensor& b, const Kind& of) {
 
 }  // namespace
 
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
-                   const Tensor& other) {
-  if (is_another_matter(what)) return {};
-  if ((other.defined() ? !are_alike(tensor, other) : !is_simple(tensor)) ||
+Tensor defer(const Elementwise& what, const Tensor& tensor) {
+  if (is_another_matter(what) || !is_simple(tensor) || is_dear(what, tensor))
+    return look_closer(what, {.tensor = &tensor});
+  const Kind of = kind;
+  const Place& place = current_place(tensor.device());
+  Tensor out = make_alike(what, tensor, place);
+  add_alike(what, of, tensor, Tensor(), out, /*is_fresh=*/true, place);
+  return out;
+}
+
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const Tensor& other) {
+  if (is_another_matter(what) || !are_alike(tensor, other) ||
       is_dear(what, tensor))
-    return {};
+    return look_closer(what, {.tensor = &tensor}, {.tensor = &other});
   const Kind of = kind;
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
@@ -245,11 +264,14 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
   return out;
 }
 
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
-                   bool is_number_first) {
+Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
+             bool is_number_first) {
   if (is_another_matter(what) || !is_simple(tensor) ||
-      !has_usual_strides(tensor) || is_dear(what, tensor))
-    return {};
+      !has_usual_strides(tensor) || is_dear(what, tensor)) {
+    const Operand operands[] = {{.tensor = &tensor}, {.number = number}};
+    return look_closer(what, operands[is_number_first ? 1 : 0],
+                       operands[is_number_first ? 0 : 1]);
+  }
   const Kind of = kind;
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);

@@ -6,13 +6,13 @@
 
 namespace gpuos::bridge {
 
-/// The way of most calls, for what plan() would take too: contiguous tensors
-/// of one floating dtype and one shape, or a number in place of the second.
-/// `other` undefined: one operand. Undefined: try plan().
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
-                   const Tensor& other);
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
-                   bool is_number_first = false);
+/// Without the quick way.
+Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
+                     const Tensor& out = {},
+                     std::int64_t most = size_threshold());
+
+// defer() of one or two operands begins here. The rest of it asks these first.
+
 /// Into another tensor that is alike; `other` may be undefined. False: try
 /// plan(). `objects`: Python's of all three, under the GIL, or null, as
 /// without `other`.

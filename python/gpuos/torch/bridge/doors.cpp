@@ -5,10 +5,10 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <utility>
 
+#include "casts.h"
 #include "errors.h"
 #include "keys.h"
 #include "patches.h"
@@ -84,7 +84,7 @@ PyObject* pass(PyObject* self, PyObject* arguments) {
 template <std::size_t kDoor>
 PyObject* pass_named(PyObject* self, PyObject* arguments, PyObject* names) {
   if (!open<kDoor>(self, arguments)) return nullptr;
-  return std::bit_cast<PyCFunctionWithKeywords>(guarded_originals[kDoor])(
+  return function_cast<PyCFunctionWithKeywords>(guarded_originals[kDoor])(
       self, arguments, names);
 }
 
@@ -117,7 +117,7 @@ void guard(PyObject* module) {
     return;
   const bool has_names = (definition->ml_flags & METH_KEYWORDS) != 0;
   guarded_originals[kDoor] = replace_method(
-      *definition, has_names ? std::bit_cast<PyCFunction>(&pass_named<kDoor>)
+      *definition, has_names ? function_cast<PyCFunction>(&pass_named<kDoor>)
                              : &pass<kDoor>);
 }
 

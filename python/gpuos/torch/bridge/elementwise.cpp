@@ -205,23 +205,6 @@ void put_views(Deferred& deferred, std::span<const Operand> operands,
   }
 }
 
-/// The quick way; undefined: it does not lead there.
-Tensor defer_if_alike(const Elementwise& what,
-                      std::span<const Operand> operands, const Tensor& out) {
-  const Tensor* first = operands[0].tensor;
-  if (first == nullptr) return {};
-  if (what.rule == Rule::Select)
-    return out.defined() ? Tensor()
-                         : defer_alike_where(*first, operands[1], operands[2]);
-  const bool is_unary = operands.size() == 1;
-  const Tensor* other = is_unary ? nullptr : operands[1].tensor;
-  if (operands.size() > 2 || (!is_unary && other == nullptr)) return {};
-  const Tensor none;
-  const Tensor& second = is_unary ? none : *other;
-  if (!out.defined()) return defer_alike(what, *first, second);
-  return defer_alike_out(what, *first, second, out) ? out : Tensor();
-}
-
 bool may_write(const Tensor& out, std::span<const Operand> operands) {
   if (overlaps_itself(out)) return false;
   for (const Operand& operand : operands)
@@ -310,11 +293,8 @@ std::optional<Planned> plan(const Elementwise& what,
   return planned;
 }
 
-namespace {
-
 Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
-                     const Tensor& out = {},
-                     std::int64_t most = size_threshold()) {
+                     const Tensor& out, std::int64_t most) {
   auto planned = plan(what, operands, out, std::nullopt, most);
   if (!planned) return {};
   pending.add(planned->deferred, *planned->place);
@@ -322,36 +302,28 @@ Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
   return std::move(planned->out);
 }
 
-}  // namespace
-
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out, std::int64_t most) {
-  Tensor quick = defer_if_alike(what, operands, out);
-  return quick.defined() ? quick : defer_planned(what, operands, out, most);
-}
-
-Tensor defer(const Elementwise& what, const Tensor& tensor) {
-  Tensor quick = defer_alike(what, tensor, Tensor());
-  if (C10_LIKELY(quick.defined())) return quick;
-  const Operand operand{.tensor = &tensor};
-  return defer_planned(what, {&operand, 1});
-}
-
-Tensor defer(const Elementwise& what, const Tensor& tensor,
-             const Tensor& other) {
-  Tensor quick = defer_alike(what, tensor, other);
-  if (C10_LIKELY(quick.defined())) return quick;
-  const Operand operands[] = {{.tensor = &tensor}, {.tensor = &other}};
-  return defer_planned(what, operands);
+  const Tensor* first = operands[0].tensor;
+  if (first != nullptr && what.rule == Rule::Select && !out.defined()) {
+    Tensor quick = defer_alike_where(*first, operands[1], operands[2]);
+    if (C10_LIKELY(quick.defined())) return quick;
+  } else if (first != nullptr && operands.size() <= 2 && out.defined()) {
+    const Tensor none;
+    const Tensor* other = operands.size() == 1 ? &none : operands[1].tensor;
+    if (other != nullptr && defer_alike_out(what, *first, *other, out))
+      return out;
+  }
+  return defer_planned(what, operands, out, most);
 }
 
 Tensor defer(const Elementwise& what, const Tensor& tensor,
-             const c10::Scalar& number, bool is_number_first) {
+             const c10::Scalar& number) {
   if (number.isComplex()) return {};
-  Tensor quick = defer_alike(what, tensor, number.toDouble(), is_number_first);
-  if (C10_LIKELY(quick.defined())) return quick;
-  Operand operands[] = {{.tensor = &tensor}, {.number = number}};
-  if (is_number_first) std::swap(operands[0], operands[1]);
+  // It keeps whole numbers apart, which matters to whole tensors alone.
+  if (at::isFloatingType(tensor.scalar_type()))
+    return defer(what, tensor, number.toDouble());
+  const Operand operands[] = {{.tensor = &tensor}, {.number = number}};
   return defer_planned(what, operands);
 }
 
@@ -365,7 +337,7 @@ bool defer_into(const Elementwise& what, const Tensor& out,
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const c10::Scalar& number) {
   if (number.isComplex()) return false;
-  if (C10_LIKELY(defer_alike_into(what, out, number.toDouble()))) return true;
+  if (defer_alike_into(what, out, number.toDouble())) return true;
   const Operand operands[] = {{.tensor = &out}, {.number = number}};
   return defer_planned(what, operands, out).defined();
 }

@@ -48,8 +48,10 @@ Tensor defer(const Elementwise& what, std::span<const Operand> operands,
 Tensor defer(const Elementwise& what, const Tensor& tensor);
 Tensor defer(const Elementwise& what, const Tensor& tensor,
              const Tensor& other);
+Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
+             bool is_number_first = false);
 Tensor defer(const Elementwise& what, const Tensor& tensor,
-             const c10::Scalar& number, bool is_number_first = false);
+             const c10::Scalar& number);
 /// In place; false: PyTorch must do it.
 bool defer_into(const Elementwise& what, const Tensor& out,
                 const Tensor& other);

@@ -9,9 +9,9 @@
 
 #include "errors.h"
 #include "front_calls.h"
-#include "front_names.h"
 #include "leaving.h"
 #include "patches.h"
+#include "table.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -116,16 +116,16 @@ struct Function {
 };
 
 std::array functions = {
-#define GPUOS_FUNCTION(name, recipe, rule) \
-  Function{#name, &unary<Recipe::recipe, Rule::rule>, nullptr},
+#define GPUOS_FUNCTION(name, line) \
+  Function{#name, &unary<named(#line).recipe, named(#line).rule>, nullptr},
     GPUOS_UNARY_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
-#define GPUOS_FUNCTION(name, recipe, rule) \
-  Function{#name, &binary<Recipe::recipe, Rule::rule>, nullptr},
+#define GPUOS_FUNCTION(name, line) \
+  Function{#name, &binary<named(#line).recipe, named(#line).rule>, nullptr},
         GPUOS_BINARY_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
-#define GPUOS_FUNCTION(name, recipe) \
-  Function{#name, &rows<Recipe::recipe>, nullptr},
+#define GPUOS_FUNCTION(name, line) \
+  Function{#name, &rows<named_row(#line)>, nullptr},
             GPUOS_ROW_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
                 Function{"pow", &power, nullptr},

@@ -41,6 +41,7 @@
 #include "pending.h"
 #include "rows.h"
 #include "schema.h"
+#include "table.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -295,56 +296,6 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
 
 }  // namespace
 
-// X(PyTorch's name, its structure, form, recipe, rule)
-#define GPUOS_KERNELS(X)                                                   \
-  X("add.Tensor", add_Tensor, scaled, Add, Arithmetic)                     \
-  X("sub.Tensor", sub_Tensor, scaled, Subtract, Arithmetic)                \
-  X("add_.Tensor", add__Tensor, scaled_in_place, Add, Arithmetic)          \
-  X("sub_.Tensor", sub__Tensor, scaled_in_place, Subtract, Arithmetic)     \
-  X("mul.Tensor", mul_Tensor, binary, Multiply, Arithmetic)                \
-  X("div.Tensor", div_Tensor, binary, Divide, Float)                       \
-  X("mul_.Tensor", mul__Tensor, binary_in_place, Multiply, Arithmetic)     \
-  X("div_.Tensor", div__Tensor, binary_in_place, Divide, Float)            \
-  X("bitwise_and.Tensor", bitwise_and_Tensor, binary, BitwiseAnd, Bitwise) \
-  X("bitwise_or.Tensor", bitwise_or_Tensor, binary, BitwiseOr, Bitwise)    \
-  X("bitwise_xor.Tensor", bitwise_xor_Tensor, binary, BitwiseXor, Bitwise) \
-  X("add.out", add_out, scaled_out, Add, Arithmetic)                       \
-  X("sub.out", sub_out, scaled_out, Subtract, Arithmetic)                  \
-  X("mul.out", mul_out, binary_out, Multiply, Arithmetic)                  \
-  X("div.out", div_out, binary_out, Divide, Float)                         \
-  X("neg.out", neg_out, unary_out, Negative, Arithmetic)                   \
-  X("abs.out", abs_out, unary_out, Absolute, Arithmetic)                   \
-  X("sigmoid.out", sigmoid_out, unary_out, Sigmoid, Float)                 \
-  X("tanh.out", tanh_out, unary_out, Tanh, Float)                          \
-  X("exp.out", exp_out, unary_out, Exp, Float)                             \
-  X("log.out", log_out, unary_out, Log, Float)                             \
-  X("sqrt.out", sqrt_out, unary_out, Sqrt, Float)                          \
-  X("maximum", maximum, binary, Maximum, Arithmetic)                       \
-  X("minimum", minimum, binary, Minimum, Arithmetic)                       \
-  X("neg", neg, unary, Negative, Arithmetic)                               \
-  X("abs", abs, unary, Absolute, Arithmetic)                               \
-  X("relu", relu, unary, Relu, Arithmetic)                                 \
-  X("sigmoid", sigmoid, unary, Sigmoid, Float)                             \
-  X("silu", silu, unary, Silu, Floating)                                   \
-  X("tanh", tanh, unary, Tanh, Float)                                      \
-  X("exp", exp, unary, Exp, Float)                                         \
-  X("log", log, unary, Log, Float)                                         \
-  X("sin", sin, unary, Sin, Float)                                         \
-  X("cos", cos, unary, Cos, Float)                                         \
-  X("sqrt", sqrt, unary, Sqrt, Float)                                      \
-  X("rsqrt", rsqrt, unary, Rsqrt, Float)
-
-// X(PyTorch's name, its structure, form, recipe)
-#define GPUOS_ROW_KERNELS(X)                             \
-  X("sum", sum, all_rows, Sum)                           \
-  X("mean", mean, all_rows, Mean)                        \
-  X("sum.dim_IntList", sum_dim_IntList, typed_rows, Sum) \
-  X("mean.dim", mean_dim, typed_rows, Mean)              \
-  X("amax", amax, extreme_rows, Amax)                    \
-  X("amin", amin, extreme_rows, Amin)                    \
-  X("_softmax", _softmax, softmax, Softmax)              \
-  X("_log_softmax", _log_softmax, softmax, LogSoftmax)
-
 std::vector<std::string> register_kernels(torch::Library& mode) {
   using c10::Scalar;
   mode.impl("pow.Tensor_Scalar", &power);
@@ -356,12 +307,12 @@ std::vector<std::string> register_kernels(torch::Library& mode) {
             &select<at::_ops::where_ScalarOther, Tensor, Scalar>);
   mode.impl("where.Scalar", &select<at::_ops::where_Scalar, Scalar, Scalar>);
   // NOLINTBEGIN(bugprone-macro-parentheses): a template's name
-#define GPUOS_REGISTER_ROWS(name, op, form, recipe) \
-  mode.impl(name, &form<at::_ops::op, Recipe::recipe>);
+#define GPUOS_REGISTER_ROWS(name, op, form) \
+  mode.impl(name, &form<at::_ops::op, named_row(name)>);
   GPUOS_ROW_KERNELS(GPUOS_REGISTER_ROWS)
 #undef GPUOS_REGISTER_ROWS
-#define GPUOS_REGISTER_KERNEL(name, op, form, recipe, rule) \
-  mode.impl(name, &form<at::_ops::op, Recipe::recipe, Rule::rule>);
+#define GPUOS_REGISTER_KERNEL(name, op, form) \
+  mode.impl(name, &form<at::_ops::op, named(name).recipe, named(name).rule>);
   GPUOS_KERNELS(GPUOS_REGISTER_KERNEL)
 #undef GPUOS_REGISTER_KERNEL
   // NOLINTEND(bugprone-macro-parentheses)
@@ -371,10 +322,10 @@ std::vector<std::string> register_kernels(torch::Library& mode) {
           "where.ScalarSelf",
           "where.ScalarOther",
           "where.Scalar",
-#define GPUOS_NAME_ROWS(name, op, form, recipe) name,
+#define GPUOS_NAME_ROWS(name, op, form) name,
           GPUOS_ROW_KERNELS(GPUOS_NAME_ROWS)
 #undef GPUOS_NAME_ROWS
-#define GPUOS_NAME_KERNEL(name, op, form, recipe, rule) name,
+#define GPUOS_NAME_KERNEL(name, op, form) name,
               GPUOS_KERNELS(GPUOS_NAME_KERNEL)
 #undef GPUOS_NAME_KERNEL
   };

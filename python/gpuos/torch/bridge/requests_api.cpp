@@ -18,12 +18,6 @@
 namespace gpuos::bridge {
 namespace {
 
-const ElementwiseName* find_elementwise(std::string_view name) {
-  for (const ElementwiseName& one : kElementwiseNames)
-    if (one.name == name) return &one;
-  return nullptr;
-}
-
 bool read_argument(PyObject* object, Operand& operand) {
   if (THPVariable_Check(object)) {
     operand.tensor = &THPVariable_Unpack(object);
@@ -125,7 +119,7 @@ PyObject* submit_request(PyObject*, PyObject* const* arguments,
   }
   const std::string_view name = name_of_argument(arguments[0]);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  const ElementwiseName* what = find_elementwise(name);
+  const ElementwiseName* what = find_name(name);
   if (what == nullptr) {
     PyErr_Format(PyExc_ValueError,
                  "submit: expected the name of an elementwise operation, got "

@@ -3,7 +3,7 @@
 
 #include <Python.h>
 
-#include <bit>
+#include "casts.h"
 
 namespace gpuos::bridge {
 
@@ -39,6 +39,6 @@ PyObject* submit_div(PyObject*, PyObject* const* arguments, Py_ssize_t count);
       X("submit_mul", &submit_mul, GPUOS_SUBMIT_DOC("submit_mul", "*")), \
       X("submit_div", &submit_div, GPUOS_SUBMIT_DOC("submit_div", "/"))
 #define GPUOS_REQUEST_FUNCTION(name, function, documentation) \
-  {name, std::bit_cast<PyCFunction>(function), METH_FASTCALL, documentation}
+  {name, function_cast<PyCFunction>(function), METH_FASTCALL, documentation}
 
 }  // namespace gpuos::bridge
