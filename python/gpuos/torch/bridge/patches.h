@@ -8,8 +8,8 @@
 // - Methods that give a tensor other memory (doors.cpp) are written for what is
 //   right, not for speed: requests hold tensors in place of their memory.
 // - Functions such as torch.relu (front_functions.cpp) are written for speed.
-//   Without that such a call goes through PyTorch's parser and dispatcher,
-//   which costs about as much again as putting it off (costs.h).
+//   Without that such a call goes through PyTorch's parser and dispatcher, and
+//   saves 300 ns on a processor instead of 900 (kCpuPrices of costs.h).
 #pragma once
 
 #include <Python.h>
