@@ -6,16 +6,10 @@ does. Those of Python and NumPy are left out: they differ by release.
 
 from __future__ import annotations
 
-import os
-import platform
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from deadlines import COMPILE_S
+from instructions import ROOM, count
 
 from gpuos import _core
 
@@ -40,7 +34,6 @@ BURSTS = {
     "meets the one 256 before": 2908,
     "fused": 2390,
 }
-ROOM = 1.03
 
 # Callgrind writes down what it counted and begins anew when getppid() is
 # called.
@@ -117,56 +110,10 @@ for before, call in (
 SIMULATOR = Path(__file__).parents[2] / "build/test/tests/simulator"
 
 
-def instructions_of_the_module(dump: Path) -> int:
-    """Sum what callgrind counted in the module itself, not in what it calls."""
-    total = 0
-    is_ours = is_call = False
-    for line in dump.read_text().splitlines():
-        if line.startswith("ob="):
-            is_ours = line == f"ob={MODULE}"
-        elif line.startswith("calls="):
-            is_call = True  # the next line is what was called
-        elif line[:1].isdigit():
-            if is_ours and not is_call:
-                total += int(line.split()[1])
-            is_call = False
-    return total
-
-
-def count(folder: Path, script: str, kinds, calls, **environment):
-    if shutil.which("valgrind") is None:
-        pytest.skip("no valgrind")
-    compilers = re.findall(rb"GCC: \([^)]*\) (\d+)", MODULE.read_bytes())
-    if platform.machine() != "x86_64" or b"12" not in compilers:
-        pytest.skip("the numbers are those of g++ 12 on x86-64")
-    subprocess.run(
-        [
-            "valgrind",
-            "--tool=callgrind",
-            "--separate-threads=yes",
-            "--compress-strings=no",
-            "--compress-pos=no",
-            "--dump-before=getppid",
-            f"--callgrind-out-file={folder}/out",
-            sys.executable,
-            "-c",
-            script,
-        ],
-        check=True,
-        timeout=COMPILE_S,
-        env={**os.environ, **environment},
-    )
-    # Two dumps for each kind of call, each with a file for each thread.
-    return {
-        what: instructions_of_the_module(folder / f"out.{2 * i + 2}-01") / calls
-        for i, what in enumerate(kinds)
-    }
-
-
 @pytest.fixture(scope="module")
 def on_host(tmp_path_factory) -> dict[str, float]:
     folder = tmp_path_factory.mktemp("callgrind")
-    return count(folder, HOST_SCRIPT, HOST, CALLS)
+    return count(folder, MODULE, HOST_SCRIPT, HOST, CALLS)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +122,12 @@ def in_bursts(tmp_path_factory) -> dict[str, float]:
         pytest.skip("no simulated device: scripts/test builds it")
     folder = tmp_path_factory.mktemp("callgrind")
     return count(
-        folder, BURST_SCRIPT, BURSTS, FLUSH, LD_LIBRARY_PATH=str(SIMULATOR)
+        folder,
+        MODULE,
+        BURST_SCRIPT,
+        BURSTS,
+        FLUSH,
+        LD_LIBRARY_PATH=str(SIMULATOR),
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from deadlines import WAIT_S
 from torch_support import ELEMS, NEVER_MS, gt, scheduler, taken, torch
 
 pytestmark = pytest.mark.torch
@@ -80,3 +81,40 @@ def test_what_comes_on_a_stack_is_no_gain(device):
                 x.lerp_(y, 0.5)
             torch.cumsum(x, 0)
         assert not is_taken(x)
+
+
+LATE = """
+import torch
+import gpuos.torch as gt
+
+runtime = gt.runtime("cpu")
+runtime.define(
+    "nap", source={source!r}, params={{"ns": "int64"}}, inputs=0,
+    elementwise=False,
+)
+x, slept = torch.ones(1 << 14), torch.empty(1)
+
+
+def is_taken():
+    before = gt.stats()["intercepted"]
+    torch.exp(x)
+    return gt.stats()["intercepted"] > before
+
+
+with torch.no_grad(), gt.scheduler(auto_flush_ms=60_000.0):
+    assert is_taken()
+    for _ in range(8):  # the first flushes of a thread do not count
+        runtime.submit("nap", ns=40_000_000, out=slept)
+        y = x + x
+        gt.flush()
+    assert not is_taken()
+    assert y.sum().item() == 2 * (1 << 14)
+print("done")
+"""
+
+
+def test_late_flushes_leave_a_thread_alone(run_python, nap_source):
+    # In a process of its own, for it hung: the watch of a flush that was late
+    # asked for what the flush still held.
+    done = run_python(LATE.format(source=nap_source), timeout=WAIT_S)
+    assert done.stdout == "done\n", done.stderr

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from gpuos.torch.building import build
 from gpuos.torch.loading import bridge, runtime
 from gpuos.torch.requests import (
-    flush,
     init,
     pending,
     register_elementwise,
@@ -31,7 +30,12 @@ from gpuos.torch.requests import (
     submit_reduce,
     submit_unary,
 )
-from gpuos.torch.scheduling import Scheduler, scheduler, scheduler_context
+from gpuos.torch.scheduling import (
+    Scheduler,
+    flush,
+    scheduler,
+    scheduler_context,
+)
 
 if TYPE_CHECKING:
     import torch

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 NAME = "_bridge"
+# The versions for which bridge/private_parts.h is right.
+TRIED = ("2.11", "2.13")
 FLAGS = (
     "-std=c++20",
     "-O2",
@@ -36,11 +38,15 @@ FLAGS = (
     "-fvisibility=hidden",
     "-Wall",
     "-Wextra",
-    "-Wno-invalid-offsetof",  # bridge/fields.h
+    "-Wno-invalid-offsetof",  # bridge/private_parts.h
 )
 OWN_HEADER = re.compile(r'^#include "([^"/]+)"$', re.MULTILINE)
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-ltorch_python", "-lc10")
 COMPILE_TIMEOUT_S = 600
+
+
+class UntriedPyTorch(gpuos.BackendUnavailable):
+    """The bridge does not know the insides of this PyTorch."""
 
 
 def build(report: Callable[[str], None] | None = None) -> Path:
@@ -59,10 +65,17 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     Raises
     ------
     gpuos.BackendUnavailable
-        There is no C++ compiler.
+        There is no C++ compiler, or it was never tried with this PyTorch.
     gpuos.CompileError
         It refused; the message has its output.
     """
+    version = ".".join(torch.__version__.split(".")[:2])
+    if version not in TRIED:
+        text = (
+            f"gpuos.torch: expected PyTorch {' or '.join(TRIED)}, which were "
+            f"tried, got {torch.__version__}"
+        )
+        raise UntriedPyTorch(text)
     compiler = _compiler()
     folder = _folder(compiler)
     target = folder / f"{NAME}.so"
@@ -92,21 +105,24 @@ def _compiler() -> str:
     raise gpuos.BackendUnavailable(text)
 
 
-def _sources() -> list[Path]:
-    return sorted((Path(__file__).parent / "bridge").glob("*.cpp"))
-
-
-def _units(sources: list[Path]) -> list[list[Path]]:
+def _write_units(folder: Path) -> list[Path]:
     """Group what is compiled together, as most of the time goes to headers.
 
     Files that know Python's objects need the dearer ones of PyTorch.
     """
-    with_python: list[Path] = []
-    others: list[Path] = []
-    for source in sources:
+    units = folder / "python.cpp", folder / "others.cpp"
+    texts = dict.fromkeys(units, "")
+    for source in sorted((Path(__file__).parent / "bridge").glob("*.cpp")):
         knows = _includes_header(source, "torch/csrc/")
-        (with_python if knows else others).append(source)
-    return [with_python, others]
+        texts[units[0 if knows else 1]] += f'#include "{source}"\n'
+    for unit, text in texts.items():
+        unit.write_text(text)
+    return list(units)
+
+
+def _flags() -> list[str]:
+    abi = int(torch.compiled_with_cxx11_abi())
+    return [*FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *_includes()]
 
 
 def _includes_header(path: Path, folder: str) -> bool:
@@ -115,6 +131,20 @@ def _includes_header(path: Path, folder: str) -> bool:
         return True
     own = [path.parent / name for name in OWN_HEADER.findall(text)]
     return any(_includes_header(one, folder) for one in own if one.exists())
+
+
+def check_with(program: str, *options: str) -> int:
+    """Have clang-tidy look at what is compiled, as it is compiled.
+
+    Returns
+    -------
+    int
+        0 if it found nothing.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        units = _write_units(Path(scratch))
+        command = [program, *options, *map(str, units), "--", *_flags()]
+        return subprocess.run(command, check=False).returncode
 
 
 def _folder(compiler: str) -> Path:
@@ -176,22 +206,17 @@ def _check(command: list[str]) -> str:
 def _compile(
     compiler: str, target: Path, report: Callable[[str], None]
 ) -> None:
-    sources = _sources()
     report(
         f"compiling the bridge for PyTorch {torch.__version__} "
         f"with {compiler}, once"
     )
-    abi = int(torch.compiled_with_cxx11_abi())
-    flags = [*FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *_includes()]
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         objects = []
         with ThreadPoolExecutor() as pool:
             jobs = []
-            for index, files in enumerate(_units(sources)):
-                unit = Path(scratch) / f"unit_{index}.cpp"
-                unit.write_text("".join(f'#include "{f}"\n' for f in files))
+            for unit in _write_units(Path(scratch)):
                 objects.append(unit.with_suffix(".o"))
-                command = [compiler, *flags, "-c", str(unit)]
+                command = [compiler, *_flags(), "-c", str(unit)]
                 jobs.append(
                     pool.submit(_check, [*command, "-o", str(objects[-1])])
                 )

@@ -56,7 +56,7 @@ class Expression:
             raise gpuos.InvalidArgument(text)
         values = dict(zip(self.names, operands, strict=True))
         module = bridge()
-        module.enter(False)
+        module.enter()
         try:
             with torch.no_grad():
                 result = eval(
@@ -66,7 +66,7 @@ class Expression:
                 )
                 out.copy_(result)
         finally:
-            module.leave(False, False)
+            module.leave(False)
 
 
 def _parse(text: str) -> ast.expr:

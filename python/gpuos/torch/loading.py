@@ -8,6 +8,7 @@ import importlib.util
 import os
 import sys
 import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -94,7 +95,6 @@ IMPLICIT = "CompositeImplicitAutograd"
 _loading = threading.Lock()
 
 
-@functools.cache
 def bridge() -> ModuleType:
     """Return the extension module, built and set up if need be.
 
@@ -105,11 +105,38 @@ def bridge() -> ModuleType:
     """
     # Threads may come here together: the cache alone would load it for each.
     with _loading:
-        return _load()
+        found = _load()
+    if isinstance(found, building.UntriedPyTorch):
+        raise found
+    return found
+
+
+def bridge_if_tried() -> ModuleType | None:
+    """Return the same, or None with a PyTorch that it does not know.
+
+    Then schedulers put nothing off; the first one of a process warns.
+    """
+    try:
+        return bridge()
+    except building.UntriedPyTorch as error:
+        _warn(f"{error}; schedulers put nothing off, PyTorch does everything")
+        return None
 
 
 @functools.cache
-def _load() -> ModuleType:
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+@functools.cache
+def _load() -> ModuleType | building.UntriedPyTorch:
+    try:
+        return _load_anew()
+    except building.UntriedPyTorch as error:
+        return error
+
+
+def _load_anew() -> ModuleType:
     path = building.build(_tell)
     spec = importlib.util.spec_from_file_location(building.NAME, path)
     if spec is None or spec.loader is None:
@@ -117,6 +144,11 @@ def _load() -> ModuleType:
         raise gpuos.Error(text)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    try:
+        module.check_private_parts()
+    except RuntimeError as error:
+        text = f"gpuos.torch: {str(error).splitlines()[0]}"
+        raise building.UntriedPyTorch(text) from None
     known = _aten(torch._C._dispatch_get_all_op_names())
     passing = set(COMPOSITE)
     watch = module.setup(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import gpuos
 from gpuos.torch.expressions import Expression
-from gpuos.torch.loading import bridge
-from gpuos.torch.scheduling import check_limits, set_threads
+from gpuos.torch.loading import bridge, bridge_if_tried
+from gpuos.torch.scheduling import check_limits, flush, set_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,18 @@ _REDUCTIONS = {
     "argmin": "argmin",
     "logsumexp": "logsumexp",
 }
+_STATS = (
+    "intercepted",
+    "fallbacks",
+    "left",
+    "saved_ns",
+    "flushes",
+    "tasks",
+    "programs",
+    "unwritten",
+    "compiling",
+    "pending",
+)
 
 
 def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
@@ -37,7 +49,8 @@ def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
     Parameters
     ----------
     capacity : int
-        Requests that wait at most, 1 to 2**20; then they are run.
+        Requests that wait at most when one is added outside of schedulers, 1
+        to 2**20; then they are run.
     threads_per_block : int
         Threads of one worker on the GPU, a multiple of 32, 32 to 256.
 
@@ -145,32 +158,15 @@ def submit_elementwise(
     _registered[key].submit(operands, out)
 
 
-def flush(sync: bool = False) -> None:
-    """Run what is pending.
-
-    On a GPU it is ordered behind the earlier and ahead of the later work of
-    the stream that was current when it was put off; on the CPU it is done when
-    this returns.
-
-    Parameters
-    ----------
-    sync : bool
-        Wait until it is done on a GPU too.
-    """
-    if sync:
-        bridge().synchronize()
-    else:
-        bridge().flush()
-
-
 def shutdown() -> None:
     """Run what is pending and wait for it; requests may be made again."""
-    bridge().synchronize()
+    flush(sync=True)
 
 
 def pending() -> int:
     """Return how many operations wait."""
-    return int(bridge().pending())
+    module = bridge_if_tried()
+    return 0 if module is None else int(module.pending())
 
 
 def stats() -> dict[str, int]:
@@ -184,4 +180,5 @@ def stats() -> dict[str, int]:
     met, ``unwritten`` results were needed by nobody; ``pending`` wait, and so
     many parts of programs are ``compiling``, or will be soon.
     """
-    return dict(bridge().stats())
+    module = bridge_if_tried()
+    return dict.fromkeys(_STATS, 0) if module is None else dict(module.stats())

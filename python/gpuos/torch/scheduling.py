@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
 import gpuos
 from gpuos.torch import access, loading
-from gpuos.torch.loading import bridge
+from gpuos.torch.loading import bridge, bridge_if_tried
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,37 +24,30 @@ _intervals_ms: list[float] = []  # of the schedulers in use, under _lock
 _timer_ms = 0.0  # the shortest of them; 0: none. Under _lock
 
 
+@dataclass(frozen=True)
 class Scheduler:
     """What `scheduler()` returns; enter it in the thread whose work it takes.
 
     It may be entered again, also by several threads; each takes what its own
-    thread does.
+    thread does. Inside of another one its options hold until it is left.
     """
 
-    def __init__(
-        self,
-        capacity: int,
-        size_threshold: int,
-        auto_flush_ms: float,
-        deterministic: bool | None,
-    ) -> None:
-        self.capacity = capacity
-        self.size_threshold = size_threshold
-        self.auto_flush_ms = auto_flush_ms
-        self.deterministic = deterministic
-        # Interval and whether it was deterministic, once for each thread.
-        self._entered: list[tuple[float, bool]] = []
+    capacity: int
+    threads_per_block: int
+    size_threshold: int
+    auto_flush_ms: float
+    deterministic: bool | None
 
     def __enter__(self) -> Scheduler:  # noqa: PYI034 (Self is newer than 3.10)
-        module = bridge()
+        module = bridge_if_tried()
+        if module is None:
+            return self
+        set_threads(self.threads_per_block)
         is_fixed = _is_fixed(self.deterministic)
         if is_fixed:
             loading.make_deterministic()
-        module.set_capacity(self.capacity)
-        module.set_size_threshold(self.size_threshold)
         _install(self.auto_flush_ms)
-        self._entered.append((self.auto_flush_ms, is_fixed))
-        module.enter(is_fixed)
+        module.enter(self.capacity, self.size_threshold, is_fixed)
         return self
 
     def __exit__(
@@ -62,18 +56,38 @@ class Scheduler:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        auto_flush_ms, is_fixed = self._entered.pop()
+        module = bridge_if_tried()
+        if module is None:
+            return
         try:
-            bridge().leave(True, is_fixed)
+            module.leave(True)
         finally:
-            _uninstall(auto_flush_ms)
+            _uninstall(self.auto_flush_ms)
 
     def flush(self, sync: bool = False) -> None:
         """As `gpuos.torch.flush()`."""
-        if sync:
-            bridge().synchronize()
-        else:
-            bridge().flush()
+        flush(sync)
+
+
+def flush(sync: bool = False) -> None:
+    """Run what is pending.
+
+    On a GPU it is ordered behind the earlier and ahead of the later work of
+    the stream that was current when it was put off; on the CPU it is done when
+    this returns.
+
+    Parameters
+    ----------
+    sync : bool
+        Wait until it is done on a GPU too.
+    """
+    module = bridge_if_tried()
+    if module is None:
+        return
+    if sync:
+        module.synchronize()
+    else:
+        module.flush()
 
 
 def scheduler(
@@ -88,10 +102,11 @@ def scheduler(
     Parameters
     ----------
     capacity : int
-        Operations that wait at most, 1 to 2**20; then they are run.
+        Operations that wait at most when this thread adds one, 1 to 2**20;
+        then they are run.
     threads_per_block : int
         Threads of one worker on the GPU, a multiple of 32, 32 to 256. What
-        the first scheduler or `init()` of a process says holds.
+        the scheduler or `init()` says under which a device is first used holds.
     size_threshold : int
         Operations on more elements go to PyTorch.
     auto_flush_ms : float
@@ -112,6 +127,12 @@ def scheduler(
         For a value outside of these ranges.
     gpuos.BackendUnavailable, gpuos.CompileError
         When entered: the bridge cannot be built.
+
+    Warns
+    -----
+    RuntimeWarning
+        When the first one is entered with a PyTorch that was never tried: it
+        puts nothing off, and PyTorch does everything itself.
     """
     check_limits(capacity, threads_per_block)
     if size_threshold < 0:
@@ -126,8 +147,13 @@ def scheduler(
             f"{auto_flush_ms}"
         )
         raise gpuos.InvalidArgument(text)
-    set_threads(threads_per_block)
-    return Scheduler(capacity, size_threshold, auto_flush_ms, deterministic)
+    return Scheduler(
+        capacity,
+        threads_per_block,
+        size_threshold,
+        auto_flush_ms,
+        deterministic,
+    )
 
 
 scheduler_context = scheduler

@@ -3,10 +3,10 @@
 #include <c10/core/DefaultDtype.h>
 
 #include "costs.h"
-#include "fields.h"
 #include "outputs.h"
 #include "own_blocks.h"
 #include "parts.h"
+#include "private_parts.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -27,7 +27,7 @@ struct Kind {
 constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
 [[gnu::always_inline]] inline bool is_of_kind(const Tensor& tensor) {
-  return Fields::has_kinds() && Fields::kind_of(tensor) == kind.fields &&
+  return Fields::kind_of(tensor) == kind.fields &&
          kernel_keys_of(tensor) == kind.keys;
 }
 
@@ -110,6 +110,22 @@ bool are_alike(const Tensor& a, const Tensor& b) {
 bool gives_bool(Rule rule) {
   return rule == Rule::Comparison || rule == Rule::Test ||
          rule == Rule::Logical;
+}
+
+/// plan() looks closer: these are refused, or are for some of the dtypes.
+bool is_another_matter(const Elementwise& what) {
+  return what.rule == Rule::Bitwise || what.recipe == Recipe::FloorDivide ||
+         what.recipe == Recipe::DivTrunc;
+}
+
+[[gnu::noinline]] Tensor look_closer(const Elementwise& what,
+                                     const Operand& one) {
+  return defer_planned(what, {&one, 1});
+}
+[[gnu::noinline]] Tensor look_closer(const Elementwise& what,
+                                     const Operand& one, const Operand& other) {
+  const Operand operands[] = {one, other};
+  return defer_planned(what, operands);
 }
 
 void put_types(Request& request, const Elementwise& what, const Kind& of) {
@@ -226,13 +242,21 @@ bool is_same_or_apart(const Tensor& a, const Tensor& b, const Kind& of) {
 
 }  // namespace
 
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
-                   const Tensor& other) {
-  // Of floating tensors PyTorch refuses it.
-  if (what.rule == Rule::Bitwise) return {};
-  if ((other.defined() ? !are_alike(tensor, other) : !is_simple(tensor)) ||
+Tensor defer(const Elementwise& what, const Tensor& tensor) {
+  if (is_another_matter(what) || !is_simple(tensor) || is_dear(what, tensor))
+    return look_closer(what, {.tensor = &tensor});
+  const Kind of = kind;
+  const Place& place = current_place(tensor.device());
+  Tensor out = make_alike(what, tensor, place);
+  add_alike(what, of, tensor, Tensor(), out, /*is_fresh=*/true, place);
+  return out;
+}
+
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const Tensor& other) {
+  if (is_another_matter(what) || !are_alike(tensor, other) ||
       is_dear(what, tensor))
-    return {};
+    return look_closer(what, {.tensor = &tensor}, {.tensor = &other});
   const Kind of = kind;
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
@@ -240,11 +264,14 @@ Tensor defer_alike(const Elementwise& what, const Tensor& tensor,
   return out;
 }
 
-Tensor defer_alike(const Elementwise& what, const Tensor& tensor, double number,
-                   bool is_number_first) {
-  if (what.rule == Rule::Bitwise || !is_simple(tensor) ||
-      !has_usual_strides(tensor) || is_dear(what, tensor))
-    return {};
+Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
+             bool is_number_first) {
+  if (is_another_matter(what) || !is_simple(tensor) ||
+      !has_usual_strides(tensor) || is_dear(what, tensor)) {
+    const Operand operands[] = {{.tensor = &tensor}, {.number = number}};
+    return look_closer(what, operands[is_number_first ? 1 : 0],
+                       operands[is_number_first ? 0 : 1]);
+  }
   const Kind of = kind;
   const Place& place = current_place(tensor.device());
   Tensor out = make_alike(what, tensor, place);
@@ -302,7 +329,8 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
 bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
                      const Tensor& other, const Tensor& out,
                      PyObject* const* objects) {
-  if (gives_bool(what.rule) || !are_alike(out, tensor) || is_dear(what, tensor))
+  if (gives_bool(what.rule) || is_another_matter(what) ||
+      !are_alike(out, tensor) || is_dear(what, tensor))
     return false;
   const Kind of = kind;
   if (!is_same_or_apart(out, tensor, of)) return false;

@@ -8,15 +8,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "casts.h"
 #include "errors.h"
 #include "keys.h"
+#include "patches.h"
 #include "pending.h"
 
 namespace gpuos::bridge {
 namespace {
-
-// The objects that Python knows stay what they are, so that a compiler which
-// looks for them finds them: only what they call is another function.
 
 enum class Asks : bool { Nothing, Type };
 
@@ -85,8 +84,8 @@ PyObject* pass(PyObject* self, PyObject* arguments) {
 template <std::size_t kDoor>
 PyObject* pass_named(PyObject* self, PyObject* arguments, PyObject* names) {
   if (!open<kDoor>(self, arguments)) return nullptr;
-  return reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(
-      guarded_originals[kDoor]))(self, arguments, names);
+  return function_cast<PyCFunctionWithKeywords>(guarded_originals[kDoor])(
+      self, arguments, names);
 }
 
 // What is held by its memory may stay pending: programs assign often.
@@ -111,25 +110,15 @@ PyObject* find(PyObject* module, const Guarded& door) {
                               door.name);
 }
 
-PyMethodDef* definition_of(PyObject* found) {
-  if (found == nullptr) return nullptr;
-  if (Py_TYPE(found) == &PyMethodDescr_Type)
-    return reinterpret_cast<PyMethodDescrObject*>(found)->d_method;
-  if (PyCFunction_CheckExact(found))
-    return reinterpret_cast<PyCFunctionObject*>(found)->m_ml;
-  return nullptr;
-}
-
 template <std::size_t kDoor>
 void guard(PyObject* module) {
   PyMethodDef* definition = definition_of(find(module, kGuarded[kDoor]));
   if (definition == nullptr || (definition->ml_flags & METH_FASTCALL) != 0)
     return;
-  guarded_originals[kDoor] = definition->ml_meth;
-  definition->ml_meth = (definition->ml_flags & METH_KEYWORDS) != 0
-                            ? reinterpret_cast<PyCFunction>(
-                                  reinterpret_cast<void*>(&pass_named<kDoor>))
-                            : &pass<kDoor>;
+  const bool has_names = (definition->ml_flags & METH_KEYWORDS) != 0;
+  guarded_originals[kDoor] = replace_method(
+      *definition, has_names ? function_cast<PyCFunction>(&pass_named<kDoor>)
+                             : &pass<kDoor>);
 }
 
 }  // namespace
@@ -141,12 +130,7 @@ void guard_doors() {
   [&]<std::size_t... kDoor>(std::index_sequence<kDoor...>) {
     (guard<kDoor>(module), ...);
   }(std::make_index_sequence<kGuarded.size()>());
-  PyObject* data = find(module, {"TensorBase", "data"});
-  if (data != nullptr && Py_TYPE(data) == &PyGetSetDescr_Type) {
-    PyGetSetDef* definition =
-        reinterpret_cast<PyGetSetDescrObject*>(data)->d_getset;
-    set_data = std::exchange(definition->set, &pass_data);
-  }
+  set_data = replace_setter(find(module, {"TensorBase", "data"}), &pass_data);
   Py_DECREF(module);
 }
 

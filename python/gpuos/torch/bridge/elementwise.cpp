@@ -3,20 +3,17 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/TypeProperties.h>
 
-#include <atomic>
-
+#include "alike.h"
 #include "behind.h"
 #include "costs.h"
-#include "fields.h"
 #include "keys.h"
 #include "outputs.h"
 #include "own_blocks.h"
 #include "parts.h"
+#include "private_parts.h"
 
 namespace gpuos::bridge {
 namespace {
-
-std::atomic<std::int64_t> threshold{1 << 15};
 
 std::optional<at::ScalarType> promoted_type(std::span<const Operand> operands) {
   at::native::ResultTypeState state;
@@ -218,13 +215,6 @@ bool may_write(const Tensor& out, std::span<const Operand> operands) {
 
 }  // namespace
 
-void set_size_threshold(std::int64_t elements) {
-  threshold.store(elements, std::memory_order_relaxed);
-}
-std::int64_t size_threshold() {
-  return threshold.load(std::memory_order_relaxed);
-}
-
 std::optional<Planned> plan(const Elementwise& what,
                             std::span<const Operand> operands,
                             const Tensor& out,
@@ -303,13 +293,53 @@ std::optional<Planned> plan(const Elementwise& what,
   return planned;
 }
 
-Tensor defer(const Elementwise& what, std::span<const Operand> operands,
-             const Tensor& out, std::int64_t most) {
+Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
+                     const Tensor& out, std::int64_t most) {
   auto planned = plan(what, operands, out, std::nullopt, most);
   if (!planned) return {};
   pending.add(planned->deferred, *planned->place);
   if (planned->loss != 0) pending.correct_saved(-planned->loss);
   return std::move(planned->out);
+}
+
+Tensor defer(const Elementwise& what, std::span<const Operand> operands,
+             const Tensor& out, std::int64_t most) {
+  const Tensor* first = operands[0].tensor;
+  if (first != nullptr && what.rule == Rule::Select && !out.defined()) {
+    Tensor quick = defer_alike_where(*first, operands[1], operands[2]);
+    if (C10_LIKELY(quick.defined())) return quick;
+  } else if (first != nullptr && operands.size() <= 2 && out.defined()) {
+    const Tensor none;
+    const Tensor* other = operands.size() == 1 ? &none : operands[1].tensor;
+    if (other != nullptr && defer_alike_out(what, *first, *other, out))
+      return out;
+  }
+  return defer_planned(what, operands, out, most);
+}
+
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const c10::Scalar& number) {
+  if (number.isComplex()) return {};
+  // It keeps whole numbers apart, which matters to whole tensors alone.
+  if (at::isFloatingType(tensor.scalar_type()))
+    return defer(what, tensor, number.toDouble());
+  const Operand operands[] = {{.tensor = &tensor}, {.number = number}};
+  return defer_planned(what, operands);
+}
+
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const Tensor& other) {
+  if (C10_LIKELY(defer_alike_into(what, out, other))) return true;
+  const Operand operands[] = {{.tensor = &out}, {.tensor = &other}};
+  return defer_planned(what, operands, out).defined();
+}
+
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const c10::Scalar& number) {
+  if (number.isComplex()) return false;
+  if (defer_alike_into(what, out, number.toDouble())) return true;
+  const Operand operands[] = {{.tensor = &out}, {.number = number}};
+  return defer_planned(what, operands, out).defined();
 }
 
 }  // namespace gpuos::bridge

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "operands.h"
+#include "options.h"
 #include "pending.h"
 
 namespace gpuos::bridge {
@@ -19,12 +20,6 @@ struct Elementwise {
 constexpr Recipe with_factor(Recipe recipe) {
   return recipe == Recipe::Add ? Recipe::AddScaled : Recipe::SubScaled;
 }
-
-/// Results of more elements are left to PyTorch.
-void set_size_threshold(std::int64_t elements);
-std::int64_t size_threshold();
-/// For requests by name, which have no such bound.
-inline constexpr std::int64_t kAnySize = INT64_MAX;
 
 /// A request that was found possible, and its result.
 struct Planned {
@@ -43,8 +38,24 @@ std::optional<Planned> plan(const Elementwise& what,
                             std::optional<at::ScalarType> type = {},
                             std::int64_t most = size_threshold());
 
-/// plan() and Pending::add(); undefined if PyTorch must do it.
+/// Puts it off: the quick way of alike.h where that leads, else plan() and
+/// Pending::add(). Undefined: PyTorch must do it.
 Tensor defer(const Elementwise& what, std::span<const Operand> operands,
              const Tensor& out = {}, std::int64_t most = size_threshold());
+
+// The same of the usual calls, whose operands need not be put in a row first.
+
+Tensor defer(const Elementwise& what, const Tensor& tensor);
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const Tensor& other);
+Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
+             bool is_number_first = false);
+Tensor defer(const Elementwise& what, const Tensor& tensor,
+             const c10::Scalar& number);
+/// In place; false: PyTorch must do it.
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const Tensor& other);
+bool defer_into(const Elementwise& what, const Tensor& out,
+                const c10::Scalar& number);
 
 }  // namespace gpuos::bridge

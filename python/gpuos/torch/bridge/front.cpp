@@ -6,69 +6,27 @@
 #include <array>
 #include <optional>
 
-#include "alike.h"
+#include "casts.h"
 #include "errors.h"
 #include "front_calls.h"
 #include "front_functions.h"
-#include "front_names.h"
 #include "keys.h"
 #include "leaving.h"
+#include "table.h"
 
 namespace gpuos::bridge {
 namespace {
 
-// X(method, recipe, rule)
-#define GPUOS_BINARY_METHODS(X)       \
-  X(__add__, Add, Arithmetic)         \
-  X(__radd__, Add, Arithmetic)        \
-  X(__sub__, Subtract, Arithmetic)    \
-  X(__mul__, Multiply, Arithmetic)    \
-  X(__rmul__, Multiply, Arithmetic)   \
-  X(__truediv__, Divide, Float)       \
-  X(__lt__, Less, Comparison)         \
-  X(__le__, LessEqual, Comparison)    \
-  X(__gt__, Greater, Comparison)      \
-  X(__ge__, GreaterEqual, Comparison) \
-  X(__eq__, Equal, Comparison)        \
-  X(__ne__, NotEqual, Comparison)     \
-  X(__and__, BitwiseAnd, Bitwise)     \
-  X(__or__, BitwiseOr, Bitwise)       \
-  X(__xor__, BitwiseXor, Bitwise)     \
-  GPUOS_BINARY_NAMES(X)
-#define GPUOS_IN_PLACE_METHODS(X)   \
-  X(__iadd__, Add, Arithmetic)      \
-  X(__isub__, Subtract, Arithmetic) \
-  X(__imul__, Multiply, Arithmetic) \
-  X(__itruediv__, Divide, Float)    \
-  X(add_, Add, Arithmetic)          \
-  X(sub_, Subtract, Arithmetic)     \
-  X(mul_, Multiply, Arithmetic)     \
-  X(div_, Divide, Float)
-#define GPUOS_UNARY_METHODS(X)     \
-  X(__neg__, Negative, Arithmetic) \
-  GPUOS_UNARY_NAMES(X)
-// X(method)
-#define GPUOS_POWER_METHODS(X) \
-  X(__pow__)                   \
-  X(pow)
-
-// The number comes first.
-#define GPUOS_REVERSED_METHODS(X) X(__rsub__, Subtract, Arithmetic)
-
 enum Method : std::size_t {
-#define GPUOS_NAME_METHOD(name, recipe, rule) k_##name,
-  GPUOS_BINARY_METHODS(GPUOS_NAME_METHOD)
-      GPUOS_REVERSED_METHODS(GPUOS_NAME_METHOD)
-          GPUOS_IN_PLACE_METHODS(GPUOS_NAME_METHOD)
-              GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD)
-#undef GPUOS_NAME_METHOD
-#define GPUOS_NAME_METHOD(name, recipe) k_##name,
-                  GPUOS_ROW_NAMES(GPUOS_NAME_METHOD)
+#define GPUOS_NAME_METHOD(name, line) k_##name,
+  GPUOS_BINARY_METHODS(GPUOS_NAME_METHOD) GPUOS_REVERSED_METHODS(
+      GPUOS_NAME_METHOD) GPUOS_IN_PLACE_METHODS(GPUOS_NAME_METHOD)
+      GPUOS_UNARY_METHODS(GPUOS_NAME_METHOD) GPUOS_ROW_NAMES(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
 #define GPUOS_NAME_METHOD(name) k_##name,
-                      GPUOS_POWER_METHODS(GPUOS_NAME_METHOD)
+          GPUOS_POWER_METHODS(GPUOS_NAME_METHOD)
 #undef GPUOS_NAME_METHOD
-                          k_clamp,
+              kClamp,
   kMethods
 };
 
@@ -122,10 +80,10 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   bool is_taken = false;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
-    is_taken =
-        is_without_grad(second) && defer_alike_into(what, tensor, second);
-  } else if (read_number(other, number)) {
-    is_taken = defer_alike_into(what, tensor, number);
+    is_taken = is_without_grad(second) && defer_into(what, tensor, second);
+  } else if (at::isFloatingType(tensor.scalar_type()) &&
+             read_number(other, number)) {
+    is_taken = defer_into(what, tensor, number);
   }
   if (is_taken) tensor.unsafeGetTensorImpl()->bump_version();
   return is_taken;
@@ -243,7 +201,7 @@ PyObject* power(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 
 PyObject* clamp(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
                 PyObject* names) {
-  return call(k_clamp, self, arguments, count, names, [&] {
+  return call(kClamp, self, arguments, count, names, [&] {
     if (count != 2 || names != nullptr) return Tensor();
     return take_clamp(self, arguments[0], arguments[1]);
   });
@@ -251,34 +209,39 @@ PyObject* clamp(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 
 PyCFunction as_function(PyObject* (*function)(PyObject*, PyObject* const*,
                                               Py_ssize_t, PyObject*)) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+  return function_cast<PyCFunction>(function);
 }
 
 constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
 
 std::array<PyMethodDef, kMethods> methods = {{
-#define GPUOS_BINARY(name, recipe, rule)                                      \
-  {#name, as_function(&binary<k_##name, Recipe::recipe, Rule::rule>), kFlags, \
-   nullptr},
+#define GPUOS_BINARY(name, line)                                           \
+  {#name,                                                                  \
+   as_function(&binary<k_##name, named(#line).recipe, named(#line).rule>), \
+   kFlags, nullptr},
     GPUOS_BINARY_METHODS(GPUOS_BINARY)
 #undef GPUOS_BINARY
-#define GPUOS_REVERSED(name, recipe, rule)                                  \
-  {#name, as_function(&binary<k_##name, Recipe::recipe, Rule::rule, true>), \
+#define GPUOS_REVERSED(name, line)                                       \
+  {#name,                                                                \
+   as_function(                                                          \
+       &binary<k_##name, named(#line).recipe, named(#line).rule, true>), \
    kFlags, nullptr},
         GPUOS_REVERSED_METHODS(GPUOS_REVERSED)
 #undef GPUOS_REVERSED
-#define GPUOS_IN_PLACE(name, recipe, rule)                              \
-  {#name, as_function(&in_place<k_##name, Recipe::recipe, Rule::rule>), \
+#define GPUOS_IN_PLACE(name, line)                                           \
+  {#name,                                                                    \
+   as_function(&in_place<k_##name, named(#line).recipe, named(#line).rule>), \
    kFlags, nullptr},
             GPUOS_IN_PLACE_METHODS(GPUOS_IN_PLACE)
 #undef GPUOS_IN_PLACE
-#define GPUOS_UNARY(name, recipe, rule)                                      \
-  {#name, as_function(&unary<k_##name, Recipe::recipe, Rule::rule>), kFlags, \
-   nullptr},
+#define GPUOS_UNARY(name, line)                                           \
+  {#name,                                                                 \
+   as_function(&unary<k_##name, named(#line).recipe, named(#line).rule>), \
+   kFlags, nullptr},
                 GPUOS_UNARY_METHODS(GPUOS_UNARY)
 #undef GPUOS_UNARY
-#define GPUOS_ROWS(name, recipe) \
-  {#name, as_function(&rows<k_##name, Recipe::recipe>), kFlags, nullptr},
+#define GPUOS_ROWS(name, line) \
+  {#name, as_function(&rows<k_##name, named_row(#line)>), kFlags, nullptr},
                     GPUOS_ROW_NAMES(GPUOS_ROWS)
 #undef GPUOS_ROWS
 #define GPUOS_POWER(name) \

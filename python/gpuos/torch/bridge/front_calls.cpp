@@ -5,9 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "alike.h"
+#include "hooks.h"
 #include "keys.h"
-#include "next_tensors.h"
 #include "rest.h"
 #include "rows.h"
 #include "schema.h"
@@ -93,40 +92,27 @@ bool read_number(PyObject* object, double& number) {
 
 Tensor take_unary(const Elementwise& what, PyObject* self) {
   const Tensor& tensor = THPVariable_Unpack(self);
-  next_tensors[0].fetch_behind(self);
   if (!is_without_grad(tensor)) return {};
-  Tensor out = defer_alike(what, tensor, Tensor());
-  if (C10_LIKELY(out.defined())) return out;
-  const Operand operand{.tensor = &tensor};
-  return defer(what, {&operand, 1});
+  return defer(what, tensor);
 }
 
 Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
                    bool is_reversed) {
   const Tensor& tensor = THPVariable_Unpack(self);
   fetch_storage(tensor, /*is_counted=*/true);
-  next_tensors[0].fetch_behind(self);
   double number = 0;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
     fetch_storage(second, /*is_counted=*/true);
-    next_tensors[1].fetch_behind(other);
     if (is_reversed || !is_without_grad(tensor) || !is_without_grad(second))
       return {};
-    Tensor out = defer_alike(what, tensor, second);
-    if (out.defined()) return out;
-    const Operand operands[] = {{.tensor = &tensor}, {.tensor = &second}};
-    return defer(what, operands);
+    return defer(what, tensor, second);
   }
-  if (!is_without_grad(tensor) || !takes_number(what.recipe) ||
-      !read_number(other, number))
-    return {};
-  Tensor out = defer_alike(what, tensor, number, is_reversed);
   // What a whole number does to other dtypes is for PyTorch's parser to say.
-  if (out.defined() || !at::isFloatingType(tensor.scalar_type())) return out;
-  Operand operands[] = {{.tensor = &tensor}, {.number = number}};
-  if (is_reversed) std::swap(operands[0], operands[1]);
-  return defer(what, operands);
+  if (!is_without_grad(tensor) || !takes_number(what.recipe) ||
+      !at::isFloatingType(tensor.scalar_type()) || !read_number(other, number))
+    return {};
+  return defer(what, tensor, number, is_reversed);
 }
 
 Tensor take_power(PyObject* self, PyObject* exponent) {
@@ -154,8 +140,6 @@ Tensor take_where(PyObject* condition, PyObject* a, PyObject* b) {
   if (!is_without_grad(tensor) || !read_operand(a, operands[1]) ||
       !read_operand(b, operands[2]))
     return {};
-  Tensor out = defer_alike_where(tensor, operands[1], operands[2]);
-  if (C10_LIKELY(out.defined())) return out;
   return defer({Recipe::Where, Rule::Select}, operands);
 }
 

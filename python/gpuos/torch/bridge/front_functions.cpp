@@ -9,15 +9,15 @@
 
 #include "errors.h"
 #include "front_calls.h"
-#include "front_names.h"
 #include "leaving.h"
+#include "patches.h"
+#include "table.h"
 
 namespace gpuos::bridge {
 namespace {
 
-// Python calls a built-in function through a pointer in the function object,
-// which is empty for those that take a tuple and a dict, as PyTorch's do. We
-// fill it; for what is not ours to take, the tuple and the dict are made here.
+// For what is not ours to take, the tuple and the dict are made here that
+// PyTorch's functions take.
 
 PyObject* call_original(PyObject* function, PyObject* const* arguments,
                         Py_ssize_t count, PyObject* names) {
@@ -116,34 +116,22 @@ struct Function {
 };
 
 std::array functions = {
-#define GPUOS_FUNCTION(name, recipe, rule) \
-  Function{#name, &unary<Recipe::recipe, Rule::rule>, nullptr},
+#define GPUOS_FUNCTION(name, line) \
+  Function{#name, &unary<named(#line).recipe, named(#line).rule>, nullptr},
     GPUOS_UNARY_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
-#define GPUOS_FUNCTION(name, recipe, rule) \
-  Function{#name, &binary<Recipe::recipe, Rule::rule>, nullptr},
+#define GPUOS_FUNCTION(name, line) \
+  Function{#name, &binary<named(#line).recipe, named(#line).rule>, nullptr},
         GPUOS_BINARY_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
-#define GPUOS_FUNCTION(name, recipe) \
-  Function{#name, &rows<Recipe::recipe>, nullptr},
+#define GPUOS_FUNCTION(name, line) \
+  Function{#name, &rows<named_row(#line)>, nullptr},
             GPUOS_ROW_NAMES(GPUOS_FUNCTION)
 #undef GPUOS_FUNCTION
                 Function{"pow", &power, nullptr},
     Function{"clamp", &clamp, nullptr},
     Function{"where", &where, nullptr},
 };
-
-vectorcallfunc& pointer_of(PyObject* function) {
-  return reinterpret_cast<PyCFunctionObject*>(function)->vectorcall;
-}
-
-/// Somebody else's function may stand in its place.
-bool takes_tuple_and_dict(PyObject* function) {
-  constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
-  return PyCFunction_CheckExact(function) &&
-         (PyCFunction_GET_FLAGS(function) & kBoth) == kBoth &&
-         pointer_of(function) == nullptr;
-}
 
 }  // namespace
 
@@ -154,9 +142,13 @@ void install_functions() {
     PyObject* object = PyObject_GetAttrString(module, function.name);
     if (object == nullptr) {
       PyErr_Clear();  // another version may not have it
-    } else if (takes_tuple_and_dict(object)) {
+      continue;
+    }
+    // Somebody else's function may stand in its place.
+    vectorcallfunc* entry = quick_entry_of(object);
+    if (entry != nullptr && *entry == nullptr) {
       function.object = object;
-      pointer_of(object) = function.ours;
+      *entry = function.ours;
     } else {
       Py_DECREF(object);
     }
@@ -167,7 +159,7 @@ void install_functions() {
 void remove_functions() {
   for (Function& function : functions) {
     if (function.object == nullptr) continue;
-    pointer_of(function.object) = nullptr;
+    *quick_entry_of(function.object) = nullptr;
     Py_CLEAR(function.object);
   }
 }

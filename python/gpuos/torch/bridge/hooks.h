@@ -2,12 +2,10 @@
 #pragma once
 
 #include <c10/core/StorageImpl.h>
-#include <torch/version.h>
+#include <cstddef>
 
-// PyTorch has had a hook for this since 2.13; before, Python's ways to a
-// pointer are wrapped (access.py).
-#define GPUOS_HAS_MATERIALIZER \
-  (TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR >= 213)
+#include "memory.h"
+#include "private_parts.h"
 
 #if !GPUOS_HAS_MATERIALIZER
 #include <c10/core/impl/COWDeleter.h>
@@ -28,17 +26,6 @@ inline bool is_held_by(c10::StorageImpl* storage, std::size_t uses) {
 }
 
 #if GPUOS_HAS_MATERIALIZER
-// An explicit instantiation may name what is private.
-template <auto Member>
-struct HookMember {
-  friend auto hook_member(const c10::StorageImpl*) { return Member; }
-};
-auto hook_member(const c10::StorageImpl*);
-template struct HookMember<&c10::StorageImpl::materialize_fn_>;
-
-inline auto hook_of(const c10::StorageImpl* storage) {
-  return storage->*hook_member(storage);
-}
 inline void watch(c10::StorageImpl* storage) {
   if (!storage->has_materializer()) storage->set_materializer(&on_access);
 }
@@ -57,5 +44,16 @@ inline bool is_watched_by_others(c10::StorageImpl* storage) {
          &c10::impl::cow::cow_deleter;
 }
 #endif
+
+/// Fetches what is looked at of the storages of a call, all before the first is
+/// looked at: each lies in lines apart from the tensor's. `is_counted`: its
+/// size too.
+inline void fetch_storage(const Tensor& tensor, bool is_counted) noexcept {
+  constexpr std::size_t kToMemory =
+      sizeof(c10::intrusive_ptr_target) + sizeof(c10::DataPtr);
+  prefetch(storage_of(tensor), is_counted || GPUOS_HAS_MATERIALIZER
+                                   ? sizeof(c10::StorageImpl)
+                                   : kToMemory);
+}
 
 }  // namespace gpuos::bridge

@@ -31,10 +31,8 @@
 #include <ATen/ops/tanh_ops.h>
 #include <ATen/ops/where_ops.h>
 
-#include <algorithm>
 #include <type_traits>
 
-#include "alike.h"
 #include "behind.h"
 #include "elementwise.h"
 #include "keys.h"
@@ -43,6 +41,7 @@
 #include "pending.h"
 #include "rows.h"
 #include "schema.h"
+#include "table.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -61,6 +60,10 @@ decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
 
 void note_taken(const Tensor& out) {
   pending.correct_saved(less_saved_by(Door::Kernel, out.is_cpu()));
+}
+
+bool is_made_of_number(const Tensor& tensor) {
+  return C10_UNLIKELY(tensor.unsafeGetTensorImpl()->is_wrapped_number());
 }
 
 /// A tensor that PyTorch made of a number is that number.
@@ -86,15 +89,8 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 /// Into `out`, which may be one of the operands.
 bool take_into(const Elementwise& what, std::span<const Operand> operands,
                const Tensor& out) {
-  const bool may_be_alike = operands.size() <= 2 &&
-                            std::ranges::none_of(operands, &Operand::is_number);
   if (!is_plain_thread() || !is_written_without_grad(out) ||
-      out.is_inference() || !are_without_grad(operands))
-    return false;
-  if (!(may_be_alike &&
-        defer_alike_out(what, *operands[0].tensor,
-                        operands.size() == 2 ? *operands[1].tensor : Tensor(),
-                        out)) &&
+      out.is_inference() || !are_without_grad(operands) ||
       !defer(what, operands, out).defined())
     return false;
   note_taken(out);
@@ -107,14 +103,13 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
   if (!is_plain_thread() || !is_without_grad(tensor) || !is_without_grad(other))
     return {};
   Tensor out;
-  if (!other.unsafeGetTensorImpl()->is_wrapped_number())
-    out = defer_alike(what, tensor, other);
-  else if (const auto number = wrapped_number(other);
-           number && !number->isComplex())
-    out = defer_alike(what, tensor, number->toDouble());
-  if (C10_UNLIKELY(!out.defined())) {
+  if (is_made_of_number(tensor)) {
     const Operand operands[] = {operand_of(tensor), operand_of(other)};
     out = defer(what, operands);
+  } else if (!is_made_of_number(other)) {
+    out = defer(what, tensor, other);
+  } else if (const auto number = wrapped_number(other)) {
+    out = defer(what, tensor, *number);
   }
   if (C10_LIKELY(out.defined())) note_taken(out);
   return out;
@@ -125,11 +120,11 @@ bool take_into(const Elementwise& what, const Tensor& out,
   if (!is_plain_thread() || !is_written_without_grad(out) ||
       out.is_inference() || !is_without_grad(other))
     return false;
-  if (other.unsafeGetTensorImpl()->is_wrapped_number() ||
-      !defer_alike_into(what, out, other)) {
-    const Operand operands[] = {operand_of(out), operand_of(other)};
-    if (!defer(what, operands, out).defined()) return false;
-  }
+  const auto number = wrapped_number(other);
+  const bool is_taken =
+      number ? defer_into(what, out, *number)
+             : !is_made_of_number(other) && defer_into(what, out, other);
+  if (!is_taken) return false;
   note_taken(out);
   out.unsafeGetTensorImpl()->bump_version();
   return true;
@@ -144,10 +139,7 @@ bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
   if (is_plain_thread() && is_without_grad(tensor)) {
-    const Elementwise what{kRecipe, kRule};
-    const Operand operand{.tensor = &tensor};
-    Tensor out = defer_alike(what, tensor, Tensor());
-    if (C10_UNLIKELY(!out.defined())) out = defer(what, {&operand, 1});
+    Tensor out = defer({kRecipe, kRule}, tensor);
     if (C10_LIKELY(out.defined())) {
       note_taken(out);
       return out;
@@ -304,58 +296,8 @@ Tensor softmax(DispatchKeySet keys, const Tensor& tensor, std::int64_t dim,
 
 }  // namespace
 
-// X(PyTorch's name, its structure, form, recipe, rule)
-#define GPUOS_KERNELS(X)                                                   \
-  X("add.Tensor", add_Tensor, scaled, Add, Arithmetic)                     \
-  X("sub.Tensor", sub_Tensor, scaled, Subtract, Arithmetic)                \
-  X("add_.Tensor", add__Tensor, scaled_in_place, Add, Arithmetic)          \
-  X("sub_.Tensor", sub__Tensor, scaled_in_place, Subtract, Arithmetic)     \
-  X("mul.Tensor", mul_Tensor, binary, Multiply, Arithmetic)                \
-  X("div.Tensor", div_Tensor, binary, Divide, Float)                       \
-  X("mul_.Tensor", mul__Tensor, binary_in_place, Multiply, Arithmetic)     \
-  X("div_.Tensor", div__Tensor, binary_in_place, Divide, Float)            \
-  X("bitwise_and.Tensor", bitwise_and_Tensor, binary, BitwiseAnd, Bitwise) \
-  X("bitwise_or.Tensor", bitwise_or_Tensor, binary, BitwiseOr, Bitwise)    \
-  X("bitwise_xor.Tensor", bitwise_xor_Tensor, binary, BitwiseXor, Bitwise) \
-  X("add.out", add_out, scaled_out, Add, Arithmetic)                       \
-  X("sub.out", sub_out, scaled_out, Subtract, Arithmetic)                  \
-  X("mul.out", mul_out, binary_out, Multiply, Arithmetic)                  \
-  X("div.out", div_out, binary_out, Divide, Float)                         \
-  X("neg.out", neg_out, unary_out, Negative, Arithmetic)                   \
-  X("abs.out", abs_out, unary_out, Absolute, Arithmetic)                   \
-  X("sigmoid.out", sigmoid_out, unary_out, Sigmoid, Float)                 \
-  X("tanh.out", tanh_out, unary_out, Tanh, Float)                          \
-  X("exp.out", exp_out, unary_out, Exp, Float)                             \
-  X("log.out", log_out, unary_out, Log, Float)                             \
-  X("sqrt.out", sqrt_out, unary_out, Sqrt, Float)                          \
-  X("maximum", maximum, binary, Maximum, Arithmetic)                       \
-  X("minimum", minimum, binary, Minimum, Arithmetic)                       \
-  X("neg", neg, unary, Negative, Arithmetic)                               \
-  X("abs", abs, unary, Absolute, Arithmetic)                               \
-  X("relu", relu, unary, Relu, Arithmetic)                                 \
-  X("sigmoid", sigmoid, unary, Sigmoid, Float)                             \
-  X("silu", silu, unary, Silu, Floating)                                   \
-  X("tanh", tanh, unary, Tanh, Float)                                      \
-  X("exp", exp, unary, Exp, Float)                                         \
-  X("log", log, unary, Log, Float)                                         \
-  X("sin", sin, unary, Sin, Float)                                         \
-  X("cos", cos, unary, Cos, Float)                                         \
-  X("sqrt", sqrt, unary, Sqrt, Float)                                      \
-  X("rsqrt", rsqrt, unary, Rsqrt, Float)
-
-// X(PyTorch's name, its structure, form, recipe)
-#define GPUOS_ROW_KERNELS(X)                             \
-  X("sum", sum, all_rows, Sum)                           \
-  X("mean", mean, all_rows, Mean)                        \
-  X("sum.dim_IntList", sum_dim_IntList, typed_rows, Sum) \
-  X("mean.dim", mean_dim, typed_rows, Mean)              \
-  X("amax", amax, extreme_rows, Amax)                    \
-  X("amin", amin, extreme_rows, Amin)                    \
-  X("_softmax", _softmax, softmax, Softmax)              \
-  X("_log_softmax", _log_softmax, softmax, LogSoftmax)
-
 std::vector<std::string> register_kernels(torch::Library& mode) {
-  using Scalar = c10::Scalar;
+  using c10::Scalar;
   mode.impl("pow.Tensor_Scalar", &power);
   mode.impl("copy_", &copy_into);
   mode.impl("where.self", &select<at::_ops::where_self, Tensor, Tensor>);
@@ -364,24 +306,26 @@ std::vector<std::string> register_kernels(torch::Library& mode) {
   mode.impl("where.ScalarOther",
             &select<at::_ops::where_ScalarOther, Tensor, Scalar>);
   mode.impl("where.Scalar", &select<at::_ops::where_Scalar, Scalar, Scalar>);
-#define GPUOS_REGISTER_ROWS(name, op, form, recipe) \
-  mode.impl(name, &form<at::_ops::op, Recipe::recipe>);
+  // NOLINTBEGIN(bugprone-macro-parentheses): a template's name
+#define GPUOS_REGISTER_ROWS(name, op, form) \
+  mode.impl(name, &form<at::_ops::op, named_row(name)>);
   GPUOS_ROW_KERNELS(GPUOS_REGISTER_ROWS)
 #undef GPUOS_REGISTER_ROWS
-#define GPUOS_REGISTER_KERNEL(name, op, form, recipe, rule) \
-  mode.impl(name, &form<at::_ops::op, Recipe::recipe, Rule::rule>);
+#define GPUOS_REGISTER_KERNEL(name, op, form) \
+  mode.impl(name, &form<at::_ops::op, named(name).recipe, named(name).rule>);
   GPUOS_KERNELS(GPUOS_REGISTER_KERNEL)
 #undef GPUOS_REGISTER_KERNEL
+  // NOLINTEND(bugprone-macro-parentheses)
   return {"pow.Tensor_Scalar",
           "copy_",
           "where.self",
           "where.ScalarSelf",
           "where.ScalarOther",
           "where.Scalar",
-#define GPUOS_NAME_ROWS(name, op, form, recipe) name,
+#define GPUOS_NAME_ROWS(name, op, form) name,
           GPUOS_ROW_KERNELS(GPUOS_NAME_ROWS)
 #undef GPUOS_NAME_ROWS
-#define GPUOS_NAME_KERNEL(name, op, form, recipe, rule) name,
+#define GPUOS_NAME_KERNEL(name, op, form) name,
               GPUOS_KERNELS(GPUOS_NAME_KERNEL)
 #undef GPUOS_NAME_KERNEL
   };

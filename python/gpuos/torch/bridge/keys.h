@@ -8,6 +8,8 @@
 
 #include <atomic>
 
+#include "private_parts.h"
+
 namespace gpuos::bridge {
 
 using at::Tensor;
@@ -80,23 +82,16 @@ inline bool is_written_without_grad(const Tensor& tensor) {
          (!c10::GradMode::is_enabled() && !tensor._fw_grad(0).defined());
 }
 
-/// Changes the key set of a tensor, which PyTorch keeps protected.
-struct KeySetOf : c10::TensorImpl {
-  static DispatchKeySet& of(c10::TensorImpl* impl) {
-    return impl->*(&KeySetOf::key_set_);
-  }
-};
-
 inline bool is_marked(const Tensor& tensor) {
   return tensor.defined() &&
          tensor.unsafeGetTensorImpl()->key_set().has(kPendingKey);
 }
 inline void mark(c10::TensorImpl* impl) {
-  auto& keys = KeySetOf::of(impl);
+  auto& keys = Fields::keys_of(impl);
   keys = keys | kPendingKeys;
 }
 inline void unmark(c10::TensorImpl* impl) {
-  auto& keys = KeySetOf::of(impl);
+  auto& keys = Fields::keys_of(impl);
   keys = keys - kPendingKeys;
 }
 

@@ -40,7 +40,7 @@ inline void prefetch_to_write(const void* data,
 inline void fetch_version(const c10::VariableVersion& version) noexcept {
   static_assert(sizeof(version) == sizeof(void*));  // to the counter
   const void* counter = nullptr;
-  std::memcpy(&counter, &version, sizeof(counter));
+  std::memcpy(&counter, static_cast<const void*>(&version), sizeof(counter));
   prefetch_to_write(counter);
 }
 /// Where a tensor begins, whatever hooks its storage has.

@@ -6,6 +6,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "keys.h"
+#include "private_parts.h"
 
 namespace gpuos::bridge {
 
@@ -25,16 +26,6 @@ inline const Modes& modes() noexcept {
   return modes_of_thread;
 }
 
-// An explicit instantiation may name what is private.
-template <auto Member>
-struct FunctionModes {
-  friend auto function_modes(const at::impl::PythonTorchFunctionTLS*) {
-    return Member;
-  }
-};
-auto function_modes(const at::impl::PythonTorchFunctionTLS*);
-template struct FunctionModes<&at::impl::PythonTorchFunctionTLS::stack_>;
-
 /// Inside a scheduler, with no mode, transform, autocast or inference around.
 inline bool is_plain_thread() noexcept {
   if (scheduler_depth == 0) return false;
@@ -45,8 +36,7 @@ inline bool is_plain_thread() noexcept {
 
 /// Whether Python may have a say in what a function of PyTorch does.
 inline bool has_function_mode() {
-  const auto* functions = modes().functions;
-  return C10_UNLIKELY(!(functions->*function_modes(functions)).empty()) &&
+  return C10_UNLIKELY(has_function_modes(modes().functions)) &&
          at::impl::torch_function_mode_enabled();
 }
 

@@ -16,9 +16,11 @@
 #include "front_calls.h"
 #include "keys.h"
 #include "operators.h"
+#include "options.h"
 #include "outputs.h"
 #include "own.h"
 #include "pending.h"
+#include "private_parts.h"
 #include "requests_api.h"
 #include "rest.h"
 #include "slabs.h"
@@ -29,6 +31,7 @@ namespace gpuos::bridge {
 constinit thread_local int scheduler_depth = 0;
 std::atomic<int> scheduler_threads{0};
 PlainState plain_state;
+constinit thread_local Options options;
 
 namespace {
 
@@ -55,7 +58,7 @@ Runner make_runner(c10::Device device) {
   const WithGil gil;
   PyObject* capsule = PyObject_CallFunction(
       make_runtime, "si", c10::DeviceTypeName(device.type(), true).c_str(),
-      static_cast<int>(device.has_index() ? device.index() : 0));
+      device.has_index() ? device.index() : 0);
   if (capsule == nullptr) throw python_error();
   // Never let go of: its runtime lives as long as the process.
   const auto* bridge =
@@ -124,6 +127,14 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   END_HANDLE_TH_ERRORS
 }
 
+// check_private_parts(): a RuntimeError if something of PyTorch lies elsewhere.
+PyObject* check(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS
+  check_private_parts();
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
 // use_device(device type, index): has its runtime made.
 PyObject* use_device(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
@@ -153,16 +164,10 @@ PyObject* remove(PyObject*, PyObject*) {
   END_HANDLE_TH_ERRORS
 }
 
-PyObject* capacity(PyObject*, PyObject* value) {
+PyObject* set_capacity(PyObject*, PyObject* value) {
   const Py_ssize_t requests = PyLong_AsSsize_t(value);
   if (requests == -1 && PyErr_Occurred() != nullptr) return nullptr;
-  pending.set_capacity(static_cast<std::size_t>(requests));
-  Py_RETURN_NONE;
-}
-PyObject* threshold(PyObject*, PyObject* value) {
-  const long long elements = PyLong_AsLongLong(value);
-  if (elements == -1 && PyErr_Occurred() != nullptr) return nullptr;
-  set_size_threshold(elements);
+  capacity_outside.store(static_cast<std::size_t>(requests));
   Py_RETURN_NONE;
 }
 
@@ -199,30 +204,48 @@ PyObject* stop(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// enter(is_fixed): whether nothing but the operators decides what is put off.
-PyObject* enter(PyObject*, PyObject* is_fixed) {
+/// What leave() brings back: of each scheduler that this thread is in.
+struct Entered {
+  Options outside;
+  bool is_fixed = false;
+};
+thread_local std::vector<Entered> entered;
+
+// enter([capacity, size_threshold, is_fixed]): without them with the options
+// that the thread has. is_fixed: whether nothing but the operators decides what
+// is put off.
+PyObject* enter(PyObject*, PyObject* arguments) {
+  HANDLE_TH_ERRORS
+  auto most = static_cast<Py_ssize_t>(options.capacity);
+  long long threshold = options.size_threshold;
+  int is_fixed = 0;
+  if (PyArg_ParseTuple(arguments, "|nLp", &most, &threshold, &is_fixed) == 0)
+    return nullptr;
+  entered.push_back({options, is_fixed != 0});
+  options = {static_cast<std::size_t>(most), threshold};
   if (scheduler_depth++ == 0) {
     ++scheduler_threads;
     if (begin_watching())
       c10::impl::tls_set_dispatch_key_included(kModeKey, true);
   }
-  if (PyObject_IsTrue(is_fixed) == 1) begin_fixed();
+  if (is_fixed != 0) begin_fixed();
   Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
 }
-// leave(flushes, is_fixed)
-PyObject* leave(PyObject*, PyObject* arguments) {
+// leave(flushes)
+PyObject* leave(PyObject*, PyObject* flushes) {
   HANDLE_TH_ERRORS
-  int flushes = 0;
-  int is_fixed = 0;
-  if (PyArg_ParseTuple(arguments, "pp", &flushes, &is_fixed) == 0)
-    return nullptr;
-  if (is_fixed != 0) end_fixed();
+  if (entered.empty()) Py_RETURN_NONE;  // a fork has left it
+  const Entered left = entered.back();
+  entered.pop_back();
+  options = left.outside;
+  if (left.is_fixed) end_fixed();
   if (--scheduler_depth == 0) {
     --scheduler_threads;
     note_use();
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   }
-  if (scheduler_depth == 0 && flushes != 0) {
+  if (scheduler_depth == 0 && PyObject_IsTrue(flushes) == 1) {
     pending.flush();
     trim_slabs(kKeptBytes);
   }
@@ -298,6 +321,9 @@ PyObject* after_fork(PyObject*, PyObject*) {
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   scheduler_depth = 0;
   scheduler_threads = 0;
+  for (; !entered.empty(); entered.pop_back())
+    if (entered.back().is_fixed) end_fixed();
+  options = {};
   Py_RETURN_NONE;
 }
 
@@ -322,17 +348,17 @@ PyObject* stats(PyObject*, PyObject*) {
 
 PyMethodDef methods_of_module[] = {
     {"setup", &setup, METH_VARARGS, nullptr},
+    {"check_private_parts", &check, METH_NOARGS, nullptr},
     {"use_device", &use_device, METH_VARARGS, nullptr},
     {"install_front", &install, METH_O, nullptr},
     {"remove_front", &remove, METH_NOARGS, nullptr},
     {"retire_after", &set_patience, METH_O, nullptr},
-    {"set_capacity", &capacity, METH_O, nullptr},
-    {"set_size_threshold", &threshold, METH_O, nullptr},
+    {"set_capacity", &set_capacity, METH_O, nullptr},
     {"start_timer", &start, METH_O, nullptr},
     {"pause_timer", &pause_looks, METH_NOARGS, nullptr},
     {"stop_timer", &stop, METH_NOARGS, nullptr},
-    {"enter", &enter, METH_O, nullptr},
-    {"leave", &leave, METH_VARARGS, nullptr},
+    {"enter", &enter, METH_VARARGS, nullptr},
+    {"leave", &leave, METH_O, nullptr},
     {"weigh_costs", &weigh, METH_O, nullptr},
     {"watch_anew", &forget, METH_NOARGS, nullptr},
     {"pause", &pause, METH_NOARGS, nullptr},
@@ -360,6 +386,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 }  // namespace
 }  // namespace gpuos::bridge
 
+// The name is Python's. NOLINTNEXTLINE(readability-identifier-naming)
 PyMODINIT_FUNC PyInit__bridge() {
   return PyModule_Create(&gpuos::bridge::definition);
 }

@@ -67,7 +67,7 @@ void HeldObjects::give_back() noexcept {
   }
   try {
     put_aside(objects_);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
     // They stay where they are until the next time.
   }
 }

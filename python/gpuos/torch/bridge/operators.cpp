@@ -9,13 +9,13 @@
 
 #include "behind.h"
 #include "costs.h"
-#include "fields.h"
 #include "kernels.h"
 #include "keys.h"
 #include "leaving.h"
 #include "modes.h"
 #include "outputs.h"
 #include "pending.h"
+#include "private_parts.h"
 #include "rest.h"
 #include "schema.h"
 

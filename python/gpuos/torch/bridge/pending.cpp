@@ -8,7 +8,7 @@
 #include "hooks.h"
 #include "keys.h"
 #include "own_blocks.h"
-#include "references.h"
+#include "private_parts.h"
 #include "rest.h"
 #include "timer.h"
 
@@ -146,11 +146,11 @@ bool Pending::is_due_before(const Needs& next, std::size_t count) {
   // go on with this one.
   const std::size_t most = batch_.has_chains ? kChunk + kSlack : kMostApart;
   if (starter_ != nullptr && starter_->is_busy() &&
-      after <= std::min(capacity_, most) && batch_.elems < 2 * kChunkElems) {
+      after <= std::min(capacity(), most) && batch_.elems < 2 * kChunkElems) {
     due_ = std::max(due_, after);
     return false;
   }
-  if (after > std::min(capacity_, due_ + kSlack) ||
+  if (after > std::min(capacity(), due_ + kSlack) ||
       batch_.elems >= 2 * kChunkElems)
     return true;
   return (after > due_ || batch_.elems >= kChunkElems) && !next.follows;
@@ -346,15 +346,17 @@ void Pending::release_all(Done done, bool unmarks) {
 void Pending::flush() {
   std::string error;
   Done done;
+  // Its end asks for the counters, so it is behind that of the lock.
+  std::optional<FlushWatch> watch;
   {
     const std::lock_guard lock(mutex_);
     // On a GPU nobody waits for the work.
     const auto elems = static_cast<std::int64_t>(batch_.elems + running_.elems);
-    std::optional<FlushWatch> watch;
     if (batch_.place.is_cpu() && elems > kLittle)
       watch.emplace(elems * kMostNsAnElement);
     done = run_all(error);
   }
+  watch.reset();
   release_all(std::move(done), true);
   TORCH_CHECK(error.empty(), error);
 }

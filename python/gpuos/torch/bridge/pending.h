@@ -19,6 +19,7 @@
 #include "keys.h"
 #include "memory.h"
 #include "objects.h"
+#include "options.h"
 #include "places.h"
 #include "quick_mutex.h"
 #include "starter.h"
@@ -73,8 +74,6 @@ struct Deferred {
 /// Threads: any.
 class Pending {
  public:
-  void set_capacity(std::size_t capacity) { capacity_ = capacity; }
-
   /// Appends in order, all or nothing. What is pending for another place is
   /// flushed before.
   void add(std::span<const Deferred> requests, const Place& place);
@@ -151,7 +150,9 @@ class Pending {
   /// Waits for it and ends it; the next chunk begins another.
   void stop_starter();
   /// In the child of a fork, where it is not. Nothing is pending there.
-  void forget_starter() noexcept { static_cast<void>(starter_.release()); }
+  void forget_starter() noexcept {
+    starter_.release();  // NOLINT(bugprone-unused-return-value)
+  }
   Counters counters();
   void count_fallback() noexcept {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
@@ -232,7 +233,7 @@ class Pending {
   }
   /// Nothing has batch_ started before `count` more.
   bool is_early_for(std::size_t count) const noexcept {
-    return batch_.requests.size() + count <= std::min(capacity_, due_) &&
+    return batch_.requests.size() + count <= std::min(capacity(), due_) &&
            batch_.elems < kChunkElems &&
            !start_is_wanted_.load(std::memory_order_relaxed);
   }
@@ -278,8 +279,7 @@ class Pending {
   std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> start_is_wanted_{false};
-  std::atomic<bool> has_own_{false};  // see note_own()
-  std::size_t capacity_ = 8192;
+  std::atomic<bool> has_own_{false};     // see note_own()
   std::string late_error_;               // under mutex_
   std::size_t due_ = kChunk;             // requests of batch_; under mutex_
   std::atomic<bool> writes_old_{false};  // see may_wait()

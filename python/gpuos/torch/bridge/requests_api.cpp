@@ -10,19 +10,13 @@
 #include "elementwise.h"
 #include "errors.h"
 #include "front_calls.h"
+#include "hooks.h"
 #include "keys.h"
-#include "next_tensors.h"
 #include "rows.h"
 #include "schema.h"
 
 namespace gpuos::bridge {
 namespace {
-
-const ElementwiseName* find_elementwise(std::string_view name) {
-  for (const ElementwiseName& one : kElementwiseNames)
-    if (one.name == name) return &one;
-  return nullptr;
-}
 
 bool read_argument(PyObject* object, Operand& operand) {
   if (THPVariable_Check(object)) {
@@ -68,7 +62,6 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
   for (std::size_t i = 0; i < 3; ++i) {
     if (!is_ordinary(arguments[i])) return false;
     fetch_storage(THPVariable_Unpack(arguments[i]), /*is_counted=*/false);
-    next_tensors[i].fetch_behind(arguments[i]);
   }
   const Tensor& out = THPVariable_Unpack(arguments[2]);
   fetch_version(out.unsafeGetTensorImpl()->version_counter());
@@ -126,7 +119,7 @@ PyObject* submit_request(PyObject*, PyObject* const* arguments,
   }
   const std::string_view name = name_of_argument(arguments[0]);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  const ElementwiseName* what = find_elementwise(name);
+  const ElementwiseName* what = find_name(name);
   if (what == nullptr) {
     PyErr_Format(PyExc_ValueError,
                  "submit: expected the name of an elementwise operation, got "

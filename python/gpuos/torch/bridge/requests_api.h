@@ -3,6 +3,8 @@
 
 #include <Python.h>
 
+#include "casts.h"
+
 namespace gpuos::bridge {
 
 /// submit(name, operands..., out): a tensor or a number each. Raises ValueError
@@ -36,8 +38,7 @@ PyObject* submit_div(PyObject*, PyObject* const* arguments, Py_ssize_t count);
       X("submit_sub", &submit_sub, GPUOS_SUBMIT_DOC("submit_sub", "-")), \
       X("submit_mul", &submit_mul, GPUOS_SUBMIT_DOC("submit_mul", "*")), \
       X("submit_div", &submit_div, GPUOS_SUBMIT_DOC("submit_div", "/"))
-#define GPUOS_REQUEST_FUNCTION(name, function, documentation)              \
-  {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), \
-   METH_FASTCALL, documentation}
+#define GPUOS_REQUEST_FUNCTION(name, function, documentation) \
+  {name, function_cast<PyCFunction>(function), METH_FASTCALL, documentation}
 
 }  // namespace gpuos::bridge

@@ -40,12 +40,6 @@ std::string_view base_name(std::string_view name) {
   return name;
 }
 
-const ElementwiseName* find_name(std::string_view name) {
-  for (const ElementwiseName& one : kElementwiseNames)
-    if (one.name == name) return &one;
-  return nullptr;
-}
-
 /// Names whose operands finish() arranges.
 bool has_own_shape(std::string_view name) { return name == "clamp"; }
 

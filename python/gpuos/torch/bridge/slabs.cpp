@@ -44,7 +44,7 @@ void Slabs::add_slab(std::size_t size_class) {
   auto* base = static_cast<char*>(slab->memory.get());
   for (std::size_t at = 0; at + step <= kSlabBytes; at += step)
     slab->slots.push_back({slab.get(), base + at});
-  const Lock lock(flag_);
+  const std::lock_guard lock(mutex_);
   slabs_.reserve(slabs_.size() + 1);
   auto& free = free_[size_class];
   // Room for all slots there are, so that giving one back allocates nothing.
@@ -61,7 +61,7 @@ void Slabs::give_back(void* context) noexcept {
   auto* slot = static_cast<Slot*>(context);
   Slab* slab = slot->slab;
   {
-    const Lock lock(slab->owner->flag_);
+    const std::lock_guard lock(slab->owner->mutex_);
     --slab->used;
     if (!slab->is_shared) slab->owner->free_[slab->size_class].push_back(slot);
     if (!slab->is_shared || slab->used != 0) return;
@@ -79,7 +79,7 @@ void Slabs::share(const c10::DataPtr& data, c10::Stream stream) {
   Slab& slab = *static_cast<Slot*>(data.get_context())->slab;
   c10::impl::VirtualGuardImpl(stream.device_type())
       .recordDataPtrOnStream(slab.memory, stream);
-  const Lock lock(slab.owner->flag_);
+  const std::lock_guard lock(slab.owner->mutex_);
   slab.is_shared = true;
   slab.owner->drop_free_slots(slab);
 }
@@ -87,7 +87,7 @@ void Slabs::share(const c10::DataPtr& data, c10::Stream stream) {
 void Slabs::trim(std::size_t kept) {
   std::vector<Slab*> dropped;
   {
-    const Lock lock(flag_);
+    const std::lock_guard lock(mutex_);
     for (Slab* slab : slabs_) {
       if (slab->used != 0) continue;
       if (kept >= kSlabBytes)

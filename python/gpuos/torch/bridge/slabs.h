@@ -5,10 +5,12 @@
 #include <c10/core/Stream.h>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
+
+#include "quick_mutex.h"
 
 namespace gpuos::bridge {
 
@@ -39,7 +41,7 @@ class Slabs {
   void trim(std::size_t kept);
 
   /// In the child of a fork, where whoever held the lock is not.
-  void unlock() noexcept { flag_.clear(); }
+  void unlock() noexcept { mutex_.unlock(); }
 
   static bool is_slot(const c10::DataPtr& data) noexcept {
     return data.get_deleter() == &give_back;
@@ -67,19 +69,6 @@ class Slabs {
     std::uint32_t used = 0;
     bool is_shared = false;  // its slots are not used again
   };
-  class Lock {
-   public:
-    explicit Lock(std::atomic_flag& flag) : flag_(flag) {
-      // Pairs with the release below; held for some instructions.
-      while (flag_.test_and_set(std::memory_order_acquire)) {
-      }
-    }
-    ~Lock() { flag_.clear(std::memory_order_release); }
-
-   private:
-    std::atomic_flag& flag_;
-  };
-
   static std::size_t class_of(std::size_t bytes) noexcept {
     if (C10_LIKELY(bytes - 1 < 8 * kGranule)) return (bytes - 1) / kGranule;
     return class_of_others(bytes);
@@ -90,7 +79,7 @@ class Slabs {
 
   /// A free slot; null: there is none.
   Slot* take(std::size_t size_class) noexcept {
-    const Lock lock(flag_);
+    const std::lock_guard lock(mutex_);
     auto& free = free_[size_class];
     if (free.empty()) return nullptr;
     Slot* slot = free.back();
@@ -103,9 +92,9 @@ class Slabs {
   void drop_free_slots(const Slab& slab) noexcept;
 
   const c10::Stream stream_;
-  std::atomic_flag flag_;
-  std::array<std::vector<Slot*>, kClasses> free_;  // under flag_
-  std::vector<Slab*> slabs_;                       // under flag_
+  QuickMutex mutex_;
+  std::array<std::vector<Slot*>, kClasses> free_;  // under mutex_
+  std::vector<Slab*> slabs_;                       // under mutex_
 };
 
 }  // namespace gpuos::bridge

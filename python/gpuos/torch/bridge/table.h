@@ -1,6 +1,7 @@
-// Which operators of PyTorch are which recipe.
+// Which operators of PyTorch are which recipe, and by which doors they come.
 #pragma once
 
+#include <stdexcept>
 #include <string_view>
 
 #include "gpuos/recipes.h"
@@ -118,6 +119,13 @@ inline constexpr ElementwiseName kElementwiseNames[] = {
     {"_to_copy", Recipe::Copy, Rule::Copy},
 };
 
+/// Null: there is none.
+constexpr const ElementwiseName* find_name(std::string_view name) {
+  for (const ElementwiseName& one : kElementwiseNames)
+    if (one.name == name) return &one;
+  return nullptr;
+}
+
 /// One overload of a reduction, or of what is made of one.
 struct RowName {
   std::string_view name;
@@ -150,5 +158,146 @@ inline constexpr RowName kRowNames[] = {
     {"layer_norm", Recipe::LayerNorm},
     {"rms_norm", Recipe::RmsNorm},
 };
+
+/// The line of an elementwise operator, whatever its form and overload: of
+/// "add_" and "add.Tensor" that of "add". What has none does not compile.
+consteval ElementwiseName named(std::string_view name) {
+  name = name.substr(0, name.find('.'));
+  if (name.ends_with('_')) name.remove_suffix(1);
+  if (const ElementwiseName* found = find_name(name)) return *found;
+  throw std::invalid_argument("expected a name of the table");
+}
+/// The same of a row recipe.
+consteval Recipe named_row(std::string_view name) {
+  for (const RowName& one : kRowNames)
+    if (one.name == name) return one.recipe;
+  throw std::invalid_argument("expected a name of the table");
+}
+
+// ---- Doors. Every name of the tables is taken by the dispatcher, with its
+// arguments on a stack. These come by a quicker way too.
+
+// X(method or function, its name): both of torch.Tensor and of the module
+// torch.
+#define GPUOS_UNARY_NAMES(X) \
+  X(neg, neg)                \
+  X(abs, abs)                \
+  X(relu, relu)              \
+  X(sigmoid, sigmoid)        \
+  X(tanh, tanh)              \
+  X(exp, exp)                \
+  X(log, log)                \
+  X(sqrt, sqrt)              \
+  X(rsqrt, rsqrt)            \
+  X(reciprocal, reciprocal)  \
+  X(square, square)          \
+  X(sin, sin)                \
+  X(cos, cos)
+#define GPUOS_BINARY_NAMES(X) \
+  X(add, add)                 \
+  X(sub, sub)                 \
+  X(mul, mul)                 \
+  X(div, div)                 \
+  X(maximum, maximum)         \
+  X(minimum, minimum)         \
+  X(lt, lt)                   \
+  X(le, le)                   \
+  X(gt, gt)                   \
+  X(ge, ge)                   \
+  X(eq, eq)                   \
+  X(ne, ne)
+#define GPUOS_ROW_NAMES(X) \
+  X(sum, sum)              \
+  X(mean, mean)            \
+  X(amax, amax)            \
+  X(amin, amin)            \
+  X(softmax, _softmax)     \
+  X(log_softmax, _log_softmax)
+
+// X(method, its name): of torch.Tensor alone.
+#define GPUOS_BINARY_METHODS(X) \
+  X(__add__, add)               \
+  X(__radd__, add)              \
+  X(__sub__, sub)               \
+  X(__mul__, mul)               \
+  X(__rmul__, mul)              \
+  X(__truediv__, div)           \
+  X(__lt__, lt)                 \
+  X(__le__, le)                 \
+  X(__gt__, gt)                 \
+  X(__ge__, ge)                 \
+  X(__eq__, eq)                 \
+  X(__ne__, ne)                 \
+  X(__and__, bitwise_and)       \
+  X(__or__, bitwise_or)         \
+  X(__xor__, bitwise_xor)       \
+  GPUOS_BINARY_NAMES(X)
+// The number comes first.
+#define GPUOS_REVERSED_METHODS(X) X(__rsub__, sub)
+#define GPUOS_IN_PLACE_METHODS(X) \
+  X(__iadd__, add)                \
+  X(__isub__, sub)                \
+  X(__imul__, mul)                \
+  X(__itruediv__, div)            \
+  X(add_, add)                    \
+  X(sub_, sub)                    \
+  X(mul_, mul)                    \
+  X(div_, div)
+#define GPUOS_UNARY_METHODS(X) \
+  X(__neg__, neg)              \
+  GPUOS_UNARY_NAMES(X)
+// X(method)
+#define GPUOS_POWER_METHODS(X) \
+  X(__pow__)                   \
+  X(pow)
+
+// X(overload, its structure in at::_ops, form): by the dispatcher, with a
+// kernel of their own. Forms are those of kernels.cpp.
+#define GPUOS_KERNELS(X)                              \
+  X("add.Tensor", add_Tensor, scaled)                 \
+  X("sub.Tensor", sub_Tensor, scaled)                 \
+  X("add_.Tensor", add__Tensor, scaled_in_place)      \
+  X("sub_.Tensor", sub__Tensor, scaled_in_place)      \
+  X("mul.Tensor", mul_Tensor, binary)                 \
+  X("div.Tensor", div_Tensor, binary)                 \
+  X("mul_.Tensor", mul__Tensor, binary_in_place)      \
+  X("div_.Tensor", div__Tensor, binary_in_place)      \
+  X("bitwise_and.Tensor", bitwise_and_Tensor, binary) \
+  X("bitwise_or.Tensor", bitwise_or_Tensor, binary)   \
+  X("bitwise_xor.Tensor", bitwise_xor_Tensor, binary) \
+  X("add.out", add_out, scaled_out)                   \
+  X("sub.out", sub_out, scaled_out)                   \
+  X("mul.out", mul_out, binary_out)                   \
+  X("div.out", div_out, binary_out)                   \
+  X("neg.out", neg_out, unary_out)                    \
+  X("abs.out", abs_out, unary_out)                    \
+  X("sigmoid.out", sigmoid_out, unary_out)            \
+  X("tanh.out", tanh_out, unary_out)                  \
+  X("exp.out", exp_out, unary_out)                    \
+  X("log.out", log_out, unary_out)                    \
+  X("sqrt.out", sqrt_out, unary_out)                  \
+  X("maximum", maximum, binary)                       \
+  X("minimum", minimum, binary)                       \
+  X("neg", neg, unary)                                \
+  X("abs", abs, unary)                                \
+  X("relu", relu, unary)                              \
+  X("sigmoid", sigmoid, unary)                        \
+  X("silu", silu, unary)                              \
+  X("tanh", tanh, unary)                              \
+  X("exp", exp, unary)                                \
+  X("log", log, unary)                                \
+  X("sin", sin, unary)                                \
+  X("cos", cos, unary)                                \
+  X("sqrt", sqrt, unary)                              \
+  X("rsqrt", rsqrt, unary)
+#define GPUOS_ROW_KERNELS(X)                        \
+  X("sum", sum, all_rows)                           \
+  X("mean", mean, all_rows)                         \
+  X("sum.dim_IntList", sum_dim_IntList, typed_rows) \
+  X("mean.dim", mean_dim, typed_rows)               \
+  X("amax", amax, extreme_rows)                     \
+  X("amin", amin, extreme_rows)                     \
+  X("_softmax", _softmax, softmax)                  \
+  X("_log_softmax", _log_softmax, softmax)
 
 }  // namespace gpuos::bridge

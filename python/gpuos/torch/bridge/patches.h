@@ -1,0 +1,54 @@
+// What the bridge writes into objects of PyTorch's Python module, all of it.
+//
+// The objects themselves stay what they are: programs have imported them, and
+// compilers, overrides and autograd compare them. Only what they call is
+// another function. Both are of Python's public structures; that PyTorch's
+// objects are such is asked of each before it is written.
+//
+// - Methods that give a tensor other memory (doors.cpp) are written for what is
+//   right, not for speed: requests hold tensors in place of their memory.
+// - Functions such as torch.relu (front_functions.cpp) are written for speed.
+//   Without that such a call goes through PyTorch's parser and dispatcher, and
+//   saves 300 ns on a processor instead of 900 (kCpuPrices of costs.h).
+#pragma once
+
+#include <Python.h>
+
+#include <utility>
+
+namespace gpuos::bridge {
+
+/// The definition behind a method or a built-in function. Null: `found` is
+/// neither, or null.
+inline PyMethodDef* definition_of(PyObject* found) {
+  if (found == nullptr) return nullptr;
+  if (Py_TYPE(found) == &PyMethodDescr_Type)
+    return reinterpret_cast<PyMethodDescrObject*>(found)->d_method;
+  if (PyCFunction_CheckExact(found))
+    return reinterpret_cast<PyCFunctionObject*>(found)->m_ml;
+  return nullptr;
+}
+/// Returns what it called.
+inline PyCFunction replace_method(PyMethodDef& definition, PyCFunction ours) {
+  return std::exchange(definition.ml_meth, ours);
+}
+/// The same of an attribute. Null: `found` is none, or null.
+inline setter replace_setter(PyObject* found, setter ours) {
+  if (found == nullptr || Py_TYPE(found) != &PyGetSetDescr_Type) return nullptr;
+  PyGetSetDef* definition =
+      reinterpret_cast<PyGetSetDescrObject*>(found)->d_getset;
+  return std::exchange(definition->set, ours);
+}
+
+/// Where Python looks for a quick way to call a built-in function that takes a
+/// tuple and a dict, as PyTorch's do: empty unless somebody has written it.
+/// Null: `function` is no such function.
+inline vectorcallfunc* quick_entry_of(PyObject* function) {
+  constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
+  if (!PyCFunction_CheckExact(function) ||
+      (PyCFunction_GET_FLAGS(function) & kBoth) != kBoth)
+    return nullptr;
+  return &reinterpret_cast<PyCFunctionObject*>(function)->vectorcall;
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,123 @@
+// What PyTorch keeps to itself, all that the bridge reads or writes of it.
+//
+// Asserted here for the versions that were tried, and looked at once more when
+// the bridge is loaded: where something lies elsewhere, schedulers are eager
+// (loading.py). What each is for:
+//
+// - a tensor's fields: PyTorch's own ways look at each tensor for what a
+//   subclass may have changed, and its kind is one comparison instead of six;
+// - a tensor's keys: the mark of what is pending, without which nothing works;
+// - a storage's hook: to tell ours from that of copy on write;
+// - a reference count: of what nobody else has seen, without an atomic;
+// - a thread's function modes: they see every call, so none may be missed, and
+//   to ask for them takes a call into another library each time.
+//
+// doors.cpp and front_functions.cpp write into objects of PyTorch's Python
+// module; patches.h has that.
+#pragma once
+
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/util/intrusive_ptr.h>
+#include <torch/version.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define GPUOS_TORCH_VERSION (TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR)
+// PyTorch has had a hook of storages since 2.13; before, Python's ways to a
+// pointer are wrapped (access.py).
+#define GPUOS_HAS_MATERIALIZER (GPUOS_TORCH_VERSION >= 213)
+
+namespace gpuos::bridge {
+
+// As TRIED of building.py.
+static_assert(GPUOS_TORCH_VERSION == 211 || GPUOS_TORCH_VERSION == 213,
+              "the bridge was not tried with this PyTorch");
+
+using at::Tensor;
+
+/// Throws: c10::Error if something is not where it was in the versions that
+/// were tried.
+void check_private_parts();
+
+struct Fields : c10::TensorImpl {
+  /// dtype, device and flags, whether it is contiguous and whether a subclass
+  /// answers for its sizes among them: what lies between the number of elements
+  /// and the keys.
+  static std::uint64_t kind_of(const Tensor& tensor) noexcept {
+    static_assert(offsetof(Fields, key_set_) - offsetof(Fields, data_type_) ==
+                  sizeof(std::uint64_t));
+    std::uint64_t kind = 0;
+    std::memcpy(&kind,
+                reinterpret_cast<const char*>(tensor.unsafeGetTensorImpl()) +
+                    offsetof(Fields, data_type_),
+                sizeof(kind));
+    return kind;
+  }
+  /// Whether a subclass answers for its sizes.
+  static bool has_own_sizes(const Tensor& tensor) {
+    return (tensor.unsafeGetTensorImpl()->*(&Fields::matches_policy))(
+        SizesStridesPolicy::CustomStrides);
+  }
+
+  static const c10::impl::SizesAndStrides& layout_of(const Tensor& tensor) {
+    return tensor.unsafeGetTensorImpl()->*(&Fields::sizes_and_strides_);
+  }
+  static std::int64_t numel_of(const Tensor& tensor) {
+    return tensor.unsafeGetTensorImpl()->*(&Fields::numel_);
+  }
+  static std::int64_t offset_of(const Tensor& tensor) {
+    return tensor.unsafeGetTensorImpl()->*(&Fields::storage_offset_);
+  }
+  static c10::DispatchKeySet& keys_of(c10::TensorImpl* impl) {
+    return impl->*(&Fields::key_set_);
+  }
+};
+
+/// An explicit instantiation may name what is private: this makes a function of
+/// it that is found by its argument.
+#define GPUOS_PRIVATE_MEMBER(function, Class, member)     \
+  template <auto Member>                                  \
+  struct function##_friend {                              \
+    friend auto function(const Class*) { return Member; } \
+  };                                                      \
+  auto function(const Class*);                            \
+  template struct function##_friend<&Class::member>
+
+GPUOS_PRIVATE_MEMBER(count_member, c10::intrusive_ptr_target,
+                     combined_refcount_);
+GPUOS_PRIVATE_MEMBER(function_modes, at::impl::PythonTorchFunctionTLS, stack_);
+#if GPUOS_HAS_MATERIALIZER
+GPUOS_PRIVATE_MEMBER(hook_member, c10::StorageImpl, materialize_fn_);
+
+inline auto hook_of(const c10::StorageImpl* storage) {
+  return storage->*hook_member(storage);
+}
+#endif
+#undef GPUOS_PRIVATE_MEMBER
+
+/// As the functions of c10::raw, which take an atomic, of an object that this
+/// thread has just made and not yet shown to another.
+inline void add_to_unseen(c10::intrusive_ptr_target* object,
+                          std::uint64_t references) {
+  std::atomic<std::uint64_t>& count = object->*count_member(object);
+  count.store(count.load(std::memory_order_relaxed) + references,
+              std::memory_order_relaxed);
+}
+inline void incref_unseen(c10::intrusive_ptr_target* object) {
+  add_to_unseen(object, c10::detail::kReferenceCountOne);
+}
+inline void weak_incref_unseen(c10::intrusive_ptr_target* object) {
+  add_to_unseen(object, c10::detail::kWeakReferenceCountOne);
+}
+
+/// Whether functions of Python have a say in what this thread calls.
+inline bool has_function_modes(const at::impl::PythonTorchFunctionTLS* state) {
+  return !(state->*function_modes(state)).empty();
+}
+
+}  // namespace gpuos::bridge

@@ -1,0 +1,67 @@
+"""Instructions, counted by valgrind: what a busy machine does not change."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from deadlines import COMPILE_S
+
+ROOM = 1.03  # more than what was counted may come by chance
+
+
+def instructions_of(module: Path, dump: Path) -> int:
+    """Sum what callgrind counted in the module itself, not in what it calls."""
+    total = 0
+    is_ours = is_call = False
+    for line in dump.read_text().splitlines():
+        if line.startswith("ob="):
+            is_ours = line == f"ob={module}"
+        elif line.startswith("calls="):
+            is_call = True  # the next line is what was called
+        elif line[:1].isdigit():
+            if is_ours and not is_call:
+                total += int(line.split()[1])
+            is_call = False
+    return total
+
+
+def count(folder: Path, module: Path, script: str, kinds, calls, **environment):
+    """Return what each of the kinds of calls of a script costs the module.
+
+    The script calls getppid(), at which callgrind writes down what it counted
+    and begins anew, before and behind `calls` calls of each kind.
+    """
+    if shutil.which("valgrind") is None:
+        pytest.skip("no valgrind")
+    compilers = re.findall(rb"GCC: \([^)]*\) (\d+)", module.read_bytes())
+    if platform.machine() != "x86_64" or b"12" not in compilers:
+        pytest.skip("the numbers are those of g++ 12 on x86-64")
+    subprocess.run(
+        [
+            "valgrind",
+            "--tool=callgrind",
+            "--separate-threads=yes",
+            "--compress-strings=no",
+            "--compress-pos=no",
+            "--dump-before=getppid",
+            f"--callgrind-out-file={folder}/out",
+            sys.executable,
+            "-c",
+            script,
+        ],
+        check=True,
+        timeout=COMPILE_S,
+        env={**os.environ, **environment},
+    )
+    # Two dumps for each kind of call, each with a file for each thread.
+    return {
+        what: instructions_of(module, folder / f"out.{2 * i + 2}-01") / calls
+        for i, what in enumerate(kinds)
+    }

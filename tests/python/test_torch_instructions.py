@@ -1,0 +1,70 @@
+"""What an operation that is put off costs its caller, in instructions.
+
+Those of the bridge alone: PyTorch's and Python's differ by release.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from instructions import ROOM, count
+from torch_support import bridge
+
+pytestmark = pytest.mark.torch
+
+CALLS = 240  # fewer than have a chunk started
+# A call each, as counted on 2026-11-24 with PyTorch 2.13 and g++ 12.
+COSTS = {
+    "a + b": 1013,
+    "a * 2.0": 969,
+    "relu": 839,
+    "submit_add": 740,
+    "by the dispatcher": 1144,
+}
+TORCH = "2.13."
+SCRIPT = f"""
+import os
+import torch
+import gpuos.torch
+
+torch.set_num_threads(1)
+a, b, c = (torch.ones(64) for _ in range(3))
+submit_add = gpuos.torch.submit_add
+mul = torch.ops.aten.mul.Tensor
+# Deterministic: flushes are late under valgrind, so a thread would be left alone.
+with torch.no_grad(), gpuos.torch.scheduler(
+    auto_flush_ms=60_000.0, deterministic=True
+):
+    for call in (
+        lambda: a + b,
+        lambda: a * 2.0,
+        lambda: torch.relu(a),
+        lambda: submit_add(a, b, c),
+        lambda: mul(a, b),
+    ):
+        for is_counted in (False, False, True):
+            if is_counted:
+                os.getppid()
+            for _ in range({CALLS}):
+                call()
+            if is_counted:
+                os.getppid()
+            gpuos.torch.flush()
+"""
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory) -> dict[str, float]:
+    if not torch.__version__.startswith(TORCH):
+        pytest.skip(f"the numbers are those of PyTorch {TORCH}x")
+    folder = tmp_path_factory.mktemp("callgrind")
+    return count(folder, Path(bridge().__file__), SCRIPT, COSTS, CALLS)
+
+
+@pytest.mark.parametrize("what", COSTS)
+def test_an_operation_costs_no_more(counted, what):
+    assert COSTS[what] / 2 < counted[what] <= COSTS[what] * ROOM

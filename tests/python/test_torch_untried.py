@@ -1,0 +1,132 @@
+"""With a PyTorch that the bridge does not know schedulers are eager."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+pytestmark = pytest.mark.torch
+
+# Fake what the test is of, then run a program in which all of it is used.
+PROGRAM = """
+import sys
+import warnings
+import torch
+import gpuos
+from gpuos.torch import building
+
+{fake}
+import gpuos.torch as gt
+
+def program():
+    with gt.scheduler(deterministic=True) as outer:
+        x = torch.arange(4.0)
+        with gt.scheduler():
+            y = (x + x).relu()
+        gt.flush()
+        outer.flush(sync=True)
+        assert gt.pending() == 0
+        return y.sum().item()
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert program() == 12.0
+    assert program() == 12.0
+    gt.shutdown()
+[warning] = caught
+assert warning.category is RuntimeWarning, warning
+assert warning.filename == "<string>", warning
+print(warning.message)
+assert set(gt.stats().values()) == {{0}}, gt.stats()
+x = torch.ones(2)
+for use in (
+    lambda: gt.submit_add(x, x, x),
+    lambda: gt.submit_unary("exp", x, x),
+    lambda: gt.runtime("cpu"),
+    gt.init,
+):
+    try:
+        use()
+    except gpuos.BackendUnavailable as error:
+        print(error)
+    else:
+        raise AssertionError(use)
+for name in ("add", "__add__", "numpy", "data_ptr"):
+    assert "gpuos" not in repr(getattr(torch.Tensor, name)), name
+"""
+VERSION = 'torch.__version__ = "{}"'
+OF_ANOTHER = VERSION.format("2.99.0")
+# What lies elsewhere shows when the bridge has been loaded.
+LIES_ELSEWHERE = """
+from gpuos.torch import loading
+
+def load(spec, original=loading.importlib.util.module_from_spec):
+    module = original(spec)
+    execute = spec.loader.exec_module
+
+    def exec_module(module):
+        execute(module)
+        def check():
+            raise RuntimeError("expected a tensor's keys elsewhere\\nat f()")
+        module.check_private_parts = check
+
+    spec.loader.exec_module = exec_module
+    return module
+
+loading.importlib.util.module_from_spec = load
+"""
+
+
+@pytest.mark.parametrize(
+    ("fake", "says"),
+    [
+        (OF_ANOTHER, "expected PyTorch 2.11 or 2.13, which were tried, got"),
+        (VERSION.format("3.0"), "which were tried, got 3.0"),
+        (VERSION.format("2.110.0+cu130"), "which were tried, got 2.110.0+cu"),
+        (LIES_ELSEWHERE, "expected a tensor's keys elsewhere"),
+    ],
+)
+def test_schedulers_are_eager_and_say_so_once(run_python, fake, says):
+    done = run_python(PROGRAM.format(fake=fake))
+    assert done.returncode == 0, done.stderr
+    warning, *errors = done.stdout.splitlines()
+    assert says in warning
+    assert warning.endswith(
+        "schedulers put nothing off, PyTorch does everything"
+    )
+    assert errors == [warning.split(";")[0]] * 4
+
+
+def test_nothing_is_compiled_for_it(run_python):
+    program = f"""
+import torch
+import gpuos
+{OF_ANOTHER}
+from gpuos.torch import building
+try:
+    building.build(print)
+except building.UntriedPyTorch as error:
+    print(error)
+"""
+    done = run_python(program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "gpuos.torch: expected PyTorch 2.11 or 2.13, which were tried, got "
+        "2.99.0\n"
+    )
+
+
+def test_the_versions_that_were_tried_are_those_of_the_bridge():
+    # As its C++ asserts them.
+    from pathlib import Path  # noqa: PLC0415
+
+    from gpuos.torch import building  # noqa: PLC0415
+
+    text = (
+        Path(building.__file__).parent / "bridge/private_parts.h"
+    ).read_text()
+    for version in building.TRIED:
+        major, minor = map(int, version.split("."))
+        assert f"GPUOS_TORCH_VERSION == {major * 100 + minor}" in text
+    assert text.count("GPUOS_TORCH_VERSION ==") == len(building.TRIED)
