@@ -1,0 +1,5 @@
+// The types of all short floats of gpuos/dtype_list.h.
+#pragma once
+
+#include "bfloat16.h"
+#include "half.h"
