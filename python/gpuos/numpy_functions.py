@@ -146,8 +146,9 @@ def _nan_to_num(
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
     x = np.where(np.isnan(x), nan, x)
-    x = np.where(x == np.inf, high, x)
-    return np.where(x == -np.inf, low, x)
+    # Not `x == inf`: a dtype without infinity would make a number of that.
+    x = np.where(np.isinf(x) & (x > 0), high, x)
+    return np.where(np.isinf(x) & (x < 0), low, x)
 
 
 def _largest(dtype: np.dtype[Any]) -> float:
