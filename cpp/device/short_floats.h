@@ -2,4 +2,5 @@
 #pragma once
 
 #include "bfloat16.h"
+#include "float8.h"
 #include "half.h"

@@ -18,9 +18,12 @@
 //   package   that makes it a dtype of NumPy
 //   torch     PyTorch's ScalarType
 // Real dtypes of fewer bits than float32, which programs compute as float.
-#define GPUOS_SHORT_FLOATS(X, with)                             \
-  X(with, Float16, float16, 2, F16, 10, 0x7c00, 2, numpy, Half) \
-  X(with, BFloat16, bfloat16, 2, Bf16, 7, 0x7f80, 4, ml_dtypes, BFloat16)
+#define GPUOS_SHORT_FLOATS(X, with)                                       \
+  X(with, Float16, float16, 2, F16, 10, 0x7c00, 2, numpy, Half)           \
+  X(with, BFloat16, bfloat16, 2, Bf16, 7, 0x7f80, 4, ml_dtypes, BFloat16) \
+  X(with, Float8E4M3FN, float8_e4m3fn, 1, E4M3, 3, 0x7e, 10, ml_dtypes,   \
+    Float8_e4m3fn)                                                        \
+  X(with, Float8E5M2, float8_e5m2, 1, E5M2, 2, 0x7c, 12, ml_dtypes, Float8_e5m2)
 
 // X(name, text, bytes, kind, Stored, type, dlpack, package, torch)
 //   kind  see DTypeKind

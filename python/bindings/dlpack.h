@@ -6,7 +6,7 @@
 namespace gpuos::python::dlpack {
 
 inline constexpr std::uint32_t kMajorVersion = 1;
-inline constexpr std::uint32_t kMinorVersion = 0;
+inline constexpr std::uint32_t kMinorVersion = 1;  // the first with float8
 inline constexpr std::uint64_t kReadOnlyFlag = 1;
 
 inline constexpr char kExchangeAttribute[] = "__dlpack_c_exchange_api__";

@@ -169,6 +169,26 @@ def test_booleans_come_and_go(host):
     assert array.numpy().tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "numbers", "wanted"),
+    [
+        ("float8_e4m3fn", [464, 465, 1e9, np.inf], [448, 448, 448, 448]),
+        ("float8_e5m2", [61439, 61440, 1e9], [57344, np.inf, np.inf]),
+        ("float8_e5m2", [1.125, 1.375, 2**-17], [1, 1.5, 0]),
+    ],
+)
+def test_numbers_of_eight_bits(rt, dtype, numbers, wanted):
+    x = np.array([*numbers, np.nan])
+    got = rt.fuse(lambda v, k: (v.astype(dtype), -v.astype(dtype) * k))(
+        rt.array(x),
+        rt.fuse(lambda v: v.astype(dtype))(rt.array([1.0] * x.size)),
+    )
+    for array, sign in zip(got, (1, -1), strict=True):
+        assert array.nbytes == x.size
+        want = [*(sign * np.array(wanted)), np.nan]
+        np.testing.assert_array_equal(numbers_of(rt, array), want)
+
+
 @pytest.mark.parametrize("dtype", OTHERS)
 def test_what_numpy_lacks_needs_ml_dtypes_only_for_numpy(
     rt, dtype, monkeypatch
