@@ -20,8 +20,8 @@ GPUOS_DEVICE constexpr To bit_cast(const From& from) {
 }
 
 // Functions only, because each constant would be a variable in every image.
-// This one is of the integer types; the real types follow, and half.h and
-// bfloat16.h add theirs.
+// This one is of the integer types; the real types follow, and the
+// short floats add theirs.
 template <typename T>
 struct Limits {
   static_assert(static_cast<T>(3) / 2 == 1, "Limits: T is no number");

@@ -2,6 +2,7 @@
 // NVRTC.
 #pragma once
 
+#include "gpuos/dtype_list.h"
 #include "gpuos/vocabulary.h"
 #include "task_abi.h"
 
@@ -9,7 +10,7 @@ namespace gpuos {
 namespace program {
 
 // What values are while they are computed: bool and narrow integers are 32 bits
-// wide, half types are float.
+// wide, short floats are float.
 enum Type : u32 { kF32, kF64, kI32, kU32, kI64, kU64, kC64 };
 enum : u32 { kTypeBits = 3, kTypeCount = 7 };
 
@@ -36,16 +37,18 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
   X(LoadU16, u16)           \
   X(Load32, u32)            \
   X(Load64, u64)            \
-  X(LoadF16, F16)           \
-  X(LoadBf16, Bf16)
+  GPUOS_SHORT_FLOATS(GPUOS_LOAD_SHORT, X)
+#define GPUOS_LOAD_SHORT(X, name, text, bytes, Stored, ...) \
+  X(Load##Stored, Stored)
 
 #define GPUOS_STORE_CODES(X) \
   X(Store8, unsigned char)   \
   X(Store16, u16)            \
   X(Store32, u32)            \
   X(Store64, u64)            \
-  X(StoreF16, F16)           \
-  X(StoreBf16, Bf16)
+  GPUOS_SHORT_FLOATS(GPUOS_STORE_SHORT, X)
+#define GPUOS_STORE_SHORT(X, name, text, bytes, Stored, ...) \
+  X(Store##Stored, Stored)
 
 // X(code, type): from the type in the opcode.
 #define GPUOS_CONVERSION_CODES(X) \
@@ -64,8 +67,9 @@ GPUOS_DEVICE constexpr bool has(u32 types, u32 type) {
   X(WrapU8, WrapTo<unsigned char>, kShortIntegers) \
   X(WrapI16, WrapTo<short>, kShortIntegers)        \
   X(WrapU16, WrapTo<u16>, kShortIntegers)          \
-  X(RoundF16, RoundToF16, kReals)                  \
-  X(RoundBf16, RoundToBf16, kReals)
+  GPUOS_SHORT_FLOATS(GPUOS_ROUND_SHORT, X)
+#define GPUOS_ROUND_SHORT(X, name, text, bytes, Stored, ...) \
+  X(Round##Stored, RoundTo<Stored>, kReals)
 
 #define GPUOS_NAME(name, ...) name,
 #define GPUOS_NAME_STAGES(name, ...) name##Init, name##Step, name##Join,

@@ -125,6 +125,12 @@ GPUOS_DEVICE constexpr u32 bytes_of(Code code) {
     case Code::Load64:
     case Code::Store64:
       return 8;
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...) \
+  case Code::Load##Stored:                               \
+  case Code::Store##Stored:                              \
+    return bytes;
+      GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
     default:
       return 2;
   }

@@ -2,12 +2,11 @@
 // values.
 #pragma once
 
-#include "bfloat16.h"
 #include "complex.h"
-#include "half.h"
 #include "integers.h"
 #include "math.h"
 #include "program_codes.h"
+#include "short_floats.h"
 
 namespace gpuos {
 namespace program {
@@ -109,7 +108,7 @@ struct Conversion<C64> {
   static GPUOS_DEVICE C64 of(C64 x) { return x; }
 };
 
-// The nearest float of fewer bits that a half type then rounds as if it had
+// The nearest float of fewer bits that a short one then rounds as if it had
 // been given the double: towards zero, with the last bit set if inexact.
 GPUOS_DEVICE inline float to_odd(double x) {
   const float near = static_cast<float>(x);
@@ -125,16 +124,11 @@ GPUOS_DEVICE inline float to_odd(double x) {
 GPUOS_DEVICE inline float single_of(float x) { return x; }
 GPUOS_DEVICE inline float single_of(double x) { return to_odd(x); }
 
-struct RoundToF16 {
+template <typename Short>
+struct RoundTo {
   template <typename T>
   static GPUOS_DEVICE float of(T x) {
-    return half_to_float(to_half_bits(single_of(x)));
-  }
-};
-struct RoundToBf16 {
-  template <typename T>
-  static GPUOS_DEVICE float of(T x) {
-    return static_cast<float>(Bf16(single_of(x)));
+    return static_cast<float>(Short(single_of(x)));
   }
 };
 
@@ -176,14 +170,13 @@ template <>
 struct CellOf<u64> {
   using type = u64;
 };
-template <>
-struct CellOf<F16> {
-  using type = float;
-};
-template <>
-struct CellOf<Bf16> {
-  using type = float;
-};
+#define GPUOS_CELL(with, name, text, bytes, Stored, ...) \
+  template <>                                            \
+  struct CellOf<Stored> {                                \
+    using type = float;                                  \
+  };
+GPUOS_SHORT_FLOATS(GPUOS_CELL, )
+#undef GPUOS_CELL
 
 // The value that a reduction begins with.
 template <typename T>

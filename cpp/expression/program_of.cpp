@@ -25,14 +25,6 @@ Scalar like_of(DType dtype) {
   return is_floating(dtype) ? Scalar(0.0) : Scalar(0);
 }
 
-/// NumPy's kinds of numbers, from which one may be cast to a later one.
-int kind_of(DType dtype) noexcept {
-  if (dtype == DType::Bool) return 0;
-  if (is_complex(dtype)) return 4;
-  if (is_floating(dtype)) return 3;
-  return is_signed(dtype) ? 2 : 1;
-}
-
 /// Evaluates a tree with the values of a program.
 class Evaluation {
  public:
@@ -96,9 +88,9 @@ class Evaluation {
 Value as_output(const Value& result, const Expression& expression,
                 DType dtype) {
   // A number has no dtype of its own, but a kind.
-  const bool is_number = result.is_weak() && kind_of(result.dtype()) == 2;
-  const int least = is_number ? 1 : kind_of(result.dtype());
-  if (kind_of(dtype) < least)
+  const DTypeKind kind = kind_of(result.dtype());
+  const bool is_number = result.is_weak() && kind == DTypeKind::Signed;
+  if (kind_of(dtype) < (is_number ? DTypeKind::Unsigned : kind))
     throw InvalidArgument(
         concat(expression.output, ": expected an output that holds ",
                name_of(result.dtype()), ", which the result is, got ",

@@ -68,6 +68,17 @@ bool fits_integer(std::int64_t value, bool is_above_int64, std::size_t bytes) {
          value < (std::int64_t{1} << bits);
 }
 
+// "float16 or bfloat16": those of so many bytes.
+std::string short_floats_of(std::size_t bytes) {
+  std::string names;
+  for (std::size_t k = 0; k < kDTypeCount; ++k) {
+    const auto dtype = static_cast<DType>(k);
+    if (is_short_float(dtype) && size_of(dtype) == bytes)
+      names += concat(names.empty() ? "" : " or ", name_of(dtype));
+  }
+  return names;
+}
+
 const char* what_is(const Scalar& number) {
   if (number.is_complex()) return "a complex number";
   return number.is_integer() ? "an integer" : "a real number";
@@ -144,11 +155,10 @@ class Binder {
     if (bytes == 4)
       return std::bit_cast<std::uint32_t>(static_cast<float>(number.real()));
     if (bytes == 8) return std::bit_cast<std::uint64_t>(number.real());
-    if (bytes == 2)
+    if (const std::string names = short_floats_of(bytes); !names.empty())
       throw InvalidArgument(
-          concat(kernel_, ": argument ", i,
-                 ": expected a float16 or bfloat16 value, got a plain number, "
-                 "which may mean either"));
+          concat(kernel_, ": argument ", i, ": expected a ", names,
+                 " value, got a plain number, which may mean either"));
     mismatch();
   }
 

@@ -39,7 +39,7 @@ Value add_scaled(Op op, const Operand& x, const Operand& y,
   const Value left = literal_of(x, like);
   const Value right = literal_of(y, like);
   const DType result = elementwise(op, {left, right}).dtype();
-  if (result != DType::Float16 && result != DType::BFloat16)
+  if (!is_short_float(result))
     return elementwise(op, {left, multiply(alpha, right)});
   const Value sum = elementwise(
       op, {ProgramBuilder::cast(left, DType::Float32),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "device/program_codes.h"
@@ -9,27 +10,10 @@ namespace gpuos::program {
 
 /// The type in which values of `dtype` are computed.
 constexpr Type compute_type(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::Float64:
-      return kF64;
-    case DType::Int64:
-      return kI64;
-    case DType::UInt64:
-      return kU64;
-    case DType::Complex64:
-      return kC64;
-    case DType::Bool:
-    case DType::Int8:
-    case DType::Int16:
-    case DType::Int32:
-      return kI32;
-    case DType::UInt8:
-    case DType::UInt16:
-    case DType::UInt32:
-      return kU32;
-    default:
-      return kF32;
-  }
+#define GPUOS_TYPE(name, text, bytes, kind, Stored, type, ...) type,
+  constexpr Type kTypes[] = {GPUOS_DTYPES(GPUOS_TYPE)};
+#undef GPUOS_TYPE
+  return kTypes[static_cast<std::size_t>(dtype)];
 }
 
 /// Cells that a value takes.

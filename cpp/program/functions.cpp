@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "device/short_floats.h"
 #include "gpuos/error.h"
 #include "program/graph.h"
 #include "program/typing.h"
@@ -87,7 +88,7 @@ Value power_of(const Value& x, const Operand& exponent, const Value& y) {
   return ProgramBuilder::apply(Op::Power, {x, y});
 }
 
-// Half types are computed wide; a step or a scale of theirs is not one of
+// Short floats are computed wide; a step or a scale of theirs is not one of
 // float32.
 
 // `exponent` is a whole number.
@@ -97,26 +98,43 @@ Value ldexp_of(const Value& x, const Value& exponent) {
     throw InvalidArgument(concat("ldexp: expected integers as exponents, ",
                                  "no uint64, got ", name_of(given)));
   const DType dtype = rint(x).dtype();
-  const DType wide = size_of(dtype) == 2 ? DType::Float32 : dtype;
+  const DType wide = is_short_float(dtype) ? DType::Float32 : dtype;
   return ProgramBuilder::cast(
       ProgramBuilder::apply(Op::Ldexp, {ProgramBuilder::cast(x, wide),
                                         ProgramBuilder::cast(exponent, wide)}),
       dtype);
 }
 
-// What is added is more than half a step of the half type and less than one and
-// a half, so that the sum is rounded to the next number.
-Value next_of_half(const Value& a, const Value& b, DType dtype) {
-  const bool is_brain = dtype == DType::BFloat16;
-  const double half = is_brain ? 0x1p-8 : 0x1p-11;
-  const double least = is_brain ? 0x1p-133 : 0x1p-24;
-  const double most = is_brain ? 0x1.fep127 : 65504;
+struct ShortLimits {
+  double epsilon;
+  double smallest;
+  double highest;
+};
+
+ShortLimits limits_of(DType short_float) {
+  switch (short_float) {
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...)                     \
+  case DType::name:                                                          \
+    return {Limits<Stored>::epsilon(), Limits<Stored>::smallest_subnormal(), \
+            Limits<Stored>::highest()};
+    GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
+    default:
+      return {};
+  }
+}
+
+// What is added is more than half a step of the short float and less than one
+// and a half, so that the sum is rounded to the next number.
+Value next_of_short(const Value& a, const Value& b, DType dtype) {
+  const ShortLimits limits = limits_of(dtype);
   const Value x = ProgramBuilder::cast(a, DType::Float32);
   const Value y = ProgramBuilder::cast(b, DType::Float32);
   const Value size = absolute(x);
-  const Value step = maximum(size * (half * (1 + 0x1p-6)), 0.75 * least);
-  const Value moved =
-      where(isinf(x), copysign(most, x), where(less(x, y), x + step, x - step));
+  const Value step = maximum(size * (0.5 * limits.epsilon * (1 + 0x1p-6)),
+                             0.75 * limits.smallest);
+  const Value moved = where(isinf(x), copysign(limits.highest, x),
+                            where(less(x, y), x + step, x - step));
   const Value next = where(isnan(x) | isnan(y), x + y, where(x == y, y, moved));
   return ProgramBuilder::cast(next, dtype);
 }
@@ -154,8 +172,8 @@ Value elementwise(Op op, std::span<const Operand> operands) {
   if (op == Op::Ldexp) return ldexp_of(values[0], values[1]);
   if (op == Op::Nextafter) {
     Value next = ProgramBuilder::apply(op, values);
-    if (size_of(next.dtype()) != 2) return next;
-    return next_of_half(values[0], values[1], next.dtype());
+    if (!is_short_float(next.dtype())) return next;
+    return next_of_short(values[0], values[1], next.dtype());
   }
   if (op == Op::ImaginaryPart && !is_complex(values[0].dtype()))
     return ProgramBuilder::cast(where(isnan(values[0]), 0, 0),

@@ -4,16 +4,11 @@
 
 namespace gpuos::program {
 
-inline bool is_half(const Value& x) {
-  return !x.is_weak() &&
-         (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16);
-}
-
-/// Computes a function of several operations: of a half type in float32,
+/// Computes a function of several operations: of a short float in float32,
 /// rounded once at the end.
 template <typename Function>
 Value in_single(const Value& x, Function function) {
-  if (!is_half(x)) return function(x);
+  if (x.is_weak() || !is_short_float(x.dtype())) return function(x);
   return ProgramBuilder::cast(function(ProgramBuilder::cast(x, DType::Float32)),
                               x.dtype());
 }

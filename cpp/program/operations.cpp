@@ -57,12 +57,12 @@ void narrow(Operations& operations, DType dtype, Type type) {
     case DType::UInt16:
       operations.push_back({Code::WrapU16, type});
       break;
-    case DType::Float16:
-      operations.push_back({Code::RoundF16, type});
-      break;
-    case DType::BFloat16:
-      operations.push_back({Code::RoundBf16, type});
-      break;
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...) \
+  case DType::name:                                      \
+    operations.push_back({Code::Round##Stored, type});   \
+    break;
+      GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
     default:
       break;
   }
@@ -110,7 +110,7 @@ Operations cast(const Step& step) {
     operations.push_back({Code::ToBool, from});
     return operations;
   }
-  // A double is rounded to a half type once.
+  // A double is rounded to a short float once.
   const bool rounds_double =
       from == kF64 && to == kF32 && step.dtype != DType::Float32;
   if (rounds_double) {
@@ -217,8 +217,10 @@ bool is_result_wide(const Operation& operation) {
     case Code::ToI32:
     case Code::ToU32:
     case Code::ToBool:
-    case Code::RoundF16:
-    case Code::RoundBf16:
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...) \
+  case Code::Round##Stored:
+      GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
       return false;
     default:
       return is_wide(operation.type);
@@ -277,10 +279,11 @@ Operation load_of(DType dtype) {
       return {Code::LoadI16, type};
     case DType::UInt16:
       return {Code::LoadU16, type};
-    case DType::Float16:
-      return {Code::LoadF16, type};
-    case DType::BFloat16:
-      return {Code::LoadBf16, type};
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...) \
+  case DType::name:                                      \
+    return {Code::Load##Stored, type};
+      GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
     default:
       return {size_of(dtype) == 4 ? Code::Load32 : Code::Load64, type};
   }
@@ -288,8 +291,10 @@ Operation load_of(DType dtype) {
 
 Operation store_of(DType dtype) {
   const Type type = compute_type(dtype);
-  if (dtype == DType::Float16) return {Code::StoreF16, type};
-  if (dtype == DType::BFloat16) return {Code::StoreBf16, type};
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...) \
+  if (dtype == DType::name) return {Code::Store##Stored, type};
+  GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
   switch (size_of(dtype)) {
     case 1:
       return {Code::Store8, type};

@@ -27,13 +27,9 @@ DType promote_integers(DType a, DType b) noexcept {
 }
 
 DType promote_integer_and_float(DType integer, DType real) noexcept {
-  if (real == DType::BFloat16) return real;
+  if (package_of(real) != "numpy") return real;
   return std::max(floating_of(integer), real,
                   [](DType x, DType y) { return size_of(x) < size_of(y); });
-}
-
-bool is_half(DType dtype) noexcept {
-  return dtype == DType::Float16 || dtype == DType::BFloat16;
 }
 
 }  // namespace
@@ -62,7 +58,7 @@ std::optional<DType> promote(DType a, DType b) noexcept {
   if (is_integer(a) && is_integer(b)) return promote_integers(a, b);
   if (is_integer(a)) return promote_integer_and_float(a, b);
   if (is_integer(b)) return promote_integer_and_float(b, a);
-  if (is_half(a) && is_half(b)) return DType::Float32;
+  if (is_short_float(a) && is_short_float(b)) return DType::Float32;
   return size_of(a) >= size_of(b) ? a : b;
 }
 

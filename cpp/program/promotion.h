@@ -6,8 +6,9 @@
 
 namespace gpuos::program {
 
-/// The dtype of NumPy 2 that holds both; bfloat16, which NumPy lacks, wins over
-/// integers and gives float32 with float16. Empty: complex128 would be needed.
+/// The dtype of NumPy 2 that holds both. A short float that NumPy lacks wins
+/// over integers; two short floats give float32. Empty: complex128 would be
+/// needed.
 std::optional<DType> promote(DType a, DType b) noexcept;
 
 /// The same for a number of Python that meets an array: `weak` is Bool, Int64,

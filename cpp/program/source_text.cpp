@@ -77,23 +77,9 @@ const char* type_name(Type type) {
 }
 
 const char* stored_name(DType dtype) {
-  switch (dtype) {
-    case DType::Bool:
-    case DType::UInt8:
-      return "unsigned char";
-    case DType::Int8:
-      return "signed char";
-    case DType::Int16:
-      return "short";
-    case DType::UInt16:
-      return "u16";
-    case DType::Float16:
-      return "F16";
-    case DType::BFloat16:
-      return "Bf16";
-    default:
-      return type_name(compute_type(dtype));
-  }
+  if (dtype == DType::Bool) return "unsigned char";
+  return size_of(dtype) < 4 ? cpp_name_of(dtype).data()
+                            : type_name(compute_type(dtype));
 }
 
 Type step_type(const Step& step) { return compute_type(step.dtype); }

@@ -7,10 +7,9 @@
 #include <cstring>
 
 #include "base/concat.h"
-#include "device/bfloat16.h"
-#include "device/half.h"
 #include "device/program_device_order.h"
 #include "device/program_order.h"
+#include "device/short_floats.h"
 #include "gpuos/error.h"
 #include "program/compute_type.h"
 #include "program/operations.h"
@@ -192,11 +191,12 @@ std::uint64_t computed_bits(std::uint64_t bits, DType dtype) {
       return static_cast<std::uint32_t>(static_cast<std::int8_t>(bits));
     case DType::Int16:
       return static_cast<std::uint32_t>(static_cast<std::int16_t>(bits));
-    case DType::Float16:
-      return std::bit_cast<std::uint32_t>(
-          half_to_float(static_cast<u16>(bits)));
-    case DType::BFloat16:
-      return bits << 16;
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...)    \
+  case DType::name:                                         \
+    return std::bit_cast<std::uint32_t>(static_cast<float>( \
+        std::bit_cast<Stored>(static_cast<decltype(Stored::bits)>(bits))));
+      GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
     default:
       return bits;
   }

@@ -50,22 +50,44 @@ std::string text_of(const Whole& whole) {
   return concat(whole.is_negative ? "-" : "", whole.magnitude);
 }
 
-// To the nearest number of a binary format with `fraction` bits behind the
-// point whose least normal number is 2^least; ties to even.
-std::uint64_t rounded_bits(double value, int fraction, int least) {
-  if (std::isnan(value)) return 0x7fff;
-  const std::uint64_t sign = std::signbit(value) ? 0x8000 : 0;
-  const std::int64_t infinity = 0x7fff >> fraction << fraction;
+// How a short float's bits are a number: a sign, an exponent, a fraction.
+struct Format {
+  int bits;            // all of them
+  int fraction;        // those of the fraction
+  std::uint64_t most;  // what is too large
+};
+
+Format format_of(DType dtype) {
+  switch (dtype) {
+#define GPUOS_CASE(with, name, text, bytes, Stored, fraction, most, ...) \
+  case DType::name:                                                      \
+    return {8 * (bytes), fraction, most};
+    GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
+    default:
+      return {};
+  }
+}
+
+// To the nearest number of the format; ties to even.
+std::uint64_t rounded_bits(double value, const Format& format) {
+  const auto& [bits, fraction, most] = format;
+  const std::uint64_t sign_bit = std::uint64_t{1} << (bits - 1);
+  if (std::isnan(value)) return sign_bit - 1;
+  const std::uint64_t sign = std::signbit(value) ? sign_bit : 0;
   const double size = std::fabs(value);
-  if (std::isinf(size)) return sign | static_cast<std::uint64_t>(infinity);
+  if (std::isinf(size)) return sign | most;
+  // Of two, what the least number with all digits is.
+  const int least = 2 - (1 << (bits - 2 - fraction));
   int exponent = 0;
   std::frexp(size, &exponent);
   const int above_least = size == 0 ? 0 : std::max(exponent - 1 - least, 0);
   // Exact: a power of two moves only the exponent.
   const double units = std::ldexp(size, fraction - least - above_least);
-  const std::int64_t bits = static_cast<std::int64_t>(std::nearbyint(units)) +
-                            (std::int64_t{above_least} << fraction);
-  return sign | static_cast<std::uint64_t>(std::min(bits, infinity));
+  const std::uint64_t nearest =
+      static_cast<std::uint64_t>(std::nearbyint(units)) +
+      (static_cast<std::uint64_t>(above_least) << fraction);
+  return sign | std::min<std::uint64_t>(nearest, most);
 }
 
 }  // namespace
@@ -131,6 +153,9 @@ std::uint64_t Scalar::whole_bits_as(DType dtype) const {
 }
 
 std::uint64_t Scalar::bits_as(DType dtype) const {
+  if (static_cast<std::size_t>(dtype) >= kDTypeCount)
+    throw InvalidArgument(concat("scalar: expected a dtype below ", kDTypeCount,
+                                 ", got ", static_cast<int>(dtype)));
   if (is_complex() && !gpuos::is_complex(dtype)) {
     throw InvalidArgument(concat("scalar: expected a real number for ",
                                  name_of(dtype), ", got (", complex_.real, ", ",
@@ -141,20 +166,14 @@ std::uint64_t Scalar::bits_as(DType dtype) const {
       return std::bit_cast<std::uint32_t>(single());
     case DType::Float64:
       return std::bit_cast<std::uint64_t>(real());
-    case DType::Float16:
-      return rounded_bits(sticky_real(), 10, -14);
-    case DType::BFloat16:
-      return rounded_bits(sticky_real(), 7, -126);
     case DType::Complex64:
       return std::bit_cast<std::uint64_t>(
           Parts{single(), is_complex() ? complex_.imag : 0.0f});
     default:
       break;
   }
-  if (static_cast<std::size_t>(dtype) < kDTypeCount)
-    return whole_bits_as(dtype);
-  throw InvalidArgument(concat("scalar: expected a dtype below ", kDTypeCount,
-                               ", got ", static_cast<int>(dtype)));
+  return is_short_float(dtype) ? rounded_bits(sticky_real(), format_of(dtype))
+                               : whole_bits_as(dtype);
 }
 
 }  // namespace gpuos

@@ -15,15 +15,14 @@
 
 namespace gpuos {
 
-/// The bits of a half-precision number.
-struct Float16 {
-  std::uint16_t bits = 0;
-};
-
-/// The bits of a bfloat16 number.
-struct BFloat16 {
-  std::uint16_t bits = 0;
-};
+/// The bits of a number of a short float: Float16, BFloat16, ...
+#define GPUOS_BITS(with, name, text, bytes, ...)                          \
+  struct name {                                                           \
+    std::conditional_t<bytes == 1, std::uint8_t, std::uint16_t> bits = 0; \
+    static constexpr DType kDType = DType::name;                          \
+  };
+GPUOS_SHORT_FLOATS(GPUOS_BITS, )
+#undef GPUOS_BITS
 
 /// One argument of a kernel, or a number that takes the type of its parameter.
 struct KernelArg {
@@ -87,10 +86,8 @@ class KernelArgs {
              std::to_string(8 * sizeof(T));
     } else if constexpr (std::is_floating_point_v<T>) {
       return "float" + std::to_string(8 * sizeof(T));
-    } else if constexpr (std::same_as<T, Float16>) {
-      return "float16";
-    } else if constexpr (std::same_as<T, BFloat16>) {
-      return "bfloat16";
+    } else if constexpr (requires { DType{T::kDType}; }) {
+      return std::string(name_of(T::kDType));
     } else {
       return "struct";
     }

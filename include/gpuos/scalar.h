@@ -40,8 +40,8 @@ class Scalar {
   double real() const noexcept;
 
   /// The value's bits as `dtype`, zero-extended to 64. Rounded once, to the
-  /// nearest number and a tie to even; NaN as half or bfloat16 is 0x7fff. A
-  /// complex number has its real part in the low half.
+  /// nearest number and a tie to even; NaN as a short float has all bits but
+  /// the sign. A complex number has its real part in the low half.
   /// Throws: InvalidArgument if `dtype` is bool or an integer type and the
   /// value is not a whole number that fits (0 or 1 for bool), or if `dtype` is
   /// real and the value is complex.

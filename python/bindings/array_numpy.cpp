@@ -66,10 +66,10 @@ py::array view_out(py::handle self) {
 py::dict interface_of(Array& array) {
   const Borrow borrow(array);
   const TensorView& view = borrow.view();
-  if (view.dtype == DType::BFloat16) {
-    throw py::attribute_error(
-        "the array interfaces have no bfloat16; take this array through "
-        "DLPack");
+  if (package_of(view.dtype) != "numpy") {
+    throw py::attribute_error("the array interfaces have no " +
+                              std::string(name_of(view.dtype)) +
+                              "; take this array through DLPack");
   }
   borrow.wait();
   borrow.mark_exported();

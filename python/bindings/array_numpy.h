@@ -10,7 +10,8 @@ void copy_from(Array& array, const pybind11::object& source);
 
 /// The elements in C order; unless `copy`, a view of the same memory, which
 /// the host backend alone has. Waits for the tasks that use it.
-/// Throws: InvalidArgument, TypeError for bfloat16 without ml_dtypes.
+/// Throws: InvalidArgument, TypeError for a dtype that NumPy lacks without
+/// ml_dtypes.
 pybind11::array to_numpy(pybind11::handle self, bool copy);
 
 /// NumPy's `__array__`: `copy` None means "only if needed".
@@ -18,7 +19,7 @@ pybind11::object to_array(pybind11::handle self, const pybind11::object& dtype,
                           const pybind11::object& copy);
 
 /// The array interfaces. Throws: AttributeError for an array in other memory,
-/// and for bfloat16, which has no type string.
+/// and for a dtype that NumPy lacks, which has no type string.
 pybind11::dict host_interface(Array& array);
 pybind11::dict cuda_interface(Array& array);
 

@@ -23,7 +23,7 @@ using NumPy = py::detail::npy_api;
 TensorView view_ndarray(PyObject* object, Role role) {
   const auto* array = py::detail::array_proxy(object);
   const auto dtype = dtype_from_numpy(array->descr);
-  if (!dtype) refuse(role, kKnownDtypes, dtype_text(array->descr));
+  if (!dtype) refuse(role, known_dtypes(), dtype_text(array->descr));
   TensorView view;
   view.dtype = *dtype;
   set_shape(view, role, array->nd, array->dimensions);
@@ -70,7 +70,7 @@ ForeignView view_cuda_interface(PyObject* object, Role role) {
   const py::object descriptor =
       py::dtype::from_args(needed_field(interface, "typestr", role));
   const auto dtype = dtype_from_numpy(descriptor.ptr());
-  if (!dtype) refuse(role, kKnownDtypes, dtype_text(descriptor));
+  if (!dtype) refuse(role, known_dtypes(), dtype_text(descriptor));
   TensorView& view = foreign.view;
   view.dtype = *dtype;
   const auto shape =

@@ -6,7 +6,7 @@
 namespace gpuos::python::dlpack {
 
 inline constexpr std::uint32_t kMajorVersion = 1;
-inline constexpr std::uint32_t kMinorVersion = 0;
+inline constexpr std::uint32_t kMinorVersion = 1;  // the first with float8
 inline constexpr std::uint64_t kReadOnlyFlag = 1;
 
 inline constexpr char kExchangeAttribute[] = "__dlpack_c_exchange_api__";
@@ -23,22 +23,13 @@ enum DeviceType : std::int32_t {
   kCudaManaged = 13,
 };
 
-enum TypeCode : std::uint8_t {
-  kInt = 0,
-  kUInt = 1,
-  kFloat = 2,
-  kBfloat = 4,
-  kComplex = 5,
-  kBool = 6,
-};
-
 struct Device {
   std::int32_t type;
   std::int32_t id;
 };
 
 struct DataType {
-  std::uint8_t code;
+  std::uint8_t code;  // see gpuos/dtype_list.h
   std::uint8_t bits;
   std::uint16_t lanes;
 };

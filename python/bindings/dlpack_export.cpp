@@ -71,19 +71,11 @@ py::object make_capsule(void* pointer, const char* name,
 }  // namespace
 
 dlpack::DataType dlpack_type_of(DType dtype) noexcept {
-  std::uint8_t code = dlpack::kUInt;
-  if (dtype == DType::Bool) {
-    code = dlpack::kBool;
-  } else if (dtype == DType::BFloat16) {
-    code = dlpack::kBfloat;
-  } else if (is_complex(dtype)) {
-    code = dlpack::kComplex;
-  } else if (is_floating(dtype)) {
-    code = dlpack::kFloat;
-  } else if (is_signed(dtype)) {
-    code = dlpack::kInt;
-  }
-  return {code, static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
+#define GPUOS_CODE(name, text, bytes, kind, Stored, type, dlpack, ...) dlpack,
+  constexpr std::uint8_t kCodes[] = {GPUOS_DTYPES(GPUOS_CODE)};
+#undef GPUOS_CODE
+  return {kCodes[static_cast<std::size_t>(dtype)],
+          static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
 }
 
 py::object to_dlpack(Array& array, bool is_versioned) {

@@ -35,7 +35,7 @@ DType dtype_from_dlpack(dlpack::DataType type, Role role) {
     if (type.code == known.code && type.bits == known.bits && type.lanes == 1)
       return dtype;
   }
-  refuse(role, kKnownDtypes,
+  refuse(role, known_dtypes(),
          "DLPack type code " + std::to_string(type.code) + " of " +
              std::to_string(type.bits) + " bits");
 }

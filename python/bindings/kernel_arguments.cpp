@@ -94,7 +94,8 @@ void* device_pointer(const py::handle& value, std::size_t index) {
   return dlpack_pointer(value.attr("__dlpack__")(), index);
 }
 
-// torch.Tensor, without the refusals of its interfaces: gradients, bfloat16.
+// torch.Tensor, without the refusals of its interfaces: gradients, dtypes of
+// others.
 bool add_tensor(KernelArgs& args, const py::handle& value, std::size_t index) {
   if (!py::hasattr(value, "data_ptr") || !py::hasattr(value, "is_cuda"))
     return false;

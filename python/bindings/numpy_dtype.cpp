@@ -10,10 +10,6 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 
-const char* const kKnownDtypes =
-    "dtype float32, float64, int8 to int64, uint8 to uint64, bool, float16, "
-    "bfloat16 or complex64 in native byte order";
-
 namespace {
 
 using NumPy = py::detail::npy_api;
@@ -33,13 +29,29 @@ constexpr DType integer_of(std::size_t bytes, bool is_signed) {
   }
 }
 
-// Of another library's: NumPy has none. The name needs no import of it.
-bool is_bfloat16(PyObject* descriptor) {
-  return py::reinterpret_borrow<py::dtype>(descriptor).itemsize() == 2 &&
-         dtype_text(descriptor) == "bfloat16";
+constexpr std::string_view kNumPy = "numpy";
+
+// Of another package, which its name needs no import of.
+std::optional<DType> dtype_of_others(PyObject* descriptor) {
+  const auto known = dtype_from_name(dtype_text(descriptor));
+  return known && package_of(*known) != kNumPy ? known : std::nullopt;
+}
+
+std::string join_known_dtypes() {
+  std::string text = "dtype ";
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (i > 0) text += i + 1 < kDTypeCount ? ", " : " or ";
+    text += name_of(static_cast<DType>(i));
+  }
+  return text + " in native byte order";
 }
 
 }  // namespace
+
+const std::string& known_dtypes() {
+  static const std::string kText = join_known_dtypes();
+  return kText;
+}
 
 std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
   const auto* d = py::detail::array_descriptor_proxy(descriptor);
@@ -76,8 +88,7 @@ std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
     case NumPy::NPY_CFLOAT_:
       return DType::Complex64;
     default:
-      if (is_bfloat16(descriptor)) return DType::BFloat16;
-      return std::nullopt;
+      return dtype_of_others(descriptor);
   }
 }
 
@@ -90,21 +101,23 @@ DType dtype_of(py::handle dtype) {
       py::dtype::from_args(py::reinterpret_borrow<py::object>(dtype));
   const auto known = dtype_from_numpy(descriptor.ptr());
   if (known) return *known;
-  throw InvalidArgument(std::string("dtype: expected ") + kKnownDtypes +
-                        ", got " + dtype_text(descriptor));
+  throw InvalidArgument("dtype: expected " + known_dtypes() + ", got " +
+                        dtype_text(descriptor));
 }
 
 py::dtype numpy_dtype(DType dtype) {
-  if (dtype != DType::BFloat16) return py::dtype(std::string(name_of(dtype)));
+  const std::string name(name_of(dtype));
+  const std::string package(package_of(dtype));
+  if (package == kNumPy) return py::dtype(name);
   try {
-    return py::dtype::from_args(python_module("ml_dtypes").attr("bfloat16"));
+    return py::dtype::from_args(
+        python_module(package.c_str()).attr(name.c_str()));
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_ImportError)) throw;
   }
-  throw py::type_error(
-      "bfloat16: expected the package ml_dtypes, which gives NumPy this "
-      "dtype; install it, or take the array through DLPack "
-      "(torch.from_dlpack)");
+  throw py::type_error(name + ": expected the package " + package +
+                       ", which gives NumPy this dtype; install it, or take "
+                       "the array through DLPack (torch.from_dlpack)");
 }
 
 std::string dtype_text(py::handle dtype) { return shown(dtype); }

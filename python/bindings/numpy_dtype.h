@@ -8,8 +8,8 @@
 
 namespace gpuos::python {
 
-/// "dtype float32, ...", for messages.
-extern const char* const kKnownDtypes;
+/// "dtype float32, ... or complex64 in native byte order", for messages.
+const std::string& known_dtypes();
 
 /// Empty for what gpuos does not know, and for another byte order.
 std::optional<DType> dtype_from_numpy(PyObject* descriptor);
@@ -17,7 +17,7 @@ std::optional<DType> dtype_from_numpy(PyObject* descriptor);
 /// "float32", numpy.float32, numpy.dtype("f4"), ... Throws: InvalidArgument.
 DType dtype_of(pybind11::handle dtype);
 
-/// bfloat16 is that of ml_dtypes. Throws: TypeError if that is not installed.
+/// Throws: TypeError if the package that makes it is not installed.
 pybind11::dtype numpy_dtype(DType dtype);
 
 /// "float32", as NumPy writes a dtype.

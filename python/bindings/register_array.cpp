@@ -97,7 +97,8 @@ void register_array(py::module_& module) {
           "Elements along each axis.")
       .def_property_readonly(
           "dtype", [](const Array& a) { return numpy_dtype(a.form().dtype); },
-          "The element type, as a NumPy dtype; bfloat16 needs ml_dtypes.")
+          "The element type, as a NumPy dtype; one that NumPy lacks needs\n"
+          "ml_dtypes.")
       .def_property_readonly(
           "ndim", [](const Array& a) { return int{a.form().dims}; },
           "How many axes.")
@@ -147,7 +148,7 @@ void register_array(py::module_& module) {
            "    submitted later change it.\n\n"
            "Raises\n------\n"
            "InvalidArgument\n    If it was freed, or cannot be a view.\n"
-           "TypeError\n    For bfloat16 if ml_dtypes is not installed.\n"
+           "TypeError\n    For a dtype that NumPy lacks, without ml_dtypes.\n"
            "TaskError\n    If the runtime is dead. A task that failed is told\n"
            "    by its ticket, synchronize() and close().")
       .def("copy_from", &copy_from, py::arg("source"),

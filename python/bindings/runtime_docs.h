@@ -341,8 +341,7 @@ inline constexpr char kArray[] =
 Parameters
 ----------
 source : array_like, any shape
-    bool, int8 to int64, uint8 to uint64, float16, bfloat16 (of ml_dtypes),
-    float32, float64 or complex64.
+    Of an element type of docs/python.md; what NumPy lacks is of ml_dtypes.
 dtype : dtype or None
     Convert to it first; None keeps the source's.
 

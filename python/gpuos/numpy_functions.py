@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Value = _core.Value
-
-_BFLOAT16_MAX = float.fromhex("0x1.fep127")  # np.finfo() does not know it
 
 # NumPy's function: the method of a value with the same arguments.
 _METHODS = {
@@ -143,13 +142,21 @@ def _nan_to_num(
             for part in (x.real, x.imag)
         )
         return next(parts) + 1j * next(parts)
-    is_bfloat16 = x.dtype.name == "bfloat16"
-    largest = _BFLOAT16_MAX if is_bfloat16 else float(np.finfo(x.dtype).max)
+    largest = _largest(x.dtype)
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
     x = np.where(np.isnan(x), nan, x)
-    x = np.where(x == np.inf, high, x)
-    return np.where(x == -np.inf, low, x)
+    # Not `x == inf`: a dtype without infinity would make a number of that.
+    x = np.where(np.isinf(x) & (x > 0), high, x)
+    return np.where(np.isinf(x) & (x < 0), low, x)
+
+
+def _largest(dtype: np.dtype[Any]) -> float:
+    """The largest number of a real dtype."""
+    if dtype.kind == "f":
+        return float(np.finfo(dtype).max)
+    # NumPy's finfo() knows its own dtypes only.
+    return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
 
 
 def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -176,8 +183,8 @@ def _wide(a: Any) -> Any:
     """The dtype that a mean of `a` is computed in, and that of the mean."""
     if a.dtype.kind in "biu":
         return np.dtype("float64"), np.dtype("float64")
-    is_half = a.dtype.itemsize == 2
-    return np.dtype("float32") if is_half else a.dtype, a.dtype
+    is_short = a.dtype.itemsize < 4
+    return np.dtype("float32") if is_short else a.dtype, a.dtype
 
 
 def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

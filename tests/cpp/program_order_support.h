@@ -97,6 +97,7 @@ inline C64 reduced_complex(Op op, std::span<const C64> x) {
   });
 }
 
+/// What orders are tested with; short floats are all alike.
 constexpr DType kReals[] = {DType::Float16, DType::BFloat16, DType::Float32,
                             DType::Float64, DType::Complex64};
 
@@ -110,13 +111,11 @@ inline Bytes numbers(DType dtype, std::size_t count, bool near_one) {
   };
   for (std::size_t i = 0; i < count; ++i) {
     const double x = next();
-    const auto single = static_cast<float>(x);
-    if (dtype == DType::Float64) put(bytes, i, x);
-    if (dtype == DType::Float32) put(bytes, i, single);
-    if (dtype == DType::Float16) put(bytes, i, to_half_bits(single));
-    if (dtype == DType::BFloat16) put(bytes, i, Bf16(single));
     if (dtype == DType::Complex64)
-      put(bytes, i, C64{single, static_cast<float>(next() / 16)});
+      put(bytes, i,
+          C64{static_cast<float>(x), static_cast<float>(next() / 16)});
+    else
+      put_real(bytes, i, dtype, x);
   }
   return bytes;
 }
@@ -146,10 +145,7 @@ inline Bytes wanted(Op op, DType dtype, const Bytes& x, std::size_t rows,
     } else if (dtype == DType::Complex64) {
       put(result, r, reduced_complex(op, row(complexes)));
     } else {
-      const float value = reduced<float>(op, row(singles));
-      if (dtype == DType::Float32) put(result, r, value);
-      if (dtype == DType::Float16) put(result, r, to_half_bits(value));
-      if (dtype == DType::BFloat16) put(result, r, Bf16(value));
+      put_real(result, r, dtype, reduced<float>(op, row(singles)));
     }
   }
   return result;

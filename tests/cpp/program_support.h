@@ -7,16 +7,13 @@
 #include <vector>
 
 #include "contract.h"
-#include "device/bfloat16.h"
-#include "device/half.h"
+#include "device/short_floats.h"
 
 namespace gpuos {
 
-inline constexpr DType kAllDTypes[] = {
-    DType::Bool,    DType::Int8,     DType::UInt8,    DType::Int16,
-    DType::UInt16,  DType::Int32,    DType::UInt32,   DType::Int64,
-    DType::UInt64,  DType::Float16,  DType::BFloat16, DType::Float32,
-    DType::Float64, DType::Complex64};
+#define GPUOS_DTYPE(name, ...) DType::name,
+inline constexpr DType kAllDTypes[] = {GPUOS_DTYPES(GPUOS_DTYPE)};
+#undef GPUOS_DTYPE
 
 /// A small generator: the same numbers everywhere.
 class Random {
@@ -37,6 +34,25 @@ void put(std::vector<std::uint8_t>& bytes, std::size_t i, T value) {
   std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
 }
 
+/// Element `i`, of any floating dtype.
+inline void put_real(std::vector<std::uint8_t>& bytes, std::size_t i,
+                     DType dtype, double value) {
+  const auto single = static_cast<float>(value);
+  switch (dtype) {
+    case DType::Float64:
+      put(bytes, i, value);
+      break;
+#define GPUOS_CASE(with, name, text, bytes_of, Stored, ...) \
+  case DType::name:                                         \
+    put(bytes, i, Stored(single));                          \
+    break;
+      GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
+    default:
+      put(bytes, i, single);
+  }
+}
+
 /// Mostly small numbers, now and then a special one.
 inline double random_real(Random& random) {
   constexpr double kSpecial[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e30};
@@ -50,17 +66,10 @@ inline std::vector<std::uint8_t> random_bytes(DType dtype, std::size_t count,
   std::vector<std::uint8_t> bytes(count * size);
   for (std::size_t i = 0; i < count; ++i) {
     const double real = random_real(random);
-    const auto single = static_cast<float>(real);
-    if (dtype == DType::Float64)
-      put(bytes, i, real);
-    else if (dtype == DType::Float32)
-      put(bytes, i, single);
-    else if (dtype == DType::Float16)
-      put(bytes, i, to_half_bits(single));
-    else if (dtype == DType::BFloat16)
-      put(bytes, i, Bf16(single));
+    if (is_floating(dtype))
+      put_real(bytes, i, dtype, real);
     else if (dtype == DType::Complex64)
-      put(bytes, 2 * i, single),
+      put(bytes, 2 * i, static_cast<float>(real)),
           put(bytes, 2 * i + 1, static_cast<float>(random_real(random)));
     else if (dtype == DType::Bool)
       bytes[i] = random.below(2) != 0;
@@ -80,8 +89,10 @@ inline double number_at(DType dtype, const std::uint8_t* at) {
     return value;
   };
   if (dtype == DType::Float64) return as(double{});
-  if (dtype == DType::Float16) return half_to_float(as(u16{}));
-  if (dtype == DType::BFloat16) return bit_cast<float>(u32{as(u16{})} << 16);
+#define GPUOS_CASE(with, name, text, bytes, Stored, ...) \
+  if (dtype == DType::name) return as(Stored{});
+  GPUOS_SHORT_FLOATS(GPUOS_CASE, )
+#undef GPUOS_CASE
   return as(float{});
 }
 

@@ -56,7 +56,7 @@ def _layer(name: str, below: str) -> str:
 ALLOWED = {
     **{f"cpp/{name}": _layer(name, below) for name, below in LAYERS.items()},
     # NVRTC and the host's compiler find them by their bare names.
-    "cpp/device": r"[a-z0-9_]+\.(?:h|cuh)|gpuos/vocabulary\.h",
+    "cpp/device": r"[a-z0-9_]+\.(?:h|cuh)|gpuos/(?:dtype_list|vocabulary)\.h",
     "include/gpuos": PUBLIC,
     "benchmarks": rf"{PUBLIC}|[a-z0-9_]+\.h|driver/.*\.h",
     "python/bindings": rf"{PUBLIC}|[a-z0-9_]+\.h",

@@ -6,11 +6,20 @@ import sys
 
 import numpy as np
 import pytest
+from dtype_support import (
+    DTYPES,
+    OTHERS,
+    ROOT,
+    ROWS,
+    SHORT,
+    array_of,
+    numbers_of,
+)
 
 import gpuos
 
 AXPY = """
-#include "gpuos/half.h"
+#include "gpuos/short_floats.h"
 GPUOS_OPERATOR({name}) {{
   const {type} k = task.scalar<{type}>(2);
   for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
@@ -18,20 +27,13 @@ GPUOS_OPERATOR({name}) {{
         static_cast<{type}>(k * task.pointer<const {type}>(1)[i]);
 }}
 """
-CPP_TYPES = {
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "int16": "short",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long long",
-    "float16": "gpuos::F16",
-}
+BUILT_IN = ["float32", "float64", "int32", "int64"]
+REST = [name for name in DTYPES if name not in (*BUILT_IN, "bool", "complex64")]
 
 
 def times(rt, dtype):
     name = f"times_{dtype}"
-    source = AXPY.format(name=name, type=CPP_TYPES[dtype])
+    source = AXPY.format(name=name, type=ROWS[dtype].cpp)
     try:
         return rt.define(
             name, source=source, dtype=dtype, params={"k": dtype}, inputs=1
@@ -40,12 +42,20 @@ def times(rt, dtype):
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("dtype", CPP_TYPES)
+def test_list_is_read():
+    assert len(DTYPES) >= 14
+    assert {"float32", "bool", "complex64", *SHORT} <= set(DTYPES)
+    assert {"float16", "bfloat16"} <= set(SHORT)
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    assert [name for name in DTYPES if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("dtype", REST)
 def test_whole_operators_have_buffers_and_scalars_of_any_dtype(rt, dtype):
-    x = rt.array(np.arange(7, dtype=dtype))
+    x = array_of(rt, range(7), dtype)
     out = rt.empty(7, dtype)
-    rt.submit(times(rt, dtype), x, out=out, k=3)
-    assert out.numpy().tolist() == [0, 3, 6, 9, 12, 15, 18]
+    rt.submit(times(rt, dtype), x, out=out, k=2)
+    assert numbers_of(rt, out).tolist() == [0, 2, 4, 6, 8, 10, 12]
 
 
 def test_scalars_must_fit(rt):
@@ -91,10 +101,63 @@ def test_a_parameter_may_be_complex(rt, k, expected):
     assert out.numpy()[0] == expected
 
 
-def test_built_in_operators_have_four_dtypes(rt):
-    x = rt.zeros(3, "float16")
-    with pytest.raises(gpuos.InvalidArgument, match=r"int64, got float16"):
+@pytest.mark.parametrize("dtype", [*REST, "bool", "complex64"])
+def test_built_in_operators_have_four_dtypes(rt, dtype):
+    x = rt.zeros(3, dtype)
+    with pytest.raises(gpuos.InvalidArgument, match=f"int64, got {dtype}"):
         rt.submit("add", x, x, out=x)
+
+
+@pytest.mark.parametrize("short", SHORT)
+def test_dtypes_of_results_of_short_floats(rt, short):
+    x = rt.zeros(2, short)
+    for other in DTYPES:
+        y = rt.zeros(2, other)
+        got = rt.fuse(lambda a, b: a + b)(x, y)
+        if other in ("bool", short):
+            wanted = short
+        elif "int" in other:
+            wanted = short if short in OTHERS else np.result_type(short, other)
+        elif other in SHORT:
+            wanted = "float32"
+        else:
+            wanted = other
+        assert str(wanted) in repr(got), (other, got)
+        assert got.nbytes == 2 * ROWS[str(wanted)].bytes
+
+
+# An interpreter's loops and what is compiled, with gaps and without, of rows
+# that are reduced and of numbers.
+def passes(x, y, k):
+    return x * y + k, (x - y).max(1), np.where(x < y, x, y).T * 2, x.max()
+
+
+@pytest.mark.parametrize("short", SHORT)
+def test_short_floats_are_float32s_rounded(rt, short):
+    random = np.random.default_rng(5)
+    numbers = random.normal(0, 3, (2, 40, 51)).astype("f4")
+    narrow = array_of(rt, numbers, short)
+    wide = rt.array(numbers_of(rt, narrow))
+
+    def rounded(value):
+        return value.astype(short).astype("float32")
+
+    def stepwise(x, y, k):
+        low = rounded(rounded(x * y) + rounded(k))
+        most = rounded(x - y).max(1)
+        return low, most, rounded(np.where(x < y, x, y).T * 2), x.max()
+
+    f = rt.fuse(passes)
+    wanted = rt.fuse(stepwise)(wide[0], wide[1], 0.3)
+    for is_compiled in (False, True):
+        if is_compiled:
+            try:
+                f.compile(narrow[0], narrow[1], 0.3)
+            except gpuos.BackendUnavailable as error:
+                pytest.skip(str(error))
+        for got, want in zip(f(narrow[0], narrow[1], 0.3), wanted, strict=True):
+            assert short in repr(got)
+            np.testing.assert_array_equal(numbers_of(rt, got), want.numpy())
 
 
 def test_booleans_come_and_go(host):
@@ -106,36 +169,73 @@ def test_booleans_come_and_go(host):
     assert array.numpy().tolist() == [False, False, True]
 
 
-def test_bfloat16_needs_ml_dtypes_only_for_numpy(rt, monkeypatch):
+@pytest.mark.parametrize(
+    ("dtype", "numbers", "wanted"),
+    [
+        ("float8_e4m3fn", [464, 465, 1e9, np.inf], [448, 448, 448, 448]),
+        ("float8_e5m2", [61439, 61440, 1e9], [57344, np.inf, np.inf]),
+        ("float8_e5m2", [1.125, 1.375, 2**-17], [1, 1.5, 0]),
+    ],
+)
+def test_numbers_of_eight_bits(rt, dtype, numbers, wanted):
+    x = np.array([*numbers, np.nan])
+    got = rt.fuse(lambda v, k: (v.astype(dtype), -v.astype(dtype) * k))(
+        rt.array(x),
+        rt.fuse(lambda v: v.astype(dtype))(rt.array([1.0] * x.size)),
+    )
+    for array, sign in zip(got, (1, -1), strict=True):
+        assert array.nbytes == x.size
+        want = [*(sign * np.array(wanted)), np.nan]
+        np.testing.assert_array_equal(numbers_of(rt, array), want)
+
+
+@pytest.mark.parametrize("dtype", OTHERS)
+def test_what_numpy_lacks_needs_ml_dtypes_only_for_numpy(
+    rt, dtype, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
-    array = rt.zeros((2, 3), "bfloat16")
-    assert array.nbytes == 12
-    assert array.strides == (6, 2)
-    assert "bfloat16" in repr(array)
+    array = rt.zeros((2, 3), dtype)
+    size = ROWS[dtype].bytes
+    assert array.nbytes == 6 * size
+    assert array.strides == (3 * size, size)
+    assert dtype in repr(array)
     for use in (array.numpy, lambda: array.dtype):
-        with pytest.raises(TypeError, match="ml_dtypes"):
+        with pytest.raises(TypeError, match=f"{dtype}: expected .* ml_dtypes"):
             use()
     with pytest.raises(TypeError, match="ml_dtypes"):
-        rt.array([1, 2], "bfloat16")
+        rt.array([1, 2], dtype)
     assert not hasattr(array, "__array_interface__")
     assert not hasattr(array, "__cuda_array_interface__")
 
 
-def test_bfloat16_is_that_of_ml_dtypes(rt):
-    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
-    source = np.arange(6).astype(bfloat16).reshape(2, 3)
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_numpy_lacks_is_that_of_ml_dtypes(rt, name):
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    source = np.arange(6).astype(dtype).reshape(2, 3)
     array = rt.array(source)
-    assert array.dtype == bfloat16
-    assert array.numpy().dtype == bfloat16
+    assert array.dtype == dtype
+    assert array.numpy().dtype == dtype
     np.testing.assert_array_equal(array.T[::-1].numpy(), source.T[::-1])
-    assert rt.array([1.5, 2], "bfloat16").numpy().tolist() == [1.5, 2]
-    assert rt.empty(2, bfloat16).dtype == bfloat16
+    assert rt.array([1.5, 2], name).numpy().tolist() == [1.5, 2]
+    assert rt.empty(2, dtype).dtype == dtype
     array.copy_from(-source)
     np.testing.assert_array_equal(array.numpy(), -source)
 
 
-def test_bfloat16_of_ml_dtypes_is_taken_without_a_copy(host):
-    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
-    x = np.ones(3, bfloat16)
-    with pytest.raises(gpuos.InvalidArgument, match=r"int64, got bfloat16"):
+@pytest.mark.parametrize("name", OTHERS)
+def test_functions_of_numpy_know_what_it_lacks(rt, name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = getattr(ml_dtypes, name)
+    most = float(ml_dtypes.finfo(dtype).max)
+    x = rt.array(np.array([1, np.nan, 2, most, -np.inf]).astype(dtype))
+    got = rt.fuse(np.nan_to_num)(x).numpy()
+    low = -most if np.isinf(dtype(-np.inf)) else 0  # what has no infinity
+    assert got.tolist() == [1, 0, 2, most, low]
+    assert rt.fuse(np.nanmean)(x[:3]).numpy() == 1.5
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_arrays_of_ml_dtypes_are_taken_without_a_copy(host, name):
+    x = np.ones(3, getattr(pytest.importorskip("ml_dtypes"), name))
+    with pytest.raises(gpuos.InvalidArgument, match=f"int64, got {name}"):
         host.submit("add", x, x, out=x)

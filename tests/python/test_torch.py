@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from dtype_support import DTYPES, SHORT
 
 import gpuos
 
@@ -46,24 +47,6 @@ def test_tensors_are_taken_without_a_copy(host, dtype, shape):
     assert torch.equal(out, x + x)
 
 
-DTYPES = [
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-    "float16",
-    "bfloat16",
-    "complex64",
-]
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_and_tensors_share_memory_in_every_dtype(host, dtype):
     array = host.zeros((2, 3), dtype)
@@ -73,6 +56,61 @@ def test_arrays_and_tensors_share_memory_in_every_dtype(host, dtype):
     tensor[2, 0] = 1
     whole = torch.from_dlpack(array)
     assert whole.to(torch.complex64).tolist() == [[0, 0, 1], [0, 0, 0]]
+
+
+def patterns(dtype):
+    """All that a short float has."""
+    size = dtype.itemsize
+    bits = torch.arange(1 << 8 * size)
+    return bits.to(torch.uint8 if size == 1 else torch.uint16).view(dtype)
+
+
+def assert_same(got, wanted):
+    """The same bits, or NaN in both."""
+    got, wanted = torch.from_dlpack(got), wanted.clone()
+    assert got.dtype == wanted.dtype
+    is_nan = wanted.float().isnan()
+    assert torch.equal(got.float().isnan(), is_nan)
+    bits = torch.uint8 if got.element_size() == 1 else torch.int16
+    if got.dtype == torch.float32:
+        bits = torch.int32
+    assert torch.equal(got.view(bits)[~is_nan], wanted.view(bits)[~is_nan])
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_floats_are_pytorchs(host, name):
+    dtype = getattr(torch, name)
+    floats = torch.from_numpy(
+        np.random.default_rng(1)
+        .integers(0, 1 << 32, 1 << 20, np.uint64)
+        .astype(np.uint32)
+        .view(np.float32)
+    )
+    near = torch.randn(1 << 18) * 300
+    for x in (patterns(torch.bfloat16), floats, near):
+        got = host.fuse(lambda v: v.astype(name))(x)
+        assert_same(got, x.float().to(dtype))
+    every = patterns(dtype)
+    assert_same(host.fuse(lambda v: v.astype("float32"))(every), every.float())
+    for other in SHORT:
+        if other != name:
+            got = host.fuse(lambda v, to=other: v.astype(to))(every)
+            assert_same(got, every.float().to(getattr(torch, other)))
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_the_next_short_float(host, name):
+    every = patterns(getattr(torch, name))
+    finite = every.float().isfinite()
+    values = every.float()[finite].unique()  # 0 and -0 are one
+    f = host.fuse(np.nextafter)
+    below, above = values[:-1], values[1:]
+    for x, to, wanted in (
+        (below, above[-1:], above),
+        (above, below[:1], below),
+    ):
+        got = torch.from_dlpack(f(x.to(every.dtype), to.to(every.dtype)))
+        assert torch.equal(got.float(), wanted)
 
 
 COPY = """

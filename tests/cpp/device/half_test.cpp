@@ -1,4 +1,4 @@
-#include "device/half.h"
+#include "device/short_floats.h"
 
 #include <gtest/gtest.h>
 
@@ -8,53 +8,61 @@
 #include <limits>
 #include <random>
 
-#include "device/bfloat16.h"
+#include "gpuos/dtype_list.h"
 
 namespace gpuos {
 namespace {
 
-// A 16-bit format, read by the definition of IEEE 754: no bit of a float is
-// looked at.
-template <int kExponentBits, int kFractionBits>
+// A format, read by the definition of IEEE 754: no bit of a float is looked at.
+// Where there is no infinity, what is too large is the largest number.
+template <int kBits, int kFractionBits, std::uint32_t kMost>
 struct Format {
+  static constexpr std::uint32_t kSign = 1u << (kBits - 1);
+  static constexpr std::uint32_t kNan = kSign - 1;
+  static constexpr int kExponentBits = kBits - 1 - kFractionBits;
   static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
   static constexpr int kFractions = 1 << kFractionBits;
-  static constexpr int kSpecial = (1 << kExponentBits) - 1;
+  static constexpr int kExponents = (1 << kExponentBits) - 1;
+  static constexpr bool kHasInfinity = kMost % kFractions == 0;
 
   static double value(std::uint32_t bits) {
-    const int exponent = static_cast<int>(bits >> kFractionBits) & kSpecial;
+    const int exponent = static_cast<int>(bits >> kFractionBits) & kExponents;
     const int fraction = static_cast<int>(bits) & (kFractions - 1);
     double size = 0;
-    if (exponent == kSpecial) {
-      size = fraction == 0 ? std::numeric_limits<double>::infinity()
-                           : std::numeric_limits<double>::quiet_NaN();
+    if ((bits & kNan) > kMost) {
+      size = std::numeric_limits<double>::quiet_NaN();
+    } else if (kHasInfinity && (bits & kNan) == kMost) {
+      size = std::numeric_limits<double>::infinity();
     } else if (exponent == 0) {
       size = std::ldexp(fraction, 1 - kBias - kFractionBits);
     } else {
       size =
           std::ldexp(kFractions + fraction, exponent - kBias - kFractionBits);
     }
-    return bits & 0x8000 ? -size : size;
+    return bits & kSign ? -size : size;
+  }
+
+  // The next number; what infinity would be if the exponent went on.
+  static double above_of(std::uint32_t bits) {
+    return kHasInfinity && bits + 1 == kMost ? 2 * value(bits) - value(bits - 1)
+                                             : value(bits + 1);
   }
 
   // By search among all numbers of the format.
   static std::uint32_t nearest(float x) {
-    if (std::isnan(x)) return 0x7fff;
-    const std::uint32_t sign = std::signbit(x) ? 0x8000 : 0;
+    if (std::isnan(x)) return kNan;
+    const std::uint32_t sign = std::signbit(x) ? kSign : 0;
     const double size = std::fabs(static_cast<double>(x));
-    const std::uint32_t infinity = kSpecial << kFractionBits;
+    if (std::isinf(size) || size >= value(kMost)) return sign | kMost;
     std::uint32_t low = 0;
-    std::uint32_t high = infinity;
+    std::uint32_t high = kMost;
     while (high - low > 1) {
       const std::uint32_t middle = (low + high) / 2;
       (value(middle) <= size ? low : high) = middle;
     }
-    // What infinity would be if the exponent went on.
-    const double above =
-        high == infinity ? 2 * value(infinity - kFractions) : value(high);
+    const double above = above_of(low);
     const double down = size - value(low);
     const double up = above - size;
-    if (std::isinf(size)) return sign | infinity;
     const bool rounds_up = up < down || (up == down && low % 2 == 1);
     return sign | (rounds_up ? high : low);
   }
@@ -62,15 +70,18 @@ struct Format {
 
 template <typename T>
 struct FormatOf;
-template <>
-struct FormatOf<F16> : Format<5, 10> {};
-template <>
-struct FormatOf<Bf16> : Format<8, 7> {};
+#define GPUOS_FORMAT(with, name, text, bytes, Stored, fraction, most, ...) \
+  template <>                                                              \
+  struct FormatOf<Stored> : Format<8 * (bytes), fraction, most> {};
+GPUOS_SHORT_FLOATS(GPUOS_FORMAT, )
+#undef GPUOS_FORMAT
 
 template <typename T>
 T from_bits(std::uint32_t bits) {
-  return std::bit_cast<T>(static_cast<std::uint16_t>(bits));
+  return std::bit_cast<T>(static_cast<decltype(T::bits)>(bits));
 }
+template <typename T>
+constexpr std::uint32_t kPatterns = 2 * FormatOf<T>::kSign;
 
 template <typename T>
 void expect_nearest(float x) {
@@ -80,12 +91,18 @@ void expect_nearest(float x) {
 }
 
 template <typename T>
-class SixteenBits : public testing::Test {};
-using Types = testing::Types<F16, Bf16>;
-TYPED_TEST_SUITE(SixteenBits, Types);
+class ShortFloats : public testing::Test {};
+template <typename, typename... T>
+struct AllOf {
+  using Types = testing::Types<T...>;
+};
+#define GPUOS_STORED(with, name, text, bytes, Stored, ...) , Stored
+using Types = AllOf<void GPUOS_SHORT_FLOATS(GPUOS_STORED, )>::Types;
+#undef GPUOS_STORED
+TYPED_TEST_SUITE(ShortFloats, Types);
 
-TYPED_TEST(SixteenBits, EveryPatternHasItsValue) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+TYPED_TEST(ShortFloats, EveryPatternHasItsValue) {
+  for (std::uint32_t bits = 0; bits < kPatterns<TypeParam>; ++bits) {
     const float got = from_bits<TypeParam>(bits);
     const double wanted = FormatOf<TypeParam>::value(bits);
     if (std::isnan(wanted)) {
@@ -97,21 +114,22 @@ TYPED_TEST(SixteenBits, EveryPatternHasItsValue) {
   }
 }
 
-TYPED_TEST(SixteenBits, EveryPatternComesBack) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+TYPED_TEST(ShortFloats, EveryPatternComesBack) {
+  for (std::uint32_t bits = 0; bits < kPatterns<TypeParam>; ++bits) {
     const float value = from_bits<TypeParam>(bits);
-    ASSERT_EQ(TypeParam(value).bits, std::isnan(value) ? 0x7fff : bits);
+    ASSERT_EQ(TypeParam(value).bits,
+              std::isnan(value) ? FormatOf<TypeParam>::kNan : bits);
   }
 }
 
-TYPED_TEST(SixteenBits, TiesGoToTheEvenNeighbourAndTheRestToTheNearest) {
-  const auto infinity =
-      static_cast<std::uint32_t>(Limits<TypeParam>::infinity().bits);
-  for (std::uint32_t bits = 0; bits < infinity; ++bits) {
-    const double low = FormatOf<TypeParam>::value(bits);
-    const double above = bits + 1 == infinity
-                             ? 2 * low - FormatOf<TypeParam>::value(bits - 1)
-                             : FormatOf<TypeParam>::value(bits + 1);
+TYPED_TEST(ShortFloats, TiesGoToTheEvenNeighbourAndTheRestToTheNearest) {
+  using Of = FormatOf<TypeParam>;
+  const std::uint32_t most = Limits<TypeParam>::highest().bits;
+  ASSERT_TRUE(std::isfinite(Of::value(most)));
+  ASSERT_FALSE(std::isfinite(Of::value(most + 1)));
+  for (std::uint32_t bits = 0; bits < most + Of::kHasInfinity; ++bits) {
+    const double low = Of::value(bits);
+    const double above = Of::above_of(bits);
     const auto middle = static_cast<float>((low + above) / 2);
     for (const float x :
          {middle, std::nextafter(middle, 0.0f),
@@ -122,13 +140,30 @@ TYPED_TEST(SixteenBits, TiesGoToTheEvenNeighbourAndTheRestToTheNearest) {
   }
 }
 
-TYPED_TEST(SixteenBits, EdgesAndRandomFloatsGoToTheNearest) {
+TYPED_TEST(ShortFloats, EdgesAndRandomFloatsGoToTheNearest) {
   using Float = std::numeric_limits<float>;
-  for (const float x :
-       {0.0f, Float::denorm_min(), Float::min(), Float::max(), 65504.0f,
-        65519.996f, 65520.0f, 0x1p-24f, 0x1p-25f, 0x1.000002p-25f, 0x1p-14f,
-        0x1.ffcp-15f, Float::infinity(), Float::quiet_NaN(),
-        Float::signaling_NaN(), std::bit_cast<float>(0x7f800001u)}) {
+  for (const float x : {0.0f,
+                        Float::denorm_min(),
+                        Float::min(),
+                        Float::max(),
+                        65504.0f,
+                        65519.996f,
+                        65520.0f,
+                        0x1p-24f,
+                        0x1p-25f,
+                        0x1.000002p-25f,
+                        0x1p-14f,
+                        0x1.ffcp-15f,
+                        448.0f,
+                        464.0f,
+                        464.1f,
+                        480.0f,
+                        57344.0f,
+                        61440.0f,
+                        Float::infinity(),
+                        Float::quiet_NaN(),
+                        Float::signaling_NaN(),
+                        std::bit_cast<float>(0x7f800001u)}) {
     expect_nearest<TypeParam>(x);
     expect_nearest<TypeParam>(-x);
   }
@@ -138,12 +173,12 @@ TYPED_TEST(SixteenBits, EdgesAndRandomFloatsGoToTheNearest) {
         std::bit_cast<float>(static_cast<std::uint32_t>(random())));
 }
 
-TYPED_TEST(SixteenBits, ArithmeticIsThatOfFloat) {
+TYPED_TEST(ShortFloats, ArithmeticIsThatOfFloat) {
   const TypeParam a(1.5f);
-  const TypeParam b(2.25f);
+  const TypeParam b(2.5f);
   static_assert(std::is_same_v<decltype(a * b), float>);
-  EXPECT_EQ(a * b + 1, 4.375f);
-  EXPECT_EQ(TypeParam(a + b).bits, TypeParam(3.75f).bits);
+  EXPECT_EQ(a * b + 1, 4.75f);
+  EXPECT_EQ(TypeParam(a + b).bits, TypeParam(4.0f).bits);
   EXPECT_TRUE(a < b);
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <random>
@@ -9,8 +10,8 @@
 
 #include "base/concat.h"
 #include "contract.h"
-#include "device/bfloat16.h"
-#include "device/half.h"
+#include "device/short_floats.h"
+#include "gpuos/dtype_list.h"
 
 namespace gpuos {
 namespace {
@@ -19,20 +20,23 @@ using Ints = std::vector<std::int32_t>;
 
 class HalfOperators : public Contract {
  protected:
-  /// `expression` of the int32 `x`, for each element of `in`.
-  Ints run(const std::string& name, const std::string& expression,
-           const Ints& in) {
+  /// `expression` of the int32 `x`, for each element of `in`; `Short` is the
+  /// short float.
+  Ints run(const std::string& name, const std::string& type,
+           const std::string& expression, const Ints& in) {
     const Operator op = runtime().define(
         {.name = name,
          .source =
-             concat("#include \"gpuos/bfloat16.h\"\n"
-                    "#include \"gpuos/half.h\"\n"
-                    "#include \"gpuos/integers.h\"\n"
+             concat("#include \"gpuos/integers.h\"\n"
+                    "#include \"gpuos/short_floats.h\"\n"
                     "#include \"gpuos/vectors.h\"\n"
                     "using namespace gpuos;\n"
                     "GPUOS_OPERATOR(",
                     name,
                     ") {\n"
+                    "  using Short = ",
+                    type,
+                    ";\n"
                     "  int32_t* out = task.pointer<int32_t>(0);\n"
                     "  const int32_t* in = task.pointer<const int32_t>(1);\n"
                     "  for (u32 i = lane.index(); i < task.count;\n"
@@ -48,55 +52,62 @@ class HalfOperators : public Contract {
     return out.read();
   }
 
-  static Ints patterns() {
-    Ints all(0x10000);
-    std::iota(all.begin(), all.end(), 0);
-    return all;
+  template <typename T>
+  void expect_same_floats(const std::string& type) {
+    using Bits = decltype(T::bits);
+    Ints in(std::size_t{1} << 8 * sizeof(T));
+    std::iota(in.begin(), in.end(), 0);
+    const Ints got = run("from_" + type, type,
+                         "bit_cast<int32_t>(float(bit_cast<Short>(\n"
+                         "        static_cast<decltype(Short::bits)>(x))))",
+                         in);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const auto value = std::bit_cast<float>(got[i]);
+      const float wanted = std::bit_cast<T>(static_cast<Bits>(in[i]));
+      if (std::isnan(wanted))
+        ASSERT_TRUE(std::isnan(value)) << type << " " << in[i];
+      else
+        ASSERT_EQ(got[i], std::bit_cast<std::int32_t>(wanted))
+            << type << " " << in[i];
+    }
   }
+
+  template <typename T>
+  void expect_same_bits(const std::string& type) {
+    const Ints in = floats();
+    const Ints got =
+        run("to_" + type, type, "Short(bit_cast<float>(x)).bits", in);
+    for (std::size_t i = 0; i < in.size(); ++i)
+      ASSERT_EQ(got[i], T(std::bit_cast<float>(in[i])).bits)
+          << type << " " << in[i];
+  }
+
+ private:
   static Ints floats() {
     Ints some(1 << 18);
     std::mt19937 random(11);
     for (std::int32_t& bits : some) bits = static_cast<std::int32_t>(random());
-    // Between and beside every two neighbours of either format.
+    // Between and beside every two neighbours of any format.
     for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
-      for (const std::uint32_t low : {0x0fffu, 0x1000u, 0x1001u, 0x8000u})
+      for (const std::uint32_t low :
+           {0x0000u, 0x0fffu, 0x1000u, 0x1001u, 0x8000u})
         some.push_back(static_cast<std::int32_t>(bits << 16 | low));
     return some;
   }
 };
 
-TEST_P(HalfOperators, EveryHalfIsTheSameFloat) {
-  const Ints got =
-      run("from_half",
-          "bit_cast<int32_t>(float(bit_cast<F16>(static_cast<u16>(x))))",
-          patterns());
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
-    ASSERT_EQ(got[bits], std::bit_cast<std::int32_t>(
-                             half_to_float(static_cast<u16>(bits))))
-        << bits;
+TEST_P(HalfOperators, EveryPatternIsTheSameFloat) {
+#define GPUOS_EXPECT(with, name, text, bytes, Stored, ...) \
+  expect_same_floats<Stored>(#Stored);
+  GPUOS_SHORT_FLOATS(GPUOS_EXPECT, )
+#undef GPUOS_EXPECT
 }
 
-TEST_P(HalfOperators, EveryBFloat16IsTheSameFloat) {
-  const Ints got =
-      run("from_bfloat16",
-          "bit_cast<int32_t>(float(bit_cast<Bf16>(static_cast<u16>(x))))",
-          patterns());
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
-    ASSERT_EQ(static_cast<std::uint32_t>(got[bits]), bits << 16);
-}
-
-TEST_P(HalfOperators, FloatsBecomeTheSameHalf) {
-  const Ints in = floats();
-  const Ints got = run("to_half", "F16(bit_cast<float>(x)).bits", in);
-  for (std::size_t i = 0; i < in.size(); ++i)
-    ASSERT_EQ(got[i], to_half_bits(std::bit_cast<float>(in[i]))) << in[i];
-}
-
-TEST_P(HalfOperators, FloatsBecomeTheSameBFloat16) {
-  const Ints in = floats();
-  const Ints got = run("to_bfloat16", "Bf16(bit_cast<float>(x)).bits", in);
-  for (std::size_t i = 0; i < in.size(); ++i)
-    ASSERT_EQ(got[i], to_bfloat16_bits(std::bit_cast<float>(in[i]))) << in[i];
+TEST_P(HalfOperators, FloatsBecomeTheSameBits) {
+#define GPUOS_EXPECT(with, name, text, bytes, Stored, ...) \
+  expect_same_bits<Stored>(#Stored);
+  GPUOS_SHORT_FLOATS(GPUOS_EXPECT, )
+#undef GPUOS_EXPECT
 }
 
 GPUOS_INSTANTIATE_CONTRACT(HalfOperators);

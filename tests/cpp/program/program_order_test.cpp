@@ -76,11 +76,10 @@ TEST_P(ProgramOrder, IsTheSameForReductionsThatAreFusedCompiledAndUsed) {
                             across);
           Bytes ones(in.size());
           for (std::size_t i = 0; i < count; ++i) {
-            if (dtype == DType::Float16) put(ones, i, to_half_bits(1));
-            if (dtype == DType::BFloat16) put(ones, i, Bf16(1.0f));
-            if (dtype == DType::Float32) put(ones, i, 1.0f);
-            if (dtype == DType::Float64) put(ones, i, 1.0);
-            if (dtype == DType::Complex64) put(ones, i, C64{1, 0});
+            if (dtype == DType::Complex64)
+              put(ones, i, C64{1, 0});
+            else
+              put_real(ones, i, dtype, 1);
           }
           const Array other(*runtime, dtype, ones, rows, columns, across);
           for (const Lie& lie : lies(rows, columns)) {
