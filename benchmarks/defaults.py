@@ -13,7 +13,7 @@ import argparse
 from statistics import median
 from typing import Any
 
-from gpuos._bench import Rig
+from gpuos.bench._loops import Rig
 
 SETS = 256
 ELEMS = 1024

@@ -2,7 +2,6 @@
 
 #include "driver/check.h"
 #include "driver/driver_api.h"
-#include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {
@@ -132,16 +131,10 @@ std::vector<double> Device::launch_ns(const Rig& rig, std::size_t tasks,
 
 std::vector<double> Device::round_trip_us(const Rig& rig, std::int64_t elems,
                                           int reps) {
-  std::vector<double> times;
-  settle();
-  for (int i = -1; i < reps; ++i) {
-    const auto start = Clock::now();
-    launch(rig, static_cast<std::size_t>(i + 1), elems);
+  return each_us(reps, 1, [&](std::size_t task) {
+    launch(rig, task, elems);
     state_->await();
-    const double us = us_since(start);
-    if (i >= 0) times.push_back(us);
-  }
-  return times;
+  });
 }
 
 std::vector<double> Device::graph_ns(const Rig& rig, std::size_t tasks,

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "device.h"
-#include "loops.h"
 #include "timing.h"
 
 namespace gpuos::bench {
@@ -157,7 +156,7 @@ SwapReport swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
   return report;
 }
 
-SyncTimes synchronize_beside(Rig& rig, int idle_reps, int saturated_reps) {
+Times synchronize_beside(Rig& rig, int idle_reps, int saturated_reps) {
   constexpr std::int64_t kAddElems = 1024;
   Device device(rig.runtime().options().device);
   const auto sync_us = [&] {
@@ -165,16 +164,16 @@ SyncTimes synchronize_beside(Rig& rig, int idle_reps, int saturated_reps) {
     device.synchronize();
     return us_since(start);
   };
-  SyncTimes times;
+  Times times;
   for (int i = 0; i < idle_reps; ++i) {
     round_trip_us(rig, kAddElems, 1, 0);
-    times.idle_us.push_back(sync_us());
+    times["idle_us"].push_back(sync_us());
   }
   const ManyTasks many = rig.many(4096, kAddElems);
   Producer producer([&] { rig.runtime().submit_many(rig.add(), many); });
   for (int i = 0; i < saturated_reps; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    times.saturated_us.push_back(sync_us());
+    times["saturated_us"].push_back(sync_us());
   }
   producer.stop();
   rig.synchronize();

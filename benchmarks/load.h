@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rig.h"
+#include "loops.h"
 
 namespace gpuos::bench {
 
@@ -21,12 +21,9 @@ struct SwapReport {
 /// the task's own buffer, so a buffer counts its tasks.
 SwapReport swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks);
 
-struct SyncTimes {
-  std::vector<double> idle_us;
-  std::vector<double> saturated_us;
-};
-/// cuCtxSynchronize(), which is cudaDeviceSynchronize(): right after one task
-/// was awaited, and beside a thread that keeps the queue full.
-SyncTimes synchronize_beside(Rig& rig, int idle_reps, int saturated_reps);
+/// cuCtxSynchronize(), which is cudaDeviceSynchronize(): "idle_us" right after
+/// one task was awaited, "saturated_us" beside a thread that keeps the queue
+/// full.
+Times synchronize_beside(Rig& rig, int idle_reps, int saturated_reps);
 
 }  // namespace gpuos::bench

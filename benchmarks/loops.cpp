@@ -11,15 +11,9 @@
 namespace gpuos::bench {
 namespace {
 
-TensorView view(std::uint64_t address, std::int64_t elems) {
-  return {reinterpret_cast<float*>(address), elems};
-}
-
 Ticket submit_one(Rig& rig, std::size_t task, std::int64_t elems) {
-  return rig.runtime().submit(
-      rig.add(),
-      {view(rig.a_address(task), elems), view(rig.b_address(task), elems)},
-      view(rig.out_address(task), elems));
+  const auto [a, b, out] = rig.views(task, elems);
+  return rig.runtime().submit(rig.add(), {a, b}, out);
 }
 
 }  // namespace
@@ -41,17 +35,9 @@ std::vector<double> bulk_ns(Rig& rig, std::size_t tasks, std::int64_t elems,
 
 std::vector<double> round_trip_us(Rig& rig, std::int64_t elems, int reps,
                                   int warm_up) {
-  std::vector<double> times;
-  times.reserve(static_cast<std::size_t>(reps));
-  settle();
-  for (int i = -warm_up; i < reps; ++i) {
-    const auto task = static_cast<std::size_t>(i + warm_up);
-    const auto start = Clock::now();
+  return each_us(reps, warm_up, [&](std::size_t task) {
     rig.wait(submit_one(rig, task, elems));
-    const double us = us_since(start);
-    if (i >= 0) times.push_back(us);
-  }
-  return times;
+  });
 }
 
 std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
@@ -76,10 +62,9 @@ std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
   return times;
 }
 
-ChainTimes chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
+Times chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
   Runtime& runtime = rig.runtime();
-  const TensorView sum = view(rig.out_address(0), elems);
-  const TensorView step = view(rig.a_address(0), elems);
+  const auto [step, unused, sum] = rig.views(0, elems);
   const auto size = static_cast<std::size_t>(elems);
   const std::size_t bytes = size * sizeof(float);
   const std::vector<float> zeros(size);
@@ -89,7 +74,8 @@ ChainTimes chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
   for (std::size_t link = 0; link < links; ++link)
     for (std::size_t i = 0; i < size; ++i) expected[i] += steps[i];
 
-  ChainTimes times;
+  Times times;
+  std::uint64_t wrong = 0;
   std::vector<float> got(size);
   const auto per_link = 1e3 / static_cast<double>(links);
   const auto each = repeat(reps, [&] {
@@ -103,17 +89,18 @@ ChainTimes chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps) {
     const double done = us_since(start) * per_link;
     runtime.copy_to_host(got.data(), sum.data, bytes);
     for (std::size_t i = 0; i < size; ++i)
-      times.wrong += got[i] != expected[i] ? 1 : 0;
+      wrong += got[i] != expected[i] ? 1 : 0;
     return std::pair(submitted, done);
   });
+  check_right(wrong, "dependent adds");
   for (const auto& [submitted, done] : each) {
-    times.submit_ns.push_back(submitted);
-    times.link_ns.push_back(done);
+    times["submit_ns"].push_back(submitted);
+    times["link_ns"].push_back(done);
   }
   return times;
 }
 
-LargeAdd large_add(Rig& rig, std::size_t elems, int reps) {
+std::vector<double> large_add_us(Rig& rig, std::size_t elems, int reps) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   Runtime& runtime = rig.runtime();
   const std::size_t bytes = elems * sizeof(float);
@@ -137,28 +124,29 @@ LargeAdd large_add(Rig& rig, std::size_t elems, int reps) {
     runtime.copy_to_device(part(out, at), poison.data(), piece_bytes);
   });
   const auto size = static_cast<std::int64_t>(elems);
-  LargeAdd result;
-  result.us = repeat(reps, [&] {
+  auto times = repeat(reps, [&] {
     const auto start = Clock::now();
     rig.wait(runtime.submit(rig.add(), {{part(a, 0), size}, {part(b, 0), size}},
                             {part(out, 0), size}));
     return us_since(start);
   });
   std::vector<float> got(kPiece);
+  std::uint64_t wrong = 0;
   each_piece([&](std::size_t at, std::size_t count) {
     runtime.copy_to_host(got.data(), part(out, at), count * sizeof(float));
     for (std::size_t i = 0; i < count; ++i)
-      result.wrong += got[i] != host_a[i] + host_b[i] ? 1 : 0;
+      wrong += got[i] != host_a[i] + host_b[i] ? 1 : 0;
   });
-  return result;
+  check_right(wrong, "large add");
+  return times;
 }
 
-DefineTimes define_ms(Rig& rig, int reps) {
+Times define_ms(Rig& rig, int reps) {
   // Not even a cache on the disk has seen a text of this moment.
   const auto moment = Clock::now().time_since_epoch().count() % 1'000'000;
   Runtime& runtime = rig.runtime();
   constexpr int kWarmUp = 2;
-  DefineTimes times;
+  Times times;
   // x + y, in other operations for each number below 64.
   const auto expression = [](int text) {
     OperatorDefinition definition;
@@ -183,18 +171,17 @@ DefineTimes define_ms(Rig& rig, int reps) {
     definition.inputs = 2;
     return definition;
   };
+  const auto [a, b, out] = rig.views(0, 64);
   double submitted_us = 0;
   const auto define_and_run = [&](const OperatorDefinition& definition) {
     rig.poison();
     const auto start = Clock::now();
     const Operator op = runtime.define(definition);
-    const Ticket ticket = runtime.submit(
-        op, {view(rig.a_address(0), 64), view(rig.b_address(0), 64)},
-        view(rig.out_address(0), 64));
+    const Ticket ticket = runtime.submit(op, {a, b}, out);
     submitted_us = us_since(start);
     rig.wait(ticket);
     const double ms = us_since(start) / 1e3;
-    times.wrong += rig.count_wrong(1, 64);
+    check_right(rig.count_wrong(1, 64), definition.name);
     runtime.undefine(op);
     rig.synchronize();
     return ms;
@@ -203,16 +190,16 @@ DefineTimes define_ms(Rig& rig, int reps) {
   for (int i = -kWarmUp; i < reps; ++i) {
     const double us = 1e3 * define_and_run(expression(kWarmUp + i));
     if (i < 0) continue;
-    times.expression_us.push_back(us);
-    times.submitted_us.push_back(submitted_us);
+    times["expression_us"].push_back(us);
+    times["submitted_us"].push_back(submitted_us);
   }
   for (int i = -kWarmUp; i < reps; ++i) {
     const OperatorDefinition one = whole(i);
     const double cold_ms = define_and_run(one);
     const double again_ms = define_and_run(one);
     if (i < 0) continue;
-    times.cold_ms.push_back(cold_ms);
-    times.again_ms.push_back(again_ms);
+    times["cold_ms"].push_back(cold_ms);
+    times["again_ms"].push_back(again_ms);
   }
   return times;
 }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "rig.h"
@@ -23,29 +25,20 @@ std::vector<double> round_trip_us(Rig& rig, std::int64_t elems, int reps,
 std::vector<double> flush_us(Rig& rig, std::size_t tasks, std::int64_t elems,
                              int count, int reps);
 
-struct ChainTimes {
-  std::vector<double> link_ns;    // until the last one is done
-  std::vector<double> submit_ns;  // of a submit() call
-  std::uint64_t wrong = 0;
-};
-/// `links` adds to one buffer, each of which needs the one before.
-ChainTimes chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps);
+/// What was measured, by its name.
+using Times = std::map<std::string, std::vector<double>>;
 
-struct LargeAdd {
-  std::vector<double> us;
-  std::uint64_t wrong = 0;
-};
-/// One add of `elems` float32 elements at a time.
-LargeAdd large_add(Rig& rig, std::size_t elems, int reps);
+/// `links` adds to one buffer, each of which needs the one before: "submit_ns"
+/// of a submit() call, "link_ns" until the last one is done.
+Times chain_ns(Rig& rig, std::size_t links, std::int64_t elems, int reps);
 
-struct DefineTimes {
-  std::vector<double> expression_us;  // of a structure that nobody has had
-  std::vector<double> submitted_us;   // until its task was submitted
-  std::vector<double> cold_ms;        // a whole operator
-  std::vector<double> again_ms;       // the same text after undefine()
-  std::uint64_t wrong = 0;
-};
-/// define(), one task and its wait, for an operator that was never seen.
-DefineTimes define_ms(Rig& rig, int reps);
+/// Microseconds of one add of `elems` float32 elements at a time.
+std::vector<double> large_add_us(Rig& rig, std::size_t elems, int reps);
+
+/// define(), one task and its wait, for an operator that was never seen:
+/// "expression_us" of a structure that nobody has had, "submitted_us" until its
+/// task was submitted, "cold_ms" of a whole operator, "again_ms" of the same
+/// text after undefine().
+Times define_ms(Rig& rig, int reps);
 
 }  // namespace gpuos::bench

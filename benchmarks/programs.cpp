@@ -5,49 +5,49 @@
 #include <cmath>
 
 #include "gpuos/error.h"
+#include "gpuos/program_functions.h"
 #include "processors.h"
 #include "timing.h"
 
 namespace gpuos::bench {
 namespace {
 
-TensorView view(std::uint64_t address, std::int64_t elems) {
-  return {reinterpret_cast<float*>(address), elems};
-}
-
 Ticket submit_one(Rig& rig, const Program& program, std::size_t set,
                   std::int64_t elems) {
-  rig.check_elems(elems);
-  const std::array inputs{view(rig.a_address(set), elems),
-                          view(rig.b_address(set), elems)};
-  const std::array outputs{view(rig.out_address(set), elems)};
-  return rig.runtime().submit(program, inputs, outputs);
+  const auto [a, b, out] = rig.views(set, elems);
+  return rig.runtime().submit(program, std::array{a, b}, std::array{out});
 }
 
-double reference(double x, double y, int operations) {
-  double z = x;
+double maximum(double x, double y) { return std::max(x, y); }
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// The variants differ in which of their operations is another one.
+template <typename T>
+T chain(const T& x, const T& y, int operations, int variant = 0) {
+  using std::tanh;
+  T z = x;
   for (int i = 0; i < operations; ++i) {
     switch (i % 7) {
       case 0:
-        z *= y;
+        z = z * y;
         break;
       case 1:
-        z += x;
+        z = i / 7 < variant ? z - x : z + x;
         break;
       case 2:
-        z = std::max(z, 0.0);
+        z = maximum(z, 0.0);
         break;
       case 3:
-        z = 1 / (1 + std::exp(-z));
+        z = sigmoid(z);
         break;
       case 4:
-        z -= y;
+        z = z - y;
         break;
       case 5:
-        z = std::tanh(z);
+        z = tanh(z);
         break;
       default:
-        z /= y;
+        z = z / y;
     }
   }
   return z;
@@ -71,37 +71,7 @@ Program chain_program(int operations, int variant) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 1);
   const Value y = builder.input(DType::Float32, 1);
-  const Value zero = builder.literal(0.0);
-  const auto apply = [](Op op, const Value& a, const Value& b) {
-    return ProgramBuilder::apply(op, {a, b});
-  };
-  Value z = x;
-  for (int i = 0; i < operations; ++i) {
-    switch (i % 7) {
-      case 0:
-        z = apply(Op::Multiply, z, y);
-        break;
-      // The variants differ in which of their operations is another one.
-      case 1:
-        z = apply(i / 7 < variant ? Op::Subtract : Op::Add, z, x);
-        break;
-      case 2:
-        z = apply(Op::Maximum, z, zero);
-        break;
-      case 3:
-        z = ProgramBuilder::apply(Op::Sigmoid, {z});
-        break;
-      case 4:
-        z = apply(Op::Subtract, z, y);
-        break;
-      case 5:
-        z = ProgramBuilder::apply(Op::Tanh, {z});
-        break;
-      default:
-        z = apply(Op::Divide, z, y);
-    }
-  }
-  builder.output(z);
+  builder.output(chain(x, y, operations, variant));
   return builder.build();
 }
 
@@ -130,40 +100,22 @@ std::vector<double> program_first_us(Rig& rig, int operations,
 
 std::vector<double> program_latency_us(Rig& rig, const Program& program,
                                        std::int64_t elems, int reps) {
-  constexpr int kWarmUp = 20;
-  constexpr int kSets = 256;  // which the device's caches hold
-  std::vector<double> times;
-  settle();
-  for (int i = -kWarmUp; i < reps; ++i) {
-    const auto set = static_cast<std::size_t>((i + kWarmUp) % kSets);
-    const auto start = Clock::now();
-    rig.wait(submit_one(rig, program, set, elems));
-    const double us = us_since(start);
-    if (i >= 0) times.push_back(us);
-  }
-  return times;
-}
-
-std::vector<double> program_stream_ns(Rig& rig, const Program& program,
-                                      std::int64_t elems, int calls, int reps) {
-  return repeat(reps, [&] {
-    const auto start = Clock::now();
-    for (int i = 0; i < calls; ++i)
-      submit_one(rig, program, static_cast<std::size_t>(i), elems);
-    rig.synchronize();
-    return 1e3 * us_since(start) / calls;
+  constexpr std::size_t kSets = 256;  // which the device's caches hold
+  return each_us(reps, 20, [&](std::size_t call) {
+    rig.wait(submit_one(rig, program, call % kSets, elems));
   });
 }
 
-std::vector<double> program_shapes_ns(Rig& rig, const Program& program,
-                                      std::int64_t elems, int shapes,
-                                      int reps) {
+std::vector<double> program_stream_ns(Rig& rig, const Program& program,
+                                      std::int64_t elems, int calls, int reps,
+                                      bool grows) {
   return repeat(reps, [&] {
     const auto start = Clock::now();
-    for (int i = 0; i < shapes; ++i)
-      submit_one(rig, program, static_cast<std::size_t>(i), elems + 1 + i);
+    for (int i = 0; i < calls; ++i)
+      submit_one(rig, program, static_cast<std::size_t>(i),
+                 grows ? elems + 1 + i : elems);
     rig.synchronize();
-    return 1e3 * us_since(start) / shapes;
+    return 1e3 * us_since(start) / calls;
   });
 }
 
@@ -184,7 +136,7 @@ std::uint64_t program_wrong(Rig& rig, int operations, std::int64_t elems,
     const std::vector<float> got = read(rig, rig.out_address(set), room);
     for (std::size_t i = 0; i < room; ++i) {
       const bool is_right =
-          i < size ? is_near(got[i], reference(x[i], y[i], operations))
+          i < size ? is_near(got[i], chain<double>(x[i], y[i], operations))
                    : got[i] == poison[i];
       wrong += is_right ? 0 : 1;
     }

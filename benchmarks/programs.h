@@ -29,14 +29,11 @@ std::vector<double> program_first_us(Rig& rig, int operations,
 std::vector<double> program_latency_us(Rig& rig, const Program& program,
                                        std::int64_t elems, int reps);
 
-/// Nanoseconds a call: `calls` independent ones, awaited at the end.
+/// Nanoseconds a call: `calls` independent ones, awaited at the end. If it
+/// `grows` each has another number of elements: 1 to `calls` more than `elems`.
 std::vector<double> program_stream_ns(Rig& rig, const Program& program,
-                                      std::int64_t elems, int calls, int reps);
-
-/// The same with another number of elements in each call: 1 to `shapes` more
-/// than `elems`.
-std::vector<double> program_shapes_ns(Rig& rig, const Program& program,
-                                      std::int64_t elems, int shapes, int reps);
+                                      std::int64_t elems, int calls, int reps,
+                                      bool grows = false);
 
 /// Elements of the first `sets` outputs that differ from what the host computes
 /// in double by more than 1e-4 of the value, or of 0.1 if that is more, or that

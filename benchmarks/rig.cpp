@@ -1,7 +1,6 @@
 #include "rig.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
 #include "timing.h"
@@ -12,6 +11,12 @@ namespace {
 constexpr float kPoison = -1e30F;
 
 }  // namespace
+
+void check_right(std::uint64_t wrong, const std::string& what) {
+  if (wrong > 0)
+    throw Error(what + ": expected 0 wrong elements, came " +
+                std::to_string(wrong));
+}
 
 std::vector<float> random_floats(std::size_t count, std::uint32_t seed) {
   std::vector<float> values(count);
@@ -52,6 +57,16 @@ std::uint64_t Rig::a_address(std::size_t task) const {
 }
 std::uint64_t Rig::b_address(std::size_t task) const {
   return address(b_, task);
+}
+
+std::array<TensorView, 3> Rig::views(std::size_t task,
+                                     std::int64_t elems) const {
+  check_elems(elems);
+  const auto view = [&](std::uint64_t address) {
+    return TensorView(reinterpret_cast<float*>(address), elems);
+  };
+  return {view(a_address(task)), view(b_address(task)),
+          view(out_address(task))};
 }
 
 void Rig::check_elems(std::int64_t elems) const {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gpuos/runtime.h"
@@ -32,6 +34,8 @@ class Rig {
   std::uint64_t out_address(std::size_t task) const;
   std::uint64_t a_address(std::size_t task) const;
   std::uint64_t b_address(std::size_t task) const;
+  /// The first `elems` elements of the task's buffers: a, b and out.
+  std::array<TensorView, 3> views(std::size_t task, std::int64_t elems) const;
 
   /// Overwrites every output.
   void poison();
@@ -60,6 +64,9 @@ class Rig {
   std::vector<std::uint64_t> a_addresses_;
   std::vector<std::uint64_t> b_addresses_;
 };
+
+/// Throws: Error unless every element was right.
+void check_right(std::uint64_t wrong, const std::string& what);
 
 /// Numbers in [0.5, 1.5), the same for the same seed.
 std::vector<float> random_floats(std::size_t count, std::uint32_t seed);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <vector>
@@ -19,19 +18,6 @@ inline double us_since(Clock::time_point start) {
       .count();
 }
 
-/// The value that `part` of all are at most; 0 without any.
-inline double quantile(std::vector<double> values, double part) {
-  if (values.empty()) return 0;
-  const auto index = static_cast<std::size_t>(
-      part * static_cast<double>(values.size() - 1) + 0.5);
-  std::ranges::sort(values);
-  return values[index];
-}
-
-inline double median(const std::vector<double>& values) {
-  return quantile(values, 0.5);
-}
-
 /// Runs `once` without looking, then `reps` times on a processor that is not
 /// disturbed, if there is one; what it returned. After a move it runs once more
 /// without looking: caches are empty there.
@@ -44,6 +30,21 @@ auto repeat(int reps, F once) {
     values.push_back(once());
   }
   return values;
+}
+
+/// Microseconds of each of `reps` calls of `once(i)`, after `warm_up` that are
+/// not in the result.
+template <typename F>
+std::vector<double> each_us(int reps, int warm_up, F once) {
+  std::vector<double> times;
+  settle();
+  for (int i = 0; i < warm_up + reps; ++i) {
+    const auto start = Clock::now();
+    once(static_cast<std::size_t>(i));
+    const double us = us_since(start);
+    if (i >= warm_up) times.push_back(us);
+  }
+  return times;
 }
 
 }  // namespace gpuos::bench

@@ -94,8 +94,7 @@ py::tuple basic_index(const py::object& index) {
 // f(2, 3) and f((2, 3)) mean the same. NumPy gets numbers that nobody changes
 // while it reads them.
 Extents numbers_of(const py::args& args) {
-  const py::object all = args;
-  return shape_from(args.size() == 1 ? py::object(args[0]) : all);
+  return shape_from(args.size() == 1 ? py::object(args[0]) : py::object(args));
 }
 
 // `expected`, and what NumPy says is wrong.

@@ -94,7 +94,7 @@ std::unique_ptr<Traced> Fused::trace(const FusedCall& call) const {
   const py::tuple args = stand.args();
   const py::tuple result = trace_(function_, args, stand.keywords);
   for (const py::handle value : result[0])
-    builder.output(value_of(value.ptr(), name_.c_str()));
+    builder.output(value_of(value.ptr(), name_));
   auto made = std::make_unique<Traced>(call.key());
   made->program = builder.build();
   made->rebuild = result[1];

@@ -18,10 +18,10 @@ inline constexpr std::size_t kMaxArguments = 32;
 
 /// What Python calls gpuos.Operator.
 struct OperatorObject : std::enable_shared_from_this<OperatorObject> {
-  /// Keeps all of `definition` but its texts. `owner` is only compared.
+  /// Keeps all of `given` but its texts. `runtime` is only compared.
   /// Throws: InvalidArgument for more parameters than a task has arguments.
-  OperatorObject(const RuntimeObject* owner, Operator op,
-                 OperatorDefinition definition);
+  OperatorObject(const RuntimeObject* runtime, Operator made,
+                 OperatorDefinition given);
 
   const RuntimeObject* owner;
   Operator op;

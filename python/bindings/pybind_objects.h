@@ -8,7 +8,8 @@
 // Inline functions that cast.h declares.
 #include <pybind11/detail/class.h>
 
-// For declarations.
+// For declarations; the names are pybind11's.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace pybind11 {
 class array;
 class dtype;
@@ -16,3 +17,4 @@ class module_;
 template <typename Type, typename... Options>
 class class_;
 }  // namespace pybind11
+// NOLINTEND(readability-identifier-naming)

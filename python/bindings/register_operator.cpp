@@ -16,9 +16,9 @@ namespace gpuos::python {
 PyTypeObject* operator_type = nullptr;
 PyTypeObject* alias_type = nullptr;
 
-OperatorObject::OperatorObject(const RuntimeObject* owner_, Operator op_,
-                               OperatorDefinition definition_)
-    : owner(owner_), op(std::move(op_)), definition(std::move(definition_)) {
+OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
+                               OperatorDefinition given)
+    : owner(runtime), op(std::move(made)), definition(std::move(given)) {
   if (definition.params.size() > kMaxArguments) {
     throw InvalidArgument(op.name() + ": expected at most " +
                           std::to_string(kMaxArguments) + " parameters, got " +

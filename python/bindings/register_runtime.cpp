@@ -274,8 +274,7 @@ void add_memory(Class& type) {
 template <typename Class>
 void add_life(Class& type) {
   type.def(py::init([](const std::string& backend, int device,
-                       const std::string& residency, const py::kwargs& more) {
-             py::kwargs all = more;
+                       const std::string& residency, py::kwargs all) {
              all["backend"] = backend;
              all["device"] = device;
              all["residency"] = residency;

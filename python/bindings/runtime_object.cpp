@@ -253,7 +253,7 @@ void RuntimeObject::close_all() noexcept {
       const WithoutGil no_gil;
       live->core_->hurry();
       live->core_->close();
-    } catch (...) {
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
       // Nobody is left to be told.
     }
   }

@@ -77,7 +77,7 @@ PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count,
 
 PyCFunction as_c_function(PyObject* (*function)(PyObject*, PyObject* const*,
                                                 Py_ssize_t,
-                                                PyObject*) noexcept) {
+                                                PyObject*) noexcept) noexcept {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 

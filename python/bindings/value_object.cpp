@@ -27,7 +27,7 @@ PyObject* numpy_generic() {
   return type;
 }
 
-[[noreturn]] void refuse_operand(PyObject* object, const char* where) {
+[[noreturn]] void refuse_operand(PyObject* object, std::string_view where) {
   const std::string got = type_text(object);
   const bool is_array = Py_TYPE(object)->tp_as_number == nullptr ||
                         py::hasattr(object, "__dlpack__") ||
@@ -44,7 +44,8 @@ Operand strong_number(PyObject* object, const Value& like) {
   return ProgramBuilder::cast(number, dtype_of_scalar(object));
 }
 
-Operand operand_of(PyObject* object, const Value& like, const char* where) {
+Operand operand_of(PyObject* object, const Value& like,
+                   std::string_view where) {
   if (Py_TYPE(object) == value_type) return *native<Value>(object);
   if (PyBool_Check(object)) return object == Py_True;
   if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) ||
@@ -58,7 +59,7 @@ Operand operand_of(PyObject* object, const Value& like, const char* where) {
 
 py::object make_value(const Value& value) { return py::cast(value); }
 
-const Value& value_of(PyObject* object, const char* where) {
+const Value& value_of(PyObject* object, std::string_view where) {
   if (Py_TYPE(object) != value_type) {
     throw InvalidArgument(std::string(where) +
                           ": expected a value of a fused function, got " +
@@ -102,7 +103,7 @@ DType dtype_of_scalar(py::handle scalar) {
 }
 
 std::vector<Operand> operands_of(std::span<PyObject* const> objects,
-                                 const char* where) {
+                                 std::string_view where) {
   const Value* like = nullptr;
   for (PyObject* object : objects) {
     if (Py_TYPE(object) == value_type) like = native<Value>(object);

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "gpuos/program_functions.h"
@@ -18,7 +19,7 @@ extern PyTypeObject* value_type;
 pybind11::object make_value(const Value& value);
 
 /// Throws: InvalidArgument, naming `where`, if `object` is no gpuos.Value.
-const Value& value_of(PyObject* object, const char* where);
+const Value& value_of(PyObject* object, std::string_view where);
 
 /// A NumPy scalar, or an array without dimensions.
 bool is_numpy_scalar(PyObject* object);
@@ -33,9 +34,9 @@ DType dtype_of_scalar(pybind11::handle scalar);
 /// Values, numbers of Python and NumPy scalars; the latter keep their dtype.
 /// Throws: InvalidArgument, naming `where`, for anything else.
 std::vector<Operand> operands_of(std::span<PyObject* const> objects,
-                                 const char* where);
+                                 std::string_view where);
 inline std::vector<Operand> operands_of(
-    std::initializer_list<PyObject*> objects, const char* where) {
+    std::initializer_list<PyObject*> objects, std::string_view where) {
   return operands_of(std::span(objects.begin(), objects.size()), where);
 }
 

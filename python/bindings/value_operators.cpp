@@ -21,9 +21,8 @@ PyObject* value_or_error(Body body) noexcept {
 
 template <Op kOp>
 PyObject* binary(PyObject* x, PyObject* y) noexcept {
-  return value_or_error([&] {
-    return elementwise(kOp, operands_of({x, y}, info_of(kOp).name.data()));
-  });
+  return value_or_error(
+      [&] { return elementwise(kOp, operands_of({x, y}, info_of(kOp).name)); });
 }
 
 template <Op kOp>

@@ -124,7 +124,7 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
   const auto known = known_functions().find(name);
   if (known == known_functions().end())
     throw InvalidArgument(name + ": a fused function has no such operation");
-  return make_value(known->second(operands_of(objects, name.c_str())));
+  return make_value(known->second(operands_of(objects, name)));
 }
 
 }  // namespace gpuos::python

@@ -265,6 +265,7 @@ def test_library_never_prints_or_ends_the_process() -> None:
 def test_every_source_is_in_its_build_list() -> None:
     # Folder of sources: the list that must name each of them.
     lists = {
+        "benchmarks": "benchmarks/CMakeLists.txt",
         "cpp": "cpp/CMakeLists.txt",
         "examples/cpp": "examples/cpp/CMakeLists.txt",
         "python/bindings": "python/CMakeLists.txt",

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from deadlines import WAIT_S
 
-from gpuos import _bench
-from gpuos.bench import context, main, processors, report
-from gpuos.bench.measures import queue_measures
+from gpuos.bench import _loops, context, main, report, timing
+from gpuos.bench.command import QUEUE
 from gpuos.bench.row import Measure, Row, Unavailable, run_measure
 
 TINY = context.Sizes(
@@ -52,7 +51,7 @@ def run_tiny(monkeypatch, tmp_path):
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
     code, content = run_tiny()
     printed = capsys.readouterr().out
-    names = [row.name for m in queue_measures() for row in m.rows]
+    names = [row.name for m in QUEUE.measures() for row in m.rows]
     assert [row["name"] for row in content["rows"]] == names
     for row in content["rows"]:
         assert row["name"] in printed
@@ -166,10 +165,10 @@ def test_settled_threads_may_run_everywhere_afterwards(monkeypatch):
     before = allowed()
     inside = set()
     one = max(os.sched_getaffinity(0))
-    monkeypatch.setattr(_bench, "quick_processors", lambda _at_least: [one])
+    monkeypatch.setattr(_loops, "quick_processors", lambda _at_least: [one])
 
     def fail():
-        with processors.settled():
+        with timing.settled():
             inside.update(map(frozenset, allowed().values()))
             raise KeyError
 
@@ -184,13 +183,13 @@ def test_settled_threads_may_run_everywhere_afterwards(monkeypatch):
 
 def test_settle_leaves_the_thread_its_processors():
     before = os.sched_getaffinity(0)
-    assert isinstance(_bench.settle(), bool)
+    assert isinstance(_loops.settle(), bool)
     assert os.sched_getaffinity(0) == before
     one = min(before)
     try:
         os.sched_setaffinity(0, {one})
-        assert _bench.settle() is False
-        assert _bench.quick_processors(2) == [one]
+        assert _loops.settle() is False
+        assert _loops.quick_processors(2) == [one]
         assert os.sched_getaffinity(0) == {one}
     finally:
         os.sched_setaffinity(0, before)
@@ -199,7 +198,7 @@ def test_settle_leaves_the_thread_its_processors():
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL", "SIGTERM"])
 def test_busy_processes_end_with_their_parent(name):
     text = (
-        "from gpuos.bench.busy import busy_processors\n"
+        "from gpuos.bench.timing import busy_processors\n"
         "with busy_processors(2):\n"
         "  print('go', flush=True)\n"
         "  input()\n"

@@ -8,9 +8,8 @@ import re
 import pytest
 
 import gpuos
-from gpuos.bench import context, jit_child, jit_hits, jit_peers, main
-from gpuos.bench.command import COMMANDS
-from gpuos.bench.jit import jit_measures
+from gpuos.bench import context, jit, jit_child, main
+from gpuos.bench.command import COMMANDS, JIT
 from gpuos.bench.jit_sources import many_kernels, new_name, small_kernel
 from gpuos.bench.row import Row, Unavailable, run_measure
 
@@ -43,7 +42,7 @@ def run_tiny(monkeypatch, tmp_path):
 def test_every_row_is_measured_but_those_of_a_gpu(run_tiny, capsys):
     code, content = run_tiny()
     printed = capsys.readouterr().out
-    names = [row.name for m in jit_measures() for row in m.rows]
+    names = [row.name for m in JIT.measures() for row in m.rows]
     assert [row["name"] for row in content["rows"]] == names
     for row in content["rows"]:
         assert row["name"] in printed
@@ -79,7 +78,7 @@ def test_without_nvrtc_rows_say_so(monkeypatch):
 
     monkeypatch.setattr(gpuos, "JitModule", missing)
     made = context.Context("host", 0, TINY)
-    for measure in jit_measures():
+    for measure in JIT.measures():
         if measure.name != "tiered":
             run_measure(made, measure)
             for row in measure.rows:
@@ -93,10 +92,10 @@ def test_hit_that_was_compiled_is_an_error(monkeypatch):
         environment["GPUOS_CACHE_DIR"] = "off"
         return jit_child.run_child(*arguments, **environment)
 
-    monkeypatch.setattr(jit_hits, "run_child", run_without_a_cache)
+    monkeypatch.setattr(jit, "run_child", run_without_a_cache)
     row = Row("hit", "ms")
     with pytest.raises(ValueError, match="expected hits in the disk cache"):
-        jit_hits.run_disk(context.Context("host", 0, TINY), row)
+        jit.run_disk(context.Context("host", 0, TINY), row)
 
 
 def test_child_that_fails_says_why():
@@ -110,7 +109,7 @@ def test_peer_that_is_not_installed_says_so(monkeypatch):
 
     monkeypatch.setattr("importlib.import_module", absent)
     with pytest.raises(Unavailable, match=r"cuda\.core is not installed"):
-        jit_peers.cuda_core_ms(lambda: "", "sm_90", 1)
+        jit.cuda_core_ms(lambda: "", "sm_90", 1)
 
 
 def test_sources_are_new_each_time():

@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 
 import gpuos
-from gpuos import _bench
-from gpuos.bench import context, main, program_scaling
+from gpuos.bench import _loops, context, main, program_scaling
+from gpuos.bench.command import PROGRAMS
 from gpuos.bench.program_arrays import ask_beside_compiled
 from gpuos.bench.program_chain import run_host
-from gpuos.bench.program_ours import exact, make_ours
-from gpuos.bench.program_peers import add_peers, fastest, make_peers
+from gpuos.bench.program_peers import (
+    add_peers,
+    exact,
+    fastest,
+    make_ours,
+    make_peers,
+)
 from gpuos.bench.program_work import chain_work, rmsnorm_work, softmax_work
-from gpuos.bench.programs import program_measures
 from gpuos.bench.row import Row, Unavailable, run_measure
 
 TINY = context.Sizes(
@@ -52,7 +56,7 @@ def is_missing_compiler(text):
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
     code, content = run_tiny("--quick")
     printed = capsys.readouterr().out
-    names = [row.name for m in program_measures() for row in m.rows]
+    names = [row.name for m in PROGRAMS.measures() for row in m.rows]
     assert [row["name"] for row in content["rows"]] == names
     for row in content["rows"]:
         assert row["name"] in printed
@@ -117,21 +121,21 @@ def test_output_that_is_not_written_is_an_error():
 
 
 def test_loops_refuse_more_elements_than_a_buffer_has():
-    rig = _bench.Rig(2, 64, backend="host")
-    program = _bench.Program(3)
-    assert _bench.program_wrong(rig, 3, 64, 2) == 0
-    assert _bench.program_wrong(rig, 3, 33, 2) == 0
+    rig = _loops.Rig(2, 64, backend="host")
+    program = _loops.Program(3)
+    assert _loops.program_wrong(rig, 3, 64, 2) == 0
+    assert _loops.program_wrong(rig, 3, 33, 2) == 0
     with pytest.raises(ValueError, match="expected 1 to 64, got 65"):
-        _bench.program_latency_us(rig, program, 65, 1)
+        _loops.program_latency_us(rig, program, 65, 1)
     rig.close()
 
 
 def test_without_a_compiler_rows_say_so(monkeypatch):
     monkeypatch.setattr(
-        _bench, "compile_program", lambda *_arguments: "no compiler"
+        _loops, "compile_program", lambda *_arguments: "no compiler"
     )
     made = context.Context("host", 0, TINY)
-    [chain] = [m for m in program_measures() if m.name == "chain"]
+    [chain] = [m for m in PROGRAMS.measures() if m.name == "chain"]
     run_measure(made, chain)
     for row in chain.rows:
         if "compiled" in row.name:
@@ -156,7 +160,7 @@ def test_compilation_for_a_shape_is_an_error(monkeypatch):
         def close(self):
             pass
 
-    monkeypatch.setattr(_bench, "Rig", Rig)
+    monkeypatch.setattr(_loops, "Rig", Rig)
     row = Row("shapes", "x")
     with pytest.raises(ValueError, match="no compilation for a shape, came 1"):
         program_scaling.run_shapes(context.Context("host", 0, TINY), row)

@@ -16,9 +16,9 @@ from gpuos.bench import (
     torch_programs,
     torch_small,
 )
+from gpuos.bench.command import TORCH
 from gpuos.bench.row import Unavailable
 from gpuos.bench.torch_models import make_gpt, make_resnet
-from gpuos.bench.torch_rows import torch_measures
 
 pytestmark = [
     pytest.mark.torch,
@@ -56,7 +56,7 @@ def run_tiny(monkeypatch, tmp_path):
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
     code, content = run_tiny("--quick")
     printed = capsys.readouterr().out
-    names = [row.name for m in torch_measures() for row in m.rows]
+    names = [row.name for m in TORCH.measures() for row in m.rows]
     assert [row["name"] for row in content["rows"]] == names
     for row in content["rows"]:
         assert row["name"] in printed

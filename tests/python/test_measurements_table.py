@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -137,26 +136,6 @@ def test_a_name_that_comes_twice_has_two_tables(page, write):
     assert [x for x in lines if x.startswith(("| first", "| second"))] == [
         "| first | 1 us | <= 2 | yes |  |",
         "| second | 2 us | <= 2 | yes |  |",
-    ]
-
-
-def test_cells_of_a_session_become_rows(page, tmp_path):
-    path = tmp_path / "s.json"
-    content = {
-        "compile_ms": [1.0, 1.0, 2.0, 2.0],
-        "link_ms": [0.0] * 4,
-        "processor_ms": [1.0] * 4,
-        "whole_ms": {"1": 1.0, "4": 9.0},
-        "chain_link_ms": 0.5,
-    }
-    path.write_text(json.dumps(content))
-    run(page, "--machine", "A machine", f"queue={path}")
-    assert table(page, "queue")[0] == "A machine, commit abc."
-    assert table(page, "queue")[4:] == [
-        "| last 2 of 4 cells over the first 2 | 2 x | <= 1.2 | NO |  |",
-        "| a cell, median of the last 2 | 2 ms |  | - | all 4 cells anew 9 |",
-        "",
-        "Without a limit: link of a kernel that reaches all cells 0.5 ms.",
     ]
 
 

@@ -156,12 +156,18 @@ def test_the_example_notebook_runs():
 
 def test_the_cost_of_a_cell_is_measured(session, capsys, tmp_path):
     assert session.names() == []
-    written = tmp_path / "cost.md"
-    bench(["session", "--cells", "6", "--markdown", str(written)])
-    printed = capsys.readouterr().out
-    assert "4 to 6" in printed
-    assert "last 3 cells against the first 3" in printed
-    assert written.read_text().startswith("| median of | compile ms |")
+    written = tmp_path / "cost.json"
+    table = ["--json", str(written)]
+    assert bench(["session", "--cells", "6", "--arch", "sm_90", *table]) == 0
+    assert "last 3 of 6 cells over the first 3" in capsys.readouterr().out
+    content = json.loads(written.read_text())
+    ratio, cell, link = content["rows"]
+    assert ratio["asked"] == 1.2
+    assert cell["also"]["processor ms"] > 0
+    assert link["name"] == "link of a kernel that reaches all 6 cells"
+    lines = content["series"]["cells"]["lines"]
+    assert all(ms > 0 for ms in lines["a cell of a session"])
+    assert [i for i, ms in enumerate(lines["all cells anew"]) if ms] == [0, 5]
 
 
 @pytest.mark.gpu

@@ -1,0 +1,116 @@
+"""`python -m gpuos bench`: measure this machine."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import gpuos
+from gpuos.bench import report
+from gpuos.bench.command import COMMANDS, Command
+from gpuos.bench.runner import Run, describe, make_context, say
+
+CACHE = "GPUOS_CACHE_DIR"
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of `bench`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpuos bench", description="Measure this machine."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command in COMMANDS:
+        text = f"Measure {command.summary}. Peers are measured in the same run."
+        _add_options(
+            commands.add_parser(
+                command.name, help=command.summary, description=text
+            ),
+            command,
+        )
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
+    names = [measure.name for measure in command.measures()]
+    add = parser.add_argument
+    parser.set_defaults(chosen=command, device=0, plot=None)
+    parser.set_defaults(no_compile=False, cells=0, arch="")
+    if command.is_of_torch:
+        devices = ["auto", "cpu", "cuda"]
+        add("--device", dest="backend", choices=devices, default="auto")
+        add(
+            "--no-compile",
+            action="store_true",
+            help="without torch.compile, whose first calls take minutes",
+        )
+    else:
+        add("--backend", choices=["auto", "host", "cuda"], default="auto")
+        add("--device", type=int, metavar="N")
+    if command.is_of_cells:
+        add("--cells", type=int, metavar="N", help="1000 if not given")
+        what = "such as sm_90; the device's, or the newest, if not given"
+        add("--arch", metavar="SM", help=what)
+    add("--quick", action="store_true", help="fewer repetitions")
+    what = "some measurements: " + ", ".join(names)
+    add("--only", nargs="+", choices=names, metavar="NAME", help=what)
+    files = {
+        "json": "everything, for programs",
+        "markdown": "the table as Markdown",
+    }
+    if command.has_plot:
+        files["plot"] = "a PNG of time over sizes and counts"
+    for name, what in files.items():
+        add(f"--{name}", type=Path, metavar="PATH", help=f"write {what}")
+
+
+@contextlib.contextmanager
+def _cache_of(command: Command) -> Iterator[None]:
+    # What an earlier run compiled would count as compiled now.
+    if command.is_of_torch:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
+        before = os.environ.get(CACHE)
+        os.environ[CACHE] = folder if command.has_disk_cache else "off"
+        try:
+            yield
+        finally:
+            os.environ.pop(CACHE)
+            if before is not None:
+                os.environ[CACHE] = before
+
+
+def _compile_bridge() -> None:
+    # It takes minutes, once; a row that waited for it would be given up.
+    if importlib.util.find_spec("torch") is None:
+        return
+    # The rows say what is missing.
+    with contextlib.suppress(gpuos.Error):
+        importlib.import_module("gpuos.torch").build(say)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `bench`; return 0, or 1 if a row failed (not if it is slow)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    options = make_parser().parse_args(arguments)
+    command: Command = options.chosen
+    measures = [
+        measure
+        for measure in command.measures()
+        if not options.only or measure.name in options.only
+    ]
+    with _cache_of(command):
+        context, stats = make_context(options)
+        environment = describe(stats, arguments)
+        if command.is_of_torch:
+            _compile_bridge()
+        say(report.format_header(environment))
+        run = Run(options, context, environment)
+        run.measure(measures)
+        return run.finish()

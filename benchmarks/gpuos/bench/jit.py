@@ -1,0 +1,294 @@
+"""Sources that are compiled: new ones, several at once, known ones.
+
+Each peer gets sources that it has not seen, for the same architecture and the
+same standard, once after one that is not timed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gpuos
+from gpuos.bench.context import Context
+from gpuos.bench.jit_child import median_ms, run_child
+from gpuos.bench.jit_sources import (
+    TOKEN,
+    larger_kernel,
+    larger_operator,
+    many_kernels,
+    new_name,
+    new_small_kernel,
+)
+from gpuos.bench.peers import cupy_of
+from gpuos.bench.row import Row, Table, Unavailable, median
+from gpuos.bench.timing import MICRO, MILLI, seconds
+from gpuos.compiling import _MOST_THREADS
+
+TABLE = Table()
+COLD_ON_HOST_MS = 25.0
+STEPS = 16
+POLL_S = 0.0005
+UPGRADE_S = 20.0
+
+
+def _compile(context: Context, text: str, **options: Any) -> gpuos.JitModule:
+    return gpuos.JitModule(text, device=context.device, **options)
+
+
+def arch_of(context: Context) -> str:
+    """Return what JitModule compiles for; NVRTC is open then.
+
+    Raises
+    ------
+    Unavailable
+        Without NVRTC.
+    """
+    try:
+        return _compile(context, new_small_kernel()).arch
+    except gpuos.BackendUnavailable as error:
+        raise Unavailable(str(error)) from error
+
+
+def _ours_ms(
+    context: Context, make: Callable[[], str], **options: Any
+) -> float:
+    return median_ms(
+        lambda text: _compile(context, text, **options),
+        make,
+        context.sizes.jit_reps,
+    )
+
+
+def _cuda_core() -> Any:
+    for name in ("cuda.core", "cuda.core.experimental"):
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+        if hasattr(module, "Program"):
+            return module
+    message = "cuda.core is not installed"
+    raise Unavailable(message)
+
+
+def cuda_core_ms(make: Callable[[], str], arch: str, reps: int) -> float:
+    """Compile with cuda.core's Program; nothing is loaded or kept."""
+    core = _cuda_core()
+    kind = "cubin" if arch.startswith("sm_") else "ptx"
+    options = core.ProgramOptions(arch=arch, std="c++20")
+    return median_ms(
+        lambda text: core.Program(text, "c++", options).compile(kind).code,
+        make,
+        reps,
+    )
+
+
+def _cupy_ms(context: Context, make: Callable[[], str], reps: int) -> float:
+    """Compile and load with CuPy's RawModule, which cannot do one alone."""
+    module = cupy_of(context).RawModule
+    options = {"options": ("--std=c++20",), "backend": "nvrtc"}
+    return median_ms(
+        lambda text: module(code=text, **options).compile(), make, reps
+    )
+
+
+def _add_peers(
+    context: Context,
+    row: Row,
+    make: Callable[[], str],
+    arch: str,
+    parts: int = 1,
+) -> None:
+    """Put the time of both into `row`, in milliseconds for each of `parts`."""
+    reps = context.sizes.jit_reps
+    row.peer(
+        "cuda.core Program", lambda: cuda_core_ms(make, arch, reps) / parts
+    )
+    row.peer(
+        "CuPy RawModule with the load",
+        lambda: _cupy_ms(context, make, reps) / parts,
+    )
+
+
+@TABLE.rows("cold", Row("small kernel, cold", "ms", 8, on_host=True))
+def run_cold(context: Context, row: Row) -> None:
+    arch = arch_of(context)
+    reps = context.sizes.jit_reps
+    if not context.is_cuda:
+        row.asked = COLD_ON_HOST_MS
+
+    def load(text: str) -> None:
+        name = text.split("(", maxsplit=1)[0].rsplit(maxsplit=1)[-1]
+        _compile(context, text).kernel(name)
+
+    row.value = _ours_ms(context, new_small_kernel)
+    row.also["kept nowhere, as the peers"] = run_child(
+        "cold", TOKEN, context.device, reps, GPUOS_CACHE_DIR="off"
+    )[0]
+    if context.is_cuda:
+        row.also["with the load"] = median_ms(load, new_small_kernel, reps)
+    _add_peers(context, row, new_small_kernel, arch)
+    row.note = f"{arch}; kept on the disk"
+
+
+def _define_many_ms(context: Context) -> float:
+    times = []
+    with context.runtime("auto") as rt:
+        # The first loads the workers, so it is not counted.
+        for _ in range(context.sizes.jit_reps + 1):
+            names = [
+                f"bench_{new_name()}" for _ in range(context.sizes.jit_many)
+            ]
+            definitions = [
+                {"name": name, "source": larger_operator(name, 0), "inputs": 1}
+                for name in names
+            ]
+            start = time.perf_counter()
+            made = rt.define_many(definitions)
+            times.append(MILLI * (time.perf_counter() - start))
+            for op in made:
+                rt.undefine(op)
+    return median(times[1:])
+
+
+@TABLE.rows("many", Row("64 operators together, each", "ms", 3, on_host=True))
+def run_many(context: Context, row: Row) -> None:
+    arch = arch_of(context)
+    count = context.sizes.jit_many
+
+    def make() -> str:
+        return many_kernels(count)
+
+    one_source = _ours_ms(context, make)
+    if context.is_cuda:
+        row.value = _define_many_ms(context) / count
+        row.also["as kernels of one JitModule"] = one_source / count
+        row.note = "define_many of new operators; the peers: one source"
+    else:
+        row.value = one_source / count
+        row.note = f"one JitModule of {count} small kernels, as the peers"
+    _add_peers(context, row, make, arch, count)
+
+
+@TABLE.rows("disk", Row("hit in the disk cache", "ms", 1, on_host=True))
+def run_disk(context: Context, row: Row) -> None:
+    arch_of(context)
+    reps = context.sizes.jit_reps
+    with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
+        log = Path(folder, "log")
+        where = {"GPUOS_CACHE_DIR": folder, "GPUOS_LOG": str(log)}
+        run_child("keep", TOKEN, context.device, reps, **where)
+        log.unlink()
+        times = [
+            run_child("read", TOKEN, context.device, i, **where)[0]
+            for i in range(reps)
+        ]
+        if log.exists() and "compiled for" in log.read_text():
+            message = "expected hits in the disk cache, came compilations"
+            raise ValueError(message)
+    row.value = median(times)
+    row.also["worst"] = max(times)
+    row.note = f"{reps} processes that had opened NVRTC and compiled nothing"
+
+
+@TABLE.rows("memory", Row("hit in memory", "us", 5, on_host=True))
+def run_memory(context: Context, row: Row) -> None:
+    arch_of(context)
+    source = new_small_kernel()
+    _compile(context, source)
+    calls = context.sizes.jit_hits
+
+    def hits() -> None:
+        for _ in range(calls):
+            gpuos.JitModule(source, device=context.device)
+
+    times = [seconds(hits) for _ in range(context.sizes.jit_reps)]
+    row.value = MICRO * median(times) / calls
+
+
+@TABLE.rows(
+    "async", Row("compile_async of 16 small kernels, each", "ms", on_host=True)
+)
+def run_async(context: Context, row: Row) -> None:
+    arch_of(context)
+    count = context.sizes.jit_async
+    times = []
+    for _ in range(context.sizes.jit_reps):
+        sources = [new_small_kernel() for _ in range(count)]
+        start = time.perf_counter()
+        futures = [
+            gpuos.compile_async(source, device=context.device)
+            for source in sources
+        ]
+        for future in futures:
+            future.result()
+        times.append(MILLI * (time.perf_counter() - start) / count)
+    row.value = median(times)
+    row.also["one after the other"] = _ours_ms(context, new_small_kernel)
+    row.note = f"{min(os.cpu_count() or 1, _MOST_THREADS)} threads"
+
+
+@TABLE.rows(
+    "fast",
+    Row("larger kernel", "ms", on_host=True),
+    Row("larger kernel, fast_compile='max'", "ms", on_host=True),
+)
+def run_fast(context: Context, default: Row, fast: Row) -> None:
+    arch = arch_of(context)
+
+    def make() -> str:
+        return larger_kernel(new_name(), STEPS)
+
+    def ms(level: str) -> float:
+        options = gpuos.JitOptions(fast_compile=level)
+        return _ours_ms(context, make, options=options)
+
+    default.value = ms("off")
+    default.note = f"{STEPS} exponentials and powers"
+    _add_peers(context, default, make, arch)
+    fast.value = ms("max")
+    fast.also["min"] = ms("min")
+    fast.also["mid"] = ms("mid")
+
+
+def _upgrade(rt: gpuos.Runtime, upgrades: int) -> None:
+    end = time.perf_counter() + UPGRADE_S
+    while rt.stats()["upgrades"] == upgrades:
+        if time.perf_counter() > end:
+            message = f"expected an upgrade within {UPGRADE_S:g} s, came none"
+            raise TimeoutError(message)
+        time.sleep(POLL_S)
+
+
+def _define_ms(rt: gpuos.Runtime, *, tiered: bool) -> tuple[float, float]:
+    name = f"bench_{new_name()}"
+    upgrades = rt.stats()["upgrades"]
+    source = larger_operator(name, STEPS)
+    start = time.perf_counter()
+    op = rt.define(name, source=source, inputs=1, tiered=tiered)
+    defined = time.perf_counter()
+    if tiered:
+        _upgrade(rt, upgrades)
+    upgraded = time.perf_counter()
+    rt.undefine(op)
+    return MILLI * (defined - start), MILLI * (upgraded - start)
+
+
+@TABLE.rows("tiered", Row("larger operator, define(tiered=True)", "ms"))
+def run_tiered(context: Context, row: Row) -> None:
+    context.need_cuda()
+    reps = context.sizes.jit_reps
+    with context.runtime("auto") as rt:
+        _define_ms(rt, tiered=False)
+        tiered = [_define_ms(rt, tiered=True) for _ in range(reps)]
+        plain = [_define_ms(rt, tiered=False)[0] for _ in range(reps)]
+    row.value = median([defined for defined, _ in tiered])
+    row.also["until optimised code runs"] = median([end for _, end in tiered])
+    row.also["not tiered"] = median(plain)
+    row.note = f"{STEPS} exponentials and powers"

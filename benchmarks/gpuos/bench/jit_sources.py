@@ -1,0 +1,72 @@
+"""Sources that nobody has compiled before."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+
+# Of this process alone: a cache that outlives it has none of these.
+TOKEN = f"{os.getpid()}_{time.time_ns()}"
+_numbers = itertools.count(1)
+
+
+def new_name() -> str:
+    """Return a name that no source has had."""
+    return f"{TOKEN}_{next(_numbers)}"
+
+
+def small_kernel(name: str) -> str:
+    """Return a kernel of one multiplication and one addition an element."""
+    return f"""
+extern "C" __global__ void scale_{name}(float* x, float by, int n) {{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] = x[i] * by + 1.0f;
+}}
+"""
+
+
+def new_small_kernel() -> str:
+    """Return one that nobody has compiled."""
+    return small_kernel(new_name())
+
+
+def many_kernels(count: int) -> str:
+    """Return a source of `count` small kernels that differ."""
+    return "".join(new_small_kernel() for _ in range(count))
+
+
+def _steps(count: int) -> str:
+    return "\n".join(
+        f"    v = v * {i}.5f + expf(-v * {i}.0f) + powf(fabsf(v), 0.{i}f);"
+        for i in range(1, count + 1)
+    )
+
+
+def larger_kernel(name: str, steps: int) -> str:
+    """Return a kernel of `steps` exponentials and powers."""
+    return f"""
+extern "C" __global__ void larger_{name}(float* x, int n) {{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {{
+    float v = x[i];
+{_steps(steps)}
+    x[i] = v;
+  }}
+}}
+"""
+
+
+def larger_operator(name: str, steps: int) -> str:
+    """Return the same work as an operator."""
+    return f"""
+GPUOS_OPERATOR({name}) {{
+  float* out = task.pointer<float>(0);
+  const float* x = task.pointer<const float>(1);
+  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count()) {{
+    float v = x[i];
+{_steps(steps)}
+    out[i] = v;
+  }}
+}}
+"""

@@ -1,0 +1,167 @@
+"""Rows of float16 and arrays larger than any cache, from Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuos.bench.bulk import add_copy_peer
+from gpuos.bench.context import Context
+from gpuos.bench.program_peers import (
+    Ours,
+    add_peers,
+    exact,
+    fastest,
+    make_ours,
+    make_peers,
+)
+from gpuos.bench.program_work import Work, rmsnorm_work, softmax_work
+from gpuos.bench.row import Row, Table, at_least
+from gpuos.bench.timing import GIGA, MICRO
+
+TABLE = Table()
+SHAPE = (32, 4096)
+HALF = 2.0**-10  # two roundings to float16
+SMALLEST_HALF = 2.0**-24
+SUM_ERROR = 1e-5
+BESIDE_COMPILED = 0.95  # of torch.compile's bandwidth
+
+
+def _fill(
+    context: Context,
+    row: Row,
+    work: Work,
+    check: Callable[[Ours], None],
+    value: Callable[[Ours], float],
+) -> None:
+    """Fill in both tiers of every mode; the last one counts."""
+    for mode in context.modes:
+        with context.runtime(mode, compile_programs_after=0) as rt:
+            ours = make_ours(rt, work)
+            check(ours)
+            row.also[f"{mode}, interpreted"] = value(ours)
+            ours.compile()
+            check(ours)
+            row.value = row.also[mode] = value(ours)
+
+
+def _norm(context: Context, row: Row, work: Work) -> None:
+    expected = exact(work)
+    reps = context.sizes.program_reps
+    peers = make_peers(context, work)
+    add_peers(row, peers, lambda peer: peer.latency_us(reps))
+    peers.clear()
+    row.asked = fastest(row, "torch eager", "torch.compile")
+    _fill(
+        context,
+        row,
+        work,
+        lambda ours: ours.check(expected, HALF, SMALLEST_HALF),
+        lambda ours: ours.latency_us(reps),
+    )
+    row.note = f"{context.modes[-1]}, out="
+
+
+@TABLE.rows("softmax", Row("softmax of (32, 4096) float16", "us"))
+def run_softmax(context: Context, row: Row) -> None:
+    _norm(context, row, softmax_work(*SHAPE))
+
+
+@TABLE.rows("rmsnorm", Row("rmsnorm of (32, 4096) float16", "us"))
+def run_rmsnorm(context: Context, row: Row) -> None:
+    _norm(context, row, rmsnorm_work(*SHAPE))
+
+
+def _of_a_copy(name: str, asked: float) -> Row:
+    return at_least(f"{name} over a copy's bandwidth", "%", asked)
+
+
+def _square(context: Context, count: int) -> tuple[Any, ...]:
+    side = math.isqrt(context.sizes.large_elems)
+    rng = np.random.default_rng(10)
+    return tuple(rng.random((count, side, side), dtype=np.float32))
+
+
+def _five(x: Any, y: Any) -> Any:
+    return np.maximum((x * y + x - y) * 0.5, 0.0)
+
+
+@TABLE.rows("large", _of_a_copy("5 operations on 64 Mi", 90))
+def run_five(context: Context, row: Row) -> None:
+    inputs = _square(context, 2)
+
+    def of_torch(torch: Any) -> Callable[..., Any]:
+        return lambda x, y: torch.relu((x * y + x - y) * 0.5)
+
+    work = Work(inputs, _five, _five, of_torch)
+    _run_large(context, row, work, 3, _five(*inputs))
+
+
+@TABLE.rows("sum", _of_a_copy("sum of 64 Mi", 90))
+def run_sum(context: Context, row: Row) -> None:
+    def total(x: Any) -> Any:
+        return x.sum()
+
+    work = Work(_square(context, 1), total, total, lambda _torch: total)
+    expected = work.inputs[0].sum(dtype=np.float64)
+    _run_large(context, row, work, 1, np.asarray(expected))
+
+
+@TABLE.rows("row-sums", _of_a_copy("sums of 8192 rows", 90))
+def run_row_sums(context: Context, row: Row) -> None:
+    def sums(x: Any) -> Any:
+        return x.sum(axis=1)
+
+    work = Work(_square(context, 1), sums, sums, lambda _torch: sums)
+    expected = work.inputs[0].sum(axis=1, dtype=np.float64)
+    _run_large(context, row, work, 1, expected)
+
+
+@TABLE.rows("transpose", _of_a_copy("x.T + y of 64 Mi", 60))
+def run_transpose(context: Context, row: Row) -> None:
+    def add(x: Any, y: Any) -> Any:
+        return x.T + y
+
+    inputs = _square(context, 2)
+    work = Work(inputs, add, add, lambda _torch: add)
+    _run_large(context, row, work, 3, add(*inputs))
+
+
+def ask_beside_compiled(row: Row) -> None:
+    """Ask for what torch.compile reaches, too, if it was measured."""
+    theirs = row.peers.get("torch.compile")
+    if isinstance(theirs, float) and row.asked is not None:
+        row.asked = max(row.asked, BESIDE_COMPILED * theirs)
+
+
+def _run_large(
+    context: Context,
+    row: Row,
+    work: Work,
+    arrays: int,
+    expected: np.ndarray[Any, Any],
+) -> None:
+    elems = int(work.inputs[0].size)
+    reps = context.sizes.reps + 3
+    copied = add_copy_peer(context, row, elems, reps)
+
+    def percent(us: float) -> float:
+        return 100 * (4 * arrays * elems / GIGA) / (us / MICRO) / copied
+
+    peers = make_peers(context, work)
+    add_peers(row, peers, lambda peer: percent(peer.latency_us(reps)))
+    peers.clear()
+    ask_beside_compiled(row)
+    error = 0.0 if expected.dtype == np.float32 else SUM_ERROR
+    _fill(
+        context,
+        row,
+        work,
+        lambda ours: ours.check(expected, error),
+        lambda ours: percent(ours.latency_us(reps)),
+    )
+    row.also["us"] = percent(1.0) / (row.value or math.inf)
+    row.note = f"{elems >> 20} Mi elements; {context.modes[-1]}"

@@ -1,0 +1,205 @@
+"""New shapes in every call; cost over operations, elements and calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from gpuos.bench import _loops
+from gpuos.bench.context import SETS, Context, Sizes
+from gpuos.bench.program_chain import (
+    CHECKED_SETS,
+    ELEMS,
+    PEER_CALLS,
+    call_sets,
+    compile_now,
+)
+from gpuos.bench.program_peers import (
+    Peer,
+    make_peers,
+    torch_compiled,
+    values_of,
+)
+from gpuos.bench.program_work import OPERATIONS, chain_work
+from gpuos.bench.row import (
+    Row,
+    Series,
+    Table,
+    Unavailable,
+    check_right,
+    median,
+    points,
+)
+from gpuos.bench.timing import MICRO, seconds_of
+
+TABLE = Table()
+ROOM = 4 << 20  # elements of all sets together, unless one has more
+MOST_CHECKED = 1 << 16
+MOST_PEER_CALLS = 1024
+PEER_REPS = 3
+
+
+@TABLE.rows("shapes", Row("a new shape in every call over one shape", "x", 1.2))
+def run_shapes(context: Context, row: Row) -> None:
+    shapes = context.sizes.program_shapes
+    room = ELEMS + shapes
+    program = _loops.Program(OPERATIONS)
+    for mode in context.modes:
+        sets = call_sets(shapes)
+        with context.rig(mode, room, sets, compile_programs_after=0) as rig:
+            interpreted = _shapes_ratio(context, rig, program)
+            row.also[f"{mode}, interpreted"] = interpreted
+        # One that compiles what is called often, as all do by default.
+        with context.rig(mode, room, sets) as rig:
+            compile_now(rig, program)
+            before = rig.stats()["programs_compiled"]
+            value = _shapes_ratio(context, rig, program)
+            made = rig.stats()["programs_compiled"] - before
+        if made:
+            message = f"expected no compilation for a shape, came {made}"
+            raise ValueError(message)
+        row.value = row.also[mode] = value
+    row.note = f"{shapes} shapes, nothing compiled for them"
+    work = chain_work(room)
+    row.peer(
+        "torch.compile(dynamic=True)",
+        lambda: _peer_ratio(
+            context, torch_compiled(context, work, dynamic=True)
+        ),
+    )
+
+
+def _shapes_ratio(
+    context: Context, rig: _loops.Rig, program: _loops.Program
+) -> float:
+    sizes = context.sizes
+    shapes = sizes.program_shapes
+    check_right(
+        _loops.program_wrong(rig, OPERATIONS, ELEMS + 1, CHECKED_SETS),
+        "another shape",
+    )
+    one = _loops.program_stream_ns(rig, program, ELEMS, shapes, sizes.reps)
+    # As many elements on the average.
+    many = _loops.program_stream_ns(
+        rig, program, ELEMS - shapes // 2, shapes, sizes.reps, grows=True
+    )
+    return median(many) / median(one)
+
+
+def _peer_ratio(context: Context, peer: Peer) -> float:
+    shapes = context.sizes.program_shapes
+    first = ELEMS - shapes // 2 + 1
+    sets = [tuple(x[: first + i] for x in peer.inputs) for i in range(shapes)]
+    one = replace(peer, inputs=tuple(x[:ELEMS] for x in peer.inputs))
+
+    def many() -> None:
+        for inputs in sets:
+            peer.call(*inputs)
+        peer.wait()
+
+    reps = context.sizes.reps
+    return MICRO * seconds_of(many, reps) / shapes / one.stream_us(shapes, reps)
+
+
+def _latency_us(peer: Peer) -> float:
+    return peer.latency_us(PEER_CALLS // 10)
+
+
+def _put_peers(
+    context: Context, series: Series, elems: int, operations: int
+) -> None:
+    work = chain_work(elems, operations)
+    peers = make_peers(context, work, with_compilers=False)
+    for name, value in values_of(peers, _latency_us).items():
+        series.add(name, value)
+
+
+@TABLE.rows("operations", Row("points of time over operations", ""))
+def run_operations(context: Context, row: Row) -> None:
+    x = list(context.sizes.program_operations)
+    series = Series("operations", f"us a call, n={ELEMS}", x)
+    context.series["operations"] = series
+    with context.rig("resident", compile_programs_after=0) as rig:
+        for operations in x:
+            _add_tiers(context, series, rig, operations, ELEMS)
+    for operations in x:
+        _put_peers(context, series, ELEMS, operations)
+    row.value = points(series)
+
+
+@TABLE.rows("elements", Row("points of time over elements", ""))
+def run_elements(context: Context, row: Row) -> None:
+    x = list(context.sizes.program_elems)
+    series = Series("elements", f"us a call, {OPERATIONS} operations", x)
+    context.series["elements"] = series
+    for elems in x:
+        sets = max(1, min(SETS, ROOM // elems))
+        with context.rig(
+            "resident", elems, sets, compile_programs_after=0
+        ) as rig:
+            _add_tiers(context, series, rig, OPERATIONS, elems)
+    for elems in x:
+        _put_peers(context, series, elems, OPERATIONS)
+    row.value = points(series)
+
+
+@TABLE.rows("pending", Row("points of time over pending calls", ""))
+def run_pending(context: Context, row: Row) -> None:
+    x = list(context.sizes.program_pending)
+    series = Series("calls awaited together", f"us a call, n={ELEMS}", x)
+    context.series["pending"] = series
+    program = _loops.Program(OPERATIONS)
+
+    def us(rig: _loops.Rig, calls: int) -> float:
+        reps = _reps(context.sizes, calls)
+        times = _loops.program_stream_ns(rig, program, ELEMS, calls, reps)
+        return median(times) / 1e3
+
+    with context.rig("resident", compile_programs_after=0) as rig:
+        for tier in ("interpreted", "compiled"):
+            if tier == "compiled":
+                compile_now(rig, program)
+            wrong = _loops.program_wrong(rig, OPERATIONS, ELEMS, CHECKED_SETS)
+            check_right(wrong, tier)
+            for calls in x:
+                series.add(tier, us(rig, calls))
+    peers = make_peers(context, chain_work(ELEMS), with_compilers=False)
+    for calls in x:
+        # The lines end where one more point would take seconds.
+        if calls <= MOST_PEER_CALLS:
+            stream_us = partial(Peer.stream_us, calls=calls, reps=PEER_REPS)
+            for name, value in values_of(peers, stream_us).items():
+                series.add(name, value)
+    row.value = points(series)
+
+
+def _reps(sizes: Sizes, size: int) -> int:
+    # The largest points take a second each.
+    return max(1, min(sizes.reps * 10, (1 << 18) // size))
+
+
+def _add_tiers(
+    context: Context,
+    series: Series,
+    rig: _loops.Rig,
+    operations: int,
+    elems: int,
+) -> None:
+    program = _loops.Program(operations)
+
+    def latency() -> float:
+        if elems <= MOST_CHECKED:
+            wrong = _loops.program_wrong(rig, operations, elems)
+            check_right(wrong, f"{operations} operations of {elems}")
+        reps = _reps(context.sizes, elems)
+        return median(_loops.program_latency_us(rig, program, elems, reps))
+
+    def compiled() -> float:
+        compile_now(rig, program)
+        return latency()
+
+    series.add("interpreted", latency())
+    try:
+        series.add("compiled", compiled())
+    except Unavailable:
+        series.add("compiled", None)

@@ -1,0 +1,175 @@
+"""What a benchmark measures: rows of a table and lines of a plot."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Run = TypeVar("Run", bound=Callable[..., None])
+LIMIT_S = 90.0
+
+
+class Unavailable(Exception):
+    """Something that a row needs is not on this machine."""
+
+
+@dataclass
+class Row:
+    """One figure.
+
+    Parameters
+    ----------
+    name, unit : str
+        What is measured, and in what.
+    asked : float or None
+        What it should be at most, or at least if `more_is_better`.
+    peers, also : dict
+        The same measured otherwise, or why it was not; in `unit` unless the
+        name says another.
+    """
+
+    name: str
+    unit: str
+    asked: float | None = None
+    more_is_better: bool = False
+    on_host: bool = False
+    value: float | None = None
+    peers: dict[str, float | str] = field(default_factory=dict)
+    also: dict[str, float | str] = field(default_factory=dict)
+    note: str = ""
+    error: str = ""
+    is_unavailable: bool = False
+    is_judged: bool = True
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether the figure is as asked; None if that cannot be said."""
+        if self.value is None or self.asked is None or not self.is_judged:
+            return None
+        if self.more_is_better:
+            return self.value >= self.asked
+        return self.value <= self.asked
+
+    def peer(self, name: str, measure: Callable[[], float]) -> None:
+        """Measure a peer, or say why it could not be measured."""
+        self.peers[name] = attempt(measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the JSON file holds."""
+        names = "name value unit asked more_is_better ok peers also note error"
+        return {name: getattr(self, name) for name in names.split()}
+
+
+def at_least(name: str, unit: str, asked: float, *, host: bool = False) -> Row:
+    """Return a row of which more is better."""
+    return Row(name, unit, asked, more_is_better=True, on_host=host)
+
+
+@dataclass
+class Measure:
+    """Rows that are measured together by `run(context, *rows)`."""
+
+    name: str
+    rows: list[Row]
+    run: Callable[..., None]
+    limit_s: float = LIMIT_S
+
+
+class Table(list[Measure]):
+    """The measurements of a module."""
+
+    def rows(
+        self, name: str, *rows: Row, limit_s: float = LIMIT_S
+    ) -> Callable[[Run], Run]:
+        """Say which rows the function below fills."""
+
+        def declare(run: Run) -> Run:
+            self.append(Measure(name, list(rows), run, limit_s))
+            return run
+
+        return declare
+
+
+def measures_of(modules: Iterable[ModuleType]) -> list[Measure]:
+    """Return every measurement of these modules, with empty rows."""
+    return [copy.deepcopy(one) for module in modules for one in module.TABLE]
+
+
+@dataclass
+class Series:
+    """Lines of a plot over the same x."""
+
+    x_name: str
+    y_name: str
+    x: list[int]
+    lines: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def add(self, name: str, value: float | str | None) -> None:
+        """Put the next point on a line, or a gap for the text of an error."""
+        number = None if isinstance(value, str) else value
+        self.lines.setdefault(name, []).append(number)
+
+
+def points(*series: Series) -> int:
+    """Return how many points their lines have."""
+    lines = [line for one in series for line in one.lines.values()]
+    return sum(value is not None for line in lines for value in line)
+
+
+def attempt(measure: Callable[[], T]) -> T | str:
+    """Return what `measure` returns, or the text of its error."""
+    try:
+        return measure()
+    except Exception as error:  # noqa: BLE001 (a peer must not end the run)
+        return reason_of(error)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return one line that says what went wrong."""
+    if isinstance(error, Unavailable):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed"
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}"
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the middle one."""
+    return statistics.median(values)
+
+
+def quantile(values: Sequence[float], part: float) -> float:
+    """Return the value that `part` of all are at most."""
+    ordered = sorted(values)
+    return ordered[round(part * (len(ordered) - 1))]
+
+
+def check_right(wrong: int, what: str) -> None:
+    """Raise unless every element was right."""
+    if wrong:
+        message = f"{what}: expected 0 wrong elements, came {wrong}"
+        raise ValueError(message)
+
+
+def fail_rows(rows: Sequence[Row], error: BaseException) -> None:
+    """Write down why the rows without a value have none."""
+    for row in rows:
+        if row.value is None and not row.error:
+            row.error = reason_of(error)
+            row.is_unavailable = isinstance(
+                error, (Unavailable, ModuleNotFoundError)
+            )
+
+
+def run_measure(context: object, measure: Measure) -> None:
+    """Fill the rows of one measurement; never raises but for Ctrl-C."""
+    try:
+        measure.run(context, *measure.rows)
+    except Exception as error:  # noqa: BLE001 (the next row goes on)
+        fail_rows(measure.rows, error)

@@ -1,0 +1,111 @@
+"""The cost of a cell of a session that calls an earlier one.
+
+Beside it: all cells so far compiled anew as one module.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import partial
+
+import gpuos
+from gpuos.bench.context import Context
+from gpuos.bench.row import Row, Series, Table, Unavailable, median
+from gpuos.bench.timing import MILLI, seconds
+
+TABLE = Table()
+GROUP = 100
+SAMPLES = (1, 50, 100, 200, 400, 700, 1000)
+LIMIT_S = 300.0
+
+
+def cell_text(index: int, called: int | None) -> str:
+    """Return a cell with a function that calls that of another cell."""
+    inner = "x" if called is None else f"f{called}(x)"
+    return (
+        f"__device__ int f{index}(int x) {{ return {inner} + {index}; }}\n"
+        f"__global__ void k{index}(int* x) {{ x[0] = f{index}(x[0]); }}\n"
+    )
+
+
+def _session(options: gpuos.JitOptions) -> gpuos.Session:
+    try:
+        session = gpuos.Session(options)
+        session.run("__global__ void warm_up() {}")
+    except gpuos.BackendUnavailable as error:
+        raise Unavailable(str(error)) from error
+    session.link("warm_up")
+    return session
+
+
+@TABLE.rows(
+    "cells",
+    Row("last 100 of 1,000 cells over the first 100", "x", 1.2, on_host=True),
+    Row("a cell, median of the last 100", "ms", on_host=True),
+    limit_s=LIMIT_S,
+)
+def run_cells(context: Context, ratio: Row, cell: Row) -> None:
+    count = max(2, context.sizes.session_cells)
+    group = max(1, min(GROUP, count // 2))
+    ratio.name = f"last {group} of {count:,} cells over the first {group}"
+    cell.name = f"a cell, median of the last {group}"
+    options = gpuos.JitOptions(arch=context.arch)
+    session = _session(options)
+    choose = random.Random(1)
+    texts: list[str] = []
+    times: dict[str, list[float]] = {"compile": [], "link": [], "processor": []}
+    for index in range(count):
+        texts.append(
+            cell_text(index, choose.randrange(index) if index else None)
+        )
+        before = time.process_time()
+        for name, call in (
+            ("compile", partial(session.run, texts[-1])),
+            ("link", partial(session.link, f"k{index}")),
+        ):
+            times[name].append(MILLI * seconds(call))
+        times["processor"].append(MILLI * (time.process_time() - before))
+    pairs = zip(times["compile"], times["link"], strict=True)
+    totals = [compiled + linked for compiled, linked in pairs]
+    cell.value = median(totals[-group:])
+    ratio.value = cell.value / median(totals[:group])
+    processor = times["processor"]
+    ratio.also["by processor time"] = median(processor[-group:]) / median(
+        processor[:group]
+    )
+    for name, each in times.items():
+        cell.also[f"{name} ms"] = median(each[-group:])
+    for begin in range(0, count, group):
+        some = totals[begin : begin + group]
+        ratio.also[f"{begin + 1} to {begin + len(some)} ms"] = median(some)
+    line = Series("cell", "ms", list(range(1, count + 1)))
+    line.lines["a cell of a session"] = list(totals)
+    anew: list[float | None] = [None] * count
+    for at in sorted({min(sample, count) for sample in SAMPLES}):
+        text = "".join(texts[:at])
+        ms = MILLI * seconds(partial(gpuos.JitModule, text, options=options))
+        anew[at - 1] = cell.also[f"all {at} anew"] = ms
+    cell.peers[f"all {count:,} cells anew"] = ms
+    line.lines["all cells anew"] = anew
+    context.series["cells"] = line
+
+
+@TABLE.rows(
+    "chain",
+    Row("link of a kernel that reaches all 1,000 cells", "ms", on_host=True),
+    limit_s=LIMIT_S,
+)
+def run_chain(context: Context, row: Row) -> None:
+    count = max(2, context.sizes.session_cells)
+    row.name = f"link of a kernel that reaches all {count:,} cells"
+    session = _session(gpuos.JitOptions(arch=context.arch))
+    # In few cells: what is measured is the link.
+    for begin in range(0, count, GROUP):
+        session.run(
+            "".join(
+                cell_text(index, index - 1 if index else None)
+                for index in range(begin, min(begin + GROUP, count))
+            )
+        )
+    row.value = MILLI * seconds(partial(session.link, f"k{count - 1}"))

@@ -1,0 +1,276 @@
+"""What fills the rows of `bench torch`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from gpuos.bench.context import Context, Sizes
+from gpuos.bench.row import Row, Unavailable, attempt, median
+from gpuos.bench.timing import MICRO, busy_processors
+from gpuos.bench.torch_arms import (
+    Arm,
+    Work,
+    check_same,
+    check_work,
+    compiled_arm,
+    device_of,
+    eager_arm,
+    foreach_arm,
+    graph_arm,
+    modules_of,
+    read,
+    scheduled_arm,
+    seconds_in_turns,
+    warm_up,
+)
+from gpuos.bench.torch_small import adds
+
+Make = Callable[[Any, str, Sizes], Work]
+Fill = Callable[..., None]
+
+# A host gets slower or faster within a second: turns of one repetition, which
+# meet both arms alike where a few percent are asked.
+TURNS = 4  # for each repetition that is asked for
+BUSY = 2  # endless processes
+STEPS = 60
+BLOCK = 50
+COMPILERS = ("default", "reduce-overhead")
+
+
+def _peers(context: Context, torch: Any, work: Work) -> dict[str, Arm | str]:
+    """Return every peer of the device, or why it is not there."""
+    makers: dict[str, Callable[[], Arm]] = {
+        "eager": lambda: eager_arm(torch, work)
+    }
+    if work.foreach is not None:
+        makers["_foreach"] = lambda: foreach_arm(torch, work)
+    if context.is_cuda:
+        makers["CUDA graph"] = lambda: graph_arm(torch, work)
+    if context.sizes.torch_compiles:
+        for mode in COMPILERS if context.is_cuda else COMPILERS[:1]:
+            makers[f"torch.compile {mode}"] = partial(
+                compiled_arm, torch, work, mode
+            )
+    return {name: attempt(make) for name, make in makers.items()}
+
+
+def _measure(
+    context: Context, torch: Any, work: Work, ours: dict[str, Arm]
+) -> tuple[dict[str, float], dict[str, float | str]]:
+    """Return microseconds a step: of ours, and of peers with their reasons."""
+    peers = _peers(context, torch, work)
+    usable = {k: arm for k, arm in peers.items() if isinstance(arm, Arm)}
+    seconds = seconds_in_turns(
+        torch,
+        {**ours, **usable},
+        context.sizes.torch_reps,
+        settles=context.is_cuda,
+    )
+    us = {k: MICRO * v / len(work.inputs) for k, v in seconds.items()}
+    shown: dict[str, float | str] = {}
+    for name, arm in peers.items():
+        if isinstance(arm, str):
+            shown[name] = arm
+            continue
+        shown[f"{name} us"] = us[name]
+        if arm.first_ms is not None:
+            shown[f"{name} first ms"] = arm.first_ms
+    return us, shown
+
+
+def run_adds(context: Context, requests: Row, transparent: Row) -> None:
+    """Fill the rows of independent adds, handed over and taken."""
+    torch, gt = modules_of(context)
+    with torch.no_grad():
+        work = adds(torch, device_of(context), context.sizes)
+        outs = [torch.empty_like(a) for a, _ in work.inputs]
+        triples = [(*ab, o) for ab, o in zip(work.inputs, outs, strict=True)]
+
+        def submit_all() -> Any:
+            for a, b, out in triples:
+                gt.submit_add(a, b, out)
+            gt.flush(sync=True)
+            return outs[-1]
+
+        check_work(torch, gt, work)
+        gt.init(capacity=4096)
+        try:
+            submit_all()
+            check_same(torch, [a + b for a, b in work.inputs], outs, 0.0)
+            ours = {
+                "requests": Arm(submit_all),
+                "transparent": scheduled_arm(gt, work),
+            }
+            warm_s = sum(warm_up(torch, gt, arm) for arm in ours.values())
+            us, shown = _measure(context, torch, work, ours)
+        finally:
+            gt.shutdown()
+    for row, name in ((requests, "requests"), (transparent, "transparent")):
+        row.value = us[name]
+        row.peers = dict(shown)
+        row.also["times eager"] = us["eager"] / us[name]
+        row.also["warm s"] = warm_s
+
+
+def ratio_run(make: Make) -> Fill:
+    """Return what fills a row of eager's time over ours, and one of graphs."""
+
+    def run(context: Context, row: Row, over_graph: Row | None = None) -> None:
+        torch, gt = modules_of(context)
+        work = _work(torch, context, make)
+        with torch.set_grad_enabled(work.needs_gradients):
+            check_work(torch, gt, work)
+            ours = {"ours": scheduled_arm(gt, work)}
+            row.also["warm s"] = warm_up(torch, gt, ours["ours"])
+            us, shown = _measure(context, torch, work, ours)
+        row.value = us["eager"] / us["ours"]
+        row.peers = shown
+        row.also["ours us"] = us["ours"]
+        row.note = f"a step; {len(work.inputs)} steps"
+        if over_graph is not None:
+            if "CUDA graph" not in us:
+                reason = shown.get("CUDA graph", "needs a GPU")
+                raise Unavailable(str(reason))
+            over_graph.value = us["CUDA graph"] / us["ours"]
+
+    return run
+
+
+def _work(torch: Any, context: Context, make: Make) -> Work:
+    # Where a step changes its program's state, two of them begin alike.
+    torch.manual_seed(7)
+    return make(torch, device_of(context), context.sizes)
+
+
+def _over_eager(
+    context: Context, torch: Any, gt: Any, row: Row, eager: Work, ours: Work
+) -> float:
+    """Return eager's time over ours; both times and their note are filled."""
+    arms = {"eager": eager_arm(torch, eager), "ours": scheduled_arm(gt, ours)}
+    row.also["warm s"] = warm_up(torch, gt, arms["ours"])
+    turns = TURNS * context.sizes.torch_reps
+    seconds = seconds_in_turns(
+        torch, arms, turns, turns, settles=context.is_cuda
+    )
+    steps = len(ours.inputs)
+    row.peers["eager us"] = MICRO * seconds["eager"] / steps
+    row.also["ours us"] = MICRO * seconds["ours"] / steps
+    row.note = f"a step; {steps} steps"
+    return seconds["eager"] / seconds["ours"]
+
+
+def model_run(make: Make) -> Fill:
+    """Return what fills a row of a model, where only eager is a peer."""
+
+    def run(context: Context, row: Row) -> None:
+        torch, gt = modules_of(context)
+        work = _work(torch, context, make)
+        check_work(torch, gt, work)
+        row.value = _over_eager(context, torch, gt, row, work, work)
+        row.note = "forward and backward"
+
+    return run
+
+
+def even_run(make: Make) -> Fill:
+    """Return what fills a row of a program that must not become slower.
+
+    On processors with one thread of PyTorch and with the default; the row has
+    the smaller of the two.
+    """
+
+    def ratio(context: Context, torch: Any, gt: Any, row: Row) -> float:
+        eager, ours = (_work(torch, context, make) for _ in range(2))
+        with torch.set_grad_enabled(eager.needs_gradients):
+            expected = [eager.step(*inputs) for inputs in eager.inputs[:3]]
+            with gt.scheduler(**ours.options):
+                came = [ours.step(*inputs) for inputs in ours.inputs[:3]]
+            check_same(torch, expected, came, ours.tolerance)
+            return _over_eager(context, torch, gt, row, eager, ours)
+
+    def run(context: Context, row: Row) -> None:
+        torch, gt = modules_of(context)
+        default = torch.get_num_threads()
+        counts = [default] if context.is_cuda else sorted({1, default})
+        ratios = []
+        try:
+            for count in counts:
+                torch.set_num_threads(count)
+                ratios.append(ratio(context, torch, gt, row))
+                row.also[f"{count} threads"] = ratios[-1]
+        finally:
+            torch.set_num_threads(default)
+        row.value = min(ratios)
+
+    return run
+
+
+def _blocks(torch: Any, work: Work, count: int, steps: int) -> list[float]:
+    """Return the microseconds a step of each block of `steps`."""
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        for index in range(steps):
+            result = work.step(*work.inputs[index % len(work.inputs)])
+        read(torch, result)
+        times.append(MICRO * (time.perf_counter() - start) / steps)
+    return times
+
+
+def busy_run(make: Make) -> Fill:
+    """Return what fills a row of means of 60 steps beside endless processes."""
+
+    def run(context: Context, row: Row) -> None:
+        torch, gt = modules_of(context)
+        eager, ours = (_work(torch, context, make) for _ in range(2))
+        times: tuple[list[float], list[float]] = [], []
+        with (
+            busy_processors(BUSY),
+            torch.set_grad_enabled(eager.needs_gradients),
+        ):
+            for _ in range(2 * context.sizes.torch_reps):
+                times[0].extend(_blocks(torch, eager, 1, STEPS))
+                with gt.scheduler():
+                    times[1].extend(_blocks(torch, ours, 1, STEPS))
+        row.peers["eager us"] = median(times[0])
+        row.also["ours us"] = median(times[1])
+        row.value = median(times[0]) / median(times[1])
+        row.note = f"mean of {STEPS} steps beside {BUSY} endless processes"
+
+    return run
+
+
+def worst_block_run(make: Make) -> Fill:
+    """Return what fills a row of eager's median block over our worst.
+
+    Nothing is warm, so its programs are compiled while the steps go on.
+    """
+
+    def run(context: Context, row: Row) -> None:
+        torch, gt = modules_of(context)
+        eager, ours = (_work(torch, context, make) for _ in range(2))
+        count = max(3, 4 * context.sizes.torch_steps // 5)
+        with torch.set_grad_enabled(eager.needs_gradients):
+            # The first block finds caches empty.
+            theirs = _blocks(torch, eager, count, BLOCK)[1:]
+            with gt.scheduler():
+                mine = _blocks(torch, ours, count, BLOCK)[1:]
+        row.value = median(theirs) / max(mine)
+        row.peers["eager us"] = median(theirs)
+        row.also["ours, worst us"] = max(mine)
+        row.also["ours us"] = median(mine)
+        row.note = f"blocks of {BLOCK} steps, nothing compiled before"
+
+    return run
+
+
+def on_host(run: Fill) -> Fill:
+    """Return `run` on tensors of the processor, whatever the backend is."""
+
+    def run_there(context: Context, row: Row) -> None:
+        run(context.on_host(), row)
+
+    return run_there
