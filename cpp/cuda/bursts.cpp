@@ -67,7 +67,8 @@ std::optional<Place> Bursts::reserve(CUstream stream, std::uint32_t tasks) {
   return place;
 }
 
-bool Bursts::is_quick(CUstream stream, std::uint32_t tasks) const noexcept {
+bool Bursts::can_queue_now(CUstream stream,
+                           std::uint32_t tasks) const noexcept {
   const std::uint32_t together = open_.tasks + tasks;
   // Whether the device is behind may be otherwise a moment later.
   if (together >= (is_open() ? kLongFlush : kLongCall) ||
@@ -231,7 +232,7 @@ void Bursts::launch_workers(const Flush& flush, std::uint32_t tasks) {
   const bool overlaps = !flush.captures && flush.stream != nullptr &&
                         flush.stream != CU_STREAM_LEGACY;
   // Into another's stream kernels are launched that nobody tells us of.
-  launch_.is_apart =
+  launch_.is_independent =
       overlaps && flush.stream == stream_.get() && !flush.meets_launched;
   kernel_.launch(launch_, std::min(tasks, workers_), threads_, flush.stream,
                  overlaps);

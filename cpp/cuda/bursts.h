@@ -33,7 +33,7 @@ class Bursts {
   std::optional<Place> reserve(CUstream stream, std::uint32_t tasks);
   /// Whether reserve() for so many tasks, and launch_if_long() after it, will
   /// not call the driver.
-  bool is_quick(CUstream stream, std::uint32_t tasks) const noexcept;
+  bool can_queue_now(CUstream stream, std::uint32_t tasks) const noexcept;
   /// The next task of `stream`, and so its flush, comes after one that was
   /// launched.
   void meet_launched(CUstream stream) noexcept {

@@ -204,14 +204,14 @@ Route CudaBackend::route(const gpuos::Stream& stream) {
   return burst_route(stream);
 }
 
-bool CudaBackend::is_quick(const Route& route, std::uint32_t tasks,
-                           std::span<const Access> accesses, bool meets) {
+bool CudaBackend::can_queue_now(const Route& route, std::uint32_t tasks,
+                                std::span<const Access> accesses, bool meets) {
   for (const Access& access : accesses) {
     if (!addresses_.is_known(access.low)) return false;
   }
   return route.ring == kResidentRing ||
-         (!meets &&
-          device_->bursts.is_quick(static_cast<CUstream>(route.stream), tasks));
+         (!meets && device_->bursts.can_queue_now(
+                        static_cast<CUstream>(route.stream), tasks));
 }
 
 Order CudaBackend::order(const Route& route,

@@ -58,8 +58,8 @@ class CudaBackend final : public Backend, private Parkable {
 
   Route route(const gpuos::Stream& stream) override;
   const Access* find_unreachable(std::span<const Access> accesses) override;
-  bool is_quick(const Route& route, std::uint32_t tasks,
-                std::span<const Access> accesses, bool meets) override;
+  bool can_queue_now(const Route& route, std::uint32_t tasks,
+                     std::span<const Access> accesses, bool meets) override;
   Order order(const Route& route, std::span<const BatchRef> earlier) override;
   std::optional<Place> reserve(const Route& route,
                                std::uint32_t tasks) override;

@@ -19,10 +19,11 @@ __device__ inline Chunk load_burst_chunk(const abi::Launch& launch,
 
 // A burst may be launched while the one before it in its stream still runs: it
 // then reads its first descriptors and waits here. Everything else comes after.
-// One that is apart waits at its end, so that launches end in order. The fence
-// is the last warp's, because it waits for loads and the first warp has some.
+// One that is independent waits at its end, so that launches end in order. The
+// fence is the last warp's, because it waits for loads and the first warp has
+// some.
 __device__ inline void begin_burst(const abi::Launch& launch) {
-  if (launch.is_apart == 0)
+  if (launch.is_independent == 0)
     await_previous_launch();
   else if (threadIdx.x + 32 >= blockDim.x)
     // Drops what the launches that still run here left in the L1. The barrier
@@ -34,7 +35,7 @@ __device__ inline void begin_burst(const abi::Launch& launch) {
 // Thread 0, after a barrier that follows the worker's last task. Which worker
 // is last is counted in workers: the batch is the whole launch.
 __device__ inline void finish_burst(const abi::Launch& launch) {
-  if (launch.is_apart != 0) await_previous_launch();
+  if (launch.is_independent != 0) await_previous_launch();
   if (launch.signal == 0) return;
   const abi::Queue& queue = launch.queue;
   const u32 place = place_of(queue, launch.begin);
@@ -110,14 +111,14 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
 // The shortest way from a launch to a task and back.
 __device__ inline void run_row_burst(const abi::Launch& launch, Work& work) {
   // What has nothing to wait for fences before it loads.
-  if (launch.is_apart != 0) begin_burst(launch);
+  if (launch.is_independent != 0) begin_burst(launch);
   const abi::RowTask& row = launch.row;
   // Each thread by itself: arrives while the arguments do.
   const OpFn operator_fn = launch.table[row.op];
   if (threadIdx.x < row.arg_count)
     work.args[threadIdx.x] = row.args[threadIdx.x];
   const Task task{work.args, worker_scratch, row.count};
-  if (launch.is_apart == 0) begin_burst(launch);
+  if (launch.is_independent == 0) begin_burst(launch);
   __syncthreads();
   for (u32 tile = blockIdx.x; tile < launch.inline_count; tile += gridDim.x) {
     if (threadIdx.x == 0 && row.is_traced != 0 && launch.signal != 0)

@@ -1,19 +1,19 @@
 // Chains: tasks that one worker runs one after the other.
 #pragma once
 
+#include "inlined_members.h"
 #include "memory.h"
 #include "operator.h"
-#include "quick.h"
 
 namespace gpuos {
 
 // Records of a chain in the shared memory of a worker. What lies behind the
-// last one is read and not used; its Quick is that of none.
+// last one is read and not used; its InlinedMember is that of none.
 struct Piece {
   abi::Member members[abi::kChainPiece + 1];
   // Where a member begins:
   OpFn functions[abi::kChainPiece];
-  Quick quick[abi::kChainPiece + 1];
+  InlinedMember inlined[abi::kChainPiece + 1];
 };
 // One is on its way while the other is run.
 struct Chain {
@@ -56,25 +56,25 @@ static __device__ __noinline__ void load_chain(Chain& chain,
 __device__ inline void prepare_piece(Piece& piece, u32 records,
                                      const OpFn* table, u32 lane) {
   constexpr u32 kApart = 4;
-  if (lane == 0) piece.quick[records] = {};
+  if (lane == 0) piece.inlined[records] = {};
   if (lane % kApart != 0) return;
   for (u32 i = lane / kApart; i < records; i += blockDim.x / kApart) {
     const abi::Member& member = piece.members[i];
     Link link = link_of(member);
-    if (link.quick.what == 0)
+    if (link.inlined.what == 0)
       piece.functions[i] = table[member.op & (abi::kSlots - 1)];
     else if (i != 0)
       compare(link_of(piece.members[i - 1]), link);
-    piece.quick[i] = link.quick;
+    piece.inlined[i] = link.inlined;
   }
 }
 
-// What one pack of each lane leaves of a quick member.
+// What one pack of each lane leaves of an inlined member.
 template <typename T>
-__device__ inline void run_rest(const Link& link, u32 lane) {
-  const u32 op = link.quick.what >> kOpAt & 3;
+__device__ inline void run_other_packs(const Link& link, u32 lane) {
+  const u32 op = link.inlined.what >> kOpAt & 3;
 #pragma unroll 1
-  for (u32 i = lane + blockDim.x; i < link.quick.packs; i += blockDim.x) {
+  for (u32 i = lane + blockDim.x; i < link.inlined.packs; i += blockDim.x) {
     const u64 offset = u64{i} * sizeof(Chunk);
     Chunk x, y;
     load_pack_if(true, link.a + offset, x);
@@ -85,7 +85,7 @@ __device__ inline void run_rest(const Link& link, u32 lane) {
 
 __device__ inline Link link_at(const Piece& piece, u32 at) {
   const abi::Member& member = piece.members[at];
-  return {piece.quick[at], member.args[0], member.args[1], member.args[2]};
+  return {piece.inlined[at], member.args[0], member.args[1], member.args[2]};
 }
 
 // Runs the members from `at` on that follow by the same operation, of which
@@ -95,16 +95,16 @@ template <typename T, bool kHasRest, typename F>
 __device__ inline u32 run_same(const Piece& piece, u32 at, u32 lane, Link& link,
                                Chunk& x, Chunk& y, F f) {
   const u64 offset = u64{lane} * sizeof(Chunk);
-  const bool is_mine = lane < link.quick.packs;
-  const u32 as = link.quick.what & kFollowsAs;
+  const bool is_mine = lane < link.inlined.packs;
+  const u32 as = link.inlined.what & kFollowsAs;
   for (bool goes_on = true; goes_on;) {
     const Link next = link_at(piece, ++at);
     x = combine<T>(x, y, f);
-    load_pack_if(is_mine && (next.quick.what & kFollows) != 0,
-                 next.quick.other + offset, y);
+    load_pack_if(is_mine && (next.inlined.what & kFollows) != 0,
+                 next.inlined.other + offset, y);
     store_pack_if(is_mine, link.out + offset, x);
-    if (kHasRest) run_rest<T>(link, lane);
-    goes_on = (next.quick.what & kFollowsAs) == as;
+    if (kHasRest) run_other_packs<T>(link, lane);
+    goes_on = (next.inlined.what & kFollowsAs) == as;
     link = next;
   }
   return at;
@@ -114,10 +114,10 @@ template <typename T, bool kHasRest>
 __device__ inline u32 run_followers(const Piece& piece, u32 at, u32 lane,
                                     Link& link, Chunk& x) {
   Chunk y{};
-  load_pack_if(lane < link.quick.packs,
-               link.quick.other + u64{lane} * sizeof(Chunk), y);
-  while ((link.quick.what & kFollows) != 0) {
-    const u32 op = link.quick.what >> kOpOnKeptAt & 3;
+  load_pack_if(lane < link.inlined.packs,
+               link.inlined.other + u64{lane} * sizeof(Chunk), y);
+  while ((link.inlined.what & kFollows) != 0) {
+    const u32 op = link.inlined.what >> kOpOnKeptAt & 3;
     if (op == kAdd)
       at = run_same<T, kHasRest>(piece, at, lane, link, x, y, Adds{});
     else if (op == kMul)
@@ -130,42 +130,42 @@ __device__ inline u32 run_followers(const Piece& piece, u32 at, u32 lane,
   return at;
 }
 
-// Runs `link`, which is the member at `at`, but for its rest, and those behind
-// it that repeat it; returns the record behind them. `x`: what each lane has
-// just computed, and `a` of the first one if it is kept.
+// Runs `link`, which is the member at `at`, but for its other packs, and those
+// behind it that repeat it; returns the record behind them. `x`: what each lane
+// has just computed, and `a` of the first one if it is kept.
 template <typename T, typename F>
 __device__ inline u32 run_repeats(const Piece& piece, u32 at, u32 lane,
                                   Link link, Chunk& x, bool is_kept, F f) {
   const u64 offset = u64{lane} * sizeof(Chunk);
   Chunk y{};
   for (;;) {
-    const bool is_mine = lane < link.quick.packs;
+    const bool is_mine = lane < link.inlined.packs;
     load_pack_if(is_mine && !is_kept, link.a + offset, x);
     load_pack_if(is_mine, link.b + offset, y);
     const Link next = link_at(piece, ++at);  // while these are on their way
     x = combine<T>(x, y, f);
     store_pack_if(is_mine, link.out + offset, x);
-    if ((next.quick.what & kRepeats) == 0) return at;
-    is_kept = (next.quick.what & kAIsKept) != 0;
+    if ((next.inlined.what & kRepeats) == 0) return at;
+    is_kept = (next.inlined.what & kAIsKept) != 0;
     link = next;
     __syncthreads();
   }
 }
 
-// Runs the members from `at` on that are quick and of one dtype, and returns
+// Runs the members from `at` on that are inlined and of one dtype, and returns
 // the record behind the last one. What a lane stored last it keeps: the next
 // member often reads it, and the way back from the L1 is the longest part of a
 // small member.
 template <typename T>
-__device__ inline u32 run_quick(const Piece& piece, u32 at, u32 lane) {
+__device__ inline u32 run_inlined(const Piece& piece, u32 at, u32 lane) {
   Link link = link_at(piece, at);
-  const u32 type = link.quick.what & kType;
+  const u32 type = link.inlined.what & kType;
   bool is_kept = false;
   Chunk x{};
   for (;;) {
-    const u32 op = link.quick.what >> kOpAt & 3;
-    const bool has_rest = link.quick.packs > blockDim.x;
-    if (has_rest) run_rest<T>(link, lane);
+    const u32 op = link.inlined.what >> kOpAt & 3;
+    const bool has_rest = link.inlined.packs > blockDim.x;
+    if (has_rest) run_other_packs<T>(link, lane);
     if (op == kAdd)
       at = run_repeats<T>(piece, at, lane, link, x, is_kept, Adds{});
     else if (op == kSub)
@@ -173,21 +173,21 @@ __device__ inline u32 run_quick(const Piece& piece, u32 at, u32 lane) {
     else
       at = run_repeats<T>(piece, at, lane, link, x, is_kept, Multiplies{});
     link = link_at(piece, at);
-    if ((link.quick.what & kFollows) != 0)
+    if ((link.inlined.what & kFollows) != 0)
       at = has_rest ? run_followers<T, true>(piece, at, lane, link, x)
                     : run_followers<T, false>(piece, at, lane, link, x);
-    if ((link.quick.what & kType) != type) return at;
-    is_kept = (link.quick.what & kAIsKept) != 0;
+    if ((link.inlined.what & kType) != type) return at;
+    is_kept = (link.inlined.what & kAIsKept) != 0;
     __syncthreads();
   }
 }
 
-__device__ inline u32 run_quick(const Piece& piece, u32 at, u32 lane) {
-  const u32 type = piece.quick[at].what & kType;
-  if (type == 1) return run_quick<float>(piece, at, lane);
-  if (type == 2) return run_quick<double>(piece, at, lane);
-  if (type == 3) return run_quick<int>(piece, at, lane);
-  return run_quick<long long>(piece, at, lane);
+__device__ inline u32 run_inlined(const Piece& piece, u32 at, u32 lane) {
+  const u32 type = piece.inlined[at].what & kType;
+  if (type == 1) return run_inlined<float>(piece, at, lane);
+  if (type == 2) return run_inlined<double>(piece, at, lane);
+  if (type == 3) return run_inlined<int>(piece, at, lane);
+  return run_inlined<long long>(piece, at, lane);
 }
 
 // All threads. What stands at a record that a worker comes to.
@@ -195,7 +195,7 @@ __device__ inline Piece& piece_of(Chain& chain, u32 at) {
   return chain.pieces[at / abi::kChainPiece % 2];
 }
 __device__ inline bool must_call(const Piece& piece, u32 i) {
-  return piece.quick[i].what == 0 && piece.members[i].op != abi::kGap;
+  return piece.inlined[i].what == 0 && piece.members[i].op != abi::kGap;
 }
 
 // All threads. Runs the members from `at` on, of which all before are done,
@@ -225,8 +225,8 @@ static __device__ __noinline__ u32 run_links(Chain& chain,
       __syncthreads();
     }
     u32 i = at - first;
-    while (i < records && piece.quick[i].what != 0) {
-      i = run_quick(piece, i, lane);
+    while (i < records && piece.inlined[i].what != 0) {
+      i = run_inlined(piece, i, lane);
       __syncthreads();
     }
     if (i < records && must_call(piece, i)) return first + i;

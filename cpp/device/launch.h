@@ -67,7 +67,7 @@ struct Launch {
   u32 signal;
   // None of the tasks comes after one of a launch before it in its stream, so
   // they need not wait for that one's end.
-  u32 is_apart;
+  u32 is_independent;
   RowTask row;  // kRowBurst
 };
 // Of a kInlineBurst. It has a kernel of its own: a launch with 4 KiB of

@@ -36,32 +36,32 @@ __device__ __noinline__ void run_flat(Task task, Lane lane) {
 // that its caller may be using, and for all lanes of all workers these are tens
 // of megabytes, which go through memory beside what is reduced.
 template <typename P>
-constexpr bool kStreams =
-    P::kReduces && P::kLoops == 1 && P::kApart > 1 && P::kElements > P::kWidth;
+constexpr bool kStreams = P::kReduces && P::kLoops == 1 && P::kScattered > 1 &&
+                          P::kElements > P::kWidth;
 
 template <typename P>
 __device__ __noinline__ void run_kept(Task task, Lane lane) {
   KeptRows<P>(task, lane).run();
 }
 template <typename P>
-__device__ __noinline__ bool is_plain(Task task) {
-  return Memory<P>(task).is_plain;
+__device__ __noinline__ bool is_packed(Task task) {
+  return TaskLayout<P>(task).is_packed;
 }
 template <typename P>
 __device__ __noinline__ typename P::template Row<1> stream_unit(Task task,
                                                                 Lane lane,
                                                                 u32 unit) {
-  return Tile<P>(task, lane, Plain{}, 0).stream_unit(unit);
+  return Tile<P>(task, lane, Packed{}, 0).stream_unit(unit);
 }
 template <typename P>
 __device__ __noinline__ u32 finish_unit(Task task, Lane lane, u32 unit,
                                         u32 half,
                                         typename P::template Row<1> row) {
-  return Tile<P>(task, lane, Plain{}, half).finish_unit(unit, row);
+  return Tile<P>(task, lane, Packed{}, half).finish_unit(unit, row);
 }
 template <typename P>
 __device__ inline void run_streams(const Task& task, const Lane& lane) {
-  const RowShape rows = Arguments<P::kAccesses, P::kScalars>(task).rows;
+  const RowShape rows = TaskArguments<P::kAccesses, P::kScalars>(task).rows;
   const u32 units = groups(rows) * rows.slices;
   u32 half = 0;
 #pragma unroll 1
@@ -78,7 +78,7 @@ __device__ __noinline__ void run_rows(Task task, Lane lane) {
 // Rows of which nothing is known.
 template <typename P>
 __device__ __noinline__ void run_loose(Task task, Lane lane) {
-  if (is_plain<PassOf<P, false>>(task))
+  if (is_packed<PassOf<P, false>>(task))
     run_streams<PassOf<P, false>>(task, lane);
   else
     run_rows<P>(task, lane);
@@ -89,7 +89,7 @@ template <typename P>
 __device__ inline void run_reduction(const Task& task, const Lane& lane) {
   if constexpr (P::kWidth > 1) {
     const typename KeptRows<P>::Told told(task);
-    if (KeptRows<P>::are_plain(told)) {
+    if (KeptRows<P>::are_packed(told)) {
       if (KeptRows<P>::fit(told)) {
         if constexpr (kStreams<P>)
           run_kept<P>(task, lane);
@@ -124,7 +124,7 @@ __device__ inline void run(const Task& task, const Lane& lane) {
       run_flat<P>(task, lane);
     else
       // Soon done, if little code has to be fetched for it.
-      Tile<PassOf<P, true>>(task, lane, Plain{}, 0).run_single();
+      Tile<PassOf<P, true>>(task, lane, Packed{}, 0).run_single();
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include "memory.h"
 #include "program_device_order.h"
-#include "program_places.h"
+#include "program_task_layout.h"
 
 namespace gpuos {
 namespace program {

@@ -84,7 +84,7 @@ __device__ inline Gathered kept_words(const u32* from, bool wide,
 // program_device_order.h, becomes that of all its lanes.
 template <u32 W>
 __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
-                                        Place place) {
+                                        RowLane place) {
   const bool works = threadIdx.x < x.cells.lanes;
   Gathered sum{};
   if (works) sum = x.of(threadIdx.x, 0);
@@ -104,7 +104,7 @@ __device__ __noinline__ void join_lanes(Reduction<W> x, u32 row_lanes,
 // The same for a short Inlined. Lanes of one warp need no barrier.
 template <u32 W>
 __device__ __noinline__ void join_floats(Cells<W> cells, u32 inlined, u32 cell,
-                                         u32 row_lanes, Place place) {
+                                         u32 row_lanes, RowLane place) {
   const bool works = threadIdx.x < cells.lanes;
   const bool is_near =
       place.distance == 1;  // lanes of a warp follow each other
@@ -141,7 +141,7 @@ __device__ __noinline__ void join_floats(Cells<W> cells, u32 inlined, u32 cell,
 template <u32 W>
 __device__ __noinline__ void gather_slices(Reduction<W> x, const u32* kept,
                                            u32 stride, u32 slices,
-                                           u32 row_lanes, Place place) {
+                                           u32 row_lanes, RowLane place) {
   if (!place.is_on) return;
   Gathered sum = x.of(threadIdx.x, 0);
   for (u32 slice = place.sub; slice < slices; slice += row_lanes)

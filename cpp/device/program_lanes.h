@@ -54,7 +54,7 @@ struct Values {
 };
 
 // Which lanes share a row, and which of its columns are this lane's.
-struct Place {
+struct RowLane {
   u64 row;
   u64 column;
   u32 sub;       // of the row's lanes

@@ -14,14 +14,15 @@ class Tile {
   // Several pieces, or elements that lie anywhere.
   using Packs = Share<P, P::kWidth, P::kElements / P::kWidth>;
   using LoosePacks = Share<P, P::kWidth, 1>;
-  using Apart = Share<P, 1, P::kApart, P::kIsOrdered ? kPackColumns : 1>;
+  using Scattered =
+      Share<P, 1, P::kScattered, P::kIsOrdered ? kPackColumns : 1>;
   using Single = Share<P, 1, 1>;
 
   __device__ Tile(const Task& task, const Lane& lane)
       : memory_(task), lane_(lane), scratch_(join_scratch(task)) {}
   // `half`: of the scratch, for the first join.
-  __device__ Tile(const Task& task, const Lane& lane, Plain plain, u32 half)
-      : memory_(task, plain),
+  __device__ Tile(const Task& task, const Lane& lane, Packed packed, u32 half)
+      : memory_(task, packed),
         lane_(lane),
         scratch_(join_scratch(task)),
         half_(half) {}
@@ -36,7 +37,7 @@ class Tile {
     }
     return true;
   }
-  __device__ void run_rest() { run_rows<Apart>(); }
+  __device__ void run_rest() { run_rows<Scattered>(); }
   // Of a flat task: where every lane has one element at most.
   __device__ void run_single() {
     run_elements<Single>(0, memory_.rows.columns);
@@ -91,7 +92,7 @@ class Tile {
 
   __device__ void run_elements() {
     // What takes long to compile, and to run, is written out less often.
-    constexpr bool kIsLong = P::kApart == 1;
+    constexpr bool kIsLong = P::kScattered == 1;
     const u64 columns = memory_.rows.columns;
     u64 begin = 0;
     // Where everybody has one element at most, that one soon.
@@ -103,7 +104,7 @@ class Tile {
         }
       } else if constexpr (!kIsLong) {
         begin = columns;
-        run_elements<Apart>(0, begin);
+        run_elements<Scattered>(0, begin);
       }
       if (begin == columns) return;
     }
@@ -148,9 +149,9 @@ class Tile {
   // the first is used, where none needs a look.
   template <typename L, typename W, typename X>
   __device__ void load(L part, W& share, X& x) {
-    if (share.is_plain()) {
-      share.find_plain();
-      load_from(part, x, PlainLoads<W>{share});
+    if (share.is_packed()) {
+      share.find_packed();
+      load_from(part, x, PackedLoads<W>{share});
     } else {
       share.find();
       load_from(part, x, share);
@@ -349,7 +350,7 @@ class Tile {
       g.values[0] = tile.template join<F>(g.values[0]);
     }
   };
-  const Memory<P> memory_;
+  const TaskLayout<P> memory_;
   const Lane& lane_;
   u32* const scratch_;
   u32 sub_ = 0;  // which of its row's lanes this one is

@@ -14,9 +14,9 @@ namespace program {
 // one column.
 template <typename P, u32 R>
 struct Share {
-  using Memory = Arguments<P::kAccesses, P::kScalars>;
+  using Told = TaskArguments<P::kAccesses, P::kScalars>;
 
-  const Memory& memory;
+  const Told& memory;
   u64 row = 0;
   u64 column = 0;
   u32 count = 0;
@@ -104,7 +104,7 @@ struct Share {
 template <typename P>
 class Tile {
  public:
-  using Memory = Arguments<P::kAccesses, P::kScalars>;
+  using Told = TaskArguments<P::kAccesses, P::kScalars>;
   enum : u32 {
     N = P::kElements,
     // Side by side: fewer where several loops read them, which keeps them in
@@ -224,7 +224,7 @@ class Tile {
     }
   }
 
-  const Memory memory_;
+  const Told memory_;
   const u64 tile_;
   const u64 tiles_;
 };

@@ -23,7 +23,7 @@ struct Walk {
 };
 
 __device__ inline Walk walk_of(const DeviceTask& task, u32 access,
-                               const Place& place, u32 bytes) {
+                               const RowLane& place, u32 bytes) {
   if (task.shape.flags & kFlat) {
     const i64 stride = task.shape.flat >> access & 1 ? bytes : 0;
     char* base = reinterpret_cast<char*>(task.addresses[access]);
@@ -64,7 +64,7 @@ __device__ inline void store_bits(Code code, char* to, u64 bits) {
 
 template <u32 W, typename F>
 __device__ inline void walk(const DeviceTask& task, Code code, u32 access,
-                            const Place& place, u32 valid, F f) {
+                            const RowLane& place, u32 valid, F f) {
   const Walk walk = walk_of(task, access, place, bytes_of(code));
 #pragma unroll
   for (u32 w = 0; w < W; ++w) {
@@ -76,7 +76,7 @@ __device__ inline void walk(const DeviceTask& task, Code code, u32 access,
 
 template <u32 W>
 __device__ __noinline__ Values<W> load(const DeviceTask& task, Code code,
-                                       u32 access, Place place, u32 valid) {
+                                       u32 access, RowLane place, u32 valid) {
   Values<W> out{};
   walk<W>(task, code, access, place, valid,
           [&](u32 w, const char* from) { out.set(w, load_bits(code, from)); });
@@ -85,7 +85,7 @@ __device__ __noinline__ Values<W> load(const DeviceTask& task, Code code,
 
 template <u32 W>
 __device__ __noinline__ void store(const DeviceTask& task, Code code,
-                                   u32 access, Place place, u32 valid,
+                                   u32 access, RowLane place, u32 valid,
                                    Values<W> values) {
   walk<W>(task, code, access, place, valid,
           [&](u32 w, char* to) { store_bits(code, to, values.bits(w, true)); });

@@ -4,7 +4,7 @@
 // docs/lab/interpreter.md says what else was tried.
 #pragma once
 
-#include "program_quick.h"
+#include "program_inner_loop.h"
 
 namespace gpuos {
 namespace program {
@@ -35,8 +35,8 @@ class PlainInterpreter {
  public:
   __device__ explicit PlainInterpreter(const PlainTask& task)
       : task_(task),
-        quick_{scratch_address(),
-               scratch_address() + kTextBytes + threadIdx.x * W * 4} {}
+        loop_{scratch_address(),
+              scratch_address() + kTextBytes + threadIdx.x * W * 4} {}
 
   // All threads. The row's part is run with the first columns: its accesses
   // stay where they are.
@@ -56,12 +56,12 @@ class PlainInterpreter {
 
  private:
   __device__ void keep() const {
-    Step* kept = reinterpret_cast<Step*>(scratch);
+    Ready* kept = reinterpret_cast<Ready*>(scratch);
     for (u32 i = threadIdx.x; i < task_.end; i += blockDim.x)
       kept[i] = resolve(bit_cast<Instruction>(task_.instructions[i]));
     if (threadIdx.x < kAhead) clear_step(task_.end + threadIdx.x);
   }
-  __device__ Step resolve(const Instruction& x) const {
+  __device__ Ready resolve(const Instruction& x) const {
     Resolved resolved{0, x.index, x.form};
     if (x.form != kCompute) {
       // Arguments are the accesses' addresses, then the scalars.
@@ -71,41 +71,41 @@ class PlainInterpreter {
               ? task_.instructions[task_.end + x.index - task_.header.scalars]
               : task_.args[x.index + (is_scalar ? task_.header.accesses : 0)];
       resolved.index = task_.flat >> x.index & 1 ? 4 : 0;
-      resolved.form = is_scalar         ? kQuickScalar
-                      : x.form == kLoad ? kQuickLoad
-                                        : kQuickStore;
+      resolved.form = is_scalar         ? kInlinedScalar
+                      : x.form == kLoad ? kInlinedLoad
+                                        : kInlinedStore;
     }
     return step_of(x, resolved, blockDim.x * W * 4);
   }
 
   __device__ __forceinline__ void run_steps(u32 begin, u32 column,
                                             Values<W>& last) const {
-    const Quick<W> quick = quick_;
-    u32 at = quick.place_of(begin);
-    const u32 stop = quick.place_of(task_.end);
-    Ahead<W> ahead(quick, at);
+    const InnerLoop<W> loop = loop_;
+    u32 at = loop.place_of(begin);
+    const u32 stop = loop.place_of(task_.end);
+    Ahead<W> ahead(loop, at);
 #pragma unroll 1
-    for (; at != stop; at += sizeof(Step)) {
-      const Step step = ahead.step();
-      const Operands<W> x = quick.take(step, ahead.cells, last);
-      ahead.go_on(quick, at);
-      if (!quick.compute(step, x, last)) run_access(step, at, column, x, last);
-      quick.write_result(step, last);
+    for (; at != stop; at += sizeof(Ready)) {
+      const Ready step = ahead.step();
+      const Operands<W> x = loop.take(step, ahead.cells, last);
+      ahead.go_on(loop, at);
+      if (!loop.compute(step, x, last)) run_access(step, at, column, x, last);
+      loop.write_result(step, last);
     }
   }
-  __device__ __forceinline__ void run_access(const Step& step, u32 at,
+  __device__ __forceinline__ void run_access(const Ready& step, u32 at,
                                              u32 column, const Operands<W>& x,
                                              Values<W>& last) const {
-    const u64 function = quick_.fetch(at).function;
+    const u64 function = loop_.fetch(at).function;
     const i64 stride = step.index();
     char* const first =
         reinterpret_cast<char*>(function + u64{column} * step.index());
     const u32 left = task_.columns - column;
     const u32 valid = left < W ? left : W;
-    if (step.kind() == kQuickLoad) {
-      quick_.load(first, stride, valid, last);
-    } else if (step.kind() == kQuickStore) {
-      quick_.store(x.a, first, stride, valid);
+    if (step.kind() == kInlinedLoad) {
+      loop_.load(first, stride, valid, last);
+    } else if (step.kind() == kInlinedStore) {
+      loop_.store(x.a, first, stride, valid);
     } else {
 #pragma unroll
       for (u32 w = 0; w < W; ++w) last.low[w] = static_cast<u32>(function);
@@ -113,7 +113,7 @@ class PlainInterpreter {
   }
 
   const PlainTask& task_;
-  const Quick<W> quick_;
+  const InnerLoop<W> loop_;
 };
 
 }  // namespace program

@@ -13,19 +13,20 @@ extern __device__ FunctionOfFour gpuos_program_functions_of_four[];
 
 // Forms beside those of Form. A kCompute that the loop runs itself has no
 // flags.
-constexpr u32 kComputeEach = kKindMask;    // element by element
-constexpr u32 kQuickLoad = kKindMask - 1;  // of elements of 32 bits
-constexpr u32 kQuickStore = kKindMask - 2;
-constexpr u32 kQuickStep = kKindMask - 3;    // of an Inlined, which is `index`
-constexpr u32 kQuickScalar = kKindMask - 3;  // in plain texts; the value itself
-// Of quick accesses: there are rows, and `index` is the access; else it is the
-// distance in bytes from one element to the next.
+constexpr u32 kComputeEach = kKindMask;      // element by element
+constexpr u32 kInlinedLoad = kKindMask - 1;  // of elements of 32 bits
+constexpr u32 kInlinedStore = kKindMask - 2;
+constexpr u32 kInlinedStep = kKindMask - 3;  // of an Inlined, which is `index`
+constexpr u32 kInlinedScalar =
+    kKindMask - 3;  // in plain texts; the value itself
+// Of inlined accesses: there are rows, and `index` is the access; else it is
+// the distance in bytes from one element to the next.
 constexpr u32 kOfRows = 0x40;
 
 // An instruction ready to run, as it lies in scratch. Cells are offsets in
 // bytes from the lane's first one, multiples of 128; the words are such that
 // the loop needs few instructions for what it does most.
-struct alignas(16) Step {
+struct alignas(16) Ready {
   enum : u32 {
     kKindShift = 8,
     kLastA = 1 << 12,  // operand a is the result of the instruction before
@@ -35,7 +36,7 @@ struct alignas(16) Step {
     kOffset = 0xff80  // of the lower half
   };
 
-  u64 function;  // kSelect: where the third operand is; quick accesses: the
+  u64 function;  // kSelect: where the third operand is; inlined accesses: the
                  // address of element 0
   u32 operands;  // flags of the form, a, b
   u32 rest;      // index, kind, flags, out
@@ -59,14 +60,14 @@ struct alignas(16) Step {
     return (operands & flag / (kKindMask + 1)) != 0;
   }
 };
-static_assert(sizeof(Step) == kResolvedBytes, "one load");
+static_assert(sizeof(Ready) == kResolvedBytes, "one load");
 
 // How many instructions the loop fetches ahead. So many that do nothing lie
 // behind the last one.
 constexpr u32 kAhead = 2;
-constexpr u32 kKept = kTextBytes / sizeof(Step) - kAhead;
+constexpr u32 kKept = kTextBytes / sizeof(Ready) - kAhead;
 __device__ inline void clear_step(u32 i) {
-  store_shared_four(scratch_address() + i * u32{sizeof(Step)}, {0, 0, 0, 0});
+  store_shared_four(scratch_address() + i * u32{sizeof(Ready)}, {0, 0, 0, 0});
 }
 static_assert(kKept >= kMostPlain, "all of a plain text is kept");
 
@@ -94,7 +95,8 @@ __device__ inline u32 kind_of(const Instruction& x) {
 }
 
 // An access to elements of 32 bits whose addresses are sums of products.
-__device__ inline bool is_quick(const DeviceTask& task, const Instruction& x) {
+__device__ inline bool is_inlined(const DeviceTask& task,
+                                  const Instruction& x) {
   const u32 code = x.opcode >> kTypeBits;
   return ((task.shape.flags & kFlat) ||
           (task.shape.outer_dims <= 1 && task.shape.inner_dims <= 1)) &&
@@ -113,8 +115,8 @@ __device__ inline void resolve_access(const DeviceTask& task,
                                       const Instruction& x,
                                       Resolved& resolved) {
   resolved.function = x.opcode >> kTypeBits;
-  if (!is_quick(task, x)) return;
-  resolved.form = kind_of(x) == kLoad ? kQuickLoad : kQuickStore;
+  if (!is_inlined(task, x)) return;
+  resolved.form = kind_of(x) == kLoad ? kInlinedLoad : kInlinedStore;
   resolved.function = task.addresses[x.index];
   if (task.shape.flags & kFlat)
     resolved.index = task.shape.flat >> x.index & 1 ? 4 : 0;
@@ -138,29 +140,29 @@ __device__ inline void resolve_compute(const Instruction& x,
   resolved.form |= kComputeEach;
 }
 
-__device__ inline Step step_of(const Instruction& x, const Resolved& resolved,
-                               u32 cell_bytes) {
+__device__ inline Ready step_of(const Instruction& x, const Resolved& resolved,
+                                u32 cell_bytes) {
   const u32 form = resolved.form;
-  Step step{resolved.function, form / (kKindMask + 1),
-            resolved.index | (form & kKindMask) << Step::kKindShift};
+  Ready step{resolved.function, form / (kKindMask + 1),
+             resolved.index | (form & kKindMask) << Ready::kKindShift};
   if (x.a == kLast)
-    step.rest |= Step::kLastA;
+    step.rest |= Ready::kLastA;
   else
     step.operands |= x.a * cell_bytes;
   if (x.b == kLast)
-    step.rest |= Step::kLastB;
+    step.rest |= Ready::kLastB;
   else
-    step.operands |= x.b * cell_bytes << Step::kHalf;
+    step.operands |= x.b * cell_bytes << Ready::kHalf;
   if (x.out == kLast)
-    step.rest |= Step::kNotKept;
+    step.rest |= Ready::kNotKept;
   else
-    step.rest |= x.out * cell_bytes << Step::kHalf;
+    step.rest |= x.out * cell_bytes << Ready::kHalf;
   return step;
 }
 
 template <u32 W>
-__device__ Step resolve(const DeviceTask& task, const Instruction& x,
-                        u32 cell_bytes) {
+__device__ Ready resolve(const DeviceTask& task, const Instruction& x,
+                         u32 cell_bytes) {
   Resolved resolved{0, x.index, x.form};
   switch (kind_of(x)) {
     case kSelect:
@@ -178,7 +180,8 @@ __device__ Step resolve(const DeviceTask& task, const Instruction& x,
     default:
       resolved.function =
           reinterpret_cast<u64>(gpuos_program_functions[x.opcode]);
-      if (kind_of(x) == kStep && x.index != kCalled) resolved.form = kQuickStep;
+      if (kind_of(x) == kStep && x.index != kCalled)
+        resolved.form = kInlinedStep;
   }
   return step_of(x, resolved, cell_bytes);
 }

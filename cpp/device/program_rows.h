@@ -19,7 +19,7 @@ struct KeptRow {
     kPieces = P::kElements / P::kWidth
   };
 
-  Arguments<P::kAccesses, P::kScalars> task;
+  TaskArguments<P::kAccesses, P::kScalars> task;
   u32 column = 0;            // the first one
   u32 step = 0;              // from piece to piece
   bool is_on = true;         // has a row
@@ -92,11 +92,11 @@ struct KeptRow {
 template <typename P>
 class KeptRows {
  public:
-  using Told = Arguments<P::kAccesses, P::kScalars>;
+  using Told = TaskArguments<P::kAccesses, P::kScalars>;
 
   // Whether all that the loops read and write lies side by side, in rows that
   // need no table elsewhere. All threads find the same.
-  static __device__ bool are_plain(const Told& x) {
+  static __device__ bool are_packed(const Told& x) {
     if ((x.shape.flags & ~kSliced) != kRows || x.shape.inner_dims != 1 ||
         x.shape.outer_dims > 1)
       return false;

@@ -10,13 +10,13 @@ namespace program {
 
 // What of a part is run while slices are put together; in this order behind a
 // loop.
-enum class Mode : u32 { All, Inits, Gathers, Joins, Rest };
+enum class Phase : u32 { All, Inits, Gathers, Joins, Others };
 
-__device__ inline bool is_run(Mode mode, u32 kind) {
-  if (mode == Mode::All) return true;
-  if (mode == Mode::Inits) return kind == kInit || kind == kPlaceInit;
+__device__ inline bool is_run(Phase phase, u32 kind) {
+  if (phase == Phase::All) return true;
+  if (phase == Phase::Inits) return kind == kInit || kind == kPlaceInit;
   const bool joins = kind == kJoin || kind == kPlaceJoin;
-  return joins == (mode != Mode::Rest);
+  return joins == (phase != Phase::Others);
 }
 
 template <u32 W>
@@ -25,8 +25,8 @@ class Interpreter {
   __device__ Interpreter(const DeviceTask& task, u32 lanes)
       : task_(task),
         cells_{lanes},
-        quick_{scratch_address(),
-               scratch_address() + kTextBytes + threadIdx.x * W * 4} {
+        loop_{scratch_address(),
+              scratch_address() + kTextBytes + threadIdx.x * W * 4} {
     keep(0, task.size());
     __syncthreads();
   }
@@ -34,7 +34,7 @@ class Interpreter {
   // All workers share the columns.
   __device__ void run_elements(u32 tile, u32 tiles) {
     const bool works = threadIdx.x < cells_.lanes;
-    Place place{0, 0, 0, 0, works};
+    RowLane place{0, 0, 0, 0, works};
     if (!works) return;
     const u32 begin = task_.begin(1);
     const u32 end = task_.end(1);
@@ -59,7 +59,7 @@ class Interpreter {
   __device__ void run_long_elements(u32 tile, u32 tiles) const {
     const bool works = threadIdx.x < cells_.lanes;
     const u32 end = task_.end(1);
-    Place place{0, 0, 0, 0, works};
+    RowLane place{0, 0, 0, 0, works};
     run_pieces(0, task_.begin(1), place, {W, 0});
     const u64 columns = task_.rows.columns;
     const u64 step = u64{tiles} * cells_.lanes * W;
@@ -79,10 +79,10 @@ class Interpreter {
   __device__ void run_rows(u32 tile, u32 tiles) {
     const u32 count = groups(task_.rows);
     for (u32 group = tile; group < count; group += tiles) {
-      Place place = place_in(group);
+      RowLane place = place_in(group);
       for (u32 part = 0; part < task_.header.parts; ++part) {
         if (part % 2 == 0)
-          run_row_part(part, Mode::All, place);
+          run_row_part(part, Phase::All, place);
         else
           run_columns(part, place, 0);
       }
@@ -102,8 +102,8 @@ class Interpreter {
       const u32 group = is_shared ? unit / slices : unit;
       const u32 begin = is_shared ? unit % slices : 0;
       const u32 end = is_shared ? begin + 1 : slices;
-      Place place = place_in(group);
-      run_row_part(0, Mode::All, place);
+      RowLane place = place_in(group);
+      run_row_part(0, Phase::All, place);
 #pragma unroll 1
       for (u32 part = 1; part < task_.header.parts; part += 2) {
 #pragma unroll 1
@@ -120,7 +120,7 @@ class Interpreter {
  private:
   // All threads. Makes `count` instructions ready, if there is room.
   __device__ void keep(u32 first, u32 count) const {
-    Step* kept = reinterpret_cast<Step*>(scratch);
+    Ready* kept = reinterpret_cast<Ready*>(scratch);
     const u32 end = min(count, kKept);
     for (u32 i = threadIdx.x; i < end; i += blockDim.x)
       kept[i] = resolve<W>(task_, instructions_of(task_.text)[first + i],
@@ -128,7 +128,7 @@ class Interpreter {
     if (threadIdx.x < kAhead) clear_step(end + threadIdx.x);
   }
 
-  __device__ __noinline__ void run_pieces(u32 begin, u32 end, Place place,
+  __device__ __noinline__ void run_pieces(u32 begin, u32 end, RowLane place,
                                           Valid valid) const {
     Values<W> last{};
     for (u32 first = begin; first < end; first += kKept) {
@@ -143,13 +143,13 @@ class Interpreter {
   __device__ static u32 valid_of(u64 left) {
     return left < W ? static_cast<u32>(left) : W;
   }
-  __device__ Place place_in(u32 group) const {
+  __device__ RowLane place_in(u32 group) const {
     const u32 row_lanes = task_.rows.row_lanes;
     const u32 in_group = group_rows(task_.rows);
     const u32 lane = threadIdx.x;
     const bool transposed = task_.shape.flags & kTransposed;
     const u32 row = transposed ? lane % in_group : lane / row_lanes;
-    Place place;
+    RowLane place;
     place.sub = transposed ? lane / in_group : lane % row_lanes;
     place.distance = transposed ? in_group : 1;
     place.row = u64{group} * in_group + row;
@@ -160,7 +160,7 @@ class Interpreter {
 
   // Run by all threads, because joins have barriers; those without a row do
   // nothing else.
-  __device__ void run_row_part(u32 part, Mode mode, Place& place) {
+  __device__ void run_row_part(u32 part, Phase phase, RowLane& place) {
     place.column = 0;
     // A row has one result, which its first lane writes.
     const Valid valid{place.is_on ? W : 0,
@@ -169,21 +169,21 @@ class Interpreter {
     Values<W> last{};
     const u32 end = task_.end(part);
     for (u32 i = task_.begin(part); i < end; ++i) {
-      const Step step = fetch(i);
+      const Ready step = fetch(i);
       const u32 kind = step.kind();
-      if (!is_run(mode, kind)) continue;
+      if (!is_run(phase, kind)) continue;
       if (kind == kJoin || kind == kPlaceJoin)
-        join(step, mode, place);
+        join(step, phase, place);
       else if (works)
         run_one(step, place, valid, last);
     }
   }
 
   // What a slice gathers in a loop, left for take_slices().
-  __device__ void gather_slice(u32 part, u32 slice, u32 group, Place& place) {
-    run_row_part(part - 1, Mode::Inits, place);
+  __device__ void gather_slice(u32 part, u32 slice, u32 group, RowLane& place) {
+    run_row_part(part - 1, Phase::Inits, place);
     run_columns(part, place, slice);
-    run_row_part(part + 1, Mode::Joins, place);
+    run_row_part(part + 1, Phase::Joins, place);
     const u32 words = gathered_words(part);
     const u64 row_in_group = place.row - u64{group} * group_rows(task_.rows);
     kept_stride_ = group_rows(task_.rows) * words;
@@ -194,23 +194,23 @@ class Interpreter {
       keep_gathered(part, kept_ + u64{slice} * kept_stride_);
   }
   // Puts them together, and goes on. One call, or the stack grows.
-  __device__ void take_slices(u32 part, Place& place) {
-    constexpr u32 kFirst = static_cast<u32>(Mode::Inits);
-    constexpr u32 kLast = static_cast<u32>(Mode::Rest);
+  __device__ void take_slices(u32 part, RowLane& place) {
+    constexpr u32 kFirst = static_cast<u32>(Phase::Inits);
+    constexpr u32 kLast = static_cast<u32>(Phase::Others);
 #pragma unroll 1
-    for (u32 mode = kFirst; mode <= kLast; ++mode)
-      run_row_part(mode == kFirst ? part - 1 : part + 1,
-                   static_cast<Mode>(mode), place);
+    for (u32 phase = kFirst; phase <= kLast; ++phase)
+      run_row_part(phase == kFirst ? part - 1 : part + 1,
+                   static_cast<Phase>(phase), place);
   }
 
-  __device__ void run_columns(u32 part, const Place& place, u32 slice) const {
+  __device__ void run_columns(u32 part, const RowLane& place, u32 slice) const {
     if (task_.end(part) <= kKept)
       run_columns_of<true>(part, place, slice);
     else
       run_columns_of<false>(part, place, slice);
   }
   template <bool kIsKept>
-  __device__ __noinline__ void run_columns_of(u32 part, Place place,
+  __device__ __noinline__ void run_columns_of(u32 part, RowLane place,
                                               u32 slice) const {
     if (!place.is_on) return;
     const u32 first = task_.begin(part);
@@ -230,15 +230,15 @@ class Interpreter {
     }
   }
 
-  __device__ Steps<W> steps() const { return {quick_, cells_}; }
+  __device__ Steps<W> steps() const { return {loop_, cells_}; }
 
   // Calls `f` for each join behind loop `part`.
   template <typename F>
   __device__ void each_join(u32 part, F f) const {
     const u32 end = task_.end(part + 1);
     for (u32 i = task_.begin(part + 1); i < end; ++i) {
-      const Step step = fetch(i);
-      if (is_run(Mode::Joins, step.kind())) f(steps().reduction_of(step));
+      const Ready step = fetch(i);
+      if (is_run(Phase::Joins, step.kind())) f(steps().reduction_of(step));
     }
   }
   __device__ u32 gathered_words(u32 part) const {
@@ -254,73 +254,74 @@ class Interpreter {
 
   __device__ u32 cell_bytes() const { return cells_.lanes * W * 4; }
 
-  __device__ __forceinline__ Step fetch(u32 i) const {
-    return i < kKept ? quick_.fetch(quick_.place_of(i)) : fetch_far(i);
+  __device__ __forceinline__ Ready fetch(u32 i) const {
+    return i < kKept ? loop_.fetch(loop_.place_of(i)) : fetch_far(i);
   }
-  __device__ __noinline__ Step fetch_far(u32 i) const {
+  __device__ __noinline__ Ready fetch_far(u32 i) const {
     return resolve<W>(task_, instructions_of(task_.text)[i], cell_bytes());
   }
 
   // The loop, of a part whose columns this lane has.
   __device__ __forceinline__ void run_kept(u32 begin, u32 end,
-                                           const Place& place, Valid valid,
+                                           const RowLane& place, Valid valid,
                                            Values<W>& last) const {
-    const Quick<W> quick = quick_;
-    u32 at = quick.place_of(begin);
-    const u32 stop = quick.place_of(end);
-    Ahead<W> ahead(quick, at);
+    const InnerLoop<W> loop = loop_;
+    u32 at = loop.place_of(begin);
+    const u32 stop = loop.place_of(end);
+    Ahead<W> ahead(loop, at);
 #pragma unroll 1
-    for (; at != stop; at += sizeof(Step)) {
-      const Step step = ahead.step();
-      const Operands<W> x = quick.take(step, ahead.cells, last);
-      ahead.go_on(quick, at);
-      if (quick.compute(step, x, last)) [[likely]]
-        quick.write_result(step, last);
+    for (; at != stop; at += sizeof(Ready)) {
+      const Ready step = ahead.step();
+      const Operands<W> x = loop.take(step, ahead.cells, last);
+      ahead.go_on(loop, at);
+      if (loop.compute(step, x, last)) [[likely]]
+        loop.write_result(step, last);
       else
-        run_other(quick, quick.fetch(at), x, place, valid, last);
+        run_other(loop, loop.fetch(at), x, place, valid, last);
     }
   }
   // The same of a text of rows for which there is no room.
   __device__ __forceinline__ void run_far(u32 begin, u32 end,
-                                          const Place& place, Valid valid,
+                                          const RowLane& place, Valid valid,
                                           Values<W>& last) const {
 #pragma unroll 1
     for (u32 i = begin; i < end; ++i) run_one(fetch(i), place, valid, last);
   }
-  __device__ __forceinline__ void run_one(const Step& step, const Place& place,
-                                          Valid valid, Values<W>& last) const {
+  __device__ __forceinline__ void run_one(const Ready& step,
+                                          const RowLane& place, Valid valid,
+                                          Values<W>& last) const {
     const Operands<W> x =
-        quick_.take(step, quick_.read_cells(step.operands), last);
-    if (quick_.compute(step, x, last))
-      quick_.write_result(step, last);
+        loop_.take(step, loop_.read_cells(step.operands), last);
+    if (loop_.compute(step, x, last))
+      loop_.write_result(step, last);
     else
-      run_other(quick_, step, x, place, valid, last);
+      run_other(loop_, step, x, place, valid, last);
   }
 
   // What is no Inlined. What a program of small operations is made of is here;
   // a call would save registers in memory.
-  __device__ __forceinline__ void run_other(const Quick<W>& quick,
-                                            const Step& step,
+  __device__ __forceinline__ void run_other(const InnerLoop<W>& loop,
+                                            const Ready& step,
                                             const Operands<W>& x,
-                                            const Place& place, Valid valid,
+                                            const RowLane& place, Valid valid,
                                             Values<W>& last) const {
     switch (step.kind()) {
       case kCompute:
-        quick.call(step.function, x, last);
-        quick.write_result(step, last);
+        loop.call(step.function, x, last);
+        loop.write_result(step, last);
         break;
-      case kQuickStep:
-        quick.gather(step, x.a, valid.loaded);
+      case kInlinedStep:
+        loop.gather(step, x.a, valid.loaded);
         break;
-      case kQuickLoad: {
+      case kInlinedLoad: {
         const Walk walk = walk_of(step, place);
-        quick.load(walk.first, walk.stride, valid.loaded, last);
-        quick.write_result(step, last);
+        loop.load(walk.first, walk.stride, valid.loaded, last);
+        loop.write_result(step, last);
         break;
       }
-      case kQuickStore: {
+      case kInlinedStore: {
         const Walk walk = walk_of(step, place);
-        quick.store(x.a, walk.first, walk.stride, valid.stored);
+        loop.store(x.a, walk.first, walk.stride, valid.stored);
         break;
       }
       default:
@@ -328,9 +329,9 @@ class Interpreter {
     }
   }
 
-  // Where the elements of a quick access lie.
-  __device__ __forceinline__ Walk walk_of(const Step& step,
-                                          const Place& place) const {
+  // Where the elements of an inlined access lie.
+  __device__ __forceinline__ Walk walk_of(const Ready& step,
+                                          const RowLane& place) const {
     i64 stride = step.index();
     u64 first = step.function;
     if (step.is_of_rows()) {
@@ -343,9 +344,9 @@ class Interpreter {
     return {reinterpret_cast<char*>(first), stride, true};
   }
 
-  __device__ void join(const Step& step, Mode mode, const Place& place) {
+  __device__ void join(const Ready& step, Phase phase, const RowLane& place) {
     const Reduction<W> x = steps().reduction_of(step);
-    if (mode != Mode::Gathers) {
+    if (phase != Phase::Gathers) {
       if (step.index() != kCalled)
         join_floats<W>(cells_, step.index(), x.cell, task_.rows.row_lanes,
                        place);
@@ -360,7 +361,7 @@ class Interpreter {
 
   const DeviceTask& task_;
   const Cells<W> cells_;
-  const Quick<W> quick_;
+  const InnerLoop<W> loop_;
   u32* kept_ = nullptr;  // what the slices of this lane's row gathered
   u32 kept_stride_ = 0;  // words from slice to slice
 };

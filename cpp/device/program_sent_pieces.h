@@ -60,7 +60,7 @@ struct SentPieces {
 
 // Of a pass whose turns take so many pieces.
 template <typename P>
-using PiecesOf = Stream<P, P::kWidth, SentPieces<P>::kPieces>;
+using PiecesOf = StreamedPieces<P, P::kWidth, SentPieces<P>::kPieces>;
 
 // Instead of loading the pieces of a round, sends for them.
 template <typename P>

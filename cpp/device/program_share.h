@@ -21,7 +21,7 @@ struct Share {
   };
   static_assert(kPack == kWide || N <= kPack || N % kPack == 0);
 
-  const Memory<P>& memory;
+  const TaskLayout<P>& memory;
   u64 row = 0;
   u64 column = 0;                     // the first one
   u64 end = 0;                        // columns from here on belong to others
@@ -90,10 +90,10 @@ struct Share {
 
   // Whether no piece needs a look before it is loaded; find_plain() then does
   // what find() does.
-  __device__ bool is_plain() const {
-    return kWide > 1 && memory.is_plain && column_of(kPieces - 1) < end;
+  __device__ bool is_packed() const {
+    return kWide > 1 && memory.is_packed && column_of(kPieces - 1) < end;
   }
-  __device__ void find_plain() {
+  __device__ void find_packed() {
     valid = (1u << kPieces) - 1;
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a) {
@@ -106,8 +106,8 @@ struct Share {
 
   // From `column` on, if all is plain.
   template <u32 kAtOnce>
-  __device__ Stream<P, kWide, kAtOnce> stream() const {
-    Stream<P, kWide, kAtOnce> stream{memory, column, step, {}};
+  __device__ StreamedPieces<P, kWide, kAtOnce> stream() const {
+    StreamedPieces<P, kWide, kAtOnce> stream{memory, column, step, {}};
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a)
       stream.places[a] = start(a) + column * P::bytes(a);
@@ -205,7 +205,7 @@ struct Share {
 
 // Loads that need no look: all of them are under way before the first is used.
 template <typename W>
-struct PlainLoads {
+struct PackedLoads {
   const W& share;
 
   template <u32 A, typename S, u32 N>

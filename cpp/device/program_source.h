@@ -51,10 +51,10 @@ struct PerRow {
 
 // What a task says. The pass tells how many accesses and scalars there are.
 template <u32 kAccesses, u32 kScalars>
-struct Arguments : TaskView {
+struct TaskArguments : TaskView {
   const u64* args;
 
-  GPUOS_DEVICE explicit Arguments(const Task& task)
+  GPUOS_DEVICE explicit TaskArguments(const Task& task)
       : TaskView(task.args + 1 + kAccesses + kScalars, task.count),
         args(task.args + 1) {}
 

@@ -2,9 +2,9 @@
 // call of its own: what one saves in memory the others need not.
 #pragma once
 
+#include "program_inner_loop.h"
 #include "program_joins.h"
 #include "program_memory.h"
-#include "program_quick.h"
 
 namespace gpuos {
 namespace program {
@@ -17,23 +17,23 @@ struct Valid {
 
 template <u32 W>
 struct Steps {
-  Quick<W> quick;
+  InnerLoop<W> loop;
   Cells<W> cells;
 
   __device__ u32 cell_bytes() const { return cells.lanes * W * 4; }
 
   __device__ void read(u32 offset, bool wide, Values<W>& values) const {
-    quick.read_words(offset, values.low);
-    if (wide) quick.read_words(offset + cell_bytes(), values.high);
+    loop.read_words(offset, values.low);
+    if (wide) loop.read_words(offset + cell_bytes(), values.high);
   }
-  __device__ void read_a(const Step& step, bool wide, const Values<W>& last,
+  __device__ void read_a(const Ready& step, bool wide, const Values<W>& last,
                          Values<W>& values) const {
     if (step.is_last_a())
       values = last;
     else
       read(step.a(), wide, values);
   }
-  __device__ void read_b(const Step& step, bool wide, const Values<W>& last,
+  __device__ void read_b(const Ready& step, bool wide, const Values<W>& last,
                          Values<W>& values) const {
     if (step.is_last_b())
       values = last;
@@ -41,15 +41,15 @@ struct Steps {
       read(step.b(), wide, values);
   }
   __device__ void write(u32 offset, bool wide, const Values<W>& values) const {
-    quick.write_words(offset, values.low);
-    if (wide) quick.write_words(offset + cell_bytes(), values.high);
+    loop.write_words(offset, values.low);
+    if (wide) loop.write_words(offset + cell_bytes(), values.high);
   }
-  __device__ void write_result(const Step& step,
+  __device__ void write_result(const Ready& step,
                                const Values<W>& values) const {
     if (step.is_kept()) write(step.out(), step.has_wide_result(), values);
   }
 
-  __device__ Reduction<W> reduction_of(const Step& step) const {
+  __device__ Reduction<W> reduction_of(const Ready& step) const {
     return {cells, reinterpret_cast<Function>(step.function),
             step.out() / cell_bytes(), step.has_wide_operands(),
             step.kind() == kPlaceStep || step.kind() == kPlaceJoin};
@@ -58,7 +58,7 @@ struct Steps {
 
 // All that follows by value, so that the loop keeps `last` in registers.
 template <u32 W>
-__device__ __noinline__ Values<W> compute_each(Steps<W> steps, Step step,
+__device__ __noinline__ Values<W> compute_each(Steps<W> steps, Ready step,
                                                Values<W> last) {
   const bool wide = step.has_wide_operands();
   const auto function = reinterpret_cast<Function>(step.function);
@@ -73,7 +73,7 @@ __device__ __noinline__ Values<W> compute_each(Steps<W> steps, Step step,
 }
 
 template <u32 W>
-__device__ __noinline__ Values<W> select(Steps<W> steps, Step step,
+__device__ __noinline__ Values<W> select(Steps<W> steps, Ready step,
                                          Values<W> last) {
   const bool wide = step.has_wide_operands();
   Values<W> condition, b, c;
@@ -92,7 +92,7 @@ __device__ __noinline__ Values<W> select(Steps<W> steps, Step step,
 
 // What a reduction begins with.
 template <u32 W>
-__device__ __noinline__ void begin(Steps<W> steps, Step step) {
+__device__ __noinline__ void begin(Steps<W> steps, Ready step) {
   const bool wide = step.has_wide_operands();
   Values<W> values;
   const u64 first = reinterpret_cast<Function>(step.function)(0, 0);
@@ -106,7 +106,7 @@ __device__ __noinline__ void begin(Steps<W> steps, Step step) {
 }
 
 template <u32 W>
-__device__ __noinline__ void gather(Steps<W> steps, Step step, u32 valid,
+__device__ __noinline__ void gather(Steps<W> steps, Ready step, u32 valid,
                                     Values<W> last) {
   const bool wide = step.has_wide_operands();
   const auto function = reinterpret_cast<Function>(step.function);
@@ -122,8 +122,9 @@ __device__ __noinline__ void gather(Steps<W> steps, Step step, u32 valid,
 }
 
 template <u32 W>
-__device__ __noinline__ void gather_place(Steps<W> steps, Step step, u64 column,
-                                          u32 valid, Values<W> last) {
+__device__ __noinline__ void gather_place(Steps<W> steps, Ready step,
+                                          u64 column, u32 valid,
+                                          Values<W> last) {
   const bool wide = step.has_wide_operands();
   const Reduction<W> reduction = steps.reduction_of(step);
   Values<W> a;
@@ -137,8 +138,8 @@ __device__ __noinline__ void gather_place(Steps<W> steps, Step step, u64 column,
 
 template <u32 W>
 __device__ __noinline__ Values<W> run_step(Steps<W> steps,
-                                           const DeviceTask& task, Step step,
-                                           Place place, Valid valid,
+                                           const DeviceTask& task, Ready step,
+                                           RowLane place, Valid valid,
                                            Values<W> last) {
   switch (step.kind()) {
     case kComputeEach:

@@ -1,7 +1,7 @@
 // How a lane of the device goes through arrays that lie side by side.
 #pragma once
 
-#include "program_places.h"
+#include "program_task_layout.h"
 
 namespace gpuos {
 namespace program {
@@ -38,10 +38,10 @@ __device__ inline void gather_piece(Sums<F, 1>& gathered,
 // The pieces of a lane where none needs a look. It has only what the loop
 // cannot do without, so that registers are left for loads that are under way.
 template <typename P, u32 kWide, u32 kCount>
-struct Stream {
+struct StreamedPieces {
   enum : u32 { N = kWide * kCount, kPieces = kCount };
 
-  const Arguments<P::kAccesses, P::kScalars>& task;
+  const TaskArguments<P::kAccesses, P::kScalars>& task;
   u64 column;                // the first one
   u32 step;                  // from piece to piece
   u64 places[P::kAccesses];  // addresses of the first piece

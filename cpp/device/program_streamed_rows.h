@@ -15,7 +15,7 @@ namespace program {
 template <typename P>
 class StreamedRows {
  public:
-  using Told = Arguments<P::kAccesses, P::kScalars>;
+  using Told = TaskArguments<P::kAccesses, P::kScalars>;
   using Row = typename P::template Row<1>;
 
   // Whether plain rows are for this.
@@ -60,7 +60,7 @@ class StreamedRows {
       if (is_sent) take_pieces<P>(task, row, many);
     const u64 end = x_.starts[kFirst] + x_.task.rows.columns * P::bytes(kFirst);
     read(row, many, end);
-    Stream<P, P::kWidth, 1> one{x_.task, many.column, many.step, {}};
+    StreamedPieces<P, P::kWidth, 1> one{x_.task, many.column, many.step, {}};
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a) one.places[a] = many.places[a];
     read(row, one, end);

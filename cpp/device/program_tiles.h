@@ -6,7 +6,7 @@
 // what else was tried.
 #pragma once
 
-#include "program_places.h"
+#include "program_task_layout.h"
 
 namespace gpuos {
 namespace program {
@@ -64,7 +64,7 @@ constexpr u32 kCopyRoom = abi::kScratchBytes - kCopiesAt<P>;
 template <typename P>
 __device__ inline bool find_tiles(const Task& task, const Lane& lane) {
   using Cut = Tiles<P>;
-  const Arguments<P::kAccesses, P::kScalars> told(task);
+  const TaskArguments<P::kAccesses, P::kScalars> told(task);
   // Where each lane has one element at most, that one sooner.
   if (told.shape.inner_dims != 2 || told.shape.outer_dims != 0 ||
       told.rows.columns <= lane.count() || blockDim.x < 1u << Cut::kMostBits)
@@ -308,7 +308,7 @@ struct TileShare {
 // What there is once, not for each element.
 template <typename P>
 struct Whole {
-  const Arguments<P::kAccesses, P::kScalars>& told;
+  const TaskArguments<P::kAccesses, P::kScalars>& told;
   bool is_first;  // of all lanes
 
   static __device__ constexpr u32 rows() { return 1; }
@@ -340,8 +340,8 @@ __device__ inline void run_share(R& row, M& share) {
 // Of a task whose tiles are found. All threads.
 template <typename P>
 __device__ __noinline__ void run_tiles(Task task, Lane lane) {
-  using Told = Arguments<P::kAccesses, P::kScalars>;
-  constexpr u32 kAtOnce = P::kApart == 1 ? 1 : 2 * P::kApart;
+  using Told = TaskArguments<P::kAccesses, P::kScalars>;
+  constexpr u32 kAtOnce = P::kScattered == 1 ? 1 : 2 * P::kScattered;
   typename P::template Row<1> row;
   P::row(Part<0>{}, row, Whole<P>{Told(task), lane.index() == 0});
   u32 scratch = scratch_of(task);

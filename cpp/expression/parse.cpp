@@ -156,7 +156,7 @@ class Parser {
                  " parameters = ", total));
   }
 
-  NodeIndex push(Node node, std::size_t column) {
+  NodeIndex push(TreeNode node, std::size_t column) {
     if (tree_.nodes.size() == kMaxNodes)
       fail_at(text_, column,
               concat("expected at most ", kMaxNodes,
@@ -169,7 +169,8 @@ class Parser {
   NodeIndex push_call(std::string_view function,
                       std::initializer_list<NodeIndex> operands,
                       std::size_t column) {
-    Node node{.kind = Node::Kind::Call, .function = find_function(function)};
+    TreeNode node{.kind = TreeNode::Kind::Call,
+                  .function = find_function(function)};
     for (const NodeIndex operand : operands)
       node.operands[node.count++] = operand;
     return push(node, column);
@@ -206,9 +207,9 @@ class Parser {
     advance();
     const NodeIndex operand = parse_sign();
     if (inverts) return push_call("invert", {operand}, column);
-    Node& last = tree_.nodes[operand];
+    TreeNode& last = tree_.nodes[operand];
     // The lowest integer is only within its dtype together with its sign.
-    if (last.kind == Node::Kind::Literal) {
+    if (last.kind == TreeNode::Kind::Literal) {
       last.literal.is_negative = !last.literal.is_negative;
       return operand;
     }
@@ -228,7 +229,7 @@ class Parser {
   NodeIndex parse_operand() {
     const std::size_t column = token_.column;
     if (token_.kind == Token::Kind::Number) {
-      Node node{.kind = Node::Kind::Literal};
+      TreeNode node{.kind = TreeNode::Kind::Literal};
       node.literal = read_literal(text_, token_);
       advance();
       return push(node, column);
@@ -258,11 +259,11 @@ class Parser {
               concat("expected one of ", function_names(), ", got '", name.text,
                      "'"));
     if (const auto param = find_param(name.text)) {
-      Node node{.kind = Node::Kind::Param};
+      TreeNode node{.kind = TreeNode::Kind::Param};
       node.index = *param;
       return push(node, name.column);
     }
-    Node node{.kind = Node::Kind::Input};
+    TreeNode node{.kind = TreeNode::Kind::Input};
     node.index = input_index(name.text);
     return push(node, name.column);
   }
@@ -279,7 +280,7 @@ class Parser {
     const Nesting nesting(*this);
     if (!at("(")) fail(concat("expected '(' after function ", name.text));
     advance();
-    Node node{.kind = Node::Kind::Call, .function = &function};
+    TreeNode node{.kind = TreeNode::Kind::Call, .function = &function};
     std::size_t count = 0;
     std::optional<Reduced> reduced;
     while (!at(")")) {

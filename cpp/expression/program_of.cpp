@@ -34,20 +34,21 @@ class Evaluation {
 
   Value run() {
     operands_.reserve(tree_.nodes.size());
-    for (const Node& node : tree_.nodes) operands_.push_back(operand_of(node));
+    for (const TreeNode& node : tree_.nodes)
+      operands_.push_back(operand_of(node));
     return value_of(operands_.back());
   }
 
  private:
-  Operand operand_of(const Node& node) {
+  Operand operand_of(const TreeNode& node) {
     switch (node.kind) {
-      case Node::Kind::Input:
+      case TreeNode::Kind::Input:
         return inputs_[node.index];
-      case Node::Kind::Param:
+      case TreeNode::Kind::Param:
         return params_[node.index];
-      case Node::Kind::Literal:
+      case TreeNode::Kind::Literal:
         return number_of(node.literal);
-      case Node::Kind::Call:
+      case TreeNode::Kind::Call:
         break;
     }
     try {
@@ -57,7 +58,7 @@ class Evaluation {
     }
   }
 
-  Value call(const Node& node) {
+  Value call(const TreeNode& node) {
     const Function& function = *node.function;
     if (function.over != nullptr && node.count == 1) {
       const auto& [axes, keepdims] = tree_.reduced[node.index];

@@ -26,7 +26,7 @@ struct Reduced {
   bool keepdims = false;
 };
 
-struct Node {
+struct TreeNode {
   enum class Kind : std::uint8_t { Input, Param, Literal, Call };
   Kind kind;
   std::uint8_t count = 0;                   // Call: operands
@@ -40,7 +40,7 @@ struct Node {
 /// Nodes in an order in which operands come first; the last is the result.
 struct Tree {
   std::string text;
-  std::vector<Node> nodes;
+  std::vector<TreeNode> nodes;
   std::vector<Reduced> reduced;
 };
 

@@ -134,7 +134,7 @@ HostImage compile(const HostCompiler& compiler,
         log);
   }
   const std::string image = folder.file("operator.so");
-  const auto bytes = plain_file_bytes(image);
+  const auto bytes = regular_file_bytes(image);
   if (result.exit_code > 0 || !bytes) {
     throw CompileError(concat(request.entry, ": ", compiler.path,
                               " failed: ", first_error(log), hint_for(log)),

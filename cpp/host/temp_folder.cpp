@@ -49,7 +49,7 @@ void write_file(const std::string& path, std::string_view text) {
   }
 }
 
-std::optional<std::size_t> plain_file_bytes(const std::string& path) {
+std::optional<std::size_t> regular_file_bytes(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
       ::access(path.c_str(), R_OK) != 0)
@@ -59,7 +59,7 @@ std::optional<std::size_t> plain_file_bytes(const std::string& path) {
 
 // To open a FIFO would wait for who writes to it.
 std::string read_file(const std::string& path, std::size_t limit) {
-  const auto size = plain_file_bytes(path);
+  const auto size = regular_file_bytes(path);
   std::ifstream file;
   if (size) file.open(path, std::ios::binary);
   if (!file.is_open()) throw Error(concat("host compiler: cannot read ", path));

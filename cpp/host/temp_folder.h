@@ -26,7 +26,7 @@ class TempFolder {
 /// Throws: Error.
 void write_file(const std::string& path, std::string_view text);
 /// Empty: there is no plain file, or it cannot be read.
-std::optional<std::size_t> plain_file_bytes(const std::string& path);
+std::optional<std::size_t> regular_file_bytes(const std::string& path);
 /// At most `limit` bytes of a plain file. Throws: Error.
 std::string read_file(const std::string& path, std::size_t limit);
 

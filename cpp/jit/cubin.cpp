@@ -74,13 +74,13 @@ std::vector<Attribute> Cubin::attributes(std::string_view section_name) const {
 
 // The first of the groups that a pair (0, marker) begins.
 // Later groups pair functions with the types of their pointers.
-std::vector<Call> Cubin::calls() const {
-  std::vector<Call> found;
+std::vector<CallEdge> Cubin::calls() const {
+  std::vector<CallEdge> found;
   const Section* section = find_section(".nv.callgraph");
   if (section == nullptr) return found;
   for (std::uint64_t i = 0; i + 8 <= section->size; i += 8) {
-    const Call call{.caller = read<std::uint32_t>(section->offset + i),
-                    .callee = read<std::uint32_t>(section->offset + i + 4)};
+    const CallEdge call{.caller = read<std::uint32_t>(section->offset + i),
+                        .callee = read<std::uint32_t>(section->offset + i + 4)};
     if (call.caller != 0) found.push_back(call);
     if (call.caller == 0 && call.callee != kDirectCalls) break;
   }

@@ -28,7 +28,7 @@ struct Symbol {
   std::uint64_t bytes = 0;
 };
 
-struct Call {
+struct CallEdge {
   std::uint32_t caller = 0;  // indices into the symbol table
   std::uint32_t callee = 0;
 };
@@ -61,7 +61,7 @@ class Cubin {
   std::optional<std::uint32_t> find_symbol(std::string_view name) const;
   std::vector<Attribute> attributes(std::string_view section_name) const;
   /// Direct calls.
-  std::vector<Call> calls() const;
+  std::vector<CallEdge> calls() const;
 
  private:
   template <typename T>

@@ -60,7 +60,7 @@ class CallTree {
     Resources needs = own(function);
     std::uint32_t deepest = 0;
     above_.insert(function);
-    for (const Call& call : calls_) {
+    for (const CallEdge& call : calls_) {
       if (call.caller != function) continue;
       if (above_.contains(call.callee)) {
         deepest = Resources::kUnbounded;
@@ -100,7 +100,7 @@ class CallTree {
   }
 
   const Cubin& cubin_;
-  std::vector<Call> calls_;
+  std::vector<CallEdge> calls_;
   std::vector<Attribute> info_;
   std::set<std::uint32_t> above_;  // the callers of what is being walked
 };

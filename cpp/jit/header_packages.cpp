@@ -29,11 +29,11 @@ constexpr std::array kCooperative{kRuntime, kCccl};
 constexpr std::array kMatrix{kRuntime, kCompiler};
 
 // Of a whole folder or family of headers.
-struct Row {
+struct HeaderFamily {
   std::string_view prefix;
   std::span<const Package> packages;
 };
-constexpr std::array<Row, 11> kRows{{
+constexpr std::array<HeaderFamily, 11> kFamilies{{
     {"cuda/", {&kCccl, 1}},
     {"cub/", {&kCccl, 1}},
     {"thrust/", {&kCccl, 1}},
@@ -94,7 +94,7 @@ constexpr std::array<std::string_view, 41> kRuntimeHeaders{
 
 /// Empty: of no package.
 std::span<const Package> packages_of(std::string_view header) {
-  for (const Row& row : kRows)
+  for (const HeaderFamily& row : kFamilies)
     if (header.starts_with(row.prefix)) return row.packages;
   const std::string_view stem = header.substr(0, header.rfind('.'));
   if (stem.size() < header.size() &&

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/embedded.h"
-#include "jit/plain_lines.h"
+#include "jit/logical_lines.h"
 
 namespace gpuos::jit {
 namespace {
@@ -91,7 +91,7 @@ std::optional<Names> includes_of(std::string_view source) {
        {"__DATE__", "__TIME__", "__TIMESTAMP__"}) {
     if (has(source, clock)) return std::nullopt;
   }
-  const auto plain = plain_lines(source);
+  const auto plain = logical_lines(source);
   if (!plain) return std::nullopt;
   Names names;
   for (std::string_view rest = *plain; !rest.empty();) {

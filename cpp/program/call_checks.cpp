@@ -110,7 +110,7 @@ void check_addresses(const Prepared& prepared, const CallViews& call) {
   check_aligned(call.outputs, prepared.outputs, "output ");
   for (std::size_t i = 0; i < call.outputs.size(); ++i)
     check_writable(call.outputs[i], i);
-  for (const Apart& pair : prepared.apart) {
+  for (const Disjoint& pair : prepared.disjoint) {
     const std::uint64_t out = address_of(call.outputs[pair.output]);
     const std::uint64_t in = address_of(call.inputs[pair.input]);
     if (!do_overlap(out, prepared.outputs[pair.output], in,

@@ -28,9 +28,9 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-class Interpreter {
+class HostInterpreter {
  public:
-  Interpreter(const Task& task, const Lane& lane)
+  HostInterpreter(const Task& task, const Lane& lane)
       : task_(task), lane_(lane), table_(loop_table()) {
     choose_chunk();
   }
@@ -344,6 +344,6 @@ class Interpreter {
 
 }  // namespace
 
-void interpret(Task task, Lane lane) { Interpreter(task, lane).run(); }
+void interpret(Task task, Lane lane) { HostInterpreter(task, lane).run(); }
 
 }  // namespace gpuos::program

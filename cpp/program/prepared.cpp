@@ -67,7 +67,7 @@ bool skip_same(std::span<const TensorView> views,
   return true;
 }
 
-bool is_plain_size(std::int64_t elems) noexcept {
+bool is_usual_size(std::int64_t elems) noexcept {
   return elems > 1 && static_cast<std::uint64_t>(elems) <= kMaxPieceElems;
 }
 
@@ -105,7 +105,7 @@ class Preparation {
         is_fused_best(plan_, prepared_.sizes) && has_lanes(codes.fused);
     const Schedule& schedule = fuses ? plan_.fused : plan_.split;
     note_extents();
-    note_apart(schedule);
+    note_disjoint(schedule);
     check_addresses(prepared_, call_);
     check_empty(schedule, prepared_.sizes);
     add_temporaries(schedule);
@@ -117,27 +117,28 @@ class Preparation {
     if (!prepared_.temporaries.empty() || !prepared_.tables.empty())
       for (const Load load : loads_of(workers_))
         prepared_.needs_memory[load] = true;
-    prepared_.is_plain = is_plain_schedule(schedule) && is_plain_call();
+    prepared_.is_resizable =
+        is_resizable_schedule(schedule) && is_resizable_call();
     note_key();
   }
 
  private:
   /// Arrays of one shape without gaps, whose elements one task goes through.
-  bool is_plain_call() const {
+  bool is_resizable_call() const {
     const TensorView& first = call_.outputs[0];
     const auto is_alike = [&](const TensorView& view) {
       if (view.has_strides || view.dims != first.dims) return false;
       return std::equal(first.shape.begin(), first.shape.begin() + first.dims,
                         view.shape.begin());
     };
-    return is_plain_size(first.size()) &&
+    return is_usual_size(first.size()) &&
            std::ranges::all_of(call_.outputs, is_alike) &&
            std::ranges::all_of(call_.inputs, is_alike);
   }
 
   /// One pass that walks through memory as it lies. Only where every dimension
   /// is longer than 1 does that say that none of them changed places.
-  bool is_plain_schedule(const Schedule& schedule) const {
+  bool is_resizable_schedule(const Schedule& schedule) const {
     const PreparedPass& pass = prepared_.passes[0];
     const auto& tasks = pass.tasks[Load::Busy];
     if (schedule.passes.size() != 1 || tasks.size() != 1 ||
@@ -165,7 +166,7 @@ class Preparation {
   void clear() {
     // Until all is done it fits no call.
     prepared_.key.clear();
-    prepared_.is_plain = false;
+    prepared_.is_resizable = false;
     prepared_.needs_memory = {};
     prepared_.tables.clear();
   }
@@ -217,13 +218,13 @@ class Preparation {
     }
   }
 
-  void note_apart(const Schedule& schedule) {
-    prepared_.apart.clear();
+  void note_disjoint(const Schedule& schedule) {
+    prepared_.disjoint.clear();
     for (std::size_t p = 0; p < schedule.passes.size(); ++p) {
       for (const Access& out : schedule.passes[p].accesses) {
         if (!out.writes || out.buffer.kind != Buffer::Kind::Output) continue;
         for (std::size_t q = p; q < schedule.passes.size(); ++q)
-          note_apart(out, schedule.passes[q], q == p);
+          note_disjoint(out, schedule.passes[q], q == p);
       }
     }
     prepared_.different.clear();
@@ -234,14 +235,14 @@ class Preparation {
           prepared_.different.push_back({k, i});
   }
 
-  void note_apart(const Access& out, const Pass& pass, bool is_same_pass) {
+  void note_disjoint(const Access& out, const Pass& pass, bool is_same_pass) {
     const TensorView& output = call_.outputs[out.buffer.index];
     for (const Access& in : pass.accesses) {
       if (in.writes || in.buffer.kind != Buffer::Kind::Input) continue;
       const TensorView& input = call_.inputs[in.buffer.index];
       const bool may_be_same =
           is_same_pass && in.dims == out.dims && is_same_array(input, output);
-      prepared_.apart.push_back(
+      prepared_.disjoint.push_back(
           {out.buffer.index, in.buffer.index, may_be_same});
     }
   }
@@ -383,17 +384,17 @@ void note_elements(std::uint64_t elems, const CallViews& call,
 }  // namespace
 
 bool resize(const CallViews& call, const Workers& workers, Prepared& prepared) {
-  if (!prepared.is_plain || call.inputs.size() != prepared.inputs.size() ||
+  if (!prepared.is_resizable || call.inputs.size() != prepared.inputs.size() ||
       call.outputs.size() != prepared.outputs.size())
     return false;
   const TensorView& first = call.outputs[0];
   // All dimensions of others are compared with it, which has none below 0.
   const std::int64_t elems = first.size();
   std::int64_t* key = prepared.key.data();
-  if (!is_plain_size(elems) || !take_shapes(call.inputs, first, key) ||
+  if (!is_usual_size(elems) || !take_shapes(call.inputs, first, key) ||
       !take_shapes(call.outputs, first, key)) {
     prepared.key.clear();
-    prepared.is_plain = false;
+    prepared.is_resizable = false;
     return false;
   }
   prepared.glance = glance_at(call);

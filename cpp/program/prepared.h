@@ -71,7 +71,7 @@ struct PreparedPass {
 };
 
 /// An output and an input that must not overlap.
-struct Apart {
+struct Disjoint {
   std::uint32_t output = 0;
   std::uint32_t input = 0;
   bool may_be_same = false;  // at the same address they are one array
@@ -89,13 +89,13 @@ struct Prepared {
   std::vector<Extent> outputs;
   std::vector<TensorView> temporaries;  // without memory
   std::vector<PreparedPass> passes;
-  std::vector<Apart> apart;
+  std::vector<Disjoint> disjoint;
   /// Pairs of outputs that must not overlap.
   std::vector<std::array<std::uint32_t, 2>> different;
   /// Far tables, which tasks read.
   std::vector<std::shared_ptr<void>> tables;
   ByLoad<bool> needs_memory;  // temporaries, tables or what tasks gather
-  bool is_plain = false;      // for other sizes only numbers would differ
+  bool is_resizable = false;  // for other sizes only numbers would differ
 
   /// Whether it was prepared for arrays like these: as many, of these dtypes,
   /// shapes and strides.

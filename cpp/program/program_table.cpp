@@ -19,7 +19,7 @@ std::uint64_t address_of(const void* data) {
 }
 
 /// The arguments of one call.
-struct Arguments {
+struct CallArguments {
   const program::CallViews& views;
   std::span<const Scalar> scalars;
   std::span<const std::uint64_t> temporaries;  // addresses
@@ -37,7 +37,7 @@ struct Arguments {
 };
 
 void write_task(const program::PreparedPass& pass,
-                const program::TaskModel& model, const Arguments& arguments,
+                const program::TaskModel& model, const CallArguments& arguments,
                 Call& call) {
   call.named = call.op = pass.code->tier->record.get();
   call.dtype = static_cast<DType>(0);

@@ -64,7 +64,7 @@ class SourceWriter {
   // ---- What the pass is made of.
 
   void write_head() {
-    Needs needs;
+    NeededHeaders needs;
     for (const Step& each : pass_.steps)
       if (each.kind == Step::Kind::Compute)
         for (const Operation& operation : operations_of(each))
@@ -87,7 +87,8 @@ class SourceWriter {
          ",\n    kLoops = ", pass_.loops(),
          ",\n    kReduces = ", pass_.has_reduction ? 1 : 0,
          ",\n    kIsOrdered = ", is_ordered_ ? 1 : 0,
-         ",\n    kWidth = ", widths.pack, ",\n    kApart = ", widths.apart,
+         ",\n    kWidth = ", widths.pack,
+         ",\n    kScattered = ", widths.scattered,
          ",\n    // Bit a: loops read access a; or write it.\n    kLoads = ",
          loads,
          ",\n    kColumns = ", loads | column_accesses(Step::Kind::Store), ",");
@@ -194,7 +195,7 @@ class SourceWriter {
     if (each.op == Op::Where && each.kind == Step::Kind::Compute)
       return concat("(", operands[0], " != 0 ? ", operands[1], " : ",
                     operands[2], ")");
-    Expression value{operands[0], compute_type(each.from)};
+    SourceValue value{operands[0], compute_type(each.from)};
     bool is_first = true;
     for (const Operation& operation : operations_of(each)) {
       if (!is_first) operands = {value.text};
@@ -205,7 +206,7 @@ class SourceWriter {
   }
 
   /// `value` as `type`, an expression of which says it if need be.
-  static std::string converted(const Expression& value, const char* type) {
+  static std::string converted(const SourceValue& value, const char* type) {
     if (std::string_view(type) == type_name(value.type)) return value.text;
     return concat("static_cast<", type, ">(", value.text, ")");
   }
@@ -241,7 +242,7 @@ class SourceWriter {
     for (const std::uint32_t id : pass_.parts[loop]) {
       const Step& each = step(id);
       if (each.kind != Step::Kind::Reduce) continue;
-      Expression value{concat("r.g", id, ".result(w)"), reduction_type(each)};
+      SourceValue value{concat("r.g", id, ".result(w)"), reduction_type(each)};
       for (const Operation& operation : after_reduction(each))
         value = call_of(operation, {value.text});
       line("      r.v", id,

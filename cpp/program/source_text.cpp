@@ -98,8 +98,8 @@ const char* info_of_reduction(Op op) {
   }
 }
 
-Expression call_of(const Operation& operation,
-                   const std::vector<std::string>& operands) {
+SourceValue call_of(const Operation& operation,
+                    const std::vector<std::string>& operands) {
   const Called called = called_of(operation);
   std::string text = concat(called.name, "(");
   for (std::size_t k = 0; k < operands.size(); ++k)
@@ -108,7 +108,7 @@ Expression call_of(const Operation& operation,
           called.type};
 }
 
-void Needs::add(const Operation& operation) {
+void NeededHeaders::add(const Operation& operation) {
   const std::uint32_t traits = traits_of(operation.code);
   const bool is_real = operation.type == kF32 || operation.type == kF64;
   const bool is_complex = operation.type == kC64;
@@ -117,7 +117,7 @@ void Needs::add(const Operation& operation) {
   if ((traits & kInReal) != 0 && (is_real || is_complex)) real_ = true;
 }
 
-std::string Needs::includes() const {
+std::string NeededHeaders::includes() const {
   std::string text;
   if (real_) text += "#include \"gpuos/functions_real.h\"\n";
   if (complex_) text += "#include \"gpuos/functions_complex.h\"\n";

@@ -8,7 +8,7 @@
 namespace gpuos::program {
 
 /// C++ for a value, and what type it has.
-struct Expression {
+struct SourceValue {
   std::string text;
   Type type{};
 };
@@ -23,12 +23,12 @@ const char* info_of_reduction(Op op);
 
 /// `operation` of operands; not for loads, stores, scalars, conditions and
 /// reductions.
-Expression call_of(const Operation& operation,
-                   const std::vector<std::string>& operands);
+SourceValue call_of(const Operation& operation,
+                    const std::vector<std::string>& operands);
 
 /// Which of the functions' headers a pass needs: a small one compiles in a
 /// third of the time.
-class Needs {
+class NeededHeaders {
  public:
   void add(const Operation& operation);
   std::string includes() const;

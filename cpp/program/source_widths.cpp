@@ -78,7 +78,7 @@ Widths widths_of(const Pass& pass, const std::vector<bool>& is_row,
       is_ordered ? std::uint32_t{kPackColumns} : pack_of(pass, column);
   widths.elements = elements_of(widths.pack, column);
   if (column.work <= 64)
-    widths.apart = accesses <= 4 ? 4 : accesses <= 8 ? 2 : 1;
+    widths.scattered = accesses <= 4 ? 4 : accesses <= 8 ? 2 : 1;
   return widths;
 }
 

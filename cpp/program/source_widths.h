@@ -16,7 +16,7 @@ struct Widths {
   /// busy, as far as registers and the compiler's time allow.
   std::uint32_t elements = 1;
   /// Of those that do not lie side by side each has addresses of its own.
-  std::uint32_t apart = 1;
+  std::uint32_t scattered = 1;
   /// A chunk of the host.
   std::uint32_t host_elements = 1;
 };

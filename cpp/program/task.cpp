@@ -34,7 +34,7 @@ constexpr std::uint64_t kHostOperations = 2;
 constexpr std::uint64_t kDeviceTile = 4096;
 /// Tiles that fit the parameters of a launch with their argument block. One
 /// call alone is done soonest if so many workers share it.
-constexpr std::uint64_t kQuickTiles = 48;
+constexpr std::uint64_t kParameterTiles = 48;
 constexpr std::size_t kFewOperations = 8;
 
 std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
@@ -203,9 +203,9 @@ std::uint64_t computed_bits(std::uint64_t bits, DType dtype) {
 }
 
 /// Appends words to a task's arguments.
-class Arguments {
+class ArgumentWriter {
  public:
-  explicit Arguments(TaskModel& task) : task_(task) { task.arg_count = 0; }
+  explicit ArgumentWriter(TaskModel& task) : task_(task) { task.arg_count = 0; }
 
   void add(std::uint64_t word) { task_.args[task_.arg_count++] = word; }
   template <typename T>
@@ -259,7 +259,7 @@ Workers worthwhile(const Pass& pass, const Layout& layout, Workers workers) {
   if (is_idle && pass.loops() > 1) return workers;
   const std::uint64_t work =
       layout.elements() * (1 + pass.operations / kFewOperations);
-  const std::uint64_t least = is_idle ? kQuickTiles : 1;
+  const std::uint64_t least = is_idle ? kParameterTiles : 1;
   workers.count =
       clamp_tiles(std::max(ceil_div(work, kDeviceTile), least), workers.count);
   return workers;
@@ -324,7 +324,7 @@ void write_arguments(const TaskParts& parts, const FarTable& far_table,
                      TaskModel& task) {
   const auto& [plan, pass, layout, split, sizes, lanes] = parts;
   constexpr std::size_t kFixed = (sizeof(TaskShape) + sizeof(RowShape)) / 8;
-  Arguments arguments(task);
+  ArgumentWriter arguments(task);
   arguments.add(std::uint64_t{0});  // the text
   for (std::uint32_t a = 0; a < layout.accesses; ++a)
     arguments.add(layout.addresses[a]);

@@ -238,7 +238,7 @@ class Writer {
     for (std::size_t i = 0; i < operands_of(step); ++i) {
       // The third operand is always read from a cell. The others never from
       // one that the instruction before wrote: the device's loops read these
-      // cells while it is run (Ahead in device/program_quick.h).
+      // cells while it is run (Ahead in device/program_inner_loop.h).
       const std::uint32_t id = step.operands[i];
       const bool is_last = id == acc_ && i < 2;
       const Step& made = pass_.steps[id];

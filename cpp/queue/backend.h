@@ -115,8 +115,8 @@ class Backend {
   }
   /// Whether `tasks` tasks can be queued, room given, without a call of the
   /// driver and without a wait. `meets`: they must come after others.
-  virtual bool is_quick(const Route&, std::uint32_t /*tasks*/,
-                        std::span<const Access>, bool /*meets*/) {
+  virtual bool can_queue_now(const Route&, std::uint32_t /*tasks*/,
+                             std::span<const Access>, bool /*meets*/) {
     return true;
   }
   /// How tasks of `route` come after `earlier`; launches or records events

@@ -97,14 +97,15 @@ inline std::uint32_t Chains::find_room(const Route& route,
   return write_gap(block, records);
 }
 
-inline std::uint32_t Chains::add_to_flush(const Call& call, const Route& route,
-                                          const ChainRows::Row& row) {
+inline std::uint32_t Chains::add_to_flush(
+    const Call& call, const Route& route,
+    const ChainFootprints::Footprint& footprint) {
   Ring& ring = *traits_.rings[route.ring];
   static_assert(abi::kChainBlock == abi::kInlineArgs - 1, "the last one");
-  abi::Descriptor& chain = ring.descriptor(row.position);
+  abi::Descriptor& chain = ring.descriptor(footprint.position);
   auto* block = reinterpret_cast<abi::Member*>(last_arg_of(chain));
   const std::uint32_t record =
-      find_room(route, row.batch, block, count_of(chain), call.arg_count);
+      find_room(route, footprint.batch, block, count_of(chain), call.arg_count);
   if (record != 0)
     set_count(chain, write_member(block, record, call.slot,
                                   static_cast<u32>(call.count),
@@ -112,25 +113,26 @@ inline std::uint32_t Chains::add_to_flush(const Call& call, const Route& route,
   return record;
 }
 
-bool Chains::follow_row(const Call& call, const Route& route, Ticket& ticket) {
-  ChainRows::Row* row =
-      rows_.find(route.ring, route.stream, call.access_view());
-  if (row == nullptr) return false;
+bool Chains::follow_footprint(const Call& call, const Route& route,
+                              Ticket& ticket) {
+  ChainFootprints::Footprint* footprint =
+      footprints_.find(route.ring, route.stream, call.access_view());
+  if (footprint == nullptr) return false;
   std::uint32_t member = 0;
   if (route.ring == kChainRing)
-    member = add_to_open(call, row->position);
-  else if (route.collects(row->batch))
-    member = add_to_flush(call, route, *row);
+    member = add_to_open(call, footprint->position);
+  else if (route.collects(footprint->batch))
+    member = add_to_flush(call, route, *footprint);
   if (member == 0) {
-    ChainRows::forget(*row);
+    ChainFootprints::forget(*footprint);
     return false;
   }
-  traits_.rings[route.ring]->add_to_place(row->batch.begin);
+  traits_.rings[route.ring]->add_to_place(footprint->batch.begin);
   SubmitCounts::add(counts_.tasks, 1);
   SubmitCounts::add(counts_.batches, 1);
   count_member();
-  ticket.begin = row->batch.begin;
-  ticket.end = row->position + 1;
+  ticket.begin = footprint->batch.begin;
+  ticket.end = footprint->position + 1;
   ticket.ring = static_cast<std::uint16_t>(route.ring);
   ticket.member = static_cast<std::uint16_t>(member);
   return true;
@@ -248,9 +250,10 @@ Chains::Followed Chains::follow_in_flush(
 
 void Chains::note(const Call& call, const BatchRef& batch,
                   std::uint64_t position) {
-  ChainRows::Row& row = rows_.row_of(batch, position);
+  ChainFootprints::Footprint& footprint =
+      footprints_.footprint_of(batch, position);
   for (const Access& access : call.access_view()) {
-    if (ChainRows::add(row, access))
+    if (ChainFootprints::add(footprint, access))
       orderer_.add({&access, 1}, batch, HazardTable::kAlone, position);
   }
 }

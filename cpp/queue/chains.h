@@ -5,7 +5,7 @@
 
 #include "queue/backend.h"
 #include "queue/call.h"
-#include "queue/chain_rows.h"
+#include "queue/chain_footprints.h"
 #include "queue/orderer.h"
 #include "queue/submission.h"
 
@@ -41,7 +41,7 @@ class Chains {
                   Submission& submission, Place& place, BatchRef& blocker);
   /// The same for one that may and touches only what members of one chain do.
   /// False: it touches something else, or the chain is closed.
-  bool follow_row(const Call& call, const Route& route, Ticket& ticket);
+  bool follow_footprint(const Call& call, const Route& route, Ticket& ticket);
 
  private:
   /// Elements of a member of an open chain. Workers leave, for a load, only
@@ -52,7 +52,7 @@ class Chains {
   /// closed or full.
   std::uint32_t add_to_open(const Call& call, std::uint64_t position);
   std::uint32_t add_to_flush(const Call& call, const Route& route,
-                             const ChainRows::Row& row);
+                             const ChainFootprints::Footprint& footprint);
   /// The record behind `records` of a flush's chain that a member with so many
   /// arguments takes; 0: the chain is full.
   std::uint32_t find_room(const Route& route, const BatchRef& flush,
@@ -78,7 +78,7 @@ class Chains {
   const Traits& traits_;
   Orderer& orderer_;
   SubmitCounts& counts_;
-  ChainRows rows_;
+  ChainFootprints footprints_;
 };
 
 }  // namespace gpuos

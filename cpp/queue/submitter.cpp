@@ -25,7 +25,7 @@ Ticket Submitter::submit(Call& call, const Stream& stream) {
   std::unique_lock lock = lock_between();
   Submission submission{admit(call, stream), {}, cut.total == 1, false, false};
   if (Chains::may_follow(call, submission) &&
-      chains_.follow_row(call, submission.route, ticket))
+      chains_.follow_footprint(call, submission.route, ticket))
     return ticket;
   const Place place = acquire(lock, call, stream, cut.total, submission);
   write(call, cut, place, submission, ticket);
@@ -40,7 +40,7 @@ bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
   if (!lock || is_unfinished_) return false;
   Submission submission{admit(call, stream), {}, cut.total == 1, false, false};
   const bool may_be_member = Chains::may_follow(call, submission);
-  if (may_be_member && chains_.follow_row(call, submission.route, ticket))
+  if (may_be_member && chains_.follow_footprint(call, submission.route, ticket))
     return true;
   const auto* conflicts = orderer_.find(call.access_view());
   // A task that may become a member of a chain calls nobody; one that turns out
@@ -48,8 +48,8 @@ bool Submitter::try_submit(Call& call, const Stream& stream, Ticket& ticket) {
   const bool follows = conflicts != nullptr && conflicts->count == 1 &&
                        may_be_member &&
                        submission.route.collects(conflicts->batches[0]);
-  if (!backend_.is_quick(submission.route, cut.total, call.access_view(),
-                         conflicts != nullptr && !follows))
+  if (!backend_.can_queue_now(submission.route, cut.total, call.access_view(),
+                              conflicts != nullptr && !follows))
     return false;
   BatchRef blocker;
   std::optional<Place> place;
@@ -132,7 +132,8 @@ Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
   return ticket;
 }
 
-bool Submitter::submit_apart(std::span<Call> calls, const Stream& stream) {
+bool Submitter::submit_independent(std::span<Call> calls,
+                                   const Stream& stream) {
   const std::unique_lock lock = lock_between();
   Submission submission;
   submission.route = admit(calls[0], stream);

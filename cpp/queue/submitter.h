@@ -39,7 +39,7 @@ class Submitter {
   /// Queues calls of which none meets another, in one go and without a wait;
   /// what each touches is noted on its own. False: nothing was queued, and
   /// submit() will do it one by one. Throws: as submit(), but never Timeout.
-  bool submit_apart(std::span<Call> calls, const Stream& stream);
+  bool submit_independent(std::span<Call> calls, const Stream& stream);
 
   void flush(const Stream* only);
   /// The newest position of each ring.
@@ -148,7 +148,7 @@ class Submitter {
   Chains chains_;
   Room room_;
   NewestBatch newest_;
-  std::vector<Cut> cuts_;         // of the calls of submit_apart()
+  std::vector<Cut> cuts_;         // of the calls of submit_independent()
   std::vector<Access> accesses_;  // the same
   bool is_closed_ = false;
   bool is_unfinished_ = false;  // under the lock

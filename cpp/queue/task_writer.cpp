@@ -82,10 +82,10 @@ TaskWriter::TaskWriter(const ManyCall& call, const ManyTasks& many,
   for (std::uint32_t k = 0; k < arg_count_; ++k)
     columns_[k] = call.columns[k] != nullptr ? *call.columns[k]
                                              : Column{.base = call.args[k]};
-  is_plain_ = many.sizes == nullptr && call.count <= tile &&
-              arg_count_ <= abi::kInlineArgs;
+  is_uniform_ = many.sizes == nullptr && call.count <= tile &&
+                arg_count_ <= abi::kInlineArgs;
   descriptors_ = 0;
-  if (is_plain_) {
+  if (is_uniform_) {
     descriptors_ = many.tasks;
   } else {
     for (std::size_t i = 0; i < many.tasks; ++i)
@@ -100,15 +100,15 @@ std::uint64_t TaskWriter::size_of_task(std::size_t task) const noexcept {
 
 void TaskWriter::write(Ring& ring, const Place& place, std::uint32_t count,
                        std::optional<std::uint64_t> after) {
-  if (is_plain_)
-    write_plain(ring, place, count, after);
+  if (is_uniform_)
+    write_uniform(ring, place, count, after);
   else
     write_tiles(ring, place, count, after);
 }
 
-void TaskWriter::write_plain(Ring& ring, const Place& place,
-                             std::uint32_t count,
-                             std::optional<std::uint64_t> after) {
+void TaskWriter::write_uniform(Ring& ring, const Place& place,
+                               std::uint32_t count,
+                               std::optional<std::uint64_t> after) {
   // Columns without addresses are written out some tasks at a time, so that
   // the loop over tasks decides nothing.
   constexpr std::uint32_t kBlock = 64;

@@ -178,8 +178,8 @@ class TaskWriter {
              std::optional<std::uint64_t> after);
 
  private:
-  void write_plain(Ring& ring, const Place& place, std::uint32_t count,
-                   std::optional<std::uint64_t> after);
+  void write_uniform(Ring& ring, const Place& place, std::uint32_t count,
+                     std::optional<std::uint64_t> after);
   void write_tiles(Ring& ring, const Place& place, std::uint32_t count,
                    std::optional<std::uint64_t> after);
   std::uint64_t size_of_task(std::size_t task) const noexcept;
@@ -193,7 +193,7 @@ class TaskWriter {
   abi::Payload model_;
   // Every argument, scalars as columns that do not move.
   std::array<Column, abi::kMaxArgs> columns_;
-  bool is_plain_;  // one descriptor a task, all of one size, arguments inline
+  bool is_uniform_;  // one descriptor a task, all of one size, arguments inline
   std::uint64_t descriptors_;
   std::size_t task_ = 0;    // next task
   std::uint32_t part_ = 0;  // tiles of it that are written

@@ -73,9 +73,9 @@ inline Array Arrays::array(const Request& request, std::uint64_t address,
   if (request.views == Request::kFlat)
     return {address, request.elems, Request::kFlat, dtype};
   const std::uint32_t at = request.views + place;
-  const bool is_plain = views_[at].is_contiguous();
+  const bool is_flat = views_[at].is_contiguous();
   return {address, static_cast<std::uint64_t>(views_[at].size()),
-          is_plain ? Request::kFlat : at, dtype};
+          is_flat ? Request::kFlat : at, dtype};
 }
 
 inline Array Arrays::output(std::uint32_t index) const noexcept {

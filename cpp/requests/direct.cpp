@@ -5,7 +5,7 @@
 
 #include "queue/operator_record.h"
 #include "requests/arrays.h"
-#include "requests/part.h"
+#include "requests/fragment.h"
 
 namespace gpuos::requests {
 

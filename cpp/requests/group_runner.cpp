@@ -16,7 +16,7 @@ void GroupRunner::begin(const Arrays& arrays, Survey& survey,
   groups_ = &groups;
   needed_ = needed;
   calls_.begin(stream);
-  place_of_.resize(arrays.requests().size());
+  use_of_.resize(arrays.requests().size());
   is_late_.resize(arrays.requests().size());
 }
 
@@ -37,7 +37,7 @@ void GroupRunner::run(std::span<const Group* const> level) {
   });
 }
 
-void GroupRunner::run_apart() {
+void GroupRunner::run_independent() {
   const auto count = static_cast<std::uint32_t>(arrays_->requests().size());
   run_together([&] {
     for (std::uint32_t index = 0; index < count; ++index) {
@@ -63,7 +63,7 @@ void GroupRunner::run(const Group& group) {
       group.elems,
       group.view == Request::kFlat ? nullptr : &arrays_->view(group.view),
       group.axes};
-  run_parts(frame, kMostSteps, 0, places_.size());
+  run_fragments(frame, kMostSteps, 0, uses_.size());
 }
 
 bool GroupRunner::is_needed(Owner& owner) {
@@ -74,7 +74,7 @@ bool GroupRunner::is_needed(Owner& owner) {
 }
 
 bool GroupRunner::must_be_written(std::uint32_t request) {
-  const Member& member = groups_->member(request);
+  const GroupMember& member = groups_->member(request);
   if (member.is_read_outside) return true;
   return !member.is_overwritten &&
          is_needed(survey_->owners()[survey_->of(request).out]);
@@ -93,19 +93,19 @@ void GroupRunner::run_needed(std::uint32_t request) {
     ++tasks_;
     return;
   }
-  places_.assign(1, {.request = request, .is_output = true, .is_live = true});
+  uses_.assign(1, {.request = request, .is_output = true, .is_live = true});
   const Frame frame{asked.elems, asked.views == Request::kFlat
                                      ? nullptr
                                      : &arrays_->view(asked.views)};
-  part_.clear();
+  fragment_.clear();
   value_of_.resize(1);
   add_step(frame, 0, 0);
   add_outputs(frame, 0, 1);
   submit();
 }
 
-// Outputs of one part have one shape, so that of what comes before the first
-// reduction as much as possible should.
+// Outputs of one fragment have one shape, so that of what comes before the
+// first reduction as much as possible should.
 void GroupRunner::find_late(const Group& group) {
   groups_->for_each_member(group, [&](std::uint32_t request) {
     const auto& sources = groups_->member(request).sources;
@@ -118,120 +118,121 @@ void GroupRunner::find_late(const Group& group) {
 
 // The members of a group, what uses each of them, and which are of no use.
 void GroupRunner::collect(const Group& group) {
-  places_.clear();
+  uses_.clear();
   find_late(group);
   for (const bool is_late : {false, true}) {
     if (is_late && !group.is_reduced) break;
     groups_->for_each_member(group, [&](std::uint32_t request) {
       if (is_late_[request] != is_late) return;
-      place_of_[request] = static_cast<std::uint32_t>(places_.size());
-      places_.push_back(
+      use_of_[request] = static_cast<std::uint32_t>(uses_.size());
+      uses_.push_back(
           {.request = request, .is_output = must_be_written(request)});
     });
   }
-  for (std::size_t i = places_.size(); i-- > 0;) {
-    Place& place = places_[i];
+  for (std::size_t i = uses_.size(); i-- > 0;) {
+    MemberUse& place = uses_[i];
     place.is_live = place.is_live || place.is_output;
     unwritten_ += place.is_output ? 0 : 1;
     if (!place.is_live) continue;
     for (const std::uint32_t source : groups_->member(place.request).sources) {
       if (source == kNone) continue;
-      Place& used = places_[place_of_[source]];
+      MemberUse& used = uses_[use_of_[source]];
       if (!used.is_live) used.last_use = static_cast<std::uint32_t>(i);
       used.is_live = true;
     }
   }
 }
 
-void GroupRunner::run_parts(const Frame& frame, std::size_t most_steps,
-                            std::size_t first, std::size_t end) {
+void GroupRunner::run_fragments(const Frame& frame, std::size_t most_steps,
+                                std::size_t first, std::size_t end) {
   for (bool is_later = false;; is_later = true) {
-    while (first < end && !places_[first].is_live) ++first;
+    while (first < end && !uses_[first].is_live) ++first;
     if (first == end) return;
-    // It may read what the part before it writes.
+    // It may read what the fragment before it writes.
     if (is_later) calls_.flush();
     const std::size_t next = fill(frame, most_steps, first, end);
     add_outputs(frame, first, next);
-    if (!submit()) run_parts(frame, 1, first, next);
+    if (!submit()) run_fragments(frame, 1, first, next);
     first = next;
   }
 }
 
-// Takes members from `first` on into the part, as many as one task can carry;
-// returns the first that is left.
+// Takes members from `first` on into the fragment, as many as one task can
+// carry; returns the first that is left.
 std::size_t GroupRunner::fill(const Frame& frame, std::size_t most_steps,
                               std::size_t first, std::size_t end) {
-  part_.clear();
-  value_of_.resize(places_.size());
-  Part::Mark best;
+  fragment_.clear();
+  value_of_.resize(uses_.size());
+  Fragment::Mark best;
   std::size_t next = first;
-  std::size_t values = 0;             // that are wanted after the part
+  std::size_t values = 0;             // that are wanted after the fragment
   std::array<bool, 2> has_outputs{};  // of the frame's shape; of its rows'
   for (std::size_t i = first; i < end; ++i) {
-    if (!places_[i].is_live) continue;
-    if (part_.steps().size() == most_steps) break;
-    if (places_[i].is_output) {
-      const bool is_reduced = groups_->member(places_[i].request).is_reduced;
+    if (!uses_[i].is_live) continue;
+    if (fragment_.steps().size() == most_steps) break;
+    if (uses_[i].is_output) {
+      const bool is_reduced = groups_->member(uses_[i].request).is_reduced;
       if (has_outputs[is_reduced ? 0 : 1]) break;
       has_outputs[is_reduced ? 1 : 0] = true;
     }
     add_step(frame, first, i);
-    const bool is_wanted = places_[i].is_output || places_[i].last_use > i;
+    const bool is_wanted = uses_[i].is_output || uses_[i].last_use > i;
     values += is_wanted ? 1 : 0;
     values -= count_ended(first, i);
     // Without inputs an output becomes one.
-    const std::size_t arguments = std::max<std::size_t>(part_.arguments(), 1);
+    const std::size_t arguments =
+        std::max<std::size_t>(fragment_.arguments(), 1);
     if (next != first && (arguments > kMostArguments || values > kMostValues))
       break;
     if (next != first && arguments + values > kMostArguments) continue;
     next = i + 1;
-    best = part_.mark();
+    best = fragment_.mark();
   }
-  part_.rewind(best);
+  fragment_.rewind(best);
   return next;
 }
 
 void GroupRunner::add_step(const Frame& frame, std::size_t first,
                            std::size_t place) {
-  const std::uint32_t index = places_[place].request;
+  const std::uint32_t index = uses_[place].request;
   const Request& request = arrays_->request(index);
   const auto& sources = groups_->member(index).sources;
   std::array<Wire, kMaxRequestOperands> wires;
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < request.operands; ++i) {
     if (is_number(request, i)) {
-      wires[i] = part_.number(request, i);
+      wires[i] = fragment_.number(request, i);
       continue;
     }
     const std::uint32_t source = sources[i];
-    if (source != kNone && place_of_[source] >= first)
+    if (source != kNone && use_of_[source] >= first)
       wires[i] = {.kind = Wire::Kind::Value,
-                  .value = value_of_[place_of_[source]]};
+                  .value = value_of_[use_of_[source]]};
     else if (is_row_recipe(request.recipe))
-      wires[i] = part_.input(
+      wires[i] = fragment_.input(
           own_view(request, 1 + before, request.values[i], request.dtypes[i]),
           i == 0);
     else if (groups_->member(index).is_reduced)
-      wires[i] = part_.input(
+      wires[i] = fragment_.input(
           reduced_view(frame, request.values[i], request.dtypes[i]), false);
     else
-      wires[i] =
-          part_.input(view_of(frame, arrays_->operand(index, i, before)), true);
+      wires[i] = fragment_.input(
+          view_of(frame, arrays_->operand(index, i, before)), true);
     ++before;
   }
   value_of_[place] =
-      part_.add(request, std::span(wires.data(), request.operands));
+      fragment_.add(request, std::span(wires.data(), request.operands));
 }
 
-// Values of the part that nobody takes after this place.
+// Values of the fragment that nobody takes after this place.
 std::size_t GroupRunner::count_ended(std::size_t first,
                                      std::size_t place) const {
-  const auto& sources = groups_->member(places_[place].request).sources;
+  const auto& sources = groups_->member(uses_[place].request).sources;
   std::size_t count = 0;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::uint32_t source = sources[i];
-    if (source == kNone || place_of_[source] < first) continue;
-    const Place& used = places_[place_of_[source]];
+    if (source == kNone || use_of_[source] < first) continue;
+    const MemberUse& used = uses_[use_of_[source]];
     const bool is_first = std::find(sources.begin(), sources.begin() + i,
                                     source) == sources.begin() + i;
     count += is_first && used.last_use == place && !used.is_output ? 1 : 0;
@@ -242,13 +243,13 @@ std::size_t GroupRunner::count_ended(std::size_t first,
 void GroupRunner::add_outputs(const Frame& frame, std::size_t first,
                               std::size_t end) {
   for (std::size_t i = first; i < end; ++i) {
-    const Place& place = places_[i];
+    const MemberUse& place = uses_[i];
     if (!place.is_live || !(place.is_output || place.last_use >= end)) continue;
     const TensorView out = out_view(frame, place.request);
     const bool is_framed = !groups_->member(place.request).is_reduced;
     // A program takes its shape from an input.
-    if (part_.inputs().empty()) part_.input(out, is_framed);
-    part_.output(value_of_[i], out, is_framed);
+    if (fragment_.inputs().empty()) fragment_.input(out, is_framed);
+    fragment_.output(value_of_[i], out, is_framed);
   }
 }
 
@@ -277,7 +278,7 @@ TensorView GroupRunner::out_view(const Frame& frame,
 
 TensorView GroupRunner::view_of(const Frame& frame, const Array& array) const {
   if (array.view == Request::kFlat)
-    return plain_view(frame, array.address, array.dtype);
+    return flat_view(frame, array.address, array.dtype);
   TensorView view = arrays_->view(array.view);
   view.data = reinterpret_cast<void*>(array.address);
   view.dtype = array.dtype;
@@ -294,12 +295,13 @@ TensorView GroupRunner::own_view(const Request& request, std::size_t place,
 }
 
 bool GroupRunner::submit() {
-  Program& program = programs_.find(part_);
+  Program& program = programs_.find(fragment_);
   if (program.is_empty()) return false;
   try {
-    calls_.add(program, part_.inputs(), part_.outputs(), part_.numbers());
+    calls_.add(program, fragment_.inputs(), fragment_.outputs(),
+               fragment_.numbers());
   } catch (const InvalidArgument&) {
-    if (part_.steps().size() == 1) throw;
+    if (fragment_.steps().size() == 1) throw;
     program = {};
     return false;
   }

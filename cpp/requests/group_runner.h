@@ -9,9 +9,9 @@
 #include "program/plan.h"
 #include "requests/arrays.h"
 #include "requests/direct.h"
+#include "requests/fragment.h"
 #include "requests/groups.h"
 #include "requests/level_calls.h"
-#include "requests/part.h"
 #include "requests/program_cache.h"
 #include "requests/survey.h"
 
@@ -28,7 +28,7 @@ class GroupRunner {
   /// Groups of which none meets another.
   void run(std::span<const Group* const> level);
   /// All requests, if none meets another.
-  void run_apart();
+  void run_independent();
 
   std::uint64_t tasks() const noexcept { return tasks_; }
   std::uint64_t unwritten() const noexcept { return unwritten_; }
@@ -36,7 +36,7 @@ class GroupRunner {
 
  private:
   /// A member of the group that is run.
-  struct Place {
+  struct MemberUse {
     std::uint32_t request = 0;
     std::uint32_t last_use = 0;  // the last member that takes its value
     bool is_output = false;      // its memory must hold the value
@@ -62,8 +62,8 @@ class GroupRunner {
   void run_needed(std::uint32_t request);
   void collect(const Group& group);
   void find_late(const Group& group);
-  void run_parts(const Frame& frame, std::size_t most_steps, std::size_t first,
-                 std::size_t end);
+  void run_fragments(const Frame& frame, std::size_t most_steps,
+                     std::size_t first, std::size_t end);
   std::size_t fill(const Frame& frame, std::size_t most_steps,
                    std::size_t first, std::size_t end);
   void add_step(const Frame& frame, std::size_t first, std::size_t place);
@@ -84,11 +84,11 @@ class GroupRunner {
   Survey* survey_ = nullptr;
   const Groups* groups_ = nullptr;
   StillNeeded needed_;
-  Part part_;
-  std::vector<bool> is_late_;  // requests that depend on results of rows
-  std::vector<Place> places_;  // of the group
-  std::vector<std::uint32_t> place_of_;  // of each request
-  std::vector<std::uint16_t> value_of_;  // of each place in its part
+  Fragment fragment_;
+  std::vector<bool> is_late_;    // requests that depend on results of rows
+  std::vector<MemberUse> uses_;  // of the group
+  std::vector<std::uint32_t> use_of_;    // of each request
+  std::vector<std::uint16_t> value_of_;  // of each place in its fragment
   std::uint64_t tasks_ = 0;
   std::uint64_t unwritten_ = 0;
 };

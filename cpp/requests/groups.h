@@ -10,7 +10,7 @@
 namespace gpuos::requests {
 
 /// A request in its group.
-struct Member {
+struct GroupMember {
   std::uint32_t next = kNone;  // in its group
   /// The request of the same group whose result an operand is; kNone: the
   /// operand is read from memory.
@@ -88,7 +88,7 @@ class Groups {
          request = members_[request].next)
       function(request);
   }
-  const Member& member(std::uint32_t request) const noexcept {
+  const GroupMember& member(std::uint32_t request) const noexcept {
     return members_.empty() ? kAlone : members_[request];
   }
 
@@ -149,12 +149,12 @@ class Groups {
 
   const Arrays* arrays_ = nullptr;
   Survey* survey_ = nullptr;
-  std::vector<Member> members_;
+  std::vector<GroupMember> members_;
   std::vector<Group> groups_;
   std::vector<std::uint32_t> sequence_;
   std::uint32_t settled_ = 0;
 
-  static constexpr Member kAlone{};
+  static constexpr GroupMember kAlone{};
 
   /// Members of a group that a row recipe joins, at most: several loops over a
   /// row compute them again.

@@ -26,7 +26,8 @@ void LevelCalls::flush() {
   count_ = 0;
   if (calls.empty()) return;
   Submitter& submitter = runtime_.core().submitter;
-  if (calls.size() >= kFewest && submitter.submit_apart(calls, stream_)) return;
+  if (calls.size() >= kFewest && submitter.submit_independent(calls, stream_))
+    return;
   for (Call& call : calls) submitter.submit(call, stream_);
 }
 

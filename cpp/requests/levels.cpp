@@ -8,17 +8,17 @@ void Levels::run(const Arrays& arrays, Survey& survey, const Groups& groups) {
   arrays_ = &arrays;
   survey_ = &survey;
   groups_ = &groups;
-  places_.clear();
+  leveled_.clear();
   ends_.clear();
   groups.for_each([&](const Group& group) {
     const bool is_next = survey.has_overlaps();
     const std::uint32_t level =
-        is_next ? static_cast<std::uint32_t>(places_.size()) + 1
+        is_next ? static_cast<std::uint32_t>(leveled_.size()) + 1
                 : level_of(group);
     if (!is_next) note(group, level);
     if (level > ends_.size()) ends_.push_back(0);
     ++ends_[level - 1];
-    places_.push_back({&group, level});
+    leveled_.push_back({&group, level});
   });
   sort();
 }
@@ -60,9 +60,9 @@ void Levels::sort() {
     end = begin;
     begin += count;
   }
-  sorted_.resize(places_.size());
-  for (const Place& place : places_)
-    sorted_[ends_[place.level - 1]++] = place.group;
+  sorted_.resize(leveled_.size());
+  for (const LeveledGroup& leveled : leveled_)
+    sorted_[ends_[leveled.level - 1]++] = leveled.group;
 }
 
 }  // namespace gpuos::requests

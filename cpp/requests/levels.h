@@ -29,7 +29,7 @@ class Levels {
   }
 
  private:
-  struct Place {
+  struct LeveledGroup {
     const Group* group = nullptr;
     std::uint32_t level = 0;  // from 1 on
   };
@@ -42,7 +42,7 @@ class Levels {
   const Arrays* arrays_ = nullptr;
   Survey* survey_ = nullptr;
   const Groups* groups_ = nullptr;
-  std::vector<Place> places_;
+  std::vector<LeveledGroup> leveled_;
   std::vector<std::uint32_t> ends_;  // of each level in sorted_
   std::vector<const Group*> sorted_;
 };

@@ -33,56 +33,56 @@ class Owners {
  public:
   void clear() noexcept {
     owners_.clear();
-    if (++run_ == 0) places_.clear();  // every run that is marked has ended
+    if (++run_ == 0) buckets_.clear();  // every run that is marked has ended
   }
 
   /// The number of `key`, a new one if it has none.
   std::uint32_t find(const void* key) {
-    if (2 * owners_.size() >= places_.size()) grow();
-    std::size_t i = place_of(key);
-    while (places_[i].run == run_) {
-      const std::uint32_t owner = places_[i].owner;
+    if (2 * owners_.size() >= buckets_.size()) grow();
+    std::size_t i = bucket_of(key);
+    while (buckets_[i].run == run_) {
+      const std::uint32_t owner = buckets_[i].owner;
       if (owners_[owner].key == key) return owner;
-      i = (i + 1) & (places_.size() - 1);
+      i = (i + 1) & (buckets_.size() - 1);
     }
     const auto owner = static_cast<std::uint32_t>(owners_.size());
-    places_[i] = {run_, owner};
+    buckets_[i] = {run_, owner};
     owners_.emplace_back().key = key;
     return owner;
   }
 
   /// Fetches what find() will look at.
   void prefetch(const void* key) const noexcept {
-    if (!places_.empty()) __builtin_prefetch(&places_[place_of(key)]);
+    if (!buckets_.empty()) __builtin_prefetch(&buckets_[bucket_of(key)]);
   }
 
   Owner& operator[](std::uint32_t owner) { return owners_[owner]; }
   std::vector<Owner>& all() noexcept { return owners_; }
 
  private:
-  struct Place {
+  struct Bucket {
     std::uint32_t run = 0;  // the place is taken in this run
     std::uint32_t owner = 0;
   };
 
-  std::size_t place_of(const void* key) const noexcept {
+  std::size_t bucket_of(const void* key) const noexcept {
     // The high bits are the well mixed ones: addresses lie at even distances.
     return static_cast<std::size_t>(
         reinterpret_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15 >> shift_);
   }
 
   void grow() {
-    places_.assign(places_.empty() ? 64 : 2 * places_.size(), {});
-    shift_ = std::countl_zero(places_.size()) + 1;
+    buckets_.assign(buckets_.empty() ? 64 : 2 * buckets_.size(), {});
+    shift_ = std::countl_zero(buckets_.size()) + 1;
     run_ = 1;
     for (std::uint32_t owner = 0; owner < owners_.size(); ++owner) {
-      std::size_t i = place_of(owners_[owner].key);
-      while (places_[i].run == run_) i = (i + 1) & (places_.size() - 1);
-      places_[i] = {run_, owner};
+      std::size_t i = bucket_of(owners_[owner].key);
+      while (buckets_[i].run == run_) i = (i + 1) & (buckets_.size() - 1);
+      buckets_[i] = {run_, owner};
     }
   }
 
-  std::vector<Place> places_;
+  std::vector<Bucket> buckets_;
   std::vector<Owner> owners_;
   std::uint32_t run_ = 0;
   int shift_ = 0;  // of a hash, so that a place is left

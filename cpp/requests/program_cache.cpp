@@ -23,8 +23,8 @@ bool ProgramCache::Equal::operator()(const View& a,
   return std::ranges::equal(a.words, b.words);
 }
 
-Program& ProgramCache::find(Part& part) {
-  const auto words = part.structure();
+Program& ProgramCache::find(Fragment& fragment) {
+  const auto words = fragment.structure();
   // Parts of one level are often alike.
   if (last_ != nullptr && std::ranges::equal(words, last_->first.words))
     return last_->second;
@@ -32,7 +32,7 @@ Program& ProgramCache::find(Part& part) {
   auto at = programs_.find(view);
   if (at == programs_.end()) {
     Key key{{words.begin(), words.end()}, view.hash};
-    Program program = build(part);
+    Program program = build(fragment);
     if (programs_.size() == kMaxPrograms) programs_.clear();
     at = programs_.emplace(std::move(key), std::move(program)).first;
   }
@@ -40,14 +40,14 @@ Program& ProgramCache::find(Part& part) {
   return at->second;
 }
 
-Program ProgramCache::build(const Part& part) {
+Program ProgramCache::build(const Fragment& fragment) {
   try {
-    Program program = part.build();
+    Program program = fragment.build();
     ++built_;
     return program;
   } catch (const InvalidArgument&) {
     // Alone, each request says what is wrong with it.
-    if (part.steps().size() == 1) throw;
+    if (fragment.steps().size() == 1) throw;
     return {};
   }
 }

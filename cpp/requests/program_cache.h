@@ -6,23 +6,23 @@
 #include <vector>
 
 #include "gpuos/program.h"
-#include "requests/part.h"
+#include "requests/fragment.h"
 
 namespace gpuos::requests {
 
-/// Programs by the structure of the part that they were built for.
+/// Programs by the structure of the fragment that they were built for.
 class ProgramCache {
  public:
-  /// The program of `part`, empty if it needs several; valid until the next
+  /// The program of `fragment`, empty if it needs several; valid until the next
   /// call.
   /// Throws: InvalidArgument for dtypes that the only recipe does not take.
-  Program& find(Part& part);
+  Program& find(Fragment& fragment);
 
   /// How many were built.
   std::uint64_t built() const noexcept { return built_; }
 
  private:
-  Program build(const Part& part);
+  Program build(const Fragment& fragment);
 
   /// Structures that ever change must not fill the memory.
   static constexpr std::size_t kMaxPrograms = 4096;

@@ -36,9 +36,9 @@ void RequestRunner::run(std::span<const Request> requests,
   impl.arrays.begin(requests, views);
   impl.survey.run(impl.arrays, owners_lie_apart);
   impl.runner.begin(impl.arrays, impl.survey, impl.groups, needed, stream);
-  if (impl.survey.are_apart()) {
+  if (impl.survey.are_independent()) {
     impl.groups.clear();
-    impl.runner.run_apart();
+    impl.runner.run_independent();
   } else {
     impl.groups.run(impl.arrays, impl.survey);
     impl.levels.run(impl.arrays, impl.survey, impl.groups);

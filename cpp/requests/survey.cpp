@@ -14,8 +14,8 @@ constexpr std::size_t kAhead = 4;
 void Survey::run(const Arrays& arrays, bool owners_lie_apart) {
   has_overlaps_ = false;
   owners_.clear();
-  are_apart_ = written_.are_apart(arrays.requests());
-  if (owners_lie_apart && are_apart_) return;
+  are_independent_ = written_.are_independent(arrays.requests());
+  if (owners_lie_apart && are_independent_) return;
   find_owners(arrays);
   if (owners_lie_apart) return;
   // What is only read may overlap, and fresh memory overlaps nothing.

@@ -33,7 +33,9 @@ class Survey {
   bool has_overlaps() const noexcept { return has_overlaps_; }
   /// No request reads or writes what another one writes, and none can share
   /// its loop over a row with another: in any order they give the same.
-  bool are_apart() const noexcept { return are_apart_ && !has_overlaps_; }
+  bool are_independent() const noexcept {
+    return are_independent_ && !has_overlaps_;
+  }
 
  private:
   struct Range {
@@ -52,7 +54,7 @@ class Survey {
   std::vector<OwnersOf> of_;
   std::vector<Range> ranges_;
   bool has_overlaps_ = false;
-  bool are_apart_ = false;
+  bool are_independent_ = false;
 };
 
 }  // namespace gpuos::requests

@@ -36,7 +36,7 @@ bool Written::is_read_elsewhere(const Request& request) noexcept {
   return false;
 }
 
-bool Written::are_apart(std::span<const Request> requests) {
+bool Written::are_independent(std::span<const Request> requests) {
   return add_outputs(requests) &&
          std::ranges::none_of(requests, [this](const Request& request) {
            return is_read_elsewhere(request);

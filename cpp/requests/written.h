@@ -19,7 +19,7 @@ class Written {
  public:
   /// Whether no request reads or writes what another one writes, by owners,
   /// and none reduces, which could share its loop over a row with another.
-  bool are_apart(std::span<const Request> requests);
+  bool are_independent(std::span<const Request> requests);
 
  private:
   void clear(std::size_t owners);

@@ -44,35 +44,35 @@ std::vector<Dependency> dependencies_of(const Selection& selection) {
 }
 
 const jit::ObjectSymbol& only_symbol(const jit::ObjectSymbols& symbols,
-                                     const Plan& plan) {
-  const bool wants_function = plan.item.kind != ItemKind::Variable;
+                                     const CompileJob& job) {
+  const bool wants_function = job.item.kind != ItemKind::Variable;
   const auto found = std::ranges::find(symbols.defined, wants_function,
                                        &jit::ObjectSymbol::is_function);
   if (found == symbols.defined.end())
     throw CompileError(
-        concat(plan.cell, ":", plan.item.line, ": expected ", plan.item.name,
+        concat(job.cell, ":", job.item.line, ": expected ", job.item.name,
                " to be a symbol of its object, found none"),
         "");
   return *found;
 }
 
-DefinitionPtr finish(const Plan& plan, std::span<jit::Object> objects) {
+DefinitionPtr finish(const CompileJob& job, std::span<jit::Object> objects) {
   auto definition = std::make_shared<Definition>();
-  definition->item = plan.item;
-  definition->cell = plan.cell;
-  definition->dependencies = plan.dependencies;
+  definition->item = job.item;
+  definition->cell = job.cell;
+  definition->dependencies = job.dependencies;
   definition->object = std::move(objects[0]);
   jit::ObjectSymbols symbols = jit::object_symbols(definition->object.binary);
-  const jit::ObjectSymbol& own = only_symbol(symbols, plan);
-  if (plan.item.kind == ItemKind::Variable) {
+  const jit::ObjectSymbol& own = only_symbol(symbols, job);
+  if (job.item.kind == ItemKind::Variable) {
     definition->pointer = std::move(objects[1]);
     definition->storage_symbol = own.name;
     definition->bytes = own.bytes;
-    definition->symbol = variable_symbol(plan.item);
+    definition->symbol = variable_symbol(job.item);
     if (!symbols.undefined.empty())
       throw CompileError(
-          concat(plan.cell, ":", plan.item.line, ": expected a value of ",
-                 plan.item.name, " without addresses of functions, found ",
+          concat(job.cell, ":", job.item.line, ": expected a value of ",
+                 job.item.name, " without addresses of functions, found ",
                  jit::demangled(symbols.undefined.front()),
                  "; let a kernel store it"),
           "");
@@ -83,59 +83,58 @@ DefinitionPtr finish(const Plan& plan, std::span<jit::Object> objects) {
   return definition;
 }
 
-Plan plan_variable(const Item& item, const std::string& cell,
-                   const Header& header) {
+CompileJob make_variable_job(const Item& item, const std::string& cell,
+                             const Header& header) {
   const Selection selection = header.select(identifiers_of(item.text), &item);
   std::string text = item.text;
   text.insert(item.name_at, kStorage);
-  Plan plan{.item = item,
-            .cell = cell,
-            .sources = {},
-            .dependencies = dependencies_of(
-                header.select(identifiers_of(item.header), &item)),
-            .included = selection.entries};
+  CompileJob job{.item = item,
+                 .cell = cell,
+                 .sources = {},
+                 .dependencies = dependencies_of(
+                     header.select(identifiers_of(item.header), &item)),
+                 .included = selection.entries};
   // The declaration that later cells see is tried here: the name may be taken
   // by a file or by the compiler.
-  plan.sources.push_back(
-      {concat(selection.text, placed(item.header, item, cell),
-              placed(text, item, cell)),
-       cell});
-  plan.sources.push_back(
+  job.sources.push_back({concat(selection.text, placed(item.header, item, cell),
+                                placed(text, item, cell)),
+                         cell});
+  job.sources.push_back(
       {concat("extern \"C\" __device__ unsigned long long ",
               variable_symbol(item), " = ", kPointerValue, ";\n"),
        cell});
-  return plan;
+  return job;
 }
 
 }  // namespace
 
-Plan make_plan(const Item& item, const std::string& cell,
-               const Header& header) {
-  if (item.kind == ItemKind::Variable) return plan_variable(item, cell, header);
+CompileJob make_job(const Item& item, const std::string& cell,
+                    const Header& header) {
+  if (item.kind == ItemKind::Variable)
+    return make_variable_job(item, cell, header);
   const Selection selection = header.select(identifiers_of(item.text), &item);
-  Plan plan{.item = item,
-            .cell = cell,
-            .sources = {},
-            .dependencies = dependencies_of(selection),
-            .included = selection.entries};
-  plan.sources.push_back(
-      {selection.text + placed(item.text, item, cell), cell});
-  return plan;
+  CompileJob job{.item = item,
+                 .cell = cell,
+                 .sources = {},
+                 .dependencies = dependencies_of(selection),
+                 .included = selection.entries};
+  job.sources.push_back({selection.text + placed(item.text, item, cell), cell});
+  return job;
 }
 
-std::vector<DefinitionPtr> build(std::span<const Plan> plans,
+std::vector<DefinitionPtr> build(std::span<const CompileJob> jobs,
                                  Compiler& compiler, std::string& log) {
   std::vector<Source> sources;
-  for (const Plan& plan : plans)
-    sources.insert(sources.end(), plan.sources.begin(), plan.sources.end());
+  for (const CompileJob& job : jobs)
+    sources.insert(sources.end(), job.sources.begin(), job.sources.end());
   std::vector<jit::Object> objects = compiler.compile(sources);
   std::vector<DefinitionPtr> built;
   std::size_t at = 0;
-  for (const Plan& plan : plans) {
+  for (const CompileJob& job : jobs) {
     log += objects[at].log;
     built.push_back(
-        finish(plan, std::span(objects).subspan(at, plan.sources.size())));
-    at += plan.sources.size();
+        finish(job, std::span(objects).subspan(at, job.sources.size())));
+    at += job.sources.size();
   }
   return built;
 }

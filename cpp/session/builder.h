@@ -11,7 +11,7 @@
 namespace gpuos::session {
 
 /// A definition that is about to be compiled.
-struct Plan {
+struct CompileJob {
   Item item;
   std::string cell;
   std::vector<Source> sources;  // of a variable two: storage, pointer
@@ -20,10 +20,11 @@ struct Plan {
 };
 
 /// What `item` is compiled from, as the header is now.
-Plan make_plan(const Item& item, const std::string& cell, const Header& header);
+CompileJob make_job(const Item& item, const std::string& cell,
+                    const Header& header);
 
 /// Throws: CompileError.
-std::vector<DefinitionPtr> build(std::span<const Plan> plans,
+std::vector<DefinitionPtr> build(std::span<const CompileJob> jobs,
                                  Compiler& compiler, std::string& log);
 
 /// An instance of a kernel template, "scale<float>".

@@ -23,7 +23,7 @@ class Classifier {
     if (tokens_.is(shape_.begin, "namespace")) return {namespace_alias()};
     if (shape_.is_class()) return {class_definition()};
     if (tokens_.is(shape_.start, "typedef")) return {type_definition()};
-    if (tokens_.is(shape_.start, "static_assert")) return {plain_header("")};
+    if (tokens_.is(shape_.start, "static_assert")) return {header_item("")};
     if (tokens_.is(shape_.start, "concept"))
       return {named_header("c:", shape_.start + 1)};
     if (shape_.body != 0) return {function_definition()};
@@ -67,7 +67,7 @@ class Classifier {
     return make(ItemKind::Launch);
   }
 
-  Item plain_header(std::string_view key_prefix) const {
+  Item header_item(std::string_view key_prefix) const {
     Item item = make(ItemKind::Header);
     item.header = item.text;
     item.key = key(concat(key_prefix, "text:"),
@@ -106,7 +106,7 @@ class Classifier {
   Item using_declaration() const {
     const std::size_t at = shape_.begin + 1;
     if (tokens_.is(at, "namespace")) {
-      Item item = plain_header("");
+      Item item = header_item("");
       item.is_always = true;
       item.opens = joined(at + 1, shape_.end - 1);
       return item;
@@ -128,7 +128,7 @@ class Classifier {
   Item class_definition() const {
     const std::size_t end =
         shape_.class_body != 0 ? shape_.class_body : shape_.end - 1;
-    Item item = plain_header("");
+    Item item = header_item("");
     // The name is the first identifier behind attributes.
     for (std::size_t i = shape_.class_key + 1; i < end;) {
       if (tokens_.is(i, "(") || tokens_.is(i, "[")) {
@@ -282,7 +282,7 @@ class Classifier {
       item.header = item.text;
       return item;
     }
-    Item item = plain_header("");
+    Item item = header_item("");
     const std::size_t end =
         shape_.initializer != 0 ? shape_.initializer : shape_.end - 1;
     add_names(item, shape_.start, end);

@@ -12,7 +12,7 @@ namespace gpuos::session {
 namespace {
 
 // "f" of "m::f(int)".
-std::string plain_name(const std::string& symbol) {
+std::string bare_name(const std::string& symbol) {
   std::string text = jit::demangled(symbol);
   text = text.substr(0, text.find('('));
   const std::size_t colon = text.rfind("::");
@@ -60,9 +60,10 @@ DefinitionPtr Linker::fresh(const DefinitionPtr& definition) {
                               "; define the variable again too"),
                        "");
   try {
-    const Plan plan = make_plan(definition->item, definition->cell, header_);
+    const CompileJob job =
+        make_job(definition->item, definition->cell, header_);
     std::string log;
-    DefinitionPtr again = build({&plan, 1}, compiler_, log).front();
+    DefinitionPtr again = build({&job, 1}, compiler_, log).front();
     definitions_.refresh(again);
     return again;
   } catch (const CompileError& error) {
@@ -75,13 +76,13 @@ DefinitionPtr Linker::fresh(const DefinitionPtr& definition) {
 bool Linker::is_ours(const std::string& symbol) const {
   // The driver brings some C functions, such as vprintf.
   return symbol.starts_with("_Z") ||
-         !header_.find_named(plain_name(symbol)).empty();
+         !header_.find_named(bare_name(symbol)).empty();
 }
 
 void Linker::fail_missing(const std::string& symbol,
                           const Definition& user) const {
   std::string declared = "declared";
-  for (const EntryPtr& entry : header_.find_named(plain_name(symbol)))
+  for (const EntryPtr& entry : header_.find_named(bare_name(symbol)))
     declared = concat("declared in ", entry->cell);
   throw CompileError(concat("session: expected a definition of ",
                             jit::demangled(symbol), ", which ", user.title(),

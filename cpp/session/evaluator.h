@@ -15,7 +15,7 @@ namespace gpuos::session {
 
 /// A constant expression and the type that its value is wanted as.
 struct Question {
-  Expression expression;
+  LaunchExpression expression;
   std::string type;  // "dim3", "float"; empty: the expression's own
 };
 

@@ -36,8 +36,9 @@ class Parser {
     return i;
   }
 
-  std::vector<Expression> split(std::size_t begin, std::size_t end) const {
-    std::vector<Expression> found;
+  std::vector<LaunchExpression> split(std::size_t begin,
+                                      std::size_t end) const {
+    std::vector<LaunchExpression> found;
     const auto finish = [&](std::size_t at) {
       if (at == begin) tokens_.fail(at, "expected a value before this");
       const Token& first = tokens_[begin];

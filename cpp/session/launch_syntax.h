@@ -8,7 +8,7 @@
 namespace gpuos::session {
 
 /// One expression of a launch.
-struct Expression {
+struct LaunchExpression {
   std::string text;
   int line = 1;
   int column = 1;
@@ -17,8 +17,8 @@ struct Expression {
 /// "k<float><<<grid, block, shared_bytes, stream>>>(a, 3);"
 struct LaunchStatement {
   std::string kernel;
-  std::vector<Expression> config;  // two to four
-  std::vector<Expression> arguments;
+  std::vector<LaunchExpression> config;  // two to four
+  std::vector<LaunchExpression> arguments;
 };
 
 /// Throws: CompileError with the place in `cell`.

@@ -14,7 +14,7 @@ namespace {
 // Functions that call functions that launch; who calls himself gets here.
 constexpr int kDeepest = 16;
 
-[[noreturn]] void fail(const std::string& cell, const Expression& at,
+[[noreturn]] void fail(const std::string& cell, const LaunchExpression& at,
                        const std::string& what) {
   throw InvalidArgument(concat(cell, ":", at.line, ":", at.column, ": ", what));
 }
@@ -126,7 +126,7 @@ KernelArgs Launches::make_arguments(const LinkedLaunch& launch) {
   const auto types = jit::parameter_types(launch.linked->root->symbol);
   KernelArgs args;
   for (std::size_t i = 0; i < launch.statement.arguments.size(); ++i) {
-    const Expression& expression = launch.statement.arguments[i];
+    const LaunchExpression& expression = launch.statement.arguments[i];
     if (add_argument(expression, launch.cell, args)) continue;
     const bool knows_type =
         types && i < types->size() && !(*types)[i].ends_with('*');
@@ -139,7 +139,7 @@ KernelArgs Launches::make_arguments(const LinkedLaunch& launch) {
   return args;
 }
 
-bool Launches::add_argument(const Expression& expression,
+bool Launches::add_argument(const LaunchExpression& expression,
                             const std::string& cell, KernelArgs& args) {
   std::string text = expression.text;
   if (text == "nullptr") {

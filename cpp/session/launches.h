@@ -50,7 +50,7 @@ class Launches {
   LaunchConfig make_config(const LinkedLaunch& launch);
   KernelArgs make_arguments(const LinkedLaunch& launch);
   /// False if only the compiler knows the value.
-  bool add_argument(const Expression& expression, const std::string& cell,
+  bool add_argument(const LaunchExpression& expression, const std::string& cell,
                     KernelArgs& args);
   bool add_variable(std::string_view name, bool is_address, KernelArgs& args);
 

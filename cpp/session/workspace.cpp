@@ -34,12 +34,12 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   const CellText cell{report.cell, std::string(text)};
   try {
     std::set<std::string> keys;
-    std::vector<Plan> plans;
+    std::vector<CompileJob> jobs;
     std::vector<EntryPtr> added;
     for (const Item& item : split_cell(cell))
-      take(item, cell, keys, plans, added, report);
+      take(item, cell, keys, jobs, added, report);
     refuse_clashes(cell, added, header_, compiler_);
-    compile(plans, added, report);
+    compile(jobs, added, report);
   } catch (...) {
     roll_back();
     throw;
@@ -48,7 +48,7 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
 }
 
 void Workspace::take(const Item& item, const CellText& cell,
-                     std::set<std::string>& keys, std::vector<Plan>& plans,
+                     std::set<std::string>& keys, std::vector<CompileJob>& jobs,
                      std::vector<EntryPtr>& added, CellReport& report) {
   if (item.kind == ItemKind::Launch || item.kind == ItemKind::Call) {
     report.statements.push_back(item);
@@ -72,7 +72,7 @@ void Workspace::take(const Item& item, const CellText& cell,
     added.push_back(entry);
   if (item.kind == ItemKind::Function || item.kind == ItemKind::Kernel ||
       item.kind == ItemKind::Variable)
-    plans.push_back(make_plan(item, report.cell, header_));
+    jobs.push_back(make_job(item, report.cell, header_));
 }
 
 void Workspace::set_launches(const Item& item, const std::string& cell) {
@@ -87,13 +87,13 @@ void Workspace::set_launches(const Item& item, const std::string& cell) {
   launches_[item.name] = {cell, item.statements};
 }
 
-std::vector<EntryPtr> Workspace::unseen(std::span<const EntryPtr> added,
-                                        std::span<const Plan> plans) const {
+std::vector<EntryPtr> Workspace::unseen(
+    std::span<const EntryPtr> added, std::span<const CompileJob> jobs) const {
   std::set<EntryPtr> seen;
   std::set<std::string> defined;
-  for (const Plan& plan : plans) {
-    seen.insert(plan.included.begin(), plan.included.end());
-    defined.insert(plan.item.key);
+  for (const CompileJob& job : jobs) {
+    seen.insert(job.included.begin(), job.included.end());
+    defined.insert(job.item.key);
   }
   std::vector<EntryPtr> found;
   for (const EntryPtr& entry : added) {
@@ -104,14 +104,14 @@ std::vector<EntryPtr> Workspace::unseen(std::span<const EntryPtr> added,
   return found;
 }
 
-void Workspace::compile(std::vector<Plan>& plans,
+void Workspace::compile(std::vector<CompileJob>& jobs,
                         std::span<const EntryPtr> added, CellReport& report) {
-  const std::vector<EntryPtr> unchecked = unseen(added, plans);
+  const std::vector<EntryPtr> unchecked = unseen(added, jobs);
   if (!unchecked.empty()) {
     const Source check = make_check(unchecked, report.cell, header_);
     report.log += compiler_.compile({&check, 1}).front().log;
   }
-  for (const DefinitionPtr& definition : build(plans, compiler_, report.log)) {
+  for (const DefinitionPtr& definition : build(jobs, compiler_, report.log)) {
     linker_.forget(definition->symbol);
     definitions_.put(definition, current_);
   }

@@ -72,12 +72,12 @@ class Workspace {
 
  private:
   void take(const Item& item, const CellText& cell, std::set<std::string>& keys,
-            std::vector<Plan>& plans, std::vector<EntryPtr>& added,
+            std::vector<CompileJob>& jobs, std::vector<EntryPtr>& added,
             CellReport& report);
   void set_launches(const Item& item, const std::string& cell);
   std::vector<EntryPtr> unseen(std::span<const EntryPtr> added,
-                               std::span<const Plan> plans) const;
-  void compile(std::vector<Plan>& plans, std::span<const EntryPtr> added,
+                               std::span<const CompileJob> jobs) const;
+  void compile(std::vector<CompileJob>& jobs, std::span<const EntryPtr> added,
                CellReport& report);
   DefinitionPtr named(std::string_view name, bool wants_kernel);
   DefinitionPtr instance(const std::string& name);

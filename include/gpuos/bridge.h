@@ -44,7 +44,7 @@ struct Bridge {
 
 inline constexpr char kBridgeCapsule[] = "gpuos.bridge";
 
-/// What the Python module tells somebody who puts off work on arrays that are
+/// What the Python module tells somebody who defers work on arrays that are
 /// not gpuos' own. Called with the GIL.
 struct ArrayWatch {
   /// Before the memory of `array`, a Python object, is used by a task of

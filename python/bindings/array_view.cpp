@@ -103,7 +103,7 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
   const int device = runtime.core().options().device;
   ForeignView quick = view_exchanged(object, {true, true, device}, role);
   if (quick.keep) return quick;
-  const Memory memory = memory_of(object);
+  const MemoryKind memory = memory_of(object);
   if (memory.is_known && !memory.is_cuda)
     refuse(role, kDeviceMemory, "host memory: " + type_text(object));
   if (memory.is_known && memory.device != device) {
@@ -123,7 +123,7 @@ ForeignView view_on_host(PyObject* object, Role role) {
   }
   ForeignView quick = view_exchanged(object, {true, false, 0}, role);
   if (quick.keep) return quick;
-  const Memory memory = memory_of(object);
+  const MemoryKind memory = memory_of(object);
   if (memory.is_cuda)
     refuse(role, "host memory", "device memory: " + type_text(object));
   if (memory.is_known) return view_dlpack(object, false, role);

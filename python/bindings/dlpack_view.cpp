@@ -16,14 +16,14 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-Memory memory_at(int type, int device) noexcept {
+MemoryKind memory_at(int type, int device) noexcept {
   const bool is_cuda = type == dlpack::kCuda || type == dlpack::kCudaManaged;
   const bool is_host = type == dlpack::kCpu || type == dlpack::kCudaHost;
   return {is_cuda || is_host, is_cuda, device};
 }
 
-bool is_in(const Memory& wanted, dlpack::Device device) noexcept {
-  const Memory found = memory_at(device.type, device.id);
+bool is_in(const MemoryKind& wanted, dlpack::Device device) noexcept {
+  const MemoryKind found = memory_at(device.type, device.id);
   return found.is_known && found.is_cuda == wanted.is_cuda &&
          (!found.is_cuda || found.device == wanted.device);
 }
@@ -101,7 +101,7 @@ py::object dlpack_capsule(PyObject* object, bool is_cuda, Role role) {
 
 }  // namespace
 
-Memory memory_of(PyObject* object) {
+MemoryKind memory_of(PyObject* object) {
   if (!py::hasattr(object, "__dlpack_device__")) return {};
   constexpr char kWhat[] = "__dlpack_device__";
   const py::object given =
@@ -112,7 +112,8 @@ Memory memory_of(PyObject* object) {
                    integer_as<int>(place[1], kWhat));
 }
 
-ForeignView view_exchanged(PyObject* object, const Memory& wanted, Role role) {
+ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
+                           Role role) {
   const bool is_written = role.input < 0;
   const Exchanged found(object, is_written);
   if (!found.is_valid() || !is_in(wanted, found.tensor().device)) return {};

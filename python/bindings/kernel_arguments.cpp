@@ -84,7 +84,7 @@ void* device_pointer(const py::handle& value, std::size_t index) {
                           {"launch", static_cast<int>(index)})
         .address;
   }
-  const Memory memory = memory_of(value.ptr());
+  const MemoryKind memory = memory_of(value.ptr());
   if (!memory.is_known || !memory.is_cuda)
     refuse(index,
            "a number, a NumPy scalar, a ctypes object or an array on the "

@@ -77,9 +77,8 @@ TYPE = re.compile(
 )
 # Names that two headers use.
 TYPES_OF_TWO_ROOMS = (
-    "Access Arguments Array Call Device Expression Few Form Gathered Member "
-    "Mode Needs Node Operand Part Place Plan Quick QuickMutex RingStorage "
-    "Share Step Stream Tile Token Types"
+    "Access Array Device Few Gathered Operand QuickMutex RingStorage Share "
+    "Tile Token"
 )
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".py", ".pyi", ".cmake"}
 # Folders of builds, but no builder.h.

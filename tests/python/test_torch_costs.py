@@ -28,7 +28,7 @@ def weighs():
 
 
 def counts(function):
-    """Return how many operations of a scheduled call were put off and left."""
+    """Return how many operations of a scheduled call were deferred and left."""
     before = gt.stats()
     with gt.scheduler(auto_flush_ms=NEVER_MS):
         function()

@@ -302,7 +302,7 @@ def test_random_programs_beside_the_timer(device, seed):
 
 @pytest.fixture
 def swap(device):
-    """Swaps an operator of the runtimes that run what is put off."""
+    """Swaps an operator of the runtimes that run what is deferred."""
     with scheduler():
         torch.ones(4, device=device) + 1
     runtimes = loading._runtimes

@@ -1,4 +1,4 @@
-"""What an operation that is put off costs its caller, in instructions.
+"""What an operation that is deferred costs its caller, in instructions.
 
 Those of the bridge alone: PyTorch's and Python's differ by release.
 """

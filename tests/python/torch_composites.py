@@ -25,7 +25,7 @@ def plain(x):
 
 
 def pending(x):
-    """Return the tensor's value as one that is put off, in a scheduler."""
+    """Return the tensor's value as one that is deferred, in a scheduler."""
     if not plain(x):
         return x
     yes = torch.ones((), dtype=torch.bool, device=x.device)

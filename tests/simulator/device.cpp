@@ -155,7 +155,7 @@ bool Device::awaits_apart(std::unique_lock<std::mutex>& lock,
     changed_.wait_for(lock, microseconds(50),
                       [this] { return !queue_.empty(); });
   return !queue_.empty() && queue_.front().launch.mode != abi::kResident &&
-         queue_.front().launch.is_apart != 0;
+         queue_.front().launch.is_independent != 0;
 }
 
 void Device::run(const std::vector<Queued>& together) {
@@ -183,7 +183,7 @@ void Device::run(const Queued& burst) {
         std::chrono::duration_cast<microseconds>(Clock::now() - burst.since));
   }
   add(&Counts::bursts);
-  if (burst.launch.is_apart != 0) add(&Counts::bursts_apart);
+  if (burst.launch.is_independent != 0) add(&Counts::bursts_independent);
   run_burst(burst.launch);
 }
 

@@ -12,7 +12,7 @@ struct Counts {
   std::uint64_t burst_tasks = 0;
   std::uint64_t row_tiles = 0;  // of these: launched by one descriptor for all
   std::uint64_t bursts = 0;
-  std::uint64_t bursts_apart = 0;  // of these: need not wait for others
+  std::uint64_t bursts_independent = 0;  // of these: need not wait for others
   std::uint64_t residencies = 0;
   /// Bursts that were launched while workers stayed or were about to, and the
   /// longest time that one of them waited.

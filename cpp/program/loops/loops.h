@@ -20,7 +20,7 @@ namespace {
 
 using ::gpuos::program::Code;
 using Operands = ::GPUOS_LOOP_NAMESPACE::program::LoopOperands;
-using Memory = ::GPUOS_LOOP_NAMESPACE::program::LoopMemory;
+using MemoryOperand = ::GPUOS_LOOP_NAMESPACE::program::LoopMemory;
 using ::GPUOS_LOOP_NAMESPACE::program::Loop;
 using ::GPUOS_LOOP_NAMESPACE::program::LoopSums;
 using ::GPUOS_LOOP_NAMESPACE::program::MemoryLoop;
@@ -142,7 +142,7 @@ constexpr Loop make_first() {
 
 // An argmax gathers values in `out` and places behind them, in `c`.
 template <bool kMax, typename T>
-struct Place {
+struct ArgExtreme {
   static void first(const Operands& x) {
     fill<T>(x, kMax ? lowest<T>() : highest<T>());
     auto* places = static_cast<u64*>(const_cast<void*>(x.c));
@@ -176,7 +176,7 @@ struct Place {
 
 // NOLINTBEGIN(bugprone-signed-char-misuse): an int8 is a number.
 template <typename Cell, typename Stored>
-void load(const Memory& x) {
+void load(const MemoryOperand& x) {
   auto* out = static_cast<Cell*>(x.cells);
   if (x.stride == sizeof(Stored)) {
     const auto* in = reinterpret_cast<const Stored*>(x.memory);
@@ -192,7 +192,7 @@ void load(const Memory& x) {
 // NOLINTEND(bugprone-signed-char-misuse)
 
 template <typename Cell, typename Stored>
-void store(const Memory& x) {
+void store(const MemoryOperand& x) {
   const auto* in = static_cast<const Cell*>(x.cells);
   if (x.stride == sizeof(Stored)) {
     auto* out = reinterpret_cast<Stored*>(x.memory);
@@ -270,12 +270,12 @@ struct Loops {
     GPUOS_SUMS(GPUOS_ADD)
 #undef GPUOS_ADD
     if constexpr (kIsOrdered) {
-      set(Code::ArgmaxInit, kType, Place<true, T>::first);
-      set(Code::ArgmaxStep, kType, Place<true, T>::step);
-      set(Code::ArgmaxJoin, kType, Place<true, T>::join);
-      set(Code::ArgminInit, kType, Place<false, T>::first);
-      set(Code::ArgminStep, kType, Place<false, T>::step);
-      set(Code::ArgminJoin, kType, Place<false, T>::join);
+      set(Code::ArgmaxInit, kType, ArgExtreme<true, T>::first);
+      set(Code::ArgmaxStep, kType, ArgExtreme<true, T>::step);
+      set(Code::ArgmaxJoin, kType, ArgExtreme<true, T>::join);
+      set(Code::ArgminInit, kType, ArgExtreme<false, T>::first);
+      set(Code::ArgminStep, kType, ArgExtreme<false, T>::step);
+      set(Code::ArgminJoin, kType, ArgExtreme<false, T>::join);
     }
     using Bits = typename ValueOf<sizeof(T) == 8 ? kU64 : kU32>::type;
     set(Code::Where, kType, select<Bits>);

@@ -8,7 +8,7 @@
 >>> b
 tensor([6., 6., 6., 6.])
 
-Small operations on CPU and CUDA tensors are put off and run together when
+Small operations on CPU and CUDA tensors are deferred and run together when
 somebody looks at a result, in the stream that was current. Everything else is
 PyTorch's own. docs/torch.md says what is taken and what a flush is.
 """

@@ -1,6 +1,6 @@
 """Operators that PyTorch makes of others, and that look at no elements.
 
-They pass while their operands are pending, and what they are made of is put off.
+They pass while their operands are pending, and what they are made of is deferred.
 Others that PyTorch makes may look at elements, as tensor_split does, so what is
 pending runs before. These were seen: tests/python/test_torch_composites.py calls
 each with all of its operands pending, and compares.

@@ -1,4 +1,4 @@
-"""Expressions over tensors that are put off as one."""
+"""Expressions over tensors that are deferred as one."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:
     """Return the runtime in which a device's operations run.
 
     What is submitted to it is in one order with PyTorch's operators: it comes
-    after what was put off before, and a tensor that it reads or writes is
+    after what was deferred before, and a tensor that it reads or writes is
     waited for by whatever comes to it later.
 
     Parameters

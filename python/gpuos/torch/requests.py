@@ -67,7 +67,7 @@ def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
 
 
 def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
-    """Put off ``out = torch.name(a)``, such as relu or exp; as `submit_add()`.
+    """Defer ``out = torch.name(a)``, such as relu or exp; as `submit_add()`.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
 def submit_binary(
     name: str, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
 ) -> None:
-    """Put off ``out = torch.name(a, b)``, such as maximum; as `submit_unary()`."""
+    """Defer ``out = torch.name(a, b)``, such as maximum; as `submit_unary()`."""
     bridge().submit(name, a, b, out)
 
 
@@ -91,7 +91,7 @@ def submit_reduce(
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
 ) -> None:
-    """Put off ``out = torch.name(a, dim, keepdim)``; as `submit_add()`.
+    """Defer ``out = torch.name(a, dim, keepdim)``; as `submit_add()`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def submit_reduce(
     Raises
     ------
     ValueError
-        It cannot be put off, or there is no such reduction; nothing was.
+        It cannot be deferred, or there is no such reduction; nothing was.
     """
     if name not in _REDUCTIONS:
         text = (
@@ -172,9 +172,9 @@ def pending() -> int:
 def stats() -> dict[str, int]:
     """Return counters since the bridge was loaded.
 
-    ``intercepted`` operations were put off, ``left`` ones were not because of
+    ``intercepted`` operations were deferred, ``left`` ones were not because of
     their size or their cost, ``fallbacks`` are operators of PyTorch inside a
-    scheduler that it does not take; ``saved_ns`` is what putting off has
+    scheduler that it does not take; ``saved_ns`` is what deferring has
     saved, less the flushes, by the estimates that decide. ``flushes`` ran
     something, as ``tasks`` of the workers; ``programs`` different chains were
     met, ``unwritten`` results were needed by nobody; ``pending`` wait, and so

@@ -1,4 +1,4 @@
-"""The with-block under which small operations are put off."""
+"""The with-block under which small operations are deferred."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def flush(sync: bool = False) -> None:
     """Run what is pending.
 
     On a GPU it is ordered behind the earlier and ahead of the later work of
-    the stream that was current when it was put off; on the CPU it is done when
+    the stream that was current when it was deferred; on the CPU it is done when
     this returns.
 
     Parameters
@@ -97,7 +97,7 @@ def scheduler(
     auto_flush_ms: float = 2.0,
     deterministic: bool | None = None,
 ) -> Scheduler:
-    """Put small operations off, and run them together.
+    """Defer small operations, and run them together.
 
     Parameters
     ----------

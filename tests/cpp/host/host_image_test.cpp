@@ -170,7 +170,7 @@ TEST(HostImage, ObjectsBeforeTheOneThatThrowsAreDestroyed) {
       "struct B { B() { throw 1; } } b;\n"
       "GPUOS_OPERATOR(op) {}");
   EXPECT_TRUE(contains(error_of({source, "op"}), "threw"));
-  EXPECT_EQ(plain_file_bytes(note), 0u);
+  EXPECT_EQ(regular_file_bytes(note), 0u);
 }
 
 TEST(HostCompiler, OneThatIsKilledIsAnError) {

@@ -31,8 +31,8 @@ void walk_row(W& share, u64 begin, u64 end, bool adds, bool centers,
               device::PerRow<i64, 1>& sum) {
   share.end = end;
   for (share.column = begin; share.column < end; share.column += W::N) {
-    if (share.is_plain())
-      share.find_plain();
+    if (share.is_packed())
+      share.find_packed();
     else
       share.find();
     Vector<i64, W::N> x{}, out{};
@@ -61,9 +61,9 @@ void walk(const Task& task, const WalkedTask& told) {
   // As if all lanes had come to the barrier.
   said_by_any = false;
   for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
-    device::Memory<P>{task};
+    device::TaskLayout<P>{task};
   threadIdx.x = 0;
-  const device::Memory<P> memory(task);
+  const device::TaskLayout<P> memory(task);
   device::PerRow<i64, 1> sum{};
   if constexpr (!P::kReduces) {
     Range range = range_of(memory.rows.columns, told.tile, told.tiles);

@@ -15,7 +15,7 @@ struct Pass {
 
 /// `f` for shares of one row of columns, or with R > 1 of rows of one column.
 template <typename P, u32 R, typename F>
-void each_share(const typename program::Share<P, R>::Memory& memory, u64 row,
+void each_share(const typename program::Share<P, R>::Told& memory, u64 row,
                 u64 rows, Range columns, F f) {
   const u64 step = R == 1 ? u32{kAtOnce} : 1;
   for (u64 column = columns.begin; column < columns.end; column += step) {
@@ -28,7 +28,7 @@ void each_share(const typename program::Share<P, R>::Memory& memory, u64 row,
 
 void add(const Task& task, const WalkedTask& told) {
   using P = Pass<3>;
-  const program::Arguments<3, 0> memory(task);
+  const program::TaskArguments<3, 0> memory(task);
   each_share<P, 1>(memory, 0, 1,
                    range_of(memory.rows.columns, told.tile, told.tiles),
                    [](auto& share) {
@@ -43,7 +43,7 @@ void add(const Task& task, const WalkedTask& told) {
 template <u32 R>
 void reduce(const Task& task, const WalkedTask& told) {
   using P = Pass<2>;
-  const program::Arguments<2, 0> memory(task);
+  const program::TaskArguments<2, 0> memory(task);
   const Range rows = range_of(memory.rows.rows, told.tile, told.tiles);
   const Range columns{0, memory.rows.columns};
   for (u64 row = rows.begin; row < rows.end; row += R) {

@@ -8,7 +8,7 @@
 
 #include "queue/chain.h"
 #include "queue/chain_blocks.h"
-#include "queue/chain_rows.h"
+#include "queue/chain_footprints.h"
 #include "queue/open_chains.h"
 
 namespace gpuos {
@@ -259,17 +259,17 @@ TEST_F(ChainsTest, MembersCountAsTasksOfTheRing) {
 }
 
 TEST_F(ChainsTest, ARowKnowsWhatItsMembersTouch) {
-  ChainRows rows;
+  ChainFootprints rows;
   const BatchRef batch{0, 5, nullptr};
   const Access reads{100, 200, false}, writes{300, 400, true};
   const auto find = [&](std::vector<Access> accesses) {
     return rows.find(0, nullptr, accesses);
   };
   EXPECT_EQ(find({writes, reads}), nullptr);
-  EXPECT_TRUE(ChainRows::add(rows.row_of(batch, 5), writes));
+  EXPECT_TRUE(ChainFootprints::add(rows.footprint_of(batch, 5), writes));
   EXPECT_EQ(find({writes, reads}), nullptr);
-  EXPECT_TRUE(ChainRows::add(rows.row_of(batch, 5), reads));
-  EXPECT_FALSE(ChainRows::add(rows.row_of(batch, 5), reads));
+  EXPECT_TRUE(ChainFootprints::add(rows.footprint_of(batch, 5), reads));
+  EXPECT_FALSE(ChainFootprints::add(rows.footprint_of(batch, 5), reads));
   ASSERT_NE(find({writes, reads}), nullptr);
   EXPECT_EQ(find({writes, reads})->position, 5u);
   // What is written may be read, but not the other way round.
@@ -277,7 +277,7 @@ TEST_F(ChainsTest, ARowKnowsWhatItsMembersTouch) {
   EXPECT_EQ(find({{100, 200, true}}), nullptr);
   EXPECT_EQ(find({{300, 399, true}}), nullptr);
   EXPECT_EQ(rows.find(1, nullptr, std::vector{writes}), nullptr);
-  ChainRows::forget(*find({writes}));
+  ChainFootprints::forget(*find({writes}));
   EXPECT_EQ(find({writes}), nullptr);
 }
 

@@ -29,12 +29,12 @@ class Levels : public ::testing::Test {
               {.axes = 1, .keepdims = true});
   }
 
-  bool are_apart(bool owners_lie_apart = false) {
+  bool are_independent(bool owners_lie_apart = false) {
     requests::Arrays arrays;
     arrays.begin(list_.requests(), list_.views());
     survey_.run(arrays, owners_lie_apart);
     list_.clear();
-    return survey_.are_apart();
+    return survey_.are_independent();
   }
 
   /// The first request of each group, level by level.
@@ -117,28 +117,28 @@ TEST_F(Levels, RequestsThatShareOnlyWhatIsReadAreApart) {
   list_.add(Recipe::Exp, array(1), {array(0)});
   list_.add(Recipe::Add, array(2), {array(0), array(3)});
   list_.add(Recipe::Multiply, array(4), {array(4), 2.0});
-  EXPECT_TRUE(are_apart());
+  EXPECT_TRUE(are_independent());
 }
 
 TEST_F(Levels, RequestsThatMeetAnotherAreNotApart) {
   list_.add(Recipe::Exp, array(1), {array(0)});
   list_.add(Recipe::Exp, array(2), {array(1)});
-  EXPECT_FALSE(are_apart()) << "reads what was written";
+  EXPECT_FALSE(are_independent()) << "reads what was written";
   list_.add(Recipe::Exp, array(1), {array(0)});
   list_.add(Recipe::Exp, array(0), {array(2)});
-  EXPECT_FALSE(are_apart()) << "writes what was read";
+  EXPECT_FALSE(are_independent()) << "writes what was read";
   list_.add(Recipe::Exp, array(1), {array(0)});
   list_.add(Recipe::Exp, array(1), {array(2)});
-  EXPECT_FALSE(are_apart()) << "writes what was written";
+  EXPECT_FALSE(are_independent()) << "writes what was written";
   list_.add(Recipe::Exp, array(1), {array(0)});
   list_.add(Recipe::Exp, array(4, 0, 4), {array(3, 0, 4)});
   RequestOperand overlapping = array(4, 2, 4);
   overlapping.owner = overlapping.view.data;
   list_.add(Recipe::Negative, overlapping, {array(5, 0, 4)});
-  EXPECT_FALSE(are_apart()) << "writes another's memory";
+  EXPECT_FALSE(are_independent()) << "writes another's memory";
   add_row(1, 0);
   add_row(2, 0);
-  EXPECT_FALSE(are_apart()) << "reduces the same rows";
+  EXPECT_FALSE(are_independent()) << "reduces the same rows";
 }
 
 TEST_F(Levels, OneOfManyThatMeetsAnotherIsFound) {
@@ -149,19 +149,21 @@ TEST_F(Levels, OneOfManyThatMeetsAnotherIsFound) {
   for (const bool lie_apart : {false, true}) {
     for (const std::size_t count : {0, 1, 8, 31}) {
       add_many(count);
-      EXPECT_TRUE(are_apart(lie_apart)) << count;
+      EXPECT_TRUE(are_independent(lie_apart)) << count;
     }
     add_many(31);
     list_.add(Recipe::Exp, array(62), {array(0)});
-    EXPECT_FALSE(are_apart(lie_apart)) << "the last reads what the first wrote";
+    EXPECT_FALSE(are_independent(lie_apart))
+        << "the last reads what the first wrote";
     add_many(31);
     list_.add(Recipe::Exp, array(63), {array(62)});
-    EXPECT_FALSE(are_apart(lie_apart)) << "the last writes what all read";
+    EXPECT_FALSE(are_independent(lie_apart)) << "the last writes what all read";
     add_many(31);
     list_.add(Recipe::Exp, array(60), {array(62)});
-    EXPECT_FALSE(are_apart(lie_apart)) << "two write the same";
+    EXPECT_FALSE(are_independent(lie_apart)) << "two write the same";
     add_many(4);
-    EXPECT_TRUE(are_apart(lie_apart)) << "nothing is left of those before";
+    EXPECT_TRUE(are_independent(lie_apart))
+        << "nothing is left of those before";
   }
 }
 

@@ -8,7 +8,7 @@
 #include "program/plan.h"
 #include "program_support.h"
 #include "request_support.h"
-#include "requests/part.h"
+#include "requests/fragment.h"
 
 namespace gpuos {
 namespace {
@@ -317,7 +317,7 @@ TEST(Recipes, HaveNoMoreNumbersThanTheyAreCountedWith) {
           static_cast<std::uint8_t>(tried.arrays + tried.numbers.size());
       request.compute = dtype;
       request.out_dtype = tried.is_test ? DType::Bool : dtype;
-      requests::Part part;
+      requests::Fragment part;
       std::vector<requests::Wire> wires;
       for (int k = 0; k < request.operands; ++k) {
         float* const address = nullptr;

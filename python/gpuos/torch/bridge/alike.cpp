@@ -22,7 +22,7 @@ struct Kind {
 };
 
 /// That of the tensor which is_simple() looked at last, if it is one. Whoever
-/// needs it later has a copy: what a place or a result asks for may run other
+/// needs it later has a copy: what a site or a result asks for may run other
 /// operators.
 constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
@@ -33,7 +33,7 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
 
 /// Looks closer; notes the kind.
 [[gnu::noinline]] bool is_of_simple_kind(const Tensor& tensor) {
-  if (!is_plain_tensor(tensor) || !at::isFloatingType(tensor.scalar_type()) ||
+  if (!is_usual_tensor(tensor) || !at::isFloatingType(tensor.scalar_type()) ||
       !tensor.is_contiguous() || Fields::has_own_sizes(tensor))
     return false;
   const at::ScalarType type = tensor.scalar_type();
@@ -60,7 +60,7 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   return kernel_keys_of(tensor) == kind.keys &&
          tensor.dtype() == simple.dtype() &&
          tensor.device() == simple.device() && tensor.is_contiguous() &&
-         !Fields::has_own_sizes(tensor) && is_plain_tensor(tensor);
+         !Fields::has_own_sizes(tensor) && is_usual_tensor(tensor);
 }
 
 /// Whether `tensor` is what the simple one is, but for its values. That is the
@@ -161,7 +161,7 @@ void put_result(Request& request, const Tensor& out, bool is_fresh,
 /// undefined.
 [[gnu::always_inline]] inline void add_alike(
     const Elementwise& what, const Kind& of, const Tensor& tensor,
-    const Tensor& other, const Tensor& out, bool is_fresh, const Place& place,
+    const Tensor& other, const Tensor& out, bool is_fresh, const Site& site,
     PyObject* const* objects = nullptr) {
   const bool is_binary = other.defined();
   Needs needs;
@@ -169,7 +169,7 @@ void put_result(Request& request, const Tensor& out, bool is_fresh,
   needs.add(tensor);
   if (is_binary) needs.add(other);
   needs.add_out(out);
-  pending.add(needs, place, [&](Request& request) {
+  pending.add(needs, site, [&](Request& request) {
     put_types(request, what, of);
     request.operands = is_binary ? 2 : 1;
     put(request, 0, tensor, of);
@@ -181,11 +181,11 @@ void put_result(Request& request, const Tensor& out, bool is_fresh,
 /// The same of a tensor and a number, which is operand `number_at`.
 void add_alike(const Elementwise& what, const Kind& of, const Tensor& tensor,
                double number, std::size_t number_at, const Tensor& out,
-               bool is_fresh, const Place& place) {
+               bool is_fresh, const Site& site) {
   Needs needs;
   needs.add(tensor);
   needs.add_out(out);
-  pending.add(needs, place, [&](Request& request) {
+  pending.add(needs, site, [&](Request& request) {
     put_types(request, what, of);
     request.operands = 2;
     put_number(request, number_at, number, what.rule, tensor.scalar_type());
@@ -196,12 +196,12 @@ void add_alike(const Elementwise& what, const Kind& of, const Tensor& tensor,
 
 /// A result of the shape of `tensor`, which is of some kind.
 Tensor make_alike(const Elementwise& what, const Tensor& tensor,
-                  const Place& place) {
+                  const Site& site) {
   const auto& layout = Fields::layout_of(tensor);
   return make_contiguous_output(
       at::IntArrayRef(layout.sizes_data(), layout.size()),
       static_cast<std::size_t>(Fields::numel_of(tensor)),
-      gives_bool(what.rule) ? at::kBool : tensor.scalar_type(), place);
+      gives_bool(what.rule) ? at::kBool : tensor.scalar_type(), site);
 }
 
 /// The dtype of where(condition, a, b), if it is a floating one and plain to
@@ -235,7 +235,7 @@ std::optional<at::ScalarType> type_of_pair(const Operand& a, const Operand& b) {
   return p + bytes <= q || q + bytes <= p;
 }
 /// The same, wherever they lie.
-bool is_same_or_apart(const Tensor& a, const Tensor& b, const Kind& of) {
+bool is_same_or_disjoint(const Tensor& a, const Tensor& b, const Kind& of) {
   return C10_LIKELY(storage_of(a) != storage_of(b)) ||
          is_same_or_beside(a, b, of);
 }
@@ -246,9 +246,9 @@ Tensor defer(const Elementwise& what, const Tensor& tensor) {
   if (is_another_matter(what) || !is_simple(tensor) || is_dear(what, tensor))
     return look_closer(what, {.tensor = &tensor});
   const Kind of = kind;
-  const Place& place = current_place(tensor.device());
-  Tensor out = make_alike(what, tensor, place);
-  add_alike(what, of, tensor, Tensor(), out, /*is_fresh=*/true, place);
+  const Site& site = current_site(tensor.device());
+  Tensor out = make_alike(what, tensor, site);
+  add_alike(what, of, tensor, Tensor(), out, /*is_fresh=*/true, site);
   return out;
 }
 
@@ -258,9 +258,9 @@ Tensor defer(const Elementwise& what, const Tensor& tensor,
       is_dear(what, tensor))
     return look_closer(what, {.tensor = &tensor}, {.tensor = &other});
   const Kind of = kind;
-  const Place& place = current_place(tensor.device());
-  Tensor out = make_alike(what, tensor, place);
-  add_alike(what, of, tensor, other, out, /*is_fresh=*/true, place);
+  const Site& site = current_site(tensor.device());
+  Tensor out = make_alike(what, tensor, site);
+  add_alike(what, of, tensor, other, out, /*is_fresh=*/true, site);
   return out;
 }
 
@@ -273,16 +273,16 @@ Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
                        operands[is_number_first ? 0 : 1]);
   }
   const Kind of = kind;
-  const Place& place = current_place(tensor.device());
-  Tensor out = make_alike(what, tensor, place);
+  const Site& site = current_site(tensor.device());
+  Tensor out = make_alike(what, tensor, site);
   add_alike(what, of, tensor, number, is_number_first ? 0 : 1, out,
-            /*is_fresh=*/true, place);
+            /*is_fresh=*/true, site);
   return out;
 }
 
 Tensor defer_alike_where(const Tensor& condition, const Operand& a,
                          const Operand& b) {
-  if (!is_plain_tensor(condition) || condition.scalar_type() != at::kBool ||
+  if (!is_usual_tensor(condition) || condition.scalar_type() != at::kBool ||
       !condition.is_contiguous() || condition.numel() == 0 ||
       condition.numel() > size_threshold())
     return {};
@@ -299,16 +299,16 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
   if (a.is_number() || b.is_number())
     for (const Tensor* tensor : {&condition, a.tensor, b.tensor})
       if (tensor != nullptr && !has_usual_strides(*tensor)) return {};
-  const Place& place = current_place(condition.device());
+  const Site& site = current_site(condition.device());
   Tensor out = make_contiguous_output(
       condition.sizes(), static_cast<std::size_t>(condition.numel()), *type,
-      place);
+      site);
   Needs needs;
   needs.add(condition);
   for (const Operand* one : pair)
     if (!one->is_number()) needs.add(*one->tensor);
   needs.add_out(out);
-  pending.add(needs, place, [&](Request& request) {
+  pending.add(needs, site, [&](Request& request) {
     const DType dtype = *dtype_of(*type);
     request.recipe = Recipe::Where;
     request.compute = is_half(*type) ? DType::Float32 : dtype;
@@ -333,13 +333,13 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
       !are_alike(out, tensor) || is_dear(what, tensor))
     return false;
   const Kind of = kind;
-  if (!is_same_or_apart(out, tensor, of)) return false;
+  if (!is_same_or_disjoint(out, tensor, of)) return false;
   if (other.defined() &&
-      (!is_like(out, other) || !is_same_or_apart(out, other, of)))
+      (!is_like(out, other) || !is_same_or_disjoint(out, other, of)))
     return false;
-  const Place& place = current_place(out.device());
-  if (is_in_file(out, place)) return false;
-  add_alike(what, of, tensor, other, out, /*is_fresh=*/false, place, objects);
+  const Site& site = current_site(out.device());
+  if (is_in_file(out, site)) return false;
+  add_alike(what, of, tensor, other, out, /*is_fresh=*/false, site, objects);
   return true;
 }
 
@@ -347,10 +347,10 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       const Tensor& other) {
   if (!are_alike(out, other)) return false;
   const Kind of = kind;
-  if (!is_same_or_apart(out, other, of)) return false;
-  const Place& place = current_place(out.device());
-  if (is_in_file(out, place)) return false;
-  add_alike(what, of, out, other, out, /*is_fresh=*/false, place);
+  if (!is_same_or_disjoint(out, other, of)) return false;
+  const Site& site = current_site(out.device());
+  if (is_in_file(out, site)) return false;
+  add_alike(what, of, out, other, out, /*is_fresh=*/false, site);
   return true;
 }
 
@@ -358,9 +358,9 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       double number) {
   if (!is_simple(out)) return false;
   const Kind of = kind;
-  const Place& place = current_place(out.device());
-  if (is_in_file(out, place)) return false;
-  add_alike(what, of, out, number, 1, out, /*is_fresh=*/false, place);
+  const Site& site = current_site(out.device());
+  if (is_in_file(out, site)) return false;
+  add_alike(what, of, out, number, 1, out, /*is_fresh=*/false, site);
   return true;
 }
 

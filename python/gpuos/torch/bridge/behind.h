@@ -17,7 +17,7 @@ inline constexpr DispatchKeySet kMadeOfOthers =
     DispatchKeySet(DispatchKey::NestedTensor);
 
 /// The keys to redispatch with, for the time of that call: to the place below
-/// autograd, or to a kernel of PyTorch that nothing is put off in.
+/// autograd, or to a kernel of PyTorch that nothing is deferred in.
 class Behind {
  public:
   explicit Behind(DispatchKeySet keys) : keys_(keys & kBehindMode) {

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <span>
 
+#include "backoff.h"
 #include "cost_table.h"
-#include "rest.h"
 
 namespace gpuos::bridge {
 namespace {

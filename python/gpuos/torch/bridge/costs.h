@@ -1,5 +1,5 @@
-// What operations cost, put off and in PyTorch: what is left to it, and what
-// putting off saved.
+// What operations cost, deferred and in PyTorch: what is left to it, and what
+// deferring saved.
 #pragma once
 
 #include <algorithm>
@@ -23,28 +23,28 @@ enum class Door : std::uint8_t {
 
 /// Estimates for the tensors of one kind of device. Units: nanoseconds.
 struct Prices {
-  std::int64_t saved[4];  // by an operation that is put off, of each door
+  std::int64_t saved[4];  // by an operation that is deferred, of each door
   std::int64_t into;      // less by one whose result was there before
   std::int64_t flush;     // costs
 };
 /// What passing through to PyTorch costs an operator.
 inline constexpr std::int64_t kPassedNs = 400;
 
-// Processors: two cores of an AMD EPYC. Eager a + b took 1,250, put off and run
-// 350; what comes through the dispatcher 300 less than in eager, in the middle
-// of other work; lerp_ and addcmul_, on a stack, 1,550 beside 1,260, and with a
-// flush for each two of them 2,300. Below autograd as long as eager. a.add_(b)
-// took 1,340 and 920: nothing is to be allocated. A flush of one addition took
-// 800, and 200 for the addition. GPU: an H200, where eager took 6,100. A burst
-// takes 8,000 to group and launch, and whoever reads a result waits for all
-// that eager would have begun long ago (docs/lab/torch_even.md).
+// Processors: two cores of an AMD EPYC. Eager a + b took 1,250, deferred and
+// run 350; what comes through the dispatcher 300 less than in eager, in the
+// middle of other work; lerp_ and addcmul_, on a stack, 1,550 beside 1,260, and
+// with a flush for each two of them 2,300. Below autograd as long as eager.
+// a.add_(b) took 1,340 and 920: nothing is to be allocated. A flush of one
+// addition took 800, and 200 for the addition. GPU: an H200, where eager took
+// 6,100. A burst takes 8,000 to group and launch, and whoever reads a result
+// waits for all that eager would have begun long ago (docs/lab/torch_even.md).
 inline constexpr Prices kCpuPrices{{900, 300, -600, 0}, 500, 900};
 inline constexpr Prices kGpuPrices{{5'500, 5'000, 4'000, 2'500}, 0, 30'000};
 
 constexpr const Prices& prices_of(bool is_cpu) {
   return is_cpu ? kCpuPrices : kGpuPrices;
 }
-/// What each operation counts as that is put off, as if of the front.
+/// What each operation counts as that is deferred, as if of the front.
 constexpr std::int64_t saved_by_each(bool is_cpu, bool is_fresh) {
   return prices_of(is_cpu).saved[0] - (is_fresh ? 0 : prices_of(is_cpu).into);
 }
@@ -79,7 +79,7 @@ struct Priced {
 /// How much longer it takes here than in PyTorch, but for the call. Units:
 /// nanoseconds.
 std::int64_t loss_of(const Priced& call);
-/// Whether that is more than putting it off saves.
+/// Whether that is more than deferring it saves.
 bool is_too_dear(const Priced& call);
 /// So many elements at most are not, on whatever device; elementwise.
 constexpr std::int64_t cheap_elems(Recipe recipe) {

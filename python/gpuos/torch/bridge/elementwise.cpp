@@ -73,13 +73,13 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
   bool is_first = true;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;
-    if (!is_plain_tensor(*operand.tensor)) return false;
+    if (!is_usual_tensor(*operand.tensor)) return false;
     if (is_first) device = operand.tensor->device();
     is_first = false;
     if (operand.tensor->device() != device) return false;
   }
   if (is_first) return false;
-  return !out.defined() || (is_plain_tensor(out) && out.device() == device);
+  return !out.defined() || (is_usual_tensor(out) && out.device() == device);
 }
 
 /// Whether an operation in `common` takes the number as it is. PyTorch raises,
@@ -244,7 +244,7 @@ std::optional<Planned> plan(const Elementwise& what,
     return std::nullopt;
 
   Planned planned;
-  planned.place = &current_place(device);
+  planned.site = &current_site(device);
   std::int64_t elements = 1;
   for (const std::int64_t size : *shape) elements *= size;
   if (out.defined()) elements = out.numel();
@@ -262,12 +262,12 @@ std::optional<Planned> plan(const Elementwise& what,
                   : out.sizes() == at::IntArrayRef(*shape)) ||
         !(is_copy || at::canCast(result, out.scalar_type())) ||
         !may_write(out, operands) ||
-        (most != kAnySize && is_in_file(out, *planned.place)))
+        (most != kAnySize && is_in_file(out, *planned.site)))
       return std::nullopt;
     planned.out = out;
   } else {
     planned.out = make_output(*shape, strides_of(what.recipe, operands, *shape),
-                              result, *planned.place);
+                              result, *planned.site);
   }
 
   planned.loss = loss_of(price);
@@ -297,7 +297,7 @@ Tensor defer_planned(const Elementwise& what, std::span<const Operand> operands,
                      const Tensor& out, std::int64_t most) {
   auto planned = plan(what, operands, out, std::nullopt, most);
   if (!planned) return {};
-  pending.add(planned->deferred, *planned->place);
+  pending.add(planned->deferred, *planned->site);
   if (planned->loss != 0) pending.correct_saved(-planned->loss);
   return std::move(planned->out);
 }

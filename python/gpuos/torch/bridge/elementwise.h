@@ -25,7 +25,7 @@ constexpr Recipe with_factor(Recipe recipe) {
 struct Planned {
   Deferred deferred;
   Tensor out;
-  const Place* place = nullptr;
+  const Site* site = nullptr;
   std::int64_t loss = 0;  // ns that it takes longer than PyTorch's kernel
 };
 

@@ -1,4 +1,4 @@
-// Methods of torch.Tensor that put the usual calls off without PyTorch's
+// Methods of torch.Tensor that defer the usual calls without PyTorch's
 // argument parser, dispatcher and autograd.
 #pragma once
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "backoff.h"
 #include "hooks.h"
 #include "keys.h"
-#include "rest.h"
 #include "rows.h"
 #include "schema.h"
 

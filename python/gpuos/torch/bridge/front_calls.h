@@ -7,9 +7,9 @@
 
 #include <chrono>
 
+#include "backoff.h"
 #include "elementwise.h"
 #include "modes.h"
-#include "rest.h"
 
 namespace gpuos::bridge {
 
@@ -24,14 +24,14 @@ inline bool is_ordinary(PyObject* object) {
          type == parameter_type;
 }
 
-/// For a thread that is not plain: whether it is one that rested.
+/// For a thread that is not usual: whether it is one that backed off.
 inline bool may_wake() {
   return scheduler_depth > 0 && --calls_to_look == 0 && try_to_wake() &&
-         is_plain_thread();
+         is_usual_thread();
 }
-/// Whether this thread puts off at all now.
+/// Whether this thread defers at all now.
 [[gnu::always_inline]] inline bool may_take() {
-  return (C10_LIKELY(is_plain_thread()) || may_wake()) && !has_function_mode();
+  return (C10_LIKELY(is_usual_thread()) || may_wake()) && !has_function_mode();
 }
 /// A Python number that is one of floating tensors without loss.
 bool read_number(PyObject* object, double& number);

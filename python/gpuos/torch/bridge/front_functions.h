@@ -1,4 +1,4 @@
-// Functions of the module torch that put the usual calls off, like the methods
+// Functions of the module torch that defer the usual calls, like the methods
 // of front.h.
 #pragma once
 

@@ -80,7 +80,7 @@ bool are_without_grad(std::span<const Operand> operands) {
 
 /// Undefined: PyTorch must do it, or autograd comes first.
 Tensor take(const Elementwise& what, std::span<const Operand> operands) {
-  if (!is_plain_thread() || !are_without_grad(operands)) return {};
+  if (!is_usual_thread() || !are_without_grad(operands)) return {};
   Tensor out = defer(what, operands);
   if (out.defined()) note_taken(out);
   return out;
@@ -89,7 +89,7 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 /// Into `out`, which may be one of the operands.
 bool take_into(const Elementwise& what, std::span<const Operand> operands,
                const Tensor& out) {
-  if (!is_plain_thread() || !is_written_without_grad(out) ||
+  if (!is_usual_thread() || !is_written_without_grad(out) ||
       out.is_inference() || !are_without_grad(operands) ||
       !defer(what, operands, out).defined())
     return false;
@@ -100,7 +100,7 @@ bool take_into(const Elementwise& what, std::span<const Operand> operands,
 
 Tensor take(const Elementwise& what, const Tensor& tensor,
             const Tensor& other) {
-  if (!is_plain_thread() || !is_without_grad(tensor) || !is_without_grad(other))
+  if (!is_usual_thread() || !is_without_grad(tensor) || !is_without_grad(other))
     return {};
   Tensor out;
   if (is_made_of_number(tensor)) {
@@ -117,7 +117,7 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
 
 bool take_into(const Elementwise& what, const Tensor& out,
                const Tensor& other) {
-  if (!is_plain_thread() || !is_written_without_grad(out) ||
+  if (!is_usual_thread() || !is_written_without_grad(out) ||
       out.is_inference() || !is_without_grad(other))
     return false;
   const auto number = wrapped_number(other);
@@ -138,7 +138,7 @@ bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
-  if (is_plain_thread() && is_without_grad(tensor)) {
+  if (is_usual_thread() && is_without_grad(tensor)) {
     Tensor out = defer({kRecipe, kRule}, tensor);
     if (C10_LIKELY(out.defined())) {
       note_taken(out);
@@ -252,7 +252,7 @@ Tensor select(DispatchKeySet keys, const Tensor& condition, const A& a,
 
 Tensor take_rows(Recipe recipe, const Tensor& tensor,
                  const RowArguments& arguments) {
-  if (!is_plain_thread() || !is_without_grad(tensor)) return {};
+  if (!is_usual_thread() || !is_without_grad(tensor)) return {};
   Tensor out = defer_rows({recipe}, tensor, arguments);
   if (out.defined()) note_taken(out);
   return out;

@@ -1,4 +1,5 @@
-// Which dispatch keys the bridge lives on, and when a thread's state is plain.
+// Which dispatch keys the bridge lives on, and when a thread's state is the
+// usual one.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -49,11 +50,11 @@ extern constinit thread_local int scheduler_depth GPUOS_NEAR_TLS;
 extern std::atomic<int> scheduler_threads;
 
 /// A thread's dispatch state with nothing in it but our mode.
-struct PlainState {
+struct UsualState {
   std::uint64_t included = 0;
   std::uint64_t excluded = 0;
 };
-extern PlainState plain_state;
+extern UsualState usual_state;
 
 /// Below autograd: whether this thread defers at all.
 inline bool is_deferring_thread() {

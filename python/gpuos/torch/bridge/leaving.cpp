@@ -1,7 +1,7 @@
 #include "leaving.h"
 
+#include "backoff.h"
 #include "pending.h"
-#include "rest.h"
 
 namespace gpuos::bridge {
 

@@ -29,7 +29,7 @@ struct Leaving {
 /// Whether what was refused above autograd would be of no use below it: on a
 /// processor that saves nothing.
 inline bool is_left_below(const Tensor& tensor) {
-  return tensor.is_cpu() && is_plain_thread() && weighs_costs();
+  return tensor.is_cpu() && is_usual_thread() && weighs_costs();
 }
 
 }  // namespace gpuos::bridge

@@ -27,11 +27,11 @@ inline const Modes& modes() noexcept {
 }
 
 /// Inside a scheduler, with no mode, transform, autocast or inference around.
-inline bool is_plain_thread() noexcept {
+inline bool is_usual_thread() noexcept {
   if (scheduler_depth == 0) return false;
   const auto& keys = *modes().keys;
-  return keys.included_ == plain_state.included &&
-         keys.excluded_ == plain_state.excluded;
+  return keys.included_ == usual_state.included &&
+         keys.excluded_ == usual_state.excluded;
 }
 
 /// Whether Python may have a say in what a function of PyTorch does.
@@ -42,7 +42,7 @@ inline bool has_function_mode() {
 
 /// Inference mode shows in a thread's keys.
 inline bool is_inferring() {
-  return C10_UNLIKELY(!is_plain_thread()) && c10::InferenceMode::is_enabled();
+  return C10_UNLIKELY(!is_usual_thread()) && c10::InferenceMode::is_enabled();
 }
 
 }  // namespace gpuos::bridge

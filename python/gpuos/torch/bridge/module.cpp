@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backoff.h"
 #include "blocks.h"
 #include "costs.h"
 #include "doors.h"
@@ -22,7 +23,6 @@
 #include "pending.h"
 #include "private_parts.h"
 #include "requests_api.h"
-#include "rest.h"
 #include "slabs.h"
 #include "timer.h"
 
@@ -30,7 +30,7 @@ namespace gpuos::bridge {
 
 constinit thread_local int scheduler_depth = 0;
 std::atomic<int> scheduler_threads{0};
-PlainState plain_state;
+UsualState usual_state;
 constinit thread_local Options options;
 
 namespace {
@@ -115,13 +115,13 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   Py_INCREF(make_runtime);
   Py_INCREF(find_stream);
   guard_doors();
-  set_up_places(&make_runner, &find_handle);
+  set_up_sites(&make_runner, &find_handle);
   register_operators({strings_of(composite), strings_of(other_composite),
                       strings_of(views), strings_of(explicit_composite),
                       strings_of(readers)});
   const c10::impl::IncludeDispatchKeyGuard guard(kModeKey);
   const auto state = c10::impl::raw_local_dispatch_key_set;
-  plain_state = {state.included_, state.excluded_};
+  usual_state = {state.included_, state.excluded_};
   return PyCapsule_New(const_cast<ArrayWatch*>(&array_watch()), kWatchCapsule,
                        nullptr);
   END_HANDLE_TH_ERRORS
@@ -143,7 +143,7 @@ PyObject* use_device(PyObject*, PyObject* arguments) {
   if (PyArg_ParseTuple(arguments, "si", &type, &index) == 0) return nullptr;
   c10::Device device(type);
   if (!device.is_cpu()) device.set_index(static_cast<c10::DeviceIndex>(index));
-  current_place(device);
+  current_site(device);
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -213,7 +213,7 @@ thread_local std::vector<Entered> entered;
 
 // enter([capacity, size_threshold, is_fixed]): without them with the options
 // that the thread has. is_fixed: whether nothing but the operators decides what
-// is put off.
+// is deferred.
 PyObject* enter(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
   auto most = static_cast<Py_ssize_t>(options.capacity);
@@ -316,7 +316,7 @@ PyObject* after_fork(PyObject*, PyObject*) {
   forget_timer();
   pending.forget_starter();
   for (Slabs* slabs : all_slabs()) slabs->unlock();
-  forget_places();
+  forget_sites();
   if (scheduler_depth > 0)
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   scheduler_depth = 0;

@@ -48,7 +48,7 @@ inline bool has_memory(const Tensor& tensor) {
 
 /// Strided memory of a device and an ordinary tensor: nothing lazy, nothing of
 /// a subclass, a mode or a transform. Those have keys of their own.
-inline bool is_plain_tensor(const Tensor& tensor) {
+inline bool is_usual_tensor(const Tensor& tensor) {
   if (!tensor.defined()) return false;
   const DispatchKeySet keys = kernel_keys_of(tensor);
   return (keys == DispatchKeySet(DispatchKey::CPU) ||

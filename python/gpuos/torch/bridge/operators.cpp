@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "backoff.h"
 #include "behind.h"
 #include "costs.h"
 #include "kernels.h"
@@ -16,7 +17,6 @@
 #include "outputs.h"
 #include "pending.h"
 #include "private_parts.h"
-#include "rest.h"
 #include "schema.h"
 
 namespace gpuos::bridge {
@@ -61,7 +61,7 @@ void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
 }
 
 // What waits and touches none of this need not run before: it may be long, and
-// a flush costs as much as some operations that are put off.
+// a flush costs as much as some operations that are deferred.
 void reading_barrier(const OperatorHandle& op, DispatchKeySet keys,
                      Stack* stack) {
   pending.count_fallback();
@@ -133,34 +133,34 @@ class Taker {
 
 class ElementwiseTaker : public Taker {
  public:
-  ElementwiseTaker(Form form, const c10::FunctionSchema& schema)
+  ElementwiseTaker(OverloadForm form, const c10::FunctionSchema& schema)
       : Taker(schema), form_(std::move(form)) {}
 
   bool is_of_lists() const noexcept override { return form_.is_foreach; }
   bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
             std::vector<c10::IValue>& results) const override {
-    Call call;
+    OverloadCall call;
     if (!read_call(form_, arguments, call)) return false;
     for (const Tensor& tensor : call.tensors)
       if (above_autograd && !is_without_grad(tensor)) return false;
     std::vector<Deferred> requests;
     std::vector<Tensor> outs;
-    const Place* place = nullptr;
+    const Site* site = nullptr;
     requests.reserve(call.items.size());
-    for (const Call::Item& item : call.items) {
+    for (const OverloadCall::Item& item : call.items) {
       if (above_autograd && item.out.defined() &&
           (!is_written_without_grad(item.out) || item.out.is_inference()))
         return false;
       auto planned = plan(item.what, item.operands, item.out, item.type);
       if (!planned) return false;
-      if (place != nullptr && place != planned->place) return false;
-      place = planned->place;
+      if (site != nullptr && site != planned->site) return false;
+      site = planned->site;
       requests.push_back(std::move(planned->deferred));
       outs.push_back(std::move(planned->out));
     }
-    if (place != nullptr) add(requests, *place, above_autograd);
+    if (site != nullptr) add(requests, *site, above_autograd);
     if (above_autograd)
-      for (const Call::Item& item : call.items)
+      for (const OverloadCall::Item& item : call.items)
         if (item.out.defined()) item.out.unsafeGetTensorImpl()->bump_version();
     if (!form_.is_foreach)
       results.emplace_back(std::move(outs.front()));
@@ -170,15 +170,15 @@ class ElementwiseTaker : public Taker {
   }
 
  private:
-  void add(std::span<const Deferred> requests, const Place& place,
+  void add(std::span<const Deferred> requests, const Site& site,
            bool above_autograd) const {
-    pending.add(requests, place);
+    pending.add(requests, site);
     const Door door = above_autograd ? Door::Boxed : Door::Below;
     const auto count = static_cast<std::int64_t>(requests.size());
-    pending.correct_saved(count * less_saved_by(door, place.is_cpu()));
+    pending.correct_saved(count * less_saved_by(door, site.is_cpu()));
   }
 
-  Form form_;
+  OverloadForm form_;
 };
 
 class RowTaker : public Taker {
@@ -217,8 +217,8 @@ void replace_arguments(const OperatorHandle& op, Stack* stack,
   for (c10::IValue& result : results) stack->push_back(std::move(result));
 }
 
-/// In the place above autograd: what autograd has nothing to do with is put off
-/// at once; the rest comes again below it, where that may be of use.
+/// In the place above autograd: what autograd has nothing to do with is
+/// deferred at once; the rest comes again below it, where that may be of use.
 class ModeKernel : public c10::OperatorKernel {
  public:
   explicit ModeKernel(std::shared_ptr<const Taker> taker)
@@ -227,10 +227,10 @@ class ModeKernel : public c10::OperatorKernel {
   void operator()(const OperatorHandle& op, DispatchKeySet keys,
                   Stack* stack) const {
     const auto arguments = arguments_of(op, *stack);
-    const bool is_plain = is_plain_thread();
-    bool is_left = is_plain && ((taker_->is_of_lists() && weighs_costs()) ||
+    const bool is_usual = is_usual_thread();
+    bool is_left = is_usual && ((taker_->is_of_lists() && weighs_costs()) ||
                                 is_too_large(arguments));
-    if (is_plain && !is_left) {
+    if (is_usual && !is_left) {
       std::vector<c10::IValue> results;
       if (taker_->take(arguments, true, results)) {
         replace_arguments(op, stack, std::move(results));

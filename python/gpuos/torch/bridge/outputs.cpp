@@ -22,14 +22,14 @@ using c10::StorageImpl;
 std::atomic<bool> slabs_are_used{true};
 
 c10::intrusive_ptr<StorageImpl> make_storage(std::size_t bytes,
-                                             const Place& place) {
-  auto* allocator = c10::GetAllocator(place.stream.device_type());
+                                             const Site& site) {
+  auto* allocator = c10::GetAllocator(site.stream.device_type());
   const auto allocate = [&] {
     if (C10_LIKELY(bytes <= Slabs::kMostBytes &&
                    slabs_are_used.load(std::memory_order_relaxed)))
-      return place.slabs->allocate(bytes);
+      return site.slabs->allocate(bytes);
     c10::OptionalDeviceGuard guard;
-    if (!place.is_cpu()) guard.reset_device(place.stream.device());
+    if (!site.is_cpu()) guard.reset_device(site.stream.device());
     return allocator->allocate(bytes);
   };
   return c10::make_intrusive<ResultStorage>(
@@ -66,17 +66,17 @@ Tensor lazy_clone(const Tensor& tensor) {
 }  // namespace
 
 Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
-                   at::ScalarType type, const Place& place) {
+                   at::ScalarType type, const Site& site) {
   const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(type);
   c10::Storage storage(
-      make_storage(element_count(sizes) * meta.itemsize(), place));
+      make_storage(element_count(sizes) * meta.itemsize(), site));
   // The keys of tensors of inference mode are for PyTorch to choose.
   const bool is_ours = !is_inferring();
   Tensor out = C10_LIKELY(is_ours)
                    ? at::detail::make_tensor<ResultTensor>(std::move(storage),
-                                                           place.keys, meta)
+                                                           site.keys, meta)
                    : at::detail::make_tensor<c10::TensorImpl>(
-                         std::move(storage), place.keys & kKernelKeys, meta);
+                         std::move(storage), site.keys & kKernelKeys, meta);
   auto* impl = out.unsafeGetTensorImpl();
   if (!strides.empty())
     impl->set_sizes_and_strides(sizes, strides);
@@ -88,17 +88,17 @@ Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
 }
 
 Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
-                              at::ScalarType type, const Place& place) {
+                              at::ScalarType type, const Site& site) {
   const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(type);
   const std::size_t bytes = elems * meta.itemsize();
   if (C10_UNLIKELY(bytes > Slabs::kMostBytes ||
                    !slabs_are_used.load(std::memory_order_relaxed) ||
                    sizes.size() > ResultTensor::kFewSizes || is_inferring()))
-    return make_output(sizes, {}, type, place);
+    return make_output(sizes, {}, type, site);
   c10::Storage storage(c10::make_intrusive<ResultStorage>(
-      bytes, *place.slabs, c10::GetAllocator(place.stream.device_type())));
+      bytes, *site.slabs, c10::GetAllocator(site.stream.device_type())));
   Tensor out = at::detail::make_tensor<ResultTensor>(std::move(storage),
-                                                     place.keys, meta);
+                                                     site.keys, meta);
   static_cast<ResultTensor*>(out.unsafeGetTensorImpl())->set_few_sizes(sizes);
   return out;
 }

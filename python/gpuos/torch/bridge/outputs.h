@@ -3,19 +3,19 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "places.h"
+#include "sites.h"
 
 namespace gpuos::bridge {
 
 using at::Tensor;
 
-/// A tensor at a place with memory and no values. `strides` empty: C order.
+/// A tensor of a site with memory and no values. `strides` empty: C order.
 /// Throws: c10::Error if there is no memory.
 Tensor make_output(at::IntArrayRef sizes, at::IntArrayRef strides,
-                   at::ScalarType type, const Place& place);
+                   at::ScalarType type, const Site& site);
 /// The same in C order; `elems`: of all sizes. The way of most results.
 Tensor make_contiguous_output(at::IntArrayRef sizes, std::size_t elems,
-                              at::ScalarType type, const Place& place);
+                              at::ScalarType type, const Site& site);
 
 /// Whether results come from slabs. Not during the capture of a graph, whose
 /// memory is its own.

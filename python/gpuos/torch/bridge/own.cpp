@@ -12,17 +12,17 @@
 #include "keys.h"
 #include "operands.h"
 #include "pending.h"
-#include "places.h"
+#include "sites.h"
 
 namespace gpuos::bridge {
 namespace {
 
 // PyTorch's stream is none of the runtime's, so its end is awaited.
 void wait_for_stream(const Tensor& tensor) {
-  const Place& place = current_place(tensor.device());
-  if (!place.is_cpu())
-    c10::impl::VirtualGuardImpl(place.stream.device_type())
-        .synchronizeStream(place.stream);
+  const Site& site = current_site(tensor.device());
+  if (!site.is_cpu())
+    c10::impl::VirtualGuardImpl(site.stream.device_type())
+        .synchronizeStream(site.stream);
 }
 
 /// What THPVariable_Check() says, without the way through Python.
@@ -36,7 +36,7 @@ thread_local std::vector<Tensor> tensors_of_submission;
 
 void order_behind(const Tensor& tensor, const Runtime* runtime) {
   if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) return;
-  const bool is_ours = is_runtime_of_place(runtime);
+  const bool is_ours = is_runtime_of_site(runtime);
   const bool was_marked = is_marked(tensor);
   // Submissions to ours are ordered there; their marks tell of nothing else.
   if (pending.size() != 0 || (was_marked && !is_ours)) pending.flush();
@@ -59,7 +59,7 @@ bool before(void* array, const Runtime* runtime) noexcept {
 }
 
 void after(const Runtime* runtime) noexcept {
-  if (!is_runtime_of_place(runtime)) return;
+  if (!is_runtime_of_site(runtime)) return;
   // For whoever comes to them by another way than a scheduler's operators.
   for (const Tensor& tensor : tensors_of_submission) {
     mark(tensor.unsafeGetTensorImpl());

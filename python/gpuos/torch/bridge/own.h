@@ -1,4 +1,4 @@
-// What the program itself submits to a runtime, beside what is put off.
+// What the program itself submits to a runtime, beside what is deferred.
 #pragma once
 
 #include "gpuos/bridge.h"

@@ -4,12 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "backoff.h"
 #include "costs.h"
 #include "hooks.h"
 #include "keys.h"
 #include "own_blocks.h"
 #include "private_parts.h"
-#include "rest.h"
 #include "timer.h"
 
 namespace gpuos::bridge {
@@ -98,7 +98,7 @@ void Pending::hold(const Needs& needs, const Request& added,
   for (std::uint32_t i = 0; i < needs.storage_count; ++i) {
     c10::StorageImpl* storage = needs.storages[i];
     watch(storage);
-    if (!has_own_block(*storage, batch_.place)) batch_.owners_lie_apart = false;
+    if (!has_own_block(*storage, batch_.site)) batch_.owners_lie_apart = false;
     // Of requests that nothing may go ahead of nobody asks, see may_wait().
     if (is_fresh) batch_.bytes += storage->nbytes();
   }
@@ -122,7 +122,7 @@ void Pending::hold(const Needs& needs, const Request& added,
   mark(needs.out);
   if (next_recent_ < kStream) note_recent(needs.out, is_fresh);
   ++counters_.intercepted;
-  counters_.saved += saved_by_each(batch_.place.is_cpu(), is_fresh);
+  counters_.saved += saved_by_each(batch_.site.is_cpu(), is_fresh);
   count_.store(count_.load(std::memory_order_relaxed) + 1,
                std::memory_order_release);
 }
@@ -144,7 +144,8 @@ bool Pending::is_due_before(const Needs& next, std::size_t count) {
     due_ = std::min(due_, batch_.requests.size());
   // To wait until the chunk before is handed over would take longer than to
   // go on with this one.
-  const std::size_t most = batch_.has_chains ? kChunk + kSlack : kMostApart;
+  const std::size_t most =
+      batch_.has_chains ? kChunk + kSlack : kMostIndependent;
   if (starter_ != nullptr && starter_->is_busy() &&
       after <= std::min(capacity(), most) && batch_.elems < 2 * kChunkElems) {
     due_ = std::max(due_, after);
@@ -156,7 +157,7 @@ bool Pending::is_due_before(const Needs& next, std::size_t count) {
   return (after > due_ || batch_.elems >= kChunkElems) && !next.follows;
 }
 
-void Pending::add(std::span<const Deferred> requests, const Place& place) {
+void Pending::add(std::span<const Deferred> requests, const Site& site) {
   if (requests.empty()) return;
   std::string error;
   Done done;
@@ -164,11 +165,11 @@ void Pending::add(std::span<const Deferred> requests, const Place& place) {
   {
     const std::lock_guard lock(mutex_);
     if (count_.load(std::memory_order_relaxed) > 0 &&
-        batch_.place.stream != place.stream)
+        batch_.site.stream != site.stream)
       done = run_all(error);
     else if (is_due_before(requests.front().needs, requests.size()))
       chunk_done = start_chunk(error);
-    batch_.place = place;
+    batch_.site = site;
     for (const Deferred& request : requests) append(request);
   }
   release(std::move(chunk_done));
@@ -189,7 +190,7 @@ void Pending::start_now() {
 
 Pending::Batch Pending::start_chunk(std::string& error) {
   Batch done = finish(error);
-  start(error, has_starter(batch_.place));
+  start(error, has_starter(batch_.site));
   generation_.fetch_add(1, std::memory_order_relaxed);
   // Pairs with is_empty().
   count_.store(running_.requests.size(), std::memory_order_release);
@@ -216,18 +217,18 @@ void Pending::wait_for_own(std::string& error) {
   }
 }
 
-void Pending::start(std::string& error, bool apart) {
+void Pending::start(std::string& error, bool in_background) {
   wait_for_own(error);
   start_is_wanted_.store(false, std::memory_order_relaxed);
   holds_much_.store(false, std::memory_order_relaxed);
-  due_ = apart && !batch_.place.is_cpu() ? kFewest : chunk();
+  due_ = in_background && !batch_.site.is_cpu() ? kFewest : chunk();
   if (batch_.requests.empty()) return;
-  const Place place = batch_.place;
+  const Site site = batch_.site;
   running_ = std::exchange(batch_, take_spare());
-  batch_.place = place;
+  batch_.site = site;
   ++counters_.flushes;
-  counters_.saved -= prices_of(place.is_cpu()).flush;
-  if (apart)
+  counters_.saved -= prices_of(site.is_cpu()).flush;
+  if (in_background)
     starter_->start([this] { start_error_ = run(); });
   else if (std::string message = run(); !message.empty())
     error = std::move(message);
@@ -235,24 +236,24 @@ void Pending::start(std::string& error, bool apart) {
 
 std::string Pending::run() {
   char message[kErrorSize] = "";
-  const Place& place = running_.place;
-  const BridgeResult result = place.runner.table->run(
-      place.runner.handle, running_.requests.data(), running_.requests.size(),
+  const Site& site = running_.site;
+  const BridgeResult result = site.runner.table->run(
+      site.runner.handle, running_.requests.data(), running_.requests.size(),
       running_.views.data(), running_.views.size(),
       {running_.counts_uses ? &is_still_needed : nullptr, nullptr},
-      place.stream_handle, !place.is_cpu(), running_.owners_lie_apart, message,
+      site.stream_handle, !site.is_cpu(), running_.owners_lie_apart, message,
       kErrorSize);
   return result == BridgeResult::Done ? "" : message;
 }
 
 std::size_t Pending::chunk() const {
-  return batch_.place.is_cpu() && starter_ == nullptr ? kChunkOfCaller : kChunk;
+  return batch_.site.is_cpu() && starter_ == nullptr ? kChunkOfCaller : kChunk;
 }
 
-bool Pending::has_starter(const Place& place) {
+bool Pending::has_starter(const Site& site) {
   // Workers of the host are threads that want processors too.
-  const unsigned wanted = place.is_cpu() ? 8 : 4;
-  static const std::uint32_t processors = place.runner.table->processors();
+  const unsigned wanted = site.is_cpu() ? 8 : 4;
+  static const std::uint32_t processors = site.runner.table->processors();
   if (processors < wanted || !uses_starter_) return false;
   if (starter_ == nullptr) starter_ = std::make_unique<Starter>();
   return true;
@@ -272,9 +273,9 @@ Pending::Batch Pending::finish(std::string& error) {
   if (running_.requests.empty()) return {};
   if (starter_ != nullptr) starter_->wait();
   if (!start_error_.empty()) error = std::exchange(start_error_, {});
-  if (running_.place.is_cpu()) {
+  if (running_.site.is_cpu()) {
     char message[kErrorSize] = "";
-    const Runner& runner = running_.place.runner;
+    const Runner& runner = running_.site.runner;
     const BridgeResult result =
         runner.table->synchronize(runner.handle, kWaitNs, message, kErrorSize);
     if (result == BridgeResult::TimedOut)
@@ -352,7 +353,7 @@ void Pending::flush() {
     const std::lock_guard lock(mutex_);
     // On a GPU nobody waits for the work.
     const auto elems = static_cast<std::int64_t>(batch_.elems + running_.elems);
-    if (batch_.place.is_cpu() && elems > kLittle)
+    if (batch_.site.is_cpu() && elems > kLittle)
       watch.emplace(elems * kMostNsAnElement);
     done = run_all(error);
   }

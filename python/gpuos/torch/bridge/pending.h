@@ -20,8 +20,8 @@
 #include "memory.h"
 #include "objects.h"
 #include "options.h"
-#include "places.h"
 #include "quick_mutex.h"
+#include "sites.h"
 #include "starter.h"
 
 namespace gpuos::bridge {
@@ -31,7 +31,8 @@ struct Counters {
   std::uint64_t flushes = 0;
   std::uint64_t fallbacks = 0;
   std::uint64_t left = 0;  // for their size or their cost
-  std::int64_t saved = 0;  // by what was put off, less the flushes; ns, guessed
+  std::int64_t saved =
+      0;  // by what was deferred, less the flushes; ns, guessed
 };
 
 /// What a request needs until it has run.
@@ -74,19 +75,19 @@ struct Deferred {
 /// Threads: any.
 class Pending {
  public:
-  /// Appends in order, all or nothing. What is pending for another place is
+  /// Appends in order, all or nothing. What is pending for another site is
   /// flushed before.
-  void add(std::span<const Deferred> requests, const Place& place);
-  void add(const Deferred& request, const Place& place) {
-    add({&request, 1}, place);
+  void add(std::span<const Deferred> requests, const Site& site);
+  void add(const Deferred& request, const Site& site) {
+    add({&request, 1}, site);
   }
   /// The same of a flat request, which `write(request)` writes where it stays:
   /// to copy what was just written in parts makes the processor wait. `write`
   /// must not throw: the request is among the pending ones by then.
   template <typename Write>
-  void add(const Needs& needs, const Place& place, const Write& write) {
-    if (C10_LIKELY(add_now(needs, place, write))) return;
-    add_later(needs, place, write);
+  void add(const Needs& needs, const Site& site, const Write& write) {
+    if (C10_LIKELY(add_now(needs, site, write))) return;
+    add_later(needs, site, write);
   }
 
   /// Whether nothing must be run, nor awaited, before somebody else's work.
@@ -137,7 +138,7 @@ class Pending {
   /// flushes.
   void flush_behind();
   /// The program itself has submitted work to one of these runtimes: it is
-  /// awaited before anything that is put off later runs, and by flush().
+  /// awaited before anything that is deferred later runs, and by flush().
   void note_own() noexcept { has_own_.store(true, std::memory_order_release); }
   /// True: nothing waits, and the next one wakes the timer, see timer.h.
   bool lets_timer_sleep();
@@ -158,7 +159,7 @@ class Pending {
     fallbacks_.fetch_add(1, std::memory_order_relaxed);
   }
   void count_left() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
-  /// What is put off counts as if it came by the front; for other doors, and
+  /// What is deferred counts as if it came by the front; for other doors, and
   /// for what takes longer here than in PyTorch, that is corrected.
   void correct_saved(std::int64_t ns) noexcept {
     corrections_.fetch_add(ns, std::memory_order_relaxed);
@@ -174,7 +175,7 @@ class Pending {
   // other: the fewer there are in the last one, the sooner all is done.
   static constexpr std::size_t kFewest = 256;
   // Of such, while the starter is busy with the chunk before.
-  static constexpr std::size_t kMostApart = 4 * kChunk;
+  static constexpr std::size_t kMostIndependent = 4 * kChunk;
   static constexpr std::uint64_t kChunkElems = 1 << 23;
   // So many more, until one comes that follows none of them: a chain that is
   // cut makes two programs, and others in the next chunk.
@@ -198,7 +199,7 @@ class Pending {
     std::uint64_t bytes = 0;  // of storages that results of their own need
     bool owners_lie_apart = true;
     bool has_chains = false;  // a request follows another, if marks are right
-    Place place{};
+    Site site{};
 
     void clear();
   };
@@ -211,13 +212,13 @@ class Pending {
 
   /// add(), if nothing must be done before. False: nothing was added.
   template <typename Write>
-  bool add_now(const Needs& needs, const Place& place, const Write& write);
+  bool add_now(const Needs& needs, const Site& site, const Write& write);
   template <typename Write>
-  [[gnu::noinline]] void add_later(const Needs& needs, const Place& place,
+  [[gnu::noinline]] void add_later(const Needs& needs, const Site& site,
                                    const Write& write) {
     Deferred deferred{.request = {}, .needs = needs};
     write(deferred.request);
-    add(deferred, place);
+    add(deferred, site);
   }
   void append(const Deferred& request);
   /// `is_fresh`: nobody else knows it yet.
@@ -226,9 +227,9 @@ class Pending {
   /// What is left to do for the request that was appended last, `added`.
   void hold(const Needs& needs, const Request& added, std::uint64_t elems);
   /// Nothing must be done before `next` is appended.
-  bool is_ready_for(const Needs& next, const Place& place) {
-    // Each place has slabs of its own.
-    return batch_.place.slabs == place.slabs &&
+  bool is_ready_for(const Needs& next, const Site& site) {
+    // Each site has slabs of its own.
+    return batch_.site.slabs == site.slabs &&
            (C10_LIKELY(is_early_for(1)) || !is_due_before(next, 1));
   }
   /// Nothing has batch_ started before `count` more.
@@ -237,12 +238,12 @@ class Pending {
            batch_.elems < kChunkElems &&
            !start_is_wanted_.load(std::memory_order_relaxed);
   }
-  /// Hands batch_ to the workers; it becomes running_. `apart`: while the
-  /// caller goes on.
-  void start(std::string& error, bool apart);
+  /// Hands batch_ to the workers; it becomes running_. `in_background`: while
+  /// the caller goes on.
+  void start(std::string& error, bool in_background);
   /// Requests after which what is pending is started.
   std::size_t chunk() const;
-  bool has_starter(const Place& place);
+  bool has_starter(const Site& site);
   /// Hands running_ over.
   std::string run();
   void wait_for_own(std::string& error);
@@ -295,10 +296,10 @@ class Pending {
 extern Pending pending;
 
 template <typename Write>
-bool Pending::add_now(const Needs& needs, const Place& place,
+bool Pending::add_now(const Needs& needs, const Site& site,
                       const Write& write) {
   const std::lock_guard lock(mutex_);
-  if (C10_UNLIKELY(!is_ready_for(needs, place))) return false;
+  if (C10_UNLIKELY(!is_ready_for(needs, site))) return false;
   // A copy of it takes half the time of making one: compilers clear so many
   // bytes with an instruction that begins slowly (docs/lab/torch_operation.md).
   static constexpr Request kBlank{};

@@ -8,7 +8,7 @@
 namespace gpuos::bridge {
 
 /// submit(name, operands..., out): a tensor or a number each. Raises ValueError
-/// for what cannot be put off.
+/// for what cannot be deferred.
 PyObject* submit_request(PyObject*, PyObject* const* arguments,
                          Py_ssize_t count);
 /// submit_rows(name, tensor, out, dims or None, keepdim).
@@ -21,14 +21,14 @@ PyObject* submit_div(PyObject*, PyObject* const* arguments, Py_ssize_t count);
 
 #define GPUOS_SUBMIT_DOC(name, symbol)                                      \
   name "(a, b, out, /)\n--\n\n"                                             \
-       "Put off ``out = a " symbol                                          \
+       "Defer ``out = a " symbol                                            \
        " b``.\n\n"                                                          \
        "Operands are tensors or numbers that broadcast to the shape of "    \
        "`out`, of\n"                                                        \
        "any real dtypes and strides, on one device and without gradients. " \
        "They\n"                                                             \
        "are held until it is done.\n\n"                                     \
-       "Raises\n------\nValueError\n    It cannot be put off; nothing was."
+       "Raises\n------\nValueError\n    It cannot be deferred; nothing was."
 
 // X(name, function, documentation): entries of a module's method table.
 #define GPUOS_REQUEST_FUNCTIONS(X)                                       \

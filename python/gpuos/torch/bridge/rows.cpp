@@ -95,7 +95,7 @@ void add_number(Request& request, double number) {
 
 bool is_usable(const Tensor& extra, const Tensor& tensor) {
   return !extra.defined() ||
-         (is_plain_tensor(extra) && extra.device() == tensor.device() &&
+         (is_usual_tensor(extra) && extra.device() == tensor.device() &&
           extra.scalar_type() == tensor.scalar_type());
 }
 
@@ -118,7 +118,7 @@ std::int64_t rows_of(const Tensor& tensor, std::uint8_t axes) {
 std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
                                  const RowArguments& arguments,
                                  const Tensor& given, std::int64_t most) {
-  if (!is_plain_tensor(tensor) || !is_usable(arguments.weight, tensor) ||
+  if (!is_usual_tensor(tensor) || !is_usable(arguments.weight, tensor) ||
       !is_usable(arguments.bias, tensor))
     return std::nullopt;
   if (tensor.numel() == 0) return std::nullopt;
@@ -139,19 +139,19 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
 
   Planned planned;
   planned.loss = loss_of(price);
-  planned.place = &current_place(tensor.device());
+  planned.site = &current_site(tensor.device());
   const Dims shape = keeps_rows(what.recipe)
                          ? Dims(tensor.sizes().begin(), tensor.sizes().end())
                          : result_shape(tensor, *axes, arguments.keepdims);
   if (given.defined()) {
-    if (!is_plain_tensor(given) || given.sizes() != at::IntArrayRef(shape) ||
+    if (!is_usual_tensor(given) || given.sizes() != at::IntArrayRef(shape) ||
         given.scalar_type() != types->result ||
         given.device() != tensor.device() || overlaps_itself(given) ||
         given.is_alias_of(tensor))
       return std::nullopt;
     planned.out = given;
   } else {
-    planned.out = make_output(shape, {}, types->result, *planned.place);
+    planned.out = make_output(shape, {}, types->result, *planned.site);
   }
   Deferred& deferred = planned.deferred;
   Request& request = deferred.request;
@@ -175,7 +175,7 @@ Tensor defer_rows(const Rows& what, const Tensor& tensor,
                   const RowArguments& arguments) {
   auto planned = plan_rows(what, tensor, arguments);
   if (!planned) return {};
-  pending.add(planned->deferred, *planned->place);
+  pending.add(planned->deferred, *planned->site);
   pending.correct_saved(-planned->loss);
   return std::move(planned->out);
 }
@@ -183,7 +183,7 @@ Tensor defer_rows(const Rows& what, const Tensor& tensor,
 bool defer_rows_into(const Rows& what, const Tensor& tensor,
                      const RowArguments& arguments, const Tensor& out) {
   const auto planned = plan_rows(what, tensor, arguments, out, kAnySize);
-  if (planned) pending.add(planned->deferred, *planned->place);
+  if (planned) pending.add(planned->deferred, *planned->site);
   return planned.has_value();
 }
 

@@ -46,11 +46,12 @@ bool has_own_shape(std::string_view name) { return name == "clamp"; }
 /// Reads one argument for the item with this number.
 class Reader {
  public:
-  Reader(const Form& form, Call& call) : form_(form), call_(call) {}
+  Reader(const OverloadForm& form, OverloadCall& call)
+      : form_(form), call_(call) {}
 
   bool read(Argument kind, const c10::IValue& value, bool is_first,
             std::size_t item) {
-    Call::Item& to = call_.items[item];
+    OverloadCall::Item& to = call_.items[item];
     switch (kind) {
       case Argument::Tensor:
         if (value.isNone()) return add_missing(to);
@@ -95,7 +96,7 @@ class Reader {
 
   /// After the last argument.
   bool finish(std::size_t item) {
-    Call::Item& to = call_.items[item];
+    OverloadCall::Item& to = call_.items[item];
     const std::string_view name = form_.what->name;
     if (name == "rsub") std::swap(to.operands[0], to.operands[1]);
     if (name == "clamp" && !finish_clamp(to)) return false;
@@ -114,7 +115,7 @@ class Reader {
   }
 
  private:
-  bool add_tensor(const Tensor& tensor, bool is_first, Call::Item& to) {
+  bool add_tensor(const Tensor& tensor, bool is_first, OverloadCall::Item& to) {
     if (!tensor.defined()) return false;
     if (form_.is_in_place && is_first) to.out = tensor;
     if (const auto number = wrapped_number(tensor))
@@ -124,7 +125,7 @@ class Reader {
     to.operands.push_back({.tensor = &call_.tensors.back()});
     return true;
   }
-  static bool add_number(const c10::Scalar& number, Call::Item& to) {
+  static bool add_number(const c10::Scalar& number, OverloadCall::Item& to) {
     if (number.isComplex() || number.isSymbolic() ||
         to.operands.size() == kMaxRequestOperands)
       return false;
@@ -132,20 +133,20 @@ class Reader {
     return true;
   }
   /// A bound that is not there; `clamp` alone has such.
-  bool add_missing(Call::Item& to) {
+  bool add_missing(OverloadCall::Item& to) {
     if (form_.what->name != "clamp") return false;
     missing_ |= 1u << to.operands.size();
     to.operands.push_back({});
     return true;
   }
-  static bool set_rounding(const c10::IValue& value, Call::Item& to) {
+  static bool set_rounding(const c10::IValue& value, OverloadCall::Item& to) {
     if (value.isNone()) return true;
     const std::string& mode = value.toStringRef();
     to.what.recipe = mode == "floor" ? Recipe::FloorDivide : Recipe::DivTrunc;
     to.what.rule = Rule::Floating;
     return mode == "floor" || mode == "trunc";
   }
-  bool finish_clamp(Call::Item& to) const {
+  bool finish_clamp(OverloadCall::Item& to) const {
     const bool has_low = (missing_ & 2) == 0;
     const bool has_high = to.operands.size() > 2 && (missing_ & 4) == 0;
     if (has_low && has_high) return true;
@@ -156,7 +157,7 @@ class Reader {
     return true;
   }
   /// where(true, value, self), which takes its shape from the tensor.
-  static bool finish_fill(std::string_view name, Call::Item& to) {
+  static bool finish_fill(std::string_view name, OverloadCall::Item& to) {
     if (name == "zero") to.operands.push_back({.number = c10::Scalar(0)});
     if (to.operands.size() != 2 || !to.operands[1].is_number() ||
         to.operands[0].is_number() || !to.out.defined())
@@ -165,14 +166,14 @@ class Reader {
                    to.operands[0]};
     return true;
   }
-  static void simplify_power(Call::Item& to) {
+  static void simplify_power(OverloadCall::Item& to) {
     if (to.operands[0].is_number() || !to.operands[1].is_number()) return;
     const auto simpler = simpler_power(to.operands[1].number.toDouble());
     if (!simpler) return;
     to.what.recipe = *simpler;
     to.operands.resize(1);
   }
-  static bool have_one_type(const Call::Item& to) {
+  static bool have_one_type(const OverloadCall::Item& to) {
     const Tensor* first = nullptr;
     for (const Operand& operand : to.operands) {
       if (operand.is_number()) continue;
@@ -181,7 +182,7 @@ class Reader {
     }
     return true;
   }
-  bool finish_alpha(Call::Item& to) const {
+  bool finish_alpha(OverloadCall::Item& to) const {
     if (alpha_.isComplex() || to.operands.size() != 2) return false;
     if (std::all_of(to.operands.begin(), to.operands.end(), is_bool))
       return false;  // a logical operation, whatever alpha is
@@ -198,13 +199,14 @@ class Reader {
     return true;
   }
 
-  const Form& form_;
-  Call& call_;
+  const OverloadForm& form_;
+  OverloadCall& call_;
   c10::Scalar alpha_{1};
   unsigned missing_ = 0;
 };
 
-std::size_t items_of(const Form& form, c10::ArrayRef<c10::IValue> arguments) {
+std::size_t items_of(const OverloadForm& form,
+                     c10::ArrayRef<c10::IValue> arguments) {
   if (!form.is_foreach) return 1;
   std::size_t count = 0;
   for (std::size_t i = 0; i < form.arguments.size(); ++i) {
@@ -226,7 +228,7 @@ void read_dims(const c10::IValue& value, RowCall& call) {
 }
 
 bool read_normalized_shape(const c10::IValue& value, RowCall& call) {
-  if (!is_plain_tensor(call.tensor)) return false;  // it may have no sizes
+  if (!is_usual_tensor(call.tensor)) return false;  // it may have no sizes
   const auto shape = value.toIntVector();
   const auto rank = static_cast<std::size_t>(call.tensor.dim());
   if (shape.empty() || shape.size() > rank) return false;
@@ -280,12 +282,12 @@ std::optional<Recipe> simpler_power(double exponent) {
   return std::nullopt;
 }
 
-std::optional<Form> form_of(const c10::FunctionSchema& schema) {
+std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema) {
   std::string_view name = schema.name();
   constexpr std::string_view kSpace = "aten::";
   if (!name.starts_with(kSpace)) return std::nullopt;
   name.remove_prefix(kSpace.size());
-  Form form;
+  OverloadForm form;
   form.is_foreach = name.starts_with(kForeach);
   form.what = find_name(base_name(name));
   if (form.what == nullptr || schema.arguments().empty()) return std::nullopt;
@@ -309,8 +311,8 @@ std::optional<Form> form_of(const c10::FunctionSchema& schema) {
   return form;
 }
 
-bool read_call(const Form& form, c10::ArrayRef<c10::IValue> arguments,
-               Call& call) {
+bool read_call(const OverloadForm& form, c10::ArrayRef<c10::IValue> arguments,
+               OverloadCall& call) {
   const std::size_t count = items_of(form, arguments);
   if (count == 0) return false;
   call.items.resize(count);

@@ -30,7 +30,7 @@ enum class Argument : std::uint8_t {
 };
 
 /// An overload whose every argument is understood.
-struct Form {
+struct OverloadForm {
   const ElementwiseName* what = nullptr;
   std::vector<Argument> arguments{};
   bool is_in_place = false;
@@ -38,7 +38,7 @@ struct Form {
 };
 
 /// Empty for overloads that are left to PyTorch.
-std::optional<Form> form_of(const c10::FunctionSchema& schema);
+std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema);
 
 /// The recipe for exponents for which PyTorch has something simpler than a
 /// power too.
@@ -47,7 +47,7 @@ std::optional<Recipe> simpler_power(double exponent);
 /// How many operands an elementwise recipe has.
 
 /// One call of an overload: for each result operands and where it goes.
-struct Call {
+struct OverloadCall {
   struct Item {
     Elementwise what{};
     c10::SmallVector<Operand, kMaxRequestOperands> operands{};
@@ -60,8 +60,8 @@ struct Call {
 };
 
 /// False: PyTorch must do it. `arguments` are the schema's, on the stack.
-bool read_call(const Form& form, c10::ArrayRef<c10::IValue> arguments,
-               Call& call);
+bool read_call(const OverloadForm& form, c10::ArrayRef<c10::IValue> arguments,
+               OverloadCall& call);
 
 /// The same for a reduction's overload.
 struct RowCall {

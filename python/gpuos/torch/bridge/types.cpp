@@ -29,30 +29,30 @@ at::ScalarType scalar_type_of(DType dtype) {
   }
 }
 
-std::optional<Types> types_of(Rule rule, at::ScalarType promoted) {
+std::optional<ResultTypes> types_of(Rule rule, at::ScalarType promoted) {
   if (!dtype_of(promoted)) return std::nullopt;
   const bool floating = at::isFloatingType(promoted);
   switch (rule) {
     case Rule::Arithmetic:
       if (promoted == at::kBool) return std::nullopt;
-      return Types{promoted, promoted};
+      return ResultTypes{promoted, promoted};
     case Rule::Float: {
-      if (floating) return Types{promoted, promoted};
+      if (floating) return ResultTypes{promoted, promoted};
       const auto type = c10::get_default_dtype_as_scalartype();
-      return Types{type, type};
+      return ResultTypes{type, type};
     }
     case Rule::Floating:
       if (!floating) return std::nullopt;
-      return Types{promoted, promoted};
+      return ResultTypes{promoted, promoted};
     case Rule::Comparison:
     case Rule::Test:
     case Rule::Logical:
-      return Types{promoted, at::kBool};
+      return ResultTypes{promoted, at::kBool};
     case Rule::Bitwise:
       if (floating) return std::nullopt;
-      return Types{promoted, promoted};
+      return ResultTypes{promoted, promoted};
     default:
-      return Types{promoted, promoted};
+      return ResultTypes{promoted, promoted};
   }
 }
 

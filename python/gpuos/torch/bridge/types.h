@@ -65,12 +65,12 @@ inline at::ScalarType opmath_of(at::ScalarType type) {
   return is_half(type) ? at::kFloat : type;
 }
 
-struct Types {
+struct ResultTypes {
   at::ScalarType common{};  // of the operands, promoted
   at::ScalarType result{};
 };
 
 /// Empty if PyTorch would raise, or computes it in a way that is not ours.
-std::optional<Types> types_of(Rule rule, at::ScalarType promoted);
+std::optional<ResultTypes> types_of(Rule rule, at::ScalarType promoted);
 
 }  // namespace gpuos::bridge

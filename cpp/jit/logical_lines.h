@@ -8,6 +8,6 @@ namespace gpuos::jit {
 
 /// C++ with a space for each comment and with the lines joined that a backslash
 /// joins. Empty for a comment or a raw string that does not end.
-std::optional<std::string> plain_lines(std::string_view source);
+std::optional<std::string> logical_lines(std::string_view source);
 
 }  // namespace gpuos::jit

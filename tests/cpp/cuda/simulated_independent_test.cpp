@@ -105,7 +105,7 @@ TEST_P(SimulatedApart, LevelsEqualASequentialRun) {
     for (int step = 0; step < 2000; ++step) {
       make_level(random);
       const bool tries = random() % 4 != 0;
-      if (tries && core_->submitter.submit_apart(calls_, {}))
+      if (tries && core_->submitter.submit_independent(calls_, {}))
         ++together;
       else
         for (Call& call : calls_) core_->submitter.submit(call, {});
@@ -123,7 +123,7 @@ TEST_P(SimulatedApart, IndependentCallsAreOneFlush) {
   if (!start(1024, 90)) GTEST_SKIP() << "no backend for CUDA";
   for (std::size_t i = 0; i < 30; ++i)
     mix(calls_.emplace_back(), 3 * i, 3 * i + 1, 3 * i + 2);
-  EXPECT_TRUE(core_->submitter.submit_apart(calls_, {}));
+  EXPECT_TRUE(core_->submitter.submit_independent(calls_, {}));
   EXPECT_EQ(read(), model_);
   EXPECT_EQ(simulator_->counts().tasks, 30u);
   EXPECT_LE(simulator_->counts().bursts, 1u);
@@ -187,7 +187,7 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
   EXPECT_EQ(read(), model_);
   EXPECT_NE(core_->submitter.load(), program::Load::Backlog);
   EXPECT_EQ(simulator_->counts().bursts, 4u);
-  EXPECT_EQ(simulator_->counts().bursts_apart, 3u);
+  EXPECT_EQ(simulator_->counts().bursts_independent, 3u);
 }
 
 std::string mode_name(const testing::TestParamInfo<Residency>& info) {

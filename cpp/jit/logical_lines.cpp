@@ -1,4 +1,4 @@
-#include "jit/plain_lines.h"
+#include "jit/logical_lines.h"
 
 #include <algorithm>
 
@@ -113,7 +113,7 @@ class Scanner {
 
 }  // namespace
 
-std::optional<std::string> plain_lines(std::string_view source) {
+std::optional<std::string> logical_lines(std::string_view source) {
   const std::string text = joined(source);
   return Scanner(text).run();
 }

@@ -21,7 +21,7 @@ struct Runner {
   const Runtime* runtime = nullptr;
 };
 
-struct Place {
+struct Site {
   c10::Stream stream{c10::Stream::DEFAULT, c10::Device(c10::kCPU)};
   void* stream_handle = nullptr;  // the driver's
   Runner runner{};
@@ -35,17 +35,17 @@ struct Place {
 /// The current stream of `device`. Asks Python for what is seen for the first
 /// time, so no lock may be held that its threads wait for.
 /// Threads: any.
-const Place& current_place(c10::Device device);
+const Site& current_site(c10::Device device);
 
 /// How Python is asked; the runner of a device and the handle of a stream.
-void set_up_places(std::function<Runner(c10::Device)> make_runner,
-                   std::function<void*(c10::Stream)> find_handle);
+void set_up_sites(std::function<Runner(c10::Device)> make_runner,
+                  std::function<void*(c10::Stream)> find_handle);
 
 /// In the child of a fork, where no runtime works any more: others are made.
-void forget_places();
+void forget_sites();
 
 /// Whether requests run in it. Takes no lock.
-bool is_runtime_of_place(const Runtime* runtime) noexcept;
+bool is_runtime_of_site(const Runtime* runtime) noexcept;
 
 /// Every runner that was made.
 std::vector<Runner> all_runners();

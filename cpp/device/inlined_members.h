@@ -11,15 +11,15 @@
 namespace gpuos {
 
 // What a worker knows of a record before it comes to it.
-struct alignas(16) Quick {
-  u32 what;   // QuickBits
+struct alignas(16) InlinedMember {
+  u32 what;   // InlinedBits
   u32 packs;  // of 16 bytes
   u64 other;  // of one that follows: what it reads besides
 };
 
-enum QuickBits : u32 {
+enum InlinedBits : u32 {
   kType = 0xff,        // the dtype + 1; 0 if the member must be called
-  kOpAt = 8,           // two bits: QuickOp
+  kOpAt = 8,           // two bits: InlinedOp
   kOpOnKeptAt = 10,    // the same of what each lane has just computed and of
                        // `other`
   kAIsKept = 1 << 12,  // `a` is what each lane has just computed
@@ -30,23 +30,23 @@ enum QuickBits : u32 {
   kRepeats = 1 << 14  // does not follow, but is the same operation, and one
                       // turn of the lanes is enough for both
 };
-enum QuickOp : u32 { kAdd, kSub, kMul, kSubFrom };  // the last one: y - x
+enum InlinedOp : u32 { kAdd, kSub, kMul, kSubFrom };  // the last one: y - x
 
 // A member that is run so. Its ranges are what it reads or writes from `out`,
 // `a` and `b` on.
 struct Link {
-  Quick quick;
+  InlinedMember inlined;
   u64 out;
   u64 a;
   u64 b;
 };
 
-// The slots of add, sub and mul are QuickOp * kBuiltinDTypes + dtype, and no
+// The slots of add, sub and mul are InlinedOp * kBuiltinDTypes + dtype, and no
 // other operator is ever put there.
 static_assert(slot_of(BuiltinOperator::add, 0) == u32{kAdd} * kBuiltinDTypes &&
               slot_of(BuiltinOperator::sub, 0) == u32{kSub} * kBuiltinDTypes &&
               slot_of(BuiltinOperator::mul, 0) == u32{kMul} * kBuiltinDTypes);
-enum : u32 { kQuickSlots = (kMul + 1) * kBuiltinDTypes };
+enum : u32 { kInlinedSlots = (kMul + 1) * kBuiltinDTypes };
 
 __device__ inline Link link_of(const abi::Member& member) {
   const u32 width = member.op % 2 == 0 ? 4 : 2;  // elements of a pack
@@ -54,9 +54,9 @@ __device__ inline Link link_of(const abi::Member& member) {
             member.args[0],
             member.args[1],
             member.args[2]};
-  if (member.op < kQuickSlots && member.count % width == 0 &&
+  if (member.op < kInlinedSlots && member.count % width == 0 &&
       (link.out | link.a | link.b) % sizeof(Chunk) == 0)
-    link.quick.what =
+    link.inlined.what =
         (member.op % kBuiltinDTypes + 1) | member.op / kBuiltinDTypes << kOpAt;
   return link;
 }
@@ -72,31 +72,33 @@ __device__ inline u32 turn_of(u32 packs) {
 
 // Whether each address belongs to one lane in both members.
 __device__ inline bool lie_alike(const Link& before, const Link& link) {
-  const u32 turn = turn_of(link.quick.packs);
+  const u32 turn = turn_of(link.inlined.packs);
   const u64 apart = (before.a ^ before.out) | (before.b ^ before.out) |
                     (link.out ^ before.out) | (link.a ^ before.out) |
                     (link.b ^ before.out);
-  return link.quick.packs == before.quick.packs && turn != 0 &&
+  return link.inlined.packs == before.inlined.packs && turn != 0 &&
          (static_cast<u32>(apart) & (turn - 1)) == 0;
 }
 
 // Fills in what there is to say of `link` because of the member before.
 __device__ inline void compare(const Link& before, Link& link) {
-  Quick& quick = link.quick;
-  const u32 changes = before.quick.what ^ quick.what;
+  InlinedMember& inlined = link.inlined;
+  const u32 changes = before.inlined.what ^ inlined.what;
   if ((changes & kType) != 0) return;
   const bool a_is_kept = link.a == before.out;
-  if (a_is_kept && quick.packs <= before.quick.packs) quick.what |= kAIsKept;
-  const u32 op = quick.what >> kOpAt & 3;
-  const u64 bytes = u64{quick.packs} * sizeof(Chunk);
-  quick.other = a_is_kept ? link.b : link.a;
+  if (a_is_kept && inlined.packs <= before.inlined.packs)
+    inlined.what |= kAIsKept;
+  const u32 op = inlined.what >> kOpAt & 3;
+  const u64 bytes = u64{inlined.packs} * sizeof(Chunk);
+  inlined.other = a_is_kept ? link.b : link.a;
   if (a_is_kept != (link.b == before.out) && lie_alike(before, link) &&
-      (quick.other >= before.out + bytes || before.out >= quick.other + bytes))
-    quick.what |= kFollows | (op == kSub && !a_is_kept ? u32{kSubFrom} : op)
-                                 << kOpOnKeptAt;
-  else if ((changes >> kOpAt & 3) == 0 && quick.packs <= blockDim.x &&
-           before.quick.packs <= blockDim.x)
-    quick.what |= kRepeats;
+      (inlined.other >= before.out + bytes ||
+       before.out >= inlined.other + bytes))
+    inlined.what |= kFollows | (op == kSub && !a_is_kept ? u32{kSubFrom} : op)
+                                   << kOpOnKeptAt;
+  else if ((changes >> kOpAt & 3) == 0 && inlined.packs <= blockDim.x &&
+           before.inlined.packs <= blockDim.x)
+    inlined.what |= kRepeats;
 }
 
 // Neither of the two branches, so that all that a member does is in one piece.

@@ -27,12 +27,12 @@ __device__ __forceinline__ u32 find_thread() {
   return thread;
 }
 
-// Instead of looking: a Memory was plain already.
-struct Plain {};
+// Instead of looking: another TaskLayout was packed already.
+struct Packed {};
 
 template <typename P>
-struct Memory : Arguments<P::kAccesses, P::kScalars> {
-  using Base = Arguments<P::kAccesses, P::kScalars>;
+struct TaskLayout : TaskArguments<P::kAccesses, P::kScalars> {
+  using Base = TaskArguments<P::kAccesses, P::kScalars>;
 
   // At the beginning of the worker's scratch, one for each dimension.
   Divider* dividers;
@@ -42,15 +42,15 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
   // each access. Only of a flat task there may be fewer at the end.
   bool has_packs;
   // Whether what the loops read and write lies side by side in all of a row.
-  bool is_plain;
+  bool is_packed;
 
   // All threads.
-  __device__ Memory(const Task& task)
+  __device__ TaskLayout(const Task& task)
       : Base(task),
         dividers(static_cast<Divider*>(const_cast<void*>(task.state))),
         side_by_side(this->shape.flat),
         has_packs(P::kWidth > 1 && !this->is(kTransposed)),
-        is_plain(false) {
+        is_packed(false) {
     if constexpr (P::kIsFlat) {
 #pragma unroll 1
       for (u32 a = 0; a < P::kAccesses; ++a)
@@ -59,15 +59,15 @@ struct Memory : Arguments<P::kAccesses, P::kScalars> {
     } else {
       find_packs();
     }
-    is_plain = has_packs && is_even() && walks_everywhere();
+    is_packed = has_packs && is_even() && walks_everywhere();
   }
 
-  __device__ Memory(const Task& task, Plain)
+  __device__ TaskLayout(const Task& task, Packed)
       : Base(task),
         dividers(static_cast<Divider*>(const_cast<void*>(task.state))),
         side_by_side(~0u),
         has_packs(true),
-        is_plain(true) {}
+        is_packed(true) {}
 
   // All threads.
   __device__ void find_packs() {

@@ -1,4 +1,4 @@
-#include "requests/part.h"
+#include "requests/fragment.h"
 
 #include <algorithm>
 #include <bit>
@@ -39,7 +39,7 @@ Value with_shape(const Source& source, const Value& framed) {
   return where(equal(framed, framed), source.value, source.value);
 }
 
-Source value_of(const Part::Step& step, const Sources& known) {
+Source value_of(const Fragment::Step& step, const Sources& known) {
   const Request& request = *step.request;
   std::array<Value, kMaxRequestOperands> operands;
   Source made;
@@ -70,7 +70,7 @@ Scalar number_of(const Request& request, std::size_t place) {
   return std::bit_cast<double>(request.values[place]);
 }
 
-TensorView plain_view(const Frame& frame, std::uint64_t address, DType dtype) {
+TensorView flat_view(const Frame& frame, std::uint64_t address, DType dtype) {
   TensorView view;
   view.data = reinterpret_cast<void*>(address);
   view.dtype = dtype;
@@ -85,7 +85,7 @@ TensorView plain_view(const Frame& frame, std::uint64_t address, DType dtype) {
 
 TensorView reduced_view(const Frame& frame, std::uint64_t address,
                         DType dtype) {
-  TensorView view = plain_view(frame, address, dtype);
+  TensorView view = flat_view(frame, address, dtype);
   for (std::size_t d = 0; d < view.dims; ++d)
     if ((frame.axes >> d & 1) != 0) view.shape[d] = 1;
   return view;
@@ -103,12 +103,12 @@ bool is_same_array(const TensorView& a, const TensorView& b) noexcept {
   return true;
 }
 
-Part::Mark Part::mark() const noexcept {
+Fragment::Mark Fragment::mark() const noexcept {
   return {steps_.size(),         words_.size(),         inputs_.size(), framed_,
           known_numbers_.size(), literal_users_.size(), literals_};
 }
 
-void Part::clear() noexcept {
+void Fragment::clear() noexcept {
   inputs_.clear();
   framed_ = 0;
   known_numbers_.clear();
@@ -120,7 +120,7 @@ void Part::clear() noexcept {
   clear_outputs();
 }
 
-void Part::rewind(const Mark& mark) noexcept {
+void Fragment::rewind(const Mark& mark) noexcept {
   clear_outputs();
   if (steps_.size() == mark.steps) return;
   steps_.resize(mark.steps);
@@ -134,13 +134,13 @@ void Part::rewind(const Mark& mark) noexcept {
   literals_ = mark.literals;
 }
 
-void Part::clear_outputs() noexcept {
+void Fragment::clear_outputs() noexcept {
   outputs_.clear();
   output_values_.clear();
   framed_outputs_ = 0;
 }
 
-void Part::count_literals(const Request& request) {
+void Fragment::count_literals(const Request& request) {
   const std::size_t literals = literals_of(request);
   if (literals == 0) return;
   const LiteralUser user{request.recipe, request.compute, request.out_dtype};
@@ -149,7 +149,7 @@ void Part::count_literals(const Request& request) {
   literals_ += literals;
 }
 
-Wire Part::input(const TensorView& array, bool is_framed) {
+Wire Fragment::input(const TensorView& array, bool is_framed) {
   std::size_t i = 0;
   while (i < inputs_.size() && !is_same_array(inputs_[i], array)) ++i;
   if (i == inputs_.size()) inputs_.push_back(array);
@@ -157,7 +157,7 @@ Wire Part::input(const TensorView& array, bool is_framed) {
   return {.kind = Wire::Kind::Input, .index = static_cast<std::uint8_t>(i)};
 }
 
-Wire Part::number(const Request& request, std::size_t place) {
+Wire Fragment::number(const Request& request, std::size_t place) {
   const Number number{request.compute, (request.integers >> place & 1) != 0,
                       request.values[place]};
   std::size_t i = 0;
@@ -169,7 +169,8 @@ Wire Part::number(const Request& request, std::size_t place) {
   return {.kind = Wire::Kind::Number, .index = static_cast<std::uint8_t>(i)};
 }
 
-std::uint16_t Part::add(const Request& request, std::span<const Wire> wires) {
+std::uint16_t Fragment::add(const Request& request,
+                            std::span<const Wire> wires) {
   const auto value = static_cast<std::uint16_t>(steps_.size());
   Step& step = steps_.emplace_back();
   step.request = &request;
@@ -191,14 +192,14 @@ std::uint16_t Part::add(const Request& request, std::span<const Wire> wires) {
   return value;
 }
 
-void Part::output(std::uint16_t value, const TensorView& array,
-                  bool is_framed) {
+void Fragment::output(std::uint16_t value, const TensorView& array,
+                      bool is_framed) {
   if (is_framed) framed_outputs_ |= std::uint64_t{1} << outputs_.size();
   output_values_.push_back(value);
   outputs_.push_back(array);
 }
 
-std::span<const std::uint64_t> Part::structure() {
+std::span<const std::uint64_t> Fragment::structure() {
   // Behind the steps, so that the counts at the end tell both apart.
   for (const TensorView& view : inputs_)
     words_.push_back(static_cast<std::uint64_t>(view.dtype) << 8 | view.dims);
@@ -209,7 +210,7 @@ std::span<const std::uint64_t> Part::structure() {
   return words_;
 }
 
-Program Part::build() const {
+Program Fragment::build() const {
   ProgramBuilder builder;
   Sources known;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {

@@ -8,17 +8,17 @@
 
 namespace gpuos::bridge {
 
-/// A thread enters a scheduler; false: it still rests.
+/// A thread enters a scheduler; false: it still backs off.
 bool begin_watching();
 /// Forget what the thread did until now.
 void watch_anew();
-/// Until as many calls of end_fixed(): the thread never rests, so that what is
-/// put off depends on nothing but its operators.
+/// Until as many calls of end_fixed(): the thread never backs off, so that what
+/// is deferred depends on nothing but its operators.
 void begin_fixed();
 void end_fixed();
 bool is_fixed() noexcept;
 
-/// An operator went to PyTorch. Now and then this looks at what putting off has
+/// An operator went to PyTorch. Now and then this looks at what deferring has
 /// saved meanwhile, and if that was not worth the flushes, takes the mode out
 /// of the thread: then its operators do not come here at all.
 void note_left();
@@ -38,10 +38,10 @@ class FlushWatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// Calls of the front until the next look, in a thread that is not plain.
+/// Calls of the front until the next look, in a thread that is not usual.
 extern constinit thread_local std::uint32_t calls_to_look GPUOS_NEAR_TLS;
-/// So many methods of the front were called in a thread that may rest. Whether
-/// the rest is over; the mode is then back in the thread.
+/// So many methods of the front were called in a thread that may back off.
+/// Whether that is over; the mode is then back in the thread.
 bool try_to_wake();
 
 }  // namespace gpuos::bridge

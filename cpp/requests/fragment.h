@@ -12,8 +12,8 @@
 
 namespace gpuos::requests {
 
-/// What the elementwise requests of one part walk over: `elems` elements in C
-/// order, or the dimensions of `view` if there is one.
+/// What the elementwise requests of one fragment walk over: `elems` elements in
+/// C order, or the dimensions of `view` if there is one.
 struct Frame {
   std::uint64_t elems = 0;
   const TensorView* view = nullptr;
@@ -21,7 +21,7 @@ struct Frame {
 };
 
 /// An array of `frame` in C order without gaps.
-TensorView plain_view(const Frame& frame, std::uint64_t address, DType dtype);
+TensorView flat_view(const Frame& frame, std::uint64_t address, DType dtype);
 /// The same with one element along the axes that are reduced.
 TensorView reduced_view(const Frame& frame, std::uint64_t address, DType dtype);
 
@@ -43,14 +43,14 @@ struct Wire {
 
 /// Requests that become one program, with what a call of it needs. Its memory
 /// is used again for the next one.
-class Part {
+class Fragment {
  public:
   struct Step {
     const Request* request = nullptr;
     std::array<Wire, kMaxRequestOperands> wires{};
   };
 
-  /// How far a part was filled.
+  /// How far a fragment was filled.
   struct Mark {
     std::size_t steps = 0;
     std::size_t words = 0;
@@ -85,7 +85,7 @@ class Part {
   const std::vector<Step>& steps() const { return steps_; }
 
   /// What decides the program, and nothing else: no address, size or number.
-  /// Once, when the part is complete; valid until it is changed.
+  /// Once, when the fragment is complete; valid until it is changed.
   std::span<const std::uint64_t> structure();
 
   Program build() const;

@@ -22,12 +22,12 @@ struct Operands {
 
 // A copy of its own in the loop, so that the two addresses stay in registers.
 template <u32 W>
-struct Quick {
+struct InnerLoop {
   u32 text;  // the instructions, in shared memory
   u32 mine;  // this lane's first cell
 
-  __device__ u32 place_of(u32 i) const { return text + i * u32{sizeof(Step)}; }
-  __device__ Step fetch(u32 place) const {
+  __device__ u32 place_of(u32 i) const { return text + i * u32{sizeof(Ready)}; }
+  __device__ Ready fetch(u32 place) const {
     const uint4 words = load_shared_four(place);
     return {words.x | u64{words.y} << 32, words.z, words.w};
   }
@@ -59,14 +59,15 @@ struct Quick {
   }
   // What lies in the operands' cells, whatever it is: a branch takes longer.
   __device__ Operands<W> read_cells(u32 operands) const {
-    const Step step{0, operands, 0};
+    const Ready step{0, operands, 0};
     Operands<W> cells;
     read_words(step.a(), cells.a);
     read_words(step.b(), cells.b);
     return cells;
   }
   // The operands: of a cell, or the result of the instruction before.
-  __device__ static Operands<W> take(const Step& step, const Operands<W>& cells,
+  __device__ static Operands<W> take(const Ready& step,
+                                     const Operands<W>& cells,
                                      const Values<W>& last) {
     Operands<W> x;
 #pragma unroll
@@ -76,7 +77,7 @@ struct Quick {
     }
     return x;
   }
-  __device__ void write_result(const Step& step, const Values<W>& last) const {
+  __device__ void write_result(const Ready& step, const Values<W>& last) const {
     if (step.is_kept()) write_words(step.out(), last.low);
   }
 
@@ -121,7 +122,7 @@ struct Quick {
 
   // Of a short Inlined: one step of a reduction, whose value so far is the
   // first of the result's cell.
-  __device__ void gather(const Step& step, const u32 (&values)[W],
+  __device__ void gather(const Ready& step, const u32 (&values)[W],
                          u32 valid) const {
     const u32 place = mine + step.out();
     u32 sum = load_shared(place);
@@ -144,7 +145,7 @@ struct Quick {
   }
 
   // An Inlined. False: it is none.
-  __device__ __forceinline__ bool compute(const Step& step,
+  __device__ __forceinline__ bool compute(const Ready& step,
                                           const Operands<W>& x,
                                           Values<W>& last) const {
     const u32 inlined = step.inlined();
@@ -211,15 +212,15 @@ struct Ahead {
   u32 next_operands;
 
   // Of the instruction at `at`.
-  __device__ Ahead(const Quick<W>& quick, u32 at)
-      : rest(quick.fetch_rest(at)),
-        cells(quick.read_cells(quick.fetch_operands(at))),
-        next_operands(quick.fetch_operands(at + sizeof(Step))) {}
-  __device__ Step step() const { return {0, 0, rest}; }
-  __device__ void go_on(const Quick<W>& quick, u32 at) {
-    cells = quick.read_cells(next_operands);
-    next_operands = quick.fetch_operands(at + kAhead * sizeof(Step));
-    rest = quick.fetch_rest(at + sizeof(Step));
+  __device__ Ahead(const InnerLoop<W>& loop, u32 at)
+      : rest(loop.fetch_rest(at)),
+        cells(loop.read_cells(loop.fetch_operands(at))),
+        next_operands(loop.fetch_operands(at + sizeof(Ready))) {}
+  __device__ Ready step() const { return {0, 0, rest}; }
+  __device__ void go_on(const InnerLoop<W>& loop, u32 at) {
+    cells = loop.read_cells(next_operands);
+    next_operands = loop.fetch_operands(at + kAhead * sizeof(Ready));
+    rest = loop.fetch_rest(at + sizeof(Ready));
   }
 };
 

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "queue/hazards.h"
+
+namespace gpuos {
+
+/// What the members of a few chains touch. A task that touches nothing else
+/// joins them without a search: a task outside that meets one of these ranges
+/// would have ended the chain.
+///
+/// Threads: the submit lock.
+class ChainFootprints {
+ public:
+  struct Footprint {
+    BatchRef batch;
+    std::uint64_t position = HazardTable::kNoPosition;
+    std::uint32_t count = 0;
+    std::uint64_t seen = 0;  // bit_of() of what it touched
+    std::array<Access, 8> touched{};
+
+    bool has(const Access& access) const noexcept {
+      const Access* const end = touched.data() + count;
+      for (const Access* known = touched.data(); known != end; ++known) {
+        if (known->low == access.low && known->high == access.high &&
+            known->writes >= access.writes)
+          return true;
+      }
+      return false;
+    }
+  };
+
+  /// That of the chain which a task of this ring and stream would join; null:
+  /// none is known. Its chain may be closed by now: then forget() it.
+  Footprint* find(std::uint32_t ring, const void* stream,
+                  std::span<const Access> accesses) noexcept {
+    const auto is_theirs = [&](const Footprint& footprint) {
+      return footprint.batch.ring == ring && footprint.batch.stream == stream &&
+             has_all(footprint, accesses);
+    };
+    if (is_theirs(footprints_[newest_])) return &footprints_[newest_];
+    // Most others are not, which the bits say at once.
+    std::uint64_t bits = 0;
+    for (const Access& access : accesses) bits |= bit_of(access);
+    for (std::size_t i = 1; i < footprints_.size(); ++i) {
+      Footprint& footprint = footprints_[(newest_ + i) % footprints_.size()];
+      if ((footprint.seen & bits) == bits && is_theirs(footprint))
+        return &footprint;
+    }
+    return nullptr;
+  }
+  static void forget(Footprint& footprint) noexcept {
+    footprint.position = HazardTable::kNoPosition;
+    footprint.count = 0;
+    footprint.seen = 0;
+  }
+
+  /// The footprint of the chain at `position`.
+  Footprint& footprint_of(const BatchRef& batch,
+                          std::uint64_t position) noexcept {
+    for (std::size_t i = 0; i < footprints_.size(); ++i) {
+      const std::size_t at = (newest_ + i) % footprints_.size();
+      if (footprints_[at].position == position &&
+          footprints_[at].batch == batch)
+        return footprints_[at];
+    }
+    newest_ = (newest_ + footprints_.size() - 1) % footprints_.size();
+    Footprint& footprint = footprints_[newest_];
+    footprint.batch = batch;
+    footprint.position = position;
+    footprint.count = 0;
+    footprint.seen = 0;
+    return footprint;
+  }
+  /// Notes what a member touches. False: it was known.
+  static bool add(Footprint& footprint, const Access& access) noexcept {
+    if (footprint.has(access)) return false;
+    if (footprint.count < footprint.touched.size()) {
+      footprint.touched[footprint.count++] = access;
+      footprint.seen |= bit_of(access);
+    }
+    return true;
+  }
+
+ private:
+  static bool has_all(const Footprint& footprint,
+                      std::span<const Access> accesses) noexcept {
+    for (const Access& access : accesses) {
+      if (!footprint.has(access)) return false;
+    }
+    return true;
+  }
+  static std::uint64_t bit_of(const Access& access) noexcept {
+    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+    return std::uint64_t{1} << (access.low * kGolden >> 58);
+  }
+
+  std::array<Footprint, 8> footprints_;
+  std::size_t newest_ = 0;
+};
+
+}  // namespace gpuos
