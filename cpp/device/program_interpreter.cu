@@ -64,7 +64,7 @@ __device__ __noinline__ void interpret_any(Task task, Lane lane) {
   __shared__ DeviceTask what;
   __shared__ u32 ends[kKeptEnds];
   DeviceTask::keep_ends(task, ends);
-  if (threadIdx.x == 0) what = DeviceTask(task, ends);
+  if (threadIdx.x == 0) what.read(task, ends);
   __syncthreads();
   const u32 cells = what.header.cells;
   // Who splits rows has counted the lanes already.

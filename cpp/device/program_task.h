@@ -17,8 +17,15 @@ struct DeviceTask : TaskView {
   TextHeader header;
 
   DeviceTask() = default;
-  __device__ DeviceTask(const Task& task, const u32* kept_ends)
-      : DeviceTask(task, kept_ends, bit_cast<TextHeader>(text_of(task)[0])) {}
+  // One thread. `kept_ends`: see keep_ends().
+  __device__ void read(const Task& task, const u32* kept_ends) {
+    text = text_of(task);
+    ends = kept_ends;
+    addresses = task.args + 1;
+    header = bit_cast<TextHeader>(text[0]);
+    scalars = addresses + header.accesses;
+    TaskView::read(scalars + header.scalars, task.count);
+  }
 
   __device__ u32 begin(u32 part) const { return part == 0 ? 0 : end(part - 1); }
   __device__ u32 end(u32 part) const {
@@ -43,14 +50,6 @@ struct DeviceTask : TaskView {
   }
 
  private:
-  __device__ DeviceTask(const Task& task, const u32* kept_ends, TextHeader told)
-      : TaskView(task.args + 1 + told.accesses + told.scalars, task.count),
-        text(text_of(task)),
-        ends(kept_ends),
-        addresses(task.args + 1),
-        scalars(addresses + told.accesses),
-        header(told) {}
-
   static __device__ const u64* text_of(const Task& task) {
     return reinterpret_cast<const u64*>(task.args[0]);
   }

@@ -34,8 +34,12 @@ struct TaskView {
 
   TaskView() = default;
   // `at`: behind the scalars. `elements`: of the task, if it is flat.
-  GPUOS_DEVICE TaskView(const u64* at, u32 elements)
-      : sizes(nullptr), strides(nullptr), shape(bit_cast<TaskShape>(*at++)) {
+  GPUOS_DEVICE TaskView(const u64* at, u32 elements) { read(at, elements); }
+  // In place, as a worker needs it whose view lies in shared memory.
+  GPUOS_DEVICE void read(const u64* at, u32 elements) {
+    sizes = nullptr;
+    strides = nullptr;
+    shape = bit_cast<TaskShape>(*at++);
     rows.columns = elements;
     rows.rows = rows.row_lanes = rows.slices = rows.lanes = 1;
     rows.gathered = 0;

@@ -205,7 +205,7 @@ Place Submitter::acquire_next(std::unique_lock<QuickMutex>& lock,
     wait_for(oldest_of(traits_.rings, submission.route.ring));
   const BatchRef batch{submission.route.ring, place->batch_begin,
                        submission.route.stream};
-  orderer_.add(call.access_view(), batch, group, place->batch_begin);
+  orderer_.add(call.access_view(), batch, group, HazardTable::kNoPosition);
   return *place;
 }
 

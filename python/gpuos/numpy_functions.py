@@ -153,9 +153,9 @@ def _nan_to_num(
 
 def _largest(dtype: np.dtype[Any]) -> float:
     """The largest number of a real dtype."""
-    if dtype.kind == "f":
-        return float(np.finfo(dtype).max)
     # NumPy's finfo() knows its own dtypes only.
+    if dtype.isbuiltin == 1:
+        return float(np.finfo(dtype).max)
     return float(importlib.import_module("ml_dtypes").finfo(dtype).max)
 
 

@@ -65,6 +65,14 @@ def patterns(dtype):
     return bits.to(torch.uint8 if size == 1 else torch.uint16).view(dtype)
 
 
+def to_short(x, dtype):
+    """PyTorch's rounding; 2.11 made NaN of what float8_e4m3fn cannot hold."""
+    if dtype == torch.float8_e4m3fn:
+        most = torch.finfo(dtype).max
+        x = x.clamp(-most, most)
+    return x.to(dtype)
+
+
 def assert_same(got, wanted):
     """The same bits, or NaN in both."""
     got, wanted = torch.from_dlpack(got), wanted.clone()
@@ -89,13 +97,13 @@ def test_short_floats_are_pytorchs(host, name):
     near = torch.randn(1 << 18) * 300
     for x in (patterns(torch.bfloat16), floats, near):
         got = host.fuse(lambda v: v.astype(name))(x)
-        assert_same(got, x.float().to(dtype))
+        assert_same(got, to_short(x.float(), dtype))
     every = patterns(dtype)
     assert_same(host.fuse(lambda v: v.astype("float32"))(every), every.float())
     for other in SHORT:
         if other != name:
             got = host.fuse(lambda v, to=other: v.astype(to))(every)
-            assert_same(got, every.float().to(getattr(torch, other)))
+            assert_same(got, to_short(every.float(), getattr(torch, other)))
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -279,6 +279,30 @@ TEST_P(SimulatedChains, ManyTasksAreNotMembers) {
   EXPECT_EQ(words.read(), model);
 }
 
+// A part after the first one is noted on its own.
+TEST_P(SimulatedChains, NorAreThoseOfSeveralParts) {
+  RuntimeOptions small = options();
+  small.queue_capacity = 64;
+  GPUOS_START(small);
+  std::vector<std::int32_t> model(80, 1);
+  const Words words(runtime(), model);
+  ManyTasks many;
+  many.tasks = 40;  // two parts of a quarter of the queue, and half of one
+  many.dtype = DType::Int32;
+  many.size = 1;
+  many.out = words.column(1);
+  many.inputs = {words.column(1), words.column(1)};
+  for (int round = 0; round < 20; ++round) {
+    runtime().submit_many(runtime().find("add"), many);
+    for (std::size_t i = 0; i < 40; ++i) mix(model, i, i, i);
+    for (const std::size_t out : {3, 20, 35, 39, 60}) {
+      mix(words, out, 38, 4);
+      mix(model, out, 38, 4);
+    }
+  }
+  EXPECT_EQ(words.read(), model);
+}
+
 std::string mode_name(const testing::TestParamInfo<Residency>& info) {
   static const char* const kNames[] = {"auto", "resident", "burst"};
   return kNames[static_cast<int>(info.param)];
