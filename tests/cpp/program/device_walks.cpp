@@ -104,8 +104,9 @@ void walk(const Task& task, const WalkedTask& told) {
 /// What the interpreter's lanes do, of four elements each.
 class Interpreted {
  public:
-  Interpreted(const Task& task, const WalkedTask& told)
-      : task_(task, nullptr), told_(told) {}
+  Interpreted(const Task& task, const WalkedTask& told) : told_(told) {
+    task_.read(task, nullptr);
+  }
 
   void run() {
     if ((task_.shape.flags & device::kRows) == 0) {
@@ -161,7 +162,7 @@ class Interpreted {
          [&](u32 w, char* to) { std::memcpy(to, &values[w], sizeof(i64)); });
   }
 
-  const device::DeviceTask task_;
+  device::DeviceTask task_;
   const WalkedTask& told_;
 };
 
