@@ -49,8 +49,8 @@ std::string join_known_dtypes() {
 }  // namespace
 
 const std::string& known_dtypes() {
-  static const std::string kText = join_known_dtypes();
-  return kText;
+  static const std::string text = join_known_dtypes();
+  return text;
 }
 
 std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
