@@ -93,7 +93,7 @@ def test_schedulers_are_eager_and_say_so_once(run_python, fake, says):
     warning, *errors = done.stdout.splitlines()
     assert says in warning
     assert warning.endswith(
-        "schedulers put nothing off, PyTorch does everything"
+        "schedulers defer nothing, PyTorch does everything"
     )
     assert errors == [warning.split(";")[0]] * 4
 

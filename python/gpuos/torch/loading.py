@@ -114,12 +114,12 @@ def bridge() -> ModuleType:
 def bridge_if_tried() -> ModuleType | None:
     """Return the same, or None with a PyTorch that it does not know.
 
-    Then schedulers put nothing off; the first one of a process warns.
+    Then schedulers defer nothing; the first one of a process warns.
     """
     try:
         return bridge()
     except building.UntriedPyTorch as error:
-        _warn(f"{error}; schedulers put nothing off, PyTorch does everything")
+        _warn(f"{error}; schedulers defer nothing, PyTorch does everything")
         return None
 
 

@@ -57,6 +57,16 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     return runtime().submit(add_, {words.view(a, 1), words.view(b, 1)},
                             words.view(out, 1));
   }
+  /// Each of the first `tasks` words mixed with itself.
+  static ManyTasks first_of(const Words& words, std::size_t tasks) {
+    ManyTasks many;
+    many.tasks = tasks;
+    many.dtype = DType::Int32;
+    many.size = 1;
+    many.out = words.column(1);
+    many.inputs = {words.column(1), words.column(1)};
+    return many;
+  }
   static void mix(std::vector<std::int32_t>& words, std::size_t out,
                   std::size_t a, std::size_t b) {
     const auto word = [&](std::size_t i) {
@@ -262,12 +272,7 @@ TEST_P(SimulatedChains, ManyTasksAreNotMembers) {
   GPUOS_START(options());
   std::vector<std::int32_t> model(20, 1);
   const Words words(runtime(), model);
-  ManyTasks many;
-  many.tasks = 10;
-  many.dtype = DType::Int32;
-  many.size = 1;
-  many.out = words.column(1);
-  many.inputs = {words.column(1), words.column(1)};
+  const ManyTasks many = first_of(words, 10);
   for (int round = 0; round < 20; ++round) {
     runtime().submit_many(runtime().find("add"), many);
     for (std::size_t i = 0; i < 10; ++i) mix(model, i, i, i);
@@ -286,12 +291,8 @@ TEST_P(SimulatedChains, NorAreThoseOfSeveralParts) {
   GPUOS_START(small);
   std::vector<std::int32_t> model(80, 1);
   const Words words(runtime(), model);
-  ManyTasks many;
-  many.tasks = 40;  // two parts of a quarter of the queue, and half of one
-  many.dtype = DType::Int32;
-  many.size = 1;
-  many.out = words.column(1);
-  many.inputs = {words.column(1), words.column(1)};
+  // Two parts of a quarter of the queue, and half of one.
+  const ManyTasks many = first_of(words, 40);
   for (int round = 0; round < 20; ++round) {
     runtime().submit_many(runtime().find("add"), many);
     for (std::size_t i = 0; i < 40; ++i) mix(model, i, i, i);
