@@ -92,9 +92,7 @@ def test_schedulers_are_eager_and_say_so_once(run_python, fake, says):
     assert done.returncode == 0, done.stderr
     warning, *errors = done.stdout.splitlines()
     assert says in warning
-    assert warning.endswith(
-        "schedulers defer nothing, PyTorch does everything"
-    )
+    assert warning.endswith("schedulers defer nothing, PyTorch does everything")
     assert errors == [warning.split(";")[0]] * 4
 
 
