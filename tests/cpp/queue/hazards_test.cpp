@@ -340,15 +340,20 @@ TEST_F(HazardsOfAFlush, AReadBehindAWriteOfPartOfItIsNotForgotten) {
 
 // More ranges than their table keeps apart.
 TEST_F(HazardTableTest, ReadsOfManyArraysMeetTheirWrites) {
-  constexpr std::uint64_t kArrays = 1000, kBytes = 1 << 14;
-  std::vector<std::uint64_t> written;
-  for (std::uint64_t i = 0; i < kArrays; ++i)
-    written.push_back(add({writes(i * kBytes, i * kBytes + 512)}));
-  for (std::uint64_t i = 0; i < kArrays; ++i)
-    add({reads(i * kBytes, i * kBytes + 512)});
-  for (std::uint64_t i = 0; i < kArrays; ++i)
-    ASSERT_EQ(find({reads(i * kBytes, i * kBytes + 512)}), Begins{written[i]})
+  constexpr std::uint64_t kArrays = 1000;
+  // Places that are not evenly apart, so that arrays share some.
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> arrays, written;
+  for (std::uint64_t i = 0; i < kArrays; ++i) {
+    arrays.push_back((i << 20) + random() % 64 * 8192);
+    written.push_back(add({writes(arrays[i], arrays[i] + 512)}));
+  }
+  // The first read of an array takes back the place that another one has taken.
+  for (std::uint64_t i = 0; i < kArrays; ++i) {
+    add({reads(arrays[i], arrays[i] + 512)});
+    ASSERT_EQ(find({reads(arrays[i], arrays[i] + 512)}), Begins{written[i]})
         << i;
+  }
 }
 
 TEST_F(HazardsOfAFlush, ASearchOfAnArrayThatIsUsedAgainIsOneLook) {
