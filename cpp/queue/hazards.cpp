@@ -17,7 +17,7 @@ HazardTable::HazardTable(std::size_t capacity)
       first_(capacity),
       last_(capacity),
       pages_(kBuckets),
-      same_(std::size_t{1} << kRangeBits) {}
+      same_(kRanges << kRangeBits) {}
 
 void HazardTable::add_pages(const Access& access, bool is_mixed) noexcept {
   if (is_large(access)) {

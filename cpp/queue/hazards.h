@@ -142,8 +142,11 @@ class HazardTable {
   // The entries of one range, found by hash. Buffers that are used again and
   // again meet themselves and nothing else: where none of its pages is mixed,
   // the newest of them are all that an access of this range can meet.
-  static constexpr std::size_t kRangeBits = 12;
-  struct Same {
+  // A few of one hash have room, or an array would lose its place as often as
+  // another one is used.
+  static constexpr std::size_t kRangeBits = 10;
+  static constexpr std::size_t kRanges = 4;  // of a hash
+  struct alignas(32) Same {  // two of them in a cache line, none in two
     std::uint64_t low = 0;
     std::uint64_t high = 0;
     std::uint32_t newest = 0;
@@ -238,9 +241,21 @@ class HazardTable {
       touched = {newest(), newest(), low, high};
     }
   }
+  /// Where what is known of its range is, or of the oldest of its hash.
   std::size_t same_of(const Access& access) const noexcept {
-    constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-    return access.low * kGolden >> (64 - kRangeBits);
+    // The golden ratio gathers arrays of some distances in a few places; this
+    // one of Steele and Vigna ("Computationally easy, spectrally good
+    // multipliers", 2022) does so of none up to 64 KiB.
+    constexpr std::uint64_t kFactor = 0xd1342543de82ef95;
+    const std::size_t first =
+        (access.low * kFactor >> (64 - kRangeBits)) * kRanges;
+    std::size_t oldest = first;
+    for (std::size_t i = first; i < first + kRanges; ++i) {
+      if (same_[i].is_of(access)) return i;
+      if (newest() - same_[i].newest > newest() - same_[oldest].newest)
+        oldest = i;
+    }
+    return oldest;
   }
   void add_pages(const Access& access, bool is_mixed) noexcept;
   /// Whether a pending access meets this one, whoever writes.

@@ -340,7 +340,7 @@ TEST_F(HazardsOfAFlush, AReadBehindAWriteOfPartOfItIsNotForgotten) {
 
 // More ranges than their table keeps apart.
 TEST_F(HazardTableTest, ReadsOfManyArraysMeetTheirWrites) {
-  constexpr std::uint64_t kArrays = 1000;
+  constexpr std::uint64_t kArrays = 2000;
   // Places that are not evenly apart, so that arrays share some.
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> arrays, written;
@@ -366,6 +366,23 @@ TEST_F(HazardsOfAFlush, ASearchOfAnArrayThatIsUsedAgainIsOneLook) {
   const std::uint64_t before = table_.looks();
   EXPECT_EQ(position_of(writes(place(300), place(300) + kBytes)), 44u);
   EXPECT_EQ(table_.looks() - before, 1u);
+}
+
+// As an allocator may put them, however large they are and however far apart.
+TEST_F(HazardsOfAFlush, ASearchIsOneLookWhateverTheDistanceOfTheArrays) {
+  constexpr std::uint64_t kArrays = 256;
+  for (std::uint64_t distance = 512; distance <= 64 << 10; distance += 512) {
+    table_ = HazardTable();
+    const auto place = [&](std::uint64_t i) {
+      return (std::uint64_t{1} << 32) + distance * (i % kArrays);
+    };
+    for (std::uint64_t i = 0; i < kArrays; ++i)
+      add_at(i, writes(place(i), place(i) + distance));
+    const std::uint64_t before = table_.looks();
+    for (std::uint64_t i = 0; i < kArrays; ++i)
+      EXPECT_EQ(position_of(writes(place(i), place(i) + distance)), i);
+    EXPECT_EQ(table_.looks() - before, kArrays) << distance;
+  }
 }
 
 }  // namespace
