@@ -5,6 +5,51 @@
 #include <optional>
 #include <string>
 
+// How a Runtime is set up. docs/design.md gives the reason of each default,
+// docs/lab/defaults.md what was measured of them. To add one: its line, and
+// whoever uses it; then scripts/option_list, which writes stub and page.
+// X(type, name, name in Python with its unit, default, what it is)
+#define GPUOS_OPTIONS(X)                                                       \
+  X(std::string, backend, backend, "auto",                                     \
+    "cuda, host, or auto: what GPUOS_BACKEND says, else cuda if there is a "   \
+    "GPU that works, else host")                                               \
+  X(int, device, device, 0, "number of the GPU")                               \
+  X(Residency, residency, residency, Residency::Auto,                          \
+    "resident: workers stay on the GPU until they have been idle for "         \
+    "linger_us; burst: one launch for each flush; auto: bursts, and workers "  \
+    "stay while the host submits and waits in turns")                          \
+  X(std::uint32_t, queue_capacity, queue_capacity, 32768,                      \
+    "tasks that the queue holds; a power of two, 64 to 32768")                 \
+  X(std::uint32_t, workers, workers, 0,                                        \
+    "0: four blocks for each multiprocessor; on the host GPUOS_WORKERS "       \
+    "threads, else one for each processor that the process may use: the "      \
+    "fewest of its affinity mask, its control group's quota and "              \
+    "OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE")                            \
+  X(std::uint32_t, threads_per_worker, threads_per_worker, 256,                \
+    "of one on the GPU; a multiple of 32, 32 to 256")                          \
+  X(std::chrono::microseconds, linger, linger_us, 100,                         \
+    "idle time after which workers leave")                                     \
+  X(std::chrono::microseconds, lease, lease_us, 20'000,                        \
+    "longest stay of workers, busy or not")                                    \
+  X(std::chrono::milliseconds, watchdog, watchdog_s, 10'000,                   \
+    "one task of a whole operator that runs longer makes the runtime dead")    \
+  X(std::chrono::milliseconds, submit_timeout, submit_timeout_s, 10'000,       \
+    "longest wait of a submission for room in the queue")                      \
+  X(std::chrono::microseconds, flush_after, flush_after_us, 200,               \
+    "longest time that a task waits for its burst")                            \
+  X(std::optional<std::uint32_t>, compile_programs_after,                      \
+    compile_programs_after, std::nullopt,                                      \
+    "calls after which a program is compiled in the background, of large "     \
+    "arrays fewer; 0: never; none given: 32 on a GPU, 1,000 on the host, "     \
+    "whose compiler takes longer")                                             \
+  X(bool, deterministic, deterministic, false,                                 \
+    "sums and products of reals have the same bits in every run: on a GPU "    \
+    "the number of columns decides the order in which they are put together; " \
+    "on the host that is always so")                                           \
+  X(WorkerImage, worker_image, worker_image, WorkerImage::Auto,                \
+    "which one a GPU gets: embedded, ptx, nvrtc, or auto: the first of them "  \
+    "that fits")
+
 namespace gpuos {
 
 /// Who stays on the device, and when. See docs/design.md, "Residency".
@@ -22,48 +67,11 @@ enum class WorkerImage : std::uint8_t {
   Nvrtc      // compiled now from the embedded sources
 };
 
-/// How a Runtime is set up. docs/design.md gives the reason of each default,
-/// docs/lab/defaults.md what was measured of them.
+/// See the list; a time is in the unit of its type.
 struct RuntimeOptions {
-  /// "auto" (cuda if it works, else host), "cuda" or "host".
-  std::string backend = "auto";
-  /// CUDA device ordinal.
-  int device = 0;
-  Residency residency = Residency::Auto;
-
-  /// Tasks that the queue holds; a power of two, 64 to 32768.
-  std::uint32_t queue_capacity = 32768;
-  /// Workers; 0: four blocks for each multiprocessor. On the host,
-  /// GPUOS_WORKERS threads, or one for each processor that the process may use:
-  /// the fewest of its affinity mask, its control group's quota and
-  /// OMP_NUM_THREADS, divided by LOCAL_WORLD_SIZE, at least one.
-  std::uint32_t workers = 0;
-  /// Threads of one worker on the device; a multiple of 32, 32 to 256.
-  std::uint32_t threads_per_worker = 256;
-
-  /// Idle time after which resident workers leave.
-  std::chrono::microseconds linger{100};
-  /// Longest stay of one residency, busy or not.
-  std::chrono::microseconds lease{20'000};
-  /// A single task of a whole-source operator that runs longer than this makes
-  /// the runtime dead.
-  std::chrono::milliseconds watchdog{10'000};
-  /// How long submit() waits for room in the queue before it throws Timeout.
-  std::chrono::milliseconds submit_timeout{10'000};
-  /// Burst mode: longest time that a submitted task waits for its launch.
-  std::chrono::microseconds flush_after{200};
-
-  /// Calls after which a program is compiled, in the background; large arrays
-  /// count more. 0: never. Empty: 32 on a GPU, 1,000 on the host, whose
-  /// compiler takes longer.
-  std::optional<std::uint32_t> compile_programs_after{};
-
-  /// Sums and products of reals have the same bits in every run: on a GPU the
-  /// number of columns decides the order in which they are put together. On the
-  /// host that is always so.
-  bool deterministic = false;
-
-  WorkerImage worker_image = WorkerImage::Auto;
+#define GPUOS_OPTION(type, name, python, value, text) type name{value};
+  GPUOS_OPTIONS(GPUOS_OPTION)
+#undef GPUOS_OPTION
 };
 
 }  // namespace gpuos

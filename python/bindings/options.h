@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "gpuos/options.h"
 #include "pybind_objects.h"
 
@@ -11,5 +13,8 @@ RuntimeOptions options_from(const pybind11::kwargs& given);
 
 /// The same the other way.
 pybind11::dict options_to_dict(const RuntimeOptions& options);
+
+/// What each of them is, as a docstring lists parameters.
+std::string options_doc();
 
 }  // namespace gpuos::python

@@ -281,7 +281,8 @@ void add_life(Class& type) {
              return std::make_shared<RuntimeObject>(options_from(all));
            }),
            py::arg("backend") = "auto", py::arg("device") = 0,
-           py::arg("residency") = "auto", docs::kRuntimeInit)
+           py::arg("residency") = "auto",
+           (docs::kRuntimeInit + options_doc()).c_str())
       .def("wait", &wait, py::arg("ticket"), py::arg("timeout") = py::none(),
            docs::kWait)
       .def("synchronize", &synchronize, py::arg("timeout") = py::none(),

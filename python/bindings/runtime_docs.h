@@ -19,35 +19,9 @@ Examples
 array([2., 4.], dtype=float32)
 )";
 
+// Behind it, what options_doc() says.
 inline constexpr char kRuntimeInit[] =
     R"(Start the workers. None for any option means its default.
-
-Parameters
-----------
-backend : {"auto", "cuda", "host"}
-    "auto": GPUOS_BACKEND, else cuda if it works, else host.
-device : int
-    Number of the CUDA device.
-residency : {"auto", "resident", "burst"}
-    Whether workers stay on the device between submissions.
-queue_capacity : int, keyword only
-    Tasks that the queue holds; a power of two, 64 to 32768.
-workers, threads_per_worker : int, keyword only
-    0 workers: as many as fit the device.
-linger_us, lease_us, flush_after_us : float, keyword only
-    Microseconds. Idle time after which workers leave; longest stay; longest
-    time that a task waits for its launch.
-watchdog_s, submit_timeout_s : float, keyword only
-    Seconds. Longest run of one task; longest wait for room in the queue.
-compile_programs_after : int, keyword only
-    Calls after which a program is compiled in the background; 0: never. None:
-    32 on a GPU, 1,000 on the host.
-deterministic : bool, keyword only
-    Sums and products of reals have the same bits in every run: on a GPU the
-    number of columns decides the order of additions, whatever workers, tiers
-    and other outputs there are. On the host that is always so.
-worker_image : {"auto", "embedded", "ptx", "nvrtc"}, keyword only
-    Which worker the CUDA backend loads.
 
 Raises
 ------
@@ -55,6 +29,9 @@ InvalidArgument
     For a value out of range.
 BackendUnavailable
     If something is missing; the message says what to install.
+
+Parameters
+----------
 )";
 
 inline constexpr char kSubmit[] =

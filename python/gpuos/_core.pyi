@@ -197,6 +197,7 @@ class _RuntimeType(type): ...
 class Runtime(metaclass=_RuntimeType):
     def __init__(
         self,
+        # options
         backend: str = "auto",
         device: int = 0,
         residency: str = "auto",
@@ -212,6 +213,7 @@ class Runtime(metaclass=_RuntimeType):
         compile_programs_after: int | None = None,
         deterministic: bool | None = None,
         worker_image: str | None = None,
+        # end
     ) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(

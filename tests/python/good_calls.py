@@ -102,21 +102,7 @@ class Calls:
             "Runtime.__init__": (
                 gpuos.Runtime,
                 ["host", 0, "auto"],
-                dict.fromkeys(
-                    (
-                        "queue_capacity",
-                        "workers",
-                        "threads_per_worker",
-                        "linger_us",
-                        "lease_us",
-                        "watchdog_s",
-                        "submit_timeout_s",
-                        "flush_after_us",
-                        "compile_programs_after",
-                        "deterministic",
-                        "worker_image",
-                    )
-                ),
+                dict.fromkeys(list(rt.options)[3:]),
             ),
             "Fused.__call__": (fused, [x, x], {"out": out, "stream": None}),
             "Fused.warm": (fused.warm, [x, x], {}),

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import ast
+import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +39,26 @@ def test_options_are_what_was_given(backend):
         assert options["worker_image"] == "auto"
         assert options["deterministic"] is True
         assert rt.backend == backend
+
+
+def test_the_list_of_options_is_told_everywhere():
+    root = Path(__file__).parents[2]
+    script = root / "scripts/option_list"
+    subprocess.run([sys.executable, script, "--check"], check=True)
+    page = (root / "docs/python.md").read_text(encoding="utf-8")
+    defaults = dict(
+        re.findall(r"^\| `(\w+)` \| `(.*?)` \|", page, re.MULTILINE)
+    )
+    with gpuos.Runtime("host") as rt:
+        options = rt.options
+    assert list(options)[:2] == ["backend", "device"]
+    for name, value in options.items():
+        assert ast.literal_eval(defaults[name]) == value or name in (
+            "backend",  # it was named
+            "workers",  # as many as the machine has
+        )
+        kind = "int" if value is None else type(value).__name__
+        assert f"\n{name} : {kind}\n    " in gpuos.Runtime.__init__.__doc__
 
 
 def test_wrong_options_are_refused():
