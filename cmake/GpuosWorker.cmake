@@ -58,26 +58,26 @@ function(gpuos_build_worker image_out ptx_out)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/worker")
   file(MAKE_DIRECTORY "${folder}")
   gpuos_nvcc_flags(flags)
-  set(ptx_flags ${flags})
-  list(FILTER ptx_flags EXCLUDE REGEX "gencode")
   list(SORT GPUOS_CUDA_ARCHITECTURES COMPARE NATURAL)
   list(GET GPUOS_CUDA_ARCHITECTURES 0 oldest)
+  # What nvcc calls the PTX that it keeps of each architecture, or of the one.
+  set(kept ".compute_${oldest}.ptx")
+  if(GPUOS_CUDA_ARCHITECTURES STREQUAL oldest)
+    set(kept ".ptx")
+  endif()
   set(objects)
   set(ptx)
   foreach(unit IN LISTS arg_UNITS)
     cmake_path(GET unit STEM name)
+    file(MAKE_DIRECTORY "${folder}/${name}")
     add_custom_command(
-      OUTPUT "${folder}/${name}.o"
+      OUTPUT "${folder}/${name}.o" "${folder}/${name}.ptx"
       COMMAND "${GPUOS_NVCC}" ${flags} -dc "${unit}" -o "${folder}/${name}.o"
+              -keep -keep-dir "${folder}/${name}"
+      COMMAND "${CMAKE_COMMAND}" -E copy "${folder}/${name}/${name}${kept}"
+              "${folder}/${name}.ptx"
       DEPENDS "${unit}" ${arg_DEPENDS}
       COMMENT "nvcc ${name}"
-      VERBATIM)
-    add_custom_command(
-      OUTPUT "${folder}/${name}.ptx"
-      COMMAND "${GPUOS_NVCC}" ${ptx_flags} -arch=compute_${oldest} -ptx
-              "${unit}" -o "${folder}/${name}.ptx"
-      DEPENDS "${unit}" ${arg_DEPENDS}
-      COMMENT "nvcc ${name} (PTX)"
       VERBATIM)
     list(APPEND objects "${folder}/${name}.o")
     list(APPEND ptx "${folder}/${name}.ptx")

@@ -69,9 +69,9 @@ bool find_device(const DriverApi& api, const std::string& arch,
   return false;
 }
 
-class Link {
+class DriverLink {
  public:
-  explicit Link(std::uint32_t max_registers) {
+  explicit DriverLink(std::uint32_t max_registers) {
     std::array options{CU_JIT_ERROR_LOG_BUFFER,
                        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                        CU_JIT_MAX_REGISTERS};
@@ -82,9 +82,9 @@ class Link {
     GPUOS_CUDA_CHECK(
         driver().cuLinkCreate(count, options.data(), values.data(), &state_));
   }
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
-  ~Link() { driver().cuLinkDestroy(state_); }
+  DriverLink(const DriverLink&) = delete;
+  DriverLink& operator=(const DriverLink&) = delete;
+  ~DriverLink() { driver().cuLinkDestroy(state_); }
 
   void add(const Object& object) {
     std::string data = object.binary;  // with a closing zero, for PTX
@@ -132,7 +132,7 @@ std::optional<std::string> link_by_driver(std::span<const Object> objects,
   if (api == nullptr || !find_device(*api, target.link_arch, device))
     return std::nullopt;
   const ContextScope scope(device);
-  Link link(max_registers);
+  DriverLink link(max_registers);
   for (const Object& object : objects) link.add(object);
   return link.finish();
 }

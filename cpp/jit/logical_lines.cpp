@@ -7,8 +7,6 @@
 namespace gpuos::jit {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r\v\f";
-
 std::string joined(std::string_view source) {
   std::string text;
   text.reserve(source.size());

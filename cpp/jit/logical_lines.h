@@ -6,6 +6,9 @@
 
 namespace gpuos::jit {
 
+/// White space inside a line.
+inline constexpr std::string_view kBlank = " \t\r\v\f";
+
 /// C++ with a space for each comment and with the lines joined that a backslash
 /// joins. Empty for a comment or a raw string that does not end.
 std::optional<std::string> logical_lines(std::string_view source);

@@ -8,8 +8,6 @@
 namespace gpuos::jit {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r\v\f";
-
 using Names = std::vector<std::string>;
 
 bool has(std::string_view text, std::string_view part) {

@@ -36,6 +36,13 @@ struct Node {
   friend auto operator<=>(const Node&, const Node&) = default;
 };
 
+inline bool is_reduction(const Node& node) {
+  return info_of(node.op).rule == OpRule::Reduction;
+}
+inline std::size_t operand_count(const Node& node) {
+  return node.op == Op::Extent ? 0 : info_of(node.op).operands;
+}
+
 /// Where the value of a scalar comes from.
 struct ScalarSource {
   enum class Kind : std::uint8_t { Argument, Literal };

@@ -21,14 +21,6 @@ AxisMap dims_by_axis(const AxisMap& map, std::size_t rank) {
   return dims;
 }
 
-bool is_reduction(const Node& node) {
-  return info_of(node.op).rule == OpRule::Reduction;
-}
-
-std::size_t operand_count(const Node& node) {
-  return node.op == Op::Extent ? 0 : info_of(node.op).operands;
-}
-
 bool is_reduced(const Node& reduction, std::size_t dim) {
   return (reduction.axes >> dim & 1) != 0;
 }

@@ -17,10 +17,6 @@
 namespace gpuos::program {
 namespace {
 
-bool is_reduction(const Node& node) {
-  return info_of(node.op).rule == OpRule::Reduction;
-}
-
 /// What a pass with a reduction computes besides.
 enum class Company : std::uint8_t {
   All,      // what is around it, and other reductions
@@ -89,8 +85,7 @@ class Scheduler {
       found.push_back(id);
       return;
     }
-    const std::size_t operands =
-        node.op == Op::Extent ? 0 : info_of(node.op).operands;
+    const std::size_t operands = operand_count(node);
     for (std::size_t k = 0; k < operands; ++k)
       find_reductions(node.operands[k], seen, found);
   }
