@@ -68,28 +68,6 @@ def test_variables_of_the_environment():
     assert {name for name in secret if not TESTS.search(name)} == set()
 
 
-def test_defaults_of_a_runtime(host):
-    table = page("python").partition("| option |")[2].partition("\n\n")[0]
-    defaults = {}
-    for line in table.splitlines()[2:]:
-        names, values = line.split("|")[1:3]
-        values = values.strip().replace(",", "", values.count("0,0"))
-        defaults[names] = values
-    options = host.options
-    checked = 0
-    for names, values in defaults.items():
-        for name in re.findall(r"`(\w+)`", names):
-            assert name in {*options, "device", "workers"}, name
-        numbers = [float(n) for n in re.findall(r"\b\d+\b", values)]
-        keys = re.findall(r"`(\w+)`", names)
-        if len(numbers) == len(keys):
-            for key, number in zip(keys, numbers, strict=True):
-                if key in options:
-                    assert float(options[key]) == number, key
-                    checked += 1
-    assert checked > 3
-
-
 @pytest.mark.parametrize(
     "name",
     sorted(
