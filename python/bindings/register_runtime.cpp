@@ -282,7 +282,7 @@ void add_life(Class& type) {
            }),
            py::arg("backend") = "auto", py::arg("device") = 0,
            py::arg("residency") = "auto",
-           (docs::kRuntimeInit + options_doc()).c_str())
+           (docs::kRuntimeInit + options_doc() + docs::kRuntimeRaises).c_str())
       .def("wait", &wait, py::arg("ticket"), py::arg("timeout") = py::none(),
            docs::kWait)
       .def("synchronize", &synchronize, py::arg("timeout") = py::none(),

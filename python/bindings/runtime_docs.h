@@ -19,19 +19,21 @@ Examples
 array([2., 4.], dtype=float32)
 )";
 
-// Behind it, what options_doc() says.
+// Between them stands what options_doc() says.
 inline constexpr char kRuntimeInit[] =
-    R"(Start the workers. None for any option means its default.
+    R"(Start the workers. None for any option means its default; all
+but the first three are given by keyword.
 
+Parameters
+----------
+)";
+inline constexpr char kRuntimeRaises[] = R"(
 Raises
 ------
 InvalidArgument
     For a value out of range.
 BackendUnavailable
     If something is missing; the message says what to install.
-
-Parameters
-----------
 )";
 
 inline constexpr char kSubmit[] =

@@ -374,7 +374,7 @@ TEST_F(HazardsOfAFlush, ASearchIsOneLookWhateverTheDistanceOfTheArrays) {
   for (std::uint64_t distance = 512; distance <= 64 << 10; distance += 512) {
     table_ = HazardTable();
     const auto place = [&](std::uint64_t i) {
-      return (std::uint64_t{1} << 32) + distance * (i % kArrays);
+      return (std::uint64_t{1} << 32) + distance * i;
     };
     for (std::uint64_t i = 0; i < kArrays; ++i)
       add_at(i, writes(place(i), place(i) + distance));
