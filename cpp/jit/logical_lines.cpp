@@ -43,21 +43,34 @@ class Scanner {
   }
 
  private:
-  bool sees(std::string_view part) const {
-    return text_.substr(at_).starts_with(part);
+  // What a comment or a literal begins with.
+  static bool begins(char c) { return c == '/' || c == '"' || c == '\''; }
+
+  bool sees(char first, char second) const {
+    return text_[at_] == first && at_ + 1 < text_.size() &&
+           text_[at_ + 1] == second;
   }
 
   void step() {
-    if (sees("//")) {
+    const std::string_view rest = text_.substr(at_);
+    const auto plain = static_cast<std::size_t>(
+        std::ranges::find_if(rest, begins) - rest.begin());
+    out_ += rest.substr(0, plain);
+    at_ += plain;
+    if (at_ < text_.size()) begin();
+  }
+
+  void begin() {
+    if (sees('/', '/')) {
       at_ = std::min(text_.find('\n', at_), text_.size());
-    } else if (sees("/*")) {
+    } else if (sees('/', '*')) {
       const std::size_t end = text_.find("*/", at_ + 2);
       is_good_ = end != text_.npos;
       out_ += ' ';
       at_ = end + 2;
-    } else if (sees("\"") && is_raw()) {
+    } else if (text_[at_] == '"' && is_raw()) {
       raw_string();
-    } else if (sees("\"") || (sees("'") && !is_separator())) {
+    } else if (text_[at_] == '"' || (text_[at_] == '\'' && !is_separator())) {
       literal(text_[at_]);
     } else {
       out_ += text_[at_++];

@@ -52,11 +52,13 @@ Target choose_target(const Nvrtc& api, int compute_capability,
                "; install an older one: pip install "
                "nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12"));
   }
+  // Without concat: whoever finds a module in memory comes here.
+  const std::string arch = std::to_string(best);
   // A device runs what was compiled for a lower minor version of its own major
   // version (CUDA Programming Guide, "Binary Compatibility").
   if (best / 10 == compute_capability / 10)
-    return {concat(kReal, best), false, concat(kReal, best)};
-  return {concat(kVirtual, best), true, concat(kReal, compute_capability)};
+    return {"sm_" + arch, false, "sm_" + arch};
+  return {"compute_" + arch, true, concat(kReal, compute_capability)};
 }
 
 }  // namespace gpuos::jit

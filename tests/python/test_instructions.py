@@ -34,6 +34,8 @@ BURSTS = {
     "meets the one 256 before": 2908,
     "fused": 2390,
 }
+# A module that was compiled before.
+MODULES = {"in memory": 10461}
 
 # Callgrind writes down what it counted and begins anew when getppid() is
 # called.
@@ -107,6 +109,26 @@ for before, call in (
             os.getppid()
         rt.synchronize()
 """
+# As long as a small kernel of a user, with what such a one includes.
+MODULE_SCRIPT = f"""
+import os
+import gpuos
+
+source = '''// a comment and a "string"
+#include <gpuos/vectors.h>
+extern "C" __global__ void scale(float* x, float by, int n) {{
+  /* one element for each thread */
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= by;
+}}
+'''
+for _ in range(20):
+    gpuos.JitModule(source)
+os.getppid()
+for _ in range({CALLS}):
+    gpuos.JitModule(source)
+os.getppid()
+"""
 SIMULATOR = Path(__file__).parents[2] / "build/test/tests/simulator"
 
 
@@ -131,6 +153,12 @@ def in_bursts(tmp_path_factory) -> dict[str, float]:
     )
 
 
+@pytest.fixture(scope="module")
+def of_modules(tmp_path_factory) -> dict[str, float]:
+    folder = tmp_path_factory.mktemp("callgrind")
+    return count(folder, MODULE, MODULE_SCRIPT, MODULES, CALLS)
+
+
 # Less than half: not all of it was seen.
 
 
@@ -142,3 +170,8 @@ def test_a_submission_costs_no_more(on_host, what):
 @pytest.mark.parametrize("what", BURSTS)
 def test_a_submission_to_a_burst_costs_no_more(in_bursts, what):
     assert BURSTS[what] / 2 < in_bursts[what] <= BURSTS[what] * ROOM
+
+
+@pytest.mark.parametrize("what", MODULES)
+def test_a_module_that_was_compiled_costs_no_more(of_modules, what):
+    assert MODULES[what] / 2 < of_modules[what] <= MODULES[what] * ROOM
