@@ -8,6 +8,7 @@
 #include "backoff.h"
 #include "hooks.h"
 #include "keys.h"
+#include "next_tensors.h"
 #include "rows.h"
 #include "schema.h"
 
@@ -92,6 +93,7 @@ bool read_number(PyObject* object, double& number) {
 
 Tensor take_unary(const Elementwise& what, PyObject* self) {
   const Tensor& tensor = THPVariable_Unpack(self);
+  next_tensors[0].come_to(tensor);
   if (!is_without_grad(tensor)) return {};
   return defer(what, tensor);
 }
@@ -100,10 +102,12 @@ Tensor take_binary(const Elementwise& what, PyObject* self, PyObject* other,
                    bool is_reversed) {
   const Tensor& tensor = THPVariable_Unpack(self);
   fetch_storage(tensor, /*is_counted=*/true);
+  next_tensors[0].come_to(tensor);
   double number = 0;
   if (is_ordinary(other)) {
     const Tensor& second = THPVariable_Unpack(other);
     fetch_storage(second, /*is_counted=*/true);
+    next_tensors[1].come_to(second);
     if (is_reversed || !is_without_grad(tensor) || !is_without_grad(second))
       return {};
     return defer(what, tensor, second);

@@ -12,6 +12,7 @@
 #include "front_calls.h"
 #include "hooks.h"
 #include "keys.h"
+#include "next_tensors.h"
 #include "rows.h"
 #include "schema.h"
 
@@ -62,6 +63,7 @@ bool submit_alike(const Elementwise& what, PyObject* const* arguments) {
   for (std::size_t i = 0; i < 3; ++i) {
     if (!is_ordinary(arguments[i])) return false;
     fetch_storage(THPVariable_Unpack(arguments[i]), /*is_counted=*/false);
+    next_tensors[i].come_to(THPVariable_Unpack(arguments[i]));
   }
   const Tensor& out = THPVariable_Unpack(arguments[2]);
   fetch_version(out.unsafeGetTensorImpl()->version_counter());
