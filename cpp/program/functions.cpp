@@ -128,8 +128,13 @@ ShortLimits limits_of(DType short_float) {
 // and a half, so that the sum is rounded to the next number.
 Value next_of_short(const Value& a, const Value& b, DType dtype) {
   const ShortLimits limits = limits_of(dtype);
-  const Value x = ProgramBuilder::cast(a, DType::Float32);
-  const Value y = ProgramBuilder::cast(b, DType::Float32);
+  const auto widened = [&](const Value& value) {
+    // A number of Python is rounded to the short float first.
+    return ProgramBuilder::cast(ProgramBuilder::cast(value, dtype),
+                                DType::Float32);
+  };
+  const Value x = widened(a);
+  const Value y = widened(b);
   const Value size = absolute(x);
   const Value step = maximum(size * (0.5 * limits.epsilon * (1 + 0x1p-6)),
                              0.75 * limits.smallest);

@@ -19,14 +19,11 @@ bool is_same(const gpuos::Scalar& a, const gpuos::Scalar& b) {
 
 }  // namespace
 
+// The greater of two zeros is the first one, so a maximum is not.
 bool is_commutative(Op op) noexcept {
   switch (op) {
     case Op::Add:
     case Op::Multiply:
-    case Op::Maximum:
-    case Op::Minimum:
-    case Op::Fmax:
-    case Op::Fmin:
     case Op::Equal:
     case Op::NotEqual:
     case Op::BitwiseAnd:

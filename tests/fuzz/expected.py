@@ -1,0 +1,409 @@
+"""What a step of a program should give, from NumPy and plain arithmetic.
+
+Exact: integers, comparisons, and reals in NumPy's own type where
+docs/functions.md says 0 ulps. Otherwise in a wider type, with those ulps.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from vocabulary import Function, ulps
+
+ULPS = ulps()
+WIDE = {
+    np.dtype("float16"): np.dtype("float64"),
+    np.dtype("float32"): np.dtype("float64"),
+    np.dtype("float64"): np.dtype(np.longdouble),
+    np.dtype("complex64"): np.dtype("complex128"),
+}
+# Near 0 these lose more than ulps (docs/functions.md).
+CROSSING = {"lgamma", "logaddexp", "logaddexp2"}
+
+
+SPREADS = ("var", "std", "nanvar", "nanstd")
+
+
+class Refused(Exception):
+    """NumPy does not do it, and no program should."""
+
+
+class Expected(NamedTuple):
+    """What should come, and how far from it a result may be."""
+
+    value: np.ndarray  # in a wider type, if any
+    dtype: np.dtype
+    ulps: float = 0
+    slack: Any = 0  # beside ulps, in absolute numbers
+    is_free: Any = False  # where nothing is promised
+    has_sign: bool = True  # of zero
+
+
+def _erfc(x):
+    """In one digit more than the C library's: a step of Taylor's series."""
+    near = np.asarray(x, "f8")
+    made = _each(math.erfc)(near).astype(np.longdouble)
+    rest = np.where(np.isfinite(near), x - near.astype(np.longdouble), 0)
+    slope = -2 / np.sqrt(np.longdouble(np.pi)) * np.exp(-(x * x))
+    return made + rest * slope
+
+
+def _gelu(x):
+    wide = x.astype(np.longdouble)
+    made = wide / 2 * _erfc(-wide / np.sqrt(np.longdouble(2)))
+    return np.where(x == -np.inf, -0.0, made)
+
+
+def _each(function):
+    def compute(x):
+        made = np.vectorize(function, otypes=["f8"])(np.asarray(x, "f8"))
+        return made.astype(x.dtype)
+
+    return compute
+
+
+def _lgamma(x):
+    if math.isinf(x) or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    return math.lgamma(x)
+
+
+def _gelu_tanh(x):
+    x = x.astype(np.longdouble)
+    inner = np.sqrt(2 / np.longdouble(np.pi)) * (x + 0.044715 * x**3)
+    made = x / (1 + np.exp(-2 * inner))
+    return np.where(x == -np.inf, -0.0, made)
+
+
+def _sinc(x):
+    """Exactly 0 of whole numbers, unlike NumPy's."""
+    rest = np.abs(x - 2 * np.rint(x / 2))
+    near = np.where(rest > 0.5, 1 - rest, rest)
+    pi = np.longdouble("3.14159265358979323846264338")
+    made = np.sin(pi * near) / (pi * np.abs(x))
+    return np.where(x == 0, 1, np.where(np.abs(x) % 2 > 1, -made, made))
+
+
+# What NumPy lacks, in the type of the argument.
+OWN = {
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "erf": _each(math.erf),
+    "erfc": _each(math.erfc),
+    "lgamma": _each(_lgamma),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: np.where(x == -np.inf, -0.0, x / (1 + np.exp(-x))),
+    "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
+    "sinc": _sinc,
+}
+
+
+def quietly(function, *args, **keywords):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args, **keywords)
+
+
+# ---- elementwise functions
+
+
+def of_function(function: Function, operands: list[Any]) -> Expected:
+    ufunc = getattr(np, function.name, None)
+    types = _types(function, ufunc, operands)
+    args = [
+        quietly(np.asarray, x).astype(t)
+        for x, t in zip(operands, types, strict=False)
+    ]
+    result = types[-1]
+    if any(t.kind == "c" for t in types):
+        return _of_complex(function, args, result)
+    special = SPECIAL.get(function.name)
+    if special is not None and (
+        result.kind != "f" or not any(ULPS.get(function.own, (0,)))
+    ):
+        made = quietly(special, *args)
+        return Expected(np.asarray(made).astype(result), result)
+    free: Any = False
+    if function.name in ("copysign", "signbit"):
+        free = np.isnan(args[-1])  # whose sign nobody promises
+    off = ULPS.get(function.own, (0, 0, 0))
+    compute = OWN.get(function.name, ufunc)
+    if result.kind != "f" or not any(off):
+        made = np.asarray(quietly(compute, *args))
+        return Expected(made, result, is_free=free)
+    wide = WIDE[result]
+    made = quietly(compute, *[x.astype(wide) for x in args])
+    # A half is a rounded float.
+    many = {"float16": 1, "float32": max(off[:2]), "float64": off[2] + 1}
+    slack = 0.0
+    if function.own in CROSSING:
+        slack = 8 * float(np.finfo(result).eps)
+        slack = (
+            slack
+            * sum(
+                np.abs(np.nan_to_num(x.astype(wide), posinf=0, neginf=0))
+                for x in args
+            )
+            + slack
+        )
+    return Expected(np.asarray(made), result, many[result.name], slack)
+
+
+def _types(function, ufunc, operands):
+    """The dtypes of operands and result, as NumPy promotes them."""
+    kinds = [
+        x.dtype if isinstance(x, np.ndarray) else type(x) for x in operands
+    ]
+    if isinstance(ufunc, np.ufunc):
+        try:
+            types = ufunc.resolve_dtypes((*kinds, None))
+        except TypeError as error:
+            raise Refused(str(error)) from None
+        if function.name == "ldexp" and kinds[0] is int:
+            types = ufunc.resolve_dtypes((float, kinds[1], None))
+    else:
+        given = next(k for k in kinds if isinstance(k, np.dtype))
+        if function.name in ("real", "imag"):
+            if given.kind != "c":
+                raise Refused("only complex numbers have parts here")
+            return [given, np.dtype("float32")]
+        if given.kind == "c":
+            raise Refused("no complex numbers")
+        rule = np.divide if function.rule == "Division" else np.sqrt
+        real = rule.resolve_dtypes((given,) * rule.nin + (None,))[-1]
+        types = (real, real)
+    if any(t.kind not in "biufc" or t.itemsize > 8 for t in types):
+        raise Refused("no such dtype")
+    return types
+
+
+def _of_complex(function, args, result):
+    compute = getattr(np, function.name)
+    if not function.has_complex:
+        raise Refused("no complex numbers")
+    made = np.asarray(quietly(compute, *[_widen(x) for x in args]))
+    if result.kind not in "cf":
+        return Expected(made, result)
+    size = np.abs(made)
+    for x in args:
+        size = size + np.abs(_widen(x)) * (function.name in ("add", "subtract"))
+    if function.name in ("multiply", "square"):
+        size = np.abs(_widen(args[0])) * np.abs(_widen(args[-1]))
+    eps = float(np.finfo("f4").eps)
+    tiny = float(np.finfo("f4").tiny)
+    with np.errstate(all="ignore"):
+        # Infinities and NaN are C's, not NumPy's; what overflows in between
+        # may overflow.
+        wild = ~np.isfinite(made) | (size > 1e37)
+        for x in args:
+            wild |= ~np.isfinite(x) | (np.abs(_widen(x)) > 1e18)
+            wild |= (np.abs(_widen(x)) < 1e-18) & (x != 0)
+    return Expected(made, result, 1, 8 * eps * np.nan_to_num(size) + tiny, wild)
+
+
+def _widen(x):
+    return x.astype(WIDE.get(x.dtype, x.dtype))
+
+
+# ---- what NumPy does otherwise, or leaves open
+
+
+def _first_of(wins):
+    return lambda x, y: np.where(wins(x, y), x, y)
+
+
+def _is_nan(x):
+    return np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, "?")
+
+
+def _power(x, y):
+    """Rounded towards zero where NumPy refuses, and 0 of 0."""
+    if y.dtype.kind == "u":
+        return np.power(x, y)
+    made = np.power(x, np.maximum(y, 0))
+    signs = np.where(y % 2 != 0, x, x * x)
+    below = np.where(np.isin(x, np.array([1, -1], x.dtype)), signs, 0)
+    return np.where(y < 0, below, made)
+
+
+def _divide(function):
+    def compute(x, y):
+        if x.dtype.kind not in "biu":
+            return function(x, y)
+        return np.where(
+            y == 0,
+            np.zeros((), x.dtype),
+            function(x, np.where(y == 0, np.ones((), y.dtype), y)),
+        )
+
+    return compute
+
+
+def _reciprocal(x):
+    if x.dtype.kind not in "iu":
+        return np.reciprocal(x)
+    return np.where(
+        x == 0,
+        np.zeros((), x.dtype),
+        np.reciprocal(np.where(x == 0, np.ones((), x.dtype), x)),
+    )
+
+
+SPECIAL = {
+    # Of two zeros the first counts.
+    "maximum": _first_of(lambda x, y: (x >= y) | _is_nan(x)),
+    "minimum": _first_of(lambda x, y: (x <= y) | _is_nan(x)),
+    "fmax": _first_of(lambda x, y: (x >= y) | _is_nan(y)),
+    "fmin": _first_of(lambda x, y: (x <= y) | _is_nan(y)),
+    "floor_divide": _divide(np.floor_divide),
+    "remainder": _divide(np.remainder),
+    "fmod": _divide(np.fmod),
+    "reciprocal": _reciprocal,
+    "power": _power,
+    # NumPy's halves keep the first of two zeros, unlike C and its floats.
+    "nextafter": lambda x, y: np.where(x == y, y, np.nextafter(x, y)),
+}
+
+
+# ---- casts, reductions
+
+
+def of_cast(x: np.ndarray, dtype: np.dtype) -> Expected:
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        raise Refused("complex numbers have no such cast")
+    made = np.asarray(quietly(x.astype, dtype))
+    free = np.zeros(x.shape, bool)
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        # What does not fit is the processor's affair.
+        info = np.iinfo(dtype)
+        with np.errstate(invalid="ignore"):
+            cut = np.trunc(x.astype(np.longdouble))
+            free = ~((cut >= info.min) & (cut <= info.max))
+    return Expected(made, dtype, is_free=free)
+
+
+def of_reduction(
+    name: str, x: np.ndarray, axis: Any, keepdims: bool
+) -> Expected:
+    how = {"axis": axis, "keepdims": keepdims}
+    try:
+        made = np.asarray(quietly(getattr(np, name), x, **how))
+    except (TypeError, ValueError) as error:
+        raise Refused(str(error)) from None
+    dtype = made.dtype
+    if dtype.itemsize > 8:
+        raise Refused("no such dtype")
+    if dtype.kind in "biu" or name in ("max", "min", "ptp", "nanmax", "nanmin"):
+        return Expected(made, dtype, has_sign=False)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wide = x.astype(WIDE.get(x.dtype, np.longdouble))
+        plain = np.nan_to_num(np.abs(wide), nan=0, posinf=0, neginf=0)
+        total = np.asarray(plain.sum(**how))
+        count = max(plain.size // max(made.size, 1), 1)
+        exact = np.asarray(getattr(np, name)(wide, **how))
+        largest = np.asarray(plain.max(initial=0, **how))
+        eps = float(
+            np.finfo(np.dtype("f4") if dtype.itemsize == 2 else dtype).eps
+        )
+        tiny = float(
+            np.finfo(
+                "f4" if dtype.itemsize < 8 or dtype.kind == "c" else "f8"
+            ).tiny
+        )
+        terms = 24 + math.log2(count + 1)
+        if name in SPREADS:
+            slack = eps * 4 * terms * largest**2 + tiny
+            if "std" in name:  # a root: what is near 0 is less exact
+                near = np.sqrt(slack) * (np.abs(exact) < 1e-3 * largest)
+                slack = eps * 4 * terms * largest + np.sqrt(tiny) + near
+        elif name == "prod":
+            slack = (
+                eps
+                * (count + terms)
+                * np.abs(np.nan_to_num(exact, posinf=0, neginf=0))
+            )
+        else:
+            slack = eps * terms * total / (count if "mean" in name else 1)
+        limit = float(
+            np.finfo(
+                np.dtype("f4")
+                if dtype.itemsize == 2
+                else np.dtype(dtype.type(0).real.dtype)
+            ).max
+        )
+        free = np.broadcast_to(
+            total + (largest**2) * (name in ("var", "std", "nanvar", "nanstd"))
+            > limit / 4,
+            exact.shape,
+        )
+        if name == "prod":
+            powers = np.where(plain > 1, plain, 1).prod(**how)
+            small = np.where((plain < 1) & (plain > 0), plain, 1).prod(**how)
+            free = (
+                free
+                | (np.asarray(powers) > limit / 4)
+                | (np.asarray(small) < 1 / limit)
+            )
+        if dtype.kind == "c":
+            free = free | ~np.isfinite(exact)
+    return Expected(exact, dtype, 1, slack, free)
+
+
+# ---- comparison
+
+
+def _ordered(values):
+    """Floats as integers in the order of the numbers, one ulp apart."""
+    whole = f"i{values.dtype.itemsize}"
+    bits = values.reshape(-1).view(whole).reshape(values.shape).astype(np.int64)
+    lowest = np.int64(-(1 << (8 * values.dtype.itemsize - 1)))
+    return np.where(bits < 0, lowest - bits, bits).astype(np.longdouble)
+
+
+def difference(got: np.ndarray, expected: Expected) -> str | None:
+    """Return what is wrong with a result, or None."""
+    value, dtype = expected.value, expected.dtype
+    if (got.dtype, got.shape) != (dtype, value.shape):
+        return (
+            f"expected {dtype} of {value.shape}, got {got.dtype} of {got.shape}"
+        )
+    if dtype.kind == "c":
+        parts = [
+            difference(
+                part(got).copy(),
+                expected._replace(value=part(value), dtype=np.dtype("f4")),
+            )
+            for part in (np.real, np.imag)
+        ]
+        return parts[0] or parts[1]
+    with np.errstate(all="ignore"):
+        wanted = value.astype(dtype, order="C")
+    if dtype.kind != "f":
+        wrong = got != wanted
+    else:
+        got = got.copy(order="C")
+        with np.errstate(all="ignore"):
+            apart = np.abs(_ordered(got) - _ordered(wanted))
+            near = (
+                np.abs(got.astype(np.longdouble) - value.astype(np.longdouble))
+                <= expected.slack
+            )
+            wrong = ~(
+                (apart <= expected.ulps)
+                | near
+                | (np.isnan(got) & np.isnan(wanted))
+            )
+            if expected.ulps == 0 and expected.has_sign:
+                wrong |= (np.signbit(got) != np.signbit(wanted)) & ~np.isnan(
+                    wanted
+                )
+    wrong = wrong & ~np.asarray(expected.is_free)
+    if not wrong.any():
+        return None
+    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    at = tuple(int(k) for k in at)
+    return f"at {at}: expected {wanted[at]!r}, got {got[at]!r}"

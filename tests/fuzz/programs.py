@@ -1,0 +1,370 @@
+"""Random programs on random arrays, each step beside what NumPy gives.
+
+A program returns all its values, so each step is judged by what the program
+itself computed before: no error grows, and ulps mean what the pages say. The
+same steps that return the last value alone, into memory of any layout, and what
+is compiled of them, must give the same bits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from arrays import DTYPES, LAYOUTS, Array, draw_array, draw_shape, lay_out
+from expected import Refused, difference, quietly
+from steps import Step, draw_step
+
+import gpuos
+from gpuos import functions as F
+
+MOST_STEPS = 8
+MOST_ELEMENTS = 20_000
+MOST_AXES = 5
+
+
+class Invalid(Exception):
+    """NumPy refuses a step, or it would be too large."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program and the arrays that it is called with."""
+
+    inputs: tuple[Array, ...]
+    steps: tuple[Step, ...]
+    out: Array  # how the last value lies that is written into given memory
+    is_compiled: bool = False
+
+    def source(self, *, is_whole: bool) -> str:
+        names = [f"x{k}" for k in range(len(self.inputs))]
+        lines = [f"def program({', '.join(names)}):"]
+        for step in self.steps:
+            name = f"y{len(names)}"
+            lines.append(f"    {name} = {step.line(names)}")
+            names.append(name)
+        made = ", ".join(names[len(self.inputs) :]) if is_whole else names[-1]
+        return "\n".join([*lines, f"    return {made}"])
+
+    def function(self, *, is_whole: bool) -> Any:
+        names: dict[str, Any] = {"np": np, "F": F}
+        exec(self.source(is_whole=is_whole), names)  # noqa: S102 (our own)
+        return names["program"]
+
+    def text(self, backend: str) -> str:
+        """Python that can be pasted."""
+        unlike = list(dict.fromkeys(self.inputs))
+        arrays = "".join(f"    {x.text()},\n" for x in unlike)
+        given = ", ".join(f"arrays[{unlike.index(x)}]" for x in self.inputs)
+        return (
+            "import numpy as np\n\nimport gpuos\n"
+            "from gpuos import functions as F\n\nnan, inf = np.nan, np.inf\n\n\n"
+            f"{self.source(is_whole=True)}\n\n\n"
+            f"rt = gpuos.Runtime({backend!r})\narrays = [\n{arrays}]\n"
+            f"made = rt.fuse(program)({given})\n"
+            "for y in made if isinstance(made, tuple) else (made,):\n"
+            "    print(y.numpy())\n"
+        )
+
+
+def draw(dice: random.Random) -> Case:
+    """A case whose steps NumPy does."""
+    while True:
+        shape = draw_shape(dice, MOST_AXES)
+        inputs = tuple(_draw_inputs(dice, shape))
+        steps = _draw_steps(dice, [x.value() for x in inputs])
+        if steps:
+            break
+    case = Case(inputs, tuple(steps), inputs[0])
+    last = values_of(case)[-1]
+    layout = dice.choice(
+        [k for k in LAYOUTS if k not in ("repeated", "no axes")]
+    )
+    return replace(case, out=lay_out(dice, last.shape, last.dtype, layout))
+
+
+def _draw_inputs(
+    dice: random.Random, shape: tuple[int, ...]
+) -> Iterator[Array]:
+    """Some of them the very same array."""
+    drawn = [draw_array(dice, shape, dice.choice(DTYPES))]
+    yield drawn[0]
+    for _ in range(dice.choice([0, 0, 1, 1, 2, 3])):
+        if dice.random() < 0.2:
+            yield dice.choice(drawn)
+            continue
+        drawn.append(draw_array(dice, shape, dice.choice(DTYPES)))
+        yield drawn[-1]
+
+
+def _draw_steps(dice: random.Random, values: list[np.ndarray]) -> list[Step]:
+    steps: list[Step] = []
+    for _ in range(dice.randint(1, 2 * MOST_STEPS)):
+        if len(steps) == MOST_STEPS:
+            break
+        step = draw_step(dice, values)
+        try:
+            values.append(_value(step, values))
+        except Invalid:
+            continue
+        steps.append(step)
+    return steps
+
+
+def _value(step: Step, values: list[np.ndarray]) -> np.ndarray:
+    try:
+        shapes = [values[k].shape for k in step.operands if isinstance(k, int)]
+        count = np.prod(np.broadcast_shapes(*shapes), dtype=float)
+        if count > MOST_ELEMENTS:
+            raise Invalid("too large")
+        made = quietly(step.expect, values)
+    except (Refused, ValueError, IndexError, OverflowError) as error:
+        raise Invalid(str(error)) from error
+    if made.value.ndim > MOST_AXES + 1:
+        raise Invalid("too many axes")
+    return quietly(made.value.astype, made.dtype)
+
+
+def values_of(case: Case) -> list[np.ndarray]:
+    """Inputs and what NumPy makes of them. Raises Invalid."""
+    values = [x.value() for x in case.inputs]
+    for step in case.steps:
+        values.append(_value(step, values))
+    return values
+
+
+def other_layouts(dice: random.Random, case: Case) -> Case:
+    """The same program on arrays that lie otherwise, with other numbers."""
+    others: dict[Array, Array] = {}
+    for x in dict.fromkeys(case.inputs):
+        shape = x.value().shape
+        layout = dice.choice([k for k in LAYOUTS if k != "no axes"])
+        others[x] = lay_out(
+            dice, shape, x.dtype, layout if shape else "no axes"
+        )
+    layout = dice.choice(
+        [k for k in LAYOUTS if k not in ("repeated", "no axes")]
+    )
+    out = case.out.value()
+    return replace(
+        case,
+        inputs=tuple(others[x] for x in case.inputs),
+        out=lay_out(dice, out.shape, out.dtype, layout),
+    )
+
+
+# ---- running one
+
+
+def finding(rt: gpuos.Runtime, case: Case) -> str | None:
+    """Return what is wrong with a case, or None."""
+    try:
+        return _finding(rt, case)
+    except gpuos.InvalidArgument as error:
+        text = str(error).splitlines()[0]
+        # Reductions may refuse complex numbers, as docs/programs.md says.
+        return None if "got complex64" in text else f"refused: {text}"
+    except Exception as error:  # noqa: BLE001 (whatever comes is a finding)
+        return f"{type(error).__name__}: {error}"
+
+
+def _finding(rt: gpuos.Runtime, case: Case) -> str | None:
+    inputs = [x.value() for x in case.inputs]
+    arrays = _arrays(rt, case)
+    fused = rt.fuse(case.function(is_whole=True))
+    if case.is_compiled:
+        fused.compile(*arrays)
+    made = fused(*arrays)
+    made = [y.numpy() for y in (made if isinstance(made, tuple) else (made,))]
+    values: list[Any] = [*inputs]
+    for step, got in zip(case.steps, made, strict=True):
+        wrong = difference(got, quietly(step.expect, values))
+        if wrong:
+            names = [f"x{k}" for k in range(len(inputs))]
+            names += [f"y{k}" for k in range(len(inputs), len(values) + 1)]
+            return f"{names[len(values)]} = {step.line(names)}: {wrong}"
+        values.append(got)
+    return _finding_of_last(rt, case, arrays, made[-1]) or _finding_in_place(
+        rt, case, made[-1]
+    )
+
+
+def _finding_of_last(
+    rt: gpuos.Runtime, case: Case, arrays: list[Any], wanted: np.ndarray
+) -> str | None:
+    """Alone and into given memory it has the same bits, and nothing else is."""
+    memory = case.out.memory().copy()
+    expected = memory.copy()
+    shown = case.out.of(expected)
+    shown[...] = wanted
+    written = rt.array(memory)
+    rt.fuse(case.function(is_whole=False))(*arrays, out=case.out.of(written))
+    if _bits(written.numpy()) == _bits(expected):
+        return None
+    got = case.out.of(written.numpy())
+    return f"alone, in memory that is {case.out.layout}: {got}, not {shown}"
+
+
+def _finding_in_place(
+    rt: gpuos.Runtime, case: Case, wanted: np.ndarray
+) -> str | None:
+    """Written over an input of its shape and dtype it has the same bits."""
+    for x, shown in ((x, x.value()) for x in case.inputs):
+        if x.layout == "repeated" or shown.shape != wanted.shape:
+            continue
+        if shown.dtype != wanted.dtype:
+            continue
+        over = x.of(rt.array(x.memory()))
+        given = [over if y == x else _on(rt, y) for y in case.inputs]
+        try:
+            rt.fuse(case.function(is_whole=False))(*given, out=over)
+        except gpuos.InvalidArgument as error:
+            if "overlaps input" in str(error):
+                continue  # read in another order than it is written
+            raise
+        if _bits(over.numpy()) != _bits(wanted):
+            return f"over x{case.inputs.index(x)}: {over.numpy()}, not {wanted}"
+    return None
+
+
+def _bits(array: np.ndarray) -> bytes:
+    """Each NaN is NaN."""
+    if array.dtype.kind in "fc":
+        array = np.where(np.isnan(array), np.nan, array).astype(array.dtype)
+    return array.tobytes()
+
+
+def _arrays(rt: gpuos.Runtime, case: Case) -> list[Any]:
+    made = {x: _on(rt, x) for x in dict.fromkeys(case.inputs)}
+    return [made[x] for x in case.inputs]
+
+
+def _on(rt: gpuos.Runtime, x: Array) -> Any:
+    if rt.backend == "host":
+        return x.value()
+    memory = rt.array(x.memory())
+    return memory if x.layout == "repeated" else x.of(memory)
+
+
+# ---- making a finding smaller
+
+
+def shrink(rt: gpuos.Runtime, case: Case, most: int = 500) -> Case:
+    """The smallest case found that is wrong still."""
+    for _ in range(most):
+        for smaller in _smaller(case):
+            if _is_valid(smaller) and finding(rt, smaller):
+                case = smaller
+                break
+        else:
+            return case
+    return case
+
+
+def _is_valid(case: Case) -> bool:
+    try:
+        last = values_of(case)[-1]
+    except Invalid:
+        return False
+    out = case.out.value()
+    return (last.shape, last.dtype) == (out.shape, out.dtype)
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    for k in reversed(range(len(case.steps))):
+        yield from _with_out(_without_step(case, k))
+    for k in range(len(case.inputs)):
+        if len(case.inputs) > 1:
+            yield from _with_out(_without_input(case, k))
+    for k, x in enumerate(case.inputs):
+        value = x.value()
+        shapes = []
+        for axis, n in enumerate(value.shape):
+            if n > 1:
+                less = (n // 2, n - 1)
+                shapes += [
+                    (*value.shape[:axis], m, *value.shape[axis + 1 :])
+                    for m in less
+                ]
+        tries = [
+            lay_out(random.Random(0), s, x.dtype, "contiguous") for s in shapes
+        ]
+        if x.layout != "contiguous" and value.ndim:
+            tries.append(
+                lay_out(random.Random(0), value.shape, x.dtype, "contiguous")
+            )
+        for y in tries:
+            same = replace(y, seed=x.seed)
+            inputs = (*case.inputs[:k], same, *case.inputs[k + 1 :])
+            yield from _with_out(replace(case, inputs=inputs))
+    if case.out.layout != "contiguous":
+        yield from _with_out(case)
+
+
+def _with_out(case: Case | None) -> Iterator[Case]:
+    """With an out of the last value's shape: as it was, else contiguous."""
+    if case is None or not case.steps:
+        return
+    try:
+        last = values_of(case)[-1]
+    except Invalid:
+        return
+    out = lay_out(random.Random(0), last.shape, last.dtype, "contiguous")
+    if case.out != out:
+        yield replace(case, out=out)
+    kept = case.out.layout
+    yield replace(
+        case, out=lay_out(random.Random(1), last.shape, last.dtype, kept)
+    )
+
+
+def _without_step(case: Case, gone: int) -> Case | None:
+    place = len(case.inputs) + gone
+    instead = case.steps[gone].operands[0]
+    if not isinstance(instead, int):
+        return None
+    return _without(case, place, instead, gone=gone)
+
+
+def _without_input(case: Case, gone: int) -> Case | None:
+    instead = 0 if gone else 1
+    made = _without(case, gone, instead, gone=None)
+    inputs = tuple(x for k, x in enumerate(case.inputs) if k != gone)
+    return replace(made, inputs=inputs)
+
+
+def _without(case: Case, place: int, instead: int, gone: int | None) -> Case:
+    def moved(k: Any) -> Any:
+        if not isinstance(k, int):
+            return k
+        k = instead if k == place else k
+        return k - (k > place)
+
+    steps = [
+        replace(step, operands=tuple(moved(k) for k in step.operands))
+        for index, step in enumerate(case.steps)
+        if index != gone
+    ]
+    return replace(case, steps=tuple(steps))
+
+
+# ---- what was drawn
+
+
+def count(table: Counter, case: Case) -> None:
+    """Add to a table of step, dtype and layout."""
+    table["programs"] += 1
+    dtypes = [x.dtype for x in case.inputs]
+    layouts = [x.layout for x in case.inputs]
+    for step, value in zip(
+        case.steps, values_of(case)[len(dtypes) :], strict=True
+    ):
+        for k in step.operands:
+            if isinstance(k, int):
+                table[step.name, dtypes[k].name, layouts[k]] += 1
+        dtypes.append(value.dtype)
+        layouts.append("computed")

@@ -1,0 +1,52 @@
+"""The functions of programs, as include/gpuos/vocabulary.h lists them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADER = ROOT / "include/gpuos/vocabulary.h"
+EXACTNESS = ROOT / "docs/functions.md"
+
+COMPLEX = ("kAll", "kFields", "1 << kC64")
+
+_LIST = re.compile(r"#define GPUOS_(\w+)\(X\)((?:.*\\\n)*.*\n)")
+_LINE = re.compile(r"X\(\w+, (\w+), (\w+), (\w+), ([^,)]*)[^)]*\)")
+_ROW = re.compile(r"^\| `([a-z0-9_ ]+)` \| (.*) \|$", re.MULTILINE)
+
+
+class Function(NamedTuple):
+    """A line of the header."""
+
+    own: str  # its name in gpuos::fn
+    name: str  # NumPy's, or else PyTorch's
+    inputs: int
+    rule: str
+    has_complex: bool  # numbers as operands
+
+
+def functions() -> list[Function]:
+    """Return what is computed for each element."""
+    found = []
+    for kind, text in _LIST.findall(HEADER.read_text(encoding="utf-8")):
+        if kind in ("SUMS", "PLACES"):
+            continue
+        inputs = 2 if kind in ("BINARY_FUNCTIONS", "COMPARISONS") else 1
+        found += [
+            Function(own, name, inputs, rule, types in COMPLEX)
+            for own, name, rule, types in _LINE.findall(text)
+        ]
+    return found
+
+
+def ulps() -> dict[str, tuple[int, int, int]]:
+    """Return by how many ulps each may be off: host, device, double."""
+    found = {}
+    for names, cells in _ROW.findall(EXACTNESS.read_text(encoding="utf-8")):
+        numbers = [re.match(r"\d+", cell) for cell in cells.split(" | ")]
+        if all(numbers):
+            off = tuple(int(number[0]) for number in numbers)
+            found |= dict.fromkeys(names.split(), off)
+    return found
