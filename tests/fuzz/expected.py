@@ -11,6 +11,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from activations import OF_ROWS
 from vocabulary import Function, ulps
 
 ULPS = ulps()
@@ -118,6 +119,13 @@ def of_function(function: Function, operands: list[Any]) -> Expected:
         for x, t in zip(operands, types, strict=False)
     ]
     result = types[-1]
+    if (
+        function.name == "power"
+        and _is_known(operands[1])
+        and result.kind == "f"
+    ):
+        made = quietly(POWERS[operands[1]], args[0])
+        return Expected(np.asarray(made), result)
     if any(t.kind == "c" for t in types):
         return _of_complex(function, args, result)
     special = SPECIAL.get(function.name)
@@ -266,6 +274,40 @@ SPECIAL = {
     # NumPy's halves keep the first of two zeros, unlike C and its floats.
     "nextafter": lambda x, y: np.where(x == y, y, np.nextafter(x, y)),
 }
+
+
+def _is_known(exponent):
+    return not isinstance(exponent, np.ndarray) and exponent in POWERS
+
+
+def of_activation(compute: Any, x: np.ndarray, *axis: int) -> Expected:
+    """One rounding at the end; in between as many as the formula has."""
+    if x.dtype.kind != "f":
+        raise Refused("of reals")
+    wide = x.astype(WIDE[x.dtype])
+    made = np.asarray(quietly(compute, wide, *axis))
+    type_of_steps = np.dtype("f4") if x.dtype.itemsize == 2 else x.dtype
+    eps = float(np.finfo(type_of_steps).eps)
+    size = np.nan_to_num(np.abs(wide), nan=0, posinf=0, neginf=0)
+    if axis and size.size:
+        size = size.max(axis=axis[0], keepdims=True)
+    # What overflows in between may overflow; infinities are limits, which the
+    # pages do not promise.
+    free = np.broadcast_to(~np.isfinite(wide), made.shape)
+    if axis:
+        free = free | ~np.isfinite(wide).all(axis=axis[0], keepdims=True)
+    if size.size:
+        free = free | (size > float(np.finfo(type_of_steps).max) / 8)
+    count = wide.shape[axis[0]] if axis else 1
+    # A difference of logarithms is as exact as they are.
+    near = 1 if compute is OF_ROWS["log_softmax"] else np.abs(made) + eps
+    slack = (8 + math.log2(count + 1)) * eps * (size + 1) * np.minimum(near, 1)
+    slack = slack + 8 * eps * np.abs(np.nan_to_num(made, posinf=0, neginf=0))
+    return Expected(made, x.dtype, 1, slack, free)
+
+
+# What a power is if the exponent is a number in the text.
+POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
 
 
 # ---- casts, reductions

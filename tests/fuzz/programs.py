@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from arrays import DTYPES, LAYOUTS, Array, draw_array, draw_shape, lay_out
 from expected import Refused, difference, quietly
+from expressions import expression_of, last_place
 from steps import Step, draw_step
 
 import gpuos
 from gpuos import functions as F
 
 MOST_STEPS = 8
-MOST_ELEMENTS = 20_000
+MOST_ELEMENTS = 100_000
 MOST_AXES = 5
 
 
@@ -188,8 +189,10 @@ def _finding(rt: gpuos.Runtime, case: Case) -> str | None:
             names += [f"y{k}" for k in range(len(inputs), len(values) + 1)]
             return f"{names[len(values)]} = {step.line(names)}: {wrong}"
         values.append(got)
-    return _finding_of_last(rt, case, arrays, made[-1]) or _finding_in_place(
-        rt, case, made[-1]
+    return (
+        _finding_of_last(rt, case, arrays, made[-1])
+        or _finding_in_place(rt, case, made[-1])
+        or _finding_of_expression(rt, case, arrays, made)
     )
 
 
@@ -228,6 +231,26 @@ def _finding_in_place(
             raise
         if _bits(over.numpy()) != _bits(wanted):
             return f"over x{case.inputs.index(x)}: {over.numpy()}, not {wanted}"
+    return None
+
+
+def _finding_of_expression(
+    rt: gpuos.Runtime, case: Case, arrays: list[Any], made: list[np.ndarray]
+) -> str | None:
+    """The newest value that an expression can have, as one."""
+    place = last_place(case.steps, len(arrays))
+    if place is None:
+        return None
+    text, order = expression_of(case.steps, len(arrays), place)
+    wanted = made[place - len(arrays)]
+    op = rt.define("drawn", text)
+    try:
+        out = rt.empty(wanted.shape, wanted.dtype)
+        rt.submit(op, *(arrays[k] for k in order), out=out)
+        if _bits(out.numpy()) != _bits(wanted):
+            return f"define('{text}'): {out.numpy()}, not {wanted}"
+    finally:
+        rt.undefine(op)
     return None
 
 

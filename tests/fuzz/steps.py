@@ -12,9 +12,12 @@ from typing import Any
 
 import expected
 import numpy as np
+from activations import ELSEWHERE, OF_ONE, OF_ROWS
 from arrays import DTYPES
 from expected import Expected, Refused
 from vocabulary import Function, functions
+
+import gpuos
 
 FUNCTIONS = functions()
 REDUCTIONS = [
@@ -117,10 +120,23 @@ class Move:
         return Expected(made, made.dtype)
 
 
+@dataclass(frozen=True)
+class Activation:
+    """A function of gpuos.functions that is made of others."""
+
+    name: str
+    axis: tuple[int, ...] = ()
+
+    def expect(self, operands: list[Any]) -> Expected:
+        table: Any = OF_ROWS if self.axis else OF_ONE
+        return expected.of_activation(table[self.name], operands[0], *self.axis)
+
+
 def draw_step(dice: random.Random, values: list[np.ndarray]) -> Step:
     """A step on values that there are; NumPy may refuse it."""
     return dice.choices(
-        [_function, _choice, _cast, _reduction, _move], [12, 1, 3, 4, 3]
+        [_function, _choice, _cast, _reduction, _move, _activation],
+        [12, 1, 3, 4, 3, 2],
     )[0](dice, values)
 
 
@@ -209,6 +225,17 @@ def _move(dice, values):
     return Step(text, (place,), Move(text), "axes")
 
 
+def _activation(dice, values):
+    name = dice.choice([*OF_ONE, *OF_ROWS])
+    place = _place(dice, values)
+    if name in OF_ONE:
+        return Step(f"F.{name}({{0}})", (place,), Activation(name), name)
+    rank = values[place].ndim
+    axis = dice.randint(-rank, rank - 1) if rank else -1
+    text = f"F.{name}({{0}}, axis={axis})"
+    return Step(text, (place,), Activation(name, (axis,)), name)
+
+
 def _names() -> dict[str, list[np.dtype]]:
     """Each name in the table, and the dtypes that NumPy has it for."""
     found = {}
@@ -218,6 +245,8 @@ def _names() -> dict[str, list[np.dtype]]:
         ]
     for name in ("where", "astype", "axes", *REDUCTIONS):
         found[name] = DTYPES
+    for name in (*OF_ONE, *OF_ROWS):
+        found[name] = [dtype for dtype in DTYPES if dtype.kind == "f"]
     return found
 
 
@@ -231,3 +260,6 @@ def _is_defined(function: Function, dtype: np.dtype) -> bool:
 
 
 NAMES = _names()
+UNKNOWN = set(gpuos.functions.__all__) - {*OF_ONE, *OF_ROWS, *ELSEWHERE}
+if UNKNOWN:
+    raise ValueError(f"activations.py: expected a line for each of {UNKNOWN}")

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/gpuos/vocabulary.h"
 EXACTNESS = ROOT / "docs/functions.md"
@@ -27,9 +29,28 @@ class Function(NamedTuple):
     has_complex: bool  # numbers as operands
 
 
+# Made of those of the header, by NumPy's names; and by how many ulps.
+OTHERS = {
+    "greater": 0,
+    "greater_equal": 0,
+    "logical_and": 0,
+    "logical_or": 0,
+    "logical_xor": 0,
+    "logical_not": 0,
+    "positive": 0,
+    "fabs": 0,
+    "deg2rad": 1,
+    "rad2deg": 1,
+    "float_power": 2,
+}
+
+
 def functions() -> list[Function]:
     """Return what is computed for each element."""
-    found = []
+    found = [
+        Function(name, name, getattr(np, name).nin, "", has_complex=False)
+        for name in OTHERS
+    ]
     for kind, text in _LIST.findall(HEADER.read_text(encoding="utf-8")):
         if kind in ("SUMS", "PLACES"):
             continue
@@ -43,7 +64,7 @@ def functions() -> list[Function]:
 
 def ulps() -> dict[str, tuple[int, int, int]]:
     """Return by how many ulps each may be off: host, device, double."""
-    found = {}
+    found = {name: (off, off, off) for name, off in OTHERS.items()}
     for names, cells in _ROW.findall(EXACTNESS.read_text(encoding="utf-8")):
         numbers = [re.match(r"\d+", cell) for cell in cells.split(" | ")]
         if all(numbers):
