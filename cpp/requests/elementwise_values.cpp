@@ -53,6 +53,9 @@ using Operands = std::span<const Value>;
 
 // Of the vocabulary.
 Value function(Recipe recipe, Operands x) {
+  // Of two zeros the second counts, as in PyTorch's own vectors.
+  if (recipe == Recipe::Maximum) return maximum(x[1], x[0]);
+  if (recipe == Recipe::Minimum) return minimum(x[1], x[0]);
   switch (recipe) {
 #define GPUOS_CASE(name, ...) \
   case Recipe::name:          \
