@@ -9,25 +9,6 @@ from typing import Any
 
 import numpy as np
 
-DTYPES = [
-    np.dtype(name)
-    for name in [
-        "bool",
-        "int8",
-        "uint8",
-        "int16",
-        "uint16",
-        "int32",
-        "uint32",
-        "int64",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "complex64",
-    ]
-]
-
 
 @dataclass(frozen=True)
 class Array:
@@ -75,6 +56,8 @@ def numbers(dtype: np.dtype, count: int, seed: int) -> np.ndarray:
     edges = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-3, 1e4, np.inf, -np.inf, np.nan]
     plain = dice.normal(0, dice.choice([0.5, 4.0]), count)
     made = np.where(is_special, dice.choice(edges, count), plain)
+    if dice.random() < 0.15:  # equal ones meet, and zeros of both signs
+        made = dice.choice([0.0, -0.0, 1.0, -1.0], count)
     if dtype.kind == "c":
         finite = np.nan_to_num(made, posinf=5.0, neginf=-5.0)
         return (finite + 1j * np.roll(finite, 1)).astype(dtype)
@@ -181,3 +164,6 @@ _LAID_OUT = {
     "no axes": _no_axes,
 }
 LAYOUTS = tuple(_LAID_OUT)
+# Those of an array of given shape, and of one that is written.
+SHAPED = tuple(name for name in LAYOUTS if name != "no axes")
+WRITABLE = tuple(name for name in SHAPED if name != "repeated")

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import programs
-from arrays import DTYPES, LAYOUTS
-from steps import NAMES
+from arrays import LAYOUTS
+from steps import DTYPES, NAMES
 
 import gpuos
 
@@ -109,7 +109,7 @@ def main() -> int:
         )
     show(table)
     spent = time.monotonic() - start
-    sys.stdout.write(f"{table['programs']} programs, {spent:.0f} s\n")
+    sys.stdout.write(f"{table['cases']} cases, {spent:.0f} s\n")
     sys.stdout.write(f"{found}\n" if found else "no finding\n")
     return 1 if found else 0
 

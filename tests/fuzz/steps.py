@@ -7,18 +7,19 @@ for operands that are at hand.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import expected
 import numpy as np
 from activations import ELSEWHERE, OF_ONE, OF_ROWS
-from arrays import DTYPES
 from expected import Expected, Refused
-from vocabulary import Function, functions
+from vocabulary import Function, dtypes, functions
 
 import gpuos
 
+DTYPES = dtypes()
 FUNCTIONS = functions()
 REDUCTIONS = [
     "sum",
@@ -152,10 +153,15 @@ def _function(dice, values):
     if function.inputs == 2:
         second: Any = _place(dice, values)
         if dice.random() < 0.3:
-            second = Number(_number(dice, values[first].dtype))
+            second = Number(dice.choice(numbers_for(values[first].dtype)))
         operands.append(second)
         if dice.random() < 0.2:
             operands.reverse()
+    return step_of(function, operands)
+
+
+def step_of(function: Function, operands: Sequence[Any]) -> Step:
+    """The call of a function by the name that programs have for it."""
     marks = ", ".join(f"{{{k}}}" for k in range(function.inputs))
     text = f"F.{function.name}({marks})"
     if hasattr(np, function.name):
@@ -165,10 +171,11 @@ def _function(dice, values):
     return Step(text, tuple(operands), Elementwise(function), function.name)
 
 
-def _number(dice, dtype):
+def numbers_for(dtype: np.dtype) -> list[Any]:
+    """Numbers of Python that every value of that dtype may meet."""
     if dtype.kind in "iu":
-        return dice.choice([0, 1, 2, 3, 7])
-    return dice.choice([0, 1, 2, -1.0, 0.5, 2.0, -3.25, 1e-3])
+        return [0, 1, 2, 3, 7]
+    return [0, 1, 2, -1.0, 0.5, 2.0, -3.25, 1e-3]
 
 
 def _choice(dice, values):

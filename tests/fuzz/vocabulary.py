@@ -10,12 +10,14 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/gpuos/vocabulary.h"
+DTYPE_LIST = ROOT / "include/gpuos/dtype_list.h"
 EXACTNESS = ROOT / "docs/functions.md"
 
 COMPLEX = ("kAll", "kFields", "1 << kC64")
 
 _LIST = re.compile(r"#define GPUOS_(\w+)\(X\)((?:.*\\\n)*.*\n)")
 _LINE = re.compile(r"X\(\w+, (\w+), (\w+), (\w+), ([^,)]*)[^)]*\)")
+_DTYPE = re.compile(r"X\((?:with, )?\w+, (\w+), \d[^)]* numpy, \w+\)")
 _ROW = re.compile(r"^\| `([a-z0-9_ ]+)` \| (.*) \|$", re.MULTILINE)
 
 
@@ -43,6 +45,12 @@ OTHERS = {
     "rad2deg": 1,
     "float_power": 2,
 }
+
+
+def dtypes() -> list[np.dtype]:
+    """Return those of NumPy's own that arrays may have."""
+    text = DTYPE_LIST.read_text(encoding="utf-8")
+    return [np.dtype(name) for name in _DTYPE.findall(text)]
 
 
 def functions() -> list[Function]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
@@ -11,7 +12,10 @@ import gpuos
 
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
+import arrays
 import main
+import programs
+import steps
 
 COUNT = 1500  # programs, with three layouts each
 COMPILED = 3
@@ -30,6 +34,26 @@ def exact(rt):
 def test_programs_are_numpys(exact):
     found = main.first_finding(exact, COUNT, seed=1)
     assert found is None, found
+
+
+TWO = [f for f in steps.FUNCTIONS if f.inputs == 2]
+
+
+@pytest.mark.parametrize("function", TWO, ids=lambda f: f.name)
+def test_a_function_of_a_value_and_a_number(exact, function):
+    """Each dtype with each number, in both orders."""
+    for dtype in steps.DTYPES:
+        x = arrays.lay_out(random.Random(dtype.name), [40], dtype, "contiguous")
+        for number in map(steps.Number, steps.numbers_for(dtype)):
+            for operands in ((0, number), (number, 0)):
+                step = steps.step_of(function, operands)
+                case = programs.Case((x,), (step,), x)
+                try:
+                    last = programs.values_of(case)[-1]
+                except programs.Invalid:
+                    continue
+                found = programs.finding(exact, programs.with_out(case, last))
+                assert found is None, f"{found}\n\n{case.text(exact.backend)}"
 
 
 def test_compiled_programs_are_numpys(exact):
