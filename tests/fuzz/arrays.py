@@ -31,10 +31,15 @@ class Array:
         """The same looks at other memory: a runtime's array has no repeats."""
         return eval(self._look("x"), {"x": memory, "np": np})
 
-    def text(self) -> str:
+    def text(self, backend: str) -> str:
         values = self.memory().ravel().tolist()
         made = f"np.array({values}, {self.dtype.name!r})"
-        return self._look(f"{made}.reshape({self.stored})")
+        made = f"{made}.reshape({self.stored})"
+        if backend == "host":
+            return self._look(made)
+        if self.layout == "repeated":  # here it is a copy, see Repeated
+            return f"rt.array({self._look(made)})"
+        return self._look(f"rt.array({made})")
 
     def _look(self, text: str) -> str:
         for look in self.looks:

@@ -66,7 +66,7 @@ class Case:
     def text(self, backend: str) -> str:
         """Python that can be pasted."""
         unlike = list(dict.fromkeys(self.inputs))
-        arrays = "".join(f"    {x.text()},\n" for x in unlike)
+        arrays = "".join(f"    {x.text(backend)},\n" for x in unlike)
         given = ", ".join(f"arrays[{unlike.index(x)}]" for x in self.inputs)
         return (
             "import numpy as np\n\nimport gpuos\n"
@@ -279,7 +279,18 @@ def _on(rt: gpuos.Runtime, x: Array) -> Any:
     if rt.backend == "host":
         return x.value()
     memory = rt.array(x.memory())
-    return memory if x.layout == "repeated" else x.of(memory)
+    return Repeated(memory, x) if x.layout == "repeated" else x.of(memory)
+
+
+class Repeated:
+    """Memory of a device in which elements repeat; rt.array() has no such."""
+
+    def __init__(self, memory: gpuos.Array, x: Array) -> None:
+        shown = x.value()
+        interface = dict(memory.__cuda_array_interface__)
+        interface |= {"shape": shown.shape, "strides": shown.strides}
+        self.__cuda_array_interface__ = interface
+        self._memory = memory
 
 
 # ---- making a finding smaller

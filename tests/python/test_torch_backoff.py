@@ -43,6 +43,7 @@ def test_the_next_scheduler_leaves_it_alone_too(device):
         assert not is_taken(x)
 
 
+@pytest.mark.alone  # launches that wait for another process are not dense
 def test_operators_of_python_begin_again(device):
     x = torch.ones(ELEMS, device=device)
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
