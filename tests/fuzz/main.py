@@ -16,19 +16,20 @@ from steps import DTYPES, NAMES
 
 import gpuos
 
-LAYOUTS_OF_EACH = {False: 3, True: 20}  # compiled: each waits for a compiler
+CALLS_OF_EACH = {False: 3, True: 20}  # compiled: each waits for a compiler
 
 
 def cases(seed: int, *, is_compiled: bool) -> Iterator[programs.Case]:
-    """Yield the same cases for the same seed: one program, other layouts."""
+    """Yield the same cases for the same seed: each program, called again."""
     index = 0
     while True:
         # Each program has dice of its own, so one alone can be drawn again.
         dice = random.Random(f"{seed}:{index}")
         case = replace(programs.draw(dice), is_compiled=is_compiled)
         yield case
-        for _ in range(LAYOUTS_OF_EACH[is_compiled] - 1):
-            yield programs.other_layouts(dice, case)
+        for _ in range(CALLS_OF_EACH[is_compiled] - 1):
+            case = programs.called_again(dice, case)
+            yield case
         index += 1
 
 
@@ -43,7 +44,7 @@ def first_finding(
 ) -> str | None:
     """Return what is wrong with which case of `count` programs, or None."""
     end = time.monotonic() + seconds
-    each = LAYOUTS_OF_EACH[is_compiled]
+    each = CALLS_OF_EACH[is_compiled]
     drawn = cases(seed, is_compiled=is_compiled)
     for index in range(count * each):
         if time.monotonic() > end:

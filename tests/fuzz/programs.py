@@ -33,6 +33,7 @@ from gpuos import functions as F
 MOST_STEPS = 8
 MOST_ELEMENTS = 100_000
 MOST_AXES = 5
+MOST_EARLIER = 2
 
 
 class Invalid(Exception):
@@ -47,6 +48,7 @@ class Case:
     steps: tuple[Step, ...]
     out: Array  # how the last value lies that is written into given memory
     is_compiled: bool = False
+    earlier: tuple[tuple[Array, ...], ...] = ()  # inputs of calls before
 
     def source(self, *, is_whole: bool) -> str:
         names = [f"x{k}" for k in range(len(self.inputs))]
@@ -65,15 +67,19 @@ class Case:
 
     def text(self, backend: str) -> str:
         """Python that can be pasted."""
-        unlike = list(dict.fromkeys(self.inputs))
+        calls = [*self.earlier, self.inputs]
+        unlike = list(dict.fromkeys(x for inputs in calls for x in inputs))
         arrays = "".join(f"    {x.text(backend)},\n" for x in unlike)
-        given = ", ".join(f"arrays[{unlike.index(x)}]" for x in self.inputs)
+        lines = []
+        for inputs in calls:
+            given = ", ".join(f"arrays[{unlike.index(x)}]" for x in inputs)
+            lines.append(f"made = program({given})\n")
         return (
             "import numpy as np\n\nimport gpuos\n"
             "from gpuos import functions as F\n\nnan, inf = np.nan, np.inf\n\n\n"
             f"{self.source(is_whole=True)}\n\n\n"
             f"rt = gpuos.Runtime({backend!r})\narrays = [\n{arrays}]\n"
-            f"made = rt.fuse(program)({given})\n"
+            f"program = rt.fuse(program)\n{''.join(lines)}"
             "for y in made if isinstance(made, tuple) else (made,):\n"
             "    print(y.numpy())\n"
         )
@@ -149,22 +155,32 @@ def with_out(case: Case, last: np.ndarray, layout: str = "contiguous") -> Case:
     return replace(case, out=lay_out(dice, last.shape, last.dtype, layout))
 
 
-def other_layouts(dice: random.Random, case: Case) -> Case:
-    """The same program on arrays that lie otherwise, with other numbers."""
+def called_again(dice: random.Random, case: Case) -> Case:
+    """The same program, called next with arrays that lie otherwise, with other
+    numbers and at times of another size."""
+    sizes = {1: 1}
+    if dice.random() < 0.3:
+        sizes |= {2: dice.randint(2, 9), 3: dice.choice([2, 3, 40])}
+    try:
+        return _called_again(dice, case, sizes)
+    except Invalid:
+        return _called_again(dice, case, {})
+
+
+def _called_again(
+    dice: random.Random, case: Case, sizes: dict[int, int]
+) -> Case:
     others: dict[Array, Array] = {}
     for x in dict.fromkeys(case.inputs):
-        shape = x.value().shape
-        layout = dice.choice(SHAPED)
-        others[x] = lay_out(
-            dice, shape, x.dtype, layout if shape else "no axes"
-        )
+        shape = [sizes.get(n, n) for n in x.value().shape]
+        layout = dice.choice(SHAPED) if shape else "no axes"
+        others[x] = lay_out(dice, shape, x.dtype, layout)
+    inputs = tuple(others[x] for x in case.inputs)
+    earlier = (*case.earlier, case.inputs)[-MOST_EARLIER:]
+    case = replace(case, inputs=inputs, earlier=earlier)
+    last = values_of(case)[-1]
     layout = dice.choice(WRITABLE)
-    out = case.out.value()
-    return replace(
-        case,
-        inputs=tuple(others[x] for x in case.inputs),
-        out=lay_out(dice, out.shape, out.dtype, layout),
-    )
+    return replace(case, out=lay_out(dice, last.shape, last.dtype, layout))
 
 
 # ---- running one
@@ -184,8 +200,8 @@ def finding(rt: gpuos.Runtime, case: Case) -> str | None:
 
 def _finding(rt: gpuos.Runtime, case: Case) -> str | None:
     inputs = [x.value() for x in case.inputs]
-    arrays = _arrays(rt, case)
-    fused = rt.fuse(case.function(is_whole=True))
+    arrays = _arrays(rt, case.inputs)
+    fused = _fused(rt, case, is_whole=True)
     if case.is_compiled:
         fused.compile(*arrays)
     made = fused(*arrays)
@@ -214,7 +230,8 @@ def _finding_of_last(
     shown = case.out.of(expected)
     shown[...] = wanted
     written = rt.array(memory)
-    rt.fuse(case.function(is_whole=False))(*arrays, out=case.out.of(written))
+    fused = _fused(rt, case, is_whole=False)
+    fused(*arrays, out=case.out.of(written))
     if _bits(written.numpy()) == _bits(expected):
         return None
     got = case.out.of(written.numpy())
@@ -270,9 +287,17 @@ def _bits(array: np.ndarray) -> bytes:
     return array.tobytes()
 
 
-def _arrays(rt: gpuos.Runtime, case: Case) -> list[Any]:
-    made = {x: _on(rt, x) for x in dict.fromkeys(case.inputs)}
-    return [made[x] for x in case.inputs]
+def _fused(rt: gpuos.Runtime, case: Case, *, is_whole: bool) -> Any:
+    """The program after its earlier calls: each may leave something behind."""
+    fused = rt.fuse(case.function(is_whole=is_whole))
+    for inputs in case.earlier:
+        fused(*_arrays(rt, inputs))
+    return fused
+
+
+def _arrays(rt: gpuos.Runtime, inputs: tuple[Array, ...]) -> list[Any]:
+    made = {x: _on(rt, x) for x in dict.fromkeys(inputs)}
+    return [made[x] for x in inputs]
 
 
 def _on(rt: gpuos.Runtime, x: Array) -> Any:
@@ -318,6 +343,8 @@ def _is_valid(case: Case) -> bool:
 
 
 def _smaller(case: Case) -> Iterator[Case]:
+    for k in range(len(case.earlier)):
+        yield replace(case, earlier=case.earlier[:k] + case.earlier[k + 1 :])
     for k in reversed(range(len(case.steps))):
         yield from _with_out(_without_step(case, k))
     for k in range(len(case.inputs)):
@@ -373,8 +400,12 @@ def _without_step(case: Case, gone: int) -> Case | None:
 def _without_input(case: Case, gone: int) -> Case | None:
     instead = 0 if gone else 1
     made = _without(case, gone, instead, gone=None)
-    inputs = tuple(x for k, x in enumerate(case.inputs) if k != gone)
-    return replace(made, inputs=inputs)
+
+    def kept(inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        return inputs[:gone] + inputs[gone + 1 :]
+
+    earlier = tuple(kept(inputs) for inputs in case.earlier)
+    return replace(made, inputs=kept(case.inputs), earlier=earlier)
 
 
 def _without(case: Case, place: int, instead: int, gone: int | None) -> Case:
