@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "gpuos/error.h"
+
 namespace gpuos::program {
 namespace {
 
@@ -287,6 +289,8 @@ PassBuilder::Value PassBuilder::scalar(const ScalarWord& word) {
 }
 
 PassBuilder::Value PassBuilder::reduce(const Node& node, const AxisMap& map) {
+  if (!fits(node, map))
+    throw Error("plan: expected reductions that fit their pass");
   const AxisMap inside = reduction_map(node, map);
   const std::vector<SetId> reduced = walked_by(node);
   for (std::size_t k = 0; k < reduced.size(); ++k)

@@ -56,7 +56,11 @@ class Scheduler {
   bool fuses() const { return company_ == Company::All; }
 
   void add_pass(const std::vector<Root>& roots) {
-    for (const std::uint32_t node : foreign_of(roots)) store(node);
+    // What is stored meanwhile may give the pass other axes, which others do not
+    // fit.
+    for (auto foreign = foreign_of(roots); !foreign.empty();
+         foreign = foreign_of(roots))
+      for (const std::uint32_t node : foreign) store(node);
     if (company_ == Company::None)
       for (const Root& root : roots) store_operand(graph_.nodes[root.node]);
     schedule_.passes.push_back(

@@ -79,6 +79,8 @@ def draw_shape(dice: random.Random, most_axes: int) -> tuple[int, ...]:
     if kind < 0.1:
         return (dice.choice([3, 33]), dice.choice([16, 17, 129, 700]))
     rank = dice.randint(0, most_axes)
+    if kind < 0.3:  # what has lost an axis broadcasts against what has it
+        return (dice.choice([1, 2, 3]),) * rank
     return tuple(dice.choice([0, 1, 1, 2, 2, 3, 3, 4]) for _ in range(rank))
 
 

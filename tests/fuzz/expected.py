@@ -12,6 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from activations import OF_ROWS
+from short_floats import (
+    FLOAT,
+    HALF,
+    SHORT,
+    kind,
+    promoted,
+    rounded,
+    widened,
+    with_stand_ins,
+)
 from vocabulary import Function, ulps
 
 ULPS = ulps()
@@ -112,21 +122,39 @@ def quietly(function, *args, **keywords):
 
 
 def of_function(function: Function, operands: list[Any]) -> Expected:
-    ufunc = getattr(np, function.name, None)
-    types = _types(function, ufunc, operands)
+    given, short = with_stand_ins(operands)
+    if function.name == "ldexp":  # has a place for integers
+        given = [given[0], widened(operands[1])]
+    *types, result = _types(function, getattr(np, function.name, None), given)
+    if short is None:
+        args = [
+            quietly(np.asarray, x).astype(t)
+            for x, t in zip(given, types, strict=True)
+        ]
+        return _computed(function, args, result, operands[-1])
     args = [
-        quietly(np.asarray, x).astype(t)
-        for x, t in zip(operands, types, strict=False)
+        rounded(quietly(np.asarray, x), short if t == HALF else t)
+        for x, t in zip(operands, types, strict=True)
     ]
-    result = types[-1]
-    if (
-        function.name == "power"
-        and _is_known(operands[1])
-        and result.kind == "f"
-    ):
-        made = quietly(POWERS[operands[1]], args[0])
+    if function.name == "nextafter":
+        made = np.where(args[0] == args[1], args[1], np.nextafter(*args))
+        return Expected(made.astype(short), short)
+    args = [widened(x) for x in args]
+    if result != HALF:
+        return _computed(function, args, result, operands[-1])
+    made = _computed(function, args, FLOAT, operands[-1])
+    return made._replace(dtype=short, ulps=min(made.ulps, 1))
+
+
+def _computed(
+    function: Function, args: list[Any], result: np.dtype, last: Any
+) -> Expected:
+    """Of operands in the dtypes that NumPy gives them; `last` as it came."""
+    ufunc = getattr(np, function.name, None)
+    if function.name == "power" and _is_known(last) and result.kind == "f":
+        made = quietly(POWERS[last], args[0])
         return Expected(np.asarray(made), result)
-    if any(t.kind == "c" for t in types):
+    if any(x.dtype.kind == "c" for x in args) or result.kind == "c":
         return _of_complex(function, args, result)
     special = SPECIAL.get(function.name)
     if special is not None and (
@@ -280,8 +308,19 @@ def _is_known(exponent):
     return not isinstance(exponent, np.ndarray) and exponent in POWERS
 
 
+def of_choice(condition: Any, x: Any, y: Any) -> Expected:
+    dtype = promoted(x, y)
+    if dtype.itemsize > 8:
+        raise Refused("no such dtype")
+    x, y = rounded(x, dtype), rounded(y, dtype)
+    return Expected(np.asarray(np.where(condition.astype(bool), x, y)), dtype)
+
+
 def of_activation(compute: Any, x: np.ndarray, *axis: int) -> Expected:
     """One rounding at the end; in between as many as the formula has."""
+    if x.dtype in SHORT:
+        made = of_activation(compute, widened(x), *axis)
+        return made._replace(dtype=x.dtype)
     if x.dtype.kind != "f":
         raise Refused("of reals")
     wide = x.astype(WIDE[x.dtype])
@@ -316,7 +355,8 @@ POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
 def of_cast(x: np.ndarray, dtype: np.dtype) -> Expected:
     if x.dtype.kind == "c" and dtype.kind not in "cb":
         raise Refused("complex numbers have no such cast")
-    made = np.asarray(quietly(x.astype, dtype))
+    x = widened(x)
+    made = np.asarray(quietly(rounded, x, dtype))
     free = np.zeros(x.shape, bool)
     if x.dtype.kind == "f" and dtype.kind in "iu":
         # What does not fit is the processor's affair.
@@ -330,6 +370,9 @@ def of_cast(x: np.ndarray, dtype: np.dtype) -> Expected:
 def of_reduction(
     name: str, x: np.ndarray, axis: Any, keepdims: bool
 ) -> Expected:
+    if x.dtype in SHORT:
+        made = of_reduction(name, widened(x), axis, keepdims)
+        return made._replace(dtype=x.dtype) if made.dtype == FLOAT else made
     how = {"axis": axis, "keepdims": keepdims}
     try:
         made = np.asarray(quietly(getattr(np, name), x, **how))
@@ -423,15 +466,18 @@ def difference(got: np.ndarray, expected: Expected) -> str | None:
         ]
         return parts[0] or parts[1]
     with np.errstate(all="ignore"):
-        wanted = value.astype(dtype, order="C")
-    if dtype.kind != "f":
+        wanted = rounded(np.asarray(value, order="C"), dtype)
+    if kind(dtype) != "f":
         wrong = got != wanted
     else:
         got = got.copy(order="C")
         with np.errstate(all="ignore"):
             apart = np.abs(_ordered(got) - _ordered(wanted))
             near = (
-                np.abs(got.astype(np.longdouble) - value.astype(np.longdouble))
+                np.abs(
+                    widened(got).astype(np.longdouble)
+                    - widened(value).astype(np.longdouble)
+                )
                 <= expected.slack
             )
             wrong = ~(

@@ -25,6 +25,7 @@ from arrays import (
 )
 from expected import Refused, difference, quietly
 from expressions import expression_of, last_place
+from short_floats import SHORT, kind, rounded
 from steps import DTYPES, Step, draw_step
 
 import gpuos
@@ -74,8 +75,9 @@ class Case:
         for inputs in calls:
             given = ", ".join(f"arrays[{unlike.index(x)}]" for x in inputs)
             lines.append(f"made = program({given})\n")
+        needs = "import ml_dtypes\n" * any(x.dtype in SHORT for x in unlike)
         return (
-            "import numpy as np\n\nimport gpuos\n"
+            f"{needs}import numpy as np\n\nimport gpuos\n"
             "from gpuos import functions as F\n\nnan, inf = np.nan, np.inf\n\n\n"
             f"{self.source(is_whole=True)}\n\n\n"
             f"rt = gpuos.Runtime({backend!r})\narrays = [\n{arrays}]\n"
@@ -138,7 +140,7 @@ def _value(step: Step, values: list[np.ndarray]) -> np.ndarray:
         raise Invalid(str(error)) from error
     if made.value.ndim > MOST_AXES + 1:
         raise Invalid("too many axes")
-    return quietly(made.value.astype, made.dtype)
+    return quietly(rounded, made.value, made.dtype)
 
 
 def values_of(case: Case) -> list[np.ndarray]:
@@ -282,8 +284,9 @@ def _finding_of_expression(
 
 def _bits(array: np.ndarray) -> bytes:
     """Each NaN is NaN."""
-    if array.dtype.kind in "fc":
-        array = np.where(np.isnan(array), np.nan, array).astype(array.dtype)
+    if kind(array.dtype) in "fc":
+        array = array.copy()
+        array[np.isnan(array)] = np.nan
     return array.tobytes()
 
 

@@ -15,6 +15,7 @@ import expected
 import numpy as np
 from activations import ELSEWHERE, OF_ONE, OF_ROWS
 from expected import Expected, Refused
+from short_floats import kind
 from vocabulary import Function, dtypes, functions
 
 import gpuos
@@ -84,10 +85,7 @@ class Elementwise:
 @dataclass(frozen=True)
 class Choice:
     def expect(self, operands: list[Any]) -> Expected:
-        made = np.asarray(np.where(*operands))
-        if made.dtype.itemsize > 8:
-            raise Refused("no such dtype")
-        return Expected(made, made.dtype)
+        return expected.of_choice(*operands)
 
 
 @dataclass(frozen=True)
@@ -253,7 +251,7 @@ def _names() -> dict[str, list[np.dtype]]:
     for name in ("where", "astype", "axes", *REDUCTIONS):
         found[name] = DTYPES
     for name in (*OF_ONE, *OF_ROWS):
-        found[name] = [dtype for dtype in DTYPES if dtype.kind == "f"]
+        found[name] = [dtype for dtype in DTYPES if kind(dtype) == "f"]
     return found
 
 

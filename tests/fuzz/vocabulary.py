@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from short_floats import SHORT
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/gpuos/vocabulary.h"
@@ -17,7 +18,7 @@ COMPLEX = ("kAll", "kFields", "1 << kC64")
 
 _LIST = re.compile(r"#define GPUOS_(\w+)\(X\)((?:.*\\\n)*.*\n)")
 _LINE = re.compile(r"X\(\w+, (\w+), (\w+), (\w+), ([^,)]*)[^)]*\)")
-_DTYPE = re.compile(r"X\((?:with, )?\w+, (\w+), \d[^)]* numpy, \w+\)")
+_DTYPE = re.compile(r"X\((?:with, )?\w+, (\w+), \d[^)]* (\w+),\s+\w+\)")
 _ROW = re.compile(r"^\| `([a-z0-9_ ]+)` \| (.*) \|$", re.MULTILINE)
 
 
@@ -48,9 +49,14 @@ OTHERS = {
 
 
 def dtypes() -> list[np.dtype]:
-    """Return those of NumPy's own that arrays may have."""
-    text = DTYPE_LIST.read_text(encoding="utf-8")
-    return [np.dtype(name) for name in _DTYPE.findall(text)]
+    """Return those that arrays may have and that can be looked at here."""
+    text = DTYPE_LIST.read_text(encoding="utf-8").replace("\\\n", "")
+    known = {dtype.name for dtype in SHORT}
+    return [
+        np.dtype(name)
+        for name, package in _DTYPE.findall(text)
+        if package == "numpy" or name in known
+    ]
 
 
 def functions() -> list[Function]:

@@ -15,6 +15,7 @@ sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 import arrays
 import main
 import programs
+import small_worlds
 import steps
 
 COUNT = 1500  # programs, with three layouts each
@@ -59,3 +60,16 @@ def test_a_function_of_a_value_and_a_number(exact, function):
 def test_compiled_programs_are_numpys(exact):
     found = main.first_finding(exact, COMPILED, seed=2, is_compiled=True)
     assert found is None, found
+
+
+SHAPES = [(), (3,), (2, 2), (3, 1), (1, 2), (2, 3), (2, 2, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_all_short_programs_of_sums(rt, length, shape):
+    assert small_worlds.finding(rt, length, shape) == ""
+
+
+def test_all_programs_of_five_sums(rt):
+    assert small_worlds.finding(rt, 5, (2, 2)) == ""
