@@ -56,8 +56,8 @@ class Scheduler {
   bool fuses() const { return company_ == Company::All; }
 
   void add_pass(const std::vector<Root>& roots) {
-    // What is stored meanwhile may give the pass other axes, which others do not
-    // fit.
+    // What is stored meanwhile may give the pass other axes, which others do
+    // not fit.
     for (auto foreign = foreign_of(roots); !foreign.empty();
          foreign = foreign_of(roots))
       for (const std::uint32_t node : foreign) store(node);
