@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import sys
 import time
@@ -88,31 +89,63 @@ def show(table: Counter) -> None:
     sys.stdout.writelines(f"  {cell}\n" for cell in empty[:20])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=2.0)
-    parser.add_argument("--count", type=int, help="programs, instead of a time")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--backend", default="host", choices=["host", "cuda"])
-    parser.add_argument("--compiled", action="store_true")
-    options = parser.parse_args()
+def run_programs(
+    options: argparse.Namespace, count: int, seconds: float
+) -> str:
+    """Programs beside NumPy; what is wrong, or nothing."""
     deterministic = {"deterministic": True} if options.backend == "cuda" else {}
     table: Counter = Counter()
-    start = time.monotonic()
     with gpuos.Runtime(options.backend, **deterministic) as rt:
         found = first_finding(
             rt,
-            options.count or sys.maxsize // 100,
+            count,
             options.seed,
-            seconds=float("inf") if options.count else 60 * options.minutes,
+            seconds=seconds,
             is_compiled=options.compiled,
             table=table,
         )
     show(table)
-    spent = time.monotonic() - start
-    sys.stdout.write(f"{table['cases']} cases, {spent:.0f} s\n")
-    sys.stdout.write(f"{found}\n" if found else "no finding\n")
-    return 1 if found else 0
+    sys.stdout.write(f"{table['cases']} cases\n")
+    return found or ""
+
+
+def run_submissions(
+    options: argparse.Namespace, count: int, seconds: float
+) -> str:
+    """Tasks over overlapping memory beside the same in order."""
+    submissions = importlib.import_module("submissions")
+    return submissions.first_finding(
+        options.backend,
+        count,
+        options.seed,
+        seconds=seconds,
+        is_compiled=options.compiled,
+    )
+
+
+WHAT = {"programs": run_programs, "submissions": run_submissions}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--what", nargs="+", default=[*WHAT], choices=[*WHAT])
+    parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--count", type=int, help="cases, instead of a time")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--backend", default="host", choices=["host", "cuda"])
+    parser.add_argument("--compiled", action="store_true")
+    options = parser.parse_args()
+    most = options.count or sys.maxsize // 100
+    seconds = 60 * options.minutes / len(options.what)
+    findings = 0
+    for what in options.what:
+        start = time.monotonic()
+        limit = float("inf") if options.count else seconds
+        found = WHAT[what](options, most, limit)
+        spent = time.monotonic() - start
+        sys.stdout.write(f"{what}: {found or 'no finding'}, {spent:.0f} s\n")
+        findings += bool(found)
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,532 @@
+"""Random tasks over overlapping memory, beside the same ones in order.
+
+A case is a list of actions for each of its lanes. An action is two lines of
+Python: `ours` for the runtime, `theirs` for NumPy. A lane has memory `m` of its
+own and is a thread, or on a GPU a stream too; all read the memory `r`. Numbers
+are integers, so results are exact.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import gpuos
+
+CELLS = 400  # elements of a lane
+SHARED = 64
+MOST_ACTIONS = 150
+WAIT_S = 60.0
+
+Span = tuple[int, int]  # from, up to
+
+# With what an operator may be defined; each of two inputs.
+EXPRESSIONS = [
+    "a + b",
+    "3 * a - b",
+    "a * b + 1",
+    "maximum(a, b)",
+    "where(a > b, a, -b)",
+    "(a ^ b) + 2",
+    "abs(a) + (b & 7)",
+]
+SOURCE = """GPUOS_OPERATOR({name}) {{
+  int* o = task.pointer<int>(0);
+  const int* a = task.pointer<const int>(1);
+  const int* b = task.pointer<const int>(2);
+  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+    o[i] = a[i] + {number} * b[i];
+}}"""
+BUILT_IN = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}"}
+FUSED = {
+    "pair": "lambda x, y: (x - 2 * y).astype('int32')",
+    "sums": "lambda x, y: (x + np.sum(y, dtype='int32')).astype('int32')",
+}
+
+
+@dataclass(frozen=True)
+class Action:
+    ours: str
+    theirs: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    options: dict[str, Any]
+    lanes: tuple[tuple[Action, ...], ...]
+    is_threaded: bool
+    in_streams: bool = False
+
+    def text(self, backend: str) -> str:
+        """Python that can be pasted, lane after lane."""
+        made = [
+            "import numpy as np",
+            "import gpuos",
+            f"rt = gpuos.Runtime({backend!r}, **{self.options})",
+            f"r = rt.array(np.arange({SHARED}, dtype='int32'))",
+        ]
+        for k, lane in enumerate(self.lanes):
+            made.append(f"# lane {k}")
+            made.append(f"m = rt.array(np.arange({CELLS}, dtype='int32'))")
+            made += [action.ours for action in lane]
+            made.append("print(m.numpy())")
+        return "\n".join(made)
+
+
+# ---- drawing
+
+
+class Lane:
+    """Draws the actions of one lane."""
+
+    def __init__(
+        self, dice: random.Random, name: str, *, compiles: bool, in_stream: bool
+    ) -> None:
+        self._dice = dice
+        self._in_stream = in_stream
+        self._name = name
+        self._compiles = compiles
+        self._operators: list[str] = []
+        self._aliases: dict[str, int] = {}  # name: switches to take back
+        self._count = 0
+        self._arrays: list[str] = []
+
+    def draw(self) -> Iterator[Action]:
+        draws: list[tuple[int, Callable[[], Action | None]]] = [
+            (12, self._submit),
+            (3, self._fill),
+            (3, self._copy),
+            (2, self._rows),
+            (3, self._fused),
+            (4, self._define),
+            (2, self._replace),
+            (1, self._undefine),
+            (1, self._alias),
+            (1, self._switch),
+            (3, self._look),
+            (1, self._wait),
+            (1, self._array),
+            (1, self._free),
+            (1, self._park),
+        ]
+        if self._in_stream:  # fused calls go elsewhere
+            own = (self._fused, self._array)
+            draws = [draw for draw in draws if draw[1] not in own]
+            draws.append((2, self._capture))
+        weights = [weight for weight, _ in draws]
+        for _ in range(self._dice.randint(1, MOST_ACTIONS)):
+            _, one = self._dice.choices(draws, weights)[0]
+            action = one()
+            if action is not None:
+                yield action
+
+    def _span(self, length: int, most: int = CELLS) -> Span:
+        at = self._dice.randint(0, most - length)
+        return at, at + length
+
+    def _read(self, length: int) -> tuple[str, Span | None]:
+        """The text of an input, and what it covers of the lane's memory."""
+        if length <= SHARED and self._dice.random() < 0.1:
+            at, end = self._span(length, SHARED)
+            return f"r[{at}:{end}]", None
+        at, end = self._span(length)
+        return f"m[{at}:{end}]", (at, end)
+
+    def _three(self) -> tuple[str, str, str]:
+        """Output and two inputs; each input is the output or beside it."""
+        length = self._dice.choice([1, 2, 5, 16, 33, 100])
+        while True:
+            reads = [self._read(length), self._read(length)]
+            out = self._span(length)
+            if self._dice.random() < 0.3:
+                reads[self._dice.randrange(2)] = (f"m[{out[0]}:{out[1]}]", out)
+            if all(_is_clean(out, span) for _, span in reads):
+                return f"m[{out[0]}:{out[1]}]", reads[0][0], reads[1][0]
+
+    def _new(self, what: str) -> str:
+        self._count += 1
+        return f"{what}{self._count}_{self._name}"
+
+    def _submit(self) -> Action:
+        out, x, y = self._three()
+        name = self._dice.choice([*BUILT_IN, *self._operators, *self._aliases])
+        theirs = BUILT_IN.get(name, f"{name}({{0}}, {{1}})").format(x, y)
+        return Action(
+            f"t = rt.submit({name!r}, {x}, {y}, out={out}, **s)",
+            f"{out} = {theirs}",
+        )
+
+    def _fill(self) -> Action:
+        at, end = self._span(self._dice.choice([1, 3, 64]))
+        number = self._dice.randint(-9, 9)
+        return Action(
+            f"t = rt.submit('fill', out=m[{at}:{end}], value={number}, **s)",
+            f"m[{at}:{end}] = {number}",
+        )
+
+    def _copy(self) -> Action:
+        out, x, _ = self._three()
+        return Action(
+            f"t = rt.submit('copy', {x}, out={out}, **s)", f"{out} = {x}"
+        )
+
+    def _rows(self) -> Action:
+        """Independent tasks: rows of a half are made of the other one's."""
+        half = CELLS // 2
+        rows, length = self._dice.choice([(4, 8), (20, 5), (50, 4), (100, 2)])
+        into = self._dice.randint(0, half - rows * length)
+        of = [
+            half + self._dice.randint(0, half - rows * length) for _ in range(2)
+        ]
+        out, x, y = (
+            f"m[{at}:{at + rows * length}].reshape({rows}, {length})"
+            for at in (into, *of)
+        )
+        return Action(
+            f"t = rt.submit_many('add', {x}, {y}, {out}, **s)",
+            f"{out}[...] = {x} + {y}",
+        )
+
+    def _fused(self) -> Action:
+        out, x, y = self._three()
+        name = self._dice.choice(list(FUSED))
+        if out not in (x, y) and self._dice.random() < 0.4:
+            x = f"{x}[::-1]"  # in place it would be read as it is written
+        return Action(
+            f"fused[{name!r}]({x}, {y}, out={out})",
+            f"{out} = ({FUSED[name]})({x}, {y})",
+        )
+
+    def _body(self) -> str:
+        return self._dice.choice(EXPRESSIONS)
+
+    def _define(self) -> Action | None:
+        if len(self._operators) > 6:
+            return None
+        name = self._new("f")
+        self._operators.append(name)
+        if self._compiles and self._dice.random() < 0.2:
+            number = self._dice.randint(2, 4)
+            source = SOURCE.format(name=name, number=number)
+            return Action(
+                f"rt.define({name!r}, source={source!r}, inputs=2,"
+                " dtype='int32')",
+                f"{name} = lambda a, b: a + {number} * b",
+            )
+        body = self._body()
+        return Action(
+            f"rt.define({name!r}, 'o = {body}')",
+            f"{name} = lambda a, b: {body}",
+        )
+
+    def _replace(self) -> Action | None:
+        if not self._operators:
+            return None
+        name, body = self._dice.choice(self._operators), self._body()
+        return Action(
+            f"rt.replace({name!r}, 'o = {body}')",
+            f"{name}; {name} = lambda a, b: {body}",
+        )
+
+    def _undefine(self) -> Action | None:
+        if len(self._operators) < 3 or self._aliases:
+            return None
+        name = self._operators.pop(self._dice.randrange(3))
+        return Action(f"rt.undefine({name!r})", f"del {name}")
+
+    def _alias(self) -> Action | None:
+        if not self._operators or len(self._aliases) > 2:
+            return None
+        name, target = self._new("g"), self._dice.choice(self._operators)
+        self._aliases[name] = 0
+        return Action(
+            f"aliases[{name!r}] = rt.alias({name!r}, {target!r})",
+            f"{name}_of = [{target!r}];"
+            f" {name} = lambda a, b: globals()[{name}_of[-1]](a, b)",
+        )
+
+    def _switch(self) -> Action | None:
+        if not self._aliases:
+            return None
+        name = self._dice.choice(list(self._aliases))
+        if self._aliases[name] and self._dice.random() < 0.5:
+            self._aliases[name] -= 1
+            return Action(f"aliases[{name!r}].rollback()", f"{name}_of.pop()")
+        self._aliases[name] += 1
+        target = self._dice.choice(self._operators)
+        return Action(
+            f"aliases[{name!r}].switch({target!r})",
+            f"{name}_of.append({target!r})",
+        )
+
+    def _look(self) -> Action:
+        at, end = self._span(self._dice.choice([1, 10, 50]))
+        step = self._dice.choice([1, -1, 3])
+        text = f"seen.append(m[{at}:{end}][::{step}].{{}})"
+        return Action(text.format("numpy()"), text.format("copy()"))
+
+    def _wait(self) -> Action:
+        how = ["rt.synchronize()", "t.wait()", "t.done", "rt.flush()"]
+        return Action(self._dice.choice(how))
+
+    def _array(self) -> Action:
+        """A result that nobody but its users keeps."""
+        name = self._new("a")
+        self._arrays.append(name)
+        out, x, y = self._three()
+        return Action(
+            f"{name} = fused['pair']({x}, {y});"
+            f" t = rt.submit('add', {name}, {y}, out={out}, **s)",
+            f"{name} = {x} - 2 * {y}; {out} = {name} + {y}",
+        )
+
+    def _free(self) -> Action | None:
+        if not self._arrays:
+            return None
+        name = self._arrays.pop()
+        how = self._dice.choice([f"{name}.free()", f"del {name}"])
+        return Action(how, f"del {name}")
+
+    def _capture(self) -> Action:
+        drawn = [self._submit() for _ in range(self._dice.randint(1, 5))]
+        calls = ", ".join(a.ours.removeprefix("t = ") for a in drawn)
+        times = self._dice.randint(1, 3)
+        theirs = "; ".join(action.theirs for action in drawn)
+        return Action(
+            f"replay(lambda: [{calls}], {times})",
+            f"for _ in range({times}): {theirs}",
+        )
+
+    def _park(self) -> Action:
+        return Action("time.sleep(0.0005)")  # longer than any linger here
+
+
+def _is_clean(out: Span, read: Span | None) -> bool:
+    if read is None or read == out:
+        return True
+    return read[1] <= out[0] or out[1] <= read[0]
+
+
+def draw(
+    dice: random.Random, *, is_compiled: bool = False, has_streams: bool = False
+) -> Case:
+    options = {
+        "queue_capacity": dice.choice([64, 64, 256, 32768]),
+        "workers": dice.choice([0, 1, 2, 3]),
+        "residency": dice.choice(["auto", "burst", "resident"]),
+        "linger_us": dice.choice([1, 20, 100]),
+        "flush_after_us": dice.choice([1, 50, 200]),
+        "compile_programs_after": 0,
+    }
+    count = dice.choice([1, 1, 1, 2, 3])
+    in_streams = has_streams and dice.random() < 0.5
+    is_threaded = count > 1 and (not in_streams or dice.random() < 0.3)
+    lanes = [
+        Lane(dice, f"l{k}", compiles=is_compiled, in_stream=in_streams)
+        for k in range(count)
+    ]
+    drawn = tuple(tuple(lane.draw()) for lane in lanes)
+    return Case(options, drawn, is_threaded, in_streams)
+
+
+# ---- running one
+
+
+def _model(actions: tuple[Action, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """What the same in order leaves, and what was seen of it meanwhile."""
+    names: dict[str, Any] = {
+        "np": np,
+        "m": np.arange(CELLS, dtype="int32"),
+        "r": np.arange(SHARED, dtype="int32"),
+        "seen": [],
+        "maximum": np.maximum,
+        "where": np.where,
+    }
+    with np.errstate(all="ignore"):
+        for action in actions:
+            exec(action.theirs, names)  # noqa: S102 (our own)
+    return names["m"], names["seen"]
+
+
+class Stream:
+    """One of PyTorch's, with captures."""
+
+    def __init__(self, rt: gpuos.Runtime) -> None:
+        import torch  # noqa: PLC0415 (only for streams)
+
+        self._rt = rt
+        self._cuda = torch.cuda
+        self.torch = torch.cuda.Stream()
+
+    def replay(self, submit: Callable[[], Any], times: int) -> None:
+        graph = self._cuda.CUDAGraph()
+        self._rt.flush(self.torch)
+        mode = "thread_local"  # other lanes go on
+        with self._cuda.graph(
+            graph, stream=self.torch, capture_error_mode=mode
+        ):
+            submit()
+            self._rt.flush(self.torch)
+        with self._cuda.stream(self.torch):
+            for _ in range(times):
+                graph.replay()
+        self.torch.synchronize()  # nobody else knows of it
+
+
+class Run:
+    """What the runtime does of one lane."""
+
+    def __init__(
+        self, rt: gpuos.Runtime, shared: Any, lane: Any, *, in_stream: bool
+    ) -> None:
+        fused = {
+            name: rt.fuse(eval(text, {"np": np}))
+            for name, text in FUSED.items()
+        }
+        self._names: dict[str, Any] = {
+            "rt": rt,
+            "np": np,
+            "time": time,
+            "m": rt.array(np.arange(CELLS, dtype="int32")),
+            "r": shared,
+            "s": {},
+            "seen": [],
+            "fused": fused,
+            "aliases": {},
+        }
+        if in_stream:
+            stream = Stream(rt)
+            self._names |= {"s": {"stream": stream.torch}}
+            self._names |= {"replay": stream.replay}
+        self._names["t"] = rt.submit("copy", shared, out=rt.empty(64, "int32"))
+        self._lane = lane
+        self.error = ""
+
+    def steps(self) -> Iterator[None]:
+        """Run an action at a time."""
+        for action in self._lane:
+            try:
+                exec(action.ours, self._names)  # noqa: S102 (our own)
+            except Exception as error:  # noqa: BLE001 (a finding)
+                self.error = f"{action.ours}: {type(error).__name__}: {error}"
+                return
+            yield
+
+    def __call__(self) -> None:
+        for _ in self.steps():
+            pass
+
+    def difference(self) -> str:
+        m, seen = _model(self._lane)
+        if self.error:
+            return self.error
+        looks = [a.ours for a in self._lane if a.ours.startswith("seen")]
+        for text, ours, theirs in zip(
+            looks, self._names["seen"], seen, strict=True
+        ):
+            if not np.array_equal(ours, theirs):
+                return f"{text}: expected {theirs}, got {ours}"
+        ours = self._names["m"].numpy()
+        if np.array_equal(ours, m):
+            return ""
+        at = int(np.argmax(ours != m))
+        return f"m[{at}]: expected {m[at]}, got {ours[at]}"
+
+
+def finding(backend: str, case: Case) -> str:
+    """Return what is wrong with a case, or nothing."""
+    try:
+        with gpuos.Runtime(backend, **case.options) as rt:
+            shared = rt.array(np.arange(SHARED, dtype="int32"))
+            runs = [
+                Run(rt, shared, lane, in_stream=case.in_streams)
+                for lane in case.lanes
+            ]
+            _run_all(runs, is_threaded=case.is_threaded)
+            return next((d for d in (r.difference() for r in runs) if d), "")
+    except Exception as error:  # noqa: BLE001 (whatever comes is a finding)
+        return f"{type(error).__name__}: {error}"
+
+
+def _run_all(runs: list[Run], *, is_threaded: bool) -> None:
+    if not is_threaded:
+        for _ in itertools.zip_longest(*(run.steps() for run in runs)):
+            pass
+        return
+    threads = [threading.Thread(target=run, daemon=True) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+        if thread.is_alive():
+            raise TimeoutError(f"a lane was not done in {WAIT_S:.0f} s")
+
+
+def first_finding(
+    backend: str,
+    count: int,
+    seed: int,
+    *,
+    seconds: float = float("inf"),
+    is_compiled: bool = False,
+) -> str:
+    """Return what is wrong with which of `count` cases, or nothing."""
+    end = time.monotonic() + seconds
+    has_streams = backend == "cuda" and _has_torch()
+    for index in range(count):
+        if time.monotonic() > end:
+            break
+        dice = random.Random(f"{seed}:{index}")
+        case = draw(dice, is_compiled=is_compiled, has_streams=has_streams)
+        found = finding(backend, case)
+        if found:
+            case = shrink(backend, case)
+            found = finding(backend, case) or found
+            return f"seed {seed}, case {index}: {found}\n{case.text(backend)}"
+    return ""
+
+
+def _has_torch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+# ---- making a finding smaller
+
+
+def shrink(backend: str, case: Case, tries: int = 5) -> Case:
+    """Fewer actions that are wrong still, seen in one of a few tries."""
+
+    def is_wrong(smaller: Case) -> bool:
+        try:
+            for lane in smaller.lanes:
+                _model(lane)
+        except Exception:  # noqa: BLE001 (it needs what is gone)
+            return False
+        return any(finding(backend, smaller) for _ in range(tries))
+
+    for k in reversed(range(len(case.lanes))):
+        if len(case.lanes) > 1:
+            rest = case.lanes[:k] + case.lanes[k + 1 :]
+            if is_wrong(replace(case, lanes=rest)):
+                case = replace(case, lanes=rest)
+    for k in range(len(case.lanes)):
+        size = len(case.lanes[k]) // 2
+        while size:
+            at = 0
+            while at < len(case.lanes[k]):
+                lane = case.lanes[k][:at] + case.lanes[k][at + size :]
+                lanes = (*case.lanes[:k], lane, *case.lanes[k + 1 :])
+                if is_wrong(replace(case, lanes=lanes)):
+                    case = replace(case, lanes=lanes)
+                else:
+                    at += size
+            size //= 2
+    return case

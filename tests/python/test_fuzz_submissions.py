@@ -1,0 +1,24 @@
+"""A few of the random tasks of tests/fuzz, always the same ones."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
+
+import submissions
+
+COUNT = 300
+COMPILED = 3  # with whole operators, each of which waits for a compiler
+
+
+def test_tasks_are_as_if_in_order(rt):
+    assert submissions.first_finding(rt.backend, COUNT, seed=1) == ""
+
+
+def test_tasks_of_compiled_operators_are_as_if_in_order(rt):
+    found = submissions.first_finding(
+        rt.backend, COMPILED, seed=2, is_compiled=True
+    )
+    assert found == ""
