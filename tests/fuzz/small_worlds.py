@@ -14,6 +14,8 @@ import gpuos
 
 Step = tuple[str, int, int]  # what, and the places of its operands
 
+SHAPES = [(), (3,), (2, 2), (3, 1), (1, 2), (2, 3), (2, 2, 2)]
+
 ALONE = {
     "sum0": lambda x: np.sum(x, axis=0),
     "kept1": lambda x: np.sum(x, axis=-1, keepdims=True),
@@ -71,3 +73,13 @@ def finding(rt: gpuos.Runtime, length: int, shape: tuple[int, ...]) -> str:
         if made.shape != wanted.shape or (made != wanted).any():
             return f"{shape} {steps}: expected {wanted}, got {made}"
     return ""
+
+
+def first_finding(rt: gpuos.Runtime, longest: int = 4) -> str:
+    """Of all programs up to that length, on arrays of each shape."""
+    tries = (
+        finding(rt, length, shape)
+        for length in range(1, longest + 1)
+        for shape in SHAPES
+    )
+    return next((found for found in tries if found), "")
