@@ -1,4 +1,4 @@
-"""Every program of a few sums, differences and turns of one small array.
+"""Every program of a few sums, differences and turns of small arrays.
 
 Random programs seldom sum a sum and then meet what was summed. What belongs
 into which loops is decided by such patterns, so all of them are tried.
@@ -13,9 +13,25 @@ import numpy as np
 import gpuos
 
 Step = tuple[str, int, int]  # what, and the places of its operands
+Shape = tuple[int, ...]
 
-SHAPES = [(), (3,), (2, 2), (3, 1), (1, 2), (2, 3), (2, 2, 2)]
-
+# Of the arrays that a program has, and how many steps are tried with them.
+WORLDS: list[tuple[tuple[Shape, ...], int]] = [
+    *(
+        ((shape,), 4)
+        for shape in [(), (3,), (2, 2), (3, 1), (1, 2), (2, 3), (2, 2, 2)]
+    ),
+    *(
+        (shapes, 3)
+        for shapes in [
+            ((2, 2), (2, 2)),
+            ((2, 2), (2,)),
+            ((2, 1), (1, 2)),
+            ((2, 2), (1,)),
+            ((3,), (2, 3)),
+        ]
+    ),
+]
 ALONE = {
     "sum0": lambda x: np.sum(x, axis=0),
     "kept1": lambda x: np.sum(x, axis=-1, keepdims=True),
@@ -24,16 +40,18 @@ ALONE = {
 }
 
 
-def programs(length: int) -> Iterator[tuple[Step, ...]]:
+def programs(length: int, inputs: int) -> Iterator[tuple[Step, ...]]:
     """All in which each value but the last is used."""
-    yield from _longer((), length)
+    yield from _longer((), length, inputs)
 
 
-def _longer(steps: tuple[Step, ...], length: int) -> Iterator[tuple[Step, ...]]:
-    count = len(steps) + 1  # values, the array among them
+def _longer(
+    steps: tuple[Step, ...], length: int, inputs: int
+) -> Iterator[tuple[Step, ...]]:
+    count = len(steps) + inputs  # of values
     unused = set(range(count)) - {k for step in steps for k in step[1:]}
     if len(steps) == length:
-        if unused == {length}:
+        if unused == {count - 1}:
             yield steps
         return
     if len(unused) > length - len(steps) + 1:
@@ -43,11 +61,11 @@ def _longer(steps: tuple[Step, ...], length: int) -> Iterator[tuple[Step, ...]]:
         ("less", i, k) for i in range(count) for k in range(count) if i != k
     ]
     for step in tries:
-        yield from _longer((*steps, step), length)
+        yield from _longer((*steps, step), length, inputs)
 
 
-def run(steps: tuple[Step, ...], x):
-    values = [x]
+def run(steps: tuple[Step, ...], *arrays):
+    values = [*arrays]
     for name, i, k in steps:
         if values[i].ndim == 0 and name.startswith(("sum", "kept")):
             raise IndexError("no axis to sum along")
@@ -58,28 +76,35 @@ def run(steps: tuple[Step, ...], x):
     return values[-1]
 
 
-def finding(rt: gpuos.Runtime, length: int, shape: tuple[int, ...]) -> str:
+def finding(rt: gpuos.Runtime, length: int, *shapes: Shape) -> str:
     """What the first wrong program is, or nothing."""
-    x = np.arange(7, 7 + np.prod(shape)).reshape(shape) ** 2
-    on = rt.array(x)
-    for steps in programs(length):
+    arrays = [
+        np.arange(7 + k, 7 + k + np.prod(shape, dtype=int)).reshape(shape) ** 2
+        for k, shape in enumerate(shapes)
+    ]
+    on = [rt.array(x) for x in arrays]
+    for steps in programs(length, len(arrays)):
         try:
-            wanted = run(steps, x)
+            wanted = run(steps, *arrays)
         except (ValueError, IndexError):
             continue
         if wanted.ndim > 4:
             continue
-        made = rt.fuse(lambda x, steps=steps: run(steps, x))(on).numpy()
+        if len(on) == 1:
+            fused = rt.fuse(lambda x, steps=steps: run(steps, x))
+        else:
+            fused = rt.fuse(lambda x, y, steps=steps: run(steps, x, y))
+        made = fused(*on).numpy()
         if made.shape != wanted.shape or (made != wanted).any():
-            return f"{shape} {steps}: expected {wanted}, got {made}"
+            return f"{shapes} {steps}: expected {wanted}, got {made}"
     return ""
 
 
-def first_finding(rt: gpuos.Runtime, longest: int = 4) -> str:
-    """Of all programs up to that length, on arrays of each shape."""
+def first_finding(rt: gpuos.Runtime) -> str:
+    """Of all programs of all worlds."""
     tries = (
-        finding(rt, length, shape)
+        finding(rt, length, *shapes)
+        for shapes, longest in WORLDS
         for length in range(1, longest + 1)
-        for shape in SHAPES
     )
     return next((found for found in tries if found), "")

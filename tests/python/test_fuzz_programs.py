@@ -62,7 +62,7 @@ def test_compiled_programs_are_numpys(exact):
     assert found is None, found
 
 
-def test_all_short_programs_of_sums(rt):
+def test_all_programs_of_a_few_sums(rt):
     assert small_worlds.first_finding(rt) == ""
 
 
