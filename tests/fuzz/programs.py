@@ -8,6 +8,8 @@ is compiled of them, must give the same bits.
 
 from __future__ import annotations
 
+import functools
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -132,8 +134,7 @@ def _draw_steps(dice: random.Random, values: list[np.ndarray]) -> list[Step]:
 def _value(step: Step, values: list[np.ndarray]) -> np.ndarray:
     try:
         shapes = [values[k].shape for k in step.operands if isinstance(k, int)]
-        count = np.prod(np.broadcast_shapes(*shapes), dtype=float)
-        if count > MOST_ELEMENTS:
+        if math.prod(np.broadcast_shapes(*shapes)) > MOST_ELEMENTS:
             raise Invalid("too large")
         made = quietly(step.expect, values)
     except (Refused, ValueError, IndexError, OverflowError) as error:
@@ -143,6 +144,7 @@ def _value(step: Step, values: list[np.ndarray]) -> np.ndarray:
     return quietly(rounded, made.value, made.dtype)
 
 
+@functools.lru_cache(maxsize=8)
 def values_of(case: Case) -> list[np.ndarray]:
     """Inputs and what NumPy makes of them. Raises Invalid."""
     values = [x.value() for x in case.inputs]
