@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import gc
 import inspect
 import operator
 import random
@@ -20,9 +22,11 @@ from wrong_objects import JUDGE
 from wrong_things import (
     CLASSES,
     ENDINGS,
+    KEYWORDS,
     NEEDS_GPU,
     OBJECTS,
     SIZES,
+    TRACED,
     WITH_SIZES,
     draw_object,
     named_in,
@@ -34,6 +38,7 @@ import gpuos
 from gpuos import numpy_functions
 
 MOST_CALLS = 20
+TURNS = 20  # of a case's lines while another thread works
 RUNTIME = "gpuos.Runtime('host', workers=1, queue_capacity=64)"
 HEAD = (
     "import sys\n\nsys.path.append('tests/fuzz')\n\n"
@@ -71,6 +76,7 @@ RARE = {
     "gpuos.synchronize": 0.3,
     "gpuos.Session.run": 0.3,
 }
+IN_PYTHON = {"CompileFuture", "Diagnosis"}
 # Beside what every call may raise: how Python ends a sequence, and how it asks
 # whether there is an interface.
 MAY_RAISE = {
@@ -97,7 +103,7 @@ class Line:
 @dataclass(frozen=True)
 class Case:
     lines: tuple[Line, ...]
-    is_traced: bool = False  # within a function that is fused
+    traced: str = ""  # what the function that they are in is fused for
     result: str = "x"  # of that function
     meanwhile: tuple[str, ...] = ()  # what another thread does
 
@@ -107,6 +113,15 @@ class Case:
             f"{HEAD}rt, other = {RUNTIME}, {RUNTIME}\n{self.body()}"
             "print(JUDGE.finding)\n"
         )
+
+    def with_lines(self, kept: list[int], *, is_alone: bool) -> Case:
+        """Without the other lines and, alone, without the other thread."""
+        lines = tuple(
+            line if k in kept else Line("None", "")
+            for k, line in enumerate(self.lines)
+        )
+        meanwhile = () if is_alone else self.meanwhile
+        return replace(self, lines=lines, meanwhile=meanwhile)
 
     def _uses(self, name: str) -> bool:
         """Whether anything but its own line names the result of one."""
@@ -120,14 +135,16 @@ class Case:
             if line.function or self._uses(f"r{k}")
         ]
         needed = " ".join([*calls, *self.meanwhile])
-        if self.is_traced:
-            needed += f" a b {self.result}"
+        if self.traced:
+            needed += f" {self.traced} {self.result}"
         setup = [f"{name} = {OBJECTS[name]}" for name in named_in(needed)]
-        if self.is_traced:
+        if self.traced:
             calls.append(f"return {self.result}")
-            calls = _within(["@traced(rt, a, b)", "def program(x, y):"], calls)
+            head = [f"@traced(rt, {self.traced})", "def program(x, y):"]
+            calls = _within(head, calls)
         if self.meanwhile:
             other = ", ".join(self.meanwhile)
+            calls = _within([f"for _ in range({TURNS}):"], calls)
             calls = _within([f"with meanwhile({other}):"], calls)
         return "\n".join([*setup, *calls, ""])
 
@@ -181,7 +198,10 @@ OF_VALUES = [
 def _weights(callables: list[Callable]) -> list[float]:
     size = Counter(c.owner for c in callables)
     return [
-        WEIGHTS.get(c.owner, 1) * RARE.get(str(c), 1) / size[c.owner] ** 0.5
+        WEIGHTS.get(c.owner, 1)
+        * RARE.get(str(c), 1)
+        * (0.1 if c.name == "__init__" and c.returns == "NoReturn" else 1)
+        / size[c.owner] ** 0.5
         for c in callables
     ]
 
@@ -191,14 +211,15 @@ WEIGHT_OF = _weights(OF_STUBS)
 
 def draw(dice: random.Random) -> Case:
     is_traced = dice.random() < 0.25
+    values = dice.choice(TRACED) if is_traced else ""
     count = dice.randint(1, MOST_CALLS)
     drawer = _Drawer(dice, is_traced)
     lines = tuple(drawer.line(k) for k in range(count))
     result = drawer.result() if is_traced else "x"
     others: tuple[str, ...] = ()
-    if dice.random() < 0.05:
+    if dice.random() < 0.03:
         others = tuple(dice.sample(ENDINGS, dice.choice([1, 1, 2, 3])))
-    return Case(lines, is_traced, result, others)
+    return Case(lines, values, result, others)
 
 
 class _Drawer:
@@ -255,7 +276,9 @@ class _Drawer:
             return likely
         if self.made and dice.random() < 0.15:
             return dice.choice(self.made)[0]
-        return wrong(dice, likely)
+        made = wrong(dice, likely)
+        is_numpys = re.search("ArrayLike|DTypeLike", p.annotation)
+        return made.replace("vanishing(", "steady(") if is_numpys else made
 
     def likely(self, function: Callable, p: Parameter) -> str:
         dice = self.dice
@@ -280,8 +303,8 @@ class _Drawer:
                 many = dice.choice([0, 1, 1, 2, 2, 2, 3, 40 if self.care < 1 else 1])
                 given += [self.argument(function, p) for _ in range(many)]
             elif p.kind == "**":
-                keywords += self.more_keywords(function)
-            elif not p.is_needed and dice.random() < 0.6:
+                keywords += self.more_keywords(given)
+            elif not p.is_needed and dice.random() < self.left_out(function):
                 in_order = False
             elif p.is_needed and dice.random() > self.care + 0.9:
                 in_order = False
@@ -296,7 +319,14 @@ class _Drawer:
             given += [wrong(dice, "1")] * dice.choice([1, 1, 2, 40])
         if dice.random() > self.care + 0.15:
             keywords.append(f"unknown={wrong(dice, '1')}")
-        return [*given, *dict.fromkeys(keywords)]
+        named = {word.partition("=")[0]: word for word in keywords}
+        return [*given, *named.values()]
+
+    def left_out(self, function: Callable) -> float:
+        """How often what has a default is not given."""
+        if function.name.startswith("np."):
+            return 0.9
+        return 0.1 if function.name.startswith("submit") else 0.6
 
     def with_sizes(self, given, keywords):
         """Beside sizes= there are addresses, which are trusted."""
@@ -313,16 +343,15 @@ class _Drawer:
             words.pop()
         return [op, *columns], words
 
-    def more_keywords(self, function: Callable) -> list[str]:
+    def more_keywords(self, given: list[str]) -> list[str]:
+        """Those that the first argument, an operator, has; or others."""
         dice = self.dice
-        kind = function.owner.rpartition(".")[2]
-        words: list[str] = []
-        known = wrong_things_keywords(kind, function.name)
-        if known and dice.random() < self.care:
-            words = [word for word in [dice.choice(known)] if word]
-        elif dice.random() > self.care:
+        words = []
+        if given and given[0] in KEYWORDS and dice.random() < self.care + 0.1:
+            words.append(KEYWORDS[given[0]])
+        if dice.random() > self.care + 0.1:
             name = dice.choice(["k", "value", "n", "x", "y", "out2", "axis"])
-            words = [f"{name}={wrong(dice, '2')}"]
+            words.append(f"{name}={wrong(dice, '2')}")
         return words
 
     def call_of(self, function: Callable) -> Line:
@@ -341,7 +370,8 @@ class _Drawer:
             place = name if name.startswith("np.") else f"{owner or 'gpuos'}.{name}"
             return ", ".join([place, *self.arguments(function)])
         receivers = self.of_class(kind)
-        is_wrong = dice.random() > self.care + 0.15 or not receivers
+        is_wrong = dice.random() > self.care + 0.35 or not receivers
+        is_wrong = is_wrong and kind not in IN_PYTHON
         me = wrong(dice, (receivers or ["a"])[0]) if is_wrong else ""
         me = me or dice.choice(receivers)
         if function.is_property:
@@ -362,12 +392,6 @@ class _Drawer:
             if hasattr(builtins, plain):
                 return ", ".join([plain, me, *given])
         return ", ".join([f"{me}.{name}", *given])
-
-
-def wrong_things_keywords(kind: str, name: str) -> list[str]:
-    from wrong_things import BY_NAME
-
-    return BY_NAME.get(f"{kind}.{name}.**", [])
 
 
 def _class_of(annotation: str) -> str:
@@ -428,19 +452,13 @@ def _why_unusable(rt: gpuos.Runtime) -> str:
     for _ in range(9):  # an alias goes before its target
         for name in rt.operators():
             if name not in BUILT_IN:
-                with _suppressed():
+                with contextlib.suppress(gpuos.InvalidArgument):
                     rt.undefine(name)
     left = rt.operators()
     if left != BUILT_IN:
         return f"operators() has {left}"
     rt.synchronize(timeout=20)
     return "it is dead" if rt.stats()["is_dead"] else ""
-
-
-def _suppressed() -> Any:
-    import contextlib
-
-    return contextlib.suppress(gpuos.InvalidArgument)
 
 
 def finding(place: Place, case: Case) -> str:
@@ -451,23 +469,9 @@ def finding(place: Place, case: Case) -> str:
         exec(compile(case.body(), "case", "exec"), names)
     except gpuos.QueueClosed:
         pass  # a closed runtime has no objects to begin with
-    names.clear()
+    # What is left acts as it ends, and needs its names for that.
+    del names
+    JUDGE.raised.clear()
+    gc.collect(1)
     unusable = place.why_unusable()
     return JUDGE.finding or unusable
-
-
-# ---- making a case smaller
-
-
-def smaller(case: Case) -> list[Case]:
-    """With one line, or the other thread, less."""
-    tries = []
-    if case.meanwhile:
-        tries += [replace(case, meanwhile=())]
-    for gone in reversed(range(len(case.lines))):
-        lines = list(case.lines)
-        lines[gone] = Line("None", "")
-        if any(line.function for line in lines) or case.is_traced:
-            if case.lines[gone].function:
-                tries.append(replace(case, lines=tuple(lines)))
-    return tries

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import calls
@@ -53,21 +53,26 @@ def case_of(seed: int, index: int) -> calls.Case:
     return calls.draw(random.Random(f"{seed}:{index}"))
 
 
-def cases_of(wanted: dict) -> list[calls.Case]:
-    """A range of a seed, or one case of which some lines are left out."""
-    cases = [case_of(wanted["seed"], k) for k in range(*wanted["range"])]
-    if wanted["lines"] is not None:
-        case = cases[-1]
-        kept = wanted["lines"]
-        empty = calls.Line("None", "")
-        lines = [
-            line if k in kept else empty for k, line in enumerate(case.lines)
-        ]
-        meanwhile = case.meanwhile if wanted["meanwhile"] else ()
-        cases[-1] = calls.replace(
-            case, lines=tuple(lines), meanwhile=meanwhile
-        )
-    return cases
+@dataclass(frozen=True)
+class Wanted:
+    """Cases of a seed from the first to the last, or the lines of a text."""
+
+    seed: int
+    first: int
+    last: int
+    lines: tuple[int, ...] | None = None  # of the last case; None: all
+    is_alone: bool = False  # no other thread beside the last case
+    text: str = ""
+
+    def cases(self) -> list[calls.Case]:
+        if self.text:
+            return [calls.Case((calls.Line(self.text, "text"),))]
+        numbers = range(self.first, self.last + 1)
+        cases = [case_of(self.seed, k) for k in numbers]
+        if self.lines is not None:
+            kept = list(self.lines)
+            cases[-1] = cases[-1].with_lines(kept, is_alone=self.is_alone)
+        return cases
 
 
 # ---- the child
@@ -77,13 +82,13 @@ def child(folder: Path) -> int:
     """Run the cases of wanted.json until one fails."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    wanted = json.loads((folder / "wanted.json").read_text())
+    wanted = Wanted(**json.loads((folder / "wanted.json").read_text()))
     place = calls.Place()
     table = Table()
     found = ""
     with (folder / "begun").open("r+b") as file:
         begun = mmap.mmap(file.fileno(), 8)
-        for index, case in enumerate(cases_of(wanted), wanted["range"][0]):
+        for index, case in enumerate(wanted.cases(), wanted.first):
             begun[:8] = index.to_bytes(8, "little")
             found = calls.finding(place, case)
             table.cases += 1
@@ -105,11 +110,11 @@ def child(folder: Path) -> int:
 # ---- the parent
 
 
-def run(wanted: dict, table: Table | None = None) -> Failure | None:
+def run(wanted: Wanted, table: Table | None = None) -> Failure | None:
     """Run cases in a child; nothing outside of a folder of its own is used."""
     with tempfile.TemporaryDirectory(prefix="gpuos-fuzz-") as name:
         folder = Path(name)
-        (folder / "wanted.json").write_text(json.dumps(wanted))
+        (folder / "wanted.json").write_text(json.dumps(asdict(wanted)))
         (folder / "begun").write_bytes(bytes(8))
         home = folder / "home"
         home.mkdir()
@@ -159,29 +164,13 @@ def _wait(process: subprocess.Popen, folder: Path) -> bool:
             return False
 
 
-def wanted_of(
-    seed: int,
-    first: int,
-    last: int,
-    lines: list[int] | None = None,
-    *,
-    meanwhile: bool = True,
-) -> dict:
-    return {
-        "seed": seed,
-        "range": [first, last + 1],
-        "lines": lines,
-        "meanwhile": meanwhile,
-    }
-
-
 def report(seed: int, first: int, failure: Failure) -> str:
     """The fewest cases, then the fewest lines of the last, that still fail."""
     last = failure.index
     begin, many = last, 1
     known: Failure | None = None
     while known is None:
-        known = run(wanted_of(seed, begin, last))
+        known = run(Wanted(seed, begin, last))
         if known is not None or begin == first:
             break
         many *= 4
@@ -194,7 +183,7 @@ def report(seed: int, first: int, failure: Failure) -> str:
         )
     last = known.index
     wanted = _with_fewer_lines(seed, begin, last)
-    texts = [case.text() for case in cases_of(wanted)[-3:]]
+    texts = [case.text() for case in wanted.cases()[-3:]]
     alone = "" if begin == last else f" after those from {begin} on"
     return (
         f"seed {seed}, case {last}{alone}: {known.text}\n\n"
@@ -202,21 +191,19 @@ def report(seed: int, first: int, failure: Failure) -> str:
     )
 
 
-def _with_fewer_lines(seed: int, begin: int, last: int) -> dict:
+def _with_fewer_lines(seed: int, begin: int, last: int) -> Wanted:
     """What is left when no line can be left out."""
-    count = len(case_of(seed, last).lines)
-    best = wanted_of(seed, begin, last, list(range(count)))
-    tries = [wanted_of(seed, begin, last, best["lines"], meanwhile=False)]
-    for wanted in tries:
-        best = wanted if run(wanted) else best
-    size = max(1, count // 2)
+    lines = tuple(range(len(case_of(seed, last).lines)))
+    best = Wanted(seed, begin, last, lines)
+    alone = replace(best, is_alone=True)
+    best = alone if run(alone) else best
+    size = max(1, len(lines) // 2)
     while True:
-        kept, at = best["lines"], 0
-        while at < len(best["lines"]):
-            kept = best["lines"]
-            fewer = {**best, "lines": kept[:at] + kept[at + size :]}
+        at = 0
+        while at < len(lines):
+            fewer = replace(best, lines=lines[:at] + lines[at + size :])
             if run(fewer):
-                best = fewer
+                best, lines = fewer, fewer.lines or ()
             else:
                 at += size
         if size == 1:
@@ -239,13 +226,25 @@ def first_finding(
     while table.calls < count and time.monotonic() < end:
         before = table.calls
         last = first + batch - 1
-        failure = run(wanted_of(seed, first, last), table)
+        failure = run(Wanted(seed, first, last), table)
         if failure:
             return report(seed, first, failure)
         if table.calls == before:
             return f"seed {seed}: no call in cases {first} to {last}"
         first = last + 1
     return None
+
+
+def show(table: Table) -> None:
+    """Print what was drawn, and which messages lack what came."""
+    known = {str(c) for c in (*calls.OF_STUBS, *calls.OF_VALUES)}
+    for function in sorted(known | set(table.drawn) - {""}):
+        sys.stdout.write(f"{table.drawn[function]:>9} {function}\n")
+    if table.without_got:
+        sys.stdout.write("without expected and got:\n")
+    for text in sorted(table.without_got):
+        sys.stdout.write(f"  {text}\n")
+    sys.stdout.write(f"{table.calls} calls in {table.cases} cases\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import sys
 import time
@@ -87,29 +88,51 @@ def show(table: Counter) -> None:
     sys.stdout.writelines(f"  {cell}\n" for cell in empty[:20])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=2.0)
-    parser.add_argument("--count", type=int, help="programs, instead of a time")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--backend", default="host", choices=["host", "cuda"])
-    parser.add_argument("--compiled", action="store_true")
-    options = parser.parse_args()
+def run_programs(options: argparse.Namespace, count: int, end: float) -> str:
+    """Programs beside NumPy; what is wrong, or nothing."""
     deterministic = {"deterministic": True} if options.backend == "cuda" else {}
     table: Counter = Counter()
-    start = time.monotonic()
     with gpuos.Runtime(options.backend, **deterministic) as rt:
         found = first_finding(
             rt,
-            options.count or sys.maxsize // 100,
+            count,
             options.seed,
-            seconds=float("inf") if options.count else 60 * options.minutes,
+            seconds=end,
             is_compiled=options.compiled,
             table=table,
         )
     show(table)
-    spent = time.monotonic() - start
-    sys.stdout.write(f"{table['cases']} cases, {spent:.0f} s\n")
+    sys.stdout.write(f"{table['cases']} cases\n")
+    return found or ""
+
+
+def run_calls(options: argparse.Namespace, count: int, end: float) -> str:
+    """Public functions with wrong things; what is wrong, or nothing."""
+    children = importlib.import_module("children")
+    table = children.Table()
+    found = children.first_finding(
+        count, options.seed, seconds=end, table=table
+    )
+    children.show(table)
+    return found or ""
+
+
+WHAT = {"programs": run_programs, "calls": run_calls}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--what", default="programs", choices=list(WHAT))
+    parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--count", type=int, help="cases, instead of a time")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--backend", default="host", choices=["host", "cuda"])
+    parser.add_argument("--compiled", action="store_true")
+    options = parser.parse_args()
+    start = time.monotonic()
+    seconds = float("inf") if options.count else 60 * options.minutes
+    found = WHAT[options.what](options, options.count or sys.maxsize // 100, seconds)
+    sys.stdout.write(f"{time.monotonic() - start:.0f} s\n")
     sys.stdout.write(f"{found}\n" if found else "no finding\n")
     return 1 if found else 0
 

@@ -51,6 +51,8 @@ OBJECTS = {
 # Those that take milliseconds.
 SLOW = {"module", "session", "cell", "future"}
 QUICK = [name for name in OBJECTS if name not in SLOW]
+# What the arguments of a fused function stand for.
+TRACED = ["a, b", "a, b", "a, m", "whole, whole", "scalar, a", "view, 2", "short, 1.5"]
 # Which of them are of each class that the stubs name.
 CLASSES = {
     "Runtime": ["rt"] * 9 + ["other", "closed"],
@@ -128,13 +130,16 @@ TEXTS = [
     *("'float32'", "'f4'", "'host'", "'auto'", "'o = x'", "'o = '", "'-G'"),
     *("bytearray(b'x')", "'../x'", "'\\n'", "'{}'", "'o = x + y * 2'"),
     *("'o = sum(x, axis=' + '9' * 30 + ')'", "'o = ' + '(' * 900", "'[0]'"),
-    *("'o = ' + '-' * 3000 + 'x'", "'k'"),
+    *("'o = ' + '-' * 3000 + 'x'", "'k'", "'o = ' + '(' * 10**6"),
+    *("'o = ' + '-' * 10**5 + 'x'", "'o = x' + ' + x' * 3000"),
+    *("'o = ' + 'abs(' * 10**5 + 'x'", "'o = x' + ' ** x' * 9999", "'o = 9e999'"),
 ]
 ODD = [
     *("None", "...", "NotImplemented", "object()", "int", "type", "len"),
     *("lambda *a, **k: None", "(i for i in (1, 2))", "iter(())", "range(3)"),
     *("slice(None)", "slice(3, None, -2)", "slice(2**70, -1, 0)", "set()"),
     *("{}", "{1: 2}", "{'k': 'f4'}", "{'k': None}", "[]", "()", "[[]]"),
+    *("nested(10_000)", "(2**31, 2**31)", "[1] * 9", "(2**62, 0)", "(-1, -1)"),
     *("[1, [2, [3]]]", "[None]", "(1,) * 40", "[2**70]", "['\\ud800']"),
     *("memoryview(b'abcd')", "memoryview(plain)", "np.add", "np", "gpuos"),
     *("gpuos.Array", "gpuos.Error('x')", "KeyError('k')", "gpuos.functions"),
@@ -153,7 +158,7 @@ NDARRAYS = [
     *("np.broadcast_to(np.ones((), {1!r}), {0})", "np.ones({}, {!r})[::2]"),
     *("np.lib.stride_tricks.as_strided(np.ones(9, {1!r}), (2,), (0,))",),
 ]
-SHAPES = ["4", "4", "(2, 3)", "0", "(0, 3)", "(1,) * 33", "(1,) * 64", "5"]
+SHAPES = ["4", "4", "(2, 3)", "0", "(0, 3)", "(1,) * 33", "(1,) * 63", "5"]
 OTHER_ARRAYS = [
     *("np.zeros(17, 'u1')[1:].view('f4')", "weave((2, 3))", "plain", "plain"),
     *("np.zeros(3, [('a', 'f4'), ('b', 'i8')])", "np.array([None, 1])"),
@@ -203,7 +208,7 @@ BY_ANNOTATION = {
 }
 # Right ones, by the name of a parameter; with its owner, or of any.
 BY_NAME = {
-    "op": ["'add'", "'add'", "'mul'", "'fill'", "'scale'", "op", "alias"],
+    "op": ["'add'", "'add'", "'add'", "'mul'", "'fill'", "'scale'", "op", "alias"],
     "target": ["'add'", "'scale'", "op"],
     "name": ["'add'", "'scale'", "'fresh'", "'scaled'", "'v'", "'again'"],
     "out": ["o", "o", "o", "m", "plain", "rt.zeros(4)", "[o, b]"],
@@ -233,8 +238,8 @@ BY_NAME = {
     "dl_device": ["None", "(1, 0)", "(2, 0)"],
     "runtime": ["rt", "None", "other"],
     "Value": ["x", "y"],
-    "Runtime.submit.**": ["k=2", "value=1", "k=a", ""],
-    "Runtime.submit_many.**": ["k=2", "value=1", ""],
+    "Runtime.submit.inputs": ["a", "b", "a", "b", "plain", "o", "m", "foreign"],
+    "Fused.__call__.args": ["a", "b", "a", "plain", "m", "2", "foreign"],
     "Runtime.submit_many.columns": ["m", "a", "[a, b]", "plain", "[m[0], m[1]]"],
     "Runtime.submit_many.out": ["m", "o", "[o, b]", "[o]", "None"],
     "Session.run.text": ["'__device__ int v;'", "''", "'__device__ nonsense'"],
@@ -246,11 +251,17 @@ BY_NAME = {
     "max_bytes": ["None", "2**40"],
     "method": ["'__call__'", "'__call__'", "'reduce'", "'outer'"],
     "ufunc": ["np.add", "np.sqrt", "np.greater", "np.divmod", "np.ldexp"],
+    "np.moveaxis.source": ["0"],
+    "np.moveaxis.destination": ["0", "-1"],
+    "axis1": ["0", "-1"],
+    "axis2": ["0", "-1"],
     "__array_ufunc__.args": ["x", "y", "2"],
     "__array_function__.function": ["np.sum", "np.where", "np.clip", "np.mean"],
     "__array_function__.args": ["(x,)", "(x, y)", "()"],
     "__array_function__.kwargs": ["{}", "{'axis': 0}"],
 }
+# What operators want to know.
+KEYWORDS = {"'scale'": "k=2", "op": "k=2", "alias": "k=2", "'fill'": "value=1"}
 # An address is trusted (docs/python.md): beside sizes= columns are right ones,
 # or none that could be read as addresses.
 WITH_SIZES = ["addresses", "addresses", "results", "plain", "None", "a", "'x'"]
@@ -350,6 +361,8 @@ def around(dice: random.Random, likely: str, depth: int) -> str:
             f"odd({action}, {value}, {wrong(dice, likely, depth + 1)})",
             f"odd_kind({action}, {_plain(dice)})",
             f"odd_attributes({action})",
+            f"dying({action}, {_plain(dice)})",
+            f"dying({action}, {likely})",
         ]
     )
 
