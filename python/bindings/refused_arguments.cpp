@@ -76,10 +76,9 @@ bool is_of_class(py::handle object, const std::string& name) {
   const std::size_t dot = name.find('.');
   if (dot == std::string::npos) return true;  // of any
   for (const py::handle kind : py::type::of(object).attr("__mro__")) {
-    const std::string own = shown(kind.attr("__module__")) + "." +
-                            shown(kind.attr("__qualname__"));
-    if (own == name || own == "gpuos._core" + name.substr(dot))
-      return true;
+    const std::string own =
+        shown(kind.attr("__module__")) + "." + shown(kind.attr("__qualname__"));
+    if (own == name || own == "gpuos._core" + name.substr(dot)) return true;
   }
   return false;
 }

@@ -42,10 +42,9 @@ void add_operations(Functions& functions) {
     if (rule == OpRule::Leaf || rule == OpRule::Reduction ||
         rule == OpRule::Select)
       continue;
-    functions.emplace(
-        info_of(op).name,
-        Function{info_of(op).operands,
-                 [op](Given x) { return elementwise(op, x); }});
+    functions.emplace(info_of(op).name,
+                      Function{info_of(op).operands,
+                               [op](Given x) { return elementwise(op, x); }});
   }
 }
 
@@ -57,24 +56,25 @@ void add_others(Functions& f) {
   f["logical_or"] = {2, [](Given x) { return logical_or(x[0], x[1]); }};
   f["logical_xor"] = {2, [](Given x) { return logical_xor(x[0], x[1]); }};
   f["logical_not"] = {1, [](Given x) { return logical_not(x[0]); }};
-  f["true_divide"] = {2, [](Given x) { return divide(x[0], x[1]); }};  // NumPy 1
+  f["true_divide"] = {2,
+                      [](Given x) { return divide(x[0], x[1]); }};  // NumPy 1
   f["positive"] = {1, [](Given x) { return positive(only(x)); }};
   f["fabs"] = {1, [](Given x) { return absolute(as_float(x, "fabs")); }};
   for (const char* name : {"deg2rad", "radians"})
-    f[name] = {1, [name](Given x) {
-                 return multiply(as_float(x, name), kDegree);
-               }};
+    f[name] = {
+        1, [name](Given x) { return multiply(as_float(x, name), kDegree); }};
   for (const char* name : {"rad2deg", "degrees"})
     f[name] = {1, [name](Given x) {
                  return multiply(as_float(x, name), 1 / kDegree);
                }};
-  f["float_power"] = {2, [](Given x) {
-    const auto wide = [&](const Operand& y) {
-      return astype(literal_of(y, x[x[0].is_number() ? 1 : 0].value()),
-                    DType::Float64);
-    };
-    return power(wide(x[0]), wide(x[1]));
-  }};
+  f["float_power"] = {
+      2, [](Given x) {
+        const auto wide = [&](const Operand& y) {
+          return astype(literal_of(y, x[x[0].is_number() ? 1 : 0].value()),
+                        DType::Float64);
+        };
+        return power(wide(x[0]), wide(x[1]));
+      }};
   // Names of SciPy.
   f["expit"] = {1, [](Given x) { return sigmoid(x[0]); }};
   f["gammaln"] = {1, [](Given x) { return lgamma(x[0]); }};

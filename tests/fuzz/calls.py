@@ -74,9 +74,14 @@ RARE = {
     "gpuos.compile_async": 0.05,
     "gpuos.diagnose": 0.002,
     "gpuos.synchronize": 0.3,
-    "gpuos.Session.run": 0.3,
+    "gpuos.Session.run": 0.1,
 }
 IN_PYTHON = {"CompileFuture", "Diagnosis"}
+# What np.asarray() does not survive by itself.
+FATAL_FOR_NUMPY = {
+    "vanishing(": "steady(",
+    "strides=(2**62,)": "strides=(8,)",
+}
 # Beside what every call may raise: how Python ends a sequence, and how it asks
 # whether there is an interface.
 MAY_RAISE = {
@@ -86,8 +91,11 @@ MAY_RAISE = {
 }
 # What Python's own functions do with any object.
 GENERAL = dict.fromkeys(
-    "repr str hash len list iter bool dir float int complex abs callable"
-    " operator.index np.asarray memoryview gc.is_tracked".split(),
+    (
+        *("repr", "str", "hash", "len", "list", "iter", "bool", "dir", "abs"),
+        *("float", "int", "complex", "callable", "operator.index"),
+        *("np.asarray", "memoryview", "gc.is_tracked"),
+    ),
     ", IndexError",
 ) | {"np.from_dlpack": ", AttributeError, RuntimeError"}
 
@@ -140,7 +148,7 @@ class Case:
         setup = [f"{name} = {OBJECTS[name]}" for name in named_in(needed)]
         if self.traced:
             calls.append(f"return {self.result}")
-            head = [f"@traced(rt, {self.traced})", "def program(x, y):"]
+            head = [f"@traced(rt, {self.traced})", "def lines(x, y):"]
             calls = _within(head, calls)
         if self.meanwhile:
             other = ", ".join(self.meanwhile)
@@ -178,7 +186,9 @@ def _numpy_functions() -> list[Callable]:
     for known in vocabulary.functions():
         if hasattr(np, known.name):
             names = ("x1", "x2")[: known.inputs]
-            given = [Parameter(n, "Value | Any", "positional", True) for n in names]
+            given = [
+                Parameter(n, "Value | Any", "positional", True) for n in names
+            ]
             given.append(Parameter("out", "None", "keyword", False))
             given.append(Parameter("where", "bool", "keyword", False))
             given.append(Parameter("dtype", "npt.DTypeLike", "keyword", False))
@@ -261,24 +271,29 @@ class _Drawer:
         if dice.random() < 0.6:
             return one
         return dice.choice(
-            [f"({one}, y)", f"[{one}]", f"[[{one}], x]", "None", "()", "3", "a"]
-            + [f"({one}, {wrong(dice, one)})", wrong(dice, one), "(1, x)"]
+            [
+                *("None", "()", "3", "a", "(1, x)", wrong(dice, one)),
+                *(f"({one}, y)", f"[{one}]", f"[[{one}], x]"),
+                f"({one}, {wrong(dice, one)})",
+            ]
         )
 
     def argument(self, function: Callable, p: Parameter) -> str:
         dice = self.dice
         likely = self.likely(function, p)
         # Without a value NumPy answers by itself.
-        is_ours = p is not function.parameters[0]
-        if function.name.startswith("np.") and not is_ours:
+        is_first = p is function.parameters[0]
+        if function.name.startswith("np.") and is_first:
             return dice.choice(["x", "y"] if self.is_traced else ["old", "sum"])
         if dice.random() < self.care:
             return likely
         if self.made and dice.random() < 0.15:
             return dice.choice(self.made)[0]
         made = wrong(dice, likely)
-        is_numpys = re.search("ArrayLike|DTypeLike", p.annotation)
-        return made.replace("vanishing(", "steady(") if is_numpys else made
+        if re.search("ArrayLike|DTypeLike", p.annotation):
+            for fatal, instead in FATAL_FOR_NUMPY.items():
+                made = made.replace(fatal, instead)
+        return made
 
     def likely(self, function: Callable, p: Parameter) -> str:
         dice = self.dice
@@ -299,14 +314,14 @@ class _Drawer:
         keywords: list[str] = []
         in_order = True
         for p in function.parameters:
+            rest = 0.1 - self.care if p.is_needed else self.left_out(function)
             if p.kind == "*":
-                many = dice.choice([0, 1, 1, 2, 2, 2, 3, 40 if self.care < 1 else 1])
+                most = 40 if self.care < 1 else 1
+                many = dice.choice([0, 1, 1, 2, 2, 2, 3, most])
                 given += [self.argument(function, p) for _ in range(many)]
             elif p.kind == "**":
                 keywords += self.more_keywords(given)
-            elif not p.is_needed and dice.random() < self.left_out(function):
-                in_order = False
-            elif p.is_needed and dice.random() > self.care + 0.9:
+            elif dice.random() < rest:
                 in_order = False
             elif p.kind == "positional" and in_order and dice.random() < 0.9:
                 given.append(self.argument(function, p))
@@ -355,7 +370,6 @@ class _Drawer:
         return words
 
     def call_of(self, function: Callable) -> Line:
-        dice = self.dice
         also = MAY_RAISE.get(function.name, "")
         tail = f", {also}" if also else ""
         inner = self.expression(function)
@@ -367,7 +381,9 @@ class _Drawer:
         kind = owner.rpartition(".")[2]
         is_method = kind[:1].isupper()
         if not is_method:
-            place = name if name.startswith("np.") else f"{owner or 'gpuos'}.{name}"
+            place = (
+                name if name.startswith("np.") else f"{owner or 'gpuos'}.{name}"
+            )
             return ", ".join([place, *self.arguments(function)])
         receivers = self.of_class(kind)
         is_wrong = dice.random() > self.care + 0.35 or not receivers
@@ -375,7 +391,8 @@ class _Drawer:
         me = wrong(dice, (receivers or ["a"])[0]) if is_wrong else ""
         me = me or dice.choice(receivers)
         if function.is_property:
-            if is_wrong or me.startswith("r") and me != "rt":
+            is_result = me.startswith("r") and me != "rt"
+            if is_wrong or is_result:
                 return f"{owner}.{name}.__get__, {me}"
             return f"getattr, {me}, {name!r}"
         given = self.arguments(function)
@@ -434,7 +451,8 @@ class Place:
                 found = _why_unusable(rt)
             except Exception as error:  # noqa: BLE001
                 found = f"{type(error).__name__}: {error}"
-            if found:
+            # What a case left with the runtime may close it as it goes.
+            if found and not rt.is_closed:
                 return f"{name} is unusable after the case: {found}"
         return ""
 
@@ -465,10 +483,9 @@ def finding(place: Place, case: Case) -> str:
     """What is wrong, or nothing."""
     JUDGE.begin()
     names = {**vars(wrong_objects), **place.names()}
-    try:
-        exec(compile(case.body(), "case", "exec"), names)
-    except gpuos.QueueClosed:
-        pass  # a closed runtime has no objects to begin with
+    # A closed runtime has no objects to begin with.
+    with contextlib.suppress(gpuos.QueueClosed):
+        exec(compile(case.body(), "case", "exec"), names)  # noqa: S102 (ours)
     # What is left acts as it ends, and needs its names for that.
     del names
     JUDGE.raised.clear()

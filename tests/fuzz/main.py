@@ -131,7 +131,9 @@ def main() -> int:
     options = parser.parse_args()
     start = time.monotonic()
     seconds = float("inf") if options.count else 60 * options.minutes
-    found = WHAT[options.what](options, options.count or sys.maxsize // 100, seconds)
+    found = WHAT[options.what](
+        options, options.count or sys.maxsize // 100, seconds
+    )
     sys.stdout.write(f"{time.monotonic() - start:.0f} s\n")
     sys.stdout.write(f"{found}\n" if found else "no finding\n")
     return 1 if found else 0

@@ -22,6 +22,7 @@ TRUSTED = {
     "addresses beside sizes=": "submit_many checks and holds nothing there",
     "arrays of other memory than they say": "nobody can check that",
     "lists that change while NumPy reads them": "np.asarray() crashes alone",
+    "strides beyond all addresses that NumPy reads": "it crashes alone",
     "another self for methods in Python": "Python passes it on as it is",
     "sources that crash": "SECURITY.md: never define what you would not run",
 }
@@ -152,7 +153,9 @@ def _callable(owner: str, node: ast.FunctionDef, *, is_method: bool):
         parameters.append(_parameter(given.vararg, "*", is_needed=False))
     parameters += [
         _parameter(arg, "keyword", default is None)
-        for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        for arg, default in zip(
+            given.kwonlyargs, given.kw_defaults, strict=True
+        )
     ]
     if given.kwarg:
         parameters.append(_parameter(given.kwarg, "**", is_needed=False))

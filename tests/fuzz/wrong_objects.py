@@ -24,8 +24,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 from dlpack_support import Liar, capsule_of
 
 __all__ = [
-    "Liar",
     "JUDGE",
+    "Liar",
     "attempt",
     "call",
     "capsule_of",
@@ -40,8 +40,8 @@ __all__ = [
     "lying",
     "meanwhile",
     "nested",
-    "np",
     "nothing",
+    "np",
     "odd",
     "odd_attributes",
     "odd_kind",
@@ -107,7 +107,7 @@ class Judge:
                 if not hasattr(error, name):
                     self.find(f"{kind.__name__} without {name!r}")
         if type(error) is gpuos.InvalidArgument and not EXPECTED.search(text):
-            general = re.sub(r"\d+|'.*?'", "N", text.split("\n")[0])[:200]
+            general = re.sub(r"\d+|'.*?'", "N", text.partition("\n")[0])[:200]
             self.without_got.setdefault(general, text)
 
     def find(self, text: str) -> None:
@@ -187,16 +187,45 @@ def act(action: Callable[[], Any]) -> None:
 
 
 # Special methods, and names that gpuos or NumPy looks for.
-METHODS = (
-    "__index__ __int__ __float__ __complex__ __len__ __iter__ __next__"
-    " __bool__ __hash__ __eq__ __getitem__ __contains__ __call__ __array__"
-    " __dlpack__ __dlpack_device__ __cuda_stream__ __fspath__ __str__"
-    " __repr__ __add__ __radd__ __lt__ __enter__ keys items item"
-).split()
-ATTRIBUTES = (
-    "__array_interface__ __cuda_array_interface__ shape dtype ndim ptr"
-    " cuda_stream __name__"
-).split()
+METHODS = [
+    "__index__",
+    "__int__",
+    "__float__",
+    "__complex__",
+    "__len__",
+    "__iter__",
+    "__next__",
+    "__bool__",
+    "__hash__",
+    "__eq__",
+    "__getitem__",
+    "__contains__",
+    "__call__",
+    "__array__",
+    "__dlpack__",
+    "__dlpack_device__",
+    "__cuda_stream__",
+    "__fspath__",
+    "__str__",
+    "__repr__",
+    "__add__",
+    "__radd__",
+    "__lt__",
+    "__enter__",
+    "keys",
+    "items",
+    "item",
+]
+ATTRIBUTES = [
+    "__array_interface__",
+    "__cuda_array_interface__",
+    "shape",
+    "dtype",
+    "ndim",
+    "ptr",
+    "cuda_stream",
+    "__name__",
+]
 
 
 def odd(action: Callable[[], Any], *answers: Any) -> Any:
@@ -220,16 +249,12 @@ class _Odd:
 def _odd_class(names: tuple[str, ...], attributes: tuple[str, ...]) -> type:
     def method(name: str) -> Any:
         def ask(self: Any, *args: Any, **keywords: Any) -> Any:
-            return own(
-                lambda: getattr(self._answer(), name)(*args, **keywords)
-            )
+            return own(lambda: getattr(self._answer(), name)(*args, **keywords))
 
         return ask
 
     def attribute(name: str) -> Any:
-        return property(
-            lambda self: own(lambda: getattr(self._answer(), name))
-        )
+        return property(lambda self: own(lambda: getattr(self._answer(), name)))
 
     body = {name: method(name) for name in names}
     body |= {name: attribute(name) for name in attributes}
@@ -240,10 +265,8 @@ def _odd_class(names: tuple[str, ...], attributes: tuple[str, ...]) -> type:
 def odd_kind(action: Callable[[], Any], value: Any) -> Any:
     """One of a subclass of the value's type, which acts as odd() does."""
     made = _odd_subclass(type(value))
-    if isinstance(value, np.ndarray):
-        result = value.view(made)
-    else:
-        result = made(value)
+    is_array = isinstance(value, np.ndarray)
+    result = value.view(made) if is_array else made(value)
     result._action = action
     return result
 

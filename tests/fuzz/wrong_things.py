@@ -52,12 +52,31 @@ OBJECTS = {
 SLOW = {"module", "session", "cell", "future"}
 QUICK = [name for name in OBJECTS if name not in SLOW]
 # What the arguments of a fused function stand for.
-TRACED = ["a, b", "a, b", "a, m", "whole, whole", "scalar, a", "view, 2", "short, 1.5"]
+TRACED = [
+    "a, b",
+    "a, b",
+    "a, m",
+    "whole, whole",
+    "scalar, a",
+    "view, 2",
+    "short, 1.5",
+]
 # Which of them are of each class that the stubs name.
 CLASSES = {
-    "Runtime": ["rt"] * 9 + ["other", "closed"],
-    "Array": ["a", "b", "o", "m", "whole", "empty", "scalar", "view", "short"]
-    + ["gone", "foreign"],
+    "Runtime": [*["rt"] * 9, "other", "closed"],
+    "Array": [
+        "a",
+        "b",
+        "o",
+        "m",
+        "whole",
+        "empty",
+        "scalar",
+        "view",
+        "short",
+        "gone",
+        "foreign",
+    ],
     "Operator": ["op", "op", "undefined"],
     "Alias": ["alias"],
     "Ticket": ["ticket", "done"],
@@ -132,7 +151,11 @@ TEXTS = [
     *("'o = sum(x, axis=' + '9' * 30 + ')'", "'o = ' + '(' * 900", "'[0]'"),
     *("'o = ' + '-' * 3000 + 'x'", "'k'", "'o = ' + '(' * 10**6"),
     *("'o = ' + '-' * 10**5 + 'x'", "'o = x' + ' + x' * 3000"),
-    *("'o = ' + 'abs(' * 10**5 + 'x'", "'o = x' + ' ** x' * 9999", "'o = 9e999'"),
+    *(
+        "'o = ' + 'abs(' * 10**5 + 'x'",
+        "'o = x' + ' ** x' * 9999",
+        "'o = 9e999'",
+    ),
 ]
 ODD = [
     *("None", "...", "NotImplemented", "object()", "int", "type", "len"),
@@ -149,9 +172,30 @@ ODD = [
     *("np.dtype('V3')", "np.dtype('>i4')", "np.dtype([('x', 'f4')])"),
     *("np.ma.masked_array([1.0, 2], [0, 1])", "np.matrix([[1.0]])"),
 ]
-DTYPES = (
-    "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 g F D >f4 >i8 O U3 S3 M8[s] V4"
-).split()
+DTYPES = [
+    "?",
+    "i1",
+    "i2",
+    "i4",
+    "i8",
+    "u1",
+    "u2",
+    "u4",
+    "u8",
+    "f2",
+    "f4",
+    "f8",
+    "g",
+    "F",
+    "D",
+    ">f4",
+    ">i8",
+    "O",
+    "U3",
+    "S3",
+    "M8[s]",
+    "V4",
+]
 NDARRAYS = [
     *("np.ones({}, {!r})", "np.ones({}, {!r})[::-1]", "np.ones({}, {!r}).T"),
     *("np.ones({}, {!r})[..., None]", "readonly(np.ones({}, {!r}))"),
@@ -166,8 +210,20 @@ OTHER_ARRAYS = [
 ]
 # The memory of interface() is there for all of these, or they are impossible.
 FIELDS = {
-    "shape": ["(-1,)", "4", "(2**62, 4)", "('a',)", "(0,)", "(2, 2)", "None"]
-    + ["(1,) * 70", "(2**70,)", "nothing", "odd({}, 2)", "lying([2], 3)"],
+    "shape": [
+        "(-1,)",
+        "4",
+        "(2**62, 4)",
+        "('a',)",
+        "(0,)",
+        "(2, 2)",
+        "None",
+        "(1,) * 70",
+        "(2**70,)",
+        "nothing",
+        "odd({}, 2)",
+        "lying([2], 3)",
+    ],
     "typestr": ["'<f8'", "'<f3'", "None", "5", "'|O'", "'<c8'", "nothing"],
     "data": ["None", "'ab'", "b'ab'", "(1,)", "nothing", "('a', False)"],
     "strides": ["(4,)", "(0,)", "(3,)", "(-4,) * 2", "4", "('a',)", "(2**62,)"],
@@ -196,8 +252,16 @@ BY_ANNOTATION = {
     "None": ["None"],
     "slice": ["slice(None)", "slice(1, None)", "slice(None, None, -1)"],
     "EllipsisType": ["..."],
-    "npt.DTypeLike": ["'f4'", "'float32'", "np.float64", "np.dtype('int64')"]
-    + ["float", "int", "'bfloat16'", "'?'"],
+    "npt.DTypeLike": [
+        "'f4'",
+        "'float32'",
+        "np.float64",
+        "np.dtype('int64')",
+        "float",
+        "int",
+        "'bfloat16'",
+        "'?'",
+    ],
     "npt.ArrayLike": ["[1.0, 2.0, 3.0, 4.0]", "plain", "a", "3", "np.ones(4)"],
     "npt.NDArray[Any]": ["plain", "np.ones(4, 'i8')"],
     "Any": ["a", "b", "a", "b", "o", "m", "plain", "2", "0.5", "None"],
@@ -208,7 +272,16 @@ BY_ANNOTATION = {
 }
 # Right ones, by the name of a parameter; with its owner, or of any.
 BY_NAME = {
-    "op": ["'add'", "'add'", "'add'", "'mul'", "'fill'", "'scale'", "op", "alias"],
+    "op": [
+        "'add'",
+        "'add'",
+        "'add'",
+        "'mul'",
+        "'fill'",
+        "'scale'",
+        "op",
+        "alias",
+    ],
     "target": ["'add'", "'scale'", "op"],
     "name": ["'add'", "'scale'", "'fresh'", "'scaled'", "'v'", "'again'"],
     "out": ["o", "o", "o", "m", "plain", "rt.zeros(4)", "[o, b]"],
@@ -240,7 +313,13 @@ BY_NAME = {
     "Value": ["x", "y"],
     "Runtime.submit.inputs": ["a", "b", "a", "b", "plain", "o", "m", "foreign"],
     "Fused.__call__.args": ["a", "b", "a", "plain", "m", "2", "foreign"],
-    "Runtime.submit_many.columns": ["m", "a", "[a, b]", "plain", "[m[0], m[1]]"],
+    "Runtime.submit_many.columns": [
+        "m",
+        "a",
+        "[a, b]",
+        "plain",
+        "[m[0], m[1]]",
+    ],
     "Runtime.submit_many.out": ["m", "o", "[o, b]", "[o]", "None"],
     "Session.run.text": ["'__device__ int v;'", "''", "'__device__ nonsense'"],
     "Session.link.kernel": ["'k'"],
@@ -265,8 +344,17 @@ KEYWORDS = {"'scale'": "k=2", "op": "k=2", "alias": "k=2", "'fill'": "value=1"}
 # An address is trusted (docs/python.md): beside sizes= columns are right ones,
 # or none that could be read as addresses.
 WITH_SIZES = ["addresses", "addresses", "results", "plain", "None", "a", "'x'"]
-SIZES = ["np.array([2, 2])", "2", "-1", "2**62", "np.array([2, -2])", "'x'"] + [
-    "np.array([2.0])", "np.array([1])", "object()", "np.array([2**62, 2])"
+SIZES = [
+    "np.array([2, 2])",
+    "2",
+    "-1",
+    "2**62",
+    "np.array([2, -2])",
+    "'x'",
+    "np.array([2.0])",
+    "np.array([1])",
+    "object()",
+    "np.array([2**62, 2])",
 ]
 
 NAME = re.compile(r"(?<![.\w])[a-z]\w*\b(?!=)")
@@ -369,8 +457,11 @@ def around(dice: random.Random, likely: str, depth: int) -> str:
 
 def _plain(dice: random.Random) -> str:
     return dice.choice(
-        ["'add'", "'scale'", "'f4'", "1", "2.0", "[2, 2]", "(2, 2)", "{'k': 'f4'}"]
-        + ["plain", "{'name': 'again', 'expression': 'o = x'}"]
+        [
+            *("'add'", "'scale'", "'f4'", "1", "2.0", "[2, 2]", "(2, 2)"),
+            *("{'k': 'f4'}", "{'name': 'again', 'expression': 'o = x'}"),
+            "plain",
+        ]
     )
 
 
@@ -380,11 +471,13 @@ def sequence(dice: random.Random, likely: str, depth: int) -> str:
         for _ in range(dice.choice([0, 1, 1, 2, 2, 3]))
     ]
     inner = ", ".join(items)
+    if likely.startswith("[") and dice.random() < 0.6:
+        inner = likely[1:-1]
     length = dice.choice(["-1", "0", "9", "2**62", "2**70", "'a'", "None"])
-    made = [f"[{inner}]", f"({inner}{',' if items else ''})"]
+    made = [f"[{inner}]", f"({inner}{',' if inner else ''})"]
     made += [f"lying([{inner}], {length})", f"dict(k={likely})"]
-    if items:
-        made.append(f"vanishing({inner})")
+    if inner:
+        made += [f"vanishing({inner})"] * 3
     return dice.choice(made)
 
 
