@@ -483,8 +483,9 @@ def finding(place: Place, case: Case) -> str:
     """What is wrong, or nothing."""
     JUDGE.begin()
     names = {**vars(wrong_objects), **place.names()}
-    # A closed runtime has no objects to begin with.
-    with contextlib.suppress(gpuos.QueueClosed):
+    # What is left of the case before may close the runtime, or undefine an
+    # operator, while the objects of this one are made.
+    with contextlib.suppress(gpuos.QueueClosed, gpuos.InvalidArgument):
         exec(compile(case.body(), "case", "exec"), names)  # noqa: S102 (ours)
     # What is left acts as it ends, and needs its names for that.
     del names

@@ -37,7 +37,6 @@ class Table:
     cases: int = 0
     calls: int = 0
     drawn: Counter = field(default_factory=Counter)
-    taken: Counter = field(default_factory=Counter)
     without_got: dict[str, str] = field(default_factory=dict)
 
 

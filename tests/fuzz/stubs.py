@@ -81,6 +81,21 @@ def callables() -> list[Callable]:
     return [one for one in _all() if str(one) not in EXCLUDED]
 
 
+def typed() -> dict[tuple[str, str], list[tuple[int, str, str]]]:
+    """Which arguments are of a class of gpuos and nothing else.
+
+    By class and name of a function: place, name and class of each.
+    """
+    found: dict[tuple[str, str], list[tuple[int, str, str]]] = {}
+    for one in callables():
+        owner = one.owner.rpartition(".")[2]
+        for place, p in enumerate(one.parameters):
+            if p.annotation in gpuos.__all__ and p.kind == "positional":
+                known = found.setdefault((owner, one.name), [])
+                known.append((place, p.name, p.annotation))
+    return found
+
+
 def _stub() -> ast.Module:
     return _parse(PACKAGE / "_core.pyi")
 

@@ -25,6 +25,7 @@ from dlpack_support import Liar, capsule_of
 
 __all__ = [
     "JUDGE",
+    "Giving",
     "Liar",
     "attempt",
     "call",
@@ -80,17 +81,25 @@ EXPECTED = re.compile(
 )
 
 
+class Call(NamedTuple):
+    """A function and what it is called with."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
 class Judge:
     """What calls may raise, and what they did raise."""
 
     attributes = stubs.error_attributes()
+    typed = stubs.typed()
 
     def __init__(self) -> None:
         self.raised: list[BaseException] = []  # by objects of a case
         self.finding = ""
         self.calls = 0
         self.without_got: dict[str, str] = {}  # messages that lack a part
-        self.done = False  # what the last call came to
 
     def begin(self) -> None:
         self.raised.clear()
@@ -110,19 +119,22 @@ class Judge:
             general = re.sub(r"\d+|'.*?'", "N", text.partition("\n")[0])[:200]
             self.without_got.setdefault(general, text)
 
+    def look_at_taken(self, call: Call) -> None:
+        """What is of a class of gpuos must not have been anything else."""
+        owner = type(getattr(call.function, "__self__", None)).__name__
+        owner = "functions" if owner == "PyCapsule" else owner
+        name = getattr(call.function, "__name__", "")
+        for place, known, kind in self.typed.get((owner, name), ()):
+            args = call.args[place : place + 1] or [call.keywords.get(known)]
+            if args[0] is not None and type(args[0]).__name__ != kind:
+                got = type(args[0]).__name__
+                self.find(f"{name}: took {got} for a {kind}")
+
     def find(self, text: str) -> None:
         self.finding = self.finding or text
 
 
 JUDGE = Judge()
-
-
-class Call(NamedTuple):
-    """A function and what it is called with."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    keywords: dict[str, Any]
 
 
 def call(function: Callable[..., Any], *args: Any, **keywords: Any) -> Call:
@@ -132,17 +144,19 @@ def call(function: Callable[..., Any], *args: Any, **keywords: Any) -> Call:
 def attempt(prepare: Callable[[], Call], *also: type[BaseException]) -> Any:
     """What a call gives, or its error once it is judged; `also` may come."""
     try:
-        function, args, keywords = prepare()
+        made = prepare()
     except Exception as error:  # noqa: BLE001 (the arguments are no call)
         return error
     JUDGE.calls += 1
-    return judged(lambda: function(*args, **keywords), also)
+    result = judged(lambda: made.function(*made.args, **made.keywords), also)
+    if not isinstance(result, Exception):
+        JUDGE.look_at_taken(made)
+    return result
 
 
 def judged(
     function: Callable[[], Any], also: tuple[type[BaseException], ...] = ()
 ) -> Any:
-    JUDGE.done = False
     try:
         result = function()
         f"{result!r:.9}"
@@ -150,7 +164,6 @@ def judged(
         if not isinstance(error, also):
             JUDGE.look_at(error)
         return error
-    JUDGE.done = True
     return result
 
 
@@ -378,6 +391,22 @@ class Memory:
 
 def interface(**fields: Any) -> Memory:
     return Memory(fields)
+
+
+class Giving:
+    """Whatever is asked for DLPack or a stream is answered with one thing."""
+
+    def __init__(self, given: Any, place: Any = (1, 0)) -> None:
+        self._given, self._place = given, place
+
+    def __dlpack_device__(self) -> Any:
+        return self._place
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._given
+
+    def __cuda_stream__(self) -> Any:
+        return self._given
 
 
 def weave(shape: Any) -> np.ndarray:

@@ -25,6 +25,7 @@ OBJECTS = {
     "gone": "freed(rt.zeros(4))",
     "foreign": "other.zeros(4)",
     "plain": "np.arange(4, dtype='f4')",
+    "capsule": "a.__dlpack__()",
     "closed": "closed_runtime()",
     "op": "defined(rt, 'scale', 'o = k * x', params={'k': 'float32'})",
     "undefined": "defined(rt, 'brief', 'o = x')",
@@ -239,6 +240,14 @@ LIARS = [
     "Liar(a, (1,) * 8, ndim=-1)",
     "Liar(a, (1,) * 8, ndim=9)",
     "Liar(a, (4,), bits=7)",
+    # Capsules that are used up, or none; places that are none.
+    "Giving(capsule)",
+    "Giving(plain.__dlpack__())",
+    "Giving(5)",
+    "Giving(None, ('a', 0))",
+    "Giving((0, -1), (2**70, 0))",
+    "Giving((0, 5), 1)",
+    "Giving((0,), (2, 0))",
 ]
 
 # Right ones, by the words of an annotation.
@@ -285,7 +294,7 @@ BY_NAME = {
     "target": ["'add'", "'scale'", "op"],
     "name": ["'add'", "'scale'", "'fresh'", "'scaled'", "'v'", "'again'"],
     "out": ["o", "o", "o", "m", "plain", "rt.zeros(4)", "[o, b]"],
-    "stream": ["None"],
+    "stream": ["None", "None", "None", "Giving((0, 5))", "0", "1"],
     "timeout": ["None", "5", "0.0", "1e-9", "1e300"],
     "shape": ["4", "(2, 2)", "(2, 3)", "()", "0", "[1, 4]"],
     "dtype": BY_ANNOTATION["npt.DTypeLike"],
@@ -442,6 +451,8 @@ def around(dice: random.Random, likely: str, depth: int) -> str:
     action = dice.choice(ACTIONS)
     if dice.random() < 0.06:
         action = dice.choice(ENDINGS)
+    # An ndarray that is let go when its task is over.
+    held = "plain" if likely in CLASSES["Array"] else _plain(dice)
     return dice.choice(
         [
             f"odd({action}, {value})",
@@ -449,7 +460,7 @@ def around(dice: random.Random, likely: str, depth: int) -> str:
             f"odd({action}, {value}, {wrong(dice, likely, depth + 1)})",
             f"odd_kind({action}, {_plain(dice)})",
             f"odd_attributes({action})",
-            f"dying({action}, {_plain(dice)})",
+            f"dying({action}, {held})",
             f"dying({action}, {likely})",
         ]
     )
