@@ -132,14 +132,25 @@ PyObject* in_our_words(Call call, PyObject* self, AddGiven add_given) noexcept {
   return result;
 }
 
+// pybind11 takes None for a pointer to nothing where no argument has a name.
+void refuse_none(const PyObject* self) {
+  if (self == Py_None)
+    throw py::type_error(
+        "gpuos: expected an object of the method's class as self, got None");
+}
+
+template <bool kIsMethod>
 PyObject* fast_call(PyObject* self, PyObject* const* args, Py_ssize_t count,
                     PyObject* names) noexcept {
+  PyObject* first_argument =
+      PyVectorcall_NARGS(static_cast<std::size_t>(count)) > 0 ? args[0]
+                                                              : nullptr;
   return in_our_words(
       [&] {
+        if constexpr (kIsMethod) refuse_none(first_argument);
         return as_function<FastCall>(pybind11_call)(self, args, count, names);
       },
-      PyVectorcall_NARGS(static_cast<std::size_t>(count)) > 0 ? args[0]
-                                                              : nullptr,
+      first_argument,
       [&](Given& given, Py_ssize_t first) {
         const Py_ssize_t positional =
             PyVectorcall_NARGS(static_cast<std::size_t>(count));
@@ -150,10 +161,16 @@ PyObject* fast_call(PyObject* self, PyObject* const* args, Py_ssize_t count,
       });
 }
 
+template <bool kIsMethod>
 PyObject* tuple_call(PyObject* self, PyObject* args, PyObject* names) noexcept {
+  PyObject* first_argument =
+      PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
   return in_our_words(
-      [&] { return as_function<TupleCall>(pybind11_call)(self, args, names); },
-      PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr,
+      [&] {
+        if constexpr (kIsMethod) refuse_none(first_argument);
+        return as_function<TupleCall>(pybind11_call)(self, args, names);
+      },
+      first_argument,
       [&](Given& given, Py_ssize_t first) {
         const Py_ssize_t count = PyTuple_GET_SIZE(args);
         for (Py_ssize_t i = first; i < count; ++i)
@@ -164,6 +181,12 @@ PyObject* tuple_call(PyObject* self, PyObject* args, PyObject* names) noexcept {
         while (names != nullptr && PyDict_Next(names, &at, &name, &value) != 0)
           given.add(name, value);
       });
+}
+
+template <bool kIsMethod>
+auto wrapper(bool is_fast) noexcept {
+  return is_fast ? reinterpret_cast<void (*)()>(fast_call<kIsMethod>)
+                 : reinterpret_cast<void (*)()>(tuple_call<kIsMethod>);
 }
 
 // The function behind a method, a static method or a property.
@@ -186,8 +209,10 @@ void put_before(py::handle member) {
   if (definition->ml_meth != pybind11_call) return;
   const bool is_fast = definition->ml_flags == kFast;
   if (!is_fast && definition->ml_flags != kTuple) return;
-  const auto ours = is_fast ? reinterpret_cast<void (*)()>(fast_call)
-                            : reinterpret_cast<void (*)()>(tuple_call);
+  const bool is_method =
+      PyInstanceMethod_Check(member.ptr()) || py::hasattr(member, "fget");
+  const auto ours =
+      is_method ? wrapper<true>(is_fast) : wrapper<false>(is_fast);
   definition->ml_meth = reinterpret_cast<PyCFunction>(ours);
 }
 

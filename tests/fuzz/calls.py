@@ -388,8 +388,12 @@ class _Drawer:
         receivers = self.of_class(kind)
         is_wrong = dice.random() > self.care + 0.35 or not receivers
         is_wrong = is_wrong and kind not in IN_PYTHON
-        me = wrong(dice, (receivers or ["a"])[0]) if is_wrong else ""
-        me = me or dice.choice(receivers)
+        if not is_wrong:
+            me = dice.choice(receivers)
+        elif dice.random() < 0.2:
+            me = "None"  # which pybind11 may take for any object
+        else:
+            me = wrong(dice, (receivers or ["a"])[0])
         if function.is_property:
             is_result = me.startswith("r") and me != "rt"
             if is_wrong or is_result:
