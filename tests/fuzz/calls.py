@@ -345,10 +345,9 @@ class _Drawer:
 
     def with_sizes(self, given, keywords):
         """Beside sizes= there are addresses, which are trusted."""
-        sized = [word for word in keywords if word.startswith("sizes=")]
-        if not sized:
-            return given, keywords
         dice = self.dice
+        if dice.random() < 0.8:
+            return given, [w for w in keywords if not w.startswith("sizes=")]
         count = dice.choice([1, 2, 3, 3, 3])
         columns = [dice.choice(WITH_SIZES) for _ in range(count)]
         dtype = dice.choice(["'f4'", "'f4'", "None", "'x'", "object()"])
