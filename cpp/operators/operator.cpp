@@ -69,16 +69,18 @@ void Alias::switch_to(const Operator& target) {
                                  ": expected a defined operator, but ",
                                  next.name, " was undefined"));
   if (next.owner != alias.owner)
-    throw InvalidArgument(
-        concat(alias.name, ": ", next.name, " is of another runtime"));
+    throw InvalidArgument(concat(alias.name,
+                                 ": expected an operator of this runtime, but ",
+                                 next.name, " is of another"));
   const std::lock_guard lock(alias.history_mutex);
   if (reaches(&next, &alias))
     throw InvalidArgument(
-        concat(alias.name, ": ", next.name, " points back at it"));
+        concat(alias.name, ": expected a target that does not lead back, but ",
+               next.name, " points at it"));
   if (!takes_the_same(alias.resolved(), next.resolved()))
-    throw InvalidArgument(concat(alias.name, ": ", next.name,
-                                 " takes other arguments than ",
-                                 alias.resolved().name));
+    throw InvalidArgument(concat(alias.name, ": expected the arguments of ",
+                                 alias.resolved().name, ", but ", next.name,
+                                 " takes others"));
   alias.history.push_back(target.record());
   if (alias.history.size() > OperatorRecord::kMaxSwitches + 1) {
     alias.leave(alias.history.front());
@@ -93,10 +95,11 @@ void Alias::rollback() {
   const std::lock_guard lock(alias.history_mutex);
   if (alias.history.size() < 2)
     throw InvalidArgument(
-        concat(alias.name, ": expected an earlier target, there is none"));
+        concat(alias.name, ": expected an earlier target, but there is none"));
   OperatorRecord& previous = **(alias.history.end() - 2);
   if (!previous.is_defined.load())
-    throw InvalidArgument(concat(alias.name, ": the earlier target ",
+    throw InvalidArgument(concat(alias.name,
+                                 ": expected a defined target, but ",
                                  previous.name, " was undefined"));
   alias.leave(alias.history.back());
   alias.history.pop_back();

@@ -220,16 +220,17 @@ void OperatorRegistry::check_replaceable(const OperatorRecord& record) {
                                  record.name, " is ",
                                  record.is_alias() ? "an alias" : "built in"));
   if (!record.is_defined.load())
-    throw InvalidArgument(concat("replace: ", record.name, " was undefined"));
+    throw InvalidArgument(concat("replace: expected a defined operator, but ",
+                                 record.name, " was undefined"));
 }
 
 void OperatorRegistry::replace(const Record& record, Draft next) {
   if (!takes_the_same(*record, *next.record))
-    throw InvalidArgument(concat(
-        "replace: ", record->name, " takes ", record->inputs, " inputs and ",
-        record->params.size(), " scalars, the new one takes ",
-        next.record->inputs, " and ", next.record->params.size(),
-        " or others; define a new operator"));
+    throw InvalidArgument(
+        concat("replace: expected the ", record->inputs, " inputs and ",
+               record->params.size(), " scalars of ", record->name, ", got ",
+               next.record->inputs, " and ", next.record->params.size(),
+               " or others; define a new operator"));
   const std::shared_ptr<const expression::Body> body = next.record->body.load();
   if (body == nullptr) {
     next.slots = take_slots(1);
@@ -296,19 +297,22 @@ bool OperatorRegistry::upgrade(const Record& record,
 
 void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
   if (record->is_builtin)
-    throw InvalidArgument(concat("undefine: ", record->name, " is built in"));
+    throw InvalidArgument(concat("undefine: expected a defined operator, but ",
+                                 record->name, " is built in"));
   Slots old;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, other] : records_) {
       if (other->target.load() == record.get())
         throw InvalidArgument(
-            concat("undefine: the alias ", name, " points at ", record->name));
+            concat("undefine: expected an operator without aliases, but ", name,
+                   " points at ", record->name));
     }
     const auto it = records_.find(record->name);
     if (it == records_.end() || it->second != record)
       throw InvalidArgument(
-          concat("undefine: ", record->name, " is not defined"));
+          concat("undefine: expected a defined operator, but ", record->name,
+                 " is not defined"));
     record->is_defined.store(false);
     record->set_body(nullptr);
     for (auto& slot : record->slots) {

@@ -106,8 +106,8 @@ Value ProgramBuilder::apply(Op op, std::span<const Value> operands) {
   Node node{.op = op};
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (&graph_of(operands[i]) != &graph)
-      throw InvalidArgument(
-          concat(info.name, ": expected operands of one program"));
+      throw InvalidArgument(concat(
+          info.name, ": expected operands of one program, got those of two"));
     nodes[i] = graph.nodes[operands[i].id()];
   }
   const std::span known(nodes.data(), operands.size());
@@ -208,7 +208,8 @@ Value ProgramBuilder::extent(const Value& value,
 
 void ProgramBuilder::output(const Value& value) {
   if (&graph_of(value) != graph_.get())
-    throw InvalidArgument("output: expected a value of this builder");
+    throw InvalidArgument(
+        "output: expected a value of this program, got one of another");
   graph_->outputs.push_back(
       program::convert(*graph_, value.id(), value.dtype()));
 }

@@ -38,8 +38,9 @@ TensorView make_view(const std::vector<std::int64_t>& shape, DType dtype) {
     fits = fits && !__builtin_mul_overflow(bytes, extent, &bytes);
   }
   if (!fits) {
-    throw InvalidArgument("array: shape " + shape_text(view) +
-                          " has more bytes than an address can count");
+    throw InvalidArgument(
+        "array: expected no more bytes than an address can count, got shape " +
+        shape_text(view));
   }
   return view;
 }
@@ -141,7 +142,7 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
 }
 
 void Array::refuse_freed() const {
-  throw InvalidArgument("array: expected a live gpuos.Array, this one of " +
+  throw InvalidArgument("array: expected a live gpuos.Array, but this one of " +
                         to_string(view_) + " was freed");
 }
 

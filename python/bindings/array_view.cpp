@@ -32,7 +32,8 @@ TensorView view_ndarray(PyObject* object, Role role) {
                 static_cast<std::int64_t>(size_of(*dtype)));
   view.data = array->data;
   view.read_only = (array->flags & NumPy::NPY_ARRAY_WRITEABLE_) == 0;
-  // No check_reach(): NumPy makes no array of more bytes than can be counted.
+  // NumPy counts elements, but takes any strides of an array interface.
+  if (view.has_strides) check_reach(view, role);
   return view;
 }
 

@@ -37,13 +37,15 @@ void replace_all(std::string& text, std::string_view from,
 }
 
 struct Expectation {
-  std::string text;  // empty: nothing was expected
-  bool has_self = false;
+  std::string name;    // empty, and so is `wanted`: nothing was expected
+  std::string wanted;  // "(shape: object)"
+  std::string self;    // the class of a method's first argument
+  bool is_class = false;
 };
 
-// "empty: expected (shape: object)" of "empty(): incompatible function
-// arguments. ...\n    1. (self: gpuos._core.Runtime, shape: object) -> ...\n";
-// nothing of another text.
+// Of "empty(): incompatible function arguments. ...\n    1. (self:
+// gpuos.Runtime, shape: object) -> ...\n"; nothing of another text. The name of
+// a property is not in it.
 Expectation expectation_from(const std::string& text) {
   const std::size_t name_end = text.find("(): incompatible ");
   const std::size_t first = text.find("\n    1. ");
@@ -51,21 +53,34 @@ Expectation expectation_from(const std::string& text) {
   const std::size_t begin = first + 8;
   std::string line = text.substr(begin, text.find('\n', begin) - begin);
   line.erase(std::min(line.rfind(" -> "), line.size()));
-  std::string name = text.substr(0, name_end);
+  Expectation made;
+  made.name = text.substr(0, name_end);
   const std::size_t open = line.find('(');
   if (open == std::string::npos) return {};
-  const bool is_class = open > 0;
-  if (is_class) name = line.substr(0, open);
-  std::string wanted = line.substr(open);
-  const bool is_method = wanted.starts_with("(self: ");
-  if (is_method) {
-    const std::size_t end = wanted.find_first_of(",)");
-    wanted.erase(1, wanted[end] == ',' ? end + 1 : end - 1);
+  made.is_class = open > 0;
+  if (made.is_class) made.name = line.substr(0, open);
+  made.wanted = line.substr(open);
+  for (const std::string_view self : {"(self: ", "(arg0: "}) {
+    if (!made.wanted.starts_with(self)) continue;
+    const std::size_t end = made.wanted.find_first_of(",)");
+    made.self = made.wanted.substr(self.size(), end - self.size());
+    made.wanted.erase(1, made.wanted[end] == ',' ? end + 1 : end - 1);
   }
-  replace_all(name, "gpuos._core.", "");
-  replace_all(wanted, "gpuos._core.", "gpuos.");
-  replace_all(wanted, "( ", "(");
-  return {name + ": expected " + wanted, is_class || is_method};
+  for (std::string* part : {&made.name, &made.wanted, &made.self})
+    replace_all(*part, "gpuos._core.", part == &made.name ? "" : "gpuos.");
+  replace_all(made.wanted, "( ", "(");
+  return made;
+}
+
+bool is_of_class(py::handle object, const std::string& name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string::npos) return true;  // of any
+  for (const py::handle kind : py::type::of(object).attr("__mro__")) {
+    const std::string own =
+        shown(kind.attr("__module__")) + "." + shown(kind.attr("__qualname__"));
+    if (own == name || own == "gpuos._core" + name.substr(dot)) return true;
+  }
+  return false;
 }
 
 // What came: arguments in order, then those with names.
@@ -82,38 +97,60 @@ class Given {
   std::string text_;
 };
 
+// `add_given` adds what came from an argument on.
 template <typename AddGiven>
-void reword(AddGiven add_given) {
+void reword(py::handle self, AddGiven add_given) {
   py::error_already_set refused;
   const Expectation wanted = expectation_from(whole_text(refused.value()));
-  if (wanted.text.empty()) {
+  if (wanted.wanted.empty()) {
     refused.restore();
     return;
   }
+  const std::string where = wanted.name.empty() ? "" : wanted.name + ": ";
+  std::string text = where + "expected " + wanted.wanted;
   Given given;
-  add_given(given, wanted.has_self ? 1 : 0);
+  const bool has_self = wanted.is_class || !wanted.self.empty();
+  if (!wanted.self.empty() && self && !is_of_class(self, wanted.self)) {
+    text = where + "expected a " + wanted.self + " as self";
+    given.add({}, self);
+  } else {
+    add_given(given, has_self ? 1 : 0);
+  }
   PyErr_SetString(PyExc_TypeError,
-                  (wanted.text + ", got (" + given.text() + ")").c_str());
+                  (text + ", got (" + given.text() + ")").c_str());
 }
 
 template <typename Call, typename AddGiven>
-PyObject* in_our_words(Call call, AddGiven add_given) noexcept {
+PyObject* in_our_words(Call call, PyObject* self, AddGiven add_given) noexcept {
   PyObject* result = guarded(call);
   if (result == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
     guarded([&]() -> PyObject* {
-      reword(add_given);
+      reword(self, add_given);
       return nullptr;
     });
   }
   return result;
 }
 
+// pybind11 takes None for a pointer to nothing where no argument has a name.
+void refuse_none(const PyObject* self) {
+  if (self == Py_None)
+    throw py::type_error(
+        "gpuos: expected an object of the method's class as self, got None");
+}
+
+template <bool kIsMethod>
 PyObject* fast_call(PyObject* self, PyObject* const* args, Py_ssize_t count,
                     PyObject* names) noexcept {
+  PyObject* first_argument =
+      PyVectorcall_NARGS(static_cast<std::size_t>(count)) > 0 ? args[0]
+                                                              : nullptr;
   return in_our_words(
       [&] {
+        if constexpr (kIsMethod) refuse_none(first_argument);
         return as_function<FastCall>(pybind11_call)(self, args, count, names);
       },
+      first_argument,
       [&](Given& given, Py_ssize_t first) {
         const Py_ssize_t positional =
             PyVectorcall_NARGS(static_cast<std::size_t>(count));
@@ -124,9 +161,16 @@ PyObject* fast_call(PyObject* self, PyObject* const* args, Py_ssize_t count,
       });
 }
 
+template <bool kIsMethod>
 PyObject* tuple_call(PyObject* self, PyObject* args, PyObject* names) noexcept {
+  PyObject* first_argument =
+      PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
   return in_our_words(
-      [&] { return as_function<TupleCall>(pybind11_call)(self, args, names); },
+      [&] {
+        if constexpr (kIsMethod) refuse_none(first_argument);
+        return as_function<TupleCall>(pybind11_call)(self, args, names);
+      },
+      first_argument,
       [&](Given& given, Py_ssize_t first) {
         const Py_ssize_t count = PyTuple_GET_SIZE(args);
         for (Py_ssize_t i = first; i < count; ++i)
@@ -139,6 +183,12 @@ PyObject* tuple_call(PyObject* self, PyObject* args, PyObject* names) noexcept {
       });
 }
 
+template <bool kIsMethod>
+auto wrapper(bool is_fast) noexcept {
+  return is_fast ? reinterpret_cast<void (*)()>(fast_call<kIsMethod>)
+                 : reinterpret_cast<void (*)()>(tuple_call<kIsMethod>);
+}
+
 // The function behind a method, a static method or a property.
 py::object function_in(py::handle member) {
   PyObject* object = member.ptr();
@@ -146,7 +196,7 @@ py::object function_in(py::handle member) {
     return py::reinterpret_borrow<py::object>(
         PyInstanceMethod_GET_FUNCTION(object));
   for (const char* name : {"fget", "__func__"}) {
-    if (py::hasattr(member, name)) return member.attr(name);
+    if (py::hasattr(member, name)) return function_in(member.attr(name));
   }
   return py::reinterpret_borrow<py::object>(member);
 }
@@ -159,8 +209,10 @@ void put_before(py::handle member) {
   if (definition->ml_meth != pybind11_call) return;
   const bool is_fast = definition->ml_flags == kFast;
   if (!is_fast && definition->ml_flags != kTuple) return;
-  const auto ours = is_fast ? reinterpret_cast<void (*)()>(fast_call)
-                            : reinterpret_cast<void (*)()>(tuple_call);
+  const bool is_method =
+      PyInstanceMethod_Check(member.ptr()) || py::hasattr(member, "fget");
+  const auto ours =
+      is_method ? wrapper<true>(is_fast) : wrapper<false>(is_fast);
   definition->ml_meth = reinterpret_cast<PyCFunction>(ours);
 }
 

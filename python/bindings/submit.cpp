@@ -34,7 +34,7 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
   const char* name = known->op.name().c_str();
   if (keywords.out == nullptr) {
     throw InvalidArgument(std::string(name) +
-                          ": expected out=, an array for the result");
+                          ": expected out=, an array for the result, got none");
   }
   constexpr std::size_t kMaxInputs = kMaxArguments - 1;
   if (count - 1 > kMaxInputs) {

@@ -75,6 +75,15 @@ bool is_numpy_scalar(PyObject* object) {
   return is_ndarray(object) && py::detail::array_proxy(object)->nd == 0;
 }
 
+namespace {
+
+bool is_python_number(PyObject* object) noexcept {
+  return PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
+         PyLong_Check(object);
+}
+
+}  // namespace
+
 Scalar number_of(PyObject* number) {
   if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number);
   if (PyComplex_CheckExact(number)) {
@@ -82,8 +91,14 @@ Scalar number_of(PyObject* number) {
         static_cast<float>(PyComplex_RealAsDouble(number)),
         static_cast<float>(PyComplex_ImagAsDouble(number)));
   }
-  if (!PyLong_Check(number))
-    return number_of(py::object(py::handle(number).attr("item")()).ptr());
+  if (!PyLong_Check(number)) {
+    const py::object item = py::handle(number).attr("item")();
+    // What NumPy has and Python has not stays what it was: a longdouble.
+    if (!is_python_number(item.ptr()))
+      refuse_type("number", "a bool, an integer, a float or a complex number",
+                  number);
+    return number_of(item.ptr());
+  }
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
   if (overflow == 0) return value;

@@ -27,12 +27,13 @@ PyObject* binary(PyObject* x, PyObject* y) noexcept {
 
 template <Op kOp>
 PyObject* unary(PyObject* x) noexcept {
-  return value_or_error([&] { return elementwise(kOp, {*native<Value>(x)}); });
+  return value_or_error(
+      [&] { return elementwise(kOp, {value_of(x, info_of(kOp).name)}); });
 }
 
 PyObject* positive(PyObject* x) noexcept {
   return value_or_error(
-      [&] { return gpuos::python::positive(*native<Value>(x)); });
+      [&] { return gpuos::python::positive(value_of(x, "positive")); });
 }
 
 PyObject* power(PyObject* x, PyObject* y, PyObject* modulus) noexcept {

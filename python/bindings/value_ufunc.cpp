@@ -18,7 +18,10 @@ namespace gpuos::python {
 namespace {
 
 using Given = const std::vector<Operand>&;
-using Function = std::function<Value(Given)>;
+struct Function {
+  std::size_t operands;
+  std::function<Value(Given)> compute;
+};
 using Functions = std::unordered_map<std::string_view, Function>;
 
 const Value& only(Given x) { return x[0].value(); }
@@ -40,37 +43,41 @@ void add_operations(Functions& functions) {
         rule == OpRule::Select)
       continue;
     functions.emplace(info_of(op).name,
-                      [op](Given x) { return elementwise(op, x); });
+                      Function{info_of(op).operands,
+                               [op](Given x) { return elementwise(op, x); }});
   }
 }
 
 void add_others(Functions& f) {
   constexpr double kDegree = std::numbers::pi / 180;
-  f["greater"] = [](Given x) { return greater(x[0], x[1]); };
-  f["greater_equal"] = [](Given x) { return greater_equal(x[0], x[1]); };
-  f["logical_and"] = [](Given x) { return logical_and(x[0], x[1]); };
-  f["logical_or"] = [](Given x) { return logical_or(x[0], x[1]); };
-  f["logical_xor"] = [](Given x) { return logical_xor(x[0], x[1]); };
-  f["logical_not"] = [](Given x) { return logical_not(x[0]); };
-  f["true_divide"] = [](Given x) { return divide(x[0], x[1]); };  // NumPy 1
-  f["positive"] = [](Given x) { return positive(only(x)); };
-  f["fabs"] = [](Given x) { return absolute(as_float(x, "fabs")); };
+  f["greater"] = {2, [](Given x) { return greater(x[0], x[1]); }};
+  f["greater_equal"] = {2, [](Given x) { return greater_equal(x[0], x[1]); }};
+  f["logical_and"] = {2, [](Given x) { return logical_and(x[0], x[1]); }};
+  f["logical_or"] = {2, [](Given x) { return logical_or(x[0], x[1]); }};
+  f["logical_xor"] = {2, [](Given x) { return logical_xor(x[0], x[1]); }};
+  f["logical_not"] = {1, [](Given x) { return logical_not(x[0]); }};
+  f["true_divide"] = {2,
+                      [](Given x) { return divide(x[0], x[1]); }};  // NumPy 1
+  f["positive"] = {1, [](Given x) { return positive(only(x)); }};
+  f["fabs"] = {1, [](Given x) { return absolute(as_float(x, "fabs")); }};
   for (const char* name : {"deg2rad", "radians"})
-    f[name] = [name](Given x) { return multiply(as_float(x, name), kDegree); };
+    f[name] = {
+        1, [name](Given x) { return multiply(as_float(x, name), kDegree); }};
   for (const char* name : {"rad2deg", "degrees"})
-    f[name] = [name](Given x) {
-      return multiply(as_float(x, name), 1 / kDegree);
-    };
-  f["float_power"] = [](Given x) {
-    const auto wide = [&](const Operand& y) {
-      return astype(literal_of(y, x[x[0].is_number() ? 1 : 0].value()),
-                    DType::Float64);
-    };
-    return power(wide(x[0]), wide(x[1]));
-  };
+    f[name] = {1, [name](Given x) {
+                 return multiply(as_float(x, name), 1 / kDegree);
+               }};
+  f["float_power"] = {
+      2, [](Given x) {
+        const auto wide = [&](const Operand& y) {
+          return astype(literal_of(y, x[x[0].is_number() ? 1 : 0].value()),
+                        DType::Float64);
+        };
+        return power(wide(x[0]), wide(x[1]));
+      }};
   // Names of SciPy.
-  f["expit"] = [](Given x) { return sigmoid(x[0]); };
-  f["gammaln"] = [](Given x) { return lgamma(x[0]); };
+  f["expit"] = {1, [](Given x) { return sigmoid(x[0]); }};
+  f["gammaln"] = {1, [](Given x) { return lgamma(x[0]); }};
 }
 
 const Functions& known_functions() {
@@ -81,6 +88,14 @@ const Functions& known_functions() {
     return all;
   }();
   return functions;
+}
+
+// NumPy counts them; whoever calls __array_ufunc__ himself may not.
+void check_count(const std::string& name, std::size_t wanted,
+                 std::size_t given) {
+  if (given == wanted) return;
+  throw InvalidArgument(name + ": expected " + std::to_string(wanted) +
+                        " operands, got " + std::to_string(given));
 }
 
 void check_keywords(const std::string& name, const py::kwargs& keywords) {
@@ -118,13 +133,17 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
     for (const py::handle input : inputs) all.push_back(input.ptr());
     return all;
   }();
-  if (name == "divmod")
-    return py::reinterpret_steal<py::object>(
-        PyNumber_Divmod(objects[0], objects[1]));
+  if (name == "divmod") {
+    check_count(name, 2, objects.size());
+    PyObject* both = PyNumber_Divmod(objects[0], objects[1]);
+    if (both == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(both);
+  }
   const auto known = known_functions().find(name);
   if (known == known_functions().end())
     throw InvalidArgument(name + ": a fused function has no such operation");
-  return make_value(known->second(operands_of(objects, name)));
+  check_count(name, known->second.operands, objects.size());
+  return make_value(known->second.compute(operands_of(objects, name)));
 }
 
 }  // namespace gpuos::python

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -46,13 +47,21 @@ def call(
     keywords: dict[str, Any],
 ) -> Any:
     """What `function` gives for values. Raises InvalidArgument if unknown."""
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        raise TypeError(
+            "__array_function__: expected a function of NumPy, got "
+            f"{type(function).__name__}"
+        )
     known = _handlers().get(function) or _of_vocabulary(function)
     try:
         return known(*args, **keywords)
     except TypeError as error:
-        # Arguments that NumPy has and programs lack.
-        reason = str(error).removeprefix(f"{function.__name__}: ")
-        text = f"{function.__name__}: {reason}"
+        # Arguments that NumPy has and programs lack; of what function of ours
+        # is no matter.
+        reason = re.sub(r"^(gpuos\.)?[\w.<>]+\(\) ", "", str(error))
+        reason = reason.removeprefix(f"{name}: ")
+        text = f"{name}: {reason}"
         raise _core.InvalidArgument(text) from None
 
 

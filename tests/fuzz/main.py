@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
 import random
 import sys
 import time
@@ -124,12 +124,42 @@ def run_submissions(
     )
 
 
-WHAT = {"programs": run_programs, "submissions": run_submissions}
+def run_calls(options: argparse.Namespace, count: int, seconds: float) -> str:
+    """Public functions with wrong things; what is wrong, or nothing."""
+    children = importlib.import_module("children")
+    table = children.Table()
+    found = children.first_finding(
+        count, options.seed, seconds=seconds, table=table
+    )
+    children.show(table)
+    return found or ""
+
+
+def run_sequences(
+    options: argparse.Namespace, count: int, seconds: float
+) -> str:
+    """Lines of PyTorch in a scheduler beside eager ones."""
+    sequences = importlib.import_module("sequences")
+    device = "cpu" if options.backend == "host" else "cuda"
+    return sequences.first_finding(device, count, options.seed, seconds=seconds)
+
+
+WHAT = {
+    "programs": run_programs,
+    "submissions": run_submissions,
+    "calls": run_calls,  # on the host, whatever the backend
+    "torch": run_sequences,
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--what", nargs="+", default=[*WHAT], choices=[*WHAT])
+    known = [
+        what
+        for what in WHAT
+        if what != "torch" or importlib.util.find_spec("torch")
+    ]
+    parser.add_argument("--what", nargs="+", default=known, choices=[*WHAT])
     parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--count", type=int, help="cases, instead of a time")
     parser.add_argument("--seed", type=int, default=1)
