@@ -3,6 +3,7 @@
 
 #include "complex.h"
 #include "fault.h"
+#include "gpuos/dtype_list.h"
 #include "integers.h"
 #include "short_floats.h"
 
@@ -16,6 +17,11 @@ namespace checked {
 #endif
 
 // ---- Which dtype a type is.
+
+// The numbers of gpuos::DType.
+#define GPUOS_NAME(name, ...) k##name,
+enum ElementType : u32 { GPUOS_DTYPES(GPUOS_NAME) };
+#undef GPUOS_NAME
 
 template <typename T>
 struct BareOf {
@@ -37,7 +43,7 @@ struct TypeOf {
 #define GPUOS_TYPE(name, text, bytes, kind, Stored, ...) \
   template <>                                            \
   struct TypeOf<Stored> {                                \
-    enum : u32 { kValue = abi::k##name };                \
+    enum : u32 { kValue = k##name };                \
   };
 GPUOS_DTYPES(GPUOS_TYPE)
 #undef GPUOS_TYPE
@@ -55,7 +61,7 @@ GPUOS_DEVICE constexpr u32 type_of() {
 GPUOS_DEVICE inline u32 bytes_of(u32 type) {
   switch (type) {
 #define GPUOS_CASE(name, text, bytes, ...) \
-  case abi::k##name:                       \
+  case k##name:                       \
     return bytes;
     GPUOS_DTYPES(GPUOS_CASE)
 #undef GPUOS_CASE

@@ -2,16 +2,13 @@
 // nvcc and NVRTC.
 #pragma once
 
-#include "gpuos/dtype_list.h"
 #include "task_abi.h"
 
 namespace gpuos {
 namespace abi {
 
-// The number of a DType, for code that has only its type.
-#define GPUOS_NAME(name, ...) k##name,
-enum ElementType : u32 { GPUOS_DTYPES(GPUOS_NAME) kOtherType };
-#undef GPUOS_NAME
+// In place of a DType's number.
+enum : u32 { kOtherType = 255 };
 
 enum FaultState : u32 { kNoFault, kFaultIsWritten, kFault };
 
@@ -33,7 +30,7 @@ struct alignas(64) Fault {
   u32 line;  // of the source
   long long index;
   u64 extent;
-  u32 type;               // ElementType
+  u32 type;               // a DType, or kOtherType
   u32 buffers;            // output and inputs of the task
   char text[kTextBytes];  // ends with a 0
 };

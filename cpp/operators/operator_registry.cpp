@@ -38,8 +38,11 @@ void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
 /// A checked operator's pointers are objects, of which compilers write pages.
 [[noreturn]] void rethrow_with_hint(const OperatorRegistry::Draft& draft,
                                     const CompileError& error) {
+  const auto is_said = [&](const char* word) {
+    return error.log().find(word) != std::string::npos;
+  };
   if (!draft.is_checked ||
-      error.log().find("checked::Pointer") == std::string::npos)
+      !(is_said("Pointer") || is_said("conver") || is_said("cast")))
     throw;
   throw CompileError(
       concat(error.what(),

@@ -5,7 +5,7 @@
 namespace gpuos {
 namespace {
 
-static_assert(abi::kOtherType == kDTypeCount, "the numbers of DType");
+static_assert(abi::kOtherType >= kDTypeCount, "the number of none");
 
 std::string type_name(std::uint32_t type) {
   return type < kDTypeCount ? std::string(name_of(static_cast<DType>(type)))

@@ -287,14 +287,14 @@ class Case:
             rt.submit(self.name, *inputs, out=out).wait(60)
             said = ""
         except gpuos.TaskError as error:
-            assert error.operator == self.name
             said = str(error)
         for size, given in zip(self.template.sizes, inputs, strict=True):
             np.testing.assert_array_equal(
                 given.numpy(), np.resize(_order(), size).astype(self.dtype)
             )
         after = whole.numpy()
-        assert (after[:GUARD] == 9).all() and (after[-GUARD:] == 9).all()
+        assert (after[:GUARD] == 9).all()
+        assert (after[-GUARD:] == 9).all()
         return said
 
     def check(self, rt: gpuos.Runtime) -> None:
