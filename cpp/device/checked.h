@@ -28,7 +28,7 @@ struct Table {
                                          ((u64{1} << abi::kBuffersAt) - 1));
   }
   static GPUOS_DEVICE Extent extent(const u64* args, u32 buffer, u32 count) {
-    if (kElementwise) return {count, true};
+    if (kElementwise || buffer == 0) return {count, true};
     const u64 said = args[kWords - 2 - buffer];
     return {said == abi::kAsTask ? count : said, false};
   }
