@@ -27,7 +27,8 @@ struct Table {
     return reinterpret_cast<abi::Fault*>(args[kWords - 1] &
                                          ((u64{1} << abi::kBuffersAt) - 1));
   }
-  static GPUOS_DEVICE Extent extent(const u64* args, u32 buffer, u32 count) {
+  static GPUOS_DEVICE Elements elements(const u64* args, u32 buffer,
+                                        u32 count) {
     if (kElementwise || buffer == 0) return {count, true};
     const u64 said = args[kWords - 2 - buffer];
     return {said == abi::kAsTask ? count : said, false};
@@ -52,21 +53,21 @@ class Task : public gpuos::Task {
     const u32 buffers = T::buffers(args);
     if (index >= buffers) {
       refuse<E>(index, line, abi::kPointerFault, buffers);
-      return {nullptr, Extent{}, index, line, notes_};
+      return {nullptr, Elements{}, index, line, notes_};
     }
     E* const base = gpuos::Task::pointer<E>(index);
-    const Extent extent = T::extent(args, index, count);
+    const Elements elements = T::elements(args, index, count);
     constexpr u32 kType = type_of<E>();
-    if (kType == T::element()) return {base, extent, index, line, notes_};
+    if (kType == T::element()) return {base, elements, index, line, notes_};
     // What is no dtype's type may be of several elements.
     if (kType == abi::kOtherType)
       return {base,
-              {extent.elements * bytes_of(T::element()) / sizeof(E), false},
+              {elements.count * bytes_of(T::element()) / sizeof(E), false},
               index,
               line,
               notes_};
     refuse<E>(index, line, abi::kPointerFault, buffers);
-    return {base, Extent{}, index, line, notes_};
+    return {base, Elements{}, index, line, notes_};
   }
 
   template <typename E>

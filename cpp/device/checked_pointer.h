@@ -43,7 +43,7 @@ struct TypeOf {
 #define GPUOS_TYPE(name, text, bytes, kind, Stored, ...) \
   template <>                                            \
   struct TypeOf<Stored> {                                \
-    enum : u32 { kValue = k##name };                \
+    enum : u32 { kValue = k##name };                     \
   };
 GPUOS_DTYPES(GPUOS_TYPE)
 #undef GPUOS_TYPE
@@ -61,7 +61,7 @@ GPUOS_DEVICE constexpr u32 type_of() {
 GPUOS_DEVICE inline u32 bytes_of(u32 type) {
   switch (type) {
 #define GPUOS_CASE(name, text, bytes, ...) \
-  case k##name:                       \
+  case k##name:                            \
     return bytes;
     GPUOS_DTYPES(GPUOS_CASE)
 #undef GPUOS_CASE
@@ -193,10 +193,10 @@ struct At {
         is_low(value == static_cast<i64>(low)) {}
 };
 
-// Elements behind a pointer. `is_count`: those of the task, in 32 bits.
-struct Extent {
-  u64 elements;
-  bool is_count;
+// How many are behind a pointer; `is_of_task`: as many as the task has.
+struct Elements {
+  u64 count;
+  bool is_of_task;
 };
 
 template <typename From, typename To>
@@ -207,10 +207,10 @@ class Pointer {
   static_assert(sizeof(T) <= kLostBytes, "an element that may be lost");
 
  public:
-  GPUOS_DEVICE Pointer(T* base, Extent extent, u32 argument, u32 line,
+  GPUOS_DEVICE Pointer(T* base, Elements elements, u32 argument, u32 line,
                        Notes notes)
       : base_(base),
-        extent_(extent),
+        elements_(elements),
         notes_(notes),
         argument_(argument),
         line_(line) {}
@@ -219,7 +219,7 @@ class Pointer {
   GPUOS_DEVICE Pointer(const Pointer<U>& other)
       : base_(other.base_),
         index_(other.index_),
-        extent_(other.extent_),
+        elements_(other.elements_),
         notes_(other.notes_),
         argument_(other.argument_),
         line_(other.line_) {}
@@ -227,8 +227,8 @@ class Pointer {
   GPUOS_DEVICE T& operator[](At at) const {
     // In the words of the loop that counts to it, whose own comparison then
     // makes this one unnecessary.
-    if (index_ == 0 && extent_.is_count && at.is_low &&
-        at.low < static_cast<u32>(extent_.elements))
+    if (index_ == 0 && elements_.is_of_task && at.is_low &&
+        at.low < static_cast<u32>(elements_.count))
       return base_[at.low];
     return *find(index_ + at.value, at.line);
   }
@@ -300,7 +300,7 @@ class Pointer {
   // Whether `count` elements from here on are there; notes the last one.
   GPUOS_DEVICE bool has(u64 count, u32 line) const {
     const u64 from = static_cast<u64>(index_);
-    const u64 elements = extent_.elements;
+    const u64 elements = elements_.count;
     if (from <= elements && count <= elements - from) return true;
     note_index(notes_, argument_, index_ + static_cast<i64>(count) - 1,
                elements, line);
@@ -312,15 +312,15 @@ class Pointer {
   friend class Pointer;
 
   GPUOS_DEVICE T* find(i64 index, u32 line) const {
-    if (__builtin_expect(static_cast<u64>(index) < extent_.elements, 1))
+    if (__builtin_expect(static_cast<u64>(index) < elements_.count, 1))
       return base_ + index;
     return static_cast<T*>(
-        note_index(notes_, argument_, index, extent_.elements, line));
+        note_index(notes_, argument_, index, elements_.count, line));
   }
 
   T* base_;
   i64 index_ = 0;
-  Extent extent_;
+  Elements elements_;
   Notes notes_;
   u32 argument_;
   u32 line_;  // of what it came from
