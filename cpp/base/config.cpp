@@ -39,6 +39,7 @@ const Config& config() {
       new Config{.backend = variable("GPUOS_BACKEND"),
                  .nvrtc_arch = variable("GPUOS_NVRTC_ARCH"),
                  .log = variable("GPUOS_LOG"),
+                 .checked = variable("GPUOS_CHECKED"),
                  .workers = variable("GPUOS_WORKERS"),
                  .omp_num_threads = variable("OMP_NUM_THREADS"),
                  .local_world_size = variable("LOCAL_WORLD_SIZE"),

@@ -205,9 +205,15 @@ void CudaBackend::while_parked(const std::function<void()>& job) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void CudaBackend::inject(std::span<const OperatorImage> images) {
+void CudaBackend::inject(std::span<const OperatorImage> images,
+                         bool is_checked) {
   try {
-    while_parked([&] { device_->modules.load(images); });
+    while_parked([&] {
+      if (is_checked && device_->faults == nullptr)
+        device_->faults =
+            std::make_unique<PinnedBuffer>(fault_count() * sizeof(abi::Fault));
+      device_->modules.load(images);
+    });
   } catch (...) {
     device_->modules.wait();
     throw;

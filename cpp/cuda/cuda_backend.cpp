@@ -63,6 +63,7 @@ void DeviceSide::abandon() noexcept {
   burst_storage.abandon();
   chain_memory.abandon();
   shared_memory.abandon();
+  if (faults != nullptr) faults->abandon();
   residency.abandon();
   bursts.abandon();
   modules.abandon();
@@ -341,8 +342,21 @@ void CudaBackend::load(std::span<const OperatorBuild> builds) {
       builds, context_.compute_capability(), device_->kernel.budget());
   last_compile_ms_.store(
       std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  control_->run([this, images = std::move(images)] { inject(images); },
+  const bool is_checked = std::ranges::any_of(
+      builds,
+      [](const OperatorBuild& build) { return build.checked != nullptr; });
+  control_->run([this, images = std::move(images),
+                 is_checked] { inject(images, is_checked); },
                 [this] { health_.check(); });
+}
+
+std::size_t CudaBackend::fault_count() const noexcept {
+  return std::size_t{abi::kSlots} + rings_[0]->capacity() +
+         rings_[1]->capacity();
+}
+
+std::span<abi::Fault> CudaBackend::faults() noexcept {
+  return {device_->faults->as<abi::Fault>(), fault_count()};
 }
 
 bool CudaBackend::captures(const gpuos::Stream& stream) {

@@ -42,6 +42,7 @@ struct DeviceSide {
   RingStorage burst_storage;
   PinnedBuffer chain_memory;
   PinnedBuffer shared_memory;
+  std::unique_ptr<PinnedBuffer> faults;  // from the first checked operator on
   Ring resident_ring;
   Ring burst_ring;
   ResidentWorkers residency;
@@ -91,6 +92,8 @@ class CudaBackend final : public Backend, private Parkable {
   }
   void unload(std::span<const std::uint32_t> slots) noexcept override;
 
+  std::span<abi::Fault> faults() noexcept override;
+
   void* allocate(std::size_t bytes) override;
   void deallocate(void* data) noexcept override;
   void copy_to_device(void* to, const void* from, std::size_t bytes) override;
@@ -137,7 +140,8 @@ class CudaBackend final : public Backend, private Parkable {
   void park();
   /// Workers that stayed are back after `job`.
   void while_parked(const std::function<void()>& job);
-  void inject(std::span<const OperatorImage> images);
+  void inject(std::span<const OperatorImage> images, bool is_checked);
+  std::size_t fault_count() const noexcept;
   std::size_t dropped_count() const;
   void unload_dropped();
 

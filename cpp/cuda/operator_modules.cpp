@@ -60,22 +60,28 @@ jit::Image compile(jit::CompileRequest request,
 
 OperatorImage build_image(std::span<const OperatorBuild> builds,
                           int compute_capability, const jit::Budget& budget) {
+  OperatorImage image{.name = image_name(builds), .image = {}, .slots = {}};
   jit::CompileRequest request;
   request.file_name = concat(image_name(builds), ".cu");
   request.compute_capability = compute_capability;
   request.budget = budget;
   request.is_draft = std::ranges::any_of(builds, &OperatorBuild::is_draft);
-  for (const OperatorBuild& build : builds) {
-    const OperatorDefinition& definition = build.definition;
+  const auto add = [&](const OperatorBuild& build) {
+    const std::string& name = build.definition.name;
     request.source +=
-        concat("#include \"gpuos/operator.h\"\n#line 1 \"", definition.name,
-               ".cu\"\n", definition.source, "\n");
-    request.entries.push_back(definition.name);
+        concat("#include \"gpuos/operator.h\"\n", build.prelude(), "#line 1 \"",
+               name, ".cu\"\n", build.source(), "\n");
+    request.entries.push_back(name);
+    image.slots.push_back(build.slot);
+  };
+  // What a checked one begins with is meant for no other.
+  for (const OperatorBuild& build : builds) {
+    if (build.checked == nullptr) add(build);
   }
-  OperatorImage image{.name = image_name(builds),
-                      .image = compile(std::move(request), builds),
-                      .slots = {}};
-  for (const OperatorBuild& build : builds) image.slots.push_back(build.slot);
+  for (const OperatorBuild& build : builds) {
+    if (build.checked != nullptr) add(build);
+  }
+  image.image = compile(std::move(request), builds);
   return image;
 }
 

@@ -2,6 +2,7 @@
 // compiler reads it before every operator, so that one text serves both.
 #pragma once
 
+#include "asserts.h"
 #include "operator.h"
 
 #if !defined(__CUDACC__)
@@ -56,6 +57,8 @@ GPUOS_DECLARE2(fmin)
 GPUOS_DECLARE2(fmod)
 GPUOS_DECLARE2(hypot)
 GPUOS_DECLARE2(pow)
+// In brackets: nobody takes it for a call.
+int(printf)(const char*, ...);
 float fmaf(float, float, float) noexcept;
 double fma(double, double, double) noexcept;
 }

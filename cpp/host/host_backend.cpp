@@ -240,12 +240,15 @@ void HostBackend::load(std::span<const OperatorBuild> builds) {
   const auto begin = Clock::now();
   start_watchdog();
   std::vector<LoadedOperator> loaded;
-  for (const auto& [definition, slot, is_draft, is_awaited] : builds) {
-    HostModule module = compile_host_operator({.source = definition.source,
-                                               .entry = definition.name,
-                                               .is_awaited = is_awaited});
-    loaded.push_back(
-        {module.entry, std::move(module.library), definition.name});
+  for (const OperatorBuild& build : builds) {
+    const std::string& name = build.definition.name;
+    HostModule module =
+        compile_host_operator({.source = build.source(),
+                               .entry = name,
+                               .is_awaited = build.is_awaited,
+                               .prelude = std::string(build.prelude())});
+    loaded.push_back({module.entry, std::move(module.library), name});
+    if (build.checked != nullptr) shared_->make_faults();
   }
   for (std::size_t i = 0; i < builds.size(); ++i)
     shared_->table.set(builds[i].slot, std::move(loaded[i]));

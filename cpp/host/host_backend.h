@@ -55,6 +55,10 @@ class HostBackend final : public Backend {
   void load(std::span<const OperatorBuild> builds) override;
   void unload(std::span<const std::uint32_t> slots) noexcept override;
 
+  std::span<abi::Fault> faults() noexcept override {
+    return {shared_->faults.get(), shared_->fault_count()};
+  }
+
   void* allocate(std::size_t bytes) override;
   void deallocate(void* data) noexcept override;
   void copy_to_device(void* to, const void* from, std::size_t bytes) override;

@@ -58,6 +58,9 @@ void write_headers(const TempFolder& folder) {
   for (const EmbeddedFile& file : embedded_files()) {
     write_file(concat(root, "/", file.name), file.text);
   }
+  // In place of those of the system, whose assert() ends the process.
+  for (const char* name : {"cassert", "assert.h"})
+    write_file(folder.file(name), "#include \"gpuos/asserts.h\"\n");
 }
 
 std::vector<std::string> command_for(const HostCompiler& compiler,
@@ -113,9 +116,9 @@ HostImage compile(const HostCompiler& compiler,
   refuse_at_exit();
   const TempFolder folder;
   write_headers(folder);
-  write_file(
-      folder.file("operator.cpp"),
-      concat("#line 1 \"", request.entry, ".cpp\"\n", request.source, "\n"));
+  write_file(folder.file("operator.cpp"),
+             concat(request.prelude, "#line 1 \"", request.entry, ".cpp\"\n",
+                    request.source, "\n"));
   const std::string log_file = folder.file("log");
   const ProcessResult result = run_process(
       command_for(compiler, folder), log_file, folder.path(), request.timeout,
@@ -205,11 +208,12 @@ std::string version_of(const HostCompiler& compiler) {
 }
 
 HostModule compile_host_operator(const HostCompileRequest& request) {
-  std::shared_ptr<const HostImage> image = images().find(request.source);
+  const std::string key = concat(request.prelude, request.source);
+  std::shared_ptr<const HostImage> image = images().find(key);
   if (image == nullptr) {
     image = std::make_shared<const HostImage>(
         compile(find_host_compiler(), request));
-    images().add(request.source, image);
+    images().add(key, image);
   }
   return load_host_image(*image, request.entry);
 }

@@ -31,6 +31,7 @@ struct HostCompileRequest {
   std::string entry;
   std::chrono::milliseconds timeout{60'000};
   bool is_awaited = true;  // else the compiler leaves processors to others
+  std::string prelude{};   // stands before the first line of the source
 };
 
 /// Compile and open. Images of earlier requests with the same source are

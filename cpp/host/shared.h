@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/processors.h"
+#include "device/fault.h"
 #include "host/doorbells.h"
 #include "host/failure_log.h"
 #include "host/idle_workers.h"
@@ -65,6 +67,16 @@ struct Shared {
   std::optional<std::uint32_t> find_overrun(
       std::chrono::milliseconds limit) const;
 
+  /// From the first checked operator on there are faults.
+  void make_faults() {
+    std::call_once(has_faults_,
+                   [this] { faults.reset(new abi::Fault[fault_count()]()); });
+  }
+  std::size_t fault_count() const noexcept {
+    return std::size_t{abi::kSlots} + ring.capacity();
+  }
+
+  std::unique_ptr<abi::Fault[]> faults;
   RingStorage storage;
   std::unique_ptr<abi::Member[]> chain_memory;
   Ring ring;
@@ -84,6 +96,7 @@ struct Shared {
   std::atomic<bool> awaited{false};  // beside it, for who claims writes it
 
  private:
+  std::once_flag has_faults_;
   bool is_soon_awaited(std::uint64_t end, bool is_little) const noexcept;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/concat.h"
 #include "base/cpu_relax.h"
+#include "device/fault.h"
 #include "host/usual_floats.h"
 
 namespace gpuos::host {
@@ -244,6 +245,8 @@ class Worker {
     const OpFn function = shared_.table.function(slot);
     try {
       function(Task{args, nullptr, count}, lane);
+    } catch (const AssertFailure& failure) {
+      fail_assert(slot, failure);
     } catch (const std::exception& error) {
       fail(slot, position, error.what());
     } catch (...) {
@@ -261,6 +264,14 @@ class Worker {
   void end_traced() {
     state_->end_traced();
     shared_.traced_pending.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  void fail_assert(std::uint32_t slot, const AssertFailure& failure) {
+    const std::string name = shared_.table.name(slot);
+    shared_.failures.add(
+        batch_begin_, name,
+        concat("operator '", name, "': assertion '", failure.text,
+               "' failed (line ", failure.line, " of its source)"));
   }
 
   void fail(std::uint32_t slot, std::uint64_t position, const char* what) {

@@ -4,8 +4,10 @@
 #include <cctype>
 
 #include "base/concat.h"
+#include "base/config.h"
 #include "device/task_abi.h"
 #include "gpuos/error.h"
+#include "operators/checked_source.h"
 
 namespace gpuos {
 
@@ -51,12 +53,39 @@ void check_definition(const OperatorDefinition& definition) {
   if (definition.tiered && definition.source.empty())
     throw InvalidArgument(concat(
         definition.name, ": tiered: expected a source, got an expression"));
+  if (definition.checked.value_or(false) && definition.source.empty())
+    throw InvalidArgument(concat(
+        definition.name,
+        ": checked: expected a source, got an expression, which touches only "
+        "what it was given"));
   const std::size_t args =
       1 + definition.params.size() +
       static_cast<std::size_t>(std::max(0, definition.inputs));
   if (args > abi::kMaxArgs)
     throw InvalidArgument(concat(definition.name, ": expected at most ",
                                  abi::kMaxArgs, " arguments, got ", args));
+  if (!is_checked(definition)) return;
+  const std::size_t words = checked_words(
+      definition.inputs, definition.params.size(), definition.elementwise);
+  // One buffer must fit behind the scalars of one that takes any number.
+  if (words > abi::kMaxArgs ||
+      most_checked_buffers(definition.params.size(), definition.elementwise) ==
+          0)
+    throw InvalidArgument(
+        concat(definition.name, ": checked: expected at most ", abi::kMaxArgs,
+               " words, got ", words, ": one each for ", args, " arguments, ",
+               definition.elementwise ? "" : "another one for each array, ",
+               "and one"));
+}
+
+bool is_checked(const OperatorDefinition& definition) {
+  if (definition.source.empty()) return false;
+  if (definition.checked) return *definition.checked;
+  const std::string& said = config().checked;
+  if (said.empty() || said == "0") return false;
+  if (said == "1") return true;
+  throw InvalidArgument(
+      concat("define: expected GPUOS_CHECKED to be 0 or 1, got '", said, "'"));
 }
 
 DType dtype_of(const OperatorDefinition& definition) noexcept {
@@ -71,6 +100,7 @@ std::shared_ptr<OperatorRecord> record_of(
   record->is_traced = true;
   record->elementwise = definition.elementwise;
   record->inputs = definition.inputs;
+  if (is_checked(definition)) record->set_checked(checked_operator(definition));
   return record;
 }
 

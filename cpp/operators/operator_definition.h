@@ -14,6 +14,10 @@ void check_name(std::string_view name);
 /// Throws: InvalidArgument.
 void check_definition(const OperatorDefinition& definition);
 
+/// Whether its source is checked: what it says itself, else GPUOS_CHECKED.
+/// Throws: InvalidArgument.
+bool is_checked(const OperatorDefinition& definition);
+
 /// The dtype of a whole operator's buffers: float32 unless it is said.
 DType dtype_of(const OperatorDefinition& definition) noexcept;
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <set>
 
 #include "base/concat.h"
 #include "device/task_abi.h"
 #include "gpuos/error.h"
+#include "operators/checked_source.h"
 #include "operators/operator_definition.h"
 
 namespace gpuos {
@@ -23,6 +25,31 @@ constexpr Builtin kBuiltins[] = {
     GPUOS_BUILTIN_OPERATORS(GPUOS_BUILTIN)
 #undef GPUOS_BUILTIN
 };
+
+/// How many arguments there may be was not looked at while it was not checked.
+void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
+  if (next.is_checked.load() && !record.is_checked.load() && record.inputs < 0)
+    throw InvalidArgument(
+        concat("replace: ", record.name,
+               " takes any number of inputs and is not checked; define it with "
+               "`checked`, or say how many"));
+}
+
+/// A checked operator's pointers are objects, of which compilers write pages.
+[[noreturn]] void rethrow_with_hint(const OperatorRegistry::Draft& draft,
+                                    const CompileError& error) {
+  const auto is_said = [&](const char* word) {
+    return error.log().find(word) != std::string::npos;
+  };
+  if (!draft.is_checked ||
+      !(is_said("Pointer") || is_said("conver") || is_said("cast")))
+    throw;
+  throw CompileError(
+      concat(error.what(),
+             "; in a checked operator task.pointer() gives an object: write "
+             "&x[0] where a plain pointer must be"),
+      error.log(), error.place());
+}
 
 }  // namespace
 
@@ -103,7 +130,7 @@ void OperatorRegistry::drop(Slots slots) {
   {
     const std::lock_guard lock(mutex_);
     dropped_.push_back({std::move(slots), std::move(marks)});
-    has_dropped_.store(true, std::memory_order_relaxed);
+    chores_.fetch_or(kDropped, std::memory_order_relaxed);
   }
   collect();
 }
@@ -123,7 +150,9 @@ void OperatorRegistry::collect() noexcept {
         std::partition(dropped_.begin(), dropped_.end(), is_used);
     std::move(first, dropped_.end(), std::back_inserter(unused));
     dropped_.erase(first, dropped_.end());
-    has_dropped_.store(!dropped_.empty(), std::memory_order_relaxed);
+    if (dropped_.empty())
+      chores_.fetch_and(static_cast<std::uint8_t>(~kDropped),
+                        std::memory_order_relaxed);
   }
   // A captured launch may run again at any time: its slots are never given to
   // others, nor is their code unloaded.
@@ -146,9 +175,18 @@ void OperatorRegistry::give_back(const Slots& slots) {
 
 void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
   std::vector<OperatorBuild> builds;
-  for (const Draft* draft : drafts)
+  std::deque<CheckedSource> checked;  // its elements stay where they are
+  for (const Draft* draft : drafts) {
     builds.push_back({draft->definition, draft->slots[0], draft->is_draft,
                       draft->is_awaited});
+    if (draft->is_checked)
+      builds.back().checked =
+          &checked.emplace_back(checked_source(draft->definition));
+  }
+  if (!checked.empty()) {
+    const std::lock_guard lock(mutex_);
+    chores_.fetch_or(kChecked, std::memory_order_relaxed);
+  }
   backend_.load(builds);
 }
 
@@ -157,8 +195,8 @@ void OperatorRegistry::load(std::span<const Draft*> drafts) {
   try {
     load_together(drafts);
     return;
-  } catch (const CompileError&) {
-    if (drafts.size() == 1) throw;
+  } catch (const CompileError& error) {
+    if (drafts.size() == 1) rethrow_with_hint(*drafts[0], error);
   }
   // Sources that are right alone may not go together: two helper functions of
   // one name. Alone each says what is wrong with it.
@@ -199,7 +237,8 @@ void OperatorRegistry::define(std::vector<Draft>& drafts) {
 
 void OperatorRegistry::insert_all(const std::vector<Draft>& drafts) {
   for (std::size_t i = 0; i < drafts.size(); ++i) {
-    const auto& [definition, record, slots, is_draft, is_awaited] = drafts[i];
+    const auto& [definition, record, slots, is_draft, is_awaited, is_checked] =
+        drafts[i];
     if (!slots.empty())
       record->slots[static_cast<std::size_t>(dtype_of(definition))].store(
           static_cast<std::int32_t>(slots[0]));
@@ -231,6 +270,7 @@ void OperatorRegistry::replace(const Record& record, Draft next) {
                record->params.size(), " scalars of ", record->name, ", got ",
                next.record->inputs, " and ", next.record->params.size(),
                " or others; define a new operator"));
+  check_checkable(*record, *next.record);
   const std::shared_ptr<const expression::Body> body = next.record->body.load();
   if (body == nullptr) {
     next.slots = take_slots(1);
@@ -251,8 +291,11 @@ OperatorRegistry::Slots OperatorRegistry::become(
   // Of two replacements at a time the later one is whole.
   const std::lock_guard lock(mutex_);
   if (!record.is_defined.load()) return next.slots;
+  // Whoever finds the slot finds these.
+  if (const auto checked = next.record->checked.load())
+    record.set_checked(checked);
   if (body == nullptr)
-    record.is_traced.store(true);  // whoever finds the slot finds this
+    record.is_traced.store(true);
   else
     record.set_body(body);  // whoever finds no slot finds the body
   Slots old;
@@ -277,7 +320,8 @@ bool OperatorRegistry::upgrade(const Record& record,
   std::int32_t before = slot.load();
   if (!record->is_defined.load() || before == OperatorRecord::kNoSlot)
     return false;
-  const Draft draft{definition, nullptr, take_slots(1), false, is_awaited};
+  const Draft draft{definition, nullptr,    take_slots(1),
+                    false,      is_awaited, record->is_checked.load()};
   try {
     std::array<const Draft*, 1> alone{&draft};
     load(alone);

@@ -38,6 +38,7 @@ class OperatorRegistry {
     std::vector<std::uint32_t> slots{};
     bool is_draft = false;
     bool is_awaited = true;
+    bool is_checked = false;
   };
   /// Gives names to `drafts`: all or nothing; what compiles together is one
   /// image.
@@ -59,9 +60,13 @@ class OperatorRegistry {
 
   /// Unload what was dropped and is not used by a pending task any more.
   void collect() noexcept;
-  /// Whether there may be something to unload.
+  /// Whether there may be something to unload, or operators that are checked:
+  /// one look for each wait.
+  bool has_chores() const noexcept {
+    return chores_.load(std::memory_order_relaxed) != 0;
+  }
   bool has_dropped() const noexcept {
-    return has_dropped_.load(std::memory_order_relaxed);
+    return (chores_.load(std::memory_order_relaxed) & kDropped) != 0;
   }
 
  private:
@@ -94,7 +99,8 @@ class OperatorRegistry {
   std::map<std::string, std::shared_ptr<OperatorRecord>, std::less<>> records_;
   Slots free_slots_;
   std::vector<Dropped> dropped_;
-  std::atomic<bool> has_dropped_{false};  // a guess; written under mutex_
+  enum Chores : std::uint8_t { kDropped = 1, kChecked = 2 };
+  std::atomic<std::uint8_t> chores_{0};  // a guess; written under mutex_
 };
 
 }  // namespace gpuos

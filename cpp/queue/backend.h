@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/quick_mutex.h"
+#include "device/fault.h"
 #include "gpuos/operator.h"
 #include "gpuos/options.h"
 #include "gpuos/runtime.h"
@@ -85,12 +86,27 @@ struct Traits {
   std::span<std::uint64_t> shared_words{};
 };
 
+/// The source of a checked operator.
+struct CheckedSource {
+  std::string prelude;  // stands before its first line
+  std::string text;
+};
+
 /// A whole operator, ready to be built.
 struct OperatorBuild {
   const OperatorDefinition& definition;
   std::uint32_t slot;
   bool is_draft = false;   // soon rather than well
   bool is_awaited = true;  // else the compiler leaves processors to others
+  // What a checked one is compiled from instead of the definition's source.
+  const CheckedSource* checked = nullptr;
+
+  std::string_view prelude() const noexcept {
+    return checked == nullptr ? std::string_view() : checked->prelude;
+  }
+  const std::string& source() const noexcept {
+    return checked == nullptr ? definition.source : checked->text;
+  }
 };
 
 /// Something that runs tasks. Both implementations obey one contract
@@ -167,6 +183,10 @@ class Backend {
 
   /// Build and load; all or nothing. Throws: CompileError, BackendUnavailable.
   virtual void load(std::span<const OperatorBuild> builds) = 0;
+  /// Memory that tasks of checked operators write and the host reads: first one
+  /// for each slot, then one for each place of the rings. There from the first
+  /// load() of a checked operator on.
+  virtual std::span<abi::Fault> faults() noexcept = 0;
   /// Whether a graph that was captured holds tasks of this slot.
   virtual bool is_captured(std::uint32_t) const noexcept { return false; }
   /// The slots are not used by any pending task any more.

@@ -29,6 +29,12 @@ inline void check_inputs(const OperatorRecord& op, std::size_t count) {
   } else if (1 + count + op.params.size() > abi::kMaxArgs) {
     refuse(op, "expected at most ", abi::kMaxArgs, " arguments, got ",
            1 + count + op.params.size());
+  } else if (op.is_checked.load(std::memory_order_relaxed)) {
+    const std::size_t most =
+        most_checked_buffers(op.params.size(), op.elementwise);
+    if (1 + count > most)
+      refuse(op, "expected at most ", most - 1,
+             " inputs of a checked operator, got ", count);
   }
 }
 

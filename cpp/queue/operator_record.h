@@ -12,6 +12,7 @@
 #include "device/builtin_list.h"
 #include "gpuos/error.h"
 #include "gpuos/operator.h"
+#include "queue/checked_operator.h"
 
 namespace gpuos {
 
@@ -56,6 +57,13 @@ struct OperatorRecord {
     const bool is_one = to != nullptr;
     body.store(std::move(to));
     has_body.store(is_one);
+  }
+  // Of what has been a checked operator: it stays so, as `is_traced` does.
+  std::atomic<bool> is_checked{false};
+  std::atomic<std::shared_ptr<const CheckedOperator>> checked;
+  void set_checked(std::shared_ptr<const CheckedOperator> to) {
+    checked.store(std::move(to));
+    is_checked.store(true);
   }
 
   // An alias only. `history` keeps its targets alive, its back is `target`; so

@@ -16,7 +16,8 @@ Submitter::Submitter(Backend& backend, QuickMutex& submit_mutex,
       runtime_id_(runtime_id),
       orderer_(backend),
       chains_(backend, orderer_, counts_),
-      room_(backend, options.submit_timeout) {}
+      room_(backend, options.submit_timeout),
+      faults_(backend) {}
 
 Ticket Submitter::submit(Call& call, const Stream& stream) {
   Ticket ticket{.runtime = runtime_id_};
@@ -74,16 +75,16 @@ void Submitter::fill(Ticket& ticket, const Submission& submission,
   ticket.member = static_cast<std::uint16_t>(place.member);
 }
 
-void Submitter::write(const Call& call, const Cut& cut, const Place& place,
+void Submitter::write(Call& call, const Cut& cut, const Place& place,
                       const Submission& submission, Ticket& ticket) {
   fill(ticket, submission, place, cut.total);
   SubmitCounts::add(counts_.tasks, cut.total);
   SubmitCounts::add(counts_.batches, 1);
   if (submission.is_chained) return;
   Ring& ring = *traits_.rings[submission.route.ring];
+  watch(call, submission, place, cut.total);
   write_descriptors(ring, place, submission.after, call, cut,
                     traits_.interleaves_tiles);
-  watch(call, submission, place, cut.total);
   backend_.publish(submission.route, place, cut.total);
   newest_.note(submission.route.ring, place.batch_begin);
   // The next call is likely to be like this one.
@@ -97,9 +98,11 @@ Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
   if (call.count == 0) return ticket;
   const std::uint32_t max_batch = traits_.rings[0]->max_batch();
   // The tiles of a program know what is theirs.
-  TaskWriter writer(call, many, tile_of(backend_, call, max_batch),
-                    traits_.interleaves_tiles || call.tiles != 0);
-  std::uint64_t left = writer.descriptors();
+  const std::uint64_t tile = tile_of(backend_, call, max_batch);
+  const bool interleaves = traits_.interleaves_tiles || call.tiles != 0;
+  std::optional<TaskWriter> writer(std::in_place, call, many, tile,
+                                   interleaves);
+  std::uint64_t left = writer->descriptors();
   const auto next_tasks = [&] {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(left, max_batch));
   };
@@ -112,11 +115,18 @@ Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
   Place place = acquire(lock, call, stream, tasks, submission);
   const Unfinished unfinished(*this);
   fill(ticket, submission, place, left);
-  writer.use_operator_of(call);
+  if (call.op->is_checked.load(std::memory_order_relaxed)) {
+    const std::uint64_t batches = (left - 1) / max_batch;
+    faults_.attach(call, submission.route, ticket.end,
+                   place.batch_begin + batches * max_batch, true);
+    writer.emplace(call, many, tile, interleaves);
+  }
+  writer->use_operator_of(call);
   Ring& ring = *traits_.rings[submission.route.ring];
   for (;;) {
-    writer.write(ring, place, tasks, submission.after);
-    watch(call, submission, place, tasks);
+    writer->write(ring, place, tasks, submission.after);
+    if (call.op->is_traced.load(std::memory_order_relaxed))
+      backend_.watch(submission.route, place, tasks, call.op->name);
     SubmitCounts::add(counts_.tasks, tasks);
     SubmitCounts::add(counts_.batches, 1);
     backend_.publish(submission.route, place, tasks);
@@ -161,13 +171,13 @@ bool Submitter::submit_independent(std::span<Call> calls,
   Place own = *place;
   own.is_alone = false;  // each has only some of the places
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Call& call = calls[i];
+    Call& call = calls[i];
     submission.is_single = cuts_[i].total == 1;
     note(call, submission, own);
+    watch(call, submission, own, cuts_[i].total);
     write_descriptors(*traits_.rings[submission.route.ring], own,
                       submission.after, call, cuts_[i],
                       traits_.interleaves_tiles);
-    watch(call, submission, own, cuts_[i].total);
     own.first += cuts_[i].total;
   }
   if (conflicts) SubmitCounts::add(counts_.ordered, calls.size());

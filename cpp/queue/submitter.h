@@ -11,6 +11,7 @@
 #include "queue/backend.h"
 #include "queue/call.h"
 #include "queue/chains.h"
+#include "queue/fault_table.h"
 #include "queue/newest_batch.h"
 #include "queue/orderer.h"
 #include "queue/room.h"
@@ -67,6 +68,7 @@ class Submitter {
   program::Load load() const noexcept { return newest_.load(traits_.rings); }
   std::uint32_t runtime_id() const noexcept { return runtime_id_; }
   const SubmitCounts& counts() const noexcept { return counts_; }
+  FaultTable& faults() noexcept { return faults_; }
 
  private:
   /// Keeps others from queueing anything between the parts of one submission,
@@ -130,13 +132,17 @@ class Submitter {
   // parts makes the processor wait until all stores before it are done.
   static void fill(Ticket& ticket, const Submission& submission,
                    const Place& place, std::uint64_t tasks);
-  void write(const Call& call, const Cut& cut, const Place& place,
+  void write(Call& call, const Cut& cut, const Place& place,
              const Submission& submission, Ticket& ticket);
-  /// Has the watchdog look after whole operators.
-  void watch(const Call& call, const Submission& submission, const Place& place,
+  /// Before its descriptors are written: has the watchdog look after a whole
+  /// operator, and puts what it needs behind the arguments of a checked one.
+  void watch(Call& call, const Submission& submission, const Place& place,
              std::uint32_t tasks) {
-    if (call.op->is_traced.load(std::memory_order_relaxed))
-      backend_.watch(submission.route, place, tasks, call.op->name);
+    if (!call.op->is_traced.load(std::memory_order_relaxed)) return;
+    if (call.op->is_checked.load(std::memory_order_relaxed))
+      faults_.attach(call, submission.route, place.first + tasks,
+                     place.batch_begin, false);
+    backend_.watch(submission.route, place, tasks, call.op->name);
   }
 
   Backend& backend_;
@@ -147,6 +153,7 @@ class Submitter {
   Orderer orderer_;
   Chains chains_;
   Room room_;
+  FaultTable faults_;
   NewestBatch newest_;
   std::vector<Cut> cuts_;         // of the calls of submit_independent()
   std::vector<Access> accesses_;  // the same

@@ -84,9 +84,11 @@ std::vector<Operator> define_all(
   std::vector<OperatorRegistry::Draft> drafts;
   for (const OperatorDefinition& definition : definitions) {
     check_definition(definition);
+    const auto record = record_for(definition);
     drafts.push_back({.definition = definition,
-                      .record = record_for(definition),
-                      .is_draft = definition.tiered});
+                      .record = record,
+                      .is_draft = definition.tiered,
+                      .is_checked = record->is_checked.load()});
   }
   core->registry.define(drafts);
   std::vector<Operator> operators;
@@ -249,12 +251,17 @@ void Runtime::replace(const Operator& op, const OperatorDefinition& next) {
   OperatorDefinition definition = next;
   definition.name = record->name;
   if (definition.params.empty()) definition.params = record->params;
+  if (!definition.checked && !definition.source.empty() &&
+      record->is_checked.load())
+    definition.checked = true;
   check_definition(definition);
+  const auto becomes =
+      definition.expression.empty()
+          ? record_of(definition)
+          : ExpressionOperators::record_of(definition, *record);
   core.registry.replace(record, {.definition = definition,
-                                 .record = definition.expression.empty()
-                                               ? record_of(definition)
-                                               : ExpressionOperators::record_of(
-                                                     definition, *record)});
+                                 .record = becomes,
+                                 .is_checked = becomes->is_checked.load()});
 }
 
 void Runtime::undefine(const Operator& op) {

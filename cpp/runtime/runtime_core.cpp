@@ -128,10 +128,13 @@ void RuntimeCore::check_open(const char* where) const {
 
 bool RuntimeCore::wait(const Ticket& ticket, Deadline deadline) {
   const bool is_done = wait_for(ticket, deadline);
-  // It may have been the last task of an operator that was dropped.
-  if (is_done && registry.has_dropped()) [[unlikely]] {
-    submitter.advance();
-    registry.collect();
+  if (is_done && registry.has_chores()) [[unlikely]] {
+    // It may have been the last task of an operator that was dropped.
+    if (registry.has_dropped()) {
+      submitter.advance();
+      registry.collect();
+    }
+    submitter.faults().check(ticket);
   }
   return is_done;
 }
@@ -170,10 +173,15 @@ bool RuntimeCore::wait_past(const std::vector<std::uint64_t>& marks,
   return true;
 }
 
+void RuntimeCore::check_all() {
+  backend->check_all();
+  submitter.faults().check_untold();
+}
+
 bool RuntimeCore::synchronize(Deadline deadline) {
   submitter.flush(nullptr);
   if (!wait_past(submitter.heads(), deadline)) return false;
-  backend->check_all();
+  check_all();
   registry.collect();
   reclaim();
   return true;
@@ -233,7 +241,7 @@ void RuntimeCore::close_now() {
                              options.watchdog.count(), " ms"));
     }
     registry.collect();
-    backend->check_all();
+    check_all();
   } catch (...) {
     if (!failure) failure = std::current_exception();
   }

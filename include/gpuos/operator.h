@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,11 @@ struct OperatorDefinition {
   /// optimised code takes its place when it is ready. The host backend compiles
   /// once.
   bool tiered = false;
+  /// Whole operators only: an index out of range and an argument read as
+  /// another type read 0, or write nowhere, and fail the task with TaskError.
+  /// None: as the environment variable GPUOS_CHECKED says; in replace() as the
+  /// operator was. docs/checked.md says what is not seen.
+  std::optional<bool> checked{};
   /// Set by a Session: what `source` calls.
   std::shared_ptr<const DeviceCode> code{};
 };

@@ -43,7 +43,8 @@ std::vector<DType> dtypes_from(const py::object& given) {
 OperatorDefinition definition_from(
     OperatorDefinition base, const py::object& expression,
     const py::object& source, const py::object& params, const py::object& dtype,
-    const py::object& inputs, const py::object& elementwise) {
+    const py::object& inputs, const py::object& elementwise,
+    const py::object& checked) {
   OperatorDefinition definition = std::move(base);
   definition.expression.clear();
   definition.source.clear();
@@ -55,6 +56,7 @@ OperatorDefinition definition_from(
   if (!inputs.is_none())
     definition.inputs = integer_as<int>(inputs, "define: inputs");
   if (!elementwise.is_none()) definition.elementwise = truth_of(elementwise);
+  if (!checked.is_none()) definition.checked = truth_of(checked);
   return definition;
 }
 

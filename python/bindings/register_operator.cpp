@@ -27,6 +27,7 @@ OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
   definition.expression.clear();
   definition.source.clear();
   definition.tiered = false;
+  definition.checked.reset();
   for (const Parameter& param : definition.params) {
     PyObject* name = PyUnicode_InternFromString(param.name.c_str());
     if (name == nullptr) throw py::error_already_set();

@@ -104,12 +104,13 @@ OperatorPtr define(RuntimeObject& self, const std::string& name,
                    const py::object& expression, const py::object& source,
                    const py::object& params, const py::object& dtype,
                    const py::object& inputs, const py::object& elementwise,
-                   bool tiered) {
+                   bool tiered, const py::object& checked) {
   OperatorDefinition base;
   base.name = name;
   base.tiered = tiered;
-  const OperatorDefinition definition = definition_from(
-      std::move(base), expression, source, params, dtype, inputs, elementwise);
+  const OperatorDefinition definition =
+      definition_from(std::move(base), expression, source, params, dtype,
+                      inputs, elementwise, checked);
   const Operator op =
       interruptible([&] { return self.core().define(definition); });
   auto made = std::make_shared<OperatorObject>(&self, op, definition);
@@ -121,7 +122,7 @@ OperatorPtr define(RuntimeObject& self, const std::string& name,
 OperatorDefinition definition_from_dict(const py::object& given) {
   std::map<std::string, py::object, std::less<>> values;
   for (const char* name : {"name", "expression", "source", "params", "dtype",
-                           "inputs", "elementwise", "tiered"})
+                           "inputs", "elementwise", "tiered", "checked"})
     values.emplace(name, py::none());
   for (const auto& [key, value] : pairs_of(given, "define_many")) {
     const auto known = values.find(text_of(key, "define_many"));
@@ -138,7 +139,7 @@ OperatorDefinition definition_from_dict(const py::object& given) {
   base.tiered = truth_of(get("tiered"));
   return definition_from(std::move(base), get("expression"), get("source"),
                          get("params"), get("dtype"), get("inputs"),
-                         get("elementwise"));
+                         get("elementwise"), get("checked"));
 }
 
 std::vector<OperatorPtr> define_many(RuntimeObject& self,
@@ -161,11 +162,12 @@ std::vector<OperatorPtr> define_many(RuntimeObject& self,
 void replace(RuntimeObject& self, const py::object& op,
              const py::object& expression, const py::object& source,
              const py::object& params, const py::object& dtype,
-             const py::object& inputs, const py::object& elementwise) {
+             const py::object& inputs, const py::object& elementwise,
+             const py::object& checked) {
   const OperatorPtr known = self.resolve(op.ptr());
   const OperatorDefinition definition =
       definition_from(known->definition, expression, source, params, dtype,
-                      inputs, elementwise);
+                      inputs, elementwise, checked);
   interruptible([&] { self.core().replace(known->op, definition); });
 }
 
@@ -241,11 +243,12 @@ void add_operators(Class& type) {
            py::kw_only(), py::arg("source") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = true, py::arg("tiered") = false,
-           docs::kDefine)
+           py::arg("checked") = none, docs::kDefine)
       .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
            py::kw_only(), py::arg("source") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
-           py::arg("elementwise") = none, docs::kReplace)
+           py::arg("elementwise") = none, py::arg("checked") = none,
+           docs::kReplace)
       .def("define_many", &define_many, py::arg("definitions"),
            docs::kDefineMany)
       .def("undefine", &undefine, py::arg("op"), docs::kUndefine)

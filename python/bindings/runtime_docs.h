@@ -196,6 +196,10 @@ elementwise : bool, keyword only
 tiered : bool, keyword only
     `source` only: begin with what the compiler makes soonest; optimised code
     takes its place when it is ready. The host backend compiles once.
+checked : bool, keyword only
+    `source` only: an index out of range and an argument read as another type
+    read 0, or write nowhere, and the task fails with TaskError. None: if
+    GPUOS_CHECKED is 1.
 
 Returns
 -------
@@ -251,7 +255,7 @@ Parameters
 ----------
 op : str or Operator
     What to replace.
-expression, source, params, dtype, inputs, elementwise
+expression, source, params, dtype, inputs, elementwise, checked
     As for define(); None keeps what define() was given.
 
 Raises

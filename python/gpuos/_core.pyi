@@ -276,6 +276,7 @@ class Runtime(metaclass=_RuntimeType):
         inputs: int | None = None,
         elementwise: bool = True,
         tiered: bool = False,
+        checked: bool | None = None,
     ) -> Operator: ...
     def define_many(
         self, definitions: Iterable[Mapping[str, Any]]
@@ -290,6 +291,7 @@ class Runtime(metaclass=_RuntimeType):
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | None = None,
         elementwise: bool | None = None,
+        checked: bool | None = None,
     ) -> None: ...
     def undefine(self, op: str | Operator | Alias) -> None: ...
     def alias(self, name: str, op: str | Operator | Alias) -> Alias: ...

@@ -76,6 +76,7 @@ class Calls:
                     "inputs": None,
                     "elementwise": True,
                     "tiered": False,
+                    "checked": False,
                 },
             ),
             "Runtime.define_many": (
@@ -92,6 +93,7 @@ class Calls:
                     "dtype": "f4",
                     "inputs": None,
                     "elementwise": None,
+                    "checked": None,
                 },
             ),
             "Runtime.undefine": (rt.undefine, ["none"], {}),

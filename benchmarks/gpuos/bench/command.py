@@ -8,6 +8,7 @@ from types import ModuleType
 from gpuos.bench import (
     bulk,
     callers,
+    checked,
     dropped,
     from_python,
     jit,
@@ -59,7 +60,16 @@ class Command:
 QUEUE = Command(
     "queue",
     "the queue against launches, graphs, PyTorch, CuPy and NumPy",
-    (bulk, latency, swaps, from_python, callers, dropped, neighbours),
+    (
+        bulk,
+        latency,
+        swaps,
+        from_python,
+        callers,
+        checked,
+        dropped,
+        neighbours,
+    ),
     has_plot=True,
 )
 JIT = Command(

@@ -1,0 +1,108 @@
+"""What the checks of an operator cost: the same source with and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import gpuos
+from gpuos.bench.context import WAIT_S, Context
+from gpuos.bench.row import Row, Table, check_right, median
+from gpuos.bench.timing import MICRO, seconds
+
+TABLE = Table()
+ELEMS = (1 << 10, 1 << 16, 1 << 20, 1 << 22)
+LARGE = 1 << 20  # from here on the work counts, and not the submission
+REPS = 9
+
+AXPY = """
+  float* out = task.pointer<float>(0);
+  const float* x = task.pointer<const float>(1);
+  const float* y = task.pointer<const float>(2);
+  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+    out[i] = 2 * x[i] + y[i];
+"""
+GATHER = """
+  int* out = task.pointer<int>(0);
+  const int* x = task.pointer<const int>(1);
+  const int* index = task.pointer<const int>(2);
+  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+    out[i] = x[index[i]];
+"""
+
+
+@TABLE.rows(
+    "checked",
+    Row(
+        "elementwise operator, checked over unchecked",
+        "x",
+        1.02,
+        on_host=True,
+    ),
+    Row("gather, checked over unchecked", "x", 1.15, on_host=True),
+)
+def run_checked(context: Context, elementwise: Row, gather: Row) -> None:
+    draw = np.random.default_rng(2)
+    with context.runtime(context.modes[-1]) as rt:
+        axpys = _both(rt, "axpy", AXPY, "float32", elementwise=True)
+        gathers = _both(rt, "gather", GATHER, "int32", elementwise=False)
+        for n in ELEMS:
+            x, y = draw.random((2, n), dtype=np.float32)
+            _compare(rt, axpys, [x, y], 2 * x + y, elementwise)
+            table = draw.integers(0, 1000, n).astype(np.int32)
+            index = draw.integers(0, n, n).astype(np.int32)
+            _compare(rt, gathers, [table, index], table[index], gather)
+    for row in (elementwise, gather):
+        row.value = max(float(row.also[f"n={n}"]) for n in ELEMS if n >= LARGE)
+        row.note = f"the worst of {LARGE} elements and more"
+
+
+def _both(
+    rt: gpuos.Runtime, name: str, body: str, dtype: str, *, elementwise: bool
+) -> list[gpuos.Operator]:
+    return [
+        rt.define(
+            f"{name}_{checked}",
+            source=f"GPUOS_OPERATOR({name}_{checked}) {{{body}}}",
+            dtype=dtype,
+            inputs=2,
+            elementwise=elementwise,
+            checked=bool(checked),
+        )
+        for checked in (0, 1)
+    ]
+
+
+def _compare(
+    rt: gpuos.Runtime,
+    operators: list[gpuos.Operator],
+    given: list[np.ndarray],
+    expected: np.ndarray,
+    row: Row,
+) -> None:
+    n = len(expected)
+    inputs = [rt.array(one) for one in given]
+    out = rt.empty(n, expected.dtype)
+    calls = max(1, (1 << 21) // n)
+
+    def run(op: gpuos.Operator) -> Callable[[], None]:
+        def once() -> None:
+            for _ in range(calls):
+                rt.submit(op, *inputs, out=out)
+            rt.synchronize(WAIT_S)
+
+        return once
+
+    times: list[list[float]] = [[], []]
+    for op in operators:
+        run(op)()
+        wrong = ~np.isclose(out.numpy(), expected, rtol=1e-6)
+        check_right(int(wrong.sum()), op.name)
+    for _ in range(REPS):  # by turns, so that both meet the same machine
+        for op, taken in zip(operators, times, strict=True):
+            taken.append(MICRO * seconds(run(op)) / calls)
+    without, checked = (median(taken) for taken in times)
+    row.also[f"n={n}"] = checked / without
+    row.also[f"checked us, n={n}"] = checked
+    row.also[f"unchecked us, n={n}"] = without

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/task_abi.h"
+#include "gpuos/operator.h"
+
+namespace gpuos {
+
+/// What the messages about a checked operator name.
+struct CheckedOperator {
+  std::string name;
+  DType dtype = DType::Float32;    // of its buffers
+  std::vector<std::string> names;  // of its buffers; what is missing has none
+  std::vector<Parameter> params;
+};
+
+/// Words that a task of a checked operator is given in all; see device/fault.h.
+/// Of one that takes any number of inputs always the same, so that its code
+/// knows where they end.
+constexpr std::size_t checked_words(int inputs, std::size_t params,
+                                    bool elementwise) noexcept {
+  if (inputs < 0) return abi::kMaxArgs;
+  const std::size_t buffers = 1 + static_cast<std::size_t>(inputs);
+  return buffers + params + (elementwise ? 0 : buffers) + 1;
+}
+
+/// Buffers of such a task, at most.
+constexpr std::size_t most_checked_buffers(std::size_t params,
+                                           bool elementwise) noexcept {
+  return (abi::kMaxArgs - 1 - params) / (elementwise ? 1 : 2);
+}
+
+}  // namespace gpuos
