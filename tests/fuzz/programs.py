@@ -308,8 +308,11 @@ def _arrays(rt: gpuos.Runtime, inputs: tuple[Array, ...]) -> list[Any]:
 def _on(rt: gpuos.Runtime, x: Array) -> Any:
     if rt.backend == "host":
         return x.value()
-    memory = rt.array(x.memory())
-    return Repeated(memory, x) if x.layout == "repeated" else x.of(memory)
+    if x.layout != "repeated":
+        return x.of(rt.array(x.memory()))
+    if x.dtype in SHORT:  # which no array interface has
+        return rt.array(x.value())
+    return Repeated(rt.array(x.memory()), x)
 
 
 class Repeated:

@@ -204,8 +204,9 @@ class Lane:
             with torch.set_grad_enabled(self._has_grad):
                 exec(line, self._names)  # noqa: S102 (our own)
         except Exception:  # noqa: BLE001 (whatever it is)
-            makes = re.match(r"s?t\d+ = ", line) is not None
-            if makes or self._dice.random() < 0.8:
+            # One that made nothing, or gave its out= another size, is left out.
+            leaves_open = re.match(r"s?t\d+ = ", line) or "out=" in line
+            if leaves_open or self._dice.random() < 0.8:
                 return None
         name = line.partition(" = ")[0]
         made = self._names.get(name)

@@ -328,7 +328,8 @@ def draw(
     }
     count = dice.choice([1, 1, 1, 2, 3])
     in_streams = has_streams and dice.random() < 0.5
-    is_threaded = count > 1 and (not in_streams or dice.random() < 0.3)
+    # PyTorch captures in one thread at a time.
+    is_threaded = count > 1 and not in_streams
     lanes = [
         Lane(dice, f"l{k}", compiles=is_compiled, in_stream=in_streams)
         for k in range(count)

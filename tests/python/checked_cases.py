@@ -197,7 +197,7 @@ TEMPLATES = {
         [
             OUT,
             "  auto x = task.pointer<const T>(1);",
-            "  const auto at = [&](auto k) -> T {",
+            "  const auto at = [&](gpuos::i64 k) -> T {",
             "    return x[k{0}];",
             "  };",
             SIGNED,

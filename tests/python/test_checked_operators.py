@@ -227,6 +227,8 @@ def test_on_the_host_assertions_need_no_checks(host, header):
 
 
 def test_printf_prints(backend, run_python):
+    if backend == "cuda":
+        pytest.skip("the driver empties its buffer when it likes")
     text = f"""
 import gpuos
 with gpuos.Runtime({backend!r}) as rt:

@@ -1,0 +1,24 @@
+"""A few of the random lines of PyTorch of tests/fuzz, always the same ones."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch_support  # noqa: F401 (makes the bridge)
+
+sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
+
+import sequences
+
+pytestmark = pytest.mark.torch
+
+COUNT = 500
+
+
+def test_lines_are_as_without_a_scheduler(device):
+    assert sequences.first_finding(device, COUNT, seed=1) == ""
