@@ -41,7 +41,7 @@ static_assert(sizeof(Fault) == 128, "two cache lines");
 // byte; and unless it is elementwise the elements of each buffer.
 enum : u32 { kBuffersAt = 56 };
 // As elements of a buffer: those of the task.
-constexpr u64 kAsTask = ~u64{0};
+enum : u64 { kAsTask = ~u64{0} };
 
 }  // namespace abi
 

@@ -69,8 +69,9 @@ struct Shared {
 
   /// From the first checked operator on there are faults.
   void make_faults() {
-    std::call_once(has_faults_,
-                   [this] { faults.reset(new abi::Fault[fault_count()]()); });
+    std::call_once(has_faults_, [this] {
+      faults = std::make_unique<abi::Fault[]>(fault_count());
+    });
   }
   std::size_t fault_count() const noexcept {
     return std::size_t{abi::kSlots} + ring.capacity();

@@ -69,7 +69,7 @@ class Step:
         return self.text.format(*given)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # 2 and 2.0 are equal, and not the same
 class Number:
     value: Any
 
