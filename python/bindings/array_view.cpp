@@ -27,13 +27,14 @@ TensorView view_ndarray(PyObject* object, Role role) {
   TensorView view;
   view.dtype = *dtype;
   set_shape(view, role, array->nd, array->dimensions);
-  if ((array->flags & NumPy::NPY_ARRAY_C_CONTIGUOUS_) == 0)
+  if ((array->flags & NumPy::NPY_ARRAY_C_CONTIGUOUS_) == 0) [[unlikely]] {
     set_strides(view, role, array->strides,
                 static_cast<std::int64_t>(size_of(*dtype)));
+    // NumPy counts elements, but takes any strides of an array interface.
+    check_reach(view, role);
+  }
   view.data = array->data;
   view.read_only = (array->flags & NumPy::NPY_ARRAY_WRITEABLE_) == 0;
-  // NumPy counts elements, but takes any strides of an array interface.
-  if (view.has_strides) check_reach(view, role);
   return view;
 }
 
