@@ -227,7 +227,7 @@ def test_a_handler_that_returns_ends_nothing(run_python):
 calls = []
 signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
 rt = gpuos.Runtime("host")
-signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
 rt.define("f", source="GPUOS_OPERATOR(f) { if (task.count > 0) "
                       "task.pointer<float>(0)[0] = 3; }", inputs=0)
 out = rt.zeros(1)
