@@ -63,6 +63,15 @@ def call(
         reason = reason.removeprefix(f"{name}: ")
         text = f"{name}: {reason}"
         raise _core.InvalidArgument(text) from None
+    except AttributeError:
+        # NumPy asks values that are not the first argument, too: where=.
+        first = next(iter((*args, *keywords.values())), None)
+        if isinstance(first, Value):
+            raise
+        raise _core.InvalidArgument(
+            f"{name}: expected a value of the fused function first, got "
+            f"{type(first).__name__}"
+        ) from None
 
 
 def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
