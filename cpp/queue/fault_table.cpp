@@ -46,6 +46,7 @@ void write_extents(Call& call, std::size_t words, bool is_many) {
 
 void FaultTable::attach(Call& call, const Route& route, std::uint64_t end,
                         std::uint64_t last, bool is_many) {
+  is_used_.store(true, std::memory_order_relaxed);
   const OperatorRecord& op = *call.op;
   const OperatorPtr checked = op.checked.load();
   const std::size_t words =
@@ -134,7 +135,7 @@ void FaultTable::tell(Failure& failure, std::size_t more) {
                          " failed)"));
 }
 
-void FaultTable::check(const Ticket& ticket) {
+void FaultTable::check_used(const Ticket& ticket) {
   const std::lock_guard lock(mutex_);
   Submissions& submissions = pending_[ticket.ring];
   const auto found = submissions.find(ticket.end);
@@ -149,7 +150,7 @@ void FaultTable::check(const Ticket& ticket) {
   }
 }
 
-void FaultTable::check_untold() {
+void FaultTable::check_used() {
   const std::lock_guard lock(mutex_);
   settle_all();
   for (const auto& [slot, op] : captured_) {

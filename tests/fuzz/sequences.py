@@ -17,10 +17,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import lanes
 import torch
 
 import gpuos.torch as gt
@@ -431,7 +432,7 @@ def draw(dice: random.Random) -> Case:
     count = dice.choice([1, 1, 1, 1, 2, 3])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lanes = tuple(
+        drawn = tuple(
             tuple(line for line in Lane(dice, has_grad).draw() if line)
             for _ in range(count)
         )
@@ -440,7 +441,7 @@ def draw(dice: random.Random) -> Case:
         "deterministic": dice.choice([None, True]),
         "capacity": dice.choice([3, 64, 8192]),
     }
-    return Case(lanes, options, has_grad)
+    return Case(drawn, options, has_grad)
 
 
 # ---- running one
@@ -567,20 +568,4 @@ def shrink(device: str, case: Case, tries: int = 3) -> Case:
     def is_wrong(smaller: Case) -> bool:
         return any(finding(device, smaller) for _ in range(tries))
 
-    for k in reversed(range(len(case.lanes))):
-        lanes = case.lanes[:k] + case.lanes[k + 1 :]
-        if lanes and is_wrong(replace(case, lanes=lanes)):
-            case = replace(case, lanes=lanes)
-    for k in range(len(case.lanes)):
-        size = max(len(case.lanes[k]) // 2, 1)
-        while size:
-            at = 0
-            while at < len(case.lanes[k]):
-                lane = case.lanes[k][:at] + case.lanes[k][at + size :]
-                lanes = (*case.lanes[:k], lane, *case.lanes[k + 1 :])
-                if is_wrong(replace(case, lanes=lanes)):
-                    case = replace(case, lanes=lanes)
-                else:
-                    at += size
-            size //= 2
-    return case
+    return lanes.shrink(case, is_wrong)

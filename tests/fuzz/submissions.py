@@ -14,9 +14,10 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import lanes
 import numpy as np
 
 import gpuos
@@ -513,21 +514,4 @@ def shrink(backend: str, case: Case, tries: int = 5) -> Case:
             return False
         return any(finding(backend, smaller) for _ in range(tries))
 
-    for k in reversed(range(len(case.lanes))):
-        if len(case.lanes) > 1:
-            rest = case.lanes[:k] + case.lanes[k + 1 :]
-            if is_wrong(replace(case, lanes=rest)):
-                case = replace(case, lanes=rest)
-    for k in range(len(case.lanes)):
-        size = len(case.lanes[k]) // 2
-        while size:
-            at = 0
-            while at < len(case.lanes[k]):
-                lane = case.lanes[k][:at] + case.lanes[k][at + size :]
-                lanes = (*case.lanes[:k], lane, *case.lanes[k + 1 :])
-                if is_wrong(replace(case, lanes=lanes)):
-                    case = replace(case, lanes=lanes)
-                else:
-                    at += size
-            size //= 2
-    return case
+    return lanes.shrink(case, is_wrong)

@@ -23,8 +23,7 @@ void check_private_parts() {
              layout.stride_at_unchecked(0) == 5 && Fields::numel_of(a) == 15 &&
              Fields::offset_of(a[1]) == 5,
          "a tensor's sizes");
-  // Shapes are no part of it, everything else is. Bits that nothing is kept in
-  // may differ from tensor to tensor, so one tensor gets another shape.
+  // Shapes are no part of it, everything else is.
   const std::array others = {at::empty({3, 5}, at::kDouble),
                              at::empty({3, 5}, at::device(at::kMeta)), a.t()};
   const std::uint64_t kind = Fields::kind_of(a);
