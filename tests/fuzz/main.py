@@ -15,6 +15,7 @@ import programs
 import small_worlds
 from arrays import LAYOUTS
 from steps import DTYPES, NAMES
+from watch import watch
 
 import gpuos
 
@@ -54,7 +55,8 @@ def first_finding(
         case = next(drawn)
         if table is not None:
             programs.count(table, case)
-        found = programs.finding(rt, case)
+        with watch().case(lambda case=case: case.text(rt.backend)):
+            found = programs.finding(rt, case)
         if found:
             case = programs.shrink(rt, case)
             found = programs.finding(rt, case) or found

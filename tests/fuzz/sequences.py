@@ -23,6 +23,7 @@ from typing import Any
 
 import lanes
 import torch
+from watch import watch
 
 import gpuos.torch as gt
 
@@ -551,7 +552,8 @@ def first_finding(
         if time.monotonic() > end:
             break
         case = draw(random.Random(f"{seed}:{index}"))
-        found = finding(device, case)
+        with watch().case(lambda case=case: case.text(device)):
+            found = finding(device, case)
         if found:
             case = shrink(device, case)
             found = finding(device, case) or found

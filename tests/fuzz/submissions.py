@@ -19,6 +19,7 @@ from typing import Any
 
 import lanes
 import numpy as np
+from watch import watch
 
 import gpuos
 
@@ -488,7 +489,8 @@ def first_finding(
             break
         dice = random.Random(f"{seed}:{index}")
         case = draw(dice, is_compiled=is_compiled, has_streams=has_streams)
-        found = finding(backend, case)
+        with watch().case(lambda case=case: case.text(backend)):
+            found = finding(backend, case)
         if found:
             case = shrink(backend, case)
             found = finding(backend, case) or found

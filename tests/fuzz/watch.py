@@ -1,0 +1,59 @@
+"""Ends the process when a case does not, with the case and where it stands."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import faulthandler
+import functools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+DEADLINE_S = 100.0  # of a case; some wait for compilers, or for tasks 60 s
+
+
+class Watch:
+    """One thread that looks at the clock, whatever the number of cases."""
+
+    def __init__(self) -> None:
+        # When the case began, and what writes it down. One object, so that the
+        # thread never sees parts of two cases.
+        self._running: tuple[float, Callable[[], str]] | None = None
+        self._beat()
+        atexit.register(faulthandler.cancel_dump_traceback_later)
+        threading.Thread(target=self._look, daemon=True).start()
+
+    @contextlib.contextmanager
+    def case(self, text: Callable[[], str]) -> Iterator[None]:
+        """While it runs; `text` writes it down should it not end."""
+        self._running = time.monotonic(), text
+        try:
+            yield
+        finally:
+            self._running = None
+
+    def _beat(self) -> None:
+        """Put the end off: somebody who keeps the interpreter stops this."""
+        faulthandler.dump_traceback_later(DEADLINE_S, exit=True)
+
+    def _look(self) -> None:
+        while True:
+            time.sleep(1.0)
+            self._beat()
+            running = self._running
+            if running and time.monotonic() - running[0] > DEADLINE_S:
+                sys.stdout.write(
+                    f"did not end within {DEADLINE_S:.0f} s\n\n{running[1]()}\n"
+                )
+                sys.stdout.flush()
+                faulthandler.dump_traceback(all_threads=True)
+                os._exit(1)
+
+
+@functools.cache
+def watch() -> Watch:
+    """Return that of this process."""
+    return Watch()
