@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -44,9 +45,25 @@ void write_extents(Call& call, std::size_t words, bool is_many) {
 
 }  // namespace
 
-void FaultTable::attach(Call& call, const Route& route, std::uint64_t end,
-                        std::uint64_t last, bool is_many) {
-  is_used_.store(true, std::memory_order_relaxed);
+void FaultTable::make_room() {
+  std::vector<Queue> queues;
+  std::size_t faults = abi::kSlots;
+  for (const Ring* ring : backend_.traits().rings) {
+    Queue& queue = queues.emplace_back();
+    queue.pending.resize(ring->capacity());
+    queue.faults = std::exchange(faults, faults + ring->capacity());
+  }
+  std::vector<OperatorPtr> captured(abi::kSlots);
+  std::vector<Failure> failures(kMaxFailures);
+  const std::lock_guard lock(mutex_);
+  if (!queues_.empty()) return;
+  queues_ = std::move(queues);
+  captured_ = std::move(captured);
+  failures_ = std::move(failures);
+}
+
+void FaultTable::attach(Call& call, const Route& route, std::uint64_t begin,
+                        std::uint64_t end, bool is_many) {
   const OperatorRecord& op = *call.op;
   const OperatorPtr checked = op.checked.load();
   const std::size_t words =
@@ -59,117 +76,127 @@ void FaultTable::attach(Call& call, const Route& route, std::uint64_t end,
   const bool is_captured =
       route.stream != nullptr && backend_.captures(Stream(route.stream));
   const std::lock_guard lock(mutex_);
-  abi::Fault* fault = is_captured ? captured(call.slot, checked) : take();
-  if (!is_captured) pending_[route.ring][end] = {last, fault, checked};
+  abi::Fault* fault = nullptr;
+  if (is_captured) {
+    captured_[call.slot] = checked;
+    fault = &backend_.faults()[call.slot];
+  } else {
+    settle_first(route.ring);
+    Queue& queue = queues_[route.ring];
+    fault = &fault_of(queue, queue.next);
+    queue.at(queue.next++) = {begin, end, checked};
+  }
   call.args[words - 1] = reinterpret_cast<std::uint64_t>(fault) |
                          std::uint64_t{call.buffers} << abi::kBuffersAt;
 }
 
-abi::Fault* FaultTable::take() {
-  if (!is_filled_) {
-    is_filled_ = true;
-    const auto faults = backend_.faults();
-    for (abi::Fault& fault : faults.subspan(abi::kSlots))
-      free_.push_back(&fault);
-  }
-  for (auto& [ring, submissions] : pending_) settle_first(ring, submissions);
-  if (free_.empty()) settle_all();
-  // A pending submission has a place of its own in a ring, and there are as
-  // many faults as places.
-  abi::Fault* fault = free_.back();
-  free_.pop_back();
-  return fault;
+abi::Fault& FaultTable::fault_of(const Queue& queue, std::uint64_t number) {
+  return backend_.faults()[queue.faults + number % queue.pending.size()];
 }
 
-abi::Fault* FaultTable::captured(std::uint32_t slot, const OperatorPtr& op) {
-  captured_.try_emplace(slot, op);
-  return &backend_.faults()[slot];
-}
-
-bool FaultTable::is_done(std::uint32_t ring, std::uint64_t end,
-                         const Pending& pending) const {
+bool FaultTable::is_done(std::uint32_t ring, const Pending& pending) const {
   const Ring& of = *backend_.traits().rings[ring];
-  return of.completed() >= end || of.is_done(pending.last);
+  if (of.completed() >= pending.end) return true;
+  // Batches of one submission are done in any order.
+  for (std::uint64_t n = pending.begin; n < pending.end; n += of.max_batch()) {
+    if (!of.is_done(n)) return false;
+  }
+  return true;
 }
 
-void FaultTable::settle(std::uint32_t ring, std::uint64_t end,
-                        const Pending& pending) {
-  if (state_of(*pending.fault) == abi::kFault)
-    note(ring, end, *pending.fault, *pending.op);
-  clear(*pending.fault);
-  free_.push_back(pending.fault);
+void FaultTable::settle(std::uint32_t ring, std::uint64_t number) {
+  Queue& queue = queues_[ring];
+  Pending& pending = queue.at(number);
+  abi::Fault& fault = fault_of(queue, number);
+  if (state_of(fault) == abi::kFault)
+    note(ring, pending.end, fault, pending.op);
+  clear(fault);
+  pending.op = nullptr;
 }
 
-void FaultTable::settle_first(std::uint32_t ring, Submissions& submissions) {
-  while (!submissions.empty()) {
-    const auto first = submissions.begin();
-    if (!is_done(ring, first->first, first->second)) return;
-    settle(ring, first->first, first->second);
-    submissions.erase(first);
+void FaultTable::settle_first(std::uint32_t ring) {
+  Queue& queue = queues_[ring];
+  for (; queue.first < queue.next; ++queue.first) {
+    const Pending& pending = queue.at(queue.first);
+    if (pending.op == nullptr) continue;
+    if (!is_done(ring, pending)) return;
+    settle(ring, queue.first);
   }
 }
 
 void FaultTable::settle_all() {
-  for (auto& [ring, submissions] : pending_) {
-    std::erase_if(submissions, [&](const auto& entry) {
-      if (!is_done(ring, entry.first, entry.second)) return false;
-      settle(ring, entry.first, entry.second);
-      return true;
-    });
+  for (std::uint32_t ring = 0; ring < queues_.size(); ++ring) {
+    settle_first(ring);
+    // Bursts of other streams may be done before the first is.
+    for (std::uint64_t n = queues_[ring].first; n < queues_[ring].next; ++n) {
+      const Pending& pending = queues_[ring].at(n);
+      if (pending.op != nullptr && is_done(ring, pending)) settle(ring, n);
+    }
   }
 }
 
 void FaultTable::note(std::uint32_t ring, std::uint64_t end, abi::Fault& fault,
-                      const CheckedOperator& op) {
-  if (failures_.size() == kMaxFailures) failures_.pop_front();
-  failures_.push_back({ring, end, op.name, message_of(fault, op)});
+                      const OperatorPtr& op) {
+  failures_[failed_++ % kMaxFailures] = {ring, end, op, fault, false};
 }
 
-void FaultTable::tell(Failure& failure, std::size_t more) {
-  failure.is_told = true;
+void FaultTable::tell(const Failure& failure, std::size_t more) {
+  const std::string message = message_of(failure.fault, *failure.op);
   throw TaskError(
-      failure.operator_name,
-      more == 0 ? failure.message
-                : concat(failure.message, " (and ", more,
+      failure.op->name,
+      more == 0 ? message
+                : concat(message, " (and ", more,
                          more == 1 ? " more submission" : " more submissions",
                          " failed)"));
 }
 
-void FaultTable::check_used(const Ticket& ticket) {
-  const std::lock_guard lock(mutex_);
-  Submissions& submissions = pending_[ticket.ring];
-  const auto found = submissions.find(ticket.end);
-  if (found != submissions.end() &&
-      is_done(ticket.ring, ticket.end, found->second)) {
-    settle(ticket.ring, ticket.end, found->second);
-    submissions.erase(found);
+void FaultTable::check(const Ticket& ticket) {
+  std::unique_lock lock(mutex_);
+  if (queues_.empty()) return;
+  Queue& queue = queues_[ticket.ring];
+  for (std::uint64_t n = queue.next; n-- > queue.first;) {
+    const Pending& pending = queue.at(n);
+    if (pending.end > ticket.end) continue;
+    if (pending.end == ticket.end && pending.op != nullptr &&
+        is_done(ticket.ring, pending))
+      settle(ticket.ring, n);
+    break;
   }
-  for (Failure& failure : failures_) {
-    if (failure.ring == ticket.ring && failure.end == ticket.end)
-      tell(failure, 0);
+  const std::uint64_t count = std::min<std::uint64_t>(failed_, kMaxFailures);
+  for (std::uint64_t n = failed_ - count; n < failed_; ++n) {
+    Failure& failure = failures_[n % kMaxFailures];
+    if (failure.ring != ticket.ring || failure.end != ticket.end) continue;
+    failure.is_told = true;
+    const Failure told = failure;
+    lock.unlock();
+    tell(told, 0);
   }
 }
 
-void FaultTable::check_used() {
-  const std::lock_guard lock(mutex_);
+void FaultTable::check_untold() {
+  std::unique_lock lock(mutex_);
+  if (queues_.empty()) return;
   settle_all();
-  for (const auto& [slot, op] : captured_) {
+  for (std::uint32_t slot = 0; slot < captured_.size(); ++slot) {
+    if (captured_[slot] == nullptr) continue;
     abi::Fault& fault = backend_.faults()[slot];
     if (state_of(fault) != abi::kFault) continue;
-    note(kNoRing, 0, fault, *op);
+    note(kNoRing, 0, fault, captured_[slot]);
     clear(fault);
   }
-  Failure* first = nullptr;
+  std::optional<Failure> first;
   std::size_t more = 0;
-  for (Failure& failure : failures_) {
-    if (failure.is_told) continue;
-    failure.is_told = true;
-    if (first == nullptr)
-      first = &failure;
-    else
+  const std::uint64_t count = std::min<std::uint64_t>(failed_, kMaxFailures);
+  for (std::uint64_t n = failed_ - count; n < failed_; ++n) {
+    Failure& failure = failures_[n % kMaxFailures];
+    if (std::exchange(failure.is_told, true)) continue;
+    if (first)
       ++more;
+    else
+      first = failure;
   }
-  if (first != nullptr) tell(*first, more);
+  lock.unlock();
+  if (first) tell(*first, more);
 }
 
 }  // namespace gpuos

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <optional>
 #include <vector>
 
+#include "base/quick_mutex.h"
 #include "device/fault.h"
 #include "gpuos/ticket.h"
 #include "queue/backend.h"
@@ -28,70 +26,70 @@ class FaultTable {
 
   explicit FaultTable(Backend& backend) : backend_(backend) {}
 
-  /// Puts behind the arguments of `call` what a checked task is given. `end`:
-  /// that of the submission's ticket. `last`: where its last batch begins.
-  void attach(Call& call, const Route& route, std::uint64_t end,
-              std::uint64_t last, bool is_many);
+  /// Before the first checked operator is there: attach() runs under a lock
+  /// that others spin at, so it may not allocate.
+  void make_room();
 
-  /// Throws: TaskError if the tasks of `ticket`, which are done, failed. Takes
-  /// no lock where nothing checked was ever submitted.
-  void check(const Ticket& ticket) {
-    if (is_used()) check_used(ticket);
-  }
+  /// Puts behind the arguments of `call` what a checked task is given. `begin`
+  /// and `end`: those of the submission's ticket.
+  void attach(Call& call, const Route& route, std::uint64_t begin,
+              std::uint64_t end, bool is_many);
+
+  /// Throws: TaskError if the tasks of `ticket`, which are done, failed.
+  void check(const Ticket& ticket);
   /// Throws: TaskError for the first failure that nobody was told of; tells
   /// how many more there are and counts them as told.
-  void check_untold() {
-    if (is_used()) check_used();
-  }
+  void check_untold();
 
  private:
   using OperatorPtr = std::shared_ptr<const CheckedOperator>;
   struct Pending {
-    std::uint64_t last = 0;
-    abi::Fault* fault = nullptr;
-    OperatorPtr op;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    OperatorPtr op;  // null: its fault was looked at
+  };
+  /// Submissions to one ring, in order. There are no more than it has places,
+  /// since what is done leaves before another one comes.
+  struct Queue {
+    std::vector<Pending> pending;  // place n % size() is that of number n
+    std::uint64_t first = 0;
+    std::uint64_t next = 0;
+    std::size_t faults = 0;  // where those of the places begin
+
+    Pending& at(std::uint64_t number) {
+      return pending[number % pending.size()];
+    }
   };
   struct Failure {
-    std::uint32_t ring;
-    std::uint64_t end;
-    std::string operator_name;
-    std::string message;
+    std::uint32_t ring = 0;
+    std::uint64_t end = 0;
+    OperatorPtr op;
+    abi::Fault fault{};
     bool is_told = false;
   };
-  /// Of one ring, by where the submission ends.
-  using Submissions = std::map<std::uint64_t, Pending>;
 
-  /// Who has a ticket of a checked task came by it after attach().
-  bool is_used() const noexcept {
-    return is_used_.load(std::memory_order_relaxed);
-  }
-  void check_used(const Ticket& ticket);
-  void check_used();
+  // mutex_ is held.
 
-  // The lock is held.
-
-  abi::Fault* take();
-  /// That of tasks in a graph, which may run again at any time: one for each
-  /// slot of the operator table.
-  abi::Fault* captured(std::uint32_t slot, const OperatorPtr& op);
-  bool is_done(std::uint32_t ring, std::uint64_t end,
-               const Pending& pending) const;
-  void settle(std::uint32_t ring, std::uint64_t end, const Pending& pending);
+  abi::Fault& fault_of(const Queue& queue, std::uint64_t number);
+  bool is_done(std::uint32_t ring, const Pending& pending) const;
+  void settle(std::uint32_t ring, std::uint64_t number);
   /// Those that are done before one that is not.
-  void settle_first(std::uint32_t ring, Submissions& submissions);
+  void settle_first(std::uint32_t ring);
   void settle_all();
   void note(std::uint32_t ring, std::uint64_t end, abi::Fault& fault,
-            const CheckedOperator& op);
-  [[noreturn]] static void tell(Failure& failure, std::size_t more);
+            const OperatorPtr& op);
+
+  /// mutex_ is not held. `more`: submissions that failed too.
+  [[noreturn]] static void tell(const Failure& failure, std::size_t more);
 
   Backend& backend_;
-  std::atomic<bool> is_used_{false};
-  std::mutex mutex_;
-  std::vector<abi::Fault*> free_;
-  bool is_filled_ = false;  // free_ had all of the backend's
-  std::map<std::uint32_t, Submissions> pending_;   // by ring
-  std::map<std::uint32_t, OperatorPtr> captured_;  // by slot
-  std::deque<Failure> failures_;
+  QuickMutex mutex_;
+  std::vector<Queue> queues_;  // of each ring; none: nothing is checked
+  // Of tasks in a graph, which may run again at any time: one Fault for each
+  // slot of the operator table, and here whose tasks they are.
+  std::vector<OperatorPtr> captured_;
+  std::vector<Failure> failures_;  // place n % kMaxFailures is number n's
+  std::uint64_t failed_ = 0;
 };
 
 }  // namespace gpuos

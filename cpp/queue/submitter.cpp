@@ -116,9 +116,7 @@ Ticket Submitter::submit_many(ManyCall& call, const ManyTasks& many,
   const Unfinished unfinished(*this);
   fill(ticket, submission, place, left);
   if (call.op->is_checked.load(std::memory_order_relaxed)) {
-    const std::uint64_t batches = (left - 1) / max_batch;
-    faults_.attach(call, submission.route, ticket.end,
-                   place.batch_begin + batches * max_batch, true);
+    faults_.attach(call, submission.route, ticket.begin, ticket.end, true);
     writer.emplace(call, many, tile, interleaves);
   }
   writer->use_operator_of(call);

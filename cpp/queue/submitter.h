@@ -140,8 +140,8 @@ class Submitter {
              std::uint32_t tasks) {
     if (!call.op->is_traced.load(std::memory_order_relaxed)) return;
     if (call.op->is_checked.load(std::memory_order_relaxed))
-      faults_.attach(call, submission.route, place.first + tasks,
-                     place.batch_begin, false);
+      faults_.attach(call, submission.route, place.batch_begin,
+                     place.first + tasks, false);
     backend_.watch(submission.route, place, tasks, call.op->name);
   }
 

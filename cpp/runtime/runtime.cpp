@@ -89,6 +89,7 @@ std::vector<Operator> define_all(
                       .record = record,
                       .is_draft = definition.tiered,
                       .is_checked = record->is_checked.load()});
+    if (drafts.back().is_checked) core->submitter.faults().make_room();
   }
   core->registry.define(drafts);
   std::vector<Operator> operators;
@@ -259,6 +260,7 @@ void Runtime::replace(const Operator& op, const OperatorDefinition& next) {
       definition.expression.empty()
           ? record_of(definition)
           : ExpressionOperators::record_of(definition, *record);
+  if (becomes->is_checked.load()) core.submitter.faults().make_room();
   core.registry.replace(record, {.definition = definition,
                                  .record = becomes,
                                  .is_checked = becomes->is_checked.load()});

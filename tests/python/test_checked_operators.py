@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from checked_cases import cases
@@ -387,6 +389,33 @@ def test_more_tasks_than_the_queue_holds(backend):
                 assert "index 4 is outside of its 4" in message(ticket)
             else:
                 ticket.wait(60)
+
+
+def test_of_many_batches_the_last_may_be_done_first(backend, nap_source):
+    source = nap_source.partition("GPUOS_OPERATOR")[0] + body(
+        "late",
+        "auto x = task.pointer<const float>(1);",
+        "const long long end = now_ns() + (long long)x[0];",
+        "while (now_ns() < end) {",
+        "}",
+        "const int at = x[0] > 0 ? 1 : 0;",
+        "task.pointer<float>(0)[0] = x[at];",
+    )
+    with gpuos.Runtime(backend, queue_capacity=64) as rt:
+        late = define(rt, "late", source, inputs=1, elementwise=False)
+        gather = define(rt, "gather", GATHER, inputs=2, elementwise=False)
+        naps = np.zeros((48, 1), "f4")
+        naps[0] = 3e8  # ns
+        x, out = rt.array(naps), rt.zeros((48, 1))
+        ticket = rt.submit_many(late, x, out=out)
+        one, two = rt.zeros(1), rt.empty(1)
+        for _ in range(30):
+            # Each looks at what is done before it.
+            rt.submit(gather, one, one, out=two).wait(60)
+            time.sleep(0.001)
+        assert "operator 'late', argument 1 ('x'): index 1" in message(ticket)
+        rt.submit(gather, one, one, out=two).wait(60)
+        rt.synchronize()
 
 
 def test_the_environment_says_what_is_the_default(backend, run_python):

@@ -164,7 +164,8 @@ inline constexpr RowName kRowNames[] = {
 consteval ElementwiseName named(std::string_view name) {
   name = name.substr(0, name.find('.'));
   if (name.ends_with('_')) name.remove_suffix(1);
-  if (const ElementwiseName* found = find_name(name)) return *found;
+  for (const ElementwiseName& one : kElementwiseNames)
+    if (one.name == name) return one;
   throw std::invalid_argument("expected a name of the table");
 }
 /// The same of a row recipe.
