@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <sstream>
 
 #include "base/concat.h"
 #include "base/embedded.h"
+#include "base/environment.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "host/image_cache.h"
@@ -21,9 +21,8 @@ namespace {
 constexpr std::size_t kMaxLogBytes = 64 * 1024;
 constexpr std::size_t kMaxImageBytes = 256 * 1024 * 1024;
 
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
+std::string variable(std::string_view name) {
+  return std::string(variable_of(*environment(), name));
 }
 
 bool is_program(const std::string& path) {
@@ -35,7 +34,7 @@ bool is_program(const std::string& path) {
 /// Empty if there is none.
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
-  std::istringstream folders{std::string(variable("PATH"))};
+  std::istringstream folders{variable("PATH")};
   for (std::string folder; std::getline(folders, folder, ':');) {
     std::string path = concat(folder.empty() ? "." : folder, "/", name);
     if (is_program(path)) return path;
@@ -185,7 +184,7 @@ HostCompiler find_host_compiler() {
 
 std::vector<std::string> compiler_places() {
   std::vector<std::string> places{"CXX"};
-  std::istringstream folders{std::string(variable("PATH"))};
+  std::istringstream folders{variable("PATH")};
   for (std::string folder; std::getline(folders, folder, ':');)
     places.push_back(folder.empty() ? "." : folder);
   return places;

@@ -14,11 +14,10 @@
 #include <thread>
 
 #include "base/concat.h"
+#include "base/environment.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
-
-extern char** environ;
 
 namespace gpuos::host {
 namespace {
@@ -27,8 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 std::vector<std::string> environment_of(const std::string& temp_folder) {
   std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
+  const auto inherited = environment();
+  for (const std::string_view text : *inherited) {
     if (text.starts_with("LC_ALL=") || text.starts_with("LANGUAGE=") ||
         text.starts_with("TMPDIR=")) {
       continue;

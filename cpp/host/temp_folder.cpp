@@ -11,17 +11,26 @@
 #include <fstream>
 
 #include "base/concat.h"
+#include "base/environment.h"
 #include "gpuos/error.h"
 
 namespace gpuos::host {
+namespace {
+
+/// As std::filesystem::temp_directory_path(), which asks the environment.
+std::filesystem::path parent_folder() {
+  const auto variables = environment();
+  for (const char* name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
+    if (const auto value = variable_of(*variables, name); !value.empty())
+      return value;
+  }
+  return "/tmp";
+}
+
+}  // namespace
 
 TempFolder::TempFolder() {
-  std::error_code error;
-  const auto parent = std::filesystem::temp_directory_path(error);
-  if (error) {
-    throw Error(concat("host compiler: expected a temporary folder, got ",
-                       error.message(), "; set TMPDIR"));
-  }
+  const std::filesystem::path parent = parent_folder();
   path_ = (parent / "gpuos-XXXXXX").string();
   if (::mkdtemp(path_.data()) == nullptr) {
     throw Error(concat("host compiler: cannot make a folder in ",

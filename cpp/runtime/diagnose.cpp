@@ -4,6 +4,7 @@
 
 #include "base/concat.h"
 #include "base/embedded.h"
+#include "base/environment.h"
 #include "cuda/worker_image.h"
 #include "driver/check.h"
 #include "driver/driver_api.h"
@@ -69,6 +70,7 @@ void add_driver(std::vector<Finding>& findings) {
 
 Finding find_compiler() {
   try {
+    note_environment();
     const host::HostCompiler compiler = host::find_host_compiler();
     return {.what = "compiler",
             .found = true,

@@ -6,6 +6,7 @@
 
 #include "base/concat.h"
 #include "base/config.h"
+#include "base/environment.h"
 #include "base/fork_guard.h"
 #include "base/process_exit.h"
 #include "jit/compile_pool.h"
@@ -82,8 +83,10 @@ std::vector<Operator> define_all(
     const std::shared_ptr<RuntimeCore>& core,
     std::span<const OperatorDefinition> definitions) {
   std::vector<OperatorRegistry::Draft> drafts;
+  bool has_source = false;
   for (const OperatorDefinition& definition : definitions) {
     check_definition(definition);
+    has_source |= !definition.source.empty();
     const auto record = record_for(definition);
     drafts.push_back({.definition = definition,
                       .record = record,
@@ -91,6 +94,7 @@ std::vector<Operator> define_all(
                       .is_checked = record->is_checked.load()});
     if (drafts.back().is_checked) core->submitter.faults().make_room();
   }
+  if (has_source) note_environment();
   core->registry.define(drafts);
   std::vector<Operator> operators;
   for (const OperatorRegistry::Draft& draft : drafts) {
@@ -195,6 +199,7 @@ bool Runtime::compile(const Program& program,
                       std::chrono::nanoseconds timeout) {
   RuntimeCore& core = this->core();
   core.check_open("compile");
+  note_environment();
   return core.programs.compile(program.plan(), deadline_after(timeout));
 }
 
@@ -256,6 +261,7 @@ void Runtime::replace(const Operator& op, const OperatorDefinition& next) {
       record->is_checked.load())
     definition.checked = true;
   check_definition(definition);
+  if (!definition.source.empty()) note_environment();
   const auto becomes =
       definition.expression.empty()
           ? record_of(definition)

@@ -5,6 +5,7 @@
 
 #include "base/concat.h"
 #include "base/config.h"
+#include "base/environment.h"
 #include "cuda/cuda_backend.h"
 #include "gpuos/error.h"
 #include "host/host_backend.h"
@@ -104,6 +105,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
       expressions(programs),
       generation_(fork_generation()),
       id_(submitter.runtime_id()) {
+  note_environment();  // what compiles in the background asks for it
   // If this is main()'s thread, compilations end before the process does.
   jit::CompilePool::instance();
   if (options.deterministic) programs.make_deterministic();

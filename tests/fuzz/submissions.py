@@ -45,7 +45,7 @@ SOURCE = """GPUOS_OPERATOR({name}) {{
   const int* a = task.pointer<const int>(1);
   const int* b = task.pointer<const int>(2);
   for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
-    o[i] = a[i] + {number} * b[i];
+    o[i] = int(gpuos::u32(a[i]) + {number}u * gpuos::u32(b[i]));
 }}"""
 BUILT_IN = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}"}
 FUSED = {

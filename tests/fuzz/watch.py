@@ -37,7 +37,9 @@ class Watch:
 
     def _beat(self) -> None:
         """Put the end off: somebody who keeps the interpreter stops this."""
-        faulthandler.dump_traceback_later(DEADLINE_S, exit=True)
+        faulthandler.dump_traceback_later(
+            DEADLINE_S, exit=True, file=sys.__stderr__
+        )
 
     def _look(self) -> None:
         while True:
@@ -49,7 +51,7 @@ class Watch:
                     f"did not end within {DEADLINE_S:.0f} s\n\n{running[1]()}\n"
                 )
                 sys.stdout.flush()
-                faulthandler.dump_traceback(all_threads=True)
+                faulthandler.dump_traceback(sys.__stderr__, all_threads=True)
                 os._exit(1)
 
 

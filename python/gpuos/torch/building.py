@@ -158,6 +158,7 @@ def _folder(compiler: str) -> Path:
     for text in (
         torch.__version__,
         sys.version,
+        compiler,  # a script may add options of its own
         version,
         *FLAGS,
     ):

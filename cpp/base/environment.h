@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuos {
+
+/// The variables of the environment, each as "NAME=value".
+using Environment = std::vector<std::string>;
+
+/// Reads the environment, for all who ask for it until it is noted again.
+/// Nothing orders that with a setenv() of another thread, so only functions
+/// that the caller calls do it, and never a thread of our own.
+void note_environment();
+
+/// As it was when it was noted last; notes it if it never was.
+/// Threads: any.
+std::shared_ptr<const Environment> environment();
+
+/// The value of one in `environment`; empty if there is none.
+std::string_view variable_of(const Environment& environment,
+                             std::string_view name);
+
+}  // namespace gpuos
