@@ -111,7 +111,8 @@ void FaultTable::settle_first(std::uint32_t ring, Submissions& submissions) {
 
 void FaultTable::settle_all() {
   for (auto& [ring, submissions] : pending_) {
-    std::erase_if(submissions, [&](const auto& entry) {
+    // clang before 16 takes no structured binding by reference.
+    std::erase_if(submissions, [&, ring = ring](const auto& entry) {
       if (!is_done(ring, entry.first, entry.second)) return false;
       settle(ring, entry.first, entry.second);
       return true;
