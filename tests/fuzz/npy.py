@@ -26,7 +26,16 @@ DESCRIPTIONS = (
 )
 SHAPES = (
     *("()", "(3,)", "(2, 3)", "(0,)", "(3, 0, 2)", "(1, 1, 4)", "[2, 3]"),
-    *("(True,)", "(2.0,)", "('3',)", "(-1,)", "(None,)", "3", "(3)", "(2, (3,))"),
+    *(
+        "(True,)",
+        "(2.0,)",
+        "('3',)",
+        "(-1,)",
+        "(None,)",
+        "3",
+        "(3)",
+        "(2, (3,))",
+    ),
     *("(4611686018427387904, 4)", "(18446744073709551616,)", "(65536,) * 9"),
     *("(0, 9223372036854775807)", "(9223372036854775808, 0)", "(1,) * 40"),
     *("(" + "1, " * 33 + ")", "(" + "9" * 5000 + ",)", "(1e9,)", "(1j,)"),
@@ -36,7 +45,19 @@ ORDERS = ("False", "True", "0", "1", "None", "'C'")
 KEYS = ("descr", "fortran_order", "shape")
 VERSIONS = ((1, 0), (2, 0), (3, 0), (1, 1), (0, 0), (9, 0), (255, 255))
 SPOILERS = (
-    *("(" * 300, "[" * 3000, "\0", "\n", "\r", "\x0b", "{", "}", "'", '"""', "#"),
+    *(
+        "(" * 300,
+        "[" * 3000,
+        "\0",
+        "\n",
+        "\r",
+        "\x0b",
+        "{",
+        "}",
+        "'",
+        '"""',
+        "#",
+    ),
     *("\\", "__import__('os')", "lambda: 0", "{**{}}", "-", "1_", "\xff"),
 )
 
@@ -96,11 +117,18 @@ def text(case: Case) -> str:
 
 def numpy_reads(data: bytes) -> np.ndarray | None:
     """Return the array that NumPy reads, if gpuos should take it."""
+    # Version 3 differs only in names of fields, and in what Python 2 wrote,
+    # which NumPy takes up to version 2.
+    if data[6:8] == b"\3\0":
+        data = data[:6] + b"\2\0" + data[8:]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             array = np.load(io.BytesIO(data), allow_pickle=False)
     except Exception:  # noqa: BLE001 (damage raises anything)
+        return None
+    # NumPy gives elements that are arrays themselves as more axes.
+    if b"('<f4', (2,))" in data or b"'3f4'" in data:
         return None
     known = array.dtype.name in npy.DTYPES and array.dtype.isnative
     return array if known and array.flags.c_contiguous else None

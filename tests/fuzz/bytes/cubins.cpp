@@ -13,10 +13,9 @@ namespace {
 using fuzz::expect;
 
 bool is_within(std::string_view part, std::string_view whole) {
-  return part.empty() ||
-         (!std::less<>{}(part.data(), whole.data()) &&
-          !std::less<>{}(whole.data() + whole.size(),
-                         part.data() + part.size()));
+  return part.empty() || (!std::less<>{}(part.data(), whole.data()) &&
+                          !std::less<>{}(whole.data() + whole.size(),
+                                         part.data() + part.size()));
 }
 
 void check_sections(const Cubin& image, std::string_view bytes) {

@@ -135,9 +135,8 @@ const Program& sum_of(int x, int y) {
   if (found != known.end()) return found->second;
   const std::array arguments{ProgramArgument{DType::Int64, x},
                              ProgramArgument{DType::Int64, y}};
-  return known[{x, y}] =
-             program_of(parse_expression("o = x + y", {}), arguments,
-                        {DType::Int64, std::max(x, y)});
+  return known[{x, y}] = program_of(parse_expression("o = x + y", {}),
+                                    arguments, {DType::Int64, std::max(x, y)});
 }
 
 /// Whether the bytes between the ends of both meet.
