@@ -37,6 +37,9 @@ void check_launch(const Item& item, const std::string& cell) {
 void take(const Item& item, const std::string& cell, Header& header,
           Journal& journal) {
   expect(item.line >= 1 && item.column >= 1, "an item has a place");
+  expect(
+      qualifier_of(item.scopes).find_first_of("/\\\n\t\"") == std::string::npos,
+      "a qualifier is made of names");
   for (const Item& statement : item.statements) check_launch(statement, cell);
   if (item.kind == ItemKind::Launch) check_launch(item, cell);
   header.put(item, cell, journal);
