@@ -69,7 +69,7 @@ def run(target: str, seconds: int, count: int, seed: int) -> str:
     """
     FOUND.mkdir(parents=True, exist_ok=True)
     command = [
-        str(next(BUILD.rglob(f"fuzz_{target}"))),
+        str(BUILD / "tests" / "fuzz" / "bytes" / f"fuzz_{target}"),
         f"-artifact_prefix={FOUND}/{target}-",
         f"-max_len={LONGEST.get(target, 2048)}",
         f"-seed={seed}",
