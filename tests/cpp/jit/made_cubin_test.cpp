@@ -70,6 +70,7 @@ TEST(MadeCubin, FirstSymbolIsFoundAsItIsListed) {
 TEST(MadeCubin, AddressIsPutInsideOfTheImage) {
   MadeCubin cubin;
   const std::uint16_t section = cubin.add_section(".data", "12345678");
+  cubin.add_symbol("", 0);
   cubin.add_symbol("right", section, 0, 8);
   cubin.add_symbol("late", section, 4, 4);
   cubin.add_symbol("behind", section, 8, 0);
