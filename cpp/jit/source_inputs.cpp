@@ -32,7 +32,10 @@ std::optional<std::string> quoted_name(std::string_view& text) {
     return std::nullopt;
   const std::size_t end = text.find(text.front() == '"' ? '"' : '>', 1);
   if (end == text.npos) return std::nullopt;
+  const bool is_literal = text.front() == '"';
   std::string name(text.substr(1, end - 1));
+  // In <a b> there may have been a comment, which no compiler looks for there.
+  if (!is_literal && has(name, " ")) return std::nullopt;
   text.remove_prefix(end + 1);
   return name;
 }

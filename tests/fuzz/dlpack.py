@@ -22,7 +22,7 @@ import gpuos
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 from dlpack_support import DELETER, Int64s, Managed, Tensor
 
-BYTES = 4096  # of the buffer
+BYTES = 16384  # of the buffer: no layout of a right case reaches its ends
 CPU, HOST_CUDA = 1, 3
 # Code and bits of each dtype that NumPy has too.
 DTYPES = {
