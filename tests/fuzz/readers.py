@@ -40,7 +40,8 @@ def build() -> None:
     compiler = clang()
     if compiler is None:
         sys.exit("--what bytes: expected clang, found none; install clang")
-    environment = dict(os.environ)
+    # Only a folder that was not configured yet asks for the compiler.
+    environment = os.environ | {"CXX": compiler}
     # CMake of the virtual environment, where the system's is too old.
     beside = str(Path(sys.executable).parent)
     environment["PATH"] = beside + os.pathsep + environment.get("PATH", "")
@@ -48,17 +49,22 @@ def build() -> None:
     if cmake is None:
         sys.exit("--what bytes: expected cmake, found none")
     jobs = os.environ.get("GPUOS_JOBS", str(os.cpu_count()))
-    for command in (
-        ["--preset", "fuzz", f"-DCMAKE_CXX_COMPILER={compiler}"],
+    for arguments in (
+        ["--preset", "fuzz"],
         ["--build", "--preset", "fuzz", "-j", jobs],
     ):
-        subprocess.run(
-            [cmake, *command],
+        done = subprocess.run(
+            [cmake, *arguments],
             cwd=ROOT,
             env=environment,
-            check=True,
-            stdout=subprocess.DEVNULL,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
         )
+        if done.returncode != 0:
+            sys.exit(f"--what bytes: {done.stdout[-6000:]}")
 
 
 def run(target: str, seconds: int, count: int, seed: int) -> str:
