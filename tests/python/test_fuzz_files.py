@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 import alone
 import dlpack
 import npy
+import readers
 
 
 @pytest.mark.parametrize("name", ["npy", "dlpack"])
@@ -62,3 +63,10 @@ def test_a_crash_is_a_finding(tmp_path, monkeypatch):
     found = alone.first_finding("crashing", 100, seed=1)
     assert "ended the process with -6" in found
     assert "case of 0.9" in found
+
+
+def test_every_target_has_a_corpus():
+    folder = Path(readers.ROOT) / "tests" / "fuzz" / "bytes"
+    sources = {path.stem for path in folder.glob("*.cpp")} - {"replay"}
+    assert readers.targets() == sorted(sources)
+    assert {path.stem for path in folder.glob("words/*")} <= sources
