@@ -79,13 +79,16 @@ void write(Writer& writer, const Resources& needs) {
     writer.number(number);
 }
 
-Resources read_needs(Reader& reader) {
+// Empty for what encode() does not write.
+std::optional<Resources> read_needs(Reader& reader) {
   Resources needs;
   for (std::uint32_t* number :
        {&needs.registers, &needs.stack_bytes, &needs.shared_bytes,
         &needs.constant_bytes, &needs.barriers})
     *number = reader.number<std::uint32_t>();
-  needs.uses_shared = reader.number<std::uint32_t>() != 0;
+  const auto uses_shared = reader.number<std::uint32_t>();
+  if (uses_shared > 1) return std::nullopt;
+  needs.uses_shared = uses_shared == 1;
   return needs;
 }
 
@@ -94,7 +97,9 @@ std::optional<CacheEntry> read_fields(Reader& reader) {
   entry.key = reader.text();
   entry.name = reader.text();
   entry.arch = reader.text();
-  entry.image.needs = read_needs(reader);
+  const std::optional<Resources> needs = read_needs(reader);
+  if (!needs) return std::nullopt;
+  entry.image.needs = *needs;
   // Not reserved: a wrong count must not ask for memory.
   for (auto count = reader.number<std::uint32_t>();
        count > 0 && reader.is_good(); --count)
@@ -156,7 +161,8 @@ DecodedEntry decode(std::string_view bytes) {
   Reader fields(body);
   fields.raw(kMagic.size() + sizeof(schema));
   std::optional<CacheEntry> entry = read_fields(fields);
-  if (!entry) return wrong(EntryState::Bad, "the lengths do not add up");
+  if (!entry)
+    return wrong(EntryState::Bad, "its fields are none that are written");
   return {.state = EntryState::Good, .problem = {}, .entry = *std::move(entry)};
 }
 

@@ -76,7 +76,8 @@ std::string wrong_name_expression(const std::string& log) {
   constexpr std::string_view kBefore = "Input name expression was: \"";
   const std::size_t found = log.find(kBefore);
   if (found == log.npos) return "";
-  const std::size_t begin = log.find_first_not_of(' ', found + kBefore.size());
+  const std::size_t begin =
+      std::min(log.find_first_not_of(' ', found + kBefore.size()), log.size());
   return log.substr(begin, log.find('"', begin) - begin);
 }
 

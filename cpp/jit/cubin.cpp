@@ -42,7 +42,7 @@ const Section* Cubin::find_section(std::string_view name) const {
 }
 
 std::optional<std::uint32_t> Cubin::find_symbol(std::string_view name) const {
-  for (std::uint32_t i = 1; i < symbols_.size(); ++i) {
+  for (std::uint32_t i = 0; i < symbols_.size(); ++i) {
     if (symbols_[i].name == name && symbols_[i].section != 0) return i;
   }
   return std::nullopt;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,13 +39,15 @@ constexpr std::uint8_t kMinStackSize = 0x12;
 constexpr std::uint8_t kRegisterCount = 0x2f;
 constexpr std::uint8_t kBarrierCount = 0x4c;
 
-// Walks from a function through everything that it calls.
+// A function and all that it calls.
 class CallTree {
  public:
   explicit CallTree(const Cubin& cubin)
       : cubin_(cubin),
         calls_(cubin.calls()),
-        info_(cubin.attributes(".nv.info")) {}
+        info_(cubin.attributes(".nv.info")) {
+    std::ranges::stable_sort(calls_, {}, &CallEdge::caller);
+  }
 
   // The number that .nv.info gives for a function.
   std::optional<std::uint32_t> number(std::uint8_t id,
@@ -56,30 +60,75 @@ class CallTree {
     return std::nullopt;
   }
 
-  Resources walk(std::uint32_t function) {
-    Resources needs = own(function);
-    std::uint32_t deepest = 0;
-    above_.insert(function);
-    for (const CallEdge& call : calls_) {
-      if (call.caller != function) continue;
-      if (above_.contains(call.callee)) {
-        deepest = Resources::kUnbounded;
-        continue;
-      }
-      const Resources below = walk(call.callee);
-      needs.registers = std::max(needs.registers, below.registers);
-      needs.barriers = std::max(needs.barriers, below.barriers);
-      deepest = std::max(deepest, below.stack_bytes);
+  Resources needs_of(std::uint32_t root) const {
+    std::map<std::uint32_t, Called> called = reached_from(root);
+    Resources needs;
+    for (auto& [function, each] : called) {
+      const Resources own = own_needs(function);
+      needs.registers = std::max(needs.registers, own.registers);
+      needs.barriers = std::max(needs.barriers, own.barriers);
+      each.own_stack = own.stack_bytes;
     }
-    above_.erase(function);
-    needs.stack_bytes = deepest == Resources::kUnbounded
-                            ? deepest
-                            : needs.stack_bytes + deepest;
+    needs.stack_bytes = deepest_stack(root, called);
     return needs;
   }
 
  private:
-  Resources own(std::uint32_t function) const {
+  struct Called {
+    std::size_t callers = 0;  // whose calls were not followed yet
+    std::uint64_t own_stack = 0;
+    std::uint64_t above = 0;  // stack of those that called it, at most
+  };
+
+  std::span<const CallEdge> calls_of(std::uint32_t function) const {
+    const auto first =
+        std::ranges::lower_bound(calls_, function, {}, &CallEdge::caller);
+    return {first, std::ranges::upper_bound(first, calls_.end(), function, {},
+                                            &CallEdge::caller)};
+  }
+
+  std::map<std::uint32_t, Called> reached_from(std::uint32_t root) const {
+    std::map<std::uint32_t, Called> called{{root, {}}};
+    std::vector<std::uint32_t> found{root};
+    while (!found.empty()) {
+      const std::uint32_t caller = found.back();
+      found.pop_back();
+      for (const CallEdge& call : calls_of(caller)) {
+        const auto [at, is_new] = called.try_emplace(call.callee);
+        ++at->second.callers;
+        if (is_new) found.push_back(call.callee);
+      }
+    }
+    return called;
+  }
+
+  // A function is followed once all its callers were, so each only once.
+  std::uint32_t deepest_stack(std::uint32_t root,
+                              std::map<std::uint32_t, Called>& called) const {
+    std::uint64_t deepest = 0;
+    std::size_t followed = 0;
+    std::vector<std::uint32_t> ready;
+    if (called.at(root).callers == 0) ready.push_back(root);
+    for (; !ready.empty(); ++followed) {
+      const std::uint32_t caller = ready.back();
+      ready.pop_back();
+      const std::uint64_t bytes =
+          called.at(caller).above + called.at(caller).own_stack;
+      deepest = std::max(deepest, bytes);
+      for (const CallEdge& call : calls_of(caller)) {
+        Called& callee = called.at(call.callee);
+        callee.above = std::max(callee.above, bytes);
+        if (--callee.callers == 0) ready.push_back(call.callee);
+      }
+    }
+    // What is left calls itself.
+    const bool is_bounded =
+        followed == called.size() && deepest < Resources::kUnbounded;
+    return is_bounded ? static_cast<std::uint32_t>(deepest)
+                      : Resources::kUnbounded;
+  }
+
+  Resources own_needs(std::uint32_t function) const {
     if (function >= cubin_.symbols().size()) fail_cubin("a call of no symbol");
     const std::string_view name = cubin_.symbols()[function].name;
     Resources needs;
@@ -102,7 +151,6 @@ class CallTree {
   const Cubin& cubin_;
   std::vector<CallEdge> calls_;
   std::vector<Attribute> info_;
-  std::set<std::uint32_t> above_;  // the callers of what is being walked
 };
 
 std::uint32_t constant_bytes(const Cubin& cubin) {
@@ -134,8 +182,8 @@ Resources read_resources(std::string_view cubin, std::string_view function) {
   const auto symbol = image.find_symbol(function);
   if (!symbol || image.find_section(concat(".text.", function)) == nullptr)
     fail_cubin(concat("no function ", function));
-  CallTree tree(image);
-  Resources resources = tree.walk(*symbol);
+  const CallTree tree(image);
+  Resources resources = tree.needs_of(*symbol);
   // Of a kernel the linker knows more: calls through pointers too.
   if (const auto bytes = tree.number(kMinStackSize, *symbol))
     resources.stack_bytes = *bytes;

@@ -50,7 +50,7 @@ void put_addresses(std::string& image,
                    std::span<const SymbolAddress> addresses) {
   for (const SymbolAddress& each : addresses) {
     const auto at = value_offset(image, each.symbol);
-    if (!at)
+    if (!at || image.size() - *at < sizeof each.address)
       fail_cubin(concat("expected a place for the address of ", each.symbol,
                         ", found none"));
     std::memcpy(image.data() + *at, &each.address, sizeof each.address);

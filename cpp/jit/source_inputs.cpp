@@ -32,7 +32,10 @@ std::optional<std::string> quoted_name(std::string_view& text) {
     return std::nullopt;
   const std::size_t end = text.find(text.front() == '"' ? '"' : '>', 1);
   if (end == text.npos) return std::nullopt;
+  const bool is_literal = text.front() == '"';
   std::string name(text.substr(1, end - 1));
+  // In <a b> there may have been a comment, which no compiler looks for there.
+  if (!is_literal && has(name, " ")) return std::nullopt;
   text.remove_prefix(end + 1);
   return name;
 }
@@ -50,11 +53,12 @@ void add_asked(std::string_view condition, Names& names) {
 // __has_include of a macro, whose name only the compiler knows.
 bool asks_for_macro(std::string_view condition) {
   constexpr std::string_view kAsks = "__has_include";
-  const std::size_t at = condition.find(kAsks);
-  if (at == condition.npos) return false;
-  condition.remove_prefix(at + kAsks.size());
-  if (!skip(condition, "(")) return asks_for_macro(condition);
-  return !quoted_name(condition) || asks_for_macro(condition);
+  for (auto at = condition.find(kAsks); at != condition.npos;
+       at = condition.find(kAsks)) {
+    condition.remove_prefix(at + kAsks.size());
+    if (skip(condition, "(") && !quoted_name(condition)) return true;
+  }
+  return false;
 }
 
 // False: it cannot be told.

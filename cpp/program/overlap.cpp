@@ -67,8 +67,10 @@ std::int64_t add_terms(const TensorView& view, std::vector<Term>& terms) {
   auto lowest = reinterpret_cast<std::int64_t>(view.data);
   if (size > 1) terms.push_back({1, size - 1});
   for (std::size_t d = 0; d < view.dims; ++d) {
+    // Of one element the stride may be any number.
+    if (view.shape[d] <= 1) continue;
     const std::int64_t stride = stride_of(view, d) * size;
-    if (view.shape[d] <= 1 || stride == 0) continue;
+    if (stride == 0) continue;
     terms.push_back({std::abs(stride), view.shape[d] - 1});
     if (stride < 0) lowest += stride * (view.shape[d] - 1);
   }
@@ -99,8 +101,8 @@ bool overlaps_itself(const TensorView& view) {
   std::int64_t back = 0;
   for (std::size_t d = 0; d < view.dims; ++d) {
     const std::int64_t most = view.shape[d] - 1;
-    const std::int64_t stride = std::abs(stride_of(view, d));
     if (most == 0) continue;
+    const std::int64_t stride = std::abs(stride_of(view, d));
     if (stride == 0) return true;
     std::vector<Term> terms = before;
     terms.push_back({stride, most - 1});

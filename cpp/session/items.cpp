@@ -36,7 +36,7 @@ class Splitter {
         ++i;
       } else if (const std::size_t open = find_scope(i); open != 0) {
         std::vector<std::string> inner = scopes;
-        std::string name = tokens_.text(i, open);
+        std::string name = scope_name(i, open);
         // In one session an unnamed namespace means what none would.
         if (name != "namespace") inner.push_back(std::move(name));
         split(open + 1, tokens_.behind(open) - 1, inner);
@@ -56,12 +56,29 @@ class Splitter {
     if (tokens_.is(j, "inline") && tokens_.is(j + 1, "namespace")) ++j;
     if (tokens_.is(j, "namespace")) {
       ++j;
-      while (tokens_.is_identifier(j) || tokens_.is(j, "::")) ++j;
+      while (tokens_.is_identifier(j) || tokens_.is(j, "::")) {
+        if (tokens_.is(j, "inline"))
+          tokens_.fail(j,
+                       "expected an inline namespace of its own, found it "
+                       "within another's name");
+        ++j;
+      }
       return tokens_.is(j, "{") ? j : 0;
     }
     const bool is_linkage = tokens_.is(j, "extern") && j + 2 < tokens_.size() &&
                             tokens_[j + 1].kind == TokenKind::Text;
     return is_linkage && tokens_.is(j + 2, "{") ? j + 2 : 0;
+  }
+
+  // "namespace a::b", whatever stands between the tokens.
+  std::string scope_name(std::size_t begin, std::size_t end) const {
+    std::string name;
+    for (std::size_t i = begin; i < end; ++i) {
+      const bool is_joined = tokens_.is(i, "::") || tokens_.is(i - 1, "::");
+      if (i > begin && !is_joined) name += ' ';
+      name += tokens_[i].text;
+    }
+    return name;
   }
 
   // One line, or all from #if to its #endif.

@@ -233,6 +233,12 @@ std::vector<std::size_t> match_brackets(const CellText& cell,
     if (token.kind != TokenKind::Punctuator || token.text.size() != 1) continue;
     const char c = token.text[0];
     if (c == '(' || c == '[' || c == '{') open.push_back(i);
+    // As many as clang takes; whoever reads them calls itself.
+    constexpr std::size_t kMostOpen = 256;
+    if (open.size() > kMostOpen)
+      fail_at(cell, token.line, token.column,
+              concat("expected at most ", kMostOpen,
+                     " brackets within each other, found more"));
     if (c != ')' && c != ']' && c != '}') continue;
     const char wanted = c == ')' ? '(' : c == ']' ? '[' : '{';
     if (open.empty() || tokens[open.back()].text[0] != wanted)

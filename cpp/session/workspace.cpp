@@ -199,8 +199,7 @@ std::vector<std::string> Workspace::names() const {
   for (const DefinitionPtr& definition : definitions_.all())
     found.push_back(definition->qualified_name());
   std::ranges::sort(found);
-  const auto repeated = std::ranges::unique(found);
-  found.erase(repeated.begin(), repeated.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

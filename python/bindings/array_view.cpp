@@ -112,7 +112,7 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
     refuse(role, "memory of device " + std::to_string(device),
            "memory of device " + std::to_string(memory.device));
   }
-  if (memory.is_cuda) return view_dlpack(object, true, role);
+  if (memory.is_cuda) return view_dlpack(object, memory, role);
   if (py::hasattr(object, "__cuda_array_interface__"))
     return view_cuda_interface(object, role);
   refuse(role, "a gpuos.Array or an array on the device", type_text(object));
@@ -128,7 +128,7 @@ ForeignView view_on_host(PyObject* object, Role role) {
   const MemoryKind memory = memory_of(object);
   if (memory.is_cuda)
     refuse(role, "host memory", "device memory: " + type_text(object));
-  if (memory.is_known) return view_dlpack(object, false, role);
+  if (memory.is_known) return view_dlpack(object, memory, role);
   py::object array = as_ndarray(object);
   if (array) return {view_ndarray(array.ptr(), role), std::move(array)};
   refuse(role, "a gpuos.Array or an array in host memory", type_text(object));

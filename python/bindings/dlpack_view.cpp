@@ -40,6 +40,20 @@ DType dtype_from_dlpack(dlpack::DataType type, Role role) {
              std::to_string(type.bits) + " bits");
 }
 
+void check_version(std::uint32_t major, Role role) {
+  if (major == dlpack::kMajorVersion) return;
+  refuse(role, "DLPack of version " + std::to_string(dlpack::kMajorVersion),
+         "version " + std::to_string(major));
+}
+
+// A producer may say one thing with __dlpack_device__ and another here.
+void check_place(const MemoryKind& wanted, dlpack::Device device, Role role) {
+  if (is_in(wanted, device)) return;
+  refuse(role, "memory where __dlpack_device__ says that it is",
+         "DLPack device type " + std::to_string(device.type) + ", number " +
+             std::to_string(device.id));
+}
+
 TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
   TensorView view;
   view.dtype = dtype_from_dlpack(tensor.dtype, role);
@@ -125,14 +139,16 @@ ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
   return foreign;
 }
 
-ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role) {
+ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role) {
   ForeignView foreign;
   // Nobody takes the capsule, so letting it go gives the memory back.
-  foreign.keep = dlpack_capsule(object, is_cuda, role);
+  foreign.keep = dlpack_capsule(object, wanted.is_cuda, role);
   PyObject* capsule = foreign.keep.ptr();
   if (PyCapsule_IsValid(capsule, dlpack::kVersionedCapsule) != 0) {
     const auto* managed = static_cast<dlpack::ManagedVersioned*>(
         PyCapsule_GetPointer(capsule, dlpack::kVersionedCapsule));
+    check_version(managed->major, role);
+    check_place(wanted, managed->tensor.device, role);
     foreign.view = view_tensor(managed->tensor, role);
     check_unmarked(object, foreign.view, role);
     foreign.view.read_only = (managed->flags & dlpack::kReadOnlyFlag) != 0;
@@ -141,6 +157,7 @@ ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role) {
   const auto* managed = static_cast<dlpack::Managed*>(
       PyCapsule_GetPointer(capsule, dlpack::kCapsule));
   if (managed == nullptr) throw py::error_already_set();
+  check_place(wanted, managed->tensor.device, role);
   foreign.view = view_tensor(managed->tensor, role);
   check_unmarked(object, foreign.view, role);
   return foreign;

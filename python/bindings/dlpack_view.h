@@ -24,10 +24,11 @@ MemoryKind memory_of(PyObject* object);
 ForeignView view_exchanged(PyObject* object, const MemoryKind& wanted,
                            Role role);
 
-/// An array through `__dlpack__`, in microseconds.
+/// An array through `__dlpack__`, in microseconds; `wanted` is what the
+/// producer said of its place.
 ///
 /// Throws: InvalidArgument as view_foreign() does, and for what the producer
 /// does not share; whatever else the producer raises.
-ForeignView view_dlpack(PyObject* object, bool is_cuda, Role role);
+ForeignView view_dlpack(PyObject* object, const MemoryKind& wanted, Role role);
 
 }  // namespace gpuos::python

@@ -8,7 +8,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import programs
@@ -137,6 +137,24 @@ def run_calls(options: argparse.Namespace, count: int, seconds: float) -> str:
     return found or ""
 
 
+def run_readers(options: argparse.Namespace, count: int, seconds: float) -> str:
+    """The targets of libFuzzer, each with its part of the time."""
+    readers = importlib.import_module("readers")
+    found = readers.first_finding(count, options.seed, seconds=seconds)
+    return found or ""
+
+
+def run_alone(what: str) -> Callable[[argparse.Namespace, int, float], str]:
+    """The cases of a module in children."""
+
+    def run(options: argparse.Namespace, count: int, seconds: float) -> str:
+        alone = importlib.import_module("alone")
+        found = alone.first_finding(what, count, options.seed, seconds=seconds)
+        return found or ""
+
+    return run
+
+
 def run_sequences(
     options: argparse.Namespace, count: int, seconds: float
 ) -> str:
@@ -150,17 +168,25 @@ WHAT = {
     "programs": run_programs,
     "submissions": run_submissions,
     "calls": run_calls,  # on the host, whatever the backend
+    "npy": run_alone("npy"),
+    "dlpack": run_alone("dlpack"),
+    "bytes": run_readers,  # C++, whatever package is installed
     "torch": run_sequences,
 }
 
 
+def is_possible(what: str) -> bool:
+    """Whether this machine has what it needs."""
+    if what == "torch":
+        return importlib.util.find_spec("torch") is not None
+    if what == "bytes":
+        return importlib.import_module("readers").clang() is not None
+    return True
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    known = [
-        what
-        for what in WHAT
-        if what != "torch" or importlib.util.find_spec("torch")
-    ]
+    known = [what for what in WHAT if is_possible(what)]
     parser.add_argument("--what", nargs="+", default=known, choices=[*WHAT])
     parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--count", type=int, help="cases, instead of a time")

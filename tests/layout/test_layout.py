@@ -269,6 +269,7 @@ def test_every_source_is_in_its_build_list() -> None:
         "examples/cpp": "examples/cpp/CMakeLists.txt",
         "python/bindings": "python/CMakeLists.txt",
         "tests/cpp": "tests/CMakeLists.txt",
+        "tests/fuzz/bytes": "tests/fuzz/bytes/CMakeLists.txt",
         "tests/simulator": "tests/simulator/CMakeLists.txt",
     }
     wrong = []

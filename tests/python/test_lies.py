@@ -100,6 +100,26 @@ def test_axes_without_sizes(shared):
             use(liar)
 
 
+@pytest.mark.parametrize("major", [0, 2, 2**32 - 1])
+def test_versions_of_another_layout(shared, major):
+    liar = Liar(shared.zeros(8), (8,))
+    liar.managed.major = major
+    for use in uses(shared).values():
+        with pytest.raises(gpuos.InvalidArgument, match=f"version {major}"):
+            use(liar)
+
+
+def test_two_places_of_one_array(shared):
+    liar = Liar(shared.zeros(8), (8,))
+    kind, number = liar.place
+    for other in [(3 - kind, number), (99, number)]:
+        tensor = liar.managed.tensor
+        tensor.device_type, tensor.device_id = other
+        for use in uses(shared).values():
+            with pytest.raises(gpuos.InvalidArgument, match="memory where"):
+                use(liar)
+
+
 def test_forms_that_are_so_are_taken(shared):
     array = shared.array(np.arange(8, dtype="f4"))
     for shape, strides in [((8,), None), ((2, 4), (4, 1)), ((1, 8, 1), None)]:

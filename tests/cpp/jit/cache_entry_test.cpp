@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cache_support.h"
 #include "jit/sha256.h"
 
@@ -79,6 +81,19 @@ TEST(CacheEntry, NoLengthIsBelieved) {
     if (decoded.state != EntryState::Good) continue;
     EXPECT_LE(decoded.entry.image.binary.size(), bytes.size());
   }
+}
+
+TEST(CacheEntry, IsBadWithAFlagThatNobodyWrites) {
+  CacheEntry entry = entry_of("key");
+  const std::string without = encode(entry);
+  entry.image.needs.uses_shared = true;
+  std::string bytes = encode(entry);
+  const auto [flag, other] = std::ranges::mismatch(bytes, without);
+  ASSERT_EQ(*flag, 1);
+  *flag = 2;
+  EXPECT_EQ(decode(resealed(bytes)).state, EntryState::Bad);
+  *flag = 0;
+  EXPECT_EQ(resealed(bytes), without);
 }
 
 TEST(CacheEntry, TellsAnotherSchemaFromAFault) {

@@ -47,5 +47,13 @@ TEST(CompileLog, MissingHeaderIsNamed) {
   EXPECT_EQ(missing_header("a.cu:1: error: something else"), "");
 }
 
+TEST(CompileLog, WrongNameExpressionMayBeCut) {
+  const std::string log = "Input name expression was: \"";
+  EXPECT_EQ(wrong_name_expression(log + "  k<int \"\n"), "k<int ");
+  EXPECT_EQ(wrong_name_expression(log + "k<int"), "k<int");
+  EXPECT_EQ(wrong_name_expression(log + "  "), "");
+  EXPECT_EQ(wrong_name_expression(log), "");
+}
+
 }  // namespace
 }  // namespace gpuos::jit

@@ -44,5 +44,19 @@ TEST(SourceInputs, WhateverMayOpenAFileIsOne) {
     EXPECT_FALSE(stands_alone(source)) << source;
 }
 
+TEST(SourceInputs, NameWithACommentIsInDoubt) {
+  EXPECT_FALSE(includes_of("#include <a/* */b.h>\n"));
+  EXPECT_FALSE(includes_of("#if __has_include(<a/* */b.h>)\n#endif\n"));
+  EXPECT_EQ(includes_of("#include \"a/* */b c.h\"\n"),
+            std::vector<std::string>{"a/* */b c.h"});
+}
+
+TEST(SourceInputs, ConditionMayBeLong) {
+  std::string source = "#if 1";
+  for (int i = 0; i < 200'000; ++i) source += "||__has_include(<math.h>)";
+  EXPECT_TRUE(stands_alone(source + "\n#endif\n"));
+  EXPECT_FALSE(stands_alone(source + "||__has_include(H)\n#endif\n"));
+}
+
 }  // namespace
 }  // namespace gpuos::jit

@@ -174,6 +174,33 @@ TEST(SessionItems, EveryBeginningOfACellIsTakenOrRefused) {
   }
 }
 
+TEST(SessionItems, ScopeIsItsNameWhateverStandsInIt) {
+  for (const char* head : {"namespace a::b {", "namespace\na :: b\n{",
+                           "namespace /* : */ a::b // {\n {"}) {
+    const Item item = only(std::string(head) + " __device__ int n; }");
+    EXPECT_EQ(item.scopes, std::vector<std::string>{"namespace a::b"});
+    EXPECT_EQ(qualifier_of(item.scopes), "a::b::");
+  }
+  EXPECT_EQ(only("inline\nnamespace v1 { __device__ int n; }").scopes,
+            std::vector<std::string>{"inline namespace v1"});
+  EXPECT_TRUE(failure_of("namespace a::inline b { __device__ int n; }")
+                  .starts_with("cell 1:1:14: expected an inline namespace"));
+}
+
+TEST(SessionItems, BracketsMayNotGoDeeperThanACompilerGoes) {
+  for (const int depth : {200, 100'000}) {
+    std::string text;
+    for (int i = 0; i < depth; ++i) text += "namespace {\n";
+    text += "using T = int;" + std::string(depth, '}');
+    const std::string failure = failure_of(text);
+    if (depth == 200)
+      EXPECT_EQ(failure, "");
+    else
+      EXPECT_TRUE(failure.starts_with("cell 1:257:11: expected at most 256 "))
+          << failure;
+  }
+}
+
 TEST(SessionItems, StaticTablesAndSharedMemoryMayBeLocal) {
   EXPECT_EQ(failure_of("__device__ int f(int i) { static const int t[2] = {1, "
                        "2}; static_assert(true); return t[i]; }"),
