@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/concat.h"
+#include "base/environment.h"
 #include "deadlines.h"
 #include "gpuos/error.h"
 #include "host/temp_folder.h"
@@ -41,6 +42,7 @@ class ScopedVariable {
     } else {
       setenv(name, value, 1);
     }
+    note_environment();
   }
   ~ScopedVariable() {
     if (had_) {
@@ -48,6 +50,7 @@ class ScopedVariable {
     } else {
       unsetenv(name_);
     }
+    note_environment();
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <future>
 
 #include "base/concat.h"
+#include "base/environment.h"
 #include "deadlines.h"
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
@@ -61,12 +62,14 @@ class Script {
     chmod(path.c_str(), 0700);
     if (const char* old = getenv("CXX")) old_ = old;
     setenv("CXX", path.c_str(), 1);
+    note_environment();
   }
   ~Script() {
     if (old_.empty())
       unsetenv("CXX");
     else
       setenv("CXX", old_.c_str(), 1);
+    note_environment();
   }
 
   /// What the library says when this is the compiler.
