@@ -48,7 +48,7 @@ def build() -> None:
     cmake = shutil.which("cmake", path=environment["PATH"])
     if cmake is None:
         sys.exit("--what bytes: expected cmake, found none")
-    jobs = os.environ.get("GPUOS_JOBS", str(os.cpu_count()))
+    jobs = str(os.cpu_count())
     for arguments in (
         ["--preset", "fuzz"],
         ["--build", "--preset", "fuzz", "-j", jobs],

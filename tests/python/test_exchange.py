@@ -38,6 +38,7 @@ class Api(ctypes.Structure):
 def describe(producer, tensor):
     array = producer.array
     producer.calls.append("tensor")
+    producer.shape = array.ctypes.shape_as(ctypes.c_int64)  # pointed at below
     tensor[0] = Tensor(
         array.ctypes.data - producer.byte_offset,
         *producer.device,
@@ -45,7 +46,7 @@ def describe(producer, tensor):
         2,
         8 * array.itemsize,
         1,
-        array.ctypes.shape_as(ctypes.c_int64),
+        producer.shape,
         None,
         producer.byte_offset,
     )
