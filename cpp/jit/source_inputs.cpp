@@ -34,8 +34,10 @@ std::optional<std::string> quoted_name(std::string_view& text) {
   if (end == text.npos) return std::nullopt;
   const bool is_literal = text.front() == '"';
   std::string name(text.substr(1, end - 1));
-  // In <a b> there may have been a comment, which no compiler looks for there.
-  if (!is_literal && has(name, " ")) return std::nullopt;
+  // In <a b> there may have been a comment, in <""> a raw string: no compiler
+  // looks for them there.
+  if (!is_literal && name.find_first_of(" \"") != name.npos)
+    return std::nullopt;
   text.remove_prefix(end + 1);
   return name;
 }

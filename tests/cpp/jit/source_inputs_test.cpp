@@ -46,6 +46,7 @@ TEST(SourceInputs, WhateverMayOpenAFileIsOne) {
 
 TEST(SourceInputs, NameWithACommentIsInDoubt) {
   EXPECT_FALSE(includes_of("#include <a/* */b.h>\n"));
+  EXPECT_FALSE(includes_of("#include <R\"(b.h)\">\n"));
   EXPECT_FALSE(includes_of("#if __has_include(<a/* */b.h>)\n#endif\n"));
   EXPECT_EQ(includes_of("#include \"a/* */b c.h\"\n"),
             std::vector<std::string>{"a/* */b c.h"});
