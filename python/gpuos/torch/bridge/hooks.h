@@ -34,7 +34,9 @@ inline void unwatch(c10::StorageImpl* storage) {
 }
 /// Whether somebody else waits for the first look, as copy on write does.
 inline bool is_watched_by_others(c10::StorageImpl* storage) {
-  return storage->has_materializer() && hook_of(storage) != &on_access;
+  // Read once: the timer's thread may take ours away meanwhile.
+  const auto hook = hook_of(storage);
+  return hook != nullptr && hook != &on_access;
 }
 #else
 inline void watch(c10::StorageImpl*) {}
