@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+MOST_STORED = 1_000_000  # elements; gaps of each axis would multiply
+
 
 @dataclass(frozen=True)
 class Array:
@@ -113,6 +115,9 @@ def lay_out(
 ) -> Array:
     """One of the shape `own`, or without axes if that is its layout."""
     stored, looks = _LAID_OUT[layout](dice, list(own))
+    if math.prod(stored) > MOST_STORED:
+        layout = "contiguous"
+        stored, looks = own, []
     seed = dice.randrange(1 << 30)
     return Array(dtype, tuple(stored), seed, tuple(looks), layout)
 

@@ -177,6 +177,8 @@ def _called_again(
     others: dict[Array, Array] = {}
     for x in dict.fromkeys(case.inputs):
         shape = [sizes.get(n, n) for n in x.value().shape]
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise Invalid("too large")
         layout = dice.choice(SHAPED) if shape else "no axes"
         others[x] = lay_out(dice, shape, x.dtype, layout)
     inputs = tuple(others[x] for x in case.inputs)

@@ -88,9 +88,10 @@ rt = gpuos.Runtime(
 )
 submit = rt.submit
 fused = rt.fuse(lambda x, y: (x + y) * x)
-x, y = rt.zeros(1024), rt.zeros(1024)
-outs = [rt.empty(1024) for _ in range(256)]
-many = [rt.empty(1024) for _ in range({FLUSH})]
+# Behind each other, as a driver's pool lays them: what lies in between would
+# decide how many pages of memory each shares with others.
+x, y, *outs = rt.zeros((258 + {FLUSH}, 1024))
+outs, many = outs[:256], outs[256:]
 turn = iter(many * 4)
 for before, call in (
     ([], lambda i: submit("add", x, y, out=next(turn))),
