@@ -101,13 +101,13 @@ def draw_shape(dice: random.Random, most_axes: int) -> tuple[int, ...]:
 
 
 def draw_array(
-    dice: random.Random, shape: tuple[int, ...], dtype: np.dtype
+    dice: random.Random, shape: tuple[int, ...], dtype: np.dtype, layout: str
 ) -> Array:
-    """One that broadcasts to `shape`, of a random layout."""
+    """One that broadcasts to `shape`."""
     own = [n if dice.random() < 0.8 else 1 for n in shape]
     if dice.random() < 0.2:
         own = own[dice.randint(0, len(own)) :]
-    return lay_out(dice, own, dtype, dice.choice(LAYOUTS))
+    return lay_out(dice, own, dtype, layout)
 
 
 def lay_out(

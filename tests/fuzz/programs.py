@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from activations import OF_ROWS
 from arrays import (
+    LAYOUTS,
     SHAPED,
     WRITABLE,
     Array,
@@ -28,7 +30,7 @@ from arrays import (
 from expected import Refused, difference, quietly
 from expressions import expression_of, last_place
 from short_floats import SHORT, kind, rounded
-from steps import DTYPES, Step, draw_step
+from steps import DTYPES, NAMES, Step, draw_step
 
 import gpuos
 from gpuos import functions as F
@@ -89,12 +91,29 @@ class Case:
         )
 
 
-def draw(dice: random.Random) -> Case:
-    """A case whose steps NumPy does."""
+# A name in the table of steps, the dtype and the layout of its first operand.
+Cell = tuple[str, np.dtype, str]
+
+
+def cells() -> list[Cell]:
+    """Return all that there are: rows need an axis."""
+    return [
+        (name, dtype, layout)
+        for name, dtypes in NAMES.items()
+        for dtype in dtypes
+        for layout in LAYOUTS
+        if not (name in OF_ROWS and layout == "no axes")
+    ]
+
+
+def draw(dice: random.Random, cell: Cell) -> Case:
+    """A case whose steps NumPy does; the first one is of this cell."""
+    name, dtype, layout = cell
     while True:
         shape = draw_shape(dice, MOST_AXES)
-        inputs = tuple(_draw_inputs(dice, shape))
-        steps = _draw_steps(dice, [x.value() for x in inputs])
+        first = draw_array(dice, shape, dtype, layout)
+        inputs = (first, *_draw_inputs(dice, shape, first))
+        steps = _draw_steps(dice, [x.value() for x in inputs], name)
         if steps:
             break
     case = Case(inputs, tuple(steps), inputs[0])
@@ -104,28 +123,33 @@ def draw(dice: random.Random) -> Case:
 
 
 def _draw_inputs(
-    dice: random.Random, shape: tuple[int, ...]
+    dice: random.Random, shape: tuple[int, ...], first: Array
 ) -> Iterator[Array]:
-    """Some of them the very same array."""
-    drawn = [draw_array(dice, shape, dice.choice(DTYPES))]
-    yield drawn[0]
+    """Those behind the first; some of them the very same array."""
+    drawn = [first]
     for _ in range(dice.choice([0, 0, 1, 1, 2, 3])):
         if dice.random() < 0.2:
             yield dice.choice(drawn)
             continue
-        drawn.append(draw_array(dice, shape, dice.choice(DTYPES)))
+        layout = dice.choice(LAYOUTS)
+        drawn.append(draw_array(dice, shape, dice.choice(DTYPES), layout))
         yield drawn[-1]
 
 
-def _draw_steps(dice: random.Random, values: list[np.ndarray]) -> list[Step]:
+def _draw_steps(
+    dice: random.Random, values: list[np.ndarray], first: str
+) -> list[Step]:
+    """Steps that begin with the one of this name, or none."""
     steps: list[Step] = []
     for _ in range(dice.randint(1, 2 * MOST_STEPS)):
         if len(steps) == MOST_STEPS:
             break
-        step = draw_step(dice, values)
+        step = draw_step(dice, values, None if steps else first)
         try:
             values.append(_value(step, values))
         except Invalid:
+            if not steps:
+                break
             continue
         steps.append(step)
     return steps

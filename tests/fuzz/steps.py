@@ -131,12 +131,16 @@ class Activation:
         return expected.of_activation(table[self.name], operands[0], *self.axis)
 
 
-def draw_step(dice: random.Random, values: list[np.ndarray]) -> Step:
-    """A step on values that there are; NumPy may refuse it."""
-    return dice.choices(
-        [_function, _choice, _cast, _reduction, _move, _activation],
-        [12, 1, 3, 4, 3, 2],
-    )[0](dice, values)
+def draw_step(
+    dice: random.Random, values: list[np.ndarray], name: str | None = None
+) -> Step:
+    """A step on values that there are, or that of a name in the table on the
+    first of them; NumPy may refuse it."""
+    if name is None:
+        kind = dice.choices([*KINDS], KINDS.values())[0]
+        return kind(dice, values, dice.choice(_NAMES_OF[kind]))
+    kind = next(kind for kind in KINDS if name in _NAMES_OF[kind])
+    return kind(dice, values, name, 0)
 
 
 def _place(dice: random.Random, values: list[np.ndarray]) -> int:
@@ -144,9 +148,9 @@ def _place(dice: random.Random, values: list[np.ndarray]) -> int:
     return max(dice.randrange(len(values)), dice.randrange(len(values)))
 
 
-def _function(dice, values):
-    function = dice.choice(FUNCTIONS)
-    first = _place(dice, values)
+def _function(dice, values, name, first=None):
+    function = _FUNCTION[name]
+    first = _place(dice, values) if first is None else first
     operands: list[Any] = [first]
     if function.inputs == 2:
         second: Any = _place(dice, values)
@@ -176,21 +180,22 @@ def numbers_for(dtype: np.dtype) -> list[Any]:
     return [0, 1, 2, -1.0, 0.5, 2.0, -3.25, 1e-3]
 
 
-def _choice(dice, values):
+def _choice(dice, values, _name, first=None):
     operands = tuple(_place(dice, values) for _ in range(3))
+    if first is not None:
+        operands = (first, *operands[1:])
     return Step("np.where({0}, {1}, {2})", operands, Choice(), "where")
 
 
-def _cast(dice, values):
+def _cast(dice, values, _name, place=None):
     dtype = dice.choice(DTYPES)
-    operands = (_place(dice, values),)
+    operands = (_place(dice, values) if place is None else place,)
     text = f"{{0}}.astype({dtype.name!r})"
     return Step(text, operands, Cast(dtype), "astype")
 
 
-def _reduction(dice, values):
-    name = dice.choice(REDUCTIONS)
-    place = _place(dice, values)
+def _reduction(dice, values, name, place=None):
+    place = _place(dice, values) if place is None else place
     rank = values[place].ndim
     axes = dice.sample(range(-rank, rank), dice.randint(0, rank))
     axes = list({axis % rank: axis for axis in axes}.values())
@@ -204,8 +209,8 @@ def _reduction(dice, values):
     return Step(text, (place,), Reduction(name, axis, keepdims), name)
 
 
-def _move(dice, values):
-    place = _place(dice, values)
+def _move(dice, values, _name, place=None):
+    place = _place(dice, values) if place is None else place
     rank = values[place].ndim
     order = list(range(rank))
     dice.shuffle(order)
@@ -230,9 +235,8 @@ def _move(dice, values):
     return Step(text, (place,), Move(text), "axes")
 
 
-def _activation(dice, values):
-    name = dice.choice([*OF_ONE, *OF_ROWS])
-    place = _place(dice, values)
+def _activation(dice, values, name, place=None):
+    place = _place(dice, values) if place is None else place
     if name in OF_ONE:
         return Step(f"F.{name}({{0}})", (place,), Activation(name), name)
     rank = values[place].ndim
@@ -241,24 +245,49 @@ def _activation(dice, values):
     return Step(text, (place,), Activation(name, (axis,)), name)
 
 
+# Each draws the step of one of its names; and how often it is chosen.
+KINDS = {
+    _function: 12,
+    _choice: 1,
+    _cast: 3,
+    _reduction: 4,
+    _move: 3,
+    _activation: 2,
+}
+_FUNCTION = {function.name: function for function in FUNCTIONS}
+_NAMES_OF = {
+    _function: [*_FUNCTION],
+    _choice: ["where"],
+    _cast: ["astype"],
+    _reduction: REDUCTIONS,
+    _move: ["axes"],
+    _activation: [*OF_ONE, *OF_ROWS],
+}
+
+
 def _names() -> dict[str, list[np.dtype]]:
     """Each name in the table, and the dtypes that NumPy has it for."""
     found = {}
     for function in FUNCTIONS:
+        what = Elementwise(function)
         found[function.name] = [
-            dtype for dtype in DTYPES if _is_defined(function, dtype)
+            dtype
+            for dtype in DTYPES
+            if _is_defined(what, dtype, function.inputs)
         ]
-    for name in ("where", "astype", "axes", *REDUCTIONS):
+    for name in REDUCTIONS:
+        what = Reduction(name, None, keepdims=False)
+        found[name] = [dtype for dtype in DTYPES if _is_defined(what, dtype, 1)]
+    for name in ("where", "astype", "axes"):
         found[name] = DTYPES
     for name in (*OF_ONE, *OF_ROWS):
         found[name] = [dtype for dtype in DTYPES if kind(dtype) == "f"]
     return found
 
 
-def _is_defined(function: Function, dtype: np.dtype) -> bool:
-    one = np.ones(1, dtype)
+def _is_defined(what: Any, dtype: np.dtype, operands: int) -> bool:
     try:
-        expected.of_function(function, [one] * function.inputs)
+        what.expect([np.ones(1, dtype)] * operands)
     except Refused:
         return False
     return True

@@ -276,6 +276,27 @@ def test_casts(rt, to):
         compare(rt, lambda x: x.astype(to), x)
 
 
+@pytest.mark.parametrize("by", INTEGERS, ids=name_of)
+@pytest.mark.parametrize("of", FLOATS, ids=name_of)
+def test_casts_to_integers_and_back_are_two(rt, of, by):
+    """What does not fit is what the processor makes of it, compiled or not;
+    a compiler that sees both must not take them for one."""
+    ends = [-0.32, -0.0, 0.0, 7.9, -7.9, 1e20, -1e20, np.inf, np.nan]
+    x = rt.array(quietly(np.array(ends).astype, of))
+    back = ("float16", "float32", "float64", "complex64")
+
+    def casts(x):
+        return tuple(x.astype(by).astype(to) for to in back)
+
+    program = rt.fuse(casts)
+    expected = [y.numpy().tobytes() for y in program(x)]
+    try:
+        program.compile(x)
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    assert [y.numpy().tobytes() for y in program(x)] == expected
+
+
 def test_a_complex_array_is_no_real_one(rt):
     x = sample(np.dtype("complex64"))
     with pytest.raises(gpuos.InvalidArgument, match="real or absolute"):
