@@ -8,6 +8,7 @@ are integers, so results are exact.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
 import random
@@ -47,6 +48,14 @@ SOURCE = """GPUOS_OPERATOR({name}) {{
   for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
     o[i] = int(gpuos::u32(a[i]) + {number}u * gpuos::u32(b[i]));
 }}"""
+# Checked: what it would read outside of its input is 0, and it fails.
+SHIFT = """GPUOS_OPERATOR({name}) {{
+  int* o = task.pointer<int>(0);
+  const int* a = task.pointer<const int>(1);
+  const long long by = task.scalar<long long>(2);
+  for (long long i = lane.index(); i < task.count; i += lane.count())
+    o[i] = {number} * a[i + by];
+}}"""
 BUILT_IN = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}"}
 FUSED = {
     "pair": "lambda x, y: (x - 2 * y).astype('int32')",
@@ -70,6 +79,7 @@ class Case:
     def text(self, backend: str) -> str:
         """Python that can be pasted, lane after lane."""
         made = [
+            "import contextlib",
             "import numpy as np",
             "import gpuos",
             f"rt = gpuos.Runtime({backend!r}, **{self.options})",
@@ -78,7 +88,9 @@ class Case:
         for k, lane in enumerate(self.lanes):
             made.append(f"# lane {k}")
             made.append(f"m = rt.array(np.arange({CELLS}, dtype='int32'))")
+            made.append("s, told = {}, []")
             made += [action.ours for action in lane]
+            made.append("print([ticket for ticket, fails in told if fails])")
             made.append("print(m.numpy())")
         return "\n".join(made)
 
@@ -98,6 +110,7 @@ class Lane:
         self._compiles = compiles
         self._operators: list[str] = []
         self._aliases: dict[str, int] = {}  # name: switches to take back
+        self._shifts = False  # whether there is such an operator
         self._count = 0
         self._arrays: list[str] = []
 
@@ -123,6 +136,8 @@ class Lane:
             own = (self._fused, self._array)
             draws = [draw for draw in draws if draw[1] not in own]
             draws.append((2, self._capture))
+        if self._compiles:
+            draws += [(3, self._shift), (1, self._tell)]
         weights = [weight for weight, _ in draws]
         for _ in range(self._dice.randint(1, MOST_ACTIONS)):
             _, one = self._dice.choices(draws, weights)[0]
@@ -180,18 +195,20 @@ class Lane:
             f"t = rt.submit('copy', {x}, out={out}, **s)", f"{out} = {x}"
         )
 
-    def _rows(self) -> Action:
-        """Independent tasks: rows of a half are made of the other one's."""
+    def _grids(self, count: int) -> list[str]:
+        """Texts of one shape: the first in a half, the others in the other."""
         half = CELLS // 2
         rows, length = self._dice.choice([(4, 8), (20, 5), (50, 4), (100, 2)])
-        into = self._dice.randint(0, half - rows * length)
-        of = [
-            half + self._dice.randint(0, half - rows * length) for _ in range(2)
-        ]
-        out, x, y = (
-            f"m[{at}:{at + rows * length}].reshape({rows}, {length})"
-            for at in (into, *of)
-        )
+        made = []
+        for begin in (0, *[half] * (count - 1)):
+            at = begin + self._dice.randint(0, half - rows * length)
+            end = at + rows * length
+            made.append(f"m[{at}:{end}].reshape({rows}, {length})")
+        return made
+
+    def _rows(self) -> Action:
+        """Independent tasks: rows of a half are made of the other one's."""
+        out, x, y = self._grids(3)
         return Action(
             f"t = rt.submit_many('add', {x}, {y}, {out}, **s)",
             f"{out}[...] = {x} + {y}",
@@ -229,6 +246,44 @@ class Lane:
             f"{name} = lambda a, b: {body}",
         )
 
+    def _shift(self) -> Action:
+        """A checked operator that may read outside of its input."""
+        name = f"shift_{self._name}"
+        if not self._shifts or self._dice.random() < 0.1:
+            what = "replace" if self._shifts else "define"
+            number = self._dice.randint(2, 4)
+            source = SHIFT.format(name=name, number=number)
+            rest = ", inputs=1, params={'by': 'int64'}, dtype='int32',"
+            rest += " elementwise=False, checked=True"
+            theirs = f"{name} = lambda *given: {number} * shifted(*given)"
+            if self._shifts:
+                rest, theirs = "", f"{name}; {theirs}"
+            self._shifts = True
+            return Action(
+                f"rt.{what}({name!r}, source={source!r}{rest})", theirs
+            )
+        by = self._dice.choice([0, 0, 0, 1, -1, 40, -CELLS])
+        if self._dice.random() < 0.3:
+            out, x = self._grids(2)
+            submit = f"rt.submit_many({name!r}, {x}, {out}, by={by}, **s)"
+            return Action(
+                f"told.append(({submit}, {by != 0}))",
+                f"{out}[...] = [{name}(y, {by}, len(y)) for y in {x}]",
+            )
+        count, there = (self._dice.choice([1, 2, 5, 33]) for _ in range(2))
+        of = to = (0, 0)
+        while of == to or (of[0] < to[1] and to[0] < of[1]):
+            of, to = self._span(there), self._span(count)
+        out, x = f"m[{to[0]}:{to[1]}]", f"m[{of[0]}:{of[1]}]"
+        submit = f"rt.submit({name!r}, {x}, out={out}, by={by}, **s)"
+        return Action(
+            f"told.append(({submit}, {by < 0 or by + count > there}))",
+            f"{out} = {name}({x}, {by}, {count})",
+        )
+
+    def _tell(self) -> Action:
+        return Action("tell(told)")
+
     def _replace(self) -> Action | None:
         if not self._operators:
             return None
@@ -251,7 +306,7 @@ class Lane:
         self._aliases[name] = 0
         return Action(
             f"aliases[{name!r}] = rt.alias({name!r}, {target!r})",
-            f"{name}_of = [{target!r}];"
+            f"{target}; {name}_of = [{target!r}];"
             f" {name} = lambda a, b: globals()[{name}_of[-1]](a, b)",
         )
 
@@ -266,7 +321,7 @@ class Lane:
         target = self._dice.choice(self._operators)
         return Action(
             f"aliases[{name!r}].switch({target!r})",
-            f"{name}_of.append({target!r})",
+            f"{target}; {name}_of.append({target!r})",
         )
 
     def _look(self) -> Action:
@@ -276,7 +331,9 @@ class Lane:
         return Action(text.format("numpy()"), text.format("copy()"))
 
     def _wait(self) -> Action:
-        how = ["rt.synchronize()", "t.wait()", "t.done", "rt.flush()"]
+        # It throws what nobody was told of, another lane's too.
+        whole = "with contextlib.suppress(gpuos.TaskError): rt.synchronize()"
+        how = [whole, "t.wait()", "t.done", "rt.flush()"]
         return Action(self._dice.choice(how))
 
     def _array(self) -> Action:
@@ -352,11 +409,33 @@ def _model(actions: tuple[Action, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
         "seen": [],
         "maximum": np.maximum,
         "where": np.where,
+        "shifted": _shifted,
     }
     with np.errstate(all="ignore"):
         for action in actions:
             exec(action.theirs, names)  # noqa: S102 (our own)
     return names["m"], names["seen"]
+
+
+def _shifted(x: np.ndarray, by: int, count: int) -> np.ndarray:
+    """Elements from `by` on; those outside of `x` are 0."""
+    at = np.arange(by, by + count)
+    is_there = (at >= 0) & (at < len(x))
+    return np.where(is_there, x[np.clip(at, 0, len(x) - 1)], 0)
+
+
+def _tell(told: list[tuple[gpuos.Ticket, bool]]) -> None:
+    """Each ticket must tell of its own task."""
+    for ticket, fails in told:
+        try:
+            ticket.wait(WAIT_S)
+        except gpuos.TaskError as error:
+            if not fails or "argument 1 ('a'): index " not in str(error):
+                raise
+        else:
+            if fails:
+                raise AssertionError("expected TaskError, got none")
+    told.clear()
 
 
 class Stream:
@@ -402,6 +481,10 @@ class Run:
             "r": shared,
             "s": {},
             "seen": [],
+            "gpuos": gpuos,
+            "contextlib": contextlib,
+            "told": [],
+            "tell": _tell,
             "fused": fused,
             "aliases": {},
         }
@@ -415,7 +498,7 @@ class Run:
 
     def steps(self) -> Iterator[None]:
         """Run an action at a time."""
-        for action in self._lane:
+        for action in (*self._lane, Action("tell(told)")):
             try:
                 exec(action.ours, self._names)  # noqa: S102 (our own)
             except Exception as error:  # noqa: BLE001 (a finding)
