@@ -359,14 +359,26 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
                  " is not defined"));
     record->is_defined.store(false);
     record->set_body(nullptr);
-    for (auto& slot : record->slots) {
-      const std::int32_t before = slot.exchange(OperatorRecord::kNoSlot);
-      if (before != OperatorRecord::kNoSlot)
-        old.push_back(static_cast<std::uint32_t>(before));
-    }
+    old = take_slots_of(*record);
     records_.erase(it);
   }
   drop(std::move(old));
+}
+
+void OperatorRegistry::retire(OperatorRecord& record) {
+  record.is_defined.store(false);
+  drop(take_slots_of(record));
+}
+
+OperatorRegistry::Slots OperatorRegistry::take_slots_of(
+    OperatorRecord& record) {
+  Slots old;
+  for (auto& slot : record.slots) {
+    const std::int32_t before = slot.exchange(OperatorRecord::kNoSlot);
+    if (before != OperatorRecord::kNoSlot)
+      old.push_back(static_cast<std::uint32_t>(before));
+  }
+  return old;
 }
 
 std::shared_ptr<OperatorRecord> OperatorRegistry::alias(

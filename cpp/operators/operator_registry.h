@@ -53,6 +53,8 @@ class OperatorRegistry {
   bool upgrade(const Record& record, const OperatorDefinition& definition,
                bool is_awaited = false);
   void undefine(const std::shared_ptr<OperatorRecord>& record);
+  /// Unloads the code of a program that nobody will call any more.
+  void retire(OperatorRecord& record);
   std::shared_ptr<OperatorRecord> alias(
       std::string_view name, const std::shared_ptr<OperatorRecord>& target);
   std::shared_ptr<OperatorRecord> find(std::string_view name) const;
@@ -82,6 +84,8 @@ class OperatorRegistry {
   Slots take_slots(std::size_t count);
   /// Waits for the slots that were dropped first; false if there are none.
   bool wait_for_slots();
+  /// The slots that `record` names until now.
+  static Slots take_slots_of(OperatorRecord& record);
   void drop(Slots slots);
   void give_back(const Slots& slots);
   /// Throws what the backend throws; then nothing of `drafts` is loaded.

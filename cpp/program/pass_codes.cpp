@@ -34,10 +34,8 @@ std::vector<std::unique_ptr<PassCode>> PassCodes::take_unused(
   std::vector<std::unique_ptr<PassCode>> unused;
   for (auto at = codes_.begin(); at != codes_.end();) {
     const PassCode& code = *at->second;
-    const auto state = code.tier->state.load();
-    const bool is_interpreted =
-        state == Tier::State::Interpreted || state == Tier::State::Failed;
-    if (code.turn != turn_ && is_interpreted && !code.may_be_captured &&
+    const bool waits = code.tier->state.load() == Tier::State::Waiting;
+    if (code.turn != turn_ && !waits && !code.may_be_captured &&
         !used.contains(&code)) {
       unused.push_back(std::move(at->second));
       at = codes_.erase(at);

@@ -31,7 +31,7 @@ class PassCodes {
   /// called take_unused().
   bool are_many() const noexcept { return codes_.size() >= forget_at_; }
   /// Takes out those that are not in `used` and that nobody has asked for since
-  /// the last time. What is compiled stays.
+  /// the last time, but none that waits for its compiler.
   std::vector<std::unique_ptr<PassCode>> take_unused(
       const std::unordered_set<const PassCode*>& used);
 
@@ -43,7 +43,8 @@ class PassCodes {
   Text copy_of(const Text& text) { return texts_.copy_of(text); }
 
  private:
-  static constexpr std::size_t kLeast = 512;
+  // Compiled ones must leave room in the operator table.
+  static constexpr std::size_t kLeast = abi::kSlots / 4;
 
   TextMemory texts_;
   std::map<std::string, std::unique_ptr<PassCode>, std::less<>> codes_;

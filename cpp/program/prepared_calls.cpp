@@ -8,9 +8,11 @@
 namespace gpuos::program {
 
 PreparedCalls::PreparedCalls(Backend& backend,
-                             std::function<void(void*)> free_later)
+                             std::function<void(void*)> free_later,
+                             std::function<void(const Tier&)> unload)
     : backend_(backend),
       free_later_(std::move(free_later)),
+      unload_(std::move(unload)),
       has_lanes_(backend.traits().workers.lanes > 1),
       codes_(backend, free_later_),
       workers_(backend.traits().workers) {}
@@ -78,7 +80,9 @@ void PreparedCalls::forget_gone() {
     used.insert(entry.codes.fused.begin(), entry.codes.fused.end());
     used.insert(entry.codes.split.begin(), entry.codes.split.end());
   }
-  codes_.take_unused(used);
+  for (const auto& code : codes_.take_unused(used)) {
+    if (code->tier->state.load() == Tier::State::Compiled) unload_(*code->tier);
+  }
 }
 
 void PreparedCalls::prepare(const std::shared_ptr<const Plan>& plan,

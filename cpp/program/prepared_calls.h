@@ -32,8 +32,10 @@ namespace gpuos::program {
 /// Threads: any.
 class PreparedCalls {
  public:
-  /// `free_later` frees memory behind the tasks that use it.
-  PreparedCalls(Backend& backend, std::function<void(void*)> free_later);
+  /// `free_later` frees memory behind the tasks that use it, `unload` takes
+  /// back code that was compiled.
+  PreparedCalls(Backend& backend, std::function<void(void*)> free_later,
+                std::function<void(const Tier&)> unload);
   PreparedCalls(const PreparedCalls&) = delete;
   PreparedCalls& operator=(const PreparedCalls&) = delete;
 
@@ -101,6 +103,7 @@ class PreparedCalls {
 
   Backend& backend_;
   const std::function<void(void*)> free_later_;
+  const std::function<void(const Tier&)> unload_;
   const bool has_lanes_;
   std::mutex changes_;  // before mutex_
   PassCodes codes_;     // under changes_

@@ -121,7 +121,8 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
     : backend_(backend),
       submitter_(submitter),
       tiers_(tiers),
-      prepared_(backend, std::move(free_later)),
+      prepared_(backend, std::move(free_later),
+                [&tiers](const program::Tier& tier) { tiers.unload(tier); }),
       scratch_(backend) {
   any_.name = "program";
 }

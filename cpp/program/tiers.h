@@ -60,6 +60,8 @@ class Tiers {
   }
   /// False if that takes longer. Throws: CompileError if it failed.
   bool wait(const Tier& tier, std::chrono::steady_clock::time_point deadline);
+  /// Unloads code that nobody will call any more.
+  void unload(const Tier& tier) { registry_.retire(*tier.record); }
   /// What waits is not compiled any more.
   void close();
 
