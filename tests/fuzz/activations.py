@@ -67,7 +67,8 @@ OF_ROWS: dict[str, Callable[[Any, int], Any]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
 }
-# Drawn elsewhere: the vocabulary's, NumPy's, and what several tests call.
+# Drawn elsewhere: the vocabulary's, NumPy's, others.py's, and what several
+# tests call.
 ELSEWHERE = {
     "add",
     "clip",

@@ -367,13 +367,10 @@ def of_cast(x: np.ndarray, dtype: np.dtype) -> Expected:
     return Expected(made, dtype, is_free=free)
 
 
-def of_reduction(
-    name: str, x: np.ndarray, axis: Any, keepdims: bool
-) -> Expected:
+def of_reduction(name: str, x: np.ndarray, how: dict[str, Any]) -> Expected:
     if x.dtype in SHORT:
-        made = of_reduction(name, widened(x), axis, keepdims)
+        made = of_reduction(name, widened(x), how)
         return made._replace(dtype=x.dtype) if made.dtype == FLOAT else made
-    how = {"axis": axis, "keepdims": keepdims}
     try:
         made = np.asarray(quietly(getattr(np, name), x, **how))
     except (TypeError, ValueError) as error:
@@ -385,12 +382,13 @@ def of_reduction(
         return Expected(made, dtype, has_sign=False)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        rows = {key: how[key] for key in ("axis", "keepdims")}
         wide = x.astype(WIDE.get(x.dtype, np.longdouble))
         plain = np.nan_to_num(np.abs(wide), nan=0, posinf=0, neginf=0)
-        total = np.asarray(plain.sum(**how))
+        total = np.asarray(plain.sum(**rows))
         count = max(plain.size // max(made.size, 1), 1)
         exact = np.asarray(getattr(np, name)(wide, **how))
-        largest = np.asarray(plain.max(initial=0, **how))
+        largest = np.asarray(plain.max(initial=0, **rows))
         eps = float(
             np.finfo(np.dtype("f4") if dtype.itemsize == 2 else dtype).eps
         )
@@ -401,6 +399,7 @@ def of_reduction(
         )
         terms = 24 + math.log2(count + 1)
         if name in SPREADS:
+            terms *= count / max(count - how.get("ddof", 0), 1)
             slack = eps * 4 * terms * largest**2 + tiny
             if "std" in name:  # a root: what is near 0 is less exact
                 near = np.sqrt(slack) * (np.abs(exact) < 1e-3 * largest)
@@ -426,8 +425,8 @@ def of_reduction(
             exact.shape,
         )
         if name == "prod":
-            powers = np.where(plain > 1, plain, 1).prod(**how)
-            small = np.where((plain < 1) & (plain > 0), plain, 1).prod(**how)
+            powers = np.where(plain > 1, plain, 1).prod(**rows)
+            small = np.where((plain < 1) & (plain > 0), plain, 1).prod(**rows)
             free = (
                 free
                 | (np.asarray(powers) > limit / 4)

@@ -60,8 +60,10 @@ def _call(step: Step, given: list[str]) -> str | None:
     if isinstance(what, Choice):
         return f"where({', '.join(given)})"
     if isinstance(what, Reduction) and not what.name.startswith(PROGRAMS_ONLY):
-        how = "" if what.axis is None else f", axis={what.axis}"
-        if what.keepdims:
+        if "ddof" in what.how:
+            return None
+        how = "" if what.how["axis"] is None else f", axis={what.how['axis']}"
+        if what.how["keepdims"]:
             how += ", keepdims=True"
         return f"{what.name}({given[0]}{how})"
     return None

@@ -15,10 +15,12 @@ import expected
 import numpy as np
 from activations import ELSEWHERE, OF_ONE, OF_ROWS
 from expected import Expected, Refused
+from others import OTHERS, Other
 from short_floats import kind
 from vocabulary import Function, dtypes, functions
 
 import gpuos
+from gpuos import numpy_functions
 
 DTYPES = dtypes()
 FUNCTIONS = functions()
@@ -96,16 +98,13 @@ class Cast:
         return expected.of_cast(operands[0], self.dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a dict has no hash
 class Reduction:
     name: str
-    axis: Any
-    keepdims: bool
+    how: dict[str, Any]  # keywords
 
     def expect(self, operands: list[Any]) -> Expected:
-        return expected.of_reduction(
-            self.name, operands[0], self.axis, self.keepdims
-        )
+        return expected.of_reduction(self.name, operands[0], self.how)
 
 
 @dataclass(frozen=True)
@@ -204,9 +203,12 @@ def _reduction(dice, values, name, place=None):
         axis = axes[0] if axes else None
     elif not axes:
         axis = None
-    keepdims = dice.random() < 0.5
-    text = f"np.{name}({{0}}, axis={axis}, keepdims={keepdims})"
-    return Step(text, (place,), Reduction(name, axis, keepdims), name)
+    how = {"axis": axis, "keepdims": dice.random() < 0.5}
+    if name in expected.SPREADS and dice.random() < 0.3:
+        how["ddof"] = dice.choice([1, 2])
+    given = ", ".join(f"{key}={value}" for key, value in how.items())
+    what = Reduction(name, how)
+    return Step(f"np.{name}({{0}}, {given})", (place,), what, name)
 
 
 def _move(dice, values, _name, place=None):
@@ -245,6 +247,12 @@ def _activation(dice, values, name, place=None):
     return Step(text, (place,), Activation(name, (axis,)), name)
 
 
+def _other(dice, values, name, place=None):
+    place = _place(dice, values) if place is None else place
+    text, compute = OTHERS[name](dice, values[place])
+    return Step(text, (place,), Other(compute), name)
+
+
 # Each draws the step of one of its names; and how often it is chosen.
 KINDS = {
     _function: 12,
@@ -253,6 +261,7 @@ KINDS = {
     _reduction: 4,
     _move: 3,
     _activation: 2,
+    _other: 3,
 }
 _FUNCTION = {function.name: function for function in FUNCTIONS}
 _NAMES_OF = {
@@ -262,6 +271,7 @@ _NAMES_OF = {
     _reduction: REDUCTIONS,
     _move: ["axes"],
     _activation: [*OF_ONE, *OF_ROWS],
+    _other: [*OTHERS],
 }
 
 
@@ -276,10 +286,16 @@ def _names() -> dict[str, list[np.dtype]]:
             if _is_defined(what, dtype, function.inputs)
         ]
     for name in REDUCTIONS:
-        what = Reduction(name, None, keepdims=False)
+        what = Reduction(name, {"axis": None, "keepdims": False})
         found[name] = [dtype for dtype in DTYPES if _is_defined(what, dtype, 1)]
     for name in ("where", "astype", "axes"):
         found[name] = DTYPES
+    for name, draw in OTHERS.items():
+        found[name] = []
+        for dtype in DTYPES:
+            _, compute = draw(random.Random(0), np.ones(1, dtype))
+            if _is_defined(Other(compute), dtype, 1):
+                found[name].append(dtype)
     for name in (*OF_ONE, *OF_ROWS):
         found[name] = [dtype for dtype in DTYPES if kind(dtype) == "f"]
     return found
@@ -297,3 +313,14 @@ NAMES = _names()
 UNKNOWN = set(gpuos.functions.__all__) - {*OF_ONE, *OF_ROWS, *ELSEWHERE}
 if UNKNOWN:
     raise ValueError(f"activations.py: expected a line for each of {UNKNOWN}")
+# NumPy's functions that are drawn by another name or by moving axes, that are
+# refused, and that give no value.
+BY_OTHER_NAMES = """
+    amax amin around copy fix expand_dims matrix_transpose moveaxis swapaxes
+    transpose ravel reshape squeeze shape size iscomplexobj isrealobj ndim
+    result_type real imag
+"""
+UNKNOWN = {function.__name__ for function in numpy_functions._handlers()}
+UNKNOWN -= {*NAMES, *BY_OTHER_NAMES.split()}
+if UNKNOWN:
+    raise ValueError(f"others.py: expected a line for each of {UNKNOWN}")

@@ -1,6 +1,7 @@
 // What is prepared for calls, and who waits for whom meanwhile.
 #include "program/prepared_calls.h"
 
+#include <array>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -17,6 +18,21 @@ Program sum_of(int values) {
   const Value x = builder.input(DType::Float32, 1);
   Value y = x;
   for (int i = 1; i < values; ++i) y = ProgramBuilder::apply(Op::Add, {y, x});
+  builder.output(y);
+  return builder.build();
+}
+
+// Of five operations, which are the digits of `number`.
+Program another(int number) {
+  constexpr std::array kOps{Op::Add, Op::Subtract, Op::Multiply, Op::Maximum};
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  Value y = x;
+  for (int i = 0; i < 5; ++i) {
+    y = ProgramBuilder::apply(kOps[static_cast<std::size_t>(number % 4)],
+                              {y, x});
+    number /= 4;
+  }
   builder.output(y);
   return builder.build();
 }
@@ -47,7 +63,9 @@ class PreparedCallsTest : public testing::Test {
   QuickMutex mutex_;
   host::HostBackend backend_{host::options(1), mutex_};
   PreparedCalls calls_{backend_,
-                       [this](void* data) { backend_.deallocate(data); }};
+                       [this](void* data) { backend_.deallocate(data); },
+                       [this](const Tier&) { ++unloaded_; }};
+  int unloaded_ = 0;
   const Program program_ = sum_of(3);
 };
 
@@ -103,6 +121,24 @@ TEST_F(PreparedCallsTest, ProgramsThatAreGoneAreForgotten) {
   prepare(program_, arrays);
   EXPECT_EQ(calls_.programs(), 1u);
   EXPECT_TRUE(is_ready(program_, arrays));
+}
+
+// The operator table has room for so many and no more.
+TEST_F(PreparedCallsTest, CodeOfProgramsThatAreGoneIsUnloaded) {
+  constexpr int kMany = 1000;
+  const auto compile = [this](const Program& program) {
+    for (PassCode* code : calls_.codes_of(program.plan()))
+      code->tier->state.store(Tier::State::Compiled);
+  };
+  compile(program_);
+  for (int i = 0; i < kMany; ++i) {
+    compile(another(i));
+    ASSERT_LE(i - unloaded_, static_cast<int>(abi::kSlots) / 2);
+  }
+  EXPECT_GT(unloaded_, 0);
+  const int before = unloaded_;
+  compile(program_);  // is still there
+  EXPECT_EQ(unloaded_, before);
 }
 
 }  // namespace
