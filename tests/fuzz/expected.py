@@ -98,8 +98,17 @@ def _sinc(x):
     return np.where(x == 0, 1, np.where(np.abs(x) % 2 > 1, -made, made))
 
 
+def _real_power(x, y):
+    """The C library's own of -inf is wrong in long doubles, for -2**63."""
+    near = np.power(np.asarray(x, "f8"), np.asarray(y, "f8"))
+    is_wrong = np.isinf(x) & (np.abs(y) > 1e18)
+    return np.where(is_wrong, near, np.power(x, y))
+
+
 # What NumPy lacks, in the type of the argument.
 OWN = {
+    "power": _real_power,
+    "float_power": _real_power,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "erf": _each(math.erf),
     "erfc": _each(math.erfc),
