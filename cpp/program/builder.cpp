@@ -127,7 +127,7 @@ Value ProgramBuilder::apply(Op op, std::span<const Value> operands) {
 
 Value ProgramBuilder::reduce(Op op, const Value& value,
                              std::optional<std::vector<int>> axes,
-                             bool keepdims) {
+                             bool keepdims, bool may_be_empty) {
   Graph& graph = graph_of(value);
   const Node operand = graph.nodes[value.id()];
   if (info_of(op).rule != OpRule::Reduction)
@@ -139,7 +139,10 @@ Value ProgramBuilder::reduce(Op op, const Value& value,
     throw InvalidArgument(concat(
         info_of(op).name, ": expected one axis or none, got ", axes->size()));
   const program::Typing type = program::reduction_type_of(op, operand.dtype);
-  Node node{.op = op, .dtype = type.result, .keepdims = keepdims};
+  Node node{.op = op,
+            .dtype = type.result,
+            .keepdims = keepdims,
+            .may_be_empty = may_be_empty};
   node.axes = mask;
   node.operands[0] = program::convert(graph, value.id(), type.operands);
   int kept = 0;

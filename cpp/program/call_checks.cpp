@@ -130,8 +130,8 @@ void check_empty(const Schedule& schedule,
   for (const Pass& pass : schedule.passes) {
     if (!pass.has_reduction || count_of(pass.inner, sizes) != 0) continue;
     for (const Step& step : pass.steps) {
-      if (step.kind != Step::Kind::Reduce || step.op == Op::Sum ||
-          step.op == Op::Prod)
+      if (step.kind != Step::Kind::Reduce || step.may_be_empty ||
+          step.op == Op::Sum || step.op == Op::Prod)
         continue;
       throw InvalidArgument(concat("program: ", info_of(step.op).name,
                                    ": expected at least 1 element, got 0"));

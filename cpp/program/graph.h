@@ -26,7 +26,8 @@ struct Node {
   Op op{};
   DType dtype{};
   bool is_weak = false;
-  bool keepdims = false;  // of a reduction
+  bool keepdims = false;      // of a reduction
+  bool may_be_empty = false;  // a maximum: of nothing it is the lowest value
   std::uint8_t rank = 0;
   std::uint8_t axes = 0;                    // reduction, Extent: bit d
   std::array<std::uint32_t, 3> operands{};  // earlier nodes

@@ -301,6 +301,7 @@ PassBuilder::Value PassBuilder::reduce(const Node& node, const AxisMap& map) {
   const std::uint32_t step =
       add_step({.kind = Step::Kind::Reduce,
                 .op = node.op,
+                .may_be_empty = node.may_be_empty,
                 .dtype = node.dtype,
                 .from = graph_.nodes[node.operands[0]].dtype,
                 .operands = {operand.step}});

@@ -243,8 +243,8 @@ std::string structure_of(const Pass& pass) {
   for (const ScalarWord& word : pass.scalars) bytes.add(word.dtype);
   for (const std::uint64_t bits : pass.constants) bytes.add(bits, bits >> 32);
   for (const Step& step : pass.steps)
-    bytes.add(step.kind, step.op, step.dtype, step.from, step.index,
-              step.operands[0], step.operands[1], step.operands[2]);
+    bytes.add(step.kind, step.op, step.may_be_empty, step.dtype, step.from,
+              step.index, step.operands[0], step.operands[1], step.operands[2]);
   for (const auto& part : pass.parts) {
     bytes.add(part.size());
     for (const std::uint32_t step : part) bytes.add(step);

@@ -67,6 +67,7 @@ struct Step {
   enum class Kind : std::uint8_t { Load, Store, Scalar, Compute, Reduce };
   Kind kind{};
   Op op{};                                  // Compute, Reduce; Cast too
+  bool may_be_empty = false;                // Reduce: as of its node
   DType dtype{};                            // of the result
   DType from{};                             // of the operands but a condition
   std::uint32_t index = 0;                  // access, or scalar or constant

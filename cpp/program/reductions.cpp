@@ -38,9 +38,14 @@ Value var_of(const Value& x, const Axes& axes, double ddof, bool keepdims) {
   return sum(square_of_length(distance), axes, keepdims) / count;
 }
 
+/// The largest of each row; a row of nothing is no error.
+Value largest_of(const Value& x, const Axes& axes, bool keepdims) {
+  return ProgramBuilder::reduce(Op::Max, x, axes, keepdims, true);
+}
+
 // The largest of each row, 0 where that is no number to subtract.
 Value shift_of(const Value& x, const Axes& axes, bool keepdims) {
-  const Value largest = max(x, axes, keepdims);
+  const Value largest = largest_of(x, axes, keepdims);
   return where(isfinite(largest), largest, 0.0);
 }
 
@@ -133,7 +138,7 @@ Value logsumexp(const Value& x, const Axes& given, bool keepdims) {
 Value softmax(const Value& x, const Axes& given) {
   const Axes axes = checked(given, x, "softmax");
   return in_single(as_floating(x), [&](const Value& v) {
-    const Value e = exp(v - max(v, axes, true));
+    const Value e = exp(v - largest_of(v, axes, true));
     return e / sum(e, axes, true);
   });
 }
@@ -141,7 +146,7 @@ Value softmax(const Value& x, const Axes& given) {
 Value log_softmax(const Value& x, const Axes& given) {
   const Axes axes = checked(given, x, "log_softmax");
   return in_single(as_floating(x), [&](const Value& v) {
-    const Value shifted = v - max(v, axes, true);
+    const Value shifted = v - largest_of(v, axes, true);
     return shifted - log(sum(exp(shifted), axes, true));
   });
 }

@@ -123,10 +123,11 @@ class ProgramBuilder {
   }
   /// A reduction over `axes` (negative ones count from the end; all if empty).
   /// Throws: InvalidArgument for an axis that is not there or there twice, and
-  /// for several axes of an argmax or argmin.
+  /// for several axes of an argmax or argmin. A maximum that `may_be_empty` is
+  /// the lowest value of its dtype then; others need elements in each call.
   static Value reduce(Op op, const Value& value,
                       std::optional<std::vector<int>> axes = {},
-                      bool keepdims = false);
+                      bool keepdims = false, bool may_be_empty = false);
   static Value cast(const Value& value, DType dtype);
   /// Dimension d of the result is dimension `dims[d]` of the operand, or a new
   /// one of size 1 for -1. Every dimension of the operand is named once.

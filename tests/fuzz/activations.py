@@ -49,7 +49,7 @@ OF_ONE: dict[str, Callable[[Any], Any]] = {
 
 def _shifted(x, axis):
     with np.errstate(invalid="ignore"):
-        return x - x.max(axis=axis, keepdims=True)
+        return x - x.max(axis=axis, keepdims=True, initial=-np.inf)
 
 
 def _softmax(x, axis):

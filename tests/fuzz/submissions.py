@@ -18,7 +18,7 @@ from typing import Any
 
 import lanes
 import numpy as np
-from tasks import CELLS, FUSED, SHARED, Action, Lane
+from tasks import CELLS, FUSED, LONG, SHARED, Action, Lane
 from watch import watch
 
 import gpuos
@@ -41,10 +41,12 @@ class Case:
             "import gpuos",
             f"rt = gpuos.Runtime({backend!r}, **{self.options})",
             f"r = rt.array(np.arange({SHARED}, dtype='int32'))",
+            "rt.define('both', 'o = a + b')",
         ]
         for k, lane in enumerate(self.lanes):
             made.append(f"# lane {k}")
             made.append(f"m = rt.array(np.arange({CELLS}, dtype='int32'))")
+            made.append(f"long = rt.empty({LONG}, 'int32')")
             made.append("s, told = {}, []")
             made += [action.ours for action in lane]
             made.append("print([ticket for ticket, fails in told if fails])")
@@ -160,6 +162,7 @@ class Run:
             "time": time,
             "m": rt.array(np.arange(CELLS, dtype="int32")),
             "r": shared,
+            "long": rt.empty(LONG, "int32"),
             "s": {},
             "seen": [],
             "gpuos": gpuos,
@@ -213,6 +216,7 @@ def finding(backend: str, case: Case) -> str:
     try:
         with gpuos.Runtime(backend, **case.options) as rt:
             shared = rt.array(np.arange(SHARED, dtype="int32"))
+            rt.define("both", "o = a + b")
             runs = [
                 Run(rt, shared, lane, in_stream=case.in_streams)
                 for lane in case.lanes

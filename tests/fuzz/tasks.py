@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 CELLS = 400  # elements of a lane
 SHARED = 64
+LONG = 1 << 20  # elements of what takes a while to fill
 MOST_ACTIONS = 150
 
 Span = tuple[int, int]  # from, up to
@@ -41,7 +42,13 @@ SHIFT = """GPUOS_OPERATOR({name}) {{
   for (long long i = lane.index(); i < task.count; i += lane.count())
     o[i] = {number} * a[i + by];
 }}"""
-BUILT_IN = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}"}
+# "both" is all lanes' own: each may replace it, by what computes the same.
+COMMON = {
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "both": "{0} + {1}",
+}
 FUSED = {
     "pair": "lambda x, y: (x - 2 * y).astype('int32')",
     "sums": "lambda x, y: (x + np.sum(y, dtype='int32')).astype('int32')",
@@ -75,9 +82,11 @@ class Lane:
             (12, self._submit),
             (3, self._fill),
             (3, self._copy),
+            (2, self._late),
             (2, self._rows),
             (3, self._fused),
             (4, self._define),
+            (2, self._replace_common),
             (2, self._replace),
             (1, self._undefine),
             (1, self._alias),
@@ -130,8 +139,8 @@ class Lane:
 
     def _submit(self) -> Action:
         out, x, y = self._three()
-        name = self._dice.choice([*BUILT_IN, *self._operators, *self._aliases])
-        theirs = BUILT_IN.get(name, f"{name}({{0}}, {{1}})").format(x, y)
+        name = self._dice.choice([*COMMON, *self._operators, *self._aliases])
+        theirs = COMMON.get(name, f"{name}({{0}}, {{1}})").format(x, y)
         return Action(
             f"t = rt.submit({name!r}, {x}, {y}, out={out}, **s)",
             f"{out} = {theirs}",
@@ -149,6 +158,16 @@ class Lane:
         out, x, _ = self._three()
         return Action(
             f"t = rt.submit('copy', {x}, out={out}, **s)", f"{out} = {x}"
+        )
+
+    def _late(self) -> Action:
+        """A write that waits for a long task: others come meanwhile."""
+        at, end = self._span(self._dice.choice([1, 5, 33, 300]))
+        number = self._dice.randint(-9, 9)
+        return Action(
+            f"rt.submit('fill', out=long, value={number}, **s);"
+            f" t = rt.submit('copy', long[:{end - at}], out=m[{at}:{end}], **s)",
+            f"m[{at}:{end}] = {number}",
         )
 
     def _grids(self, count: int) -> list[str]:
@@ -201,6 +220,15 @@ class Lane:
             f"rt.define({name!r}, 'o = {body}')",
             f"{name} = lambda a, b: {body}",
         )
+
+    def _replace_common(self) -> Action:
+        """By another expression, or a whole operator."""
+        if self._compiles and self._dice.random() < 0.5:
+            source = SOURCE.format(name="both", number=1)
+            rest = "inputs=2, dtype='int32'"
+            return Action(f"rt.replace('both', source={source!r}, {rest})")
+        text = self._dice.choice(["o = a + b", "o = b + a"])
+        return Action(f"rt.replace('both', {text!r})")
 
     def _shift(self) -> Action:
         """A checked operator that may read outside of its input."""

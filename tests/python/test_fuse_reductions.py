@@ -111,6 +111,25 @@ def test_logsumexp_of_infinities(rt):
     np.testing.assert_allclose(got, wanted)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((3, 0), 1), ((0, 3), 0)])
+def test_rows_of_nothing_have_a_softmax(rt, shape, axis):
+    """As in PyTorch; a maximum alone has none."""
+    x = rt.array(np.zeros(shape, "f4"))
+
+    def compute(x):
+        return (
+            F.softmax(x, axis),
+            F.log_softmax(x, axis),
+            F.logsumexp(x, axis),
+        )
+
+    one, other, total = (y.numpy() for y in rt.fuse(compute)(x))
+    assert one.shape == other.shape == shape
+    np.testing.assert_array_equal(total, [-np.inf] * 3)
+    with pytest.raises(gpuos.InvalidArgument, match="at least 1 element"):
+        rt.fuse(lambda x: x.max(axis))(x)
+
+
 @pytest.mark.parametrize("order", [None, 1, 2, 3, 0, np.inf, -np.inf])
 def test_norms(rt, order):
     x = np.random.default_rng(0).normal(0, 3, (7, 9))
