@@ -246,6 +246,13 @@ def _of_complex(function, args, result):
         for x in args:
             wild |= ~np.isfinite(x) | (np.abs(_widen(x)) > 1e18)
             wild |= (np.abs(_widen(x)) < 1e-18) & (x != 0)
+        if function.name == "divide":
+            # By zero: the parts of the dividend by 0, whatever zero's signs.
+            x, y = np.broadcast_arrays(_widen(args[0]), args[1])
+            made = np.array(made)
+            made.real[y == 0] = x.real[y == 0] / 0.0
+            made.imag[y == 0] = x.imag[y == 0] / 0.0
+            wild &= y != 0
     return Expected(made, result, 1, 8 * eps * np.nan_to_num(size) + tiny, wild)
 
 

@@ -167,8 +167,11 @@ def _names(device: str, shift: float) -> dict[str, Any]:
 
 
 class Lane:
-    def __init__(self, dice: random.Random, has_grad: bool) -> None:
+    def __init__(
+        self, dice: random.Random, *, has_grad: bool, is_alone: bool
+    ) -> None:
         self._dice = dice
+        self._is_alone = is_alone
         self._names = _names("cpu", SHIFTS[0])
         self._has_grad = has_grad
         self._tensors: list[str] = []
@@ -418,13 +421,16 @@ class Lane:
 
     def _transform(self) -> str:
         x = self._any(*FLOATS)
-        text = self._dice.choice(
-            [
-                f"torch.func.grad(lambda v: (v * v - v).sum())({x})",
-                f"torch.func.jvp(lambda v: v * v + 1, ({x},), ({x},))[1]",
-                f"torch.func.vmap(lambda v: v * 2 - v.sum())({x})",
-            ]
-        )
+        texts = [
+            f"torch.func.grad(lambda v: (v * v - v).sum())({x})",
+            f"torch.func.vmap(lambda v: v * 2 - v.sum())({x})",
+        ]
+        # PyTorch's levels of forward AD are all threads' own.
+        if self._is_alone:
+            texts.append(
+                f"torch.func.jvp(lambda v: v * v + 1, ({x},), ({x},))[1]"
+            )
+        text = self._dice.choice(texts)
         return f"{self._new()} = {text}.clamp(-64, 64)"
 
 
@@ -433,9 +439,12 @@ def draw(dice: random.Random) -> Case:
     count = dice.choice([1, 1, 1, 1, 2, 3])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        drawn = tuple(
-            tuple(line for line in Lane(dice, has_grad).draw() if line)
+        drawers = (
+            Lane(dice, has_grad=has_grad, is_alone=count == 1)
             for _ in range(count)
+        )
+        drawn = tuple(
+            tuple(line for line in one.draw() if line) for one in drawers
         )
     options = {
         "auto_flush_ms": dice.choice([0.05, 2.0, 60_000.0, 60_000.0]),
