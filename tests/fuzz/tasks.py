@@ -40,7 +40,7 @@ SHIFT = """GPUOS_OPERATOR({name}) {{
   const int* a = task.pointer<const int>(1);
   const long long by = task.scalar<long long>(2);
   for (long long i = lane.index(); i < task.count; i += lane.count())
-    o[i] = {number} * a[i + by];
+    o[i] = int({number}u * gpuos::u32(a[i + by]));
 }}"""
 # "both" is all lanes' own: each may replace it, by what computes the same.
 COMMON = {
