@@ -39,7 +39,10 @@ def _exact(text: str, compute: Callable[[Any], Any]) -> tuple[str, Compute]:
         dtype = x.dtype if x.dtype in SHORT else value.dtype
         if dtype.itemsize > 8:
             raise Refused("no such dtype")
-        return Expected(rounded(value, dtype), dtype, has_sign=False)
+        # Which of two zeros a clip gives is nowhere said, and complex numbers
+        # are put together by an addition.
+        has_sign = dtype.kind != "c" and not text.startswith("np.clip")
+        return Expected(rounded(value, dtype), dtype, has_sign=has_sign)
 
     return text, made
 
