@@ -6,7 +6,6 @@ longer than a deadline for each, and finds the fewest cases that still fail.
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import json
 import mmap
@@ -27,6 +26,8 @@ from wrong_objects import JUDGE
 
 DEADLINE_S = 40.0  # of a case; some wait for a compiler
 BATCH = 1500  # cases of a child
+# Says what its threads do when it is ended, also in an import that hangs.
+PYTHON = (sys.executable, "-X", "faulthandler", "-W", "ignore")
 MEMORY = 6 << 30  # bytes of addresses: what asks for more gets MemoryError
 
 
@@ -80,7 +81,6 @@ class Wanted:
 
 def child(folder: Path) -> int:
     """Run the cases of wanted.json until one fails."""
-    faulthandler.enable()
     # A sanitizer takes terabytes of addresses for itself.
     if not os.environ.get("LD_PRELOAD"):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -124,7 +124,7 @@ def run(wanted: Wanted, table: Table | None = None) -> Failure | None:
         places = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "GPUOS_CACHE_DIR")
         with (folder / "said").open("wb") as said:
             process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", __file__, str(folder)],
+                [*PYTHON, __file__, str(folder)],
                 cwd=home,
                 stdout=said,
                 stderr=said,

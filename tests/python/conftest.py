@@ -81,6 +81,8 @@ def takes_what_it_can(request: pytest.FixtureRequest) -> Iterator[None]:
     bridge.weigh_costs(False)
     yield
     bridge.weigh_costs(True)
+    blocks = importlib.import_module("gpuos.torch.scheduling")._blocks
+    assert not blocks, "expected no thread to stay in a scheduler"
 
 
 def has_cuda() -> bool:

@@ -21,8 +21,6 @@ from torch_support import (
     torch,
 )
 
-from gpuos.torch import loading
-
 pytestmark = [
     pytest.mark.torch,
     # Of divisions, casts and reductions that eager warns of as well.
@@ -305,7 +303,7 @@ def swap(device):
     """Swaps an operator of the runtimes that run what is deferred."""
     with scheduler():
         torch.ones(4, device=device) + 1
-    runtimes = loading._runtimes
+    runtimes = [gt.runtime(device)]
     for runtime in runtimes:
         runtime.define("fuzzed", "y = x + 1")
     turns = itertools.cycle(["y = x * 2", "y = x + 1"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from torch_support import scheduler, torch
 
@@ -39,6 +41,19 @@ def tensors(device):
     yield strided((1, 1), (7, 3))
     yield strided((3, 4), (16, 2))
     yield strided((4, 3), (2, 16))
+    yield strided((1, 2, 2, 2), (16, 1, 4, 2))
+
+
+def small_ones(device):
+    """All orders of four axes of 1 or 2, dense or parts of larger ones."""
+    for order in itertools.permutations(range(4)):
+        back = [order.index(axis) for axis in range(4)]
+        for sizes in itertools.product([1, 2], repeat=4):
+            inner = tuple(slice(size) for size in sizes)
+            yield torch.ones(sizes, device=device).permute(back)
+            yield torch.ones(3, 3, 3, 3, device=device)[inner].permute(back)
+            twice = torch.ones(2 * sizes[0], *sizes[1:], device=device)
+            yield twice[::2].permute(back)
 
 
 OPERATIONS = {
@@ -113,3 +128,16 @@ def test_strides_are_those_of_eager(device, name):
             f"{name} of sizes {tuple(tensor.shape)}, strides {tensor.stride()}"
         )
         torch.testing.assert_close(got, expected)
+
+
+SOME = ["t + 2", "t > 0", "clamp_min", "where(t, number)"]
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_strides_of_all_small_ones(device, name):
+    operation = OPERATIONS[name]
+    for t in small_ones(device):
+        eager = operation(t).stride()
+        with scheduler(takes=0):
+            got = operation(t).stride()
+        assert got == eager, (tuple(t.shape), t.stride())

@@ -12,13 +12,17 @@ from deadlines import WAIT_S
 from torch_support import (
     ELEMS,
     NEVER_MS,
+    PATIENCE,
     gt,
     has_come_true,
+    hasty_front,
     in_thread,
     pair,
     scheduler,
     torch,
 )
+
+from gpuos.torch import scheduling
 
 pytestmark = pytest.mark.torch
 
@@ -226,6 +230,11 @@ def test_thread_that_ends_inside_of_its_block(device):
     assert results[0].tolist() == [2.0] * ELEMS
     gc.collect()
     assert gt.pending() == 0
+    # And the front sees that nobody uses it.
+    with hasty_front():
+        for _ in range(PATIENCE + 1):
+            torch.relu(results[0])
+    assert scheduling._guards is None
 
 
 def child_of_fork(function):

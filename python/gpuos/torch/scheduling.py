@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,25 @@ MAX_CAPACITY = 1 << 20
 
 _lock = threading.Lock()
 _guards: access.Guards | None = None  # under _lock
-_intervals_ms: list[float] = []  # of the schedulers in use, under _lock
-_timer_ms = 0.0  # the shortest of them; 0: none. Under _lock
+_timer_ms = 0.0  # the shortest interval of those in use; 0: none. Under _lock
+
+
+class _Block:
+    """That a thread is in a scheduler: until it leaves it, or ends."""
+
+    def __init__(self, interval_ms: float) -> None:
+        self.interval_ms = interval_ms
+
+
+_blocks: weakref.WeakSet[_Block] = weakref.WeakSet()  # of all, under _lock
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.blocks: list[_Block] = []
+
+
+_thread = _Thread()
 
 
 @dataclass(frozen=True)
@@ -62,7 +80,7 @@ class Scheduler:
         try:
             module.leave(True)
         finally:
-            _uninstall(self.auto_flush_ms)
+            _uninstall()
 
     def flush(self, sync: bool = False) -> None:
         """As `gpuos.torch.flush()`."""
@@ -200,13 +218,15 @@ def _install(auto_flush_ms: float) -> None:
             _guards = access.Guards(module)
             _guards.install()
         _guards.guard_compiled_code()
-        _intervals_ms.append(auto_flush_ms)
+        _thread.blocks.append(_Block(auto_flush_ms))
+        _blocks.add(_thread.blocks[-1])
         _set_timer()
 
 
-def _uninstall(auto_flush_ms: float) -> None:
+def _uninstall() -> None:
     with _lock:
-        _intervals_ms.remove(auto_flush_ms)
+        if _thread.blocks:
+            _blocks.discard(_thread.blocks.pop())
         _set_timer()
 
 
@@ -223,11 +243,11 @@ def _set_timer() -> None:
     # What waits may be anybody's, so the shortest interval is for all of it.
     # Under _lock.
     global _timer_ms  # noqa: PLW0603
-    shortest = min(_intervals_ms, default=0.0)
+    shortest = min((block.interval_ms for block in _blocks), default=0.0)
     if shortest == _timer_ms:
         return
     _timer_ms = shortest
-    if _intervals_ms:
+    if _blocks:
         bridge().start_timer(shortest / 1e3)
     else:
         bridge().pause_timer()
@@ -241,7 +261,7 @@ def retire() -> None:
     """
     global _guards  # noqa: PLW0603
     with _lock:
-        if not _intervals_ms and _guards is not None:
+        if not _blocks and _guards is not None:
             bridge().remove_front()
             _guards.remove()
             _guards = None

@@ -209,7 +209,14 @@ struct Entered {
   Options outside;
   bool is_fixed = false;
 };
-thread_local std::vector<Entered> entered;
+
+/// Of a thread, which may end inside of some.
+struct AllEntered : std::vector<Entered> {
+  ~AllEntered() {
+    if (!empty()) --scheduler_threads;
+  }
+};
+thread_local AllEntered entered;
 
 // enter([capacity, size_threshold, is_fixed]): without them with the options
 // that the thread has. is_fixed: whether nothing but the operators decides what

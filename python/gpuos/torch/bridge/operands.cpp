@@ -23,6 +23,16 @@ int compare_dims(std::span<const Dims> strides, at::IntArrayRef shape,
   return 0;
 }
 
+bool are_channels_last(std::span<const Operand> operands,
+                       at::IntArrayRef shape) {
+  return shape.size() == 4 &&
+         std::all_of(operands.begin(), operands.end(), [&](const auto& each) {
+           return each.is_number() ||
+                  (each.tensor->sizes() == shape &&
+                   each.tensor->is_contiguous(at::MemoryFormat::ChannelsLast));
+         });
+}
+
 }  // namespace
 
 bool is_bool(const Operand& operand) {
@@ -94,6 +104,11 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
     strides.push_back(expanded_strides(tensor, shape));
   }
   if (are_contiguous || shape.size() <= 1) return {};
+  // As PyTorch asks, before strides: those of an axis of size 1 are new ones.
+  if (!counts_numbers && are_channels_last(operands, shape)) {
+    const auto found = c10::get_channels_last_strides_2d(shape);
+    return Dims(found.begin(), found.end());
+  }
   if (are_alike) return Dims(first->strides().begin(), first->strides().end());
   // Innermost first, sorted by insertion as PyTorch does it: the comparison is
   // no order, so the way matters.

@@ -201,9 +201,8 @@ Pending::Batch Pending::start_chunk(std::string& error) {
 
 void Pending::wait_for_own(std::string& error) {
   // Pairs with note_own(): what came before it is awaited here.
-  if (C10_LIKELY(!has_own_.load(std::memory_order_relaxed)) ||
-      !has_own_.exchange(false, std::memory_order_acq_rel))
-    return;
+  const std::uint32_t own = own_.load(std::memory_order_acquire);
+  if (C10_LIKELY(own == 0)) return;
   char message[kErrorSize] = "";
   for (const Runner& runner : all_runners()) {
     const BridgeResult result =
@@ -215,6 +214,8 @@ void Pending::wait_for_own(std::string& error) {
     else if (result == BridgeResult::Failed)
       error = message;
   }
+  // Only now: is_empty(), with which it pairs, says that they are done.
+  own_.fetch_sub(own, std::memory_order_release);
 }
 
 void Pending::start(std::string& error, bool in_background) {

@@ -93,10 +93,10 @@ class Pending {
   /// Whether nothing must be run, nor awaited, before somebody else's work.
   bool is_empty() const noexcept {
     // Pairs with the release in hold() and flush(): another thread's requests
-    // are seen as soon as a tensor that they write can be. And with that in
-    // note_own().
+    // are seen as soon as a tensor that they write can be. And with those in
+    // note_own() and wait_for_own().
     return count_.load(std::memory_order_acquire) == 0 &&
-           !has_own_.load(std::memory_order_acquire);
+           own_.load(std::memory_order_acquire) == 0;
   }
   std::size_t size() const noexcept {
     return count_.load(std::memory_order_relaxed);
@@ -110,7 +110,7 @@ class Pending {
   /// that writes only memory which nobody else has.
   bool may_wait() const noexcept {
     return !writes_old_.load(std::memory_order_relaxed) &&
-           !has_own_.load(std::memory_order_relaxed);
+           own_.load(std::memory_order_relaxed) == 0;
   }
   /// Whether a tensor that is given other memory must be run before, because
   /// its object is held in place of its memory.
@@ -139,7 +139,7 @@ class Pending {
   void flush_behind();
   /// The program itself has submitted work to one of these runtimes: it is
   /// awaited before anything that is deferred later runs, and by flush().
-  void note_own() noexcept { has_own_.store(true, std::memory_order_release); }
+  void note_own() noexcept { own_.fetch_add(1, std::memory_order_release); }
   /// True: nothing waits, and the next one wakes the timer, see timer.h.
   bool lets_timer_sleep();
   /// Waits until everything flushed is done.
@@ -246,7 +246,7 @@ class Pending {
   bool has_starter(const Site& site);
   /// Hands running_ over.
   std::string run();
-  void wait_for_own(std::string& error);
+  void wait_for_own(std::string& error);  // under mutex_
   /// Waits for running_ where results must be there, the CPU. What ran is to be
   /// released without the lock, for that may call anything.
   Batch finish(std::string& error);
@@ -280,7 +280,7 @@ class Pending {
   std::atomic<std::size_t> count_{0};  // batch_ and running_
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> start_is_wanted_{false};
-  std::atomic<bool> has_own_{false};     // see note_own()
+  std::atomic<std::uint32_t> own_{0};    // not awaited, see note_own()
   std::string late_error_;               // under mutex_
   std::size_t due_ = kChunk;             // requests of batch_; under mutex_
   std::atomic<bool> writes_old_{false};  // see may_wait()

@@ -1,0 +1,80 @@
+"""Operators of the scheduler's own runtime, among lines of PyTorch.
+
+`OURS` is Python that can be pasted; eagerly its names mean the same without
+gpuos.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+OURS = """import threading
+
+own_defined, own_lock = set(), threading.Lock()
+
+own_looks = {  # where an error must come out
+    "flush": lambda x: gt.flush(sync=True),
+    "list": lambda x: (x + 1).tolist(),
+    "resize_": lambda x: (torch.abs(x), x.resize_(x.shape)),
+    "sort": lambda x: (torch.abs(x), x.sort()),
+}
+
+
+def own_runtime():
+    rt = gt.runtime(device)
+    with own_lock:
+        if rt in own_defined:
+            return rt
+        own_defined.add(rt)
+        rt.define("own", expression="o = x - 1")
+        rt.define("own_fails", source='''GPUOS_OPERATOR(own_fails) {
+  float* o = task.pointer<float>(0);
+  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+    o[i + 1000] = 1.0f;
+}''', inputs=0, dtype="float32", elementwise=False, checked=True)
+    return rt
+
+
+def own(x, out=None):
+    out = torch.empty_like(x) if out is None else out
+    own_runtime().submit("own", x.detach(), out=out.detach())
+    return out
+
+
+def own_fails(x, look):
+    own_runtime().submit("own_fails", out=torch.zeros(4, device=device))
+    try:
+        own_looks[look](x)
+    except RuntimeError as error:
+        assert "own_fails" in str(error), error
+    else:
+        raise AssertionError("expected what fails to be said")
+"""
+
+LOOKS = ["flush", "list", "resize_", "sort"]
+
+
+def _own(x: Any, out: Any = None) -> Any:
+    return x.detach() - 1 if out is None else out.copy_(x - 1)
+
+
+_DEFINED: set[Any] = set()
+_LOCK = threading.Lock()
+
+
+def names(*, eager: bool) -> dict[str, Any]:
+    """What the names of `OURS` are; there it is executed before."""
+    if eager:
+        return {"own": _own, "own_fails": lambda *_: None}
+    return {"own_defined": _DEFINED, "own_lock": _LOCK}
+
+
+def draw(dice: random.Random, x: str, *, writes: bool, may_fail: bool) -> str:
+    """A line with one; `writes`: `x` may be written to."""
+    if may_fail and dice.random() < 0.3:
+        return f"own_fails({x}, {dice.choice(LOOKS)!r})"
+    if writes and dice.random() < 0.5:
+        return f"own({x}, {x})"
+    return f"own({x})"
