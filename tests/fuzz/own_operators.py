@@ -1,4 +1,4 @@
-"""Operators of the scheduler's own runtime, among lines of PyTorch.
+"""Operators of the scheduler's own runtime and requests, among PyTorch's lines.
 
 `OURS` is Python that can be pasted; eagerly its names mean the same without
 gpuos.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 import threading
 from typing import Any
+
+import torch
 
 OURS = """import threading
 
@@ -43,6 +45,12 @@ def own(x, out=None):
     return out
 
 
+def own_request(x, y, out=None):
+    out = torch.empty_like(x) if out is None else out
+    gt.submit_sub(x.detach(), y.detach(), out.detach())
+    return out
+
+
 def own_fails(x, look):
     own_runtime().submit("own_fails", out=torch.zeros(4, device=device))
     try:
@@ -56,8 +64,16 @@ def own_fails(x, look):
 LOOKS = ["flush", "list", "resize_", "sort"]
 
 
+def _into(x: Any, made: Any, out: Any) -> Any:
+    return (torch.empty_like(x.detach()) if out is None else out).copy_(made)
+
+
 def _own(x: Any, out: Any = None) -> Any:
-    return x.detach() - 1 if out is None else out.copy_(x - 1)
+    return _into(x, x.detach() - 1, out)
+
+
+def _request(x: Any, y: Any, out: Any = None) -> Any:
+    return _into(x, x.detach() - y.detach(), out)
 
 
 _DEFINED: set[Any] = set()
@@ -67,7 +83,11 @@ _LOCK = threading.Lock()
 def names(*, eager: bool) -> dict[str, Any]:
     """What the names of `OURS` are; there it is executed before."""
     if eager:
-        return {"own": _own, "own_fails": lambda *_: None}
+        return {
+            "own": _own,
+            "own_request": _request,
+            "own_fails": lambda *_: None,
+        }
     return {"own_defined": _DEFINED, "own_lock": _LOCK}
 
 
@@ -75,6 +95,7 @@ def draw(dice: random.Random, x: str, *, writes: bool, may_fail: bool) -> str:
     """A line with one; `writes`: `x` may be written to."""
     if may_fail and dice.random() < 0.3:
         return f"own_fails({x}, {dice.choice(LOOKS)!r})"
+    call = dice.choice([f"own({x}", f"own_request({x}, {x}.clamp(-4, 4)"])
     if writes and dice.random() < 0.5:
-        return f"own({x}, {x})"
-    return f"own({x})"
+        return f"{call}, {x})"
+    return f"{call})"

@@ -62,6 +62,17 @@ def test_strides_and_broadcasting(device):
     assert whole[:, 1::2].sum() == 0
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2, 5, 1)])
+def test_nothing_is_done_for_no_elements(device, shape):
+    x = torch.ones(shape, device=device)
+    gt.submit_add(x, x[:1], x)
+    gt.submit_unary("relu", x, x)
+    with pytest.raises(ValueError, match="broadcast"):
+        gt.submit_add(torch.ones(3, 7, device=device), x, x)
+    with pytest.raises(ValueError, match="with elements, got none"):
+        gt.submit_reduce("sum", x, torch.ones((), device=device))
+
+
 def test_out_may_be_an_input(device):
     a, b = pair(device)
     expected = (a + b) * b

@@ -1,8 +1,10 @@
 #include "requests_api.h"
 
+#include <ATen/ExpandUtils.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -52,6 +54,14 @@ bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
   return is_written_without_grad(out) || is_without_grad(out);
 }
 
+/// Whether the shapes broadcast to that of `out`.
+bool fit(std::span<const Operand> operands, const Tensor& out) {
+  return std::all_of(operands.begin(), operands.end(), [&](const auto& each) {
+    return each.is_number() ||
+           at::is_expandable_to(each.tensor->sizes(), out.sizes());
+  });
+}
+
 void note_write(const Tensor& out) {
   if (!out.is_inference()) out.unsafeGetTensorImpl()->bump_version();
 }
@@ -96,6 +106,7 @@ PyObject* submit_named(std::string_view name, const Elementwise& what,
     const std::span given(operands, static_cast<std::size_t>(count - 1));
     const Tensor& out = THPVariable_Unpack(arguments[count - 1]);
     if (!may_put_off(given, out)) return refuse(name);
+    if (out.numel() == 0 && fit(given, out)) Py_RETURN_NONE;
     if (!defer(what, given, out, kAnySize).defined()) return refuse(name);
     note_write(out);
     Py_RETURN_NONE;
@@ -162,6 +173,12 @@ PyObject* submit_rows_request(PyObject*, PyObject* const* arguments,
   if (PyErr_Occurred() != nullptr) return nullptr;
   const Tensor& tensor = THPVariable_Unpack(arguments[1]);
   const Tensor& out = THPVariable_Unpack(arguments[2]);
+  if (tensor.numel() == 0) {
+    PyErr_Format(PyExc_ValueError,
+                 "submit_reduce: %s: expected a tensor with elements, got none",
+                 std::string(name).c_str());
+    return nullptr;
+  }
   RowArguments row;
   std::vector<std::int64_t> dims;
   if (arguments[3] != Py_None) {
