@@ -199,6 +199,8 @@ def test_an_exception_nobody_waited_for_comes_out_of_close(backend):
 
 
 IDLE = """
+import time
+
 import gpuos
 with gpuos.Runtime(backend="host") as rt:
     out = rt.zeros(3)
