@@ -12,6 +12,19 @@ namespace {
 
 using expression::Body;
 
+/// Inputs that have names are these, in this order, and no others.
+Expression parse_named(const OperatorDefinition& definition) {
+  const std::vector<std::string>& names = definition.input_names;
+  Expression parsed =
+      parse_expression(definition.expression, definition.params, names);
+  if (names.empty() || parsed.inputs.size() == names.size()) return parsed;
+  std::string known;
+  for (const std::string& name : names) known += concat(" ", name);
+  throw InvalidArgument(concat(definition.name, ": expected no inputs but",
+                               known, ", got '", parsed.inputs[names.size()],
+                               "'"));
+}
+
 /// Whether all inputs of `expression` are among `names`.
 bool uses_only(const Expression& expression,
                const std::vector<std::string>& names) {
@@ -81,17 +94,21 @@ struct BodyCall {
 
 }  // namespace
 
+std::string Operator::expression() const {
+  static_cast<void>(name());  // of an empty handle it throws
+  const auto body = record_->resolved().body.load();
+  return body == nullptr ? std::string() : body->expression().tree->text;
+}
+
 std::shared_ptr<OperatorRecord> ExpressionOperators::record_of(
     const OperatorDefinition& definition) {
-  return record_for(definition,
-                    parse_expression(definition.expression, definition.params));
+  return record_for(definition, parse_named(definition));
 }
 
 std::shared_ptr<OperatorRecord> ExpressionOperators::record_of(
     const OperatorDefinition& definition, const OperatorRecord& replaced) {
-  Expression parsed =
-      parse_expression(definition.expression, definition.params);
-  if (uses_only(parsed, replaced.input_names))
+  Expression parsed = parse_named(definition);
+  if (definition.input_names.empty() && uses_only(parsed, replaced.input_names))
     parsed = parse_expression(definition.expression, definition.params,
                               replaced.input_names);
   return record_for(definition, std::move(parsed));

@@ -219,9 +219,10 @@ std::string param_types(const OperatorDefinition& definition) {
 
 CheckedSource checked_source(const OperatorDefinition& definition) {
   CheckedSource made;
-  const std::size_t words = checked_words(
-      definition.inputs, definition.params.size(), definition.elementwise);
-  const int buffers = definition.inputs < 0 ? 0 : 1 + definition.inputs;
+  const int inputs = inputs_of(definition);
+  const std::size_t words =
+      checked_words(inputs, definition.params.size(), definition.elementwise);
+  const int buffers = inputs < 0 ? 0 : 1 + inputs;
   made.prelude = concat(
       "#define GPUOS_CHECKED 1\n#include \"gpuos/checked.h\"\n"
       "#undef GPUOS_OPERATOR\n"

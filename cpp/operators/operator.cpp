@@ -47,6 +47,14 @@ const std::string& Operator::name() const {
   return checked(record_, "Operator").name;
 }
 
+int Operator::inputs() const {
+  return checked(record_, "Operator").resolved().inputs;
+}
+
+const std::vector<std::string>& Operator::input_names() const {
+  return checked(record_, "Operator").resolved().input_names;
+}
+
 bool Operator::is_defined() const noexcept {
   return record_ != nullptr && record_->is_defined.load();
 }

@@ -20,14 +20,48 @@ void check_dtype(const OperatorDefinition& definition, DType dtype) {
                                  kDTypeCount, ", got ", index));
 }
 
-}  // namespace
-
-void check_name(std::string_view name) {
+/// Letters, digits and '_', no digit first.
+bool is_name(std::string_view text) {
   const auto is_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
   };
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
-      !std::all_of(name.begin(), name.end(), is_word))
+  return !text.empty() &&
+         std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
+         std::all_of(text.begin(), text.end(), is_word);
+}
+
+void check_input_names(const OperatorDefinition& definition) {
+  const std::vector<std::string>& names = definition.input_names;
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (!is_name(*name))
+      throw InvalidArgument(
+          concat(definition.name,
+                 ": expected an input's name of letters, digits and '_', got '",
+                 *name, "'"));
+    const bool is_parameter =
+        std::ranges::find(definition.params, *name, &Parameter::name) !=
+        definition.params.end();
+    if (is_parameter || std::find(names.begin(), name, *name) != name)
+      throw InvalidArgument(concat(definition.name,
+                                   ": expected different names, got '", *name,
+                                   "' twice"));
+  }
+  if (!names.empty() && definition.inputs >= 0 &&
+      static_cast<std::size_t>(definition.inputs) != names.size())
+    throw InvalidArgument(concat(definition.name, ": expected ",
+                                 definition.inputs, " names of inputs, got ",
+                                 names.size()));
+}
+
+}  // namespace
+
+int inputs_of(const OperatorDefinition& definition) noexcept {
+  const std::vector<std::string>& names = definition.input_names;
+  return names.empty() ? definition.inputs : static_cast<int>(names.size());
+}
+
+void check_name(std::string_view name) {
+  if (!is_name(name))
     throw InvalidArgument(
         concat("define: expected a name of letters, digits and '_', got '",
                name, "'"));
@@ -58,15 +92,16 @@ void check_definition(const OperatorDefinition& definition) {
         definition.name,
         ": checked: expected a source, got an expression, which touches only "
         "what it was given"));
-  const std::size_t args =
-      1 + definition.params.size() +
-      static_cast<std::size_t>(std::max(0, definition.inputs));
+  check_input_names(definition);
+  const int inputs = inputs_of(definition);
+  const std::size_t args = 1 + definition.params.size() +
+                           static_cast<std::size_t>(std::max(0, inputs));
   if (args > abi::kMaxArgs)
     throw InvalidArgument(concat(definition.name, ": expected at most ",
                                  abi::kMaxArgs, " arguments, got ", args));
   if (!is_checked(definition)) return;
-  const std::size_t words = checked_words(
-      definition.inputs, definition.params.size(), definition.elementwise);
+  const std::size_t words =
+      checked_words(inputs, definition.params.size(), definition.elementwise);
   // One buffer must fit behind the scalars of one that takes any number.
   if (words > abi::kMaxArgs ||
       most_checked_buffers(definition.params.size(), definition.elementwise) ==
@@ -99,7 +134,8 @@ std::shared_ptr<OperatorRecord> record_of(
   record->params = definition.params;
   record->is_traced = true;
   record->elementwise = definition.elementwise;
-  record->inputs = definition.inputs;
+  record->inputs = inputs_of(definition);
+  record->input_names = definition.input_names;
   if (is_checked(definition)) record->set_checked(checked_operator(definition));
   return record;
 }

@@ -18,6 +18,9 @@ void check_definition(const OperatorDefinition& definition);
 /// Throws: InvalidArgument.
 bool is_checked(const OperatorDefinition& definition);
 
+/// How many inputs a whole operator takes; -1: any number.
+int inputs_of(const OperatorDefinition& definition) noexcept;
+
 /// The dtype of a whole operator's buffers: float32 unless it is said.
 DType dtype_of(const OperatorDefinition& definition) noexcept;
 

@@ -40,7 +40,7 @@ struct OperatorRecord {
   const void* owner = nullptr;  // the registry that it belongs to
   // Fixed from definition on: replace() must keep them.
   int inputs = 0;                        // -1: any number
-  std::vector<std::string> input_names;  // of an expression
+  std::vector<std::string> input_names;  // none: nobody named them
   std::vector<Parameter> params;
   bool elementwise = true;
   bool is_builtin = false;

@@ -23,8 +23,7 @@ struct DeviceCode;  // private
 struct OperatorDefinition {
   std::string name{};
   /// "o = alpha * x + y"; names that are neither `params` nor functions are
-  /// inputs, in order of first use. It is a program, as docs/expressions.md
-  /// says.
+  /// inputs. It is a program, as docs/expressions.md says.
   std::string expression{};
   /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
   std::string source{};
@@ -32,7 +31,11 @@ struct OperatorDefinition {
   /// Element types of the buffers. An expression takes these and no others;
   /// empty: all. A whole operator has one; empty: float32.
   std::vector<DType> dtypes{};
-  /// Whole operators only: how many input buffers; -1 accepts any number.
+  /// Names of the inputs, in order. Empty: those of an expression in order of
+  /// first use, or in replace() as they were; a whole operator's have none.
+  std::vector<std::string> input_names{};
+  /// Whole operators only: how many input buffers; -1 accepts any number, or
+  /// as many as have names.
   int inputs = -1;
   /// Whole operators only. True: element i of the output depends on element i
   /// of each input, shapes must agree and a large task may be split into
@@ -63,6 +66,12 @@ class Operator {
   const std::string& name() const;
   /// False for a default-made handle and after undefine().
   bool is_defined() const noexcept;
+  /// How many inputs submit() takes; -1: any number.
+  int inputs() const;
+  /// Their names in order; empty: they have none.
+  const std::vector<std::string>& input_names() const;
+  /// The text of an expression; empty: it is a whole operator, or built in.
+  std::string expression() const;
   const std::shared_ptr<OperatorRecord>& record() const noexcept {
     return record_;
   }

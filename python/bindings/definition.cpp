@@ -12,19 +12,24 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
+// Of what submit() takes by keyword. Throws: InvalidArgument.
+std::string own_name(py::handle given, const char* what) {
+  const std::string name = text_of(given, what);
+  for (const char* taken : {"out", "stream", "sizes", "dtype"}) {
+    if (name == taken) {
+      throw InvalidArgument(std::string(what) +
+                            ": expected a name other than those of submit(), "
+                            "got '" +
+                            name + "'");
+    }
+  }
+  return name;
+}
+
 std::vector<Parameter> params_from(const py::object& given) {
   std::vector<Parameter> params;
   for (const auto& [key, dtype] : pairs_of(given, "define: params")) {
-    const std::string name = text_of(key, "define: params");
-    for (const char* taken : {"out", "stream", "sizes", "dtype"}) {
-      if (name == taken) {
-        throw InvalidArgument(
-            "define: expected a parameter's name other than "
-            "those of submit(), got '" +
-            name + "'");
-      }
-    }
-    params.push_back({name, dtype_of(dtype)});
+    params.push_back({own_name(key, "define: params"), dtype_of(dtype)});
   }
   return params;
 }
@@ -36,6 +41,18 @@ std::vector<DType> dtypes_from(const py::object& given) {
   for (const py::handle dtype : items_of(given, "define: dtype"))
     dtypes.push_back(dtype_of(dtype));
   return dtypes;
+}
+
+// How many, or their names.
+void read_inputs(OperatorDefinition& definition, const py::object& given) {
+  definition.inputs = -1;
+  definition.input_names.clear();
+  if (PyIndex_Check(given.ptr()) != 0) {
+    definition.inputs = integer_as<int>(given, "define: inputs");
+    return;
+  }
+  for (const py::handle name : items_of(given, "define: inputs"))
+    definition.input_names.push_back(own_name(name, "define: inputs"));
 }
 
 }  // namespace
@@ -53,8 +70,7 @@ OperatorDefinition definition_from(
   if (!source.is_none()) definition.source = text_of(source, "define: source");
   if (!params.is_none()) definition.params = params_from(params);
   if (!dtype.is_none()) definition.dtypes = dtypes_from(dtype);
-  if (!inputs.is_none())
-    definition.inputs = integer_as<int>(inputs, "define: inputs");
+  if (!inputs.is_none()) read_inputs(definition, inputs);
   if (!elementwise.is_none()) definition.elementwise = truth_of(elementwise);
   if (!checked.is_none()) definition.checked = truth_of(checked);
   return definition;

@@ -1,5 +1,6 @@
 #include "keywords.h"
 
+#include <algorithm>
 #include <bit>
 #include <complex>
 #include <memory>
@@ -50,11 +51,11 @@ bool is_complex_number(PyObject* number) {
                             reinterpret_cast<PyTypeObject*>(numpy_type)) != 0;
 }
 
-std::string known_params(const OperatorObject& op) {
-  if (op.param_names.empty()) return "it has none";
-  std::string text = "it has";
+std::string known_names(const OperatorObject& op) {
+  std::string text;
   for (const py::str& name : op.param_names) text += " " + shown(name);
-  return text;
+  for (const std::string& name : op.op.input_names()) text += " " + name;
+  return text.empty() ? "it has none" : "it has" + text;
 }
 
 }  // namespace
@@ -88,25 +89,15 @@ Scalar scalar_of(PyObject* number) {
 }
 
 Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
-                   PyObject* names, bool is_many) {
-  const std::size_t wanted = op.param_names.size();
-  auto* slots = reinterpret_cast<Scalar*>(storage_.data());
-  static_assert(kMost < 64);
-  std::uint64_t given = 0;  // a bit for each
+                   PyObject* names, std::size_t positional, bool is_many) {
   const Py_ssize_t count = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
-    if (take_own(name, values[i], is_many)) continue;
-    const std::size_t index = index_of_param(op, name);
-    std::construct_at(slots + index, scalar_of(values[i]));
-    given |= std::uint64_t{1} << index;
+    if (!take_own(name, values[i], is_many) && !take_param(op, name, values[i]))
+      take_input(op, name, values[i], positional);
   }
-  if (given != (std::uint64_t{1} << wanted) - 1) {
-    const auto missing = static_cast<std::size_t>(std::countr_one(given));
-    throw InvalidArgument(op.op.name() + ": expected the parameter " +
-                          shown(op.param_names[missing]) + ", got none");
-  }
-  count_ = wanted;
+  check_params(op);
+  if (given_inputs_ != 0) check_inputs(op, positional);
 }
 
 bool Keywords::take_own(PyObject* name, PyObject* value,
@@ -126,13 +117,49 @@ bool Keywords::take_own(PyObject* name, PyObject* value,
   return true;
 }
 
-std::size_t Keywords::index_of_param(const OperatorObject& op,
-                                     PyObject* name) const {
+bool Keywords::take_param(const OperatorObject& op, PyObject* name,
+                          PyObject* value) {
+  auto* slots = reinterpret_cast<Scalar*>(storage_.data());
+  static_assert(kMost < 64);
   for (std::size_t i = 0; i < op.param_names.size(); ++i) {
-    if (is_same(name, op.param_names[i].ptr())) return i;
+    if (!is_same(name, op.param_names[i].ptr())) continue;
+    std::construct_at(slots + i, scalar_of(value));
+    given_ |= std::uint64_t{1} << i;
+    return true;
   }
-  throw InvalidArgument(op.op.name() + ": there is no parameter '" +
-                        shown(name) + "'; " + known_params(op));
+  return false;
+}
+
+void Keywords::take_input(const OperatorObject& op, PyObject* name,
+                          PyObject* value, std::size_t positional) {
+  const std::vector<std::string>& names = op.op.input_names();
+  const auto found = std::ranges::find(names, text_of(name, "submit"));
+  if (found == names.end())
+    throw InvalidArgument(op.op.name() + ": there is no parameter or input '" +
+                          shown(name) + "'; " + known_names(op));
+  const auto index = static_cast<std::size_t>(found - names.begin());
+  if (index < positional)
+    throw InvalidArgument(op.op.name() + ": expected the input '" + *found +
+                          "' once, got it by its place and by its name");
+  inputs_[index - positional] = value;
+  given_inputs_ |= std::uint64_t{1} << (index - positional);
+}
+
+void Keywords::check_params(const OperatorObject& op) {
+  count_ = op.param_names.size();
+  if (given_ == (std::uint64_t{1} << count_) - 1) return;
+  const auto missing = static_cast<std::size_t>(std::countr_one(given_));
+  throw InvalidArgument(op.op.name() + ": expected the parameter " +
+                        shown(op.param_names[missing]) + ", got none");
+}
+
+void Keywords::check_inputs(const OperatorObject& op, std::size_t positional) {
+  const std::vector<std::string>& names = op.op.input_names();
+  named_ = names.size() - positional;
+  const auto first = static_cast<std::size_t>(std::countr_one(given_inputs_));
+  if (first == named_) return;
+  throw InvalidArgument(op.op.name() + ": expected the input '" +
+                        names[positional + first] + "', got none");
 }
 
 }  // namespace gpuos::python

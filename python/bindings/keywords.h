@@ -19,27 +19,40 @@ Scalar scalar_of(PyObject* number);
 class Keywords {
  public:
   /// `values` are the values of `names`, a tuple or null.
-  /// Throws: InvalidArgument for a parameter that is unknown or missing.
+  /// Throws: InvalidArgument for a parameter or an input that is unknown or
+  /// missing. `positional`: so many inputs came without a name.
   Keywords(const OperatorObject& op, PyObject* const* values, PyObject* names,
-           bool is_many);
+           std::size_t positional, bool is_many);
 
   PyObject* out = nullptr;
   PyObject* stream = Py_None;
   PyObject* sizes = nullptr;  // submit_many() only
   PyObject* dtype = nullptr;  // submit_many() only
 
+  /// Of the inputs behind those that came without a name, in order.
+  std::span<PyObject* const> inputs() const noexcept {
+    return {inputs_.data(), named_};
+  }
   std::span<const Scalar> params() const noexcept {
     return {reinterpret_cast<const Scalar*>(storage_.data()), count_};
   }
 
  private:
   bool take_own(PyObject* name, PyObject* value, bool is_many) noexcept;
-  std::size_t index_of_param(const OperatorObject& op, PyObject* name) const;
+  bool take_param(const OperatorObject& op, PyObject* name, PyObject* value);
+  void take_input(const OperatorObject& op, PyObject* name, PyObject* value,
+                  std::size_t positional);
+  void check_params(const OperatorObject& op);
+  void check_inputs(const OperatorObject& op, std::size_t positional);
 
   // What no operator has more of: OperatorObject sees to it.
   static constexpr std::size_t kMost = kMaxArguments;
 
+  std::uint64_t given_ = 0;         // a bit for each parameter
+  std::uint64_t given_inputs_ = 0;  // the same for `inputs_`
   std::size_t count_ = 0;
+  std::size_t named_ = 0;
+  std::array<PyObject*, kMost> inputs_;
   alignas(Scalar) std::array<std::byte, kMost * sizeof(Scalar)> storage_;
 };
 

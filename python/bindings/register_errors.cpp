@@ -124,14 +124,14 @@ void register_errors(py::module_& module) {
   const auto base = [](PyObject* type) {
     return py::reinterpret_borrow<py::object>(type);
   };
-  classes.error = add_class(
-      module, "Error", "Base of everything that is not the caller's fault.",
-      base(PyExc_RuntimeError));
+  classes.error =
+      add_class(module, "Error", "Base of all errors of gpuos but wrong types.",
+                base(PyExc_RuntimeError));
   const py::object error = base(classes.error);
   classes.invalid_argument =
       add_class(module, "InvalidArgument",
                 "The caller broke a documented rule. Nothing was queued.",
-                base(PyExc_ValueError));
+                py::make_tuple(error, base(PyExc_ValueError)));
   classes.backend_unavailable =
       add_class(module, "BackendUnavailable",
                 "The backend, or something that it needs, is not on this "

@@ -24,6 +24,8 @@ OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
                           std::to_string(kMaxArguments) + " parameters, got " +
                           std::to_string(definition.params.size()));
   }
+  // What replace() keeps.
+  definition.inputs = op.inputs();
   definition.expression.clear();
   definition.source.clear();
   definition.tiered = false;
@@ -44,9 +46,26 @@ py::dict params_of(const OperatorObject& self) {
   return params;
 }
 
+py::object inputs_of(const OperatorObject& self) {
+  const std::vector<std::string>& names = self.op.input_names();
+  if (names.empty() && self.op.inputs() != 0) return py::none();
+  return py::tuple(py::cast(names));
+}
+
+py::object expression_of(const OperatorObject& self) {
+  const std::string text = self.op.expression();
+  return text.empty() ? py::object(py::none()) : py::str(text);
+}
+
 std::string operator_repr(const OperatorObject& self) {
-  return "gpuos.Operator('" + self.op.name() +
-         (self.op.is_defined() ? "')" : "', undefined)");
+  std::string text = "gpuos.Operator('" + self.op.name() + "'";
+  const std::string expression = self.op.expression();
+  if (!expression.empty())
+    text += ", " + std::string(py::repr(py::str(expression)));
+  const std::vector<std::string>& names = self.op.input_names();
+  if (!names.empty())
+    text += ", inputs=" + std::string(py::repr(py::tuple(py::cast(names))));
+  return text + (self.op.is_defined() ? ")" : ", undefined)");
 }
 
 std::string target_name(const AliasObject& self) {
@@ -117,6 +136,13 @@ void register_operator(py::module_& module) {
           "False after undefine().")
       .def_property_readonly("params", &params_of,
                              "Scalar parameters: name to dtype, in order.")
+      .def_property_readonly(
+          "inputs", &inputs_of,
+          "Names of the inputs that submit() takes, in order, as a tuple of "
+          "str;\nNone: they have no names.")
+      .def_property_readonly("expression", &expression_of,
+                             "What it computes, as text; None: it is a whole "
+                             "operator, or built in.")
       .def("__repr__", &operator_repr);
   register_alias(module);
 }

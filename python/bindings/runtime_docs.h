@@ -51,14 +51,15 @@ Parameters
 op : str, Operator or Alias
     What to run: "add", "sub", "mul", "div", "copy", "fill" or a defined one.
 *inputs : array, shape of `out`
-    In the order in which the operator names them.
+    In the order of the operator's `inputs`; the last ones, or all, may come by
+    name instead.
 out : array
     Receives the result. May be one of the inputs.
 stream : None, int or stream object
     CUDA backend: the stream to run in, such as torch.cuda.current_stream().
     None: the runtime's own, which other streams are not ordered with.
-**params : number
-    The operator's scalars, such as value=0 for "fill".
+**params : number or array
+    The operator's scalars, such as value=0 for "fill", and inputs by name.
 
 Raises
 ------
@@ -74,6 +75,8 @@ Examples
 --------
 >>> ticket = rt.submit("add", a, b, out=c)
 >>> rt.wait(ticket)
+>>> op = rt.define("axpy", "o = alpha * x + y", params={"alpha": "float32"})
+>>> rt.submit(op, x=a, y=b, alpha=2.0, out=c)
 )";
 
 inline constexpr char kSubmitMany[] =
@@ -180,7 +183,7 @@ name : str
     A new name; letters, digits and "_".
 expression : str
     Such as "o = alpha * x + y" or "o = sum(x, axis=-1) / n". Names that are
-    not parameters or functions are inputs, in order of first use.
+    not parameters or functions are inputs.
 source : str, keyword only
     Instead: CUDA C++ with GPUOS_OPERATOR(name) { ... }, compiled and loaded.
 params : dict of str to dtype, keyword only
@@ -188,8 +191,10 @@ params : dict of str to dtype, keyword only
 dtype : dtype or sequence of dtypes, keyword only
     Of the arrays. None: any for an expression, float32 for `source`, which has
     one.
-inputs : int, keyword only
-    `source` only: how many input arrays; None: any number.
+inputs : sequence of str or int, keyword only
+    Names of the inputs, in order: submit() takes them by place or by name.
+    None: those of an expression in order of first use. For a `source` also how
+    many there are; None: any number.
 elementwise : bool, keyword only
     `source` only: element i depends on elements i alone, so that shapes must
     agree and a large task may be split.

@@ -30,7 +30,7 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
     throw py::type_error("submit: expected an operator, got no argument");
   runtime.drain();
   const OperatorPtr known = runtime.resolve(args[0]);
-  const Keywords keywords(*known, args + count, names, false);
+  const Keywords keywords(*known, args + count, names, count - 1, false);
   const char* name = known->op.name().c_str();
   if (keywords.out == nullptr) {
     throw InvalidArgument(std::string(name) +
@@ -47,6 +47,11 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
   for (std::size_t i = 1; i < count; ++i)
     inputs.add([&] {
       return arguments.view(args[i], {name, static_cast<int>(i) - 1});
+    });
+  for (PyObject* named : keywords.inputs())
+    inputs.add([&] {
+      const auto index = static_cast<int>(inputs.view().size());
+      return arguments.view(named, {name, index});
     });
   const TensorView out = arguments.view(keywords.out, {name, -1});
   const Stream stream = stream_from(keywords.stream);

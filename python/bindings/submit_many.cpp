@@ -208,9 +208,14 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
     throw py::type_error("submit_many: expected an operator, got no argument");
   runtime.drain();
   const OperatorPtr known = runtime.resolve(args[0]);
-  const Keywords keywords(*known, args + count, names, true);
+  const Keywords keywords(*known, args + count, names, count - 1, true);
   const char* name = known->op.name().c_str();
   std::vector<PyObject*> objects(args + 1, args + count);
+  const auto named = keywords.inputs();
+  if (!named.empty() && keywords.out == nullptr)
+    throw InvalidArgument(std::string(name) +
+                          ": expected out= beside inputs by name, got none");
+  objects.insert(objects.end(), named.begin(), named.end());
   if (keywords.out != nullptr) objects.push_back(keywords.out);
   if (objects.empty() || objects.size() > kMaxArguments) {
     throw InvalidArgument(std::string(name) + ": expected 1 to " +

@@ -74,7 +74,7 @@ class CachedImage:
     def used(self) -> float: ...
 
 class Error(RuntimeError): ...
-class InvalidArgument(ValueError): ...
+class InvalidArgument(Error, ValueError): ...
 class BackendUnavailable(Error): ...
 
 class CudaError(Error):
@@ -180,6 +180,10 @@ class Operator:
     def is_defined(self) -> bool: ...
     @property
     def params(self) -> dict[str, str]: ...
+    @property
+    def inputs(self) -> tuple[str, ...] | None: ...
+    @property
+    def expression(self) -> str | None: ...
 
 @final
 class Alias:
@@ -249,7 +253,7 @@ class Runtime(metaclass=_RuntimeType):
         *inputs: Any,
         out: Any,
         stream: Any = None,
-        **params: float,
+        **params: Any,
     ) -> Ticket: ...
     def submit_many(
         self,
@@ -260,7 +264,7 @@ class Runtime(metaclass=_RuntimeType):
         sizes: int | npt.NDArray[Any] | None = None,
         dtype: npt.DTypeLike | None = None,
         stream: Any = None,
-        **params: float,
+        **params: Any,
     ) -> Ticket: ...
     def wait(self, ticket: Ticket, timeout: float | None = None) -> None: ...
     def synchronize(self, timeout: float | None = None) -> None: ...
@@ -273,7 +277,7 @@ class Runtime(metaclass=_RuntimeType):
         source: str | None = None,
         params: Mapping[str, npt.DTypeLike] | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
-        inputs: int | None = None,
+        inputs: int | Sequence[str] | None = None,
         elementwise: bool = True,
         tiered: bool = False,
         checked: bool | None = None,
@@ -289,7 +293,7 @@ class Runtime(metaclass=_RuntimeType):
         source: str | None = None,
         params: Mapping[str, npt.DTypeLike] | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
-        inputs: int | None = None,
+        inputs: int | Sequence[str] | None = None,
         elementwise: bool | None = None,
         checked: bool | None = None,
     ) -> None: ...

@@ -299,12 +299,21 @@ def _finding_of_expression(
         return None
     text, order = expression_of(case.steps, len(arrays), place)
     wanted = made[place - len(arrays)]
-    op = rt.define("drawn", text)
+    dice = random.Random(text)
+    given = {f"x{k}": arrays[k] for k in order}
+    names = dice.sample([*given], len(given))
+    is_named = dice.random() < 0.5
+    op = rt.define("drawn", text, inputs=names if is_named else None)
+    names = names if is_named else [*given]
+    by_place = dice.randint(0, len(names))
+    rest = dice.sample(names[by_place:], len(names) - by_place)
     try:
         out = rt.empty(wanted.shape, wanted.dtype)
-        rt.submit(op, *(arrays[k] for k in order), out=out)
+        first = (given[name] for name in names[:by_place])
+        rt.submit(op, *first, out=out, **{name: given[name] for name in rest})
         if _bits(out.numpy()) != _bits(wanted):
-            return f"define('{text}'): {out.numpy()}, not {wanted}"
+            how = f"inputs={names}, by name {rest}"
+            return f"define('{text}'), {how}: {out.numpy()}, not {wanted}"
     finally:
         rt.undefine(op)
     return None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -155,6 +156,45 @@ def test_run_refuses_what_is_wrong(save, tmp_path):
     assert_bad_input(run("o = a", a, to=tmp_path / "no" / "o.npy"), "folder")
     assert not out.exists()
     assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == []
+
+
+@pytest.mark.parametrize(
+    ("expr", "files", "expected"),
+    [
+        ("o = b - a", ["a.npy", "b.npy"], -3.0),
+        ("o = b - a", ["b.npy", "a.npy"], -3.0),
+        ("o = b - a", ["a=b.npy", "b=a.npy"], 3.0),
+        ("o = b - a", ["a=b.npy", "a.npy"], 3.0),
+        ("o = x - y", ["a.npy", "b.npy"], 3.0),
+        ("o = a - y", ["a.npy", "b.npy"], 3.0),
+        ("o = a - b", ["a.npy", "a.npy"], 0.0),
+        ("o = b - a", ["a.npy", "c.npy"], "expected NAME="),
+        ("o = b - a", ["c=a.npy", "b.npy"], "expected one of b a"),
+        ("o = b - a", ["a=a.npy", "a=b.npy"], "expected one file for it"),
+        (
+            "o = b - a",
+            ["a.npy"],
+            r"expected a file for each of its 2 inputs \(b a",
+        ),
+    ],
+)
+def test_files_are_bound_by_name(save, tmp_path, expr, files, expected):
+    for name, value in {"a": 5.0, "b": 2.0, "c": 9.0}.items():
+        save(f"{name}.npy", np.full(4, value, "f4"))
+    given = [
+        f"{name}{equals}{tmp_path / path}"
+        for name, equals, path in (file.rpartition("=") for file in files)
+    ]
+    out = tmp_path / "out.npy"
+    done = gpuos_command(
+        "run", "--expr", expr, *given, "-o", out, "--backend", "host"
+    )
+    if isinstance(expected, str):
+        assert done.returncode == 2
+        assert re.search(expected, done.stderr)
+    else:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert np.load(out).tolist() == [expected] * 4
 
 
 def test_a_failed_run_leaves_the_old_output(save, tmp_path):

@@ -223,10 +223,10 @@ def test_the_classes_are_gpuos_own():
     assert gpuos.Runtime.__module__ == "gpuos"
     assert gpuos.InvalidArgument.__module__ == "gpuos"
     assert issubclass(gpuos.InvalidArgument, ValueError)
-    for name in ("CudaError", "CompileError", "TaskError", "QueueClosed"):
-        assert issubclass(getattr(gpuos, name), gpuos.Error)
     for name in gpuos.__all__:
-        assert hasattr(gpuos, name)
+        value = getattr(gpuos, name)
+        if isinstance(value, type) and issubclass(value, Exception):
+            assert issubclass(value, gpuos.Error)
 
 
 def test_diagnose_is_a_table():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpuos
@@ -35,9 +36,10 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "inputs",
         nargs="+",
-        metavar="IN.npy",
+        metavar="[NAME=]IN.npy",
         help="float32, float64, int32 or int64, all of one dtype and shape; "
-        "in the order in which the expression first names them",
+        "a.npy is the expression's a, else NAME= says it, or they come in the "
+        "order in which the expression first names them",
     )
     parser.add_argument(
         "--expr",
@@ -108,14 +110,62 @@ def check_alike(inputs: Sequence[NpyReader]) -> None:
             raise bad_input(message)
 
 
+def split_name(text: str) -> tuple[str | None, str]:
+    """Return ("a", "x.npy") for "a=x.npy" and (None, "x.npy") for "x.npy"."""
+    name, separator, path = text.partition("=")
+    if separator and name.isidentifier() and not Path(text).exists():
+        return name, path
+    return None, text
+
+
+def in_order(
+    names: Sequence[str], files: Sequence[tuple[str | None, NpyReader]]
+) -> list[NpyReader]:
+    """Return the files in the order of the inputs that they are for."""
+    wanted = " ".join(names)
+    if len(files) != len(names):
+        message = (
+            f"--expr: expected a file for each of its {len(names)} inputs "
+            f"({wanted}), got {len(files)}"
+        )
+        raise bad_input(message)
+    found: dict[str, NpyReader] = {}
+    for name, file in files:
+        if name is None:
+            continue
+        if name not in names or name in found:
+            what = "one file for it" if name in found else f"one of {wanted}"
+            message = f"{name}={file.path}: expected {what}, got another"
+            raise bad_input(message)
+        found[name] = file
+    rest = [name for name in names if name not in found]
+    unnamed = [file for name, file in files if name is None]
+    stems = [Path(file.path).stem for file in unnamed]
+    if set(stems) == set(rest):
+        found |= zip(stems, unnamed, strict=True)
+        return [found[name] for name in names]
+    by_place = dict(zip(rest, stems, strict=True))
+    for name, stem, file in zip(rest, stems, unnamed, strict=True):
+        if by_place.get(stem, stem) != stem:
+            message = (
+                f"{file.path}: expected NAME={file.path}, since its name says "
+                f"{stem} and its place {name}, got none"
+            )
+            raise bad_input(message)
+        found[name] = file
+    return [found[name] for name in names]
+
+
 def compute(
-    arguments: argparse.Namespace, inputs: Sequence[NpyReader], target: Target
+    arguments: argparse.Namespace,
+    files: Sequence[tuple[str | None, NpyReader]],
+    target: Target,
 ) -> Iterator[int]:
     """Write the result to `target`; yield how many elements are done."""
     from gpuos.cli import npy  # noqa: PLC0415 (--help needs none)
     from gpuos.cli.chunks import Work, run_in_chunks  # noqa: PLC0415
 
-    dtype = inputs[0].dtype
+    dtype = files[0][1].dtype
     chunk = number_of_bytes("--chunk-mib", arguments.chunk_mib, LEAST_MIB)
     params = parse_params(arguments.param)
     with gpuos.Runtime(arguments.backend, arguments.device) as rt:
@@ -125,7 +175,8 @@ def compute(
             params=dict.fromkeys(params, dtype.name),
             dtype=dtype.name,
         )
-        # No elements: only checks the number of files and the parameters.
+        inputs = in_order(op.inputs or (), files)
+        # No elements: only checks the parameters.
         nothing = rt.empty(0, dtype)
         rt.submit(op, *(nothing for _ in inputs), out=nothing, **params)
         work = Work(rt, op, inputs, params)
@@ -140,12 +191,14 @@ def main(arguments: argparse.Namespace) -> int:
     line = ProgressLine(after_s=QUIET_S)
     start = time.monotonic()
     with contextlib.ExitStack() as files:
+        named = map(split_name, arguments.inputs)
         inputs = [
-            files.enter_context(npy.opened(path)) for path in arguments.inputs
+            (name, files.enter_context(npy.opened(path)))
+            for name, path in named
         ]
-        check_alike(inputs)
+        check_alike([file for _, file in inputs])
         target = npy.Target.of(arguments.output)
-        first = inputs[0]
+        first = inputs[0][1]
         try:
             for done in compute(arguments, inputs, target):
                 line.show(bar(done / max(1, first.size)))

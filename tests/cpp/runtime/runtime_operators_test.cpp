@@ -51,6 +51,31 @@ TEST_P(RuntimeOperators, AnExpressionTakesItsScalarsByValue) {
     ASSERT_EQ(result[i], static_cast<float>(i / 1000 * 3 + 1));
 }
 
+TEST_P(RuntimeOperators, InputsHaveNames) {
+  using Names = std::vector<std::string>;
+  const Operator difference = define("difference", "o = y - x");
+  EXPECT_EQ(difference.input_names(), (Names{"y", "x"}));
+  EXPECT_EQ(difference.expression(), "o = y - x");
+  const Operator named = runtime().define(
+      {.name = "named", .expression = "o = y - x", .input_names = {"x", "y"}});
+  EXPECT_EQ(named.input_names(), (Names{"x", "y"}));
+  EXPECT_EQ(named.inputs(), 2);
+  DeviceArray<float> x(runtime(), 8, 3), y(runtime(), 8, 5), out(runtime(), 8);
+  runtime().submit(named, {x.view(), y.view()}, out.view());
+  EXPECT_EQ(out.read(), Floats(8, 2));
+
+  OperatorDefinition whole = twice();
+  whole.input_names = {"x"};
+  whole.inputs = -1;
+  const Operator twice = runtime().define(whole);
+  EXPECT_EQ(twice.inputs(), 1);
+  EXPECT_EQ(twice.input_names(), Names{"x"});
+  EXPECT_EQ(twice.expression(), "");
+  runtime().replace(twice, body("o = x * 3"));
+  EXPECT_EQ(twice.expression(), "o = x * 3");
+  EXPECT_THROW(Operator().input_names(), InvalidArgument);
+}
+
 TEST_P(RuntimeOperators, AnExpressionOfEveryDtype) {
   const Operator op = runtime().define(
       {.name = "poly",
