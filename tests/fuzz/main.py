@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import programs
+import shared_memory
 import small_worlds
 from arrays import LAYOUTS
 from steps import DTYPES, NAMES
@@ -101,7 +102,10 @@ def run_programs(
     deterministic = {"deterministic": True} if options.backend == "cuda" else {}
     table: Counter = Counter()
     with gpuos.Runtime(options.backend, **deterministic) as rt:
-        found = small_worlds.first_finding(rt) or first_finding(
+        found = small_worlds.first_finding(rt)
+        if options.backend == "host":
+            found = found or shared_memory.first_finding(rt, options.seed)
+        found = found or first_finding(
             rt,
             count,
             options.seed,

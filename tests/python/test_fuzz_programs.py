@@ -15,6 +15,7 @@ sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 import arrays
 import main
 import programs
+import shared_memory
 import small_worlds
 import steps
 
@@ -60,6 +61,11 @@ def test_a_function_of_a_value_and_a_number(exact, function):
 def test_compiled_programs_are_numpys(exact):
     found = main.first_finding(exact, COMPILED, seed=2, is_compiled=True)
     assert found is None, found
+
+
+def test_outputs_that_share_memory():
+    with gpuos.Runtime("host") as rt:
+        assert shared_memory.first_finding(rt, seed=1) == ""
 
 
 def test_all_programs_of_a_few_sums(rt):
