@@ -51,6 +51,9 @@ void read_inputs(OperatorDefinition& definition, const py::object& given) {
     definition.inputs = integer_as<int>(given, "define: inputs");
     return;
   }
+  if (PyUnicode_Check(given.ptr()))
+    throw py::type_error(
+        "define: inputs: expected a number or a sequence of names, got str");
   for (const py::handle name : items_of(given, "define: inputs"))
     definition.input_names.push_back(own_name(name, "define: inputs"));
 }

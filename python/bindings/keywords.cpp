@@ -51,10 +51,11 @@ bool is_complex_number(PyObject* number) {
                             reinterpret_cast<PyTypeObject*>(numpy_type)) != 0;
 }
 
-std::string known_names(const OperatorObject& op) {
+std::string known_names(const OperatorObject& op,
+                        const std::vector<std::string>& inputs) {
   std::string text;
   for (const py::str& name : op.param_names) text += " " + shown(name);
-  for (const std::string& name : op.op.input_names()) text += " " + name;
+  for (const std::string& name : inputs) text += " " + name;
   return text.empty() ? "it has none" : "it has" + text;
 }
 
@@ -91,13 +92,17 @@ Scalar scalar_of(PyObject* number) {
 Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
                    PyObject* names, std::size_t positional, bool is_many) {
   const Py_ssize_t count = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  const InputNames* inputs = nullptr;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
-    if (!take_own(name, values[i], is_many) && !take_param(op, name, values[i]))
-      take_input(op, name, values[i], positional);
+    if (take_own(name, values[i], is_many) || take_param(op, name, values[i]))
+      continue;
+    // Once: an alias may mean another operator a moment later.
+    if (inputs == nullptr) inputs = &op.op.input_names();
+    take_input(op, *inputs, name, values[i], positional);
   }
   check_params(op);
-  if (given_inputs_ != 0) check_inputs(op, positional);
+  if (inputs != nullptr) check_inputs(op, *inputs, positional);
 }
 
 bool Keywords::take_own(PyObject* name, PyObject* value,
@@ -130,13 +135,13 @@ bool Keywords::take_param(const OperatorObject& op, PyObject* name,
   return false;
 }
 
-void Keywords::take_input(const OperatorObject& op, PyObject* name,
-                          PyObject* value, std::size_t positional) {
-  const std::vector<std::string>& names = op.op.input_names();
+void Keywords::take_input(const OperatorObject& op, const InputNames& names,
+                          PyObject* name, PyObject* value,
+                          std::size_t positional) {
   const auto found = std::ranges::find(names, text_of(name, "submit"));
   if (found == names.end())
     throw InvalidArgument(op.op.name() + ": there is no parameter or input '" +
-                          shown(name) + "'; " + known_names(op));
+                          shown(name) + "'; " + known_names(op, names));
   const auto index = static_cast<std::size_t>(found - names.begin());
   if (index < positional)
     throw InvalidArgument(op.op.name() + ": expected the input '" + *found +
@@ -153,8 +158,8 @@ void Keywords::check_params(const OperatorObject& op) {
                         shown(op.param_names[missing]) + ", got none");
 }
 
-void Keywords::check_inputs(const OperatorObject& op, std::size_t positional) {
-  const std::vector<std::string>& names = op.op.input_names();
+void Keywords::check_inputs(const OperatorObject& op, const InputNames& names,
+                            std::size_t positional) {
   named_ = names.size() - positional;
   const auto first = static_cast<std::size_t>(std::countr_one(given_inputs_));
   if (first == named_) return;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "gpuos/scalar.h"
 #include "operator_object.h"
@@ -38,12 +40,15 @@ class Keywords {
   }
 
  private:
+  using InputNames = std::vector<std::string>;
+
   bool take_own(PyObject* name, PyObject* value, bool is_many) noexcept;
   bool take_param(const OperatorObject& op, PyObject* name, PyObject* value);
-  void take_input(const OperatorObject& op, PyObject* name, PyObject* value,
-                  std::size_t positional);
+  void take_input(const OperatorObject& op, const InputNames& names,
+                  PyObject* name, PyObject* value, std::size_t positional);
   void check_params(const OperatorObject& op);
-  void check_inputs(const OperatorObject& op, std::size_t positional);
+  void check_inputs(const OperatorObject& op, const InputNames& names,
+                    std::size_t positional);
 
   // What no operator has more of: OperatorObject sees to it.
   static constexpr std::size_t kMost = kMaxArguments;

@@ -162,5 +162,6 @@ def test_wrong_names(rt, text):
 def test_wrong_definitions(rt, inputs, text):
     with pytest.raises(gpuos.InvalidArgument, match=text):
         rt.define("op", "o = a - b * k", params={"k": "float32"}, inputs=inputs)
-    with pytest.raises(TypeError):
-        rt.define("op", "o = a", inputs=[1])
+    for wrong in ([1], "ab", 1.5):
+        with pytest.raises(TypeError):
+            rt.define("op", "o = a - b", inputs=wrong)
