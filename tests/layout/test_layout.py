@@ -5,6 +5,7 @@ Runs with pytest or alone; reads files only.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -88,10 +89,17 @@ SKIPPED = re.compile(r"^\.|^(?:build|dist)(?:[-_]\w+)?$|egg-info$")
 def sources(*suffixes: str) -> list[Path]:
     wanted = set(suffixes) or SOURCE_SUFFIXES
     found = []
-    for path in ROOT.rglob("*"):
-        parts = path.relative_to(ROOT).parts
-        if path.suffix in wanted and not any(SKIPPED.match(p) for p in parts):
-            found.append(path)
+    for folder, below, names in os.walk(ROOT):
+        here = Path(folder)
+        # A virtual environment may have any name.
+        below[:] = [
+            name
+            for name in below
+            if not SKIPPED.match(name)
+            and not (here / name / "pyvenv.cfg").exists()
+        ]
+        paths = (here / name for name in names if not SKIPPED.match(name))
+        found += [path for path in paths if path.suffix in wanted]
     return sorted(found)
 
 
