@@ -138,7 +138,10 @@ bool Keywords::take_param(const OperatorObject& op, PyObject* name,
 void Keywords::take_input(const OperatorObject& op, const InputNames& names,
                           PyObject* name, PyObject* value,
                           std::size_t positional) {
-  const auto found = std::ranges::find(names, text_of(name, "submit"));
+  // Names of inputs are ASCII.
+  const auto found = std::ranges::find_if(names, [=](const std::string& input) {
+    return PyUnicode_CompareWithASCIIString(name, input.c_str()) == 0;
+  });
   if (found == names.end())
     throw InvalidArgument(op.op.name() + ": there is no parameter or input '" +
                           shown(name) + "'; " + known_names(op, names));
