@@ -110,25 +110,40 @@ GPUOS_DEVICE inline T pow(T base, T exponent) {
   return power;
 }
 
-// The conditions below use | instead of ||: no branch, so loops vectorise.
+// Hides what the compiler knows of a value: NVVM makes a minimum of
+// `0 <= x ? 0 : x`, and the minimum of 0 and -0 is -0.
+template <typename T>
+GPUOS_DEVICE inline void hide(T&) {}
+#if defined(__CUDA_ARCH__)
+GPUOS_DEVICE inline void hide(float& x) { asm("" : "+f"(x)); }
+GPUOS_DEVICE inline void hide(double& x) { asm("" : "+d"(x)); }
+#endif
+
+template <typename C, typename T>
+GPUOS_DEVICE inline T choose(C condition, T a, T b) {
+  hide(a);
+  return condition ? a : b;
+}
+
+// Below | instead of ||: no branch, so loops vectorise.
 
 // NaN wins here,
 template <typename T>
 GPUOS_DEVICE inline T maximum(T a, T b) {
-  return (a >= b) | (a != a) ? a : b;
+  return choose((a >= b) | (a != a), a, b);
 }
 template <typename T>
 GPUOS_DEVICE inline T minimum(T a, T b) {
-  return (a <= b) | (a != a) ? a : b;
+  return choose((a <= b) | (a != a), a, b);
 }
 // and the number here.
 template <typename T>
 GPUOS_DEVICE inline T fmax(T a, T b) {
-  return (a >= b) | (b != b) ? a : b;
+  return choose((a >= b) | (b != b), a, b);
 }
 template <typename T>
 GPUOS_DEVICE inline T fmin(T a, T b) {
-  return (a <= b) | (b != b) ? a : b;
+  return choose((a <= b) | (b != b), a, b);
 }
 
 #define GPUOS_DEFINE_COMPARISON(name, symbol) \

@@ -193,7 +193,7 @@ class SourceWriter {
     for (std::size_t k = 0; k < operands_of(each); ++k)
       operands.push_back(operand(each, k));
     if (each.op == Op::Where && each.kind == Step::Kind::Compute)
-      return concat("(", operands[0], " != 0 ? ", operands[1], " : ",
+      return concat("fn::choose(", operands[0], " != 0, ", operands[1], ", ",
                     operands[2], ")");
     SourceValue value{operands[0], compute_type(each.from)};
     bool is_first = true;

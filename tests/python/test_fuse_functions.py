@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import operator
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from fuse_support import (
     FLOATS,
     INTEGERS,
     REALS,
+    SPECIAL,
     assert_close,
     compare,
     name_of,
@@ -21,6 +24,11 @@ from fuse_support import (
 )
 
 import gpuos
+from gpuos import functions as F
+
+sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
+
+import vocabulary
 
 EXACT = [
     operator.add,
@@ -265,6 +273,41 @@ def test_where_and_clip(rt):
     compare(rt, lambda x, y: np.clip(x, y, None), x, y)
     compare(rt, lambda y: np.clip(y, -1, 10000), y)
     compare(rt, lambda y: np.clip(y.astype("uint8"), -1, 300), y)
+
+
+def of_known_zeros(name):
+    """Calls of a function where a compiler knows that an operand is zero."""
+    function = getattr(np, name, None) or getattr(F, name)
+
+    def program(x):
+        zero = np.logical_xor(x, x).astype(x.dtype)
+        made = []
+        for known in (zero, -zero):
+            pairs = (known, x), (x, known)
+            made += [function(*pair) for pair in pairs]
+            if made[0].dtype == bool:
+                made += [np.where(function(x, known), *pair) for pair in pairs]
+        return tuple(made)
+
+    return program
+
+
+OF_TWO = [f.name for f in vocabulary.functions() if f.inputs == 2]
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_compiled_code_keeps_the_sign_of_zeros(rt, name):
+    for dtype in FLOATS[1:]:
+        x = rt.array(np.array(SPECIAL, dtype))
+        fused = rt.fuse(of_known_zeros(name))
+        try:
+            interpreted = fused(x)
+        except gpuos.InvalidArgument:
+            return  # of integers alone
+        fused.compile(x)
+        compiled = fused(x)
+        for a, b in zip(interpreted, compiled, strict=True):
+            assert_close(b.numpy(), a.numpy())
 
 
 @pytest.mark.parametrize("to", REALS, ids=str)

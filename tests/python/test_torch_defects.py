@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -61,6 +62,47 @@ def test_alpha_of_bool_is_logical(device):
     y = torch.tensor([True, True, False, False], device=device)
     for alpha in (0, 1, 2):
         compare(lambda x, y, k=alpha: torch.add(x, y, alpha=k), x, y, takes=0)
+
+
+ADDITIONS = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "rsub": torch.rsub,
+    "add number": lambda x, _, **how: torch.add(x, 2, **how),
+    "rsub number": lambda x, _, **how: torch.rsub(x, 2, **how),
+    "add_": lambda x, y, **how: x.add_(y, **how),
+    "sub_": lambda x, y, **how: x.sub_(y, **how),
+    "add_ number": lambda x, _, **how: x.add_(2, **how),
+    "add out": lambda x, y, **how: torch.add(x, y, out=x.clone(), **how),
+    "list": lambda x, y, **how: torch._foreach_add([x], [y], **how),
+    "list_": lambda x, y, **how: torch._foreach_add_([x], [y], **how),
+}
+
+
+@COMPLEX_WARNS
+@pytest.mark.parametrize("name", ADDITIONS)
+def test_alphas_that_eager_refuses(device, name):
+    def result(alpha, dtypes, shape):
+        x, y = (torch.full(shape, 3, device=device).to(d) for d in dtypes)
+        try:
+            return ADDITIONS[name](x, y, alpha=alpha), x
+        except RuntimeError as error:
+            return str(error)
+
+    for case in itertools.product(
+        [True, False, 2, 2.0, 1, 1.0, 2j, True + 0j],
+        itertools.product(
+            [torch.bool, torch.int32, torch.float32, torch.float64], repeat=2
+        ),
+        [(3,), ()],
+    ):
+        expected = result(*case)
+        with scheduler(takes=0):
+            got = result(*case)
+        if isinstance(expected, str):
+            assert got == expected, case
+        else:
+            assert_same(cloned(expected), cloned(got))
 
 
 def test_value_of_addcmul_counts(special):

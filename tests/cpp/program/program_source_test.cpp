@@ -1,5 +1,7 @@
 // The code of programs compiles for the device, where no machine without a GPU
 // can run it.
+#include <regex>
+
 #include "base/concat.h"
 #include "gpuos/gpuos.h"
 #include "jit/nvrtc_api.h"
@@ -16,18 +18,21 @@ namespace {
 using program::Effort;
 
 // PTX of everything, machine code of one: the assembler takes half of the time.
+jit::Object compile(const program::Pass& pass, Effort effort,
+                    bool is_ordered = false, const char* arch = "compute_90") {
+  return jit::compile_unit(
+      jit::nvrtc(),
+      {.source = concat("#include \"gpuos/operator.h\"\n",
+                        program::source_of(pass, effort, is_ordered)),
+       .file_name = "program.cu"},
+      jit::choose_target(jit::nvrtc(), 90, arch));
+}
+
 void expect_compiles(const Program& program, Effort effort,
                      bool is_ordered = false, const char* arch = "compute_90") {
-  const jit::Nvrtc& api = jit::nvrtc();
   for (const program::Pass& pass : program.plan()->split.passes) {
     jit::Object object;
-    ASSERT_NO_THROW(
-        object = jit::compile_unit(
-            api,
-            {.source = concat("#include \"gpuos/operator.h\"\n",
-                              program::source_of(pass, effort, is_ordered)),
-             .file_name = "program.cu"},
-            jit::choose_target(api, 90, arch)));
+    ASSERT_NO_THROW(object = compile(pass, effort, is_ordered, arch));
     EXPECT_EQ(object.log, "");
   }
 }
@@ -117,6 +122,53 @@ TEST(ProgramSourceText, OfSeveralElementsCompiles) {
   builder.output(ProgramBuilder::apply(Op::Subtract, {x, most}));
   for (const bool is_ordered : {false, true})
     expect_compiles(builder.build(), Effort::Full, is_ordered, "sm_90");
+}
+
+// Every function of two, added up: of two inputs, or of one beside a zero that
+// the compiler knows.
+Program every_pair(bool is_zero_known) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  Value y = builder.input(DType::Float32, 1);
+  if (is_zero_known) {
+    const Value i = builder.input(DType::Int32, 1);
+    const Value none = ProgramBuilder::apply(Op::NotEqual, {i, i});
+    y = ProgramBuilder::cast(none, DType::Float32);
+  }
+  Value total = builder.literal(0.0);
+  const auto add = [&](Op op, std::vector<Value> operands) {
+    total = ProgramBuilder::apply(
+        Op::Add, {total, as_float(ProgramBuilder::apply(op, operands))});
+  };
+  for (std::size_t op = 0; op < std::size(kOpInfos); ++op) {
+    if (kOpInfos[op].operands != 2) continue;
+    for (const auto& [a, b] : {std::pair(x, y), std::pair(y, x)}) try {
+        add(static_cast<Op>(op), {a, b});
+        if (kOpInfos[op].rule != OpRule::Comparison) continue;
+        const Value c = ProgramBuilder::apply(static_cast<Op>(op), {a, b});
+        add(Op::Where, {c, a, b});
+        add(Op::Where, {c, b, a});
+      } catch (const InvalidArgument&) {
+        continue;  // of integers
+      }
+  }
+  builder.output(total);
+  return builder.build();
+}
+
+std::ptrdiff_t minima_in(const Program& program) {
+  std::string text;
+  for (const program::Pass& pass : program.plan()->split.passes)
+    text += compile(pass, Effort::Careful).binary;
+  const std::regex minimum("(min|max)\\.(NaN\\.)?f32");
+  return std::distance(std::sregex_iterator(text.begin(), text.end(), minimum),
+                       std::sregex_iterator());
+}
+
+// The device's minimum of 0 and -0 is -0, ours is the first.
+TEST(ProgramSourceText, HasNoMinimumOfAZeroThatTheCompilerKnows) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  EXPECT_EQ(minima_in(every_pair(true)), minima_in(every_pair(false)));
 }
 
 // Values that have no register are on the stack, and nothing else is: a call

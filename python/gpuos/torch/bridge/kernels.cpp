@@ -135,6 +135,12 @@ bool may_scale(const Tensor& tensor, const c10::Scalar& alpha) {
   return at::isFloatingType(tensor.scalar_type()) && !alpha.isComplex() &&
          !alpha.isBoolean();
 }
+/// Whether tensor + alpha * other is tensor + other; eager refuses a 1.0 beside
+/// integers.
+bool is_one(const Tensor& tensor, const c10::Scalar& alpha) {
+  return alpha.equal(1) &&
+         (alpha.isIntegral(/*includeBool=*/false) || may_scale(tensor, alpha));
+}
 
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor unary(DispatchKeySet keys, const Tensor& tensor) {
@@ -159,7 +165,7 @@ template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor scaled(DispatchKeySet keys, const Tensor& tensor, const Tensor& other,
               const c10::Scalar& alpha) {
   Tensor out;
-  if (C10_LIKELY(alpha.equal(1))) {
+  if (C10_LIKELY(is_one(tensor, alpha))) {
     out = take({kRecipe, kRule}, tensor, other);
   } else if (may_scale(tensor, alpha)) {
     const Operand operands[] = {
@@ -180,7 +186,7 @@ Tensor& binary_in_place(DispatchKeySet keys, Tensor& tensor,
 template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& scaled_in_place(DispatchKeySet keys, Tensor& tensor,
                         const Tensor& other, const c10::Scalar& alpha) {
-  if (alpha.equal(1)) {
+  if (is_one(tensor, alpha)) {
     if (take_into({kRecipe, kRule}, tensor, other)) return tensor;
   } else if (may_scale(tensor, alpha)) {
     const Operand operands[] = {
@@ -210,7 +216,8 @@ template <typename Op, Recipe kRecipe, Rule kRule>
 Tensor& scaled_out(DispatchKeySet keys, const Tensor& tensor,
                    const Tensor& other, const c10::Scalar& alpha, Tensor& out) {
   const Operand operands[] = {operand_of(tensor), operand_of(other)};
-  if (alpha.equal(1) && take_into({kRecipe, kRule}, operands, out)) return out;
+  if (is_one(tensor, alpha) && take_into({kRecipe, kRule}, operands, out))
+    return out;
   return pass<Op>(keys, tensor, other, alpha, out);
 }
 

@@ -111,7 +111,9 @@ class Reader {
     if (name == "masked_fill" && !to.operands[2].is_number() &&
         to.operands[2].tensor->dim() != 0)
       return false;
-    return alpha_.equal(1) || finish_alpha(to);
+    const bool is_one =
+        alpha_.isIntegral(/*includeBool=*/false) && alpha_.equal(1);
+    return is_one || finish_alpha(to);
   }
 
  private:
@@ -183,10 +185,11 @@ class Reader {
     return true;
   }
   bool finish_alpha(OverloadCall::Item& to) const {
-    if (alpha_.isComplex() || to.operands.size() != 2) return false;
+    if (alpha_.isComplex() || alpha_.isBoolean() || to.operands.size() != 2)
+      return false;
     if (std::all_of(to.operands.begin(), to.operands.end(), is_bool))
       return false;  // a logical operation, whatever alpha is
-    if (!alpha_.isIntegral(/*includeBool=*/false) &&
+    if (alpha_.isFloatingPoint() &&
         std::none_of(
             to.operands.begin(), to.operands.end(), [](const Operand& operand) {
               return operand.is_number()
