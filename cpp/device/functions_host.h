@@ -244,14 +244,20 @@ inline float tan_near(float x) {
   ++turn.quarters;
   return static_cast<float>(sine / wide::sine_of(turn));
 }
+inline double sin(double x);  // C's own
+inline double cos(double x);
+inline double tan(double x);
 inline float sin(float x) {
-  return is_near(x) ? sin_near(x) : static_cast<float>(__builtin_sin(x));
+  return is_near(x) ? sin_near(x)
+                    : static_cast<float>(sin(static_cast<double>(x)));
 }
 inline float cos(float x) {
-  return is_near(x) ? cos_near(x) : static_cast<float>(__builtin_cos(x));
+  return is_near(x) ? cos_near(x)
+                    : static_cast<float>(cos(static_cast<double>(x)));
 }
 inline float tan(float x) {
-  return is_near(x) ? tan_near(x) : static_cast<float>(__builtin_tan(x));
+  return is_near(x) ? tan_near(x)
+                    : static_cast<float>(tan(static_cast<double>(x)));
 }
 
 inline float erf(float x) {

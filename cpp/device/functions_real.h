@@ -51,6 +51,23 @@ namespace gpuos::fn {
 #define GPUOS_FN_DOUBLE(name, c_name) \
   GPUOS_DEVICE inline double name(double x) { return GPUOS_LIBM(c_name)(x); }
 GPUOS_FN_EXACT(GPUOS_FN_DOUBLE)
+#if !defined(__CUDACC__)
+#undef GPUOS_FN_DOUBLE
+// Under names of our own: the compiler evaluates an erfc that it knows by
+// itself, and its last bit is another one.
+#define GPUOS_FN_DECLARE_C(c_name, ...)                    \
+  extern "C" __attribute__((const)) double gpuos_##c_name( \
+      __VA_ARGS__) __asm__(#c_name);
+#define GPUOS_FN_DOUBLE(name, c_name) \
+  GPUOS_FN_DECLARE_C(c_name, double)  \
+  inline double name(double x) { return gpuos_##c_name(x); }
+GPUOS_FN_DECLARE_C(atan2, double, double)
+GPUOS_FN_DECLARE_C(pow, double, double)
+GPUOS_FN_DECLARE_C(hypot, double, double)
+#define GPUOS_FN_C(name) gpuos_##name
+#else
+#define GPUOS_FN_C(name) ::name
+#endif
 GPUOS_FN_NATIVE(GPUOS_FN_DOUBLE)
 GPUOS_FN_NATIVE_ON_HOST(GPUOS_FN_DOUBLE)
 GPUOS_FN_NATIVE_ON_DEVICE(GPUOS_FN_DOUBLE)
@@ -104,14 +121,14 @@ GPUOS_FN_WHOLE(round)
 using gpuos::rsqrt;
 
 GPUOS_DEVICE inline double atan2(double y, double x) {
-  return GPUOS_LIBM(atan2)(y, x);
+  return GPUOS_FN_C(atan2)(y, x);
 }
 GPUOS_DEVICE inline float atan2(float y, float x) {
   return static_cast<float>(
       atan2(static_cast<double>(y), static_cast<double>(x)));
 }
 GPUOS_DEVICE inline double pow(double a, double b) {
-  return GPUOS_LIBM(pow)(a, b);
+  return GPUOS_FN_C(pow)(a, b);
 }
 GPUOS_DEVICE inline float pow(float a, float b) {
   return static_cast<float>(
@@ -133,7 +150,7 @@ __device__ inline double hypot(double a, double b) {
   return ::sqrt(gpuos::add(gpuos::mul(u, u), gpuos::mul(v, v))) * up;
 }
 #else
-inline double hypot(double a, double b) { return __builtin_hypot(a, b); }
+inline double hypot(double a, double b) { return gpuos_hypot(a, b); }
 #endif
 // In double no square of a float is too large or too small.
 GPUOS_DEVICE inline float hypot(float a, float b) {

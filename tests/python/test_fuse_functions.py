@@ -275,38 +275,69 @@ def test_where_and_clip(rt):
     compare(rt, lambda y: np.clip(y.astype("uint8"), -1, 300), y)
 
 
-def of_known_zeros(name):
-    """Calls of a function where a compiler knows that an operand is zero."""
-    function = getattr(np, name, None) or getattr(F, name)
+FUNCTIONS = [  # not gelu_tanh, which is gelu(approximate="tanh")
+    f
+    for f in vocabulary.functions()
+    if hasattr(np, f.name) or hasattr(F, f.name)
+]
+OF_ONE = [f.name for f in FUNCTIONS if f.inputs == 1]
+OF_TWO = [f.name for f in FUNCTIONS if f.inputs == 2]
+TOGETHER = [  # in one program; in larger ones compilers know less
+    names[first : first + count]
+    for names, count in ((OF_ONE, 2), (OF_TWO, 2))
+    for first in range(0, len(names), count)
+]
 
-    def program(x):
-        zero = np.logical_xor(x, x).astype(x.dtype)
+
+def known_numbers(x, whole):
+    """Numbers that a compiler finds out: 0 and -0, and one of -1, 0 and 1."""
+    zero = np.logical_xor(x, x).astype(x.dtype)
+    return zero, -zero, np.sign(whole).astype(x.dtype)
+
+
+def of_known_numbers(names):
+    """A function that calls those of `names` with them."""
+
+    def program(x, whole):
         made = []
-        for known in (zero, -zero):
+        for name, known in itertools.product(names, known_numbers(x, whole)):
+            function = getattr(np, name, None) or getattr(F, name)
+            if name in OF_ONE:
+                made.append(function(known))
+                continue
             pairs = (known, x), (x, known)
             made += [function(*pair) for pair in pairs]
-            if made[0].dtype == bool:
+            if made[-1].dtype == bool:
                 made += [np.where(function(x, known), *pair) for pair in pairs]
         return tuple(made)
 
     return program
 
 
-OF_TWO = [f.name for f in vocabulary.functions() if f.inputs == 2]
+def are_of_floats(rt, name):
+    """Whether the function takes them; the others are of integers alone."""
+    x = np.ones(1, "float32")
+    try:
+        rt.fuse(of_known_numbers([name]))(x, x.astype("int64"))
+    except gpuos.InvalidArgument:
+        return False
+    return True
 
 
-@pytest.mark.parametrize("name", OF_TWO)
-def test_compiled_code_keeps_the_sign_of_zeros(rt, name):
-    for dtype in FLOATS[1:]:
-        x = rt.array(np.array(SPECIAL, dtype))
-        fused = rt.fuse(of_known_zeros(name))
-        try:
-            interpreted = fused(x)
-        except gpuos.InvalidArgument:
-            return  # of integers alone
-        fused.compile(x)
-        compiled = fused(x)
-        for a, b in zip(interpreted, compiled, strict=True):
+@pytest.mark.parametrize("names", TOGETHER, ids=",".join)
+@pytest.mark.parametrize("dtype", FLOATS[1:], ids=str)
+def test_a_compiler_that_knows_an_operand_changes_no_bit(rt, dtype, names):
+    names = [name for name in names if are_of_floats(rt, name)]
+    if not names:
+        return
+    fused = rt.fuse(of_known_numbers(names))
+    # Elements beside each other, and alone.
+    for numbers in ([x for x in SPECIAL if abs(x) < np.inf], [7, -7, 0]):
+        x = np.array(numbers, dtype)
+        arrays = rt.array(x), rt.array(x.astype("int64"))
+        interpreted = fused(*arrays)
+        fused.compile(*arrays)
+        for a, b in zip(interpreted, fused(*arrays), strict=True):
             assert_close(b.numpy(), a.numpy())
 
 
