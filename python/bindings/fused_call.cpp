@@ -91,6 +91,8 @@ std::shared_ptr<RuntimeObject> FusedCall::find_runtime() const {
     if (Py_TYPE(item.value) == array_type)
       return native<Array>(item.value)->runtime().shared_from_this();
   }
+  if (out != nullptr && Py_TYPE(out) == array_type)
+    return native<Array>(out)->runtime().shared_from_this();
   return nullptr;
 }
 
@@ -124,8 +126,9 @@ void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
       return;
     }
   }
-  const TensorView& view =
-      inputs_.add([&] { return arguments.view(object, {name_, number}); });
+  const TensorView& view = inputs_.add([&] {
+    return arguments.view(object, {name_, number});
+  });
   key_.add(
       {.kind = ArgumentKind::Array, .dtype = view.dtype, .rank = view.dims});
 }

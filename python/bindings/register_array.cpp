@@ -9,6 +9,7 @@
 
 #include "array.h"
 #include "array_numpy.h"
+#include "array_operators.h"
 #include "array_shape.h"
 #include "dlpack.h"
 #include "dlpack_export.h"
@@ -83,7 +84,9 @@ void register_array(py::module_& module) {
       "Made by Runtime.array(), empty() and zeros(), in C order without gaps.\n"
       "Indexing as NumPy's, T, transpose() and reshape() give views that "
       "share\n"
-      "the memory and keep it alive. NumPy, CuPy, PyTorch and JAX take an\n"
+      "the memory and keep it alive. Operators, NumPy's functions and most of\n"
+      "its methods are programs of one operation, see fuse(), that write new\n"
+      "arrays and return at once. NumPy, CuPy, PyTorch and JAX take an\n"
       "array without a copy through DLPack or the array interfaces: that "
       "waits\n"
       "for the tasks that use it now, not for those submitted later.",
@@ -138,6 +141,10 @@ void register_array(py::module_& module) {
           },
           "The address of the first element. Keep the array alive while it is\n"
           "used.")
+      .def_property_readonly(
+          "runtime",
+          [](const Array& a) { return a.runtime().shared_from_this(); },
+          "The Runtime whose memory it is, and that runs its operators.")
       .def_property_readonly("device", &device_text,
                              "\"host\", or such as \"cuda:0\".")
       .def("numpy", &to_numpy, py::kw_only(), py::arg("copy") = true,
@@ -177,6 +184,7 @@ void register_array(py::module_& module) {
       .def("__dlpack_device__", &dlpack_device)
       .def_property_readonly("__array_interface__", &host_interface)
       .def_property_readonly("__cuda_array_interface__", &cuda_interface);
+  add_operators(type);
 }
 
 }  // namespace gpuos::python

@@ -14,9 +14,11 @@
 #include "array_numpy.h"
 #include "array_shape.h"
 #include "definition.h"
+#include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
 #include "options.h"
+#include "python_module.h"
 #include "reading.h"
 #include "registrations.h"
 #include "runtime_docs.h"
@@ -97,6 +99,19 @@ std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
       source, py::arg("dtype") = wanted);
   auto made = empty(self, from.attr("shape"), from.attr("dtype"));
   copy_from(*made, from);
+  return made;
+}
+
+// An int or a float. Throws: TypeError.
+py::object number_from(const py::object& number, const char* what) {
+  if (PyIndex_Check(number.ptr())) return index_of(number, what);
+  return py::float_(real_of(number, what));
+}
+
+// By a task, as everything that arrays compute.
+py::object filled(std::unique_ptr<Array> array, const py::object& value) {
+  py::object made = py::cast(std::move(array));
+  made.attr("fill")(value);
   return made;
 }
 
@@ -271,7 +286,67 @@ void add_memory(Class& type) {
       .def("empty", &empty, py::arg("shape"), py::arg("dtype") = "float32",
            docs::kEmpty)
       .def("zeros", &zeros, py::arg("shape"), py::arg("dtype") = "float32",
-           docs::kZeros);
+           docs::kZeros)
+      .def(
+          "ones",
+          [](RuntimeObject& self, const py::object& shape,
+             const py::object& dtype) {
+            return filled(empty(self, shape, dtype), py::int_(1));
+          },
+          py::arg("shape"), py::arg("dtype") = "float32", docs::kOnes)
+      .def(
+          "full",
+          [](RuntimeObject& self, const py::object& shape,
+             const py::object& value, const py::object& dtype) {
+            const py::object of =
+                dtype.is_none()
+                    ? python_module("numpy").attr("asarray")(value).attr(
+                          "dtype")
+                    : dtype;
+            return filled(empty(self, shape, of), value);
+          },
+          py::arg("shape"), py::arg("value"), py::arg("dtype") = py::none(),
+          docs::kFull)
+      .def(
+          "zeros_like",
+          [](RuntimeObject& self, const py::object& like,
+             const py::object& dtype) {
+            if (!py::hasattr(like, "shape") || !py::hasattr(like, "dtype"))
+              refuse_type("zeros_like", "an array", like);
+            return zeros(self, like.attr("shape"),
+                         dtype.is_none() ? like.attr("dtype") : dtype);
+          },
+          py::arg("like"), py::arg("dtype") = py::none(), docs::kZerosLike)
+      .def(
+          "arange",
+          [](RuntimeObject& self, const py::object& start,
+             const py::object& stop, const py::object& step,
+             const py::object& dtype) {
+            const py::object range = python_module("numpy").attr("arange");
+            const py::object first = number_from(start, "start");
+            const py::object by = number_from(step, "step");
+            if (by.equal(py::int_(0)))
+              throw InvalidArgument("arange: expected a step, got 0");
+            if (stop.is_none()) return array(self, range(0, first, by), dtype);
+            return array(self, range(first, number_from(stop, "stop"), by),
+                         dtype);
+          },
+          py::arg("start"), py::arg("stop") = py::none(), py::arg("step") = 1,
+          py::arg("dtype") = py::none(), docs::kArange)
+      .def(
+          "linspace",
+          [](RuntimeObject& self, const py::object& start,
+             const py::object& stop, int num, bool endpoint,
+             const py::object& dtype) {
+            return array(self,
+                         python_module("numpy").attr("linspace")(
+                             real_of(start, "start"), real_of(stop, "stop"),
+                             num, endpoint),
+                         dtype);
+          },
+          py::arg("start"), py::arg("stop"), py::arg("num") = 50, py::kw_only(),
+          py::arg("endpoint") = true, py::arg("dtype") = py::none(),
+          docs::kLinspace);
 }
 
 template <typename Class>

@@ -9,6 +9,7 @@
 
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
+#include "python_module.h"
 #include "registrations.h"
 #include "value_object.h"
 
@@ -238,9 +239,18 @@ void add_methods(Class& type) {
       .def("__array_function__",
            [](const Value&, const py::object& function, const py::object&,
               const py::object& args, const py::object& keywords) {
-             return py::module_::import("gpuos.numpy_functions")
+             return python_module("gpuos.numpy_functions")
                  .attr("call")(function, args, keywords);
            });
+  // What NumPy's functions of these names do.
+  for (const char* name : {"clip", "round"}) {
+    type.def(name, [name](const py::object& x, const py::args& args,
+                          const py::kwargs& keywords) {
+      const py::tuple all = py::make_tuple(x) + py::tuple(args);
+      return python_module("gpuos.numpy_functions")
+          .attr("call")(python_module("numpy").attr(name), all, keywords);
+    });
+  }
 }
 
 template <typename Class>

@@ -365,4 +365,83 @@ Returns
 Array
 )";
 
+inline constexpr char kOnes[] =
+    R"(Return an array of ones; the filling is a task like any other.
+
+Parameters
+----------
+shape : int or sequence of int
+dtype : dtype
+
+Returns
+-------
+Array
+)";
+
+inline constexpr char kFull[] =
+    R"(Return an array of one number; the filling is a task like any other.
+
+Parameters
+----------
+shape : int or sequence of int
+value : number, or an array that broadcasts to the shape
+dtype : dtype or None
+    None: that of the value, as NumPy's.
+
+Returns
+-------
+Array
+
+Raises
+------
+InvalidArgument
+    If the value does not broadcast, or no dtype holds it.
+)";
+
+inline constexpr char kZerosLike[] =
+    R"(Return zeros of an array's shape.
+
+Parameters
+----------
+like : array of anybody
+dtype : dtype or None
+    None: the array's.
+
+Returns
+-------
+Array
+)";
+
+inline constexpr char kArange[] =
+    R"(Return evenly spaced numbers, made by NumPy and copied.
+
+Parameters
+----------
+start, stop, step : number
+    As of numpy.arange(): start alone is the stop.
+dtype : dtype or None
+    None: int64 or float64, as NumPy's.
+
+Returns
+-------
+Array, one axis
+)";
+
+inline constexpr char kLinspace[] =
+    R"(Return numbers from start to stop, made by NumPy and copied.
+
+Parameters
+----------
+start, stop : number
+num : int
+endpoint : bool
+    Whether stop is the last one.
+dtype : dtype or None
+    None: float64, as NumPy's.
+
+Returns
+-------
+Array, one axis
+)";
+
 }  // namespace gpuos::python::docs

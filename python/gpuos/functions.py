@@ -1,13 +1,20 @@
-"""Functions for fused functions that NumPy does not have.
+"""Functions that NumPy does not have, for fused functions and for arrays.
 
-They take what a fused function gets, not arrays. Those of neural networks
+Of a gpuos.Array each is a program of its own. Those of neural networks
 compute what torch.nn.functional does; half types are computed in float32 and
 rounded at the end.
 """
 
 from __future__ import annotations
 
-from gpuos._core import _Functions
+import importlib
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from gpuos._core import Array, _Functions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "add",
@@ -41,32 +48,47 @@ __all__ = [
     "where",
 ]
 
-add = _Functions.add
-celu = _Functions.celu
-clip = _Functions.clip
-count_nonzero = _Functions.count_nonzero
-elu = _Functions.elu
-erf = _Functions.erf
-erfc = _Functions.erfc
-expand_dims = _Functions.expand_dims
-gelu = _Functions.gelu
-hardsigmoid = _Functions.hardsigmoid
-hardswish = _Functions.hardswish
-hardtanh = _Functions.hardtanh
-leaky_relu = _Functions.leaky_relu
-lgamma = _Functions.lgamma
-log_softmax = _Functions.log_softmax
-logsigmoid = _Functions.logsigmoid
-logsumexp = _Functions.logsumexp
-mish = _Functions.mish
-norm = _Functions.norm
-relu = _Functions.relu
-rsqrt = _Functions.rsqrt
-selu = _Functions.selu
-sigmoid = _Functions.sigmoid
-silu = _Functions.silu
-softmax = _Functions.softmax
-softplus = _Functions.softplus
-softsign = _Functions.softsign
-subtract = _Functions.subtract
-where = _Functions.where
+
+def _of_arrays_too(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def compute(*args: Any, **keywords: Any) -> Any:
+        if not any(type(x) is Array for x in (*args, *keywords.values())):
+            return function(*args, **keywords)
+        # NumPy is imported only by programs that compute.
+        arrays = importlib.import_module("gpuos.arrays")
+        return arrays.call(function, *args, **keywords)
+
+    compute.__qualname__ = compute.__name__
+    compute.__module__ = __name__
+    return compute
+
+
+add = _of_arrays_too(_Functions.add)
+celu = _of_arrays_too(_Functions.celu)
+clip = _of_arrays_too(_Functions.clip)
+count_nonzero = _of_arrays_too(_Functions.count_nonzero)
+elu = _of_arrays_too(_Functions.elu)
+erf = _of_arrays_too(_Functions.erf)
+erfc = _of_arrays_too(_Functions.erfc)
+expand_dims = _of_arrays_too(_Functions.expand_dims)
+gelu = _of_arrays_too(_Functions.gelu)
+hardsigmoid = _of_arrays_too(_Functions.hardsigmoid)
+hardswish = _of_arrays_too(_Functions.hardswish)
+hardtanh = _of_arrays_too(_Functions.hardtanh)
+leaky_relu = _of_arrays_too(_Functions.leaky_relu)
+lgamma = _of_arrays_too(_Functions.lgamma)
+log_softmax = _of_arrays_too(_Functions.log_softmax)
+logsigmoid = _of_arrays_too(_Functions.logsigmoid)
+logsumexp = _of_arrays_too(_Functions.logsumexp)
+mish = _of_arrays_too(_Functions.mish)
+norm = _of_arrays_too(_Functions.norm)
+relu = _of_arrays_too(_Functions.relu)
+rsqrt = _of_arrays_too(_Functions.rsqrt)
+selu = _of_arrays_too(_Functions.selu)
+sigmoid = _of_arrays_too(_Functions.sigmoid)
+silu = _of_arrays_too(_Functions.silu)
+softmax = _of_arrays_too(_Functions.softmax)
+softplus = _of_arrays_too(_Functions.softplus)
+softsign = _of_arrays_too(_Functions.softsign)
+subtract = _of_arrays_too(_Functions.subtract)
+where = _of_arrays_too(_Functions.where)

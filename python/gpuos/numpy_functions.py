@@ -74,6 +74,13 @@ def call(
         ) from None
 
 
+def has(function: Callable[..., Any]) -> bool:
+    """Whether call() knows it."""
+    name = getattr(function, "__name__", "")
+    is_numpy = getattr(np, name, None) is function
+    return function in _handlers() or (is_numpy and _core._is_operation(name))
+
+
 def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
     """What programs compute by this name, although it is no ufunc: sinc."""
     name = function.__name__
@@ -83,8 +90,7 @@ def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
         value = next(x for x in given if isinstance(x, Value))
         return value.__array_ufunc__(function, "__call__", *args, **keywords)
 
-    is_numpy = getattr(np, name, None) is function
-    if not (is_numpy and _core._is_operation(name)):
+    if not has(function):
         raise _core.InvalidArgument(
             f"{function.__module__}.{name}: a fused function has no such "
             "operation"

@@ -86,6 +86,8 @@ FATAL_FOR_NUMPY = {
 # whether there is an interface.
 MAY_RAISE = {
     "__getitem__": "IndexError",
+    "__setitem__": "IndexError",
+    "item": "IndexError",
     "__array_interface__": "AttributeError",
     "__cuda_array_interface__": "AttributeError",
 }

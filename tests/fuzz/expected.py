@@ -99,7 +99,17 @@ def _sinc(x):
 
 
 def _real_power(x, y):
-    """The C library's own of -inf is wrong in long doubles, for -2**63."""
+    """The C library's own of -inf is wrong in long doubles, for -2**63.
+
+    NumPy takes a square root where one exponent of 0.5 is for all elements, and
+    that of -inf is no number: it gets another one at the end.
+    """
+    x, y = np.broadcast_arrays(x, y)
+    made = _powers(np.append(x, x.dtype.type(1)), np.append(y, y.dtype.type(1)))
+    return made[:-1].reshape(x.shape)
+
+
+def _powers(x, y):
     near = np.power(np.asarray(x, "f8"), np.asarray(y, "f8"))
     is_wrong = np.isinf(x) & (np.abs(y) > 1e18)
     return np.where(is_wrong, near, np.power(x, y))

@@ -39,6 +39,7 @@ MOST_STEPS = 8
 MOST_ELEMENTS = 100_000
 MOST_AXES = 5
 MOST_EARLIER = 2
+ARRAYS = 0.25  # of the programs run as operators of arrays, too
 
 
 class Invalid(Exception):
@@ -248,6 +249,7 @@ def _finding(rt: gpuos.Runtime, case: Case) -> str | None:
         _finding_of_last(rt, case, arrays, made[-1])
         or _finding_in_place(rt, case, made[-1])
         or _finding_of_expression(rt, case, arrays, made)
+        or _finding_of_arrays(rt, case, made)
     )
 
 
@@ -316,6 +318,30 @@ def _finding_of_expression(
             return f"define('{text}'), {how}: {out.numpy()}, not {wanted}"
     finally:
         rt.undefine(op)
+    return None
+
+
+def _finding_of_arrays(
+    rt: gpuos.Runtime, case: Case, wanted: list[np.ndarray]
+) -> str | None:
+    """The function called with arrays, each step a program of its own."""
+    source = case.source(is_whole=True)
+    if case.is_compiled or random.Random(source).random() > ARRAYS:
+        return None
+    arrays = {
+        x: rt.array(x.value())
+        if x.layout == "repeated"
+        else x.of(rt.array(x.memory()))
+        for x in case.inputs
+    }
+    made = case.function(is_whole=True)(*(arrays[x] for x in case.inputs))
+    made = made if isinstance(made, tuple) else (made,)
+    for k, (array, want) in enumerate(zip(made, wanted, strict=True)):
+        got = array.numpy()
+        is_same = (got.dtype, got.shape) == (want.dtype, want.shape)
+        if not is_same or _bits(got) != _bits(want):
+            name = f"y{len(case.inputs) + k}"
+            return f"{name} of arrays: {got!r}, not {want!r}"
     return None
 
 

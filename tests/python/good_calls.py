@@ -7,6 +7,54 @@ import numpy as np
 import gpuos
 from gpuos import _core
 
+REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "min", "ptp")
+SUMS = ("mean", "prod", "std", "sum", "var")
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "divmod",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+]
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def of_array(x):
+    """Those of what arrays compute."""
+    names = [f"__{name}__" for name in (*BINARY, *COMPARISONS, "pow")]
+    names += [f"__r{name}__" for name in (*BINARY, "pow")]
+    names += [f"__i{name}__" for name in (*BINARY, "pow") if name != "divmod"]
+    names.append("__contains__")
+    calls = {name: ([1], {}) for name in names}
+    calls |= {name: ([0], {"keepdims": False}) for name in REDUCTIONS}
+    calls |= {name: ([0, "f8"], {"keepdims": False}) for name in SUMS}
+    calls |= {
+        "__array_function__": ([np.sum, (type(x),), (x,), {}], {}),
+        "__array_ufunc__": ([np.sin, "__call__", x], {}),
+        "__setitem__": ([0, 1.5], {}),
+        "astype": (["f8"], {"copy": False}),
+        "clip": ([0, 1], {}),
+        "copy": (["C"], {}),
+        "fill": ([1.5], {}),
+        "flatten": (["C"], {}),
+        "item": ([0], {}),
+        "ravel": (["C"], {}),
+        "round": ([0], {}),
+        "squeeze": ([None], {}),
+        "swapaxes": ([0, 0], {}),
+    }
+    return {
+        f"Array.{name}": (getattr(x, name), *given)
+        for name, given in calls.items()
+    }
+
 
 class Calls:
     """A call of each function that is right, by the name in the stub."""
@@ -49,10 +97,20 @@ class Calls:
                     "copy": False,
                 },
             ),
+            **of_array(x),
             "Alias.switch": (alias.switch, [op], {}),
             "Runtime.array": (rt.array, [[1.0], "f4"], {}),
             "Runtime.empty": (rt.empty, [2, "f4"], {}),
             "Runtime.zeros": (rt.zeros, [(2, 3), "f4"], {}),
+            "Runtime.ones": (rt.ones, [(2, 3), "f4"], {}),
+            "Runtime.full": (rt.full, [(2, 3), 1.5, "f4"], {}),
+            "Runtime.arange": (rt.arange, [0, 4, 1, "f4"], {}),
+            "Runtime.linspace": (
+                rt.linspace,
+                [0, 1, 5],
+                {"endpoint": True, "dtype": "f4"},
+            ),
+            "Runtime.zeros_like": (rt.zeros_like, [x, "f4"], {}),
             "Runtime.submit": (
                 rt.submit,
                 [op, x],
@@ -144,7 +202,9 @@ class Calls:
             "Value.transpose": (value.transpose, [0], {}),
             "Value.swapaxes": (value.swapaxes, [0, 0], {}),
             "Value.__getitem__": (value.__getitem__, [None], {}),
+            "Value.clip": (value.clip, [0, 1], {}),
             "Value.copy": (value.copy, [], {}),
+            "Value.round": (value.round, [0], {}),
             "Value.__array_ufunc__": (
                 value.__array_ufunc__,
                 [np.add, "__call__", value, 1],

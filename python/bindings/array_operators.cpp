@@ -1,0 +1,216 @@
+// The operators and methods of gpuos.Array. Each is a fused function of one
+// operation, which gpuos/arrays.py makes at its first use.
+#include "array_operators.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "array.h"
+#include "native.h"
+#include "operator_slots.h"
+#include "python_module.h"
+#include "reading.h"
+#include "value_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+// A function of gpuos/arrays.py.
+py::object function(const char* name) {
+  return python_module("gpuos.arrays").attr(name);
+}
+// A method in gpuos/array_methods.py.
+py::object method(const char* name) {
+  return python_module("gpuos.array_methods").attr("METHODS")[name];
+}
+
+// Others get their turn: a value of a fused function has operators of its own,
+// and Python says what a list or a str cannot.
+bool is_operand(PyObject* object) {
+  if (Py_TYPE(object) == array_type) return true;
+  if (Py_TYPE(object) == value_type) return false;
+  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object))
+    return true;
+  const py::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  return is_numpy_scalar(object) || py::hasattr(type, "__dlpack__") ||
+         py::hasattr(type, "__array_interface__") ||
+         py::hasattr(type, "__cuda_array_interface__");
+}
+
+// The fused function of NumPy's function `name`, for the life of the process.
+template <typename Tag>
+PyObject* fused(std::string_view name) {
+  static PyObject* kept = nullptr;
+  if (kept == nullptr) kept = function("operation")(name).release().ptr();
+  return kept;
+}
+
+template <Op kOp>
+struct OfOp {};
+struct OfDivmod {};
+struct OfPositive {};
+template <int kOperation>
+struct OfComparison {};
+
+template <typename Tag>
+PyObject* call(std::string_view name, PyObject* x, PyObject* y) noexcept {
+  return guarded([&]() -> PyObject* {
+    if (!is_operand(x) || !is_operand(y)) Py_RETURN_NOTIMPLEMENTED;
+    PyObject* operands[] = {x, y};
+    return PyObject_Vectorcall(fused<Tag>(name), operands, 2, nullptr);
+  });
+}
+
+template <typename Tag>
+PyObject* call(std::string_view name, PyObject* x) noexcept {
+  return guarded([&]() -> PyObject* {
+    return PyObject_Vectorcall(fused<Tag>(name), &x, 1, nullptr);
+  });
+}
+
+struct ArrayOperators {
+  template <Op kOp>
+  static PyObject* binary(PyObject* x, PyObject* y) noexcept {
+    return call<OfOp<kOp>>(info_of(kOp).name, x, y);
+  }
+  template <Op kOp>
+  static PyObject* unary(PyObject* x) noexcept {
+    return call<OfOp<kOp>>(info_of(kOp).name, x);
+  }
+  static PyObject* positive(PyObject* x) noexcept {
+    return call<OfPositive>("positive", x);
+  }
+  static PyObject* divmod(PyObject* x, PyObject* y) noexcept {
+    return call<OfDivmod>("divmod", x, y);
+  }
+  static PyObject* power(PyObject* x, PyObject* y, PyObject* modulus) noexcept {
+    if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    return binary<Op::Power>(x, y);
+  }
+  static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
+    switch (operation) {
+      case Py_LT:
+        return call<OfComparison<Py_LT>>("less", x, y);
+      case Py_LE:
+        return call<OfComparison<Py_LE>>("less_equal", x, y);
+      case Py_GT:
+        return call<OfComparison<Py_GT>>("greater", x, y);
+      case Py_GE:
+        return call<OfComparison<Py_GE>>("greater_equal", x, y);
+      case Py_EQ:
+        return call<OfComparison<Py_EQ>>("equal", x, y);
+      default:
+        return call<OfComparison<Py_NE>>("not_equal", x, y);
+    }
+  }
+};
+
+// x += y writes into x, whatever the operator's own dtype is.
+template <Op kOp>
+PyObject* in_place(PyObject* x, PyObject* y) noexcept {
+  return guarded([&]() -> PyObject* {
+    if (Py_TYPE(x) != array_type || !is_operand(y)) Py_RETURN_NOTIMPLEMENTED;
+    return function("in_place")(info_of(kOp).name, py::handle(x), py::handle(y))
+        .release()
+        .ptr();
+  });
+}
+constexpr std::pair<const char*, binaryfunc> kInPlace[] = {
+    {"__iadd__", in_place<Op::Add>},
+    {"__isub__", in_place<Op::Subtract>},
+    {"__imul__", in_place<Op::Multiply>},
+    {"__itruediv__", in_place<Op::Divide>},
+    {"__ifloordiv__", in_place<Op::FloorDivide>},
+    {"__imod__", in_place<Op::Remainder>},
+    {"__ipow__", in_place<Op::Power>},
+    {"__iand__", in_place<Op::BitwiseAnd>},
+    {"__ior__", in_place<Op::BitwiseOr>},
+    {"__ixor__", in_place<Op::BitwiseXor>},
+    {"__ilshift__", in_place<Op::LeftShift>},
+    {"__irshift__", in_place<Op::RightShift>},
+};
+
+// With NumPy's arguments.
+constexpr const char* kMethods[] = {"all",
+                                    "any",
+                                    "argmax",
+                                    "argmin",
+                                    "astype",
+                                    "clip",
+                                    "conj",
+                                    "conjugate",
+                                    "copy",
+                                    "fill",
+                                    "flatten",
+                                    "item",
+                                    "max",
+                                    "mean",
+                                    "min",
+                                    "prod",
+                                    "ptp",
+                                    "ravel",
+                                    "round",
+                                    "squeeze",
+                                    "std",
+                                    "sum",
+                                    "swapaxes",
+                                    "tolist",
+                                    "var",
+                                    "__array_ufunc__",
+                                    "__array_function__",
+                                    "__bool__",
+                                    "__complex__",
+                                    "__contains__",
+                                    "__float__",
+                                    "__index__",
+                                    "__int__",
+                                    "__setitem__",
+                                    "__str__"};
+constexpr const char* kProperties[] = {"imag", "mT", "real"};
+
+void check_self(const char* name, const py::object& self) {
+  if (Py_TYPE(self.ptr()) != array_type)
+    refuse_type(name, "a gpuos.Array", self);
+}
+
+std::string doc_of(const std::string& name) {
+  if (name.starts_with("__")) return "";
+  return "As numpy.ndarray." + name + "; computed by a task.";
+}
+
+}  // namespace
+
+void add_operators(py::class_<Array>& type) {
+  OperatorSlots<ArrayOperators>::add_to(type);
+  for (const auto& [name, operation] : kInPlace) {
+    type.def(name, [operation](const py::object& x, const py::object& y) {
+      PyObject* made = operation(x.ptr(), y.ptr());
+      if (made == nullptr) throw py::error_already_set();
+      return py::reinterpret_steal<py::object>(made);
+    });
+  }
+  for (const char* name : kMethods) {
+    type.def(
+        name,
+        [name](const py::object& self, const py::args& args,
+               const py::kwargs& keywords) {
+          check_self(name, self);
+          return method(name)(self, *args, **keywords);
+        },
+        doc_of(name).c_str());
+  }
+  for (const char* name : kProperties) {
+    type.def_property_readonly(
+        name,
+        [name](const py::object& self) {
+          check_self(name, self);
+          return method(name)(self);
+        },
+        doc_of(name).c_str());
+  }
+}
+
+}  // namespace gpuos::python

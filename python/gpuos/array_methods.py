@@ -1,0 +1,452 @@
+"""Methods of gpuos.Array, and NumPy's functions for arrays, by their names."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuos import _core
+from gpuos.arrays import call, call_ufunc, operation, refuse
+from gpuos.fusing import fuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Array = _core.Array
+Value = _core.Value
+
+# ---- Views.
+
+
+def swapaxes(x: Array, axis1: int, axis2: int) -> Array:
+    return _in_order(x, np.swapaxes(_axes_of(x), axis1, axis2))
+
+
+def moveaxis(x: Array, source: Any, destination: Any) -> Array:
+    return _in_order(x, np.moveaxis(_axes_of(x), source, destination))
+
+
+def squeeze(x: Array, axis: Any = None) -> Array:
+    return _in_order(x, np.squeeze(_axes_of(x), axis))
+
+
+def expand_dims(x: Array, axis: Any) -> Array:
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    # NumPy says what it refuses.
+    ndim = np.expand_dims(np.empty((0,) * x.ndim), axes).ndim
+    new = {axis % ndim for axis in axes}
+    return x[tuple(None if i in new else slice(None) for i in range(ndim))]
+
+
+def _axes_of(x: Array) -> np.ndarray[Any, Any]:
+    """Return an array of x's shape, without memory: its strides are its axes."""
+    strides = range(1, x.ndim + 1)
+    return np.lib.stride_tricks.as_strided(np.empty(0, "b"), x.shape, strides)
+
+
+def _in_order(x: Array, axes: np.ndarray[Any, Any]) -> Array:
+    """Return the view of x that NumPy made of _axes_of(x)."""
+    kept = [stride - 1 for stride in axes.strides]
+    index = tuple(slice(None) if i in kept else 0 for i in range(x.ndim))
+    return x[index].transpose([sorted(kept).index(axis) for axis in kept])
+
+
+def reshape(x: Array, *shape: Any, order: str = "C") -> Array:
+    """Return a view, or a copy where that cannot be."""
+    _check_order(order)
+    try:
+        return x.reshape(*shape)
+    except _core.InvalidArgument:
+        return copy(x).reshape(*shape)
+
+
+def ravel(x: Array, order: str = "C") -> Array:
+    return reshape(x, -1, order=order)
+
+
+def _check_order(order: str) -> None:
+    if order not in ("C", "K", "A"):
+        raise _core.InvalidArgument(f"array: expected order='C', got {order!r}")
+
+
+# ---- Copies and elements.
+
+
+def copy(x: Array, order: str = "C") -> Array:
+    _check_order(order)
+    made = x.runtime.empty(x.shape, x.dtype)
+    operation("copy")(x, out=made)
+    return made
+
+
+def flatten(x: Array, order: str = "C") -> Array:
+    return copy(x, order).reshape(-1)
+
+
+def astype(x: Array, dtype: Any, *, copy: bool = True) -> Array:
+    dtype = np.dtype(dtype)
+    return x if dtype == x.dtype and not copy else call(_astype, x, dtype)
+
+
+def _astype(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(dtype)
+
+
+def item(x: Array, *index: Any) -> Any:
+    return x.numpy().item(*index)
+
+
+def _one(x: Array) -> Any:
+    if x.size != 1:
+        raise TypeError(
+            f"array: expected one element to make a number of, got shape {x.shape}"
+        )
+    return item(x)
+
+
+def _as_bool(x: Array) -> bool:
+    if x.size != 1:
+        raise ValueError(
+            "array: expected one element as a truth value, got shape "
+            f"{x.shape}; call any() or all()"
+        )
+    return bool(item(x))
+
+
+def _as_index(x: Array) -> int:
+    if x.ndim != 0 or x.dtype.kind not in "iu":
+        raise TypeError(
+            "array: expected an integer without axes as an index, got "
+            f"{x.dtype} of shape {x.shape}"
+        )
+    return int(item(x))
+
+
+def _contains(x: Array, value: Any) -> bool:
+    is_same = x == value
+    # What is no number is in no array.
+    return isinstance(is_same, Array) and _as_bool(is_same.any())
+
+
+def set_item(x: Array, index: Any, value: Any) -> None:
+    """Set what x[index] is, or where a mask of x's shape is true."""
+    value = _operand(value, x)
+    if isinstance(index, (Array, np.ndarray)) and index.dtype == bool:
+        if index.shape != x.shape:
+            raise _core.InvalidArgument(
+                f"array: expected a mask of shape {x.shape}, got {index.shape}"
+            )
+        _masked(x.dtype)(_operand(index, x), x, value, out=x)
+        return
+    to = x[index]
+    if isinstance(value, Array) and value.ndim > to.ndim:
+        value = reshape(value, value.shape[value.ndim - to.ndim :])
+    _assign(to.dtype)(to, value, out=to)
+
+
+def fill(x: Array, value: Any) -> None:
+    set_item(x, ..., value)
+
+
+def _filled(x: Array, value: Any) -> Array:
+    fill(x, value)
+    return x
+
+
+@cache
+def _assign(dtype: np.dtype[Any]) -> _core.Fused:
+    def compute(to: Any, value: Any) -> Any:
+        value = _as_dtype(value, dtype)
+        # Of the shape of `to`, but without its numbers.
+        return np.where(np.logical_xor(to, to), to, value).astype(dtype)
+
+    return fuse(compute)
+
+
+@cache
+def _masked(dtype: np.dtype[Any]) -> _core.Fused:
+    def compute(mask: Any, to: Any, value: Any) -> Any:
+        return np.where(mask, _as_dtype(value, dtype), to).astype(dtype)
+
+    return fuse(compute)
+
+
+def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return what is assigned; a number of Python has no dtype of its own."""
+    return value if value._is_number else value.astype(dtype)
+
+
+def _operand(value: Any, like: Array) -> Any:
+    """Return what a program takes: data of the host goes to the runtime."""
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return value
+    if hasattr(type(value), "__dlpack__") and not isinstance(value, np.ndarray):
+        return value
+    return like.runtime.array(np.asarray(value))
+
+
+# ---- New arrays.
+
+
+def full_like(
+    x: Array, fill_value: Any, dtype: Any = None, *, shape: Any = None
+) -> Array:
+    return _filled(empty_like(x, dtype, shape=shape), fill_value)
+
+
+def zeros_like(x: Array, dtype: Any = None, *, shape: Any = None) -> Array:
+    return full_like(x, 0, dtype, shape=shape)
+
+
+def ones_like(x: Array, dtype: Any = None, *, shape: Any = None) -> Array:
+    return full_like(x, 1, dtype, shape=shape)
+
+
+def empty_like(x: Array, dtype: Any = None, *, shape: Any = None) -> Array:
+    shape = x.shape if shape is None else shape
+    return x.runtime.empty(shape, x.dtype if dtype is None else dtype)
+
+
+def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
+    first = next(x for x in arrays if isinstance(x, Array))
+    parts = [_operand(x, first) for x in arrays]
+    if axis is None:
+        parts, axis = [ravel(x) for x in parts], 0
+    axis = _axis_in(axis, parts[0].ndim)
+    shape = _joined(parts, axis)
+    dtype = np.result_type(*(x.dtype for x in parts))
+    made: Array = first.runtime.empty(shape, dtype)
+    along = made.transpose(_first(axis, made.ndim))
+    begin = 0
+    for part in parts:
+        end = begin + part.shape[axis]
+        along[begin:end] = part.transpose(_first(axis, part.ndim))
+        begin = end
+    return made
+
+
+def _axis_in(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise _core.InvalidArgument(
+            f"concatenate: expected an axis of {ndim}, got {axis}"
+        )
+    return axis % ndim
+
+
+def _joined(parts: Sequence[Any], axis: int) -> tuple[int, ...]:
+    """Return the shape of them beside each other."""
+    shape = list(parts[0].shape)
+    shape[axis] = sum(sum(part.shape[axis : axis + 1]) for part in parts)
+    for part in parts:
+        others = [*part.shape[:axis], shape[axis], *part.shape[axis + 1 :]]
+        if part.ndim != len(shape) or others != shape:
+            raise _core.InvalidArgument(
+                f"concatenate: expected shapes that differ along axis {axis} "
+                f"only, got {parts[0].shape} and {part.shape}"
+            )
+    return tuple(shape)
+
+
+def _first(axis: int, ndim: int) -> list[int]:
+    order = list(range(ndim))
+    order.insert(0, order.pop(axis))
+    return order
+
+
+def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
+    first = next(x for x in arrays if isinstance(x, Array))
+    return concatenate(
+        [expand_dims(_operand(x, first), axis) for x in arrays], axis
+    )
+
+
+# ---- NumPy's functions.
+
+
+def array_equal(x: Any, y: Any) -> bool:
+    return x.shape == y.shape and _as_bool((x == y).all())
+
+
+def isclose(
+    a: Any,
+    b: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Array:
+    made: Array = call(_is_close, a, b, rtol, atol, equal_nan)
+    return made
+
+
+def _is_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    is_near = np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b))
+    is_near = is_near | (a == b)
+    return is_near | (np.isnan(a) & np.isnan(b)) if equal_nan else is_near
+
+
+def allclose(a: Any, b: Any, *args: Any, **keywords: Any) -> bool:
+    return _as_bool(isclose(a, b, *args, **keywords).all())
+
+
+# Those that only look at what is there do that on the host.
+_OF_HOST = (
+    "array2string",
+    "array_repr",
+    "array_str",
+    "save",
+    "savetxt",
+    "savez",
+    "savez_compressed",
+)
+
+
+def _of_host(function: Callable[..., Any]) -> Callable[..., Any]:
+    def take(x: Any) -> Any:
+        return x.numpy() if isinstance(x, Array) else x
+
+    def compute(*args: Any, **keywords: Any) -> Any:
+        named = {name: take(x) for name, x in keywords.items()}
+        return function(*(take(x) for x in args), **named)
+
+    return compute
+
+
+def _property(name: str) -> Callable[[Array], Any]:
+    def of_value(x: Any) -> Any:
+        return getattr(x, name)
+
+    return lambda x: call(of_value, x)
+
+
+def _transpose(x: Array, axes: Any = None) -> Array:
+    return x.transpose(axes)
+
+
+def _result_type(*operands: Any) -> np.dtype[Any]:
+    return np.result_type(
+        *(x.dtype if isinstance(x, Array) else x for x in operands)
+    )
+
+
+def _size(x: Array, axis: int | None = None) -> int:
+    return x.size if axis is None else x.shape[axis]
+
+
+def _conjugate(x: Array) -> Array:
+    made: Array = operation("conjugate")(x)
+    return made
+
+
+@cache
+def _functions() -> dict[Any, Callable[..., Any]]:
+    own = (
+        allclose,
+        array_equal,
+        astype,
+        concatenate,
+        copy,
+        empty_like,
+        expand_dims,
+        full_like,
+        isclose,
+        moveaxis,
+        ones_like,
+        ravel,
+        reshape,
+        squeeze,
+        stack,
+        swapaxes,
+        zeros_like,
+    )
+    known: dict[str, Callable[..., Any]] = {f.__name__: f for f in own}
+    known |= {
+        "iscomplexobj": lambda x: x.dtype.kind == "c",
+        "isrealobj": lambda x: x.dtype.kind != "c",
+        "matrix_transpose": lambda x: swapaxes(x, -1, -2),
+        "ndim": lambda x: x.ndim,
+        "permute_dims": _transpose,
+        "result_type": _result_type,
+        "shape": lambda x: x.shape,
+        "size": _size,
+        "transpose": _transpose,
+    }
+    known |= {name: _of_host(getattr(np, name)) for name in _OF_HOST}
+    return {
+        getattr(np, name): function
+        for name, function in known.items()
+        if hasattr(np, name)  # NumPy 1 has not all
+    }
+
+
+def call_function(
+    _: Array,
+    function: Callable[..., Any],
+    types: Any,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Run what NumPy's __array_function__ is called for."""
+    if not callable(function) or not isinstance(args, tuple):
+        raise TypeError(
+            "__array_function__: expected a function of NumPy and a tuple, got "
+            f"{type(function).__name__} and {type(args).__name__}"
+        )
+    if Value in types:
+        return NotImplemented
+    own = _functions().get(function)
+    if own is not None:
+        return own(*args, **keywords)
+    known = importlib.import_module("gpuos.numpy_functions")
+    if not known.has(function):
+        refuse(function)
+    return call(function, *args, **keywords)
+
+
+# What bindings/array_operators.cpp calls, by the names of the methods.
+METHODS: dict[str, Callable[..., Any]] = {
+    name: partial(call, getattr(np, name))
+    for name in (
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "clip",
+        "max",
+        "mean",
+        "min",
+        "prod",
+        "ptp",
+        "round",
+        "std",
+        "sum",
+        "var",
+    )
+} | {
+    "__array_function__": call_function,
+    "__array_ufunc__": call_ufunc,
+    "__bool__": _as_bool,
+    "__complex__": lambda x: complex(_one(x)),
+    "__contains__": _contains,
+    "__float__": lambda x: float(_one(x)),
+    "__index__": _as_index,
+    "__int__": lambda x: int(_one(x)),
+    "__setitem__": set_item,
+    "__str__": lambda x: str(x.numpy()),
+    "astype": astype,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
+    "copy": copy,
+    "fill": fill,
+    "flatten": flatten,
+    "imag": _property("imag"),
+    "item": item,
+    "mT": lambda x: swapaxes(x, -1, -2),
+    "ravel": ravel,
+    "real": _property("real"),
+    "squeeze": squeeze,
+    "swapaxes": swapaxes,
+    "tolist": lambda x: x.numpy().tolist(),
+}

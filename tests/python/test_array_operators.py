@@ -1,0 +1,549 @@
+"""Arrays compute what NumPy's do: operators, functions, methods, assignment."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+
+import numpy as np
+import pytest
+from fuse_support import DTYPES, assert_close, name_of, quietly, sample
+
+import gpuos
+from gpuos import functions as F
+
+BINARY = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.and_,
+    operator.or_,
+    operator.xor,
+    operator.lshift,
+    operator.rshift,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+]
+IN_PLACE = [
+    operator.iadd,
+    operator.isub,
+    operator.imul,
+    operator.itruediv,
+    operator.ifloordiv,
+    operator.imod,
+    operator.ipow,
+    operator.iand,
+    operator.ior,
+    operator.ixor,
+    operator.ilshift,
+    operator.irshift,
+]
+UNARY = [operator.neg, operator.pos, operator.abs, operator.invert]
+
+
+def numbers(dtype):
+    """Without zeros and large numbers, of which programs know more."""
+    if dtype.kind == "b":
+        return np.array([True, False, True])
+    if dtype.kind == "c":
+        return np.array([1 + 1j, 2 - 1j, 0.5], dtype)
+    return np.array([1, 2, 3], dtype)
+
+
+def same(got, wanted):
+    """One of both says no, or both have the same."""
+    assert isinstance(got, gpuos.Array)
+    wanted = np.asarray(wanted)
+    if wanted.dtype.kind == "c":
+        np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-6)
+    else:
+        assert_close(got.numpy(), wanted, ulps=wanted.dtype.kind == "f")
+
+
+def outcome(function, *args):
+    """What it gives, or the error: NumPy's own and ours are not of one kind."""
+    try:
+        return quietly(function, *args)
+    except (TypeError, gpuos.InvalidArgument) as error:
+        return error
+
+
+def compare(function, numpys, ours):
+    wanted, got = outcome(function, *numpys), outcome(function, *ours)
+    is_wide = getattr(wanted, "dtype", None) == np.dtype("complex128")
+    if isinstance(wanted, Exception) or is_wide:
+        assert isinstance(got, Exception), f"{got!r}, not {wanted!r}"
+    elif isinstance(got, Exception):
+        is_complex = any(np.asarray(x).dtype.kind == "c" for x in numpys)
+        assert is_complex, f"{got!r}, not {wanted!r}"
+    else:
+        same(got, wanted)
+
+
+@pytest.mark.parametrize("function", BINARY, ids=name_of)
+def test_operators_of_all_dtypes(rt, function):
+    for a, b in itertools.product(DTYPES, repeat=2):
+        x, y = numbers(a), numbers(b)
+        compare(function, (x, y), (rt.array(x), rt.array(y)))
+    for dtype, number in itertools.product(DTYPES, [True, 2, 0.5, np.int8(3)]):
+        x = numbers(dtype)
+        compare(function, (x, number), (rt.array(x), number))
+        compare(function, (number, x), (number, rt.array(x)))
+
+
+@pytest.mark.parametrize("function", IN_PLACE, ids=name_of)
+def test_operators_in_place(rt, function):
+    for a, b in itertools.product(DTYPES, repeat=2):
+        x, y = numbers(a), numbers(b)
+        ours = rt.array(x)
+        array = ours
+        compare(function, (x, y), (ours, rt.array(y)))
+        assert ours is array
+    view = rt.array(np.arange(6.0))
+    view[::2] += 10
+    np.testing.assert_array_equal(view.numpy(), [10, 1, 12, 3, 14, 5])
+
+
+@pytest.mark.parametrize("function", UNARY, ids=name_of)
+def test_operators_of_one(rt, function):
+    for dtype in DTYPES:
+        compare(function, (numbers(dtype),), (rt.array(numbers(dtype)),))
+
+
+def test_powers_and_divmod(rt):
+    x = rt.array([1.0, 2.0, 3.0])
+    assert (x**2).tolist() == [1, 4, 9]
+    assert (2**x).tolist() == [2, 4, 8]
+    assert [y.tolist() for y in divmod(x, 2)] == [[0, 1, 1], [1, 0, 1]]
+    with pytest.raises(TypeError):
+        pow(x, 2, 3)
+
+
+@pytest.mark.parametrize("other", ["text", [1.0, 2.0], (1.0,), None, {}, print])
+def test_what_is_no_operand_is_a_type_error(rt, other):
+    x = rt.array([1.0, 2.0])
+    for function in (operator.add, operator.lt):
+        with pytest.raises(TypeError):
+            function(x, other)
+        with pytest.raises(TypeError):
+            function(other, x)
+    assert (x == other) is False
+    assert (x != other) is True
+
+
+def test_arrays_of_others_are_operands(rt):
+    x = rt.array([1.0, 2.0])
+    if rt.backend == "host":
+        for made in (x + np.ones(2), np.ones(2) + x, np.float32(1) + x):
+            assert isinstance(made, gpuos.Array)
+            assert made.tolist() == [2, 3]
+    else:
+        with pytest.raises(gpuos.InvalidArgument):
+            x + np.ones(2)
+
+
+@pytest.mark.torch
+def test_tensors_are_operands(rt):
+    torch = pytest.importorskip("torch")
+    x = rt.array([1.0, 2.0])
+    ones = torch.ones(2, device="cpu" if rt.backend == "host" else "cuda")
+    assert (x + ones).tolist() == [2, 3]
+
+
+# ---- Everyday lines, three ways.
+
+LINES = """
+x + y * 2.0 - 1
+(x - x.mean()) / x.std()
+(x - x.mean(axis=0)) / (x.std(axis=0) + 1e-5)
+x / x.sum(axis=-1, keepdims=True)
+np.sqrt(x * x + y * y)
+np.exp(-x * x / 2)
+1 / (1 + np.exp(-x))
+np.tanh(x) * np.cos(y)
+np.log1p(np.abs(x))
+np.maximum(x, 0)
+np.minimum(np.maximum(x, -0.5), 0.5)
+np.clip(x, -1, 1)
+x.clip(-0.25, 0.75)
+np.where(x > 0, x, 0.1 * x)
+np.where(x > y, x, y)
+(x > 0) & (y < 1)
+(x > 0) | (y < 1)
+~(x > 0)
+(x > 0).sum()
+(x > y).any(axis=1)
+(x < 100).all()
+np.abs(x - y).max()
+np.abs(x - y).mean(axis=1)
+((x - y) ** 2).mean()
+((x - y) ** 2).sum(axis=-1)
+np.sum(x * y, axis=0)
+np.mean(x, axis=1, keepdims=True)
+np.var(x, axis=0, ddof=1)
+np.std(x)
+x.min(axis=0) - x.max(axis=0)
+x.argmax(axis=1)
+np.argmin(x, axis=0)
+np.ptp(x, axis=0)
+x.prod(axis=1)
+x.T
+x.T + 1
+x.T @ x if False else x.T * 2
+x.reshape(-1)
+x.reshape(4, 3).sum(axis=0)
+np.reshape(x, (2, 6))
+x.ravel() + 1
+x.T.ravel()
+x.flatten()
+np.swapaxes(x, 0, 1)
+np.moveaxis(x, 0, -1)
+np.expand_dims(x, 0)
+np.squeeze(x[:, :1])
+x[:, None] - x[None]
+x[0]
+x[-1, 1:]
+x[:, ::-1]
+x[1:, :2] + y[1:, :2]
+x[..., 0] * 2
+x[1:] - x[:-1]
+x[:, 1:] - x[:, :-1]
+x[1:-1, 1:-1] + x[:-2, 1:-1]
+x.astype("float64").sum()
+x.astype("int32")
+(x * 10).astype("int16") // 3
+n + 1
+n // 2
+n % 3
+n << 1
+n & 1
+n ** 2
+-n
+abs(n)
+n.sum()
+n.mean()
+n / 2
+n * 0.5
+x * n[0, 0]
+np.concatenate([x, y])
+np.concatenate([x, y], axis=1)
+np.stack([x, y])
+np.stack([x, y], axis=-1)
+np.zeros_like(x)
+np.ones_like(n)
+np.full_like(x, 2.5)
+np.isnan(x)
+np.isfinite(x / y)
+np.nan_to_num(x / (y - y))
+np.sign(x)
+np.floor(x * 3)
+np.round(x)
+np.square(x)
+np.power(np.abs(x), 1.5)
+np.hypot(x, y)
+np.arctan2(y, x)
+np.copysign(x, y)
+np.linalg.norm(x)
+np.linalg.norm(x, axis=1)
+np.count_nonzero(x > 0)
+np.nansum(x)
+np.isclose(x, x + 1e-9)
+np.logaddexp(x, y)
+np.fmod(x, 0.3)
+np.radians(x * 180)
+x.copy() + 1
+np.real(x)
+np.cumsum(x) if False else x.sum(axis=(0, 1))
+x.var(axis=1)
+x.round()
+x.conj()
+x.squeeze()
+""".strip().splitlines()
+# Which make no array in a fused function, as docs/programs.md says.
+NOT_FUSED = ("reshape", "ravel", "flatten", "concatenate", "stack", "_like")
+NOT_FUSED += ("isclose", "[", "squeeze")
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_everyday_lines(rt, line):
+    random = np.random.default_rng(3)
+    data = {
+        "x": random.normal(size=(3, 4)).astype("float32"),
+        "y": random.normal(size=(3, 4)).astype("float32"),
+        "n": np.arange(-3, 3, dtype="int32").reshape(2, 3),
+    }
+    arrays = {name: rt.array(value) for name, value in data.items()}
+    wanted = quietly(eval, line, {"np": np, **data})
+    made = eval(line, {"np": np, **arrays})
+    got = made.numpy() if isinstance(made, gpuos.Array) else np.asarray(made)
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    if any(word in line for word in NOT_FUSED):
+        return
+
+    fused = rt.fuse(
+        lambda x, y, n: eval(line, {"np": np, "x": x, "y": y, "n": n})
+    )
+    made = fused(*arrays.values()).numpy()
+    assert made.dtype == got.dtype
+    np.testing.assert_allclose(made, got, rtol=1e-6, atol=1e-7)
+
+
+# ---- Order: what was written reads what was there.
+
+
+def test_operands_are_read_as_they_were(rt):
+    x = rt.array(np.arange(5.0))
+    y = x + 1
+    x[...] = 100
+    z = x + 1
+    x.copy_from(np.zeros(5))
+    rt.submit("fill", out=x, value=7)
+    w = x[1:] - x[:-1]
+    x += 1
+    assert y.tolist() == [1, 2, 3, 4, 5]
+    assert z.tolist() == [101] * 5
+    assert w.tolist() == [0] * 4
+    assert x.tolist() == [8] * 5
+
+
+def test_a_long_loop_uses_flat_memory(rt):
+    y = rt.array(np.ones(64, "float32"))
+    for _ in range(100_000):
+        y = y * 0.5 + 1.0
+    assert y.tolist() == [2.0] * 64
+
+
+# ---- Assignment.
+
+INDICES = [
+    ...,
+    0,
+    -1,
+    (1, 2),
+    (slice(None), 1),
+    slice(1, None),
+    (slice(None), slice(None, None, 2)),
+    (slice(None), slice(None, None, -1)),
+    (0, slice(1, 3)),
+    (None, 1),
+    (..., 0),
+    slice(0, 0),
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int16", "bool", "complex64"])
+def test_assignment(rt, index, dtype):
+    start = sample(np.dtype(dtype))[:12].reshape(3, 4)
+    shape = start[index].shape
+    values = [1, True, np.float32(2.5), np.ones(shape, "int8")]
+    values += [np.ones((1,) * 2 + shape[-1:])] if len(shape) == 2 else []
+    values += [[7] * shape[-1]] if shape else []
+    for value in values:
+        wanted, got = start.copy(), rt.array(start)
+        quietly(operator.setitem, wanted, index, value)
+        got[index] = value
+        np.testing.assert_array_equal(got.numpy(), wanted)
+        if isinstance(value, np.ndarray):
+            got[index] = 0
+            got[index] = rt.array(value)
+            np.testing.assert_array_equal(got.numpy(), wanted)
+
+
+def test_assignment_by_masks(rt):
+    wanted = np.arange(12.0).reshape(3, 4)
+    got = rt.array(wanted)
+    wanted[wanted > 5] = -1
+    got[got > 5] = -1
+    wanted[wanted == 0] = np.float32(9)
+    got[got.numpy() == 0] = np.float32(9)
+    np.testing.assert_array_equal(got.numpy(), wanted)
+    with pytest.raises(gpuos.InvalidArgument, match="mask of shape"):
+        got[rt.array(np.ones(3, bool))] = 0
+
+
+def test_what_cannot_be_assigned_is_refused(rt):
+    x = rt.array(np.zeros((2, 3)))
+    for index, value in [(0, np.ones(4)), (..., np.ones((3, 2)))]:
+        with pytest.raises(gpuos.InvalidArgument):
+            x[index] = rt.array(value)
+    with pytest.raises(IndexError):
+        x[2] = 1
+    assert x.tolist() == [[0] * 3] * 2
+
+
+# ---- One element.
+
+
+def test_elements_become_numbers(rt):
+    x = rt.array(np.array([[2.5]]))
+    assert (float(x), int(x), complex(x), bool(x)) == (2.5, 2, 2.5 + 0j, True)
+    assert (x.item(), x.item(0, 0), x.tolist()) == (2.5, 2.5, [[2.5]])
+    assert not rt.array(np.array(0.0))
+    assert range(10)[rt.array(np.array(3))] == 3
+    assert 2.5 in x
+    assert 3 not in x
+    two = rt.array([1.0, 2.0])
+    for function in (float, int, complex):
+        with pytest.raises(TypeError, match=r"shape \(2,\)"):
+            function(two)
+    with pytest.raises(ValueError, match=r"shape \(2,\); call any"):
+        bool(two)
+    for wrong in (two, rt.array(np.array(1.0)), rt.array([1])):
+        with pytest.raises(TypeError, match="as an index"):
+            operator.index(wrong)
+
+
+def test_what_is_printed(rt):
+    x = rt.array(np.arange(3))
+    assert str(x) == "[0 1 2]"
+    assert "shape=(3,)" in repr(x)
+    assert [int(element) for element in x] == [0, 1, 2]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+
+
+# ---- NumPy's protocols.
+
+
+def test_ufuncs_have_out_where_and_dtype(rt):
+    x = rt.array(np.arange(4, dtype="float32"))
+    out = rt.zeros(4)
+    assert np.add(x, 1, out=out) is out
+    assert out.tolist() == [1, 2, 3, 4]
+    assert np.sqrt(x, out=out, where=x > 1).tolist()[:2] == [1, 2]
+    assert np.add(x, 1, dtype="float64").dtype == np.float64
+    assert np.multiply(x, rt.array(np.ones(4)), out=out).dtype == np.float32
+    with pytest.raises(gpuos.InvalidArgument, match="expected out= beside"):
+        np.sqrt(x, where=x > 1)
+    with pytest.raises(gpuos.InvalidArgument, match="an out of float64"):
+        np.add(rt.array([1]), 0.5, out=rt.array([1]))
+    with pytest.raises(gpuos.InvalidArgument, match="casting"):
+        np.add(x, 1, casting="no")
+    with pytest.raises(gpuos.InvalidArgument, match=r"add\.reduce"):
+        np.add.reduce(x)
+
+
+@pytest.mark.parametrize(
+    "function", [np.sort, np.median, np.cumsum, np.modf, np.vstack, np.unique]
+)
+def test_other_functions_say_what_to_call(rt, function):
+    x = rt.array([1.0, 2.0])
+    with pytest.raises(gpuos.InvalidArgument, match=r"call it with x\.numpy"):
+        function([x, x] if function is np.vstack else x)
+
+
+def test_functions_that_only_look_take_arrays(rt, tmp_path):
+    x = rt.array([1.0, 2.0])
+    np.save(tmp_path / "x.npy", x)
+    assert np.load(tmp_path / "x.npy").tolist() == [1, 2]
+    assert np.array2string(x) == "[1. 2.]"
+    assert np.allclose(x, x + 1e-12)
+    assert np.array_equal(x, x.copy())
+    assert not np.array_equal(x, x[:1])
+    assert (np.shape(x), np.size(x), np.ndim(x)) == ((2,), 2, 1)
+    assert np.result_type(x, rt.ones(1)) == np.float64
+
+
+def test_a_captured_array_is_still_refused(rt):
+    x = rt.array([1.0, 2.0])
+    for function in (lambda v: v + x, lambda v: x + v, lambda v: np.add(x, v)):
+        with pytest.raises(gpuos.InvalidArgument, match="must be an argument"):
+            rt.fuse(function)(x)
+
+
+def test_functions_of_gpuos_take_arrays(rt):
+    x = rt.array([[-1.0, 2.0]])
+    assert F.relu(x).tolist() == [[0, 2]]
+    assert F.where(x > 0, x, 0.5).tolist() == [[0.5, 2]]
+    np.testing.assert_allclose(F.softmax(x, axis=-1).numpy().sum(), 1)
+    with pytest.raises(gpuos.InvalidArgument):
+        F.softmax(x, axis=5)
+
+
+# ---- Views and new arrays.
+
+SHAPES = [(), (1,), (3,), (2, 3), (1, 3), (2, 1, 3), (0, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_views_are_numpys(rt, shape):
+    wanted = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    got = rt.array(wanted)
+    axes = range(-len(shape) - 1, len(shape) + 1)
+    calls = [(np.expand_dims, (axis,)) for axis in axes]
+    calls += [(np.squeeze, ()), *((np.squeeze, (axis,)) for axis in axes)]
+    for function in (np.swapaxes, np.moveaxis):
+        calls += [
+            (function, pair) for pair in itertools.product(axes, repeat=2)
+        ]
+    for function, args in calls:
+        try:
+            expected = function(wanted, *args)
+        except ValueError:
+            with pytest.raises((ValueError, IndexError)):
+                function(got, *args)
+            continue
+        made = function(got, *args)
+        np.testing.assert_array_equal(made.numpy(), expected)
+        assert made.size == 0 or made.ptr == got.ptr
+
+
+def test_reshape_copies_where_it_must(rt):
+    x = rt.array(np.arange(6).reshape(2, 3))
+    assert np.reshape(x, (3, 2)).ptr == x.ptr
+    assert np.reshape(x.T, 6).tolist() == [0, 3, 1, 4, 2, 5]
+    assert x.ravel().ptr == x.ptr
+    assert x.flatten().ptr != x.ptr
+    with pytest.raises(gpuos.InvalidArgument):
+        np.reshape(x, (4, 2))
+
+
+def test_arrays_are_joined(rt):
+    shapes = [(), (2,), (3,), (2, 3), (1, 3), (2, 1)]
+    for a, b in itertools.product(shapes, repeat=2):
+        x, y = np.ones(a), np.arange(np.prod(b, dtype=int)).reshape(b)
+        for function, axis in itertools.product(
+            (np.concatenate, np.stack), (0, 1, -1, 2, None)
+        ):
+            if function is np.stack and axis is None:
+                continue
+            ours = rt.array(x), rt.array(y)
+            try:
+                wanted = function([x, y], axis=axis)
+            except ValueError:
+                with pytest.raises(ValueError, match=r"concatenate|axis"):
+                    function(ours, axis=axis)
+                continue
+            got = function(ours, axis=axis).numpy()
+            assert got.dtype == wanted.dtype
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_new_arrays(rt):
+    for got, wanted in [
+        (rt.ones((2, 2)), np.ones((2, 2), "float32")),
+        (rt.full(3, 7), np.full(3, 7)),
+        (rt.full((2,), 2.5), np.full(2, 2.5)),
+        (rt.full(2, 1, "int8"), np.full(2, 1, "int8")),
+        (rt.full((2, 2), rt.array([1, 2])), np.full((2, 2), [1, 2])),
+        (rt.full(2, True), np.full(2, True)),
+        (rt.arange(4), np.arange(4)),
+        (rt.arange(1, 2, 0.25), np.arange(1, 2, 0.25)),
+        (rt.arange(3, dtype="float32"), np.arange(3, dtype="float32")),
+        (rt.linspace(0, 1, 5), np.linspace(0, 1, 5)),
+        (rt.linspace(0, 1, 4, endpoint=False), np.linspace(0, 1, 4, False)),
+        (rt.zeros_like(rt.ones(2, "int16")), np.zeros(2, "int16")),
+        (rt.zeros_like(np.ones((1, 2)), "bool"), np.zeros((1, 2), "bool")),
+    ]:
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_array_equal(got.numpy(), wanted)
+        assert got.runtime is rt
