@@ -55,6 +55,13 @@ void register_bridge(py::module_& module) {
       py::arg("runtime").none(false),
       "As if the runtime had been made with deterministic=True, for what "
       "is submitted from now on.");
+  module.def(
+      "_share",
+      [](const std::shared_ptr<RuntimeObject>& runtime) {
+        runtime->is_shared = true;
+      },
+      py::arg("runtime").none(false),
+      "The runtime stays open until the process ends.");
   module.def("_watch_arrays", &watch_arrays, py::arg("watch"),
              "Have a gpuos::ArrayWatch, from a capsule \"gpuos.array_watch\", "
              "told of tasks on foreign arrays, until the process ends.");

@@ -367,10 +367,20 @@ void add_life(Class& type) {
            docs::kSynchronize)
       .def("flush", &flush, py::arg("stream") = py::none(), docs::kFlush)
       .def("stats", &stats, docs::kStats)
-      .def("close", &RuntimeObject::close, docs::kClose)
+      .def(
+          "close",
+          [](RuntimeObject& self) {
+            if (self.is_shared)
+              throw InvalidArgument(
+                  "close: expected a runtime of your own, got the one that "
+                  "this process shares, which stays until its end");
+            self.close();
+          },
+          docs::kClose)
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__",
            [](RuntimeObject& self, const py::object& error, const py::args&) {
+             if (self.is_shared) return;
              if (error.is_none())
                self.close();
              else

@@ -169,6 +169,11 @@ inline constexpr char kClose[] =
     R"(Run what is pending, stop the workers and raise what went wrong.
 
 A second call does nothing. A with-block calls it.
+
+Raises
+------
+InvalidArgument
+    For the runtime of default_runtime(), which a with-block leaves open.
 )";
 
 inline constexpr char kDefine[] =

@@ -50,6 +50,9 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// Results that were dropped; null after close().
   ResultArrays* results() noexcept { return results_.get(); }
 
+  /// Of the whole process: nobody closes it, and a with-block leaves it open.
+  bool is_shared = false;
+
   void wait(const Ticket& ticket, const Deadline& deadline);
   void synchronize(const Deadline& deadline);
   void compile(const Program& program, const Deadline& deadline);

@@ -44,6 +44,7 @@ from gpuos._core import (
     synchronize,
 )
 from gpuos.compiling import CompileFuture, compile_async
+from gpuos.defaults import default_runtime
 from gpuos.diagnosis import Diagnosis, diagnose
 from gpuos.fusing import fuse
 from gpuos.includes import get_include
@@ -81,6 +82,7 @@ __all__ = [
     "__version__",
     "cache",
     "compile_async",
+    "default_runtime",
     "diagnose",
     "functions",
     "fuse",

@@ -150,9 +150,10 @@ def test_what_was_put_off_is_not_overwritten(device, runtime, other, whose):
 
 COME_TOGETHER = """
 import threading
-import torch, gpuos, gpuos.torch as gt
-made, Runtime = [], gpuos.Runtime
-gpuos.Runtime = lambda **options: made.append(options) or Runtime(**options)
+import torch, gpuos.torch as gt
+from gpuos import defaults
+made, new = [], defaults._new_runtime
+defaults._new_runtime = lambda *device: made.append(device) or new(*device)
 together = threading.Barrier(8)
 def work():
     together.wait()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import gpuos
+from gpuos import defaults
 from gpuos.torch import building
 from gpuos.torch.composites import COMPOSITE
 
@@ -253,59 +254,13 @@ def composite() -> list[str]:
     return sorted(_with_kernel(IMPLICIT) - _with_kernel("CPU", "CUDA"))
 
 
-# They stay, as their bridges do. Under _making.
-_of_devices: dict[tuple[str, int], gpuos.Runtime] = {}
-_of_parents: list[gpuos.Runtime] = []  # the same in a child of a fork
-_making = threading.Lock()
-threads_per_worker = 256  # of runtimes that are made from now on
-_deterministic = False  # all of them
-
-
 def _bridge_of_runtime(kind: str, index: int) -> Any:
-    """Return a capsule of the runtime for tensors of one device.
-
-    Threads that come to a device at the same time share one: what is submitted
-    to another would be in no order with PyTorch's operators.
-    """
-    with _making:
-        runtime = _of_devices.get((kind, index))
-        if runtime is None:
-            runtime = _of_devices[kind, index] = _new_runtime(kind, index)
-            if _deterministic:
-                gpuos._core._make_deterministic(runtime)
-    return gpuos._core._bridge(runtime)
+    """Return a capsule of the runtime for tensors of one device."""
+    return gpuos._core._bridge(_runtime_of(kind, index))
 
 
-def _new_runtime(kind: str, index: int) -> gpuos.Runtime:
-    if kind == "cpu":
-        return gpuos.Runtime(backend="host")
-    return gpuos.Runtime(
-        backend="cuda",
-        device=index,
-        residency="burst",
-        threads_per_worker=threads_per_worker,
-    )
-
-
-def make_deterministic() -> None:
-    """Have all runtimes add up in one order, now and later."""
-    global _deterministic  # noqa: PLW0603 (one choice a process)
-    with _making:
-        if _deterministic:
-            return
-        _deterministic = True
-        for runtime in _of_devices.values():
-            gpuos._core._make_deterministic(runtime)
-
-
-def _leave_runtimes() -> None:
-    global _making  # noqa: PLW0603 (another thread of the parent had it)
-    _making = threading.Lock()
-    _of_parents.extend(_of_devices.values())
-    _of_devices.clear()
-
-
-os.register_at_fork(after_in_child=_leave_runtimes)
+def _runtime_of(kind: str, index: int) -> gpuos.Runtime:
+    return defaults.of_device("host" if kind == "cpu" else kind, index)
 
 
 def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:
@@ -335,7 +290,7 @@ def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:
     if found.type == "cuda" and found.index is None:
         index = torch.cuda.current_device()
     bridge().use_device(found.type, index)
-    return _of_devices[found.type, index]
+    return _runtime_of(found.type, index)
 
 
 def _stream_handle(stream: int, kind: int, index: int) -> int:

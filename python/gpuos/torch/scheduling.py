@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import torch
 
 import gpuos
-from gpuos.torch import access, loading
+from gpuos import defaults
+from gpuos.torch import access
 from gpuos.torch.loading import bridge, bridge_if_tried
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Scheduler:
         set_threads(self.threads_per_block)
         is_fixed = _is_fixed(self.deterministic)
         if is_fixed:
-            loading.make_deterministic()
+            defaults.make_deterministic()
         _install(self.auto_flush_ms)
         module.enter(self.capacity, self.size_threshold, is_fixed)
         return self
@@ -206,7 +207,7 @@ def check_limits(capacity: int, threads_per_block: int) -> None:
 
 def set_threads(threads_per_block: int) -> None:
     """Remember what runtimes are made with."""
-    loading.threads_per_worker = threads_per_block
+    defaults.threads_per_worker = threads_per_block
 
 
 def _install(auto_flush_ms: float) -> None:

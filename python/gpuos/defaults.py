@@ -1,0 +1,114 @@
+"""The runtimes that a process shares, one for each device."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+
+from gpuos import _core
+
+# Under _making. They stay until the process ends.
+_of_devices: dict[tuple[str, int], _core.Runtime] = {}
+_of_parents: list[_core.Runtime] = []  # the same in a child of a fork
+_making = threading.Lock()
+threads_per_worker = 256  # of those of a GPU that are made from now on
+_deterministic = False  # all of them
+
+
+def default_runtime(device: str | int | None = None) -> _core.Runtime:
+    """Return the runtime of a device that everybody in this process shares.
+
+    It is made at its first use, again after a fork, and by schedulers of
+    PyTorch as well: what is submitted to it is in one order with their
+    operators once gpuos.torch is in use. It stays until the process ends:
+    close() is refused, and a with-block leaves it open. A library that defines
+    operators in it puts its own name in front of theirs.
+
+    Parameters
+    ----------
+    device : str, int or None
+        "host", "cuda" for GPU 0, such as "cuda:1", or the number of a GPU.
+        None: GPU 0 if there is one, else the host.
+
+    Raises
+    ------
+    InvalidArgument
+        For another text.
+    BackendUnavailable
+        If there is no such GPU.
+    TypeError
+        For another type.
+    """
+    if device is not None:
+        return of_device(*_parsed(device))
+    try:
+        return of_device("cuda", 0)
+    except _core.BackendUnavailable:
+        return of_device("host", 0)
+
+
+def _parsed(device: str | int) -> tuple[str, int]:
+    if isinstance(device, int) and not isinstance(device, bool):
+        device = f"cuda:{device}"
+    if not isinstance(device, str):
+        raise TypeError(
+            "default_runtime: device: expected str, int or None, got "
+            f"{type(device).__name__}"
+        )
+    found = re.fullmatch(r"(host|cuda)(?::([0-9]{1,4}))?", device)
+    if found is None or (found[1] == "host" and found[2] is not None):
+        raise _core.InvalidArgument(
+            'default_runtime: device: expected "host", "cuda" or such as '
+            f'"cuda:1", got {device!r}'
+        )
+    return found[1], int(found[2] or 0)
+
+
+def of_device(backend: str, index: int) -> _core.Runtime:
+    """Return the same by backend and number.
+
+    Threads that come to a device at the same time share one: what is submitted
+    to another would be in no order with it.
+    """
+    with _making:
+        runtime = _of_devices.get((backend, index))
+        if runtime is None:
+            runtime = _new_runtime(backend, index)
+            _core._share(runtime)
+            _of_devices[backend, index] = runtime
+            if _deterministic:
+                _core._make_deterministic(runtime)
+        return runtime
+
+
+def _new_runtime(backend: str, index: int) -> _core.Runtime:
+    if backend == "host":
+        return _core.Runtime(backend="host")
+    return _core.Runtime(
+        backend="cuda",
+        device=index,
+        residency="burst",
+        threads_per_worker=threads_per_worker,
+    )
+
+
+def make_deterministic() -> None:
+    """Have all of them add up in one order, now and later."""
+    global _deterministic  # noqa: PLW0603 (one choice a process)
+    with _making:
+        if _deterministic:
+            return
+        _deterministic = True
+        for runtime in _of_devices.values():
+            _core._make_deterministic(runtime)
+
+
+def _leave_runtimes() -> None:
+    global _making  # noqa: PLW0603 (another thread of the parent had it)
+    _making = threading.Lock()
+    _of_parents.extend(_of_devices.values())
+    _of_devices.clear()
+
+
+os.register_at_fork(after_in_child=_leave_runtimes)

@@ -1,0 +1,133 @@
+"""The runtimes that a process shares."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import gpuos
+
+
+def test_it_is_one_for_each_device(rt):
+    own = gpuos.default_runtime(rt.backend)
+    assert own is gpuos.default_runtime(rt.backend)
+    assert own is not rt
+    assert own.backend == rt.backend
+    x = own.array([1.0, 2.0])
+    assert (x + 1).tolist() == [2, 3]
+    if rt.backend == "cuda":
+        assert own is gpuos.default_runtime("cuda:0")
+        assert own is gpuos.default_runtime(0)
+        assert own is gpuos.default_runtime()
+
+
+def test_without_a_gpu_it_is_the_hosts():
+    try:
+        gpuos.Runtime("cuda").close()
+    except gpuos.BackendUnavailable:
+        assert gpuos.default_runtime() is gpuos.default_runtime("host")
+    else:
+        assert gpuos.default_runtime().backend == "cuda"
+
+
+def test_threads_that_come_first_share_one(run_python):
+    ran = run_python("""
+import threading, gpuos
+start, found = threading.Barrier(8), []
+def come():
+    start.wait()
+    found.append(gpuos.default_runtime("host"))
+threads = [threading.Thread(target=come) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(set(map(id, found))) == 1
+""")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_nobody_closes_it():
+    with gpuos.default_runtime("host") as rt:
+        pass
+    with pytest.raises(gpuos.InvalidArgument, match="this process shares"):
+        rt.close()
+    assert not rt.is_closed
+    assert (rt.ones(2) + 1).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "device",
+    ["", "cpu", "cuda:", "cuda:x", "host:0", "cuda:99999", "CUDA", " host"],
+)
+def test_other_texts_are_refused(device):
+    with pytest.raises(gpuos.InvalidArgument, match="default_runtime: device"):
+        gpuos.default_runtime(device)
+
+
+@pytest.mark.parametrize("device", [1.0, True, b"host", ["host"]])
+def test_other_types_are_refused(device):
+    with pytest.raises(TypeError, match="default_runtime: device"):
+        gpuos.default_runtime(device)
+
+
+def test_a_gpu_that_is_not_there_is_unavailable():
+    with pytest.raises((gpuos.BackendUnavailable, gpuos.InvalidArgument)):
+        gpuos.default_runtime("cuda:9999")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_of_a_fork_has_its_own(run_python):
+    ran = run_python("""
+import os, warnings
+warnings.simplefilter("ignore")
+import gpuos
+parents = gpuos.default_runtime("host")
+(parents.ones(2) + 1).tolist()
+child = os.fork()
+if child == 0:
+    result = 1
+    try:
+        own = gpuos.default_runtime("host")
+        result = int(own is parents or (own.ones(2) + 1).tolist() != [2, 2])
+    finally:
+        os._exit(result)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert gpuos.default_runtime("host") is parents
+""")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.torch
+def test_pytorch_uses_it(rt):
+    torch = pytest.importorskip("torch")
+    gt = pytest.importorskip("gpuos.torch")
+    device = "cpu" if rt.backend == "host" else "cuda"
+    shared = gpuos.default_runtime(rt.backend)
+    assert gt.runtime(device) is shared
+    x = torch.ones(4, device=device)
+    out = torch.empty(4, device=device)
+    with torch.no_grad(), gt.scheduler():
+        y = x + 1
+        shared.submit("add", y, y, out=out)
+        z = out * 2
+    assert z.tolist() == [8] * 4
+
+
+def test_threads_use_it_together():
+    rt = gpuos.default_runtime("host")
+    sums = []
+
+    def add(k):
+        x = rt.array(np.full(8, k))
+        for _ in range(100):
+            x += 1
+        sums.append(x.sum().item() - 8 * k)
+
+    threads = [threading.Thread(target=add, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == [800] * 4
