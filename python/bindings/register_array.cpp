@@ -75,6 +75,19 @@ py::object export_dlpack(Array& array, const py::object& /*stream*/,
       array, max_version && max_version->first >= int{dlpack::kMajorVersion});
 }
 
+// Whether they have bytes in common and are not one and the same view: then
+// what is written may be read again.
+bool overlap(Array& a, Array& b) {
+  const Borrow one(a);
+  const Borrow other(b);
+  const TensorView& x = one.view();
+  const TensorView& y = other.view();
+  const ByteRange mine = x.byte_range();
+  const ByteRange its = y.byte_range();
+  if (mine.low >= its.high || its.low >= mine.high) return false;
+  return x.data != y.data || strides_of(x) != strides_of(y);
+}
+
 }  // namespace
 
 void register_array(py::module_& module) {
@@ -185,6 +198,8 @@ void register_array(py::module_& module) {
       .def_property_readonly("__array_interface__", &host_interface)
       .def_property_readonly("__cuda_array_interface__", &cuda_interface);
   add_operators(type);
+  module.def("_overlap", &overlap, py::arg("a"), py::arg("b"),
+             "Whether two arrays have memory in common, but for one view.");
 }
 
 }  // namespace gpuos::python

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core
-from gpuos.arrays import call, call_ufunc, operation, refuse
+from gpuos.arrays import call, call_ufunc, operation, refuse, write
 from gpuos.fusing import fuse
 
 if TYPE_CHECKING:
@@ -139,12 +139,12 @@ def set_item(x: Array, index: Any, value: Any) -> None:
             raise _core.InvalidArgument(
                 f"array: expected a mask of shape {x.shape}, got {index.shape}"
             )
-        _masked(x.dtype)(_operand(index, x), x, value, out=x)
+        write(_masked(x.dtype), x, _operand(index, x), x, value)
         return
     to = x[index]
     if isinstance(value, Array) and value.ndim > to.ndim:
         value = reshape(value, value.shape[value.ndim - to.ndim :])
-    _assign(to.dtype)(to, value, out=to)
+    write(_assign(to.dtype), to, to, value)
 
 
 def fill(x: Array, value: Any) -> None:

@@ -32,8 +32,20 @@ def operation(name: str) -> _core.Fused:
 
 def in_place(name: str, x: Array, y: Any) -> Array:
     """Set x to function(x, y), as NumPy's in-place operators do."""
-    _into(getattr(np, name), x.dtype)(x, y, out=x)
+    write(_into(getattr(np, name), x.dtype), x, x, y)
     return x
+
+
+def write(fused: _core.Fused, to: Array, *operands: Any) -> None:
+    """Run `fused` into `to`, as if all operands were read before.
+
+    Where one of them overlaps it, as in x[1:] += x[:-1], the result is made in
+    memory of its own first.
+    """
+    if any(type(x) is Array and _core._overlap(x, to) for x in operands):
+        operands = (fused(*operands),)
+        fused = operation("copy")
+    fused(*operands, out=to)
 
 
 def refuse(function: Callable[..., Any]) -> None:
@@ -91,9 +103,14 @@ def call_ufunc(
         )
     if out is None or isinstance(out, tuple):
         return _fused(function)(*inputs, out=out)
-    if where is True:
-        return _into(function, out.dtype)(*inputs, out=out)
-    return _where_true(function, out.dtype)(where, out, *inputs, out=out)
+    fused = _into(function, out.dtype)
+    if where is not True:
+        fused = _where_true(function, out.dtype)
+        inputs = (where, out, *inputs)
+    if type(out) is not Array:
+        return fused(*inputs, out=out)
+    write(fused, out, *inputs)
+    return out
 
 
 @lru_cache(_KEPT)

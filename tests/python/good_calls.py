@@ -73,6 +73,7 @@ class Calls:
             "_bridge": (_core._bridge, [rt], {}),
             "_is_operation": (_core._is_operation, ["sinc"], {}),
             "_make_deterministic": (_core._make_deterministic, [rt], {}),
+            "_overlap": (_core._overlap, [x, out], {}),
             "_share": (_core._share, [gpuos.default_runtime("host")], {}),
             "_prune_cache": (_core._prune_cache, [2**40], {}),
             "_make_fused": (
