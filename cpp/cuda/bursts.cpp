@@ -192,17 +192,17 @@ std::uint32_t Bursts::pack(const Flush& flush, std::uint32_t first,
 void Bursts::launch_row(const Flush& flush) {
   const abi::Payload payload = read_payload(ring_.descriptor(flush.begin));
   const bool in_block = (payload.flags & abi::kArgsInBlock) != 0;
-  abi::RowTask& row = launch_.row;
-  row.op = payload.op;
-  row.is_traced = payload.flags & abi::kTraced;
-  row.count = payload.count;
-  row.parts = flush.tasks;
-  row.arg_count = in_block ? static_cast<std::uint32_t>(payload.args[0])
-                           : std::uint32_t{abi::kInlineArgs};
+  abi::TiledTask& tiled = launch_.tiled;
+  tiled.op = payload.op;
+  tiled.is_traced = payload.flags & abi::kTraced;
+  tiled.count = payload.count;
+  tiled.parts = flush.tasks;
+  tiled.arg_count = in_block ? static_cast<std::uint32_t>(payload.args[0])
+                             : std::uint32_t{abi::kInlineArgs};
   std::copy_n(in_block ? ring_.args_of(flush.begin, payload) : payload.args,
-              row.arg_count, row.args);
+              tiled.arg_count, tiled.args);
   if (flush.captures) captured_[payload.op].store(true);
-  launch_.mode = abi::kRowBurst;
+  launch_.mode = abi::kTiledBurst;
   launch_.inline_count = flush.tasks;
   launch_workers(flush, flush.tasks);
 }

@@ -112,18 +112,18 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
 __device__ inline void run_row_burst(const abi::Launch& launch, Work& work) {
   // What has nothing to wait for fences before it loads.
   if (launch.is_independent != 0) begin_burst(launch);
-  const abi::RowTask& row = launch.row;
+  const abi::TiledTask& tiled = launch.tiled;
   // Each thread by itself: arrives while the arguments do.
-  const OpFn operator_fn = launch.table[row.op];
-  if (threadIdx.x < row.arg_count)
-    work.args[threadIdx.x] = row.args[threadIdx.x];
-  const Task task{work.args, worker_scratch, row.count};
+  const OpFn operator_fn = launch.table[tiled.op];
+  if (threadIdx.x < tiled.arg_count)
+    work.args[threadIdx.x] = tiled.args[threadIdx.x];
+  const Task task{work.args, worker_scratch, tiled.count};
   if (launch.is_independent == 0) begin_burst(launch);
   __syncthreads();
   for (u32 tile = blockIdx.x; tile < launch.inline_count; tile += gridDim.x) {
-    if (threadIdx.x == 0 && row.is_traced != 0 && launch.signal != 0)
+    if (threadIdx.x == 0 && tiled.is_traced != 0 && launch.signal != 0)
       mark_started(launch.queue, launch.begin + tile);
-    operator_fn(task, Lane::of(tile, row.parts));
+    operator_fn(task, Lane::of(tile, tiled.parts));
     __syncthreads();
   }
   if (threadIdx.x == 0) finish_burst(launch);

@@ -31,13 +31,13 @@ enum Mode : u32 {
   kResident,     // claim positions of the ring one by one and stay
   kRingBurst,    // run positions [begin, end) of the ring and leave
   kInlineBurst,  // run `inline_count` descriptors of the parameters and leave
-  kRowBurst      // run `inline_count` tiles of `row` and leave
+  kTiledBurst    // run `inline_count` tiles of `tiled` and leave
 };
 
-// The task of a kRowBurst, as a worker needs it: nothing has to be unpacked,
+// The task of a kTiledBurst, as a worker needs it: nothing has to be unpacked,
 // and all of it lies side by side, because what a launch reads of its
 // parameters first takes a fetch from memory for each line.
-struct RowTask {
+struct TiledTask {
   u16 op;         // slot in the operator table
   u16 is_traced;  // see kTraced
   u32 count;      // elements
@@ -52,7 +52,7 @@ struct Launch {
   u32 mode;
 
   // kResident
-  u32 inline_count;  // kInlineBurst, kRowBurst
+  u32 inline_count;  // kInlineBurst, kTiledBurst
   ResidencyState* state;
   u64* claims;  // device memory, one a worker: claimed position + 1, or 0
   u64* left;    // host memory: number of the last residency that has left
@@ -68,7 +68,7 @@ struct Launch {
   // None of the tasks comes after one of a launch before it in its stream, so
   // they need not wait for that one's end.
   u32 is_independent;
-  RowTask row;  // kRowBurst
+  TiledTask tiled;  // kTiledBurst
 };
 // Of a kInlineBurst. It has a kernel of its own: a launch with 4 KiB of
 // parameters takes a microsecond longer than one with 500 bytes

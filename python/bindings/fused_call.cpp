@@ -126,9 +126,8 @@ void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
       return;
     }
   }
-  const TensorView& view = inputs_.add([&] {
-    return arguments.view(object, {name_, number});
-  });
+  const TensorView& view =
+      inputs_.add([&] { return arguments.view(object, {name_, number}); });
   key_.add(
       {.kind = ArgumentKind::Array, .dtype = view.dtype, .rank = view.dims});
 }

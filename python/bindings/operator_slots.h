@@ -17,12 +17,12 @@ namespace gpuos::python {
 struct BinarySlot {
   const char* name;
   const char* reflected;
-  binaryfunc PyNumberMethods::*slot;
+  binaryfunc PyNumberMethods::* slot;
   binaryfunc function;
 };
 struct UnarySlot {
   const char* name;
-  unaryfunc PyNumberMethods::*slot;
+  unaryfunc PyNumberMethods::* slot;
   unaryfunc function;
 };
 struct ComparisonName {

@@ -57,12 +57,12 @@ const u64* buffers_of(u16 op, const u64* args) {
   return op == kInterpreterSlot ? args + 1 : args;
 }
 
-abi::Payload tile_of(const abi::RowTask& row, u64 tile) {
+abi::Payload tile_of(const abi::TiledTask& tiled, u64 tile) {
   abi::Payload payload{};
-  payload.op = row.op;
-  payload.flags = static_cast<u16>(row.is_traced |
+  payload.op = tiled.op;
+  payload.flags = static_cast<u16>(tiled.is_traced |
                                    static_cast<u16>(tile << abi::kTileShift));
-  payload.count = row.count;
+  payload.count = tiled.count;
   return payload;
 }
 
@@ -227,13 +227,13 @@ void Device::stay(const abi::Launch& launch) {
 
 void Device::run_burst(const abi::InlineLaunch& launch) {
   const abi::Queue& queue = launch.queue;
-  const bool is_row = launch.mode == abi::kRowBurst;
-  const bool is_inline = is_row || launch.mode == abi::kInlineBurst;
+  const bool is_tiled = launch.mode == abi::kTiledBurst;
+  const bool is_inline = is_tiled || launch.mode == abi::kInlineBurst;
   const u64 tasks = is_inline ? launch.inline_count : launch.end - launch.begin;
   for (u64 i = 0; i < tasks; ++i) {
     const u32 place = place_of(queue, launch.begin + i);
-    if (is_row) {
-      run_task(queue, tile_of(launch.row, i), launch.row.args,
+    if (is_tiled) {
+      run_task(queue, tile_of(launch.tiled, i), launch.tiled.args,
                launch.begin + i);
       continue;
     }
@@ -250,7 +250,7 @@ void Device::run_burst(const abi::InlineLaunch& launch) {
     run_task(queue, payload, args_of(payload, block).data(), launch.begin + i);
   }
   add(&Counts::burst_tasks, tasks);
-  if (is_row && tasks > 1) add(&Counts::row_tiles, tasks);
+  if (is_tiled && tasks > 1) add(&Counts::shared_tiles, tasks);
 }
 
 GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
