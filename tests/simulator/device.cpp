@@ -250,7 +250,7 @@ void Device::run_burst(const abi::InlineLaunch& launch) {
     run_task(queue, payload, args_of(payload, block).data(), launch.begin + i);
   }
   add(&Counts::burst_tasks, tasks);
-  if (is_tiled && tasks > 1) add(&Counts::shared_tiles, tasks);
+  if (is_tiled && tasks > 1) add(&Counts::tiled, tasks);
 }
 
 GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {

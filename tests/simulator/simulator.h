@@ -10,7 +10,7 @@ struct Counts {
   std::uint64_t tasks = 0;    // tiles of a task count
   std::uint64_t chained = 0;  // of these: members of chains
   std::uint64_t burst_tasks = 0;
-  std::uint64_t shared_tiles = 0;  // of these: launched by one descriptor for all
+  std::uint64_t tiled = 0;  // of these: launched by one descriptor for all
   std::uint64_t bursts = 0;
   std::uint64_t bursts_independent = 0;  // of these: need not wait for others
   std::uint64_t residencies = 0;

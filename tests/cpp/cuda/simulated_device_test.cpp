@@ -279,7 +279,7 @@ TEST_F(SimulatedDevice, ManyTilesOfOneTaskNeedOneDescriptor) {
   }
   const sim::Counts counts = simulator().counts();
   EXPECT_EQ(counts.burst_tasks, 2 * kTiles);
-  EXPECT_EQ(counts.shared_tiles, 2 * kTiles);
+  EXPECT_EQ(counts.tiled, 2 * kTiles);
   EXPECT_EQ(counts.stray_tiles, 0u);
 }
 
