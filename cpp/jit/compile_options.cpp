@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 
 #include "base/concat.h"
@@ -81,6 +82,67 @@ std::string_view name_of(FastCompile level) {
   }
 }
 
+// What stands behind the option: "4" of "--maxrregcount=4".
+std::string_view value_of(std::string_view flag, std::string_view option) {
+  flag.remove_prefix(option.size());
+  if (flag.starts_with('=')) flag.remove_prefix(1);
+  return flag;
+}
+
+[[noreturn]] void refuse(const Taken& taken, std::string_view wanted,
+                         std::string_view value) {
+  throw InvalidArgument(concat("JitOptions: ", taken.field, ": expected ",
+                               wanted, ", got '", value, "'"));
+}
+
+std::uint32_t number_of(const Taken& taken, std::string_view value) {
+  std::uint32_t number = 0;
+  const char* end = value.data() + value.size();
+  const auto [last, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc{} || last != end) refuse(taken, "a number", value);
+  return number;
+}
+
+bool truth_of(const Taken& taken, std::string_view value) {
+  if (value.empty() || value == "true") return true;
+  if (value != "false") refuse(taken, "true or false", value);
+  return false;
+}
+
+FastCompile level_of(const Taken& taken, std::string_view value) {
+  for (const FastCompile level : {FastCompile::Off, FastCompile::Min,
+                                  FastCompile::Mid, FastCompile::Max}) {
+    if (value == name_of(level)) return level;
+  }
+  refuse(taken, "0, min, mid or max", value);
+}
+
+void set_define(JitOptions& options, std::string_view macro) {
+  const std::size_t end = std::min(macro.find('='), macro.size());
+  options.defines.emplace_back(
+      macro.substr(0, end), end == macro.size() ? "1" : macro.substr(end + 1));
+}
+
+void set_field(JitOptions& options, const Taken& taken,
+               std::string_view value) {
+  if (taken.field == "arch")
+    options.arch = value;
+  else if (taken.field == "std")
+    options.std = value;
+  else if (taken.field == "defines")
+    set_define(options, value);
+  else if (taken.field == "max_registers")
+    options.max_registers = number_of(taken, value);
+  else if (taken.field == "fast_math")
+    options.fast_math = truth_of(taken, value);
+  else if (taken.field == "line_info")
+    options.line_info = truth_of(taken, value);
+  else if (taken.field == "debug")
+    options.debug = truth_of(taken, value);
+  else
+    options.fast_compile = level_of(taken, value);
+}
+
 // What the assembler refuses without the name of a field.
 void check_levels(const JitOptions& options) {
   const int level = options.optimization;
@@ -141,3 +203,22 @@ std::vector<std::string> option_flags(const JitOptions& options) {
 }
 
 }  // namespace gpuos::jit
+
+namespace gpuos {
+
+JitOptions jit_options_of(std::span<const std::string> flags) {
+  JitOptions options;
+  for (const std::string& flag : flags) {
+    const auto taken =
+        std::ranges::find_if(jit::kTaken, [&](const jit::Taken& one) {
+          return jit::is_same_option(flag, one.option);
+        });
+    if (taken == jit::kTaken.end())
+      options.extra.push_back(flag);
+    else
+      jit::set_field(options, *taken, jit::value_of(flag, taken->option));
+  }
+  return options;
+}
+
+}  // namespace gpuos

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,11 @@ struct JitOptions {
   /// else the device's, else the newest that NVRTC knows.
   std::string arch{};
 };
+
+/// What NVRTC's options say: "-DN=4", "--std=c++17", "--use_fast_math". Those
+/// that no field means become `extra`.
+/// Throws: InvalidArgument for a value that the field cannot have.
+JitOptions jit_options_of(std::span<const std::string> flags);
 
 /// A header that an #include finds by name, without a file.
 struct JitHeader {

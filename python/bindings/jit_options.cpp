@@ -23,6 +23,10 @@ constexpr std::array<std::pair<const char*, FastCompile>, 4> kLevels{
      {"mid", FastCompile::Mid},
      {"max", FastCompile::Max}}};
 
+constexpr const char* kFields[] = {
+    "std",   "defines",      "max_registers", "fast_math", "line_info",
+    "debug", "optimization", "fast_compile",  "extra",     "arch"};
+
 FastCompile level_from(const std::string& name) {
   for (const auto& [known, level] : kLevels) {
     if (name == known) return level;
@@ -78,14 +82,25 @@ py::dict defines_of(const JitOptions& options) {
   return defines;
 }
 
+// What is not as it is without a word, as Python that makes the same.
+std::string text_of_options(const py::object& self) {
+  const py::object plain = py::type::of(self)();
+  std::string text;
+  for (const char* name : kFields) {
+    const py::object value = self.attr(name);
+    if (value.equal(plain.attr(name))) continue;
+    if (!text.empty()) text += ", ";
+    text += std::string(name) + "=" + std::string(py::repr(value));
+  }
+  return "gpuos.JitOptions(" + text + ")";
+}
+
 }  // namespace
 
 JitOptions jit_options_from(const py::object& options) {
   if (options.is_none()) return {};
   if (py::isinstance<JitOptions>(options)) return options.cast<JitOptions>();
-  JitOptions made;
-  made.extra = texts_of(options, "options");
-  return made;
+  return jit_options_of(texts_of(options, "options"));
 }
 
 void register_jit_options(py::module_& module) {
@@ -117,18 +132,26 @@ void register_jit_options(py::module_& module) {
            py::arg("optimization") = defaults.optimization,
            py::arg("fast_compile") = "off", py::arg("extra") = py::tuple(),
            py::arg("arch") = "")
-      .def_readonly("std", &JitOptions::std)
-      .def_property_readonly("defines", &defines_of)
-      .def_readonly("max_registers", &JitOptions::max_registers)
-      .def_readonly("fast_math", &JitOptions::fast_math)
-      .def_readonly("line_info", &JitOptions::line_info)
-      .def_readonly("debug", &JitOptions::debug)
-      .def_readonly("optimization", &JitOptions::optimization)
+      .def_readonly("std", &JitOptions::std, "'c++11' to 'c++23'.")
+      .def_property_readonly("defines", &defines_of, "Macros: name to text.")
+      .def_readonly("max_registers", &JitOptions::max_registers,
+                    "Of a thread; 0: no limit.")
+      .def_readonly("fast_math", &JitOptions::fast_math,
+                    "Less exact division, square root and functions.")
+      .def_readonly("line_info", &JitOptions::line_info,
+                    "Source lines for profilers.")
+      .def_readonly("debug", &JitOptions::debug,
+                    "Code for debuggers, unoptimised.")
+      .def_readonly("optimization", &JitOptions::optimization,
+                    "Of the assembler, 0 to 3.")
       .def_property_readonly(
           "fast_compile",
-          [](const JitOptions& self) { return name_of(self.fast_compile); })
-      .def_readonly("extra", &JitOptions::extra)
-      .def_readonly("arch", &JitOptions::arch);
+          [](const JitOptions& self) { return name_of(self.fast_compile); },
+          "'off', 'min', 'mid' or 'max': what is left out to be sooner.")
+      .def_readonly("extra", &JitOptions::extra, "More options of NVRTC.")
+      .def_readonly("arch", &JitOptions::arch,
+                    "'sm_90', or 'compute_90' for PTX; empty: the device's.")
+      .def("__repr__", &text_of_options);
 }
 
 }  // namespace gpuos::python

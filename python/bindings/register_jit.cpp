@@ -112,21 +112,29 @@ void register_kernel(py::module_& module) {
                                           py::is_final(), plain_metaclass());
   attributes.attr("__module__") = "gpuos";
   forbid_new(attributes);
-  attributes.def_readonly("registers", &KernelAttributes::registers)
-      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes)
-      .def_readonly("local_bytes", &KernelAttributes::local_bytes)
-      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes)
-      .def_readonly("max_threads", &KernelAttributes::max_threads)
+  attributes
+      .def_readonly("registers", &KernelAttributes::registers, "Of a thread.")
+      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes,
+                    "Shared memory of a block that the kernel declares.")
+      .def_readonly("local_bytes", &KernelAttributes::local_bytes,
+                    "Of a thread: its stack and what found no register.")
+      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes,
+                    "Constant memory that the module declares.")
+      .def_readonly("max_threads", &KernelAttributes::max_threads,
+                    "The largest block that it can have.")
       .def_readonly("max_dynamic_shared_bytes",
-                    &KernelAttributes::max_dynamic_shared_bytes);
+                    &KernelAttributes::max_dynamic_shared_bytes,
+                    "What a launch may ask for beside shared_bytes.");
 
   py::class_<Kernel> type(module, "Kernel",
                           "A kernel, which keeps its module loaded.",
                           py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";
   forbid_new(type);
-  type.def_property_readonly("name", &Kernel::name)
-      .def_property_readonly("attributes", &Kernel::attributes)
+  type.def_property_readonly("name", &Kernel::name,
+                             "As it was asked for: 'f<float>'.")
+      .def_property_readonly("attributes", &Kernel::attributes,
+                             "What it needs, a KernelAttributes.")
       .def_property_readonly("parameter_bytes", &Kernel::parameter_bytes,
                              "Bytes of each parameter, in order.")
       .def("launch", &launch,
@@ -171,7 +179,7 @@ void register_module_info(py::module_& module) {
                               plain_metaclass());
   type.attr("__module__") = "gpuos";
   forbid_new(type);
-  type.def_readonly("name", &ModuleInfo::name)
+  type.def_readonly("name", &ModuleInfo::name, "Of the module's source.")
       .def_readonly("device", &ModuleInfo::device, "-1: the host.")
       .def_readonly("bytes", &ModuleInfo::bytes, "Of the image.")
       .def_property_readonly(
@@ -231,7 +239,8 @@ void register_jit(py::module_& module) {
       "headers : dict\n    Headers by name, found before any file.\n"
       "include_dirs : sequence of str\n"
       "options : JitOptions or sequence of str\n"
-      "    A sequence holds NVRTC's own options.\n"
+      "    A sequence holds NVRTC's own options, as ['-DN=4', "
+      "'--use_fast_math'].\n"
       "name : str\n    For messages and profilers.\n"
       "device : int\n\n"
       "Raises\n------\n"
@@ -269,7 +278,8 @@ void register_jit(py::module_& module) {
       .def_property_readonly("log", &JitModule::log, "What the compiler said.")
       .def_property_readonly("arch", &JitModule::arch,
                              "'sm_90', or 'compute_90' for PTX.")
-      .def_property_readonly("name", &JitModule::name)
+      .def_property_readonly("name", &JitModule::name,
+                             "For messages and profilers.")
       .def("__repr__", [](const JitModule& self) {
         return "gpuos.JitModule('" + self.name() + "', " + self.arch() + ")";
       });

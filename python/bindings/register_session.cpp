@@ -35,7 +35,8 @@ void register_cell(py::module_& module) {
                     "'cell 3', or the name that it was given.")
       .def_readonly("defined", &CellResult::defined,
                     "'kernel foo', in the order of the cell.")
-      .def_readonly("launches", &CellResult::launches)
+      .def_readonly("launches", &CellResult::launches,
+                    "How many kernels it launched.")
       .def_readonly("log", &CellResult::log, "What the compiler said.")
       .def("__repr__", [](const CellResult& self) {
         std::string text = "gpuos.CellResult(" + self.cell + ":";

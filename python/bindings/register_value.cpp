@@ -205,13 +205,17 @@ void add_attributes(Class& type) {
       .def_property_readonly(
           "mT", [](const Value& x) { return swapaxes(x, -2, -1); },
           "The last two axes swapped.")
-      .def_property_readonly("real", [](const Value& x) { return real(x); })
-      .def_property_readonly("imag", [](const Value& x) { return imag(x); })
+      .def_property_readonly(
+          "real", [](const Value& x) { return real(x); }, "The real part.")
+      .def_property_readonly(
+          "imag", [](const Value& x) { return imag(x); }, "The imaginary part.")
       .def_property_readonly(
           "shape",
-          [](const Value&) -> py::object { refuse("shape", kNoShape); })
+          [](const Value&) -> py::object { refuse("shape", kNoShape); },
+          "Refused: it is not known before the call.")
       .def_property_readonly(
-          "size", [](const Value&) -> py::object { refuse("size", kNoShape); })
+          "size", [](const Value&) -> py::object { refuse("size", kNoShape); },
+          "Refused: it is not known before the call.")
       .def("__len__",
            [](const Value&) -> std::size_t { refuse("len", kNoShape); })
       .def("__repr__", &repr);

@@ -92,4 +92,9 @@ __all__ = [
     "synchronize",
 ]
 
+
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
 _libraries.announce()

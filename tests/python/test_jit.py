@@ -73,10 +73,13 @@ def test_headers_and_defines_reach_the_source() -> None:
 def test_options_may_be_the_compilers_own() -> None:
     source = 'extern "C" __global__ void k(int* x) { *x = 1; }'
     assert compiled(source, options=["--restrict"]).image
-    with pytest.raises(
-        gpuos.InvalidArgument, match="expected 'std' to say this"
-    ):
-        compiled(source, options=["--std=c++14"])
+    source += "\n#if N != 4 || M != 1 || __cplusplus != 201402\n#error\n#endif"
+    options = ("--std=c++14", "-DN=4", "-DM", "--use_fast_math", "-lineinfo")
+    assert compiled(source, options=options).image
+    with pytest.raises(gpuos.InvalidArgument, match="std: expected"):
+        compiled(source, options=["--std=c++98"])
+    with pytest.raises(gpuos.InvalidArgument, match="'std' to say this"):
+        gpuos.JitModule(source, options=gpuos.JitOptions(extra=["-std=c++14"]))
     with pytest.raises(gpuos.CompileError, match="frobnicate"):
         compiled(source, options=["--frobnicate"])
 

@@ -66,6 +66,24 @@ TEST(CompileOptions, LevelsThatTheAssemblerDoesNotTakeTogether) {
   EXPECT_EQ(refusal({.debug = true, .fast_compile = FastCompile::Mid}), "");
 }
 
+TEST(CompileOptions, TheCompilersOwnAreReadAndWrittenAgain) {
+  const Flags flags{
+      "--std=c++17",       "--define-macro=N=4",  "--define-macro=EMPTY=",
+      "--maxrregcount=40", "--use_fast_math",     "--generate-line-info",
+      "--device-debug",    "--Ofast-compile=max", "--restrict"};
+  EXPECT_EQ(option_flags(jit_options_of(flags)), flags);
+  const Flags others{"-DN=4",     "-DM",         "-std=c++14",      "-G=false",
+                     "-lineinfo", "-arch=sm_80", "-maxrregcount=32"};
+  const JitOptions options = jit_options_of(others);
+  EXPECT_EQ(options.arch, "sm_80");
+  EXPECT_EQ(option_flags(options),
+            (Flags{"--std=c++14", "--define-macro=N=4", "--define-macro=M=1",
+                   "--maxrregcount=32", "--generate-line-info"}));
+  for (const char* wrong :
+       {"--maxrregcount=many", "-G=perhaps", "-Ofc=soon", "-maxrregcount"})
+    EXPECT_THROW(jit_options_of(Flags{wrong}), InvalidArgument) << wrong;
+}
+
 TEST(CompileOptions, ExtraOptionsLeaveTheFieldsAlone) {
   EXPECT_EQ(refusal({.extra = {"restrict"}}),
             "JitOptions: extra: expected options that begin with '-', got "
