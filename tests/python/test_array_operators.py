@@ -196,7 +196,7 @@ np.ptp(x, axis=0)
 x.prod(axis=1)
 x.T
 x.T + 1
-x.T @ x if False else x.T * 2
+x.T * 2
 x.reshape(-1)
 x.reshape(4, 3).sum(axis=0)
 np.reshape(x, (2, 6))
@@ -260,7 +260,7 @@ np.fmod(x, 0.3)
 np.radians(x * 180)
 x.copy() + 1
 np.real(x)
-np.cumsum(x) if False else x.sum(axis=(0, 1))
+x.sum(axis=(0, 1))
 x.var(axis=1)
 x.round()
 x.conj()
