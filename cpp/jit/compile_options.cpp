@@ -97,8 +97,9 @@ std::string_view value_of(std::string_view flag, std::string_view option) {
 
 std::uint32_t number_of(const Taken& taken, std::string_view value) {
   std::uint32_t number = 0;
-  const char* end = value.data() + value.size();
-  const auto [last, error] = std::from_chars(value.data(), end, number);
+  const std::string text(value);
+  const char* end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || last != end) refuse(taken, "a number", value);
   return number;
 }
