@@ -58,6 +58,7 @@ def _of_arrays_too(function: Callable[..., Any]) -> Callable[..., Any]:
         arrays = importlib.import_module("gpuos.arrays")
         return arrays.call(function, *args, **keywords)
 
+    del compute.__wrapped__  # which has no signature that Python could read
     compute.__qualname__ = compute.__name__
     compute.__module__ = __name__
     return compute
