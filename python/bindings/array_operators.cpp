@@ -52,8 +52,6 @@ template <Op kOp>
 struct OfOp {};
 struct OfDivmod {};
 struct OfPositive {};
-template <int kOperation>
-struct OfComparison {};
 
 template <typename Tag>
 PyObject* call(std::string_view name, PyObject* x, PyObject* y) noexcept {
@@ -93,17 +91,17 @@ struct ArrayOperators {
   static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
     switch (operation) {
       case Py_LT:
-        return call<OfComparison<Py_LT>>("less", x, y);
+        return binary<Op::Less>(x, y);
       case Py_LE:
-        return call<OfComparison<Py_LE>>("less_equal", x, y);
+        return binary<Op::LessEqual>(x, y);
       case Py_GT:
-        return call<OfComparison<Py_GT>>("greater", x, y);
+        return binary<Op::Less>(y, x);
       case Py_GE:
-        return call<OfComparison<Py_GE>>("greater_equal", x, y);
+        return binary<Op::LessEqual>(y, x);
       case Py_EQ:
-        return call<OfComparison<Py_EQ>>("equal", x, y);
+        return binary<Op::Equal>(x, y);
       default:
-        return call<OfComparison<Py_NE>>("not_equal", x, y);
+        return binary<Op::NotEqual>(x, y);
     }
   }
 };

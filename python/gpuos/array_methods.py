@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core
+from gpuos import _core, numpy_functions
 from gpuos.arrays import call, call_ufunc, operation, refuse, write
 from gpuos.fusing import fuse
 
@@ -151,11 +150,6 @@ def fill(x: Array, value: Any) -> None:
     set_item(x, ..., value)
 
 
-def _filled(x: Array, value: Any) -> Array:
-    fill(x, value)
-    return x
-
-
 @cache
 def _assign(dtype: np.dtype[Any]) -> _core.Fused:
     def compute(to: Any, value: Any) -> Any:
@@ -194,20 +188,29 @@ def _operand(value: Any, like: Array) -> Any:
 def full_like(
     x: Array, fill_value: Any, dtype: Any = None, *, shape: Any = None
 ) -> Array:
-    return _filled(empty_like(x, dtype, shape=shape), fill_value)
+    return x.runtime.full(*_form_like(x, shape, fill_value, dtype))
 
 
 def zeros_like(x: Array, dtype: Any = None, *, shape: Any = None) -> Array:
-    return full_like(x, 0, dtype, shape=shape)
+    return x.runtime.zeros(*_form_like(x, shape, dtype))
 
 
 def ones_like(x: Array, dtype: Any = None, *, shape: Any = None) -> Array:
-    return full_like(x, 1, dtype, shape=shape)
+    return x.runtime.ones(*_form_like(x, shape, dtype))
 
 
 def empty_like(x: Array, dtype: Any = None, *, shape: Any = None) -> Array:
-    shape = x.shape if shape is None else shape
-    return x.runtime.empty(shape, x.dtype if dtype is None else dtype)
+    return x.runtime.empty(*_form_like(x, shape, dtype))
+
+
+def _form_like(x: Array, shape: Any, *rest: Any) -> tuple[Any, ...]:
+    """Return a shape and what stands before the dtype, those of x if None."""
+    *between, dtype = rest
+    return (
+        x.shape if shape is None else shape,
+        *between,
+        x.dtype if dtype is None else dtype,
+    )
 
 
 def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
@@ -325,12 +328,6 @@ def _transpose(x: Array, axes: Any = None) -> Array:
     return x.transpose(axes)
 
 
-def _result_type(*operands: Any) -> np.dtype[Any]:
-    return np.result_type(
-        *(x.dtype if isinstance(x, Array) else x for x in operands)
-    )
-
-
 def _size(x: Array, axis: int | None = None) -> int:
     return x.size if axis is None else x.shape[axis]
 
@@ -363,12 +360,13 @@ def _functions() -> dict[Any, Callable[..., Any]]:
     )
     known: dict[str, Callable[..., Any]] = {f.__name__: f for f in own}
     known |= {
-        "iscomplexobj": lambda x: x.dtype.kind == "c",
-        "isrealobj": lambda x: x.dtype.kind != "c",
+        **{
+            name: numpy_functions.handler(name)
+            for name in ("iscomplexobj", "isrealobj", "result_type")
+        },
         "matrix_transpose": lambda x: swapaxes(x, -1, -2),
         "ndim": lambda x: x.ndim,
         "permute_dims": _transpose,
-        "result_type": _result_type,
         "shape": lambda x: x.shape,
         "size": _size,
         "transpose": _transpose,
@@ -399,8 +397,7 @@ def call_function(
     own = _functions().get(function)
     if own is not None:
         return own(*args, **keywords)
-    known = importlib.import_module("gpuos.numpy_functions")
-    if not known.has(function):
+    if not numpy_functions.has(function):
         refuse(function)
     return call(function, *args, **keywords)
 

@@ -81,6 +81,11 @@ def has(function: Callable[..., Any]) -> bool:
     return function in _handlers() or (is_numpy and _core._is_operation(name))
 
 
+def handler(name: str) -> Callable[..., Any]:
+    """Return what stands for NumPy's function of this name."""
+    return _handlers()[getattr(np, name)]
+
+
 def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
     """What programs compute by this name, although it is no ufunc: sinc."""
     name = function.__name__
@@ -248,7 +253,10 @@ def _angle(z: Any, deg: bool = False) -> Any:
 
 def _result_type(*operands: Any) -> np.dtype[Any]:
     return np.result_type(
-        *(x.dtype if isinstance(x, Value) else x for x in operands)
+        *(
+            x.dtype if isinstance(x, (Value, _core.Array)) else x
+            for x in operands
+        )
     )
 
 
