@@ -139,6 +139,11 @@ class ProgramBuilder {
   static Value extent(const Value& value,
                       std::optional<std::vector<int>> axes = {});
 
+  /// What `made`, a value of another builder, is if `inputs` are that builder's
+  /// inputs. Its scalars become the next ones of this builder.
+  /// Throws: InvalidArgument for another number, dtype or rank of inputs.
+  Value insert(const Value& made, std::span<const Value> inputs);
+
   /// The next output.
   void output(const Value& value);
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "array_shape.h"
+#include "deferred_operation.h"
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "native.h"
@@ -70,6 +73,7 @@ Array::Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
     : runtime_(std::move(runtime)), buffer_(std::move(buffer)), view_(view) {}
 
 Array::~Array() {
+  leave_operation();
   if (buffer_ == nullptr) return;
   const WithoutGil no_gil;
   buffer_.reset();
@@ -112,8 +116,9 @@ void Array::begin_again(RuntimeObject& runtime, const TensorView& form) {
 }
 
 bool Array::keep_for_results(PyObject* self) noexcept {
-  if (!is_own_result_ || is_exported_ || is_freed_ || runtime_ == nullptr)
+  if (!is_own_result_ || is_exported() || is_freed_ || runtime_ == nullptr)
     return false;
+  leave_operation();
   ResultArrays* results = runtime_->results();
   if (results == nullptr || !results->give(self, bytes())) return false;
   // The runtime must not keep itself alive. If this was its last owner it ends
@@ -141,9 +146,55 @@ std::unique_ptr<Array> Array::allocate(RuntimeObject& runtime,
                                  view);
 }
 
-void Array::refuse_freed() const {
-  throw InvalidArgument("array: expected a live gpuos.Array, but this one of " +
-                        to_string(view_) + " was freed");
+py::object Array::make_deferred(RuntimeObject& runtime,
+                                std::shared_ptr<DeferredOperation> operation) {
+  const TensorView& form = operation->form;
+  const std::size_t bytes =
+      static_cast<std::size_t>(form.size()) * size_of(form.dtype);
+  py::object made;
+  if (bytes <= ResultArrays::kMostBytes) {
+    made = make_result(runtime, form);
+  } else {  // memory that may never be needed
+    made = py::cast(
+        std::make_unique<Array>(runtime.shared_from_this(), Buffer(), form));
+  }
+  operation->result = made.ptr();
+  Array& array = *native<Array>(made.ptr());
+  array.operation_ = std::move(operation);
+  array.has_memory_ = false;
+  return made;
+}
+
+const TensorView& Array::memory_of_result() {
+  if (buffer_ == nullptr) {
+    const WithoutGil no_gil;
+    buffer_ = runtime_->core().allocate(bytes());
+    view_.data = buffer_.get();
+  }
+  return view_;
+}
+
+void Array::leave_operation() noexcept {
+  if (operation_ == nullptr) return;
+  operation_->result = nullptr;
+  set_computed();
+}
+
+void Array::set_computed() noexcept {
+  operation_.reset();
+  has_memory_ = !is_freed_;
+}
+
+void Array::get_memory() {
+  if (is_freed_) {
+    throw InvalidArgument(
+        "array: expected a live gpuos.Array, but this one of " +
+        to_string(view_) + " was freed");
+  }
+  runtime_->run_deferred();
+  if (operation_ == nullptr) return;
+  if (operation_->failure == nullptr) throw std::bad_alloc();
+  std::rethrow_exception(operation_->failure);
 }
 
 TensorView Array::form() const {
@@ -158,12 +209,15 @@ std::size_t Array::bytes() const {
 
 void Array::free() {
   if (is_freed_) return;
+  if (operation_ != nullptr) runtime_->run_deferred();
+  leave_operation();
   is_freed_ = true;
+  has_memory_ = false;
   if (borrows_ == 0) give_back();
 }
 
 void Array::give_back() {
-  if (is_exported_) return;
+  if (is_exported()) return;
   Buffer last = std::move(buffer_);
   const WithoutGil no_gil;
   last.reset();
@@ -176,12 +230,22 @@ TensorView Borrow::words() const {
 
 std::unique_ptr<Array> Borrow::with_view(const TensorView& view) const {
   auto part = std::make_unique<Array>(array_->runtime_, buffer(), view);
-  // Whoever has the address of the whole writes to its parts.
-  part->is_exported_ = array_->is_exported_;
+  // Whoever has the address of one writes to the others.
+  if (array_->exported_ == nullptr)
+    array_->exported_ = std::make_shared<bool>(false);
+  part->exported_ = array_->exported_;
   return part;
 }
 
+void Borrow::mark_exported() const {
+  array_->runtime_->run_deferred();
+  if (array_->exported_ == nullptr)
+    array_->exported_ = std::make_shared<bool>();
+  *array_->exported_ = true;
+}
+
 void Borrow::wait() const {
+  array_->runtime_->run_deferred();
   const auto [data, bytes] = span_of(view());
   array_->runtime_->wait_for_memory(data, bytes);
 }
@@ -214,7 +278,7 @@ void Borrow::copy_from_host(const void* from) const {
 }
 
 void Borrow::wait_for_others() const {
-  if (array_->is_exported_ && array_->runtime_->is_cuda())
+  if (array_->is_exported() && array_->runtime_->is_cuda())
     synchronize({}, core().options().device);
 }
 

@@ -13,6 +13,8 @@
 
 namespace gpuos::python {
 
+struct DeferredOperation;
+
 /// What Python calls gpuos.Array: memory of a runtime with a shape and a
 /// dtype, or a view of one.
 class Array {
@@ -31,6 +33,12 @@ class Array {
   /// may still use the memory.
   static pybind11::object make_result(RuntimeObject& runtime,
                                       const TensorView& form);
+  /// A new one for what `operation` will give.
+  static pybind11::object make_deferred(
+      RuntimeObject& runtime, std::shared_ptr<DeferredOperation> operation);
+  /// Where the operation writes. Throws: as Runtime::allocate().
+  const TensorView& memory_of_result();
+  void set_computed() noexcept;
   /// Called in place of the destructor: whether the runtime keeps `self`, which
   /// is this array, for other results.
   bool keep_for_results(PyObject* self) noexcept;
@@ -42,6 +50,13 @@ class Array {
   /// takes a Borrow.
   TensorView form() const;
   bool is_freed() const noexcept { return is_freed_; }
+  /// Whether somebody else has had the address, of this or of another view of
+  /// the memory: who may write there when gpuos does not see it.
+  bool is_exported() const noexcept { return exported_ && *exported_; }
+  /// The operation that gives it, if it is not submitted yet.
+  const std::shared_ptr<DeferredOperation>& operation() const noexcept {
+    return operation_;
+  }
   std::size_t bytes() const;
   RuntimeObject& runtime() const noexcept { return *runtime_; }
 
@@ -52,17 +67,22 @@ class Array {
  private:
   friend class Borrow;
 
-  [[noreturn]] void refuse_freed() const;
   /// As new, in the memory that it has.
   void begin_again(RuntimeObject& runtime, const TensorView& form);
   void give_back();
+  void leave_operation() noexcept;
+  /// Runs what was deferred. Throws: InvalidArgument after free(); why it could
+  /// not be computed.
+  [[gnu::cold]] void get_memory();
 
   std::shared_ptr<RuntimeObject> runtime_;
   Buffer buffer_;
   TensorView view_;
+  std::shared_ptr<DeferredOperation> operation_;
+  std::shared_ptr<bool> exported_;  // all views of the memory have the same
   int borrows_ = 0;
-  bool is_exported_ = false;
   bool is_freed_ = false;
+  bool has_memory_ = true;  // neither freed nor deferred
   // Of make_result(), and nobody else has ever had the memory.
   bool is_own_result_ = false;
 };
@@ -78,7 +98,8 @@ class Borrow {
  public:
   /// Throws: InvalidArgument after free().
   explicit Borrow(Array& array) : array_(&array) {
-    if (array.is_freed_) array.refuse_freed();
+    if (!array.has_memory_) [[unlikely]]
+      array.get_memory();
     ++array.borrows_;
   }
   Borrow(Borrow&& other) noexcept
@@ -95,8 +116,9 @@ class Borrow {
     array_->is_own_result_ = false;
     return array_->buffer_;
   }
-  /// The address leaves gpuos' sight: the memory stays as long as the array.
-  void mark_exported() const noexcept { array_->is_exported_ = true; }
+  /// The address leaves gpuos' sight: the memory stays as long as the array,
+  /// and what was to read it is submitted.
+  void mark_exported() const;
 
   /// All memory of an array that allocate() made as numbers that every runtime
   /// can fill.

@@ -58,8 +58,8 @@ py::array view_out(py::handle self) {
         "numpy: expected copy=True for an array on the device, got "
         "copy=False");
   }
-  borrow.wait();
   borrow.mark_exported();
+  borrow.wait();
   return ndarray_over(view, view.data, self);
 }
 
@@ -71,8 +71,8 @@ py::dict interface_of(Array& array) {
                               std::string(name_of(view.dtype)) +
                               "; take this array through DLPack");
   }
-  borrow.wait();
   borrow.mark_exported();
+  borrow.wait();
   py::dict interface;
   interface["shape"] = shape_of(view);
   interface["typestr"] = numpy_dtype(view.dtype).attr("str");

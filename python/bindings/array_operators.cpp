@@ -27,13 +27,17 @@ py::object method(const char* name) {
   return python_module("gpuos.array_methods").attr("METHODS")[name];
 }
 
+bool is_number(PyObject* object) {
+  return PyFloat_Check(object) || PyLong_Check(object) ||
+         PyComplex_Check(object);
+}
+
 // Others get their turn: a value of a fused function has operators of its own,
 // and Python says what a list or a str cannot.
 bool is_operand(PyObject* object) {
   if (Py_TYPE(object) == array_type) return true;
   if (Py_TYPE(object) == value_type) return false;
-  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object))
-    return true;
+  if (is_number(object)) return true;
   const py::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   return is_numpy_scalar(object) || py::hasattr(type, "__dlpack__") ||
          py::hasattr(type, "__array_interface__") ||
@@ -86,7 +90,12 @@ struct ArrayOperators {
   }
   static PyObject* power(PyObject* x, PyObject* y, PyObject* modulus) noexcept {
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    return binary<Op::Power>(x, y);
+    if (!is_number(y) || Py_TYPE(x) != array_type)
+      return binary<Op::Power>(x, y);
+    // Some numbers are another function, as they are in a fused one.
+    return guarded([&] {
+      return function("power")(py::handle(x), py::handle(y)).release().ptr();
+    });
   }
   static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
     switch (operation) {

@@ -46,6 +46,7 @@ ManagedTensor* make_owner(const Array& array, const Borrow& borrow) {
   const TensorView& view = borrow.view();
   auto owner = std::make_unique<Owner<ManagedTensor>>();
   owner->runtime = array.runtime().shared_from_this();
+  borrow.mark_exported();
   owner->buffer = borrow.buffer();
   owner->shape = view.shape;
   owner->strides = view.element_strides();

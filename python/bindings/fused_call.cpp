@@ -104,14 +104,45 @@ void FusedCall::read(Arguments& arguments) {
   }
 }
 
+bool FusedCall::read_forms(const RuntimeObject& runtime) {
+  if (out != nullptr || stream != Py_None) return false;
+  for (const Item& item : items()) {
+    if (item.name != nullptr) return false;
+    PyObject* object = item.value;
+    if (Py_TYPE(object) != array_type) {
+      if (read_number(object)) continue;
+      if (is_static(object) || !read_scalar(object)) return false;
+      continue;
+    }
+    const Array& array = *native<Array>(object);
+    if (&array.runtime() != &runtime || array.is_exported()) return false;
+    const TensorView& form = inputs_.add([&] { return array.form(); });
+    if (form.size() == 0) return false;
+    arrays_.add([&] { return object; });
+    key_.add(
+        {.kind = ArgumentKind::Array, .dtype = form.dtype, .rank = form.dims});
+  }
+  return true;
+}
+
+bool FusedCall::read_number(PyObject* object) {
+  const DType dtype = dtype_of_number(object);
+  if (dtype == DType::Float32) return false;
+  key_.add({.kind = ArgumentKind::Number, .dtype = dtype});
+  scalars_.add([&] { return scalar_from(object); });
+  return true;
+}
+
+bool FusedCall::read_scalar(PyObject* object) {
+  if (!is_numpy_scalar(object)) return false;
+  key_.add({.kind = ArgumentKind::Scalar, .dtype = dtype_of_scalar(object)});
+  scalars_.add([&] { return number_of(object); });
+  return true;
+}
+
 void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
   if (Py_TYPE(object) != array_type) {
-    const DType dtype = dtype_of_number(object);
-    if (dtype != DType::Float32) {
-      key_.add({.kind = ArgumentKind::Number, .dtype = dtype});
-      scalars_.add([&] { return scalar_from(object); });
-      return;
-    }
+    if (read_number(object)) return;
     if (is_static(object)) {
       key_.add_object(ArgumentKind::Static, object);
       if (PyTuple_Check(object) && has_array(object))
@@ -119,12 +150,7 @@ void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
                "a tuple with an array in it");
       return;
     }
-    if (is_numpy_scalar(object) && !is_ndarray(object)) {
-      key_.add(
-          {.kind = ArgumentKind::Scalar, .dtype = dtype_of_scalar(object)});
-      scalars_.add([&] { return number_of(object); });
-      return;
-    }
+    if (read_scalar(object)) return;
   }
   const TensorView& view =
       inputs_.add([&] { return arguments.view(object, {name_, number}); });

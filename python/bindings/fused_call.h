@@ -32,6 +32,13 @@ class FusedCall {
   /// Throws: InvalidArgument, TypeError.
   void read(Arguments& arguments);
 
+  /// The same without addresses. False: not all of them are numbers and arrays
+  /// with elements in memory of `runtime` that nobody else may write; or there
+  /// is more to the call than that.
+  bool read_forms(const RuntimeObject& runtime);
+  /// Those of the inputs, after read_forms().
+  std::span<PyObject* const> arrays() const noexcept { return arrays_.view(); }
+
   const CallKey& key() const noexcept { return key_; }
   std::span<const TensorView> inputs() const noexcept { return inputs_.view(); }
   std::span<const Scalar> scalars() const noexcept { return scalars_.view(); }
@@ -52,6 +59,8 @@ class FusedCall {
   static constexpr std::size_t kMaxItems = kMaxFusedArguments / 2;
 
   void add_item(PyObject* name, PyObject* value);
+  bool read_number(PyObject* object);
+  bool read_scalar(PyObject* object);
   void read_item(PyObject* object, Arguments& arguments, int number);
 
   const char* name_;
@@ -59,6 +68,7 @@ class FusedCall {
   std::size_t item_count_ = 0;
   std::array<Item, kMaxItems> items_;
   Few<TensorView, kMaxItems> inputs_;
+  Few<PyObject*, kMaxItems> arrays_;
   Few<Scalar, kMaxItems> scalars_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "deferred.h"
 #include "fused_results.h"
 #include "gpuos/error.h"
 #include "stream.h"
@@ -65,11 +66,12 @@ class Stand {
 }  // namespace
 
 Fused::Fused(py::object function, py::object trace, py::object runtime,
-             std::string name)
+             std::string name, bool is_deferred)
     : function_(std::move(function)),
       trace_(std::move(trace)),
       runtime_(std::move(runtime)),
-      name_(std::move(name)) {}
+      name_(std::move(name)),
+      is_deferred_(is_deferred) {}
 
 std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
   if (!runtime_.is_none()) return runtime_of(runtime_.ptr()).shared_from_this();
@@ -93,9 +95,11 @@ std::unique_ptr<Traced> Fused::trace(const FusedCall& call) const {
   Stand stand(builder, call);
   const py::tuple args = stand.args();
   const py::tuple result = trace_(function_, args, stand.keywords);
-  for (const py::handle value : result[0])
-    builder.output(value_of(value.ptr(), name_));
   auto made = std::make_unique<Traced>(call.key());
+  for (const py::handle value : result[0]) {
+    made->made = value_of(value.ptr(), name_);
+    builder.output(made->made);
+  }
   made->program = builder.build();
   made->rebuild = result[1];
   return made;
@@ -118,11 +122,27 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
     return py::reinterpret_steal<py::object>(
         PyObject_Vectorcall(function_.ptr(), args, count, names));
   }
+  if (is_deferred_) {
+    if (py::object made = defer(args, count, names)) return made;
+  }
   const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
+  runtime->run_deferred();
   runtime->drain();
   Arguments arguments(*runtime);
   call.read(arguments);
   return submit(find_or_trace(call), call, arguments, *runtime);
+}
+
+py::object Fused::defer(PyObject* const* args, std::size_t count,
+                        PyObject* names) {
+  FusedCall call(name_.c_str(), args, count, names);
+  const std::shared_ptr<RuntimeObject> runtime = call.find_runtime();
+  if (runtime == nullptr || !call.read_forms(*runtime)) return {};
+  Traced& traced = find_or_trace(call);
+  if (!traced.rebuild.is_none()) return {};
+  const auto forms = traced.output_forms(call.inputs());
+  return runtime->deferred().defer(traced, forms->front(), call.arrays(),
+                                   call.scalars());
 }
 
 py::object Fused::submit(Traced& traced, const FusedCall& call,

@@ -17,6 +17,7 @@ struct Traced {
 
   KnownKey key;
   Program program;
+  Value made;  // its first output, of its builder
   /// Makes what the function returned out of a list of arrays; None if it
   /// returned one array.
   pybind11::object rebuild;
@@ -24,6 +25,10 @@ struct Traced {
   std::vector<std::int64_t> input_dims;
   std::shared_ptr<const std::vector<TensorView>> outputs;  // without memory
   Traced* next = nullptr;                                  // of the same hash
+
+  /// The forms of the outputs for inputs of these shapes.
+  std::shared_ptr<const std::vector<TensorView>> output_forms(
+      std::span<const TensorView> inputs);
 };
 
 /// What fuse() returns: a Python function, and a program for each structure
@@ -34,8 +39,9 @@ class Fused {
  public:
   /// `trace(function, args, keywords)` returns the values that the function
   /// gives for values, as a list, and Traced::rebuild. `runtime` may be None.
+  /// What `is_deferred` is submitted when somebody looks at the result.
   Fused(pybind11::object function, pybind11::object trace,
-        pybind11::object runtime, std::string name);
+        pybind11::object runtime, std::string name, bool is_deferred);
 
   pybind11::object call(PyObject* const* args, std::size_t count,
                         PyObject* names);
@@ -60,6 +66,9 @@ class Fused {
   Traced& find_or_trace(const FusedCall& call);
   Traced* find(const CallKey& key) const;
   std::unique_ptr<Traced> trace(const FusedCall& call) const;
+  /// Null: it must be submitted now.
+  pybind11::object defer(PyObject* const* args, std::size_t count,
+                         PyObject* names);
   pybind11::object submit(Traced& traced, const FusedCall& call,
                           Arguments& arguments, RuntimeObject& runtime) const;
 
@@ -67,6 +76,7 @@ class Fused {
   pybind11::object trace_;
   pybind11::object runtime_;
   std::string name_;
+  bool is_deferred_;
   std::vector<std::unique_ptr<Traced>> traced_;
   // Lists that only grow: a comparison of keys may run code that comes back
   // here.

@@ -35,9 +35,8 @@ void FusedResults::take(PyObject* out, Arguments& arguments) {
 }
 
 void FusedResults::make(std::span<const TensorView> inputs) {
-  update_shapes(inputs);
   // Memory may be waited for, and another call may bring other shapes then.
-  const std::shared_ptr<const std::vector<TensorView>> forms = traced_.outputs;
+  const auto forms = traced_.output_forms(inputs);
   for (const TensorView& form : *forms) {
     py::object array = Array::make_result(runtime_, form);
     // Nobody else has it before this returns.
@@ -46,30 +45,31 @@ void FusedResults::make(std::span<const TensorView> inputs) {
   }
 }
 
-void FusedResults::update_shapes(std::span<const TensorView> inputs) {
-  std::vector<std::int64_t>& known = traced_.input_dims;
+std::shared_ptr<const std::vector<TensorView>> Traced::output_forms(
+    std::span<const TensorView> inputs) {
   std::size_t at = 0;
-  bool is_known = traced_.outputs != nullptr;
+  bool is_known = outputs != nullptr;
   for (const TensorView& input : inputs) {
     is_known = is_known &&
                std::equal(input.shape.begin(), input.shape.begin() + input.dims,
-                          known.begin() + static_cast<long>(at));
+                          input_dims.begin() + static_cast<long>(at));
     at += input.dims;
   }
-  if (is_known) return;
+  if (is_known) return outputs;
   std::vector<Shape> shapes;
-  known.clear();
+  input_dims.clear();
   for (const TensorView& input : inputs) {
     shapes.emplace_back(input.shape.begin(), input.shape.begin() + input.dims);
-    known.insert(known.end(), shapes.back().begin(), shapes.back().end());
+    input_dims.insert(input_dims.end(), shapes.back().begin(),
+                      shapes.back().end());
   }
-  traced_.outputs.reset();
+  outputs.reset();
   auto forms = std::make_shared<std::vector<TensorView>>();
-  const std::vector<Shape> results = traced_.program.output_shapes(shapes);
+  const std::vector<Shape> results = program.output_shapes(shapes);
   for (std::size_t i = 0; i < results.size(); ++i)
-    forms->push_back(
-        Array::form_of(results[i], traced_.program.outputs()[i].dtype));
-  traced_.outputs = std::move(forms);
+    forms->push_back(Array::form_of(results[i], program.outputs()[i].dtype));
+  outputs = std::move(forms);
+  return outputs;
 }
 
 py::object FusedResults::as_returned() {

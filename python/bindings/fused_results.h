@@ -28,7 +28,6 @@ class FusedResults {
  private:
   static constexpr std::size_t kMaxResults = kMaxFusedArguments / 2;
 
-  void update_shapes(std::span<const TensorView> inputs);
   template <typename MakeView>
   void add(MakeView make_view, pybind11::object array) {
     views_.add(make_view);

@@ -98,8 +98,10 @@ void register_array(py::module_& module) {
       "Indexing as NumPy's, T, transpose() and reshape() give views that "
       "share\n"
       "the memory and keep it alive. Operators, NumPy's functions and most of\n"
-      "its methods are programs of one operation, see fuse(), that write new\n"
-      "arrays and return at once. NumPy, CuPy, PyTorch and JAX take an\n"
+      "its methods give new arrays and return at once; they are collected "
+      "into\n"
+      "one program, see fuse(), until somebody looks. NumPy, CuPy, PyTorch and "
+      "JAX take an\n"
       "array without a copy through DLPack or the array interfaces: that "
       "waits\n"
       "for the tasks that use it now, not for those submitted later.",

@@ -169,12 +169,13 @@ PyType_Spec spec = {
     slots};
 
 py::object make_fused(py::object function, py::object trace, py::object runtime,
-                      const py::object& name) {
+                      const py::object& name, bool is_deferred) {
   const auto type = py::handle(reinterpret_cast<PyObject*>(runtime_type));
   if (!runtime.is_none() && !py::isinstance(runtime, type))
     refuse_type("fuse: runtime", "a Runtime or None", runtime);
-  auto fused = std::make_unique<Fused>(std::move(function), std::move(trace),
-                                       std::move(runtime), shown(name));
+  auto fused =
+      std::make_unique<Fused>(std::move(function), std::move(trace),
+                              std::move(runtime), shown(name), is_deferred);
   FusedInstance* made = PyObject_GC_New(FusedInstance, fused_type);
   if (made == nullptr) throw py::error_already_set();
   made->vectorcall = call;
@@ -237,7 +238,7 @@ void register_fused(py::module_& module) {
   if (fused_type == nullptr) throw py::error_already_set();
   module.add_object("Fused", reinterpret_cast<PyObject*>(fused_type));
   module.def("_make_fused", &make_fused, py::arg("function"), py::arg("trace"),
-             py::arg("runtime"), py::arg("name"));
+             py::arg("runtime"), py::arg("name"), py::arg("is_deferred"));
 }
 
 }  // namespace gpuos::python

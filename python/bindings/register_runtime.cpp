@@ -215,6 +215,7 @@ std::shared_ptr<AliasObject> alias(const RuntimePtr& self,
 
 void flush(RuntimeObject& self, const py::object& stream) {
   const Stream named = stream_from(stream.ptr());
+  self.run_deferred();
   const WithoutGil no_gil;
   if (named.is_named) {
     self.core().flush(named);
@@ -233,6 +234,7 @@ void synchronize(RuntimeObject& self, const py::object& timeout) {
 }
 
 py::dict stats(RuntimeObject& self) {
+  self.run_deferred();
   Stats now;
   {
     const WithoutGil no_gil;

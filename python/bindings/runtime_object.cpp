@@ -169,6 +169,7 @@ void RuntimeObject::wait(const Ticket& ticket, const Deadline& deadline) {
 }
 
 void RuntimeObject::synchronize(const Deadline& deadline) {
+  run_deferred();
   wait_in_slices("synchronize", deadline, [&](std::chrono::nanoseconds slice) {
     return core_->synchronize(slice);
   });
@@ -192,6 +193,7 @@ void RuntimeObject::wait_for_memory(const void* data, std::size_t bytes) {
 
 void RuntimeObject::close() {
   if (core_->is_closed()) return;
+  run_deferred();
   std::exception_ptr failure;
   try {
     // Unlike close(), Ctrl-C ends this; close() decides how long is too long.

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "deferred.h"
 #include "gpuos/runtime.h"
 #include "operator_object.h"
 #include "pybind_objects.h"
@@ -45,6 +46,15 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// task is to have it launched, so the newest are left alone.
   void drain() {
     if (kept_.size() > kKeptAtEase) drain_some(kDrainAtOnce);
+  }
+
+  /// Operations on arrays that nobody has looked at.
+  DeferredOperations& deferred() noexcept { return deferred_; }
+  /// Submit them: before anything else is submitted, that may write what they
+  /// read, and before anybody looks.
+  void run_deferred() {
+    if (!deferred_.is_empty()) [[unlikely]]
+      deferred_.run();
   }
 
   /// Results that were dropped; null after close().
@@ -106,6 +116,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   std::unique_ptr<Runtime> core_;
   bool is_cuda_ = false;
+  DeferredOperations deferred_{*this};
   std::unordered_map<std::string, OperatorPtr> operators_;
   // Found by the address of the name's object, which an entry keeps alive.
   std::array<CachedName, kCachedNames> cached_names_;

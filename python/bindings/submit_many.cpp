@@ -206,6 +206,7 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
                    std::size_t count, PyObject* names) {
   if (count == 0)
     throw py::type_error("submit_many: expected an operator, got no argument");
+  runtime.run_deferred();
   runtime.drain();
   const OperatorPtr known = runtime.resolve(args[0]);
   const Keywords keywords(*known, args + count, names, count - 1, true);

@@ -787,6 +787,7 @@ def _make_fused(
     trace: Callable[..., Any],
     runtime: Runtime | None,
     name: str,
+    is_deferred: bool,
 ) -> Fused: ...
 
 _Extent: TypeAlias = int | Sequence[int]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core
-from gpuos.fusing import fuse
+from gpuos.fusing import deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,29 @@ _KEPT = 1024
 @cache
 def operation(name: str) -> _core.Fused:
     """Return the fused function of NumPy's function `name`."""
-    fused: _core.Fused = fuse(getattr(np, name))
-    return fused
+    return deferred(getattr(np, name))
+
+
+# Exponents that stand for another function: a square, a root, a reciprocal.
+_EXPONENTS = (2, 1, 0.5, -1)
+
+
+def power(x: Array, exponent: Any) -> Any:
+    """Return x ** exponent, as a fused function with that number has it."""
+    is_integer = type(exponent) is int
+    if (is_integer and exponent < 0) or (
+        (is_integer or type(exponent) is float) and exponent in _EXPONENTS
+    ):
+        return _power(exponent, is_integer)(x)
+    return operation("power")(x, exponent)
+
+
+@lru_cache(16)
+def _power(exponent: float, _is_integer: bool) -> _core.Fused:
+    def power(x: Any) -> Any:
+        return x**exponent
+
+    return deferred(power)
 
 
 def in_place(name: str, x: Array, y: Any) -> Array:
@@ -115,7 +136,7 @@ def call_ufunc(
 
 @lru_cache(_KEPT)
 def _fused(function: Callable[..., Any]) -> _core.Fused:
-    return fuse(function)
+    return deferred(function)
 
 
 @lru_cache(_KEPT)
@@ -125,7 +146,7 @@ def _into(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
     def compute(*operands: Any) -> Any:
         return _cast(function(*operands), dtype, function)
 
-    return fuse(compute)
+    return deferred(compute)
 
 
 @lru_cache(_KEPT)
@@ -137,7 +158,7 @@ def _where_true(function: Any, dtype: np.dtype[Any]) -> _core.Fused:
             mask, _cast(function(*operands), dtype, function), before
         )
 
-    return fuse(compute)
+    return deferred(compute)
 
 
 def _cast(made: Any, dtype: np.dtype[Any], function: Any) -> Any:
@@ -232,4 +253,4 @@ def _bound(
         return function(*positional, **{name: of(x) for name, x in keywords})
 
     compute.__name__ = function.__name__
-    return fuse(compute)
+    return deferred(compute)

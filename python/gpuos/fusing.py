@@ -55,14 +55,34 @@ def fuse(
     """
     if function is None:
         return partial(fuse, runtime=runtime)
-    name = getattr(function, "__name__", type(function).__name__)
-    _check_parameters(function, name)
+    _check_parameters(function, _name_of(function))
+    return _make(function, runtime, is_deferred=False)
+
+
+def deferred(function: Callable[..., Any]) -> _core.Fused:
+    """Return the fused function whose calls are collected until one looks."""
+    return _make(function, None, is_deferred=True)
+
+
+def _make(
+    function: Callable[..., Any],
+    runtime: _core.Runtime | None,
+    *,
+    is_deferred: bool,
+) -> _core.Fused:
     # NumPy is imported only by programs that fuse.
     from gpuos.tracing import trace  # noqa: PLC0415
 
-    fused = _core._make_fused(function, trace, runtime, name)
+    fused = _core._make_fused(
+        function, trace, runtime, _name_of(function), is_deferred
+    )
     update_wrapper(fused, function)
     return fused
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name: str = getattr(function, "__name__", type(function).__name__)
+    return name
 
 
 def _check_parameters(function: Callable[..., Any], name: str) -> None:

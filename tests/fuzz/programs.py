@@ -30,7 +30,7 @@ from arrays import (
 from expected import Refused, difference, quietly
 from expressions import expression_of, last_place
 from short_floats import SHORT, kind, rounded
-from steps import DTYPES, NAMES, Step, draw_step
+from steps import DTYPES, NAMES, Move, Step, draw_step
 
 import gpuos
 from gpuos import functions as F
@@ -324,25 +324,51 @@ def _finding_of_expression(
 def _finding_of_arrays(
     rt: gpuos.Runtime, case: Case, wanted: list[np.ndarray]
 ) -> str | None:
-    """The function called with arrays, each step a program of its own."""
+    """The function called with arrays, whose operations are collected.
+
+    What they read is what was there when they were written.
+    """
     source = case.source(is_whole=True)
-    if case.is_compiled or random.Random(source).random() > ARRAYS:
+    dice = random.Random(source)
+    if case.is_compiled or dice.random() > ARRAYS:
         return None
-    arrays = {
-        x: rt.array(x.value())
-        if x.layout == "repeated"
-        else x.of(rt.array(x.memory()))
+    memory = {
+        x: rt.array(x.value() if x.layout == "repeated" else x.memory())
         for x in case.inputs
     }
-    made = case.function(is_whole=True)(*(arrays[x] for x in case.inputs))
+    arrays = {
+        x: y if x.layout == "repeated" else x.of(y) for x, y in memory.items()
+    }
+    is_whole = dice.random() < 0.5
+    made = case.function(is_whole=is_whole)(*(arrays[x] for x in case.inputs))
     made = made if isinstance(made, tuple) else (made,)
-    for k, (array, want) in enumerate(zip(made, wanted, strict=True)):
+    if not any(isinstance(step.what, Move) for step in case.steps):
+        for written in memory.values():  # of which no result is a view
+            dice.choice(WRITERS)(rt, written)
+    for k, (array, want) in enumerate(
+        zip(made, wanted[-len(made) :], strict=True)
+    ):
         got = array.numpy()
         is_same = (got.dtype, got.shape) == (want.dtype, want.shape)
         if not is_same or _bits(got) != _bits(want):
-            name = f"y{len(case.inputs) + k}"
+            name = f"y{len(case.inputs) + len(wanted) - len(made) + k}"
             return f"{name} of arrays: {got!r}, not {want!r}"
     return None
+
+
+# What writes all of an array.
+WRITERS = (
+    lambda _, x: x.fill(0),
+    lambda _, x: x.copy_from(np.zeros(x.shape, x.dtype)),
+    lambda rt, x: (
+        rt.fuse(np.logical_xor)(x, x, out=x)
+        if x.dtype == bool
+        else rt.fuse(lambda y: (y * 0).astype(y.dtype))(x, out=x)
+    ),
+    lambda _, x: x.__setitem__(..., x[..., ::-1] if x.ndim else x),
+    lambda _, x: x.__setitem__(slice(None) if x.ndim else (), 1),
+    lambda _rt, _x: None,
+)
 
 
 def _bits(array: np.ndarray) -> bytes:

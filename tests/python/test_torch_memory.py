@@ -15,7 +15,7 @@ from torch_support import ELEMS, PATIENCE, gt, hasty_front, scheduler, torch
 pytestmark = pytest.mark.torch
 
 MEBI = 1 << 20
-CYCLES = 4_000_000_000  # of a stream: some 2 s
+CYCLES = 12_000_000_000  # of a stream: some 6 s
 SCHEDULERS = 400
 RESULTS = 500
 

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "array.h"
+#include "deferred.h"
+
+namespace gpuos::python {
+
+/// What a deferred operation reads: what another one will give, or memory that
+/// stays as it is until the operation is submitted.
+struct DeferredOperand {
+  std::shared_ptr<DeferredOperation> operation;  // null: memory
+  pybind11::object array;
+  std::optional<Borrow> memory;
+};
+
+/// An operation on arrays that was written and is not submitted yet. Its result
+/// holds it, and so does what computes with that: when nobody does any more it
+/// is forgotten.
+struct DeferredOperation
+    : public std::enable_shared_from_this<DeferredOperation> {
+  DeferredOperation(DeferredOperations& all, Program program, Value made,
+                    const TensorView& form)
+      : all(all),
+        program(std::move(program)),
+        made(std::move(made)),
+        form(form) {}
+  ~DeferredOperation() { all.remove(*this); }
+  DeferredOperation(const DeferredOperation&) = delete;
+  DeferredOperation& operator=(const DeferredOperation&) = delete;
+
+  DeferredOperations& all;
+  Program program;
+  Value made;       // what the program gives, of its builder
+  TensorView form;  // of the result, without memory
+  std::vector<DeferredOperand> operands;
+  std::vector<Scalar> scalars;
+  std::size_t bytes = 0;       // of memory that it reads
+  PyObject* result = nullptr;  // a gpuos.Array; null: it is gone
+  std::exception_ptr failure;  // why it could not be submitted
+
+  // Of run():
+  std::size_t place = 0;      // among all that are run
+  std::size_t last_user = 0;  // the place of the last one that takes its result
+  std::size_t connected = 0;  // the same for all that depend on each other
+  std::size_t in_group = 0;
+  pybind11::object keeper;           // of its memory
+  std::optional<TensorView> memory;  // where it writes, once it is submitted
+};
+
+}  // namespace gpuos::python
