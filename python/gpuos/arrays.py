@@ -29,31 +29,43 @@ def operation(name: str) -> _core.Fused:
     return deferred(getattr(np, name))
 
 
+def power(x: Array, exponent: Any) -> Any:
+    """Return x ** exponent, as a fused function with that number has it."""
+    function, operands = _of_number(np.power, (x, exponent))
+    return _fused(function)(*operands)
+
+
 # Exponents that stand for another function: a square, a root, a reciprocal.
 _EXPONENTS = (2, 1, 0.5, -1)
 
 
-def power(x: Array, exponent: Any) -> Any:
-    """Return x ** exponent, as a fused function with that number has it."""
+def _of_number(
+    function: Callable[..., Any], operands: tuple[Any, ...]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return the same with what a number in the text of a program decides."""
+    if function is not np.power or len(operands) != 2:
+        return function, operands
+    exponent = operands[1]
     is_integer = type(exponent) is int
     if (is_integer and exponent < 0) or (
         (is_integer or type(exponent) is float) and exponent in _EXPONENTS
     ):
-        return _power(exponent, is_integer)(x)
-    return operation("power")(x, exponent)
+        return _power(exponent, is_integer), operands[:1]
+    return function, operands
 
 
-@lru_cache(16)
-def _power(exponent: float, _is_integer: bool) -> _core.Fused:
+@lru_cache(_KEPT)
+def _power(exponent: float, _is_integer: bool) -> Callable[..., Any]:
     def power(x: Any) -> Any:
         return x**exponent
 
-    return deferred(power)
+    return power
 
 
 def in_place(name: str, x: Array, y: Any) -> Array:
     """Set x to function(x, y), as NumPy's in-place operators do."""
-    write(_into(getattr(np, name), x.dtype), x, x, y)
+    function, operands = _of_number(getattr(np, name), (x, y))
+    write(_into(function, x.dtype), x, *operands)
     return x
 
 
@@ -110,7 +122,9 @@ def call_ufunc(
         raise _core.InvalidArgument(
             f"{name}: expected casting='same_kind', got {casting!r}"
         )
-    function = ufunc if dtype is None else _of_dtype(ufunc, np.dtype(dtype))
+    function, inputs = _of_number(ufunc, inputs)
+    if dtype is not None:
+        function = _of_dtype(function, np.dtype(dtype))
     if isinstance(out, tuple) and len(out) == 1:
         out = out[0]
     if out is None and where is not True:
