@@ -78,7 +78,7 @@ dlpack::DataType dlpack_type_of(DType dtype) noexcept {
           static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
 }
 
-py::object to_dlpack(Array& array, bool is_versioned) {
+py::object to_dlpack(Array& array, bool is_versioned, std::uint64_t flags) {
   const Borrow borrow(array);
   borrow.wait();
   if (!is_versioned) {
@@ -91,6 +91,7 @@ py::object to_dlpack(Array& array, bool is_versioned) {
   auto* managed = make_owner<dlpack::ManagedVersioned>(array, borrow);
   managed->major = dlpack::kMajorVersion;
   managed->minor = dlpack::kMinorVersion;
+  managed->flags = flags;
   return make_capsule(managed, dlpack::kVersionedCapsule,
                       [](PyObject* capsule) {
                         delete_capsule<dlpack::ManagedVersioned>(

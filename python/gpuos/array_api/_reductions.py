@@ -1,0 +1,152 @@
+"""Functions over axes: statistics, places of extremes, running sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuos import _core
+from gpuos.array_api._dtypes import int64, uint64
+from gpuos.array_api._elementwise import named
+from gpuos.array_api._manipulation import axes_of, concat
+from gpuos.array_methods import moveaxis
+from gpuos.arrays import call, in_place
+
+Array = _core.Array
+
+
+def _plain(name: str, function: Any) -> Any:
+    def compute(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+        return call(function, x, axis=axis, keepdims=keepdims)
+
+    return named(compute, name, f"numpy.{name}")
+
+
+def _total(name: str, function: Any) -> Any:
+    def compute(
+        x: Array,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: Any = False,
+    ) -> Any:
+        return call(function, x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    return named(compute, name, f"numpy.{name}")
+
+
+def _distance(name: str, function: Any) -> Any:
+    def compute(
+        x: Array,
+        /,
+        *,
+        axis: Any = None,
+        correction: float = 0.0,
+        keepdims: Any = False,
+    ) -> Any:
+        return call(function, x, axis=axis, ddof=correction, keepdims=keepdims)
+
+    return named(compute, name, f"numpy.{name}")
+
+
+all = _plain("all", np.all)
+any = _plain("any", np.any)
+argmax = _plain("argmax", np.argmax)
+argmin = _plain("argmin", np.argmin)
+count_nonzero = _plain("count_nonzero", np.count_nonzero)
+max = _plain("max", np.max)
+mean = _plain("mean", np.mean)
+min = _plain("min", np.min)
+prod = _total("prod", np.prod)
+std = _distance("std", np.std)
+sum = _total("sum", np.sum)
+var = _distance("var", np.var)
+
+
+def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
+    made: Array = call(_vecdot, x1, x2, axis)
+    return made
+
+
+def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
+    left = np.moveaxis(np.conjugate(x1), axis, -1)
+    products = left * np.moveaxis(x2, axis, -1)
+    return products.sum(-1, dtype=products.dtype)
+
+
+# ---- Running sums. In each of log2(n) steps every place gets what stands so
+# far before it, and then it has twice as much.
+
+
+def cumulative_prod(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: Any = False,
+) -> Array:
+    return _running("multiply", 1, x, axis, dtype, include_initial)
+
+
+def cumulative_sum(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: Any = False,
+) -> Array:
+    return _running("add", 0, x, axis, dtype, include_initial)
+
+
+def _running(
+    name: str,
+    start: int,
+    x: Array,
+    axis: int | None,
+    dtype: Any,
+    has_start: Any,
+) -> Array:
+    if axis is None and x.ndim > 1:
+        raise _core.InvalidArgument(
+            f"cumulative: expected an axis for shape {x.shape}, got None"
+        )
+    (axis,) = axes_of(axis or 0, x.ndim)
+    first = 1 if has_start else 0
+    shape = list(x.shape)
+    shape[axis] += first
+    made = x.runtime.empty(shape, dtype or _wide(x.dtype))
+    rows = moveaxis(made, axis, 0)
+    rows[:first] = start
+    sums = rows[first:]
+    sums[...] = moveaxis(x, axis, 0)
+    step = 1
+    while step < x.shape[axis]:
+        in_place(name, sums[step:], sums[:-step])
+        step *= 2
+    return made
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of a sum: integers have 64 bits."""
+    return {"b": int64, "i": int64, "u": uint64}.get(dtype.kind, dtype)
+
+
+def diff(
+    x: Array,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Array | None = None,
+    append: Array | None = None,
+) -> Array:
+    parts = [part for part in (prepend, x, append) if part is not None]
+    made = concat(parts, axis=axis) if len(parts) > 1 else x
+    for _ in range(n):
+        rows = moveaxis(made, axis, 0)
+        made = moveaxis(rows[1:] - rows[:-1], 0, axis)
+    return made
