@@ -25,7 +25,7 @@ Array = _core.Array
 # ---- Views.
 
 
-def expand_dims(x: Array, /, axis: Any = 0) -> Array:
+def expand_dims(x: Array, /, axis: Any) -> Array:
     return _expand_dims(x, axis)
 
 

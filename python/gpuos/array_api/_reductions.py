@@ -71,8 +71,8 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
 
 
 def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
-    left = np.moveaxis(np.conjugate(x1), axis, -1)
-    products = left * np.moveaxis(x2, axis, -1)
+    left = np.conjugate(x1) if x1.dtype.kind == "c" else x1
+    products = np.moveaxis(left, axis, -1) * np.moveaxis(x2, axis, -1)
     return products.sum(-1, dtype=products.dtype)
 
 
