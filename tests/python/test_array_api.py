@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 
+import array_api_suite
 import numpy as np
 import pytest
 from fuse_support import quietly
@@ -58,6 +59,7 @@ def arguments(name, dtype):
         "from_": [dtype],
         "include_initial": [NONE, True],
         "indexing": [NONE, "ij"],
+        "invert": [NONE, True],
         "k": [NONE, 1, -1],
         "keepdims": [NONE, True],
         "max": [NONE, 3],
@@ -160,3 +162,183 @@ def test_functions_are_those_of_numpy(rt, name):
                 same(got, wanted)
                 computed += 1
     assert computed > 0
+
+
+# ---- What else the standard says.
+
+
+def test_it_is_the_namespace_of_arrays(rt):
+    x = rt.zeros(2)
+    assert x.__array_namespace__() is xp
+    assert x.__array_namespace__(api_version="2022.12") is xp
+    assert x.__array_namespace__(api_version=xp.__array_api_version__) is xp
+    with pytest.raises(gpuos.InvalidArgument, match=r"got '2020\.12'"):
+        x.__array_namespace__(api_version="2020.12")
+    assert set(dir(xp)) == set(xp.__all__)
+    assert all(hasattr(xp, name) for name in xp.__all__)
+
+
+def test_it_says_what_it_has(backend):
+    info = xp.__array_namespace_info__()
+    default = gpuos.default_runtime().empty(0).device
+    assert info.default_device() == default
+    assert default in info.devices()
+    assert info.devices()[0] == "host"
+    assert info.capabilities()["max dimensions"] == 8
+    x = xp.zeros((1,) * 8, device=backend)
+    with pytest.raises(gpuos.InvalidArgument, match="8 dimensions"):
+        xp.expand_dims(x, 0)
+    assert info.dtypes(kind="real floating") == {
+        "float32": xp.float32,
+        "float64": xp.float64,
+    }
+    assert set(info.dtypes(kind=("bool", "complex floating"))) == {
+        "bool",
+        "complex64",
+    }
+    for name, dtype in info.dtypes().items():
+        assert xp.empty(0, dtype=dtype, device=backend).dtype == name
+    for kind, dtype in info.default_dtypes().items():
+        assert kind == "indexing" or xp.isdtype(dtype, kind)
+
+
+def test_numbers_of_python_have_the_default_dtypes(backend):
+    def dtype_of(value):
+        return xp.asarray(value, device=backend).dtype.name
+
+    assert [dtype_of(x) for x in (True, 1, 1.0, 1j, [1, 2.0])] == [
+        "bool",
+        "int64",
+        "float32",
+        "complex64",
+        "float32",
+    ]
+    assert dtype_of(np.float64(1)) == dtype_of(np.zeros(2)) == "float64"
+    assert xp.full(2, 1.5, device=backend).dtype == "float32"
+    assert xp.arange(3.0, device=backend).dtype == "float32"
+    with pytest.raises(OverflowError):
+        xp.asarray(300, dtype=xp.uint8)
+
+
+def test_asarray_copies_where_it_is_asked_to(rt):
+    x = rt.array([1.0, 2.0])
+    assert xp.asarray(x) is x
+    assert xp.asarray(x, copy=False) is x
+    copy = xp.asarray(x, copy=True)
+    x[0] = 9
+    assert copy.tolist() == [1, 2]
+    assert xp.asarray([x[1], x[0], 3.0]).tolist() == [2, 9, 3]
+    with pytest.raises(ValueError, match="copy=False"):
+        xp.asarray(x, dtype=xp.float32, copy=False)
+    with pytest.raises(ValueError, match="copy=False"):
+        xp.asarray([1.0], copy=False)
+
+
+def test_arrays_of_others_come_by_dlpack(backend):
+    theirs = np.arange(3)
+    made = xp.from_dlpack(theirs, device=backend)
+    theirs[0] = 9
+    assert made.tolist() == [0, 1, 2]
+    view = xp.from_dlpack(made)
+    view[1] = 7
+    assert made.tolist() == [0, 7, 2]
+    assert xp.from_dlpack(made, copy=True)[1:].tolist() == [7, 2]
+    with pytest.raises(ValueError, match="copy=False"):
+        xp.from_dlpack(theirs, copy=False)
+
+
+def test_devices(backend):
+    x = xp.ones(2, device=backend)
+    assert x.device.startswith(backend)
+    assert x.to_device(x.device) is x
+    assert xp.zeros_like(x).device == x.device
+    assert xp.eye(2, device=x.device).device == x.device
+    host = x.to_device("host", stream=None)
+    assert host.device == "host"
+    assert host.tolist() == [1, 1]
+    with pytest.raises(gpuos.InvalidArgument, match="got 'moon'"):
+        x.to_device("moon")
+
+
+def test_questions_of_dtypes():
+    assert xp.finfo(xp.complex64).dtype == xp.float32
+    assert xp.finfo(xp.float64).eps == np.finfo("float64").eps
+    assert (xp.iinfo(xp.int8).min, xp.iinfo(xp.int8).max) == (-128, 127)
+    assert xp.isdtype(xp.int8, ("bool", "integral"))
+    assert not xp.isdtype(xp.int8, ("bool", xp.int16))
+    with pytest.raises(gpuos.InvalidArgument, match="'number'"):
+        xp.isdtype(xp.int8, "number")
+    x = xp.zeros(1, dtype=xp.int16)
+    assert xp.result_type(x, 2, xp.int32) == xp.int32
+
+
+def test_empty_arrays_have_their_forms(backend):
+    x = xp.empty((2, 0), dtype=xp.int8, device=backend)
+    assert (x.shape, x.dtype, x.device) == ((2, 0), xp.int8, x.device)
+    like = xp.empty_like(x, dtype=xp.float32)
+    assert (like.shape, like.dtype) == ((2, 0), xp.float32)
+
+
+def test_functions_are_parts_of_fused_ones(rt):
+    @rt.fuse
+    def scaled(x, k):
+        return xp.sqrt(xp.multiply(x, k)) + xp.sum(x, axis=0)
+
+    x = rt.array([1.0, 4.0])
+    assert scaled(x, 4.0).tolist() == [7, 9]
+    assert scaled.programs()[0].operations < 6
+
+
+def test_repeat_with_counts(rt):
+    x = rt.array(np.arange(6).reshape(3, 2))
+    made = xp.repeat(x, rt.array([2, 0, 1]), axis=0)
+    np.testing.assert_array_equal(
+        made.numpy(), np.repeat(x.numpy(), [2, 0, 1], axis=0)
+    )
+    with pytest.raises(gpuos.InvalidArgument, match="3 counts"):
+        xp.repeat(x, rt.array([1, 2]), axis=0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 64, 1000])
+def test_running_sums_of_all_sizes(rt, size):
+    x = np.random.default_rng(size).integers(-9, 9, size)
+    assert xp.cumulative_sum(rt.array(x)).tolist() == np.cumsum(x).tolist()
+    narrow = xp.cumulative_sum(rt.array(x), dtype=xp.int8)
+    assert narrow.tolist() == np.cumsum(x, dtype="int8").tolist()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: xp.roll(x, (1, 2, 3), axis=(0, 1)),
+        lambda x: xp.flip(x, axis=2),
+        lambda x: xp.broadcast_to(x, (2, 5)),
+        lambda x: xp.broadcast_to(x, (1, 3)),
+        xp.cumulative_sum,
+        lambda x: xp.meshgrid(x, indexing="yx"),
+        lambda x: xp.reshape(x.T, (6,), copy=False),
+    ],
+)
+def test_what_is_wrong_is_refused(rt, call):
+    x = rt.zeros((2, 3))
+    with pytest.raises(ValueError, match=r"expected|mismatch"):
+        call(x)
+
+
+def test_what_programs_cannot_do_is_absent():
+    for name in ("sort", "unique_values", "matmul", "take", "linalg", "fft"):
+        assert not hasattr(xp, name), name
+
+
+# ---- The standard's own suite.
+
+
+def test_exactly_the_known_tests_of_the_suite_fail(tmp_path):
+    folder = array_api_suite.find()
+    if folder is None:
+        pytest.skip("the suite, or what it needs, is not here")
+    results, output = array_api_suite.run_all(folder, tmp_path / "outcomes", 5)
+    found, known = array_api_suite.failed(results), array_api_suite.missing()
+    assert found - known == set(), output[-20000:]
+    assert known - found == set()
+    assert sum(outcome == "passed" for outcome in results.values()) >= 750

@@ -96,6 +96,7 @@ def from_dlpack(
     kind, number = x.__dlpack_device__()
     own = runtime_of("host" if kind == _CPU else f"cuda:{number}")
     made = _copying(own)(x)
+    made.__dlpack__()  # waits: who has x may change it from now on
     return made if device is None else to_device(made, device)
 
 

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from gpuos import _core
 from gpuos.arrays import call, operation
+
+
+def run(function: Any, *args: Any, **keywords: Any) -> Any:
+    """Call it as a program, or as a part of the fused function around it."""
+    if any(type(x) is _core.Value for x in args):
+        return function(*args, **keywords)
+    return call(function, *args, **keywords)
 
 
 def _unary(name: str, numpys: str) -> Any:
@@ -102,8 +110,8 @@ subtract = _binary("subtract", "subtract")
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    return call(np.clip, x, min, max)
+    return run(np.clip, x, min, max)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
-    return call(np.where, condition, x1, x2)
+    return run(np.where, condition, x1, x2)

@@ -173,10 +173,6 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
         return _reshape(roll(_reshape(x, -1), shift, axis=0), x.shape)
     shifts = shift if isinstance(shift, (list, tuple)) else (shift,)
     axes = axes_of(axis, x.ndim)
-    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
-        raise _core.InvalidArgument(
-            f"roll: expected a shift for each axis, got {shift} and {axis}"
-        )
     for one, along in np.broadcast(shifts, axes):
         x = _rolled(x, int(one), int(along))
     return x

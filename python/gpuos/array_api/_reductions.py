@@ -8,17 +8,17 @@ import numpy as np
 
 from gpuos import _core
 from gpuos.array_api._dtypes import int64, uint64
-from gpuos.array_api._elementwise import named
+from gpuos.array_api._elementwise import equal, named, run
 from gpuos.array_api._manipulation import axes_of, concat
-from gpuos.array_methods import moveaxis
-from gpuos.arrays import call, in_place
+from gpuos.array_methods import moveaxis, ravel
+from gpuos.arrays import in_place
 
 Array = _core.Array
 
 
 def _plain(name: str, function: Any) -> Any:
     def compute(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Any:
-        return call(function, x, axis=axis, keepdims=keepdims)
+        return run(function, x, axis=axis, keepdims=keepdims)
 
     return named(compute, name, f"numpy.{name}")
 
@@ -32,7 +32,7 @@ def _total(name: str, function: Any) -> Any:
         dtype: Any = None,
         keepdims: Any = False,
     ) -> Any:
-        return call(function, x, axis=axis, dtype=dtype, keepdims=keepdims)
+        return run(function, x, axis=axis, dtype=dtype, keepdims=keepdims)
 
     return named(compute, name, f"numpy.{name}")
 
@@ -46,7 +46,7 @@ def _distance(name: str, function: Any) -> Any:
         correction: float = 0.0,
         keepdims: Any = False,
     ) -> Any:
-        return call(function, x, axis=axis, ddof=correction, keepdims=keepdims)
+        return run(function, x, axis=axis, ddof=correction, keepdims=keepdims)
 
     return named(compute, name, f"numpy.{name}")
 
@@ -66,7 +66,7 @@ var = _distance("var", np.var)
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    made: Array = call(_vecdot, x1, x2, axis)
+    made: Array = run(_vecdot, x1, x2, axis)
     return made
 
 
@@ -74,6 +74,20 @@ def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
     left = np.conjugate(x1) if x1.dtype.kind == "c" else x1
     products = np.moveaxis(left, axis, -1) * np.moveaxis(x2, axis, -1)
     return products.sum(-1, dtype=products.dtype)
+
+
+def isin(x1: Any, x2: Any, /, *, invert: Any = False) -> Array:
+    """Whether elements of x1 are in x2: each is compared with each."""
+    if isinstance(x1, Array) and isinstance(x2, Array):
+        made: Array = run(_isin, x1, ravel(x2))
+    else:
+        made = equal(x1, x2)
+        made = made if isinstance(x1, Array) else made.any()
+    return ~made if invert else made
+
+
+def _isin(x1: Any, x2: Any) -> Any:
+    return (np.expand_dims(x1, -1) == x2).any(-1)
 
 
 # ---- Running sums. In each of log2(n) steps every place gets what stands so
