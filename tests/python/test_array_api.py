@@ -109,11 +109,20 @@ def calls(name, dtype):
         yield positional, named
 
 
-def ours(value, rt):
+def whole(x, rt):
+    return rt.array(x)
+
+
+def gaps(x, rt):
+    """A view of every other element, backwards."""
+    return rt.array(np.repeat(x[::-1], 2, axis=0))[::-2]
+
+
+def ours(value, rt, how):
     if isinstance(value, np.ndarray):
-        return rt.array(value)
+        return how(value, rt)
     if isinstance(value, list):
-        return [ours(x, rt) for x in value]
+        return [ours(x, rt, how) for x in value]
     return value
 
 
@@ -139,8 +148,9 @@ def same(got, wanted):
         assert got == wanted
 
 
+@pytest.mark.parametrize("how", [whole, gaps], ids=["whole", "gaps"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_are_those_of_numpy(rt, name):
+def test_functions_are_those_of_numpy(rt, name, how):
     numpys = getattr(np, name, None)
     if numpys is None:
         pytest.skip("this NumPy does not have it")
@@ -150,8 +160,8 @@ def test_functions_are_those_of_numpy(rt, name):
             wanted = outcome(numpys, positional, named)
             got = outcome(
                 getattr(xp, name),
-                [ours(x, rt) for x in positional],
-                {one: ours(x, rt) for one, x in named.items()},
+                [ours(x, rt, how) for x in positional],
+                {one: ours(x, rt, how) for one, x in named.items()},
             )
             what = f"{name}(*{positional}, **{named}): {got!r}, not {wanted!r}"
             if isinstance(wanted, Exception):
