@@ -36,5 +36,9 @@ def devices() -> tuple[str, ...]:
 
 def to_device(x: Array, device: str) -> Array:
     """Return x, or a copy in the default runtime of another device."""
+    if not isinstance(device, str):
+        raise TypeError(
+            f"to_device: device: expected str, got {type(device).__name__}"
+        )
     runtime = runtime_of(device, x)
     return x if runtime is x.runtime else runtime.array(x.numpy())

@@ -66,6 +66,12 @@ var = _distance("var", np.var)
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
+    both = [x for x in (x1, x2) if isinstance(x, Array)]
+    if len({x.shape[axis] for x in both}) > 1:
+        raise _core.InvalidArgument(
+            f"vecdot: expected as many elements along axis {axis}, got "
+            f"{x1.shape} and {x2.shape}"
+        )
     made: Array = run(_vecdot, x1, x2, axis)
     return made
 
