@@ -60,8 +60,10 @@ def squeeze(x: Array, /, axis: Any) -> Array:
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    rows = _moveaxis(x, axis, 0)
-    return tuple(rows[i] for i in range(rows.shape[0]))
+    (axis,) = axes_of(axis, x.ndim)
+    before: tuple[Any, ...] = (slice(None),) * axis
+    places = ((*before, i) for i in range(x.shape[axis]))
+    return tuple(x[place] for place in places)
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -75,6 +77,11 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
                 f"axis: expected an axis of {ndim}, got {one}"
             )
     return tuple(one % ndim for one in axes)
+
+
+def along(axis: int, begin: int, end: int | None) -> tuple[slice, ...]:
+    """Return the index of a part of one axis, which counts from 0."""
+    return (*(slice(None),) * axis, slice(begin, end))
 
 
 # ---- Copies.
@@ -145,10 +152,10 @@ def _repeat_each(x: Array, counts: Sequence[int], axis: int) -> Array:
         )
     shape = [*x.shape[:axis], sum(counts), *x.shape[axis + 1 :]]
     made = x.runtime.empty(shape, x.dtype)
-    into, rows = _moveaxis(made, axis, 0), _moveaxis(x, axis, 0)
     begin = 0
     for i, count in enumerate(counts):
-        into[begin : begin + count] = rows[i]
+        to = along(axis, begin, begin + count)
+        made[to] = x[along(axis, i, i + 1)]
         begin += count
     return made
 
@@ -182,9 +189,8 @@ def _rolled(x: Array, shift: int, axis: int) -> Array:
     made = x.runtime.empty(x.shape, x.dtype)
     extent = x.shape[axis]
     by = shift % extent if extent else 0
-    into, rows = _moveaxis(made, axis, 0), _moveaxis(x, axis, 0)
-    into[by:] = rows[: extent - by]
-    into[:by] = rows[extent - by :]
+    made[along(axis, by, None)] = x[along(axis, 0, extent - by)]
+    made[along(axis, 0, by)] = x[along(axis, extent - by, None)]
     return made
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from gpuos import _core
 from gpuos.array_api._dtypes import int64, uint64
 from gpuos.array_api._elementwise import equal, named, run
-from gpuos.array_api._manipulation import axes_of, concat
-from gpuos.array_methods import moveaxis, ravel
+from gpuos.array_api._manipulation import along, axes_of, concat
+from gpuos.array_methods import ravel
 from gpuos.arrays import in_place
 
 Array = _core.Array
@@ -139,13 +139,14 @@ def _running(
     shape = list(x.shape)
     shape[axis] += first
     made = x.runtime.empty(shape, dtype or _wide(x.dtype))
-    rows = moveaxis(made, axis, 0)
-    rows[:first] = start
-    sums = rows[first:]
-    sums[...] = moveaxis(x, axis, 0)
+    if has_start:
+        made[along(axis, 0, 1)] = start
+    sums = made[along(axis, first, None)]
+    sums[...] = x
     step = 1
     while step < x.shape[axis]:
-        in_place(name, sums[step:], sums[:-step])
+        later, earlier = along(axis, step, None), along(axis, 0, -step)
+        in_place(name, sums[later], sums[earlier])
         step *= 2
     return made
 
@@ -166,7 +167,8 @@ def diff(
 ) -> Array:
     parts = [part for part in (prepend, x, append) if part is not None]
     made = concat(parts, axis=axis) if len(parts) > 1 else x
+    (axis,) = axes_of(axis, x.ndim)
+    later, earlier = along(axis, 1, None), along(axis, 0, -1)
     for _ in range(n):
-        rows = moveaxis(made, axis, 0)
-        made = moveaxis(rows[1:] - rows[:-1], 0, axis)
+        made = made[later] - made[earlier]
     return made
