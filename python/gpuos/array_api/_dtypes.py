@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gpuos import _core
-from gpuos.array_methods import astype as _astype
 
 Array = _core.Array
+Value = _core.Value
 
 e = math.e
 inf = math.inf
@@ -59,7 +59,7 @@ def astype(
 ) -> Array:
     if device is not None:
         x = x.to_device(device)
-    return _astype(x, dtype, copy=copy)
+    return x.astype(dtype, copy=copy)
 
 
 def can_cast(from_: Any, to: Any, /) -> Any:
@@ -122,11 +122,16 @@ def isdtype(dtype: Any, kind: Any) -> Any:
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """As NumPy's: numbers of Python are weak beside dtypes and arrays."""
     found: np.dtype[Any] = np.result_type(
-        *(x.dtype if isinstance(x, Array) else x for x in arrays_and_dtypes)
+        *(
+            x.dtype if isinstance(x, (Array, Value)) else x
+            for x in arrays_and_dtypes
+        )
     )
     return found
 
 
 def _dtype_of(x: Any) -> np.dtype[Any]:
-    dtype: np.dtype[Any] = x.dtype if isinstance(x, Array) else np.dtype(x)
+    dtype: np.dtype[Any] = (
+        x.dtype if isinstance(x, (Array, Value)) else np.dtype(x)
+    )
     return dtype

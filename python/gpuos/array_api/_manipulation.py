@@ -10,23 +10,24 @@ import numpy as np
 from gpuos import _core
 from gpuos.array_methods import concatenate as _concatenate
 from gpuos.array_methods import copy as _copy
-from gpuos.array_methods import expand_dims as _expand_dims
-from gpuos.array_methods import moveaxis as _moveaxis
 from gpuos.array_methods import reshape as _reshape
 from gpuos.array_methods import squeeze as _squeeze
 from gpuos.array_methods import stack as _stack
-from gpuos.array_methods import swapaxes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Array = _core.Array
 
-# ---- Views.
+# ---- Views, of the values of fused functions too where NumPy's are.
+
+_expand: Any = np.expand_dims
+_move: Any = np.moveaxis
 
 
 def expand_dims(x: Array, /, axis: Any) -> Array:
-    return _expand_dims(x, axis)
+    made: Array = _expand(x, axis)
+    return made
 
 
 def flip(x: Array, /, *, axis: Any = None) -> Array:
@@ -38,11 +39,12 @@ def flip(x: Array, /, *, axis: Any = None) -> Array:
 
 
 def matrix_transpose(x: Array, /) -> Array:
-    return swapaxes(x, -1, -2)
+    return x.mT
 
 
 def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
-    return _moveaxis(x, source, destination)
+    made: Array = _move(x, source, destination)
+    return made
 
 
 def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
@@ -171,7 +173,7 @@ def _repeated(x: Array, count: int, axis: int, is_each: bool) -> Array:
     place = 2 if is_each else 1
     shape = list(flat.shape)
     shape.insert(place, count)
-    made = broadcast_to(_expand_dims(flat, place), shape)
+    made = broadcast_to(expand_dims(flat, place), shape)
     return made.reshape((*before, extent * count, *after))
 
 
@@ -180,8 +182,8 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
         return _reshape(roll(_reshape(x, -1), shift, axis=0), x.shape)
     shifts = shift if isinstance(shift, (list, tuple)) else (shift,)
     axes = axes_of(axis, x.ndim)
-    for one, along in np.broadcast(shifts, axes):
-        x = _rolled(x, int(one), int(along))
+    for by, one in np.broadcast(shifts, axes):
+        x = _rolled(x, int(by), int(one))
     return x
 
 

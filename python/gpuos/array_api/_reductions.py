@@ -9,11 +9,11 @@ import numpy as np
 from gpuos import _core
 from gpuos.array_api._dtypes import int64, uint64
 from gpuos.array_api._elementwise import equal, named, run
-from gpuos.array_api._manipulation import along, axes_of, concat
-from gpuos.array_methods import ravel
+from gpuos.array_api._manipulation import along, axes_of, concat, reshape
 from gpuos.arrays import in_place
 
 Array = _core.Array
+Value = _core.Value
 
 
 def _plain(name: str, function: Any) -> Any:
@@ -84,11 +84,12 @@ def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
 
 def isin(x1: Any, x2: Any, /, *, invert: Any = False) -> Array:
     """Whether elements of x1 are in x2: each is compared with each."""
-    if isinstance(x1, Array) and isinstance(x2, Array):
-        made: Array = run(_isin, x1, ravel(x2))
+    if not isinstance(x2, (Array, Value)):
+        made: Array = equal(x1, x2)
+    elif not isinstance(x1, (Array, Value)):
+        made = any(equal(x1, x2))
     else:
-        made = equal(x1, x2)
-        made = made if isinstance(x1, Array) else made.any()
+        made = run(_isin, x1, reshape(x2, (-1,)))
     return ~made if invert else made
 
 
@@ -132,7 +133,7 @@ def _running(
 ) -> Array:
     if axis is None and x.ndim > 1:
         raise _core.InvalidArgument(
-            f"cumulative: expected an axis for shape {x.shape}, got None"
+            f"cumulative {name}: expected an axis for shape {x.shape}, got None"
         )
     (axis,) = axes_of(axis or 0, x.ndim)
     first = 1 if has_start else 0
