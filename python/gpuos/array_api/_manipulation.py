@@ -129,11 +129,21 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
-    return _concatenate(arrays, axis)
+    return _concatenate(_checked("concat", arrays), axis)
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
-    return _stack(arrays, axis)
+    return _stack(_checked("stack", arrays), axis)
+
+
+def _checked(name: str, arrays: Sequence[Array]) -> Sequence[Array]:
+    kinds = {type(x).__name__ for x in arrays if not isinstance(x, Array)}
+    if not arrays or kinds:
+        raise _core.InvalidArgument(
+            f"{name}: expected a sequence of gpuos.Array, got "
+            f"{', '.join(sorted(kinds)) or 'none'}"
+        )
+    return arrays
 
 
 def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
