@@ -62,6 +62,22 @@ std::unique_ptr<Array> reshape(Array& array, const py::args& shape) {
   return borrow.with_view(reshaped(borrow.view(), shape));
 }
 
+py::object real_part(Array& array) {
+  const Borrow borrow(array);
+  const TensorView& view = borrow.view();
+  return py::cast(borrow.with_view(
+      view.dtype == DType::Complex64 ? part_of(view, false) : view));
+}
+
+// A real array has none: its zeros are new.
+py::object imaginary_part(const py::object& self) {
+  const Borrow borrow(self.cast<Array&>());
+  const TensorView& view = borrow.view();
+  if (view.dtype == DType::Complex64)
+    return py::cast(borrow.with_view(part_of(view, true)));
+  return python_module("gpuos.array_methods").attr("imaginary_part")(self);
+}
+
 py::object export_dlpack(const py::object& self, const py::object& /*stream*/,
                          const std::optional<std::pair<int, int>>& max_version,
                          const py::object& dl_device,
@@ -144,6 +160,12 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "T", [](Array& a) { return transpose(a, py::args()); },
           "A view with the axes reversed.")
+      .def_property_readonly(
+          "real", &real_part,
+          "A view of the real parts; of real elements, of themselves.")
+      .def_property_readonly(
+          "imag", &imaginary_part,
+          "A view of the imaginary parts; of real elements, new zeros.")
       .def(
           "transpose", &transpose,
           "transpose(*axes): a view with the axes in another order.\n\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuos import _core
+from gpuos import _core, complex_functions
 from gpuos.arrays import call, operation
 
 
@@ -22,6 +22,8 @@ def run(function: Any, *args: Any, **keywords: Any) -> Any:
 
 def _unary(name: str, numpys: str) -> Any:
     def compute(x: Any, /) -> Any:
+        if complex_functions.has(numpys, x):
+            return complex_functions.call(numpys, x)
         return operation(numpys)(x)
 
     return named(compute, name, f"numpy.{numpys}")
