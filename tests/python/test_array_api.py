@@ -245,6 +245,7 @@ def test_asarray_copies_where_it_is_asked_to(rt):
     x[0] = 9
     assert copy.tolist() == [1, 2]
     assert xp.asarray([x[1], x[0], 3.0]).tolist() == [2, 9, 3]
+    assert xp.asarray([[x[1], 1], [x[0], 2]]).tolist() == [[2, 1], [9, 2]]
     with pytest.raises(ValueError, match="copy=False"):
         xp.asarray(x, dtype=xp.float32, copy=False)
     with pytest.raises(ValueError, match="copy=False"):

@@ -45,11 +45,8 @@ def asarray(
             "asarray: expected a gpuos.Array for copy=False, got "
             f"{type(obj).__name__}"
         )
-    if isinstance(obj, (list, tuple)) and any(
-        isinstance(x, Array) for x in obj
-    ):
-        parts = [asarray(x, dtype=dtype, device=device) for x in obj]
-        return stack(parts)
+    if _has_array(obj):
+        return stack([asarray(x, dtype=dtype, device=device) for x in obj])
     if isinstance(obj, (np.ndarray, np.generic)):
         return runtime_of(device).array(obj, dtype)
     if hasattr(type(obj), "__dlpack__"):
@@ -58,6 +55,13 @@ def asarray(
     if dtype is None:
         dtype = _OF_NUMBERS.get(values.dtype)
     return runtime_of(device).array(values, dtype)
+
+
+def _has_array(obj: Any) -> bool:
+    """Whether it is a sequence with an array in it, at whatever depth."""
+    return isinstance(obj, (list, tuple)) and any(
+        isinstance(x, Array) or _has_array(x) for x in obj
+    )
 
 
 def _of_array(x: Array, dtype: Any, device: str | None, copy: Any) -> Array:
