@@ -176,7 +176,7 @@ constexpr const char* kMethods[] = {"all",
                                     "__int__",
                                     "__setitem__",
                                     "__str__"};
-constexpr const char* kProperties[] = {"imag", "mT", "real"};
+constexpr const char* kProperties[] = {"mT"};
 
 void check_self(const char* name, const py::object& self) {
   if (Py_TYPE(self.ptr()) != array_type)

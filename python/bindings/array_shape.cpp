@@ -182,6 +182,16 @@ TensorView transposed(const TensorView& view, const py::args& axes) {
                    }));
 }
 
+TensorView part_of(const TensorView& view, bool is_imaginary) {
+  TensorView part = view;
+  part.dtype = DType::Float32;
+  part.has_strides = true;
+  part.strides = view.element_strides();
+  for (std::int64_t& stride : part.strides) stride *= 2;
+  if (is_imaginary) part.data = static_cast<float*>(part.data) + 1;
+  return without_needless_strides(part);
+}
+
 TensorView reshaped(const TensorView& view, const py::args& shape) {
   const Extents wanted = numbers_of(shape);
   const std::string expected =

@@ -33,6 +33,8 @@ TensorView indexed(const TensorView& view, const pybind11::object& index);
 /// The axes in another order: all of them, negative ones counted from the end.
 /// None, or no axes at all, reverses them. Throws: InvalidArgument.
 TensorView transposed(const TensorView& view, const pybind11::args& axes);
+/// The real or the imaginary parts of complex elements.
+TensorView part_of(const TensorView& view, bool is_imaginary);
 /// The same elements in C order under another shape, of which one extent may
 /// be -1. Throws: InvalidArgument if that needs a copy or other elements.
 TensorView reshaped(const TensorView& view, const pybind11::args& shape);

@@ -8,6 +8,7 @@ namespace gpuos::python::dlpack {
 inline constexpr std::uint32_t kMajorVersion = 1;
 inline constexpr std::uint32_t kMinorVersion = 1;  // the first with float8
 inline constexpr std::uint64_t kReadOnlyFlag = 1;
+inline constexpr std::uint64_t kCopiedFlag = 2;
 
 inline constexpr char kExchangeAttribute[] = "__dlpack_c_exchange_api__";
 inline constexpr char kExchangeCapsule[] = "dlpack_exchange_api";

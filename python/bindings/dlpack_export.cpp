@@ -46,7 +46,6 @@ ManagedTensor* make_owner(const Array& array, const Borrow& borrow) {
   const TensorView& view = borrow.view();
   auto owner = std::make_unique<Owner<ManagedTensor>>();
   owner->runtime = array.runtime().shared_from_this();
-  borrow.mark_exported();
   owner->buffer = borrow.buffer();
   owner->shape = view.shape;
   owner->strides = view.element_strides();
@@ -79,8 +78,9 @@ dlpack::DataType dlpack_type_of(DType dtype) noexcept {
           static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
 }
 
-py::object to_dlpack(Array& array, bool is_versioned) {
+py::object to_dlpack(Array& array, bool is_versioned, std::uint64_t flags) {
   const Borrow borrow(array);
+  borrow.mark_exported();
   borrow.wait();
   if (!is_versioned) {
     return make_capsule(make_owner<dlpack::Managed>(array, borrow),
@@ -92,6 +92,7 @@ py::object to_dlpack(Array& array, bool is_versioned) {
   auto* managed = make_owner<dlpack::ManagedVersioned>(array, borrow);
   managed->major = dlpack::kMajorVersion;
   managed->minor = dlpack::kMinorVersion;
+  managed->flags = flags;
   return make_capsule(managed, dlpack::kVersionedCapsule,
                       [](PyObject* capsule) {
                         delete_capsule<dlpack::ManagedVersioned>(

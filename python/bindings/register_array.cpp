@@ -14,6 +14,7 @@
 #include "dlpack.h"
 #include "dlpack_export.h"
 #include "numpy_dtype.h"
+#include "python_module.h"
 #include "registrations.h"
 #include "result_arrays.h"
 
@@ -61,18 +62,48 @@ std::unique_ptr<Array> reshape(Array& array, const py::args& shape) {
   return borrow.with_view(reshaped(borrow.view(), shape));
 }
 
-py::object export_dlpack(Array& array, const py::object& /*stream*/,
+py::object real_part(Array& array) {
+  const Borrow borrow(array);
+  const TensorView& view = borrow.view();
+  return py::cast(borrow.with_view(
+      view.dtype == DType::Complex64 ? part_of(view, false) : view));
+}
+
+// A real array has none: its zeros are new.
+py::object imaginary_part(const py::object& self) {
+  const Borrow borrow(self.cast<Array&>());
+  const TensorView& view = borrow.view();
+  if (view.dtype == DType::Complex64)
+    return py::cast(borrow.with_view(part_of(view, true)));
+  return python_module("gpuos.array_methods").attr("imaginary_part")(self);
+}
+
+py::object export_dlpack(const py::object& self, const py::object& /*stream*/,
                          const std::optional<std::pair<int, int>>& max_version,
                          const py::object& dl_device,
                          const std::optional<bool>& copy) {
+  auto& array = self.cast<Array&>();
   if (!dl_device.is_none() && !dl_device.equal(dlpack_device(array))) {
     throw py::buffer_error(
         "dlpack: expected the array's own device, got another");
   }
-  if (copy.value_or(false))
-    throw py::buffer_error("dlpack: expected copy=False or None, got True");
-  return to_dlpack(
-      array, max_version && max_version->first >= int{dlpack::kMajorVersion});
+  const bool is_versioned =
+      max_version && max_version->first >= int{dlpack::kMajorVersion};
+  if (!copy.value_or(false)) return to_dlpack(array, is_versioned, 0);
+  const py::object made =
+      python_module("gpuos.array_methods").attr("copy")(self);
+  return to_dlpack(made.cast<Array&>(), is_versioned, dlpack::kCopiedFlag);
+}
+
+// What the standard of array libraries calls them by.
+py::object array_namespace(const py::object& /*self*/,
+                           const py::object& api_version) {
+  return python_module("gpuos.array_api").attr("_of_version")(api_version);
+}
+
+py::object to_device(const py::object& self, const py::object& device,
+                     const py::object& /*stream*/) {
+  return python_module("gpuos.array_api").attr("_to_device")(self, device);
 }
 
 // Whether they have bytes in common and are not one and the same view: then
@@ -131,6 +162,12 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "T", [](Array& a) { return transpose(a, py::args()); },
           "A view with the axes reversed.")
+      .def_property_readonly(
+          "real", &real_part,
+          "A view of the real parts; of real elements, of themselves.")
+      .def_property_readonly(
+          "imag", &imaginary_part,
+          "A view of the imaginary parts; of real elements, new zeros.")
       .def(
           "transpose", &transpose,
           "transpose(*axes): a view with the axes in another order.\n\n"
@@ -197,6 +234,18 @@ void register_array(py::module_& module) {
            py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none())
       .def("__dlpack_device__", &dlpack_device)
+      .def("__array_namespace__", &array_namespace, py::kw_only(),
+           py::arg("api_version") = py::none())
+      .def("to_device", &to_device, py::arg("device"), py::pos_only(),
+           py::kw_only(), py::arg("stream") = py::none(),
+           "This array, or a copy of it in the default runtime of another\n"
+           "device.\n\n"
+           "Parameters\n----------\n"
+           "device : str\n    As in default_runtime().\n"
+           "stream : None\n    There is no choice: the copy waits.\n\n"
+           "Raises\n------\n"
+           "InvalidArgument\n    For another text.\n"
+           "BackendUnavailable\n    If there is no such GPU.")
       .def_property_readonly("__array_interface__", &host_interface)
       .def_property_readonly("__cuda_array_interface__", &cuda_interface);
   add_operators(type);

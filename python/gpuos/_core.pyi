@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import EllipsisType, TracebackType
+from types import EllipsisType, ModuleType, TracebackType
 from typing import (
     Any,
     NoReturn,
@@ -180,6 +180,10 @@ class Array:
         copy: bool | None = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __array_namespace__(
+        self, *, api_version: str | None = None
+    ) -> ModuleType: ...
+    def to_device(self, device: str, /, *, stream: None = None) -> Array: ...
     def all(
         self,
         axis: _Axes = None,

@@ -317,11 +317,13 @@ def _of_host(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-def _property(name: str) -> Callable[[Array], Any]:
-    def of_value(x: Any) -> Any:
-        return getattr(x, name)
+def imaginary_part(x: Array) -> Array:
+    made: Array = call(_imaginary_part, x)
+    return made
 
-    return lambda x: call(of_value, x)
+
+def _imaginary_part(x: Any) -> Any:
+    return x.imag
 
 
 def _transpose(x: Array, axes: Any = None) -> Array:
@@ -438,11 +440,9 @@ METHODS: dict[str, Callable[..., Any]] = {
     "copy": copy,
     "fill": fill,
     "flatten": flatten,
-    "imag": _property("imag"),
     "item": item,
     "mT": lambda x: swapaxes(x, -1, -2),
     "ravel": ravel,
-    "real": _property("real"),
     "squeeze": squeeze,
     "swapaxes": swapaxes,
     "tolist": lambda x: x.numpy().tolist(),

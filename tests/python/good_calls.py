@@ -99,6 +99,12 @@ class Calls:
                     "copy": False,
                 },
             ),
+            "Array.__array_namespace__": (
+                x.__array_namespace__,
+                [],
+                {"api_version": "2023.12"},
+            ),
+            "Array.to_device": (x.to_device, ["host"], {"stream": None}),
             **of_array(x),
             "Alias.switch": (alias.switch, [op], {}),
             "Runtime.array": (rt.array, [[1.0], "f4"], {}),

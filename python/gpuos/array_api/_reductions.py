@@ -1,0 +1,175 @@
+"""Functions over axes: statistics, places of extremes, running sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuos import _core
+from gpuos.array_api._dtypes import int64, uint64
+from gpuos.array_api._elementwise import equal, named, run
+from gpuos.array_api._manipulation import along, axes_of, concat, reshape
+from gpuos.arrays import in_place
+
+Array = _core.Array
+Value = _core.Value
+
+
+def _plain(name: str, function: Any) -> Any:
+    def compute(x: Array, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+        return run(function, x, axis=axis, keepdims=keepdims)
+
+    return named(compute, name, f"numpy.{name}")
+
+
+def _total(name: str, function: Any) -> Any:
+    def compute(
+        x: Array,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: Any = False,
+    ) -> Any:
+        return run(function, x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    return named(compute, name, f"numpy.{name}")
+
+
+def _distance(name: str, function: Any) -> Any:
+    def compute(
+        x: Array,
+        /,
+        *,
+        axis: Any = None,
+        correction: float = 0.0,
+        keepdims: Any = False,
+    ) -> Any:
+        return run(function, x, axis=axis, ddof=correction, keepdims=keepdims)
+
+    return named(compute, name, f"numpy.{name}")
+
+
+all = _plain("all", np.all)
+any = _plain("any", np.any)
+argmax = _plain("argmax", np.argmax)
+argmin = _plain("argmin", np.argmin)
+count_nonzero = _plain("count_nonzero", np.count_nonzero)
+max = _plain("max", np.max)
+mean = _plain("mean", np.mean)
+min = _plain("min", np.min)
+prod = _total("prod", np.prod)
+std = _distance("std", np.std)
+sum = _total("sum", np.sum)
+var = _distance("var", np.var)
+
+
+def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
+    both = [x for x in (x1, x2) if isinstance(x, Array)]
+    if len({x.shape[axis] for x in both}) > 1:
+        raise _core.InvalidArgument(
+            f"vecdot: expected as many elements along axis {axis}, got "
+            f"{x1.shape} and {x2.shape}"
+        )
+    made: Array = run(_vecdot, x1, x2, axis)
+    return made
+
+
+def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
+    left = np.conjugate(x1) if x1.dtype.kind == "c" else x1
+    products = np.moveaxis(left, axis, -1) * np.moveaxis(x2, axis, -1)
+    return products.sum(-1, dtype=products.dtype)
+
+
+def isin(x1: Any, x2: Any, /, *, invert: Any = False) -> Array:
+    """Whether elements of x1 are in x2: each is compared with each."""
+    if not isinstance(x2, (Array, Value)):
+        made: Array = equal(x1, x2)
+    elif not isinstance(x1, (Array, Value)):
+        made = any(equal(x1, x2))
+    else:
+        made = run(_isin, x1, reshape(x2, (-1,)))
+    return ~made if invert else made
+
+
+def _isin(x1: Any, x2: Any) -> Any:
+    return (np.expand_dims(x1, -1) == x2).any(-1)
+
+
+# ---- Running sums. In each of log2(n) steps every place gets what stands so
+# far before it, and then it has twice as much.
+
+
+def cumulative_prod(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: Any = False,
+) -> Array:
+    return _running("multiply", 1, x, axis, dtype, include_initial)
+
+
+def cumulative_sum(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: Any = False,
+) -> Array:
+    return _running("add", 0, x, axis, dtype, include_initial)
+
+
+def _running(
+    name: str,
+    start: int,
+    x: Array,
+    axis: int | None,
+    dtype: Any,
+    has_start: Any,
+) -> Array:
+    if axis is None and x.ndim > 1:
+        raise _core.InvalidArgument(
+            f"cumulative {name}: expected an axis for shape {x.shape}, got None"
+        )
+    (axis,) = axes_of(axis or 0, x.ndim)
+    first = 1 if has_start else 0
+    shape = list(x.shape)
+    shape[axis] += first
+    made = x.runtime.empty(shape, dtype or _wide(x.dtype))
+    if has_start:
+        made[along(axis, 0, 1)] = start
+    sums = made[along(axis, first, None)]
+    sums[...] = x
+    step = 1
+    while step < x.shape[axis]:
+        later, earlier = along(axis, step, None), along(axis, 0, -step)
+        in_place(name, sums[later], sums[earlier])
+        step *= 2
+    return made
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of a sum: integers have 64 bits."""
+    return {"b": int64, "i": int64, "u": uint64}.get(dtype.kind, dtype)
+
+
+def diff(
+    x: Array,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Array | None = None,
+    append: Array | None = None,
+) -> Array:
+    parts = [part for part in (prepend, x, append) if part is not None]
+    made = concat(parts, axis=axis) if len(parts) > 1 else x
+    (axis,) = axes_of(axis, x.ndim)
+    later, earlier = along(axis, 1, None), along(axis, 0, -1)
+    for _ in range(n):
+        made = made[later] - made[earlier]
+    return made

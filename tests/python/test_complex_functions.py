@@ -1,0 +1,90 @@
+"""Functions of complex arrays that programs have of real numbers only."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from fuse_support import quietly
+
+from gpuos import complex_functions
+
+OTHER = set() if hasattr(np, "unstack") else {"sign"}  # of NumPy 1
+NAMES = sorted(set(complex_functions._FUNCTIONS) - OTHER)
+FINITE = [0.0, 1e-30, 1e-6, 0.3, 0.5, 1.0, 1.5, 3.0, 20.5, 80.0, 1e4]
+# Its own: the C library leaves signs of zeros and infinities to itself.
+ODD = [0.0, 0.5, 1.0, 30.0, np.inf, np.nan]
+
+
+def grid(numbers):
+    both = [sign * x for x in numbers for sign in (1.0, -1.0)]
+    return np.array(
+        [complex(a, b) for a, b in itertools.product(both, repeat=2)],
+        "complex64",
+    )
+
+
+def exact(name, z):
+    """What NumPy computes in double, rounded once."""
+    z = z.astype("complex128")
+    if name == "log1p":  # NumPy's own loses what is small
+        a, b = z.real.copy(), z.imag.copy()
+        far = np.log(np.hypot(1 + a, b))
+        near = np.log1p(a * (2 + a) + b * b) / 2
+        z.real = np.where(np.abs(z) < 0.5, near, far)
+        z.imag = np.arctan2(b, 1 + a)
+        return z.astype("complex64")
+    return getattr(np, name)(z).astype("complex64")
+
+
+def parts(z):
+    return z.view("float32")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_are_those_of_double(rt, name):
+    random = np.random.default_rng(1)
+    z = np.concatenate(
+        [grid(FINITE), parts(random.normal(0, 2, 4000).astype("f4")).view("c8")]
+    )
+    got = parts(complex_functions.call(name, rt.array(z)).numpy())
+    wanted = parts(quietly(exact, name, z))
+    assert not np.isnan(got).any()
+    is_known = ~np.isnan(wanted)  # NumPy's expm1 has some
+    got, wanted = got[is_known], wanted[is_known]
+    np.testing.assert_allclose(got, wanted, rtol=4e-7, atol=1e-37)
+    assert (np.signbit(got) == np.signbit(wanted)).all()
+
+
+# Those that NumPy makes itself do not follow annex G.
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"expm1", "log1p"}))
+def test_infinities_and_nan_are_those_of_c(rt, name):
+    z = grid(ODD)
+    got = parts(complex_functions.call(name, rt.array(z)).numpy())
+    wanted = parts(quietly(exact, name, z))
+    np.testing.assert_allclose(
+        np.abs(got), np.abs(wanted), rtol=4e-7, atol=1e-37
+    )
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+def test_any_shape_and_view(rt, shape):
+    z = np.full(shape, 0.5 + 0.25j, "complex64")
+    x = rt.array(z)
+    x = x.T if len(shape) == 2 else x
+    made = complex_functions.call("sin", x)
+    assert (made.shape, made.dtype) == (x.shape, np.dtype("complex64"))
+    np.testing.assert_allclose(made.numpy(), np.sin(z.T), rtol=1e-6)
+
+
+def test_parts_of_an_array_are_views(rt):
+    x = rt.array(np.arange(4).reshape(2, 2) * (1 + 2j), dtype="complex64")
+    x.real[0] = 7
+    x.T.imag[0] = 9
+    assert x.tolist() == [[7 + 9j, 7 + 2j], [2 + 9j, 3 + 6j]]
+    assert x[:, ::-1].imag.tolist() == [[2, 9], [6, 9]]
+    y = rt.ones(2)
+    y.real[0] = 5
+    assert y.tolist() == [5, 1]
+    assert y.imag.tolist() == [0, 0]
