@@ -27,6 +27,8 @@ def test_the_build_takes_no_major_version_that_was_not_tried(requirement):
 def test_ci_installs_known_versions():
     text = (ROOT / ".ci/constraints.txt").read_text()
     known = {line.split("==")[0] for line in text.splitlines()[1:]}
-    wanted = listed("build", "run", "cuda", "test", "test-torch", "dev")
+    lists = ["build", "run", "cuda", "dev"]
+    lists += ["test", "test-array-api", "test-torch"]
+    wanted = listed(*lists)
     names = {NAME.match(requirement)[0] for requirement in wanted}
     assert names - {name.replace("_", "-") for name in known} - known == set()
