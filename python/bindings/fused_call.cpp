@@ -1,5 +1,6 @@
 #include "fused_call.h"
 
+#include <algorithm>
 #include <string>
 
 #include "array.h"
@@ -29,8 +30,7 @@ DType dtype_of_number(PyObject* object) noexcept {
   return PyComplex_CheckExact(object) ? DType::Complex64 : DType::Float32;
 }
 
-// A tuple decides what the function does; an array in it would never get an
-// address.
+// A tuple decides what the function does, unless there are arrays in it.
 bool has_array(PyObject* tuple) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
     PyObject* item = PyTuple_GET_ITEM(tuple, i);
@@ -38,6 +38,8 @@ bool has_array(PyObject* tuple) {
       if (has_array(item)) return true;
       continue;
     }
+    if (PyList_Check(item) || PyDict_Check(item) || Py_TYPE(item) == value_type)
+      return true;
     const bool is_plain = PyLong_CheckExact(item) || PyFloat_CheckExact(item) ||
                           PyUnicode_CheckExact(item) || PyType_Check(item);
     if (!is_plain && py::hasattr(py::type::of(item), "__dlpack__")) return true;
@@ -77,6 +79,19 @@ void FusedCall::add_item(PyObject* name, PyObject* value) {
                           std::to_string(kMaxItems) + " arguments, got more");
   }
   items_[item_count_++] = {name, value};
+  constexpr unsigned long kContainers = Py_TPFLAGS_LIST_SUBCLASS |
+                                        Py_TPFLAGS_DICT_SUBCLASS |
+                                        Py_TPFLAGS_TUPLE_SUBCLASS;
+  if (PyType_HasFeature(Py_TYPE(value), kContainers) != 0)
+    may_have_container_ = true;
+}
+
+bool FusedCall::has_container() const {
+  if (!may_have_container_) return false;
+  return std::ranges::any_of(items(), [](const Item& item) {
+    return PyList_Check(item.value) || PyDict_Check(item.value) ||
+           (PyTuple_Check(item.value) && has_array(item.value));
+  });
 }
 
 bool FusedCall::is_traced() const noexcept {
@@ -145,9 +160,6 @@ void FusedCall::read_item(PyObject* object, Arguments& arguments, int number) {
     if (read_number(object)) return;
     if (is_static(object)) {
       key_.add_object(ArgumentKind::Static, object);
-      if (PyTuple_Check(object) && has_array(object))
-        refuse({name_, number}, "each array as an argument of its own",
-               "a tuple with an array in it");
       return;
     }
     if (read_scalar(object)) return;

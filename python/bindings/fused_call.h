@@ -26,6 +26,8 @@ class FusedCall {
   /// Whether a gpuos.Value is among the arguments: the call is part of another
   /// fused function that is being traced.
   bool is_traced() const noexcept;
+  /// Whether a list or a dict, or a tuple with arrays, is among the arguments.
+  bool has_container() const;
   /// The runtime of the first gpuos.Array, or null.
   std::shared_ptr<RuntimeObject> find_runtime() const;
   /// Takes the views of the arrays and the values of the numbers.
@@ -66,6 +68,7 @@ class FusedCall {
   const char* name_;
   CallKey key_;
   std::size_t item_count_ = 0;
+  bool may_have_container_ = false;
   std::array<Item, kMaxItems> items_;
   Few<TensorView, kMaxItems> inputs_;
   Few<PyObject*, kMaxItems> arrays_;

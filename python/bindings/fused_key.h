@@ -13,7 +13,7 @@
 namespace gpuos::python {
 
 /// The most arguments, keywords counted twice, of a fused function.
-inline constexpr std::size_t kMaxFusedArguments = 64;
+inline constexpr std::size_t kMaxFusedArguments = 128;
 
 /// What one argument of a fused function is to its program.
 enum class ArgumentKind : std::uint8_t {

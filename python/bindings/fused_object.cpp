@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "array_shape.h"
 #include "deferred.h"
 #include "fused_results.h"
 #include "gpuos/error.h"
+#include "python_module.h"
 #include "stream.h"
 #include "value_object.h"
 #include "waiting.h"
@@ -63,6 +65,21 @@ class Stand {
   std::size_t number_of_scalars_ = 0;
 };
 
+struct PythonCall {
+  PythonCall(PyObject* const* given, std::size_t count, PyObject* names)
+      : args(count) {
+    for (std::size_t i = 0; i < count; ++i)
+      args[i] = py::reinterpret_borrow<py::object>(given[i]);
+    const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+    for (Py_ssize_t i = 0; i < named; ++i)
+      keywords[py::handle(PyTuple_GET_ITEM(names, i))] =
+          py::handle(given[count + static_cast<std::size_t>(i)]);
+  }
+
+  py::tuple args;
+  py::dict keywords;
+};
+
 }  // namespace
 
 Fused::Fused(py::object function, py::object trace, py::object runtime,
@@ -75,11 +92,33 @@ Fused::Fused(py::object function, py::object trace, py::object runtime,
 
 std::shared_ptr<RuntimeObject> Fused::runtime_for(const FusedCall& call) const {
   if (!runtime_.is_none()) return runtime_of(runtime_.ptr()).shared_from_this();
-  if (auto found = call.find_runtime()) return found;
+  return call.find_runtime();
+}
+
+std::shared_ptr<RuntimeObject> Fused::known_runtime_for(
+    const FusedCall& call) const {
+  if (auto found = runtime_for(call)) return found;
   throw InvalidArgument(name_ +
                         ": expected a gpuos.Array among the arguments, whose "
                         "runtime runs the program, got none; name one with "
                         "runtime=");
+}
+
+py::object Fused::call_foreign(PyObject* const* args, std::size_t count,
+                               PyObject* names) {
+  if (of_runtimes_.is_none()) of_runtimes_ = py::dict();
+  const PythonCall call(args, count, names);
+  return python_module("gpuos.foreign")
+      .attr("call")(of_runtimes_, function_, name_, call.args, call.keywords);
+}
+
+py::object Fused::call_tree(const char* method, PyObject* const* args,
+                            std::size_t count, PyObject* names) {
+  if (of_trees_.is_none()) of_trees_ = py::dict();
+  const PythonCall call(args, count, names);
+  return python_module("gpuos.trees")
+      .attr("call")(of_trees_, function_, runtime_, name_, method, call.args,
+                    call.keywords);
 }
 
 Traced* Fused::find(const CallKey& key) const {
@@ -122,10 +161,12 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
     return py::reinterpret_steal<py::object>(
         PyObject_Vectorcall(function_.ptr(), args, count, names));
   }
+  if (call.has_container()) return call_tree("__call__", args, count, names);
   if (is_deferred_) {
     if (py::object made = defer(args, count, names)) return made;
   }
   const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
+  if (runtime == nullptr) return call_foreign(args, count, names);
   runtime->run_deferred();
   runtime->drain();
   Arguments arguments(*runtime);
@@ -164,7 +205,9 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
 
 Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
   FusedCall call(name_.c_str(), args, count, names);
-  const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
+  if (call.has_container())
+    return call_tree("warm", args, count, names).cast<Program>();
+  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
   Arguments arguments(*runtime);
   call.read(arguments);
   return find_or_trace(call).program;
@@ -173,7 +216,9 @@ Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
 Program Fused::compile(PyObject* const* args, std::size_t count,
                        PyObject* names) {
   FusedCall call(name_.c_str(), args, count, names);
-  const std::shared_ptr<RuntimeObject> runtime = runtime_for(call);
+  if (call.has_container())
+    return call_tree("compile", args, count, names).cast<Program>();
+  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
   Arguments arguments(*runtime);
   call.read(arguments);
   Program program = find_or_trace(call).program;
@@ -181,9 +226,30 @@ Program Fused::compile(PyObject* const* args, std::size_t count,
   return program;
 }
 
+py::tuple Fused::forms(PyObject* const* args, std::size_t count,
+                       PyObject* names) {
+  FusedCall call(name_.c_str(), args, count, names);
+  const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
+  Arguments arguments(*runtime);
+  call.read(arguments);
+  Traced& traced = find_or_trace(call);
+  py::list all;
+  for (const TensorView& form : *traced.output_forms(call.inputs()))
+    all.append(
+        py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
+  return py::make_tuple(all, traced.rebuild);
+}
+
 std::vector<Program> Fused::programs() const {
   std::vector<Program> all;
   for (const auto& traced : traced_) all.push_back(traced->program);
+  for (const py::object* others : {&of_runtimes_, &of_trees_}) {
+    if (others->is_none()) continue;
+    for (const py::handle other : others->attr("values")()) {
+      for (const py::handle program : other.attr("programs")())
+        all.push_back(program.cast<Program>());
+    }
+  }
   return all;
 }
 
@@ -200,6 +266,8 @@ void Fused::clear() {
   const py::object function = std::exchange(function_, py::none());
   const py::object trace = std::exchange(trace_, py::none());
   const py::object runtime = std::exchange(runtime_, py::none());
+  const py::object of_runtimes = std::exchange(of_runtimes_, py::none());
+  const py::object of_trees = std::exchange(of_trees_, py::none());
 }
 
 }  // namespace gpuos::python

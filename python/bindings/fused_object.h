@@ -49,12 +49,16 @@ class Fused {
   Program warm(PyObject* const* args, std::size_t count, PyObject* names);
   /// The same, and compiled by its runtime.
   Program compile(PyObject* const* args, std::size_t count, PyObject* names);
+  /// The shapes and dtypes of what these arguments give, and Traced::rebuild.
+  pybind11::tuple forms(PyObject* const* args, std::size_t count,
+                        PyObject* names);
   std::vector<Program> programs() const;
   std::string repr() const;
 
   template <typename Visit>
   int visit_objects(Visit visit) {
-    for (pybind11::object* object : {&function_, &trace_, &runtime_}) {
+    for (pybind11::object* object :
+         {&function_, &trace_, &runtime_, &of_runtimes_, &of_trees_}) {
       if (const int result = visit(object->ptr())) return result;
     }
     return 0;
@@ -62,7 +66,14 @@ class Fused {
   void clear();
 
  private:
+  /// Null: none is named, and none of the arrays has one.
   std::shared_ptr<RuntimeObject> runtime_for(const FusedCall& call) const;
+  std::shared_ptr<RuntimeObject> known_runtime_for(const FusedCall& call) const;
+  /// Of what a list, a dict or a tuple of arrays holds.
+  pybind11::object call_tree(const char* method, PyObject* const* args,
+                             std::size_t count, PyObject* names);
+  pybind11::object call_foreign(PyObject* const* args, std::size_t count,
+                                PyObject* names);
   Traced& find_or_trace(const FusedCall& call);
   Traced* find(const CallKey& key) const;
   std::unique_ptr<Traced> trace(const FusedCall& call) const;
@@ -75,6 +86,9 @@ class Fused {
   pybind11::object function_;
   pybind11::object trace_;
   pybind11::object runtime_;
+  pybind11::object of_runtimes_ =
+      pybind11::none();                           // of call_foreign(): a dict
+  pybind11::object of_trees_ = pybind11::none();  // of call_tree(): a dict
   std::string name_;
   bool is_deferred_;
   std::vector<std::unique_ptr<Traced>> traced_;

@@ -66,6 +66,16 @@ PyObject* compile(PyObject* self, PyObject* const* args, Py_ssize_t count,
   });
 }
 
+PyObject* forms(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                PyObject* names) noexcept {
+  return guarded([&] {
+    return as_instance(self)
+        ->fused->forms(args, static_cast<std::size_t>(count), names)
+        .release()
+        .ptr();
+  });
+}
+
 PyObject* programs(PyObject* self, PyObject* /*unused*/) noexcept {
   return guarded([&] {
     return py::cast(as_instance(self)->fused->programs()).release().ptr();
@@ -131,6 +141,10 @@ PyMethodDef methods[] = {
      "warm(), and wait until the runtime has compiled the program.\n\n"
      "Returns\n-------\nProgram\n\n"
      "Raises\n------\nCompileError\n    If it cannot; it stays interpreted."},
+    {"_forms",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(forms)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "The shape and dtype of each result, and what puts them together."},
     {"programs", programs, METH_NOARGS,
      "programs($self, /)\n--\n\n"
      "A list of the programs so far, one for each structure: the dtypes and\n"

@@ -37,10 +37,12 @@ def fuse(
     Parameters
     ----------
     function : callable
-        Returns an array, or a tuple, list or named tuple of arrays. Without
-        it, fuse() returns a decorator.
+        Returns an array, or a tuple, list, dict or named tuple of arrays.
+        Without it, fuse() returns a decorator.
     runtime : Runtime or None
-        What runs it; None: the runtime of the first gpuos.Array of a call.
+        What runs it; None: the runtime of the first gpuos.Array of a call, or
+        the default one of another library's first array: then the results are
+        arrays of that library.
 
     Returns
     -------

@@ -74,6 +74,12 @@ def _take_apart(
             _refuse_result(function, "a number that depends on no array")
         leaves.append(result)
         return next
+    if isinstance(result, dict) and result:
+        named = [
+            (key, _take_apart(part, leaves, function))
+            for key, part in result.items()
+        ]
+        return lambda arrays: {key: part(arrays) for key, part in named}
     if not isinstance(result, (tuple, list)):
         _refuse_result(function, f"{result!r}")
     parts = [_take_apart(part, leaves, function) for part in result]

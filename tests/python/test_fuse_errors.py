@@ -247,7 +247,8 @@ def test_a_method_gets_its_object(host):
         lambda _x: 1.0,
         lambda _x: (),
         lambda x: (x, 2),
-        lambda x: {"x": x},
+        lambda x: {"x": x, "y": 2},
+        lambda _x: {},
         lambda _x: CAPTURED,
     ],
 )
@@ -271,10 +272,8 @@ def test_arguments_that_mean_nothing_are_refused(host):
         host.fuse(lambda x, _: x)(host.zeros(3), object())
     with pytest.raises(TypeError):
         host.fuse(lambda x: x)(host.zeros(3), host.zeros(3))
-    for inside in ([],), (1, (CAPTURED,)):
-        with pytest.raises(
-            TypeError, match=r"fuse: .*unhashable.*argument of its own"
-        ):
+    for inside in ((1, {2}), [1, object()]):
+        with pytest.raises((TypeError, gpuos.InvalidArgument)):
             host.fuse(lambda x, _: x)(host.zeros(3), inside)
 
 

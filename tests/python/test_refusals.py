@@ -90,14 +90,6 @@ def test_the_message_says_what_came(host, call, said):
         call(host)
 
 
-@pytest.mark.parametrize("kind", ["own", "numpy", "nested"])
-def test_an_array_in_a_tuple_is_named(host, kind):
-    x = np.zeros(2, "f4") if kind == "numpy" else host.zeros(2)
-    given = (1, (x,)) if kind == "nested" else (x, x)
-    with pytest.raises((TypeError, gpuos.InvalidArgument), match="of its own"):
-        host.fuse(lambda pair, y: pair[0] + y)(given, host.zeros(2))
-
-
 def test_a_source_with_nul_is_refused(rt):
     source = "GPUOS_OPERATOR(f) { }\0 nonsense"
     with pytest.raises(gpuos.InvalidArgument, match="NUL"):

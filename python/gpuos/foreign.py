@@ -1,0 +1,155 @@
+"""Fused functions of other libraries' arrays: they give what they take."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gpuos import _core
+from gpuos.defaults import default_runtime
+from gpuos.fusing import fuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Bound = dict[_core.Runtime, _core.Fused]
+
+
+def call(
+    bound: Bound,
+    function: Callable[..., Any],
+    name: str,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Run a fused function that was given no gpuos.Array.
+
+    The first array says in which library, on which device and in which stream:
+    the results are arrays of that library, which may be read in this stream, or
+    at once on the host. `bound` has the function of each runtime.
+    """
+    library, first = _library_of(name, (*args, *keywords.values()))
+    runtime = default_runtime(library.device(first))
+    fused = bound.get(runtime)
+    if fused is None:
+        fused = bound[runtime] = fuse(function, runtime=runtime)
+    out = keywords.pop("out", None)
+    stream = keywords.pop("stream", None)
+    args = tuple(library.operand(name, x) for x in args)
+    keywords = {key: library.operand(name, x) for key, x in keywords.items()}
+    if stream is None:
+        stream = library.stream(first)
+    if out is not None:
+        fused(*args, **keywords, out=out, stream=stream)
+        _wait(runtime, out if isinstance(out, (tuple, list)) else (out,))
+        return out
+    forms, rebuild = fused._forms(*args, **keywords)
+    made = tuple(library.empty(first, *form) for form in forms)
+    fused(*args, **keywords, out=made, stream=stream)
+    _wait(runtime, made)
+    if rebuild is None:
+        return made[0]
+    return rebuild(made)
+
+
+def _wait(runtime: _core.Runtime, arrays: Any) -> None:
+    """Wait for what the host may read as soon as it has it."""
+    if runtime.backend == "host":
+        for array in arrays:
+            _core._wait_for(runtime, array)
+
+
+def _library_of(name: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    for argument in arguments:
+        module = type(argument).__module__.partition(".")[0]
+        library = _LIBRARIES.get(module)
+        if library is not None and library.is_array(argument):
+            return library, argument
+    raise _core.InvalidArgument(
+        f"{name}: expected an array of gpuos, NumPy, CuPy or PyTorch among the "
+        "arguments, which says where the program runs, got none; name a "
+        "runtime with runtime="
+    )
+
+
+class _NumPy:
+    @staticmethod
+    def is_array(x: Any) -> bool:
+        return isinstance(x, sys.modules["numpy"].ndarray)
+
+    @staticmethod
+    def device(_: Any) -> str:
+        return "host"
+
+    @staticmethod
+    def operand(_name: str, x: Any) -> Any:
+        return x
+
+    @staticmethod
+    def stream(_: Any) -> None:
+        """Nothing: there are none on the host."""
+
+    @staticmethod
+    def empty(_: Any, shape: tuple[int, ...], dtype: str) -> Any:
+        numpy = sys.modules["numpy"]
+        if dtype not in numpy.sctypeDict:
+            import ml_dtypes  # noqa: PLC0415 (only for what NumPy lacks)
+
+            dtype = getattr(ml_dtypes, dtype)
+        return numpy.empty(shape, dtype)
+
+
+class _CuPy(_NumPy):
+    @staticmethod
+    def is_array(x: Any) -> bool:
+        return isinstance(x, sys.modules["cupy"].ndarray)
+
+    @staticmethod
+    def device(x: Any) -> str:
+        return f"cuda:{x.device.id}"
+
+    @staticmethod
+    def stream(x: Any) -> Any:
+        return sys.modules["cupy"].cuda.get_current_stream(x.device.id)
+
+    @staticmethod
+    def empty(x: Any, shape: tuple[int, ...], dtype: str) -> Any:
+        with x.device:
+            return sys.modules["cupy"].empty(shape, dtype)
+
+
+class _PyTorch(_NumPy):
+    @staticmethod
+    def is_array(x: Any) -> bool:
+        return isinstance(x, sys.modules["torch"].Tensor)
+
+    @staticmethod
+    def device(x: Any) -> str:
+        return "host" if x.device.type == "cpu" else str(x.device)
+
+    @staticmethod
+    def operand(name: str, x: Any) -> Any:
+        torch = sys.modules["torch"]
+        if not (isinstance(x, torch.Tensor) and x.requires_grad):
+            return x
+        if torch.is_grad_enabled():
+            raise _core.InvalidArgument(
+                f"{name}: expected tensors without gradients, got one that "
+                "requires them, which a fused function has not; call it in "
+                "torch.no_grad(), or with x.detach()"
+            )
+        return x.detach()
+
+    @staticmethod
+    def stream(x: Any) -> Any:
+        if x.device.type == "cpu":
+            return None
+        return sys.modules["torch"].cuda.current_stream(x.device)
+
+    @staticmethod
+    def empty(x: Any, shape: tuple[int, ...], dtype: str) -> Any:
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=x.device)
+
+
+_LIBRARIES = {"numpy": _NumPy, "cupy": _CuPy, "torch": _PyTorch}

@@ -1,0 +1,85 @@
+"""Fused functions whose arguments are lists, dicts and tuples of arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpuos import _core
+from gpuos.fusing import fuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# What an argument is made of: itself in place of what it holds.
+Shape = Any
+_LEAF = "leaf"  # an array or a number
+_RESERVED = ("out", "stream")
+
+
+def call(
+    of_shapes: dict[Any, _core.Fused],
+    function: Callable[..., Any],
+    runtime: _core.Runtime | None,
+    name: str,
+    method: str,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Run a fused function that was given a container with arrays.
+
+    What a container is made of, keys and lengths, is part of the structure;
+    what it holds is an argument of its own. `of_shapes` has the function of the
+    leaves for each structure; `method` is what is called of it.
+    """
+    reserved = {key: keywords.pop(key) for key in _RESERVED if key in keywords}
+    leaves: list[Any] = []
+    shape = _take_apart((args, keywords), leaves)
+    fused = of_shapes.get(shape)
+    if fused is None:
+        fused = of_shapes[shape] = _of_leaves(function, runtime, name, shape)
+    return getattr(fused, method)(*leaves, **reserved)
+
+
+def _of_leaves(
+    function: Callable[..., Any],
+    runtime: _core.Runtime | None,
+    name: str,
+    shape: Shape,
+) -> _core.Fused:
+    def compute(*leaves: Any) -> Any:
+        args, keywords = _put_together(shape, iter(leaves))
+        return function(*args, **keywords)
+
+    compute.__name__ = name
+    return fuse(compute, runtime=runtime)
+
+
+def _take_apart(x: Any, leaves: list[Any]) -> Shape:
+    if isinstance(x, dict):
+        parts = ((key, _take_apart(part, leaves)) for key, part in x.items())
+        return dict, tuple(parts)
+    if isinstance(x, list) or (isinstance(x, tuple) and _holds_arrays(x)):
+        return type(x), tuple(_take_apart(part, leaves) for part in x)
+    leaves.append(x)
+    return _LEAF
+
+
+def _holds_arrays(x: Any) -> bool:
+    """Whether something is an argument: a tuple of others is one as a whole."""
+    if isinstance(x, (list, dict, _core.Value)):
+        return True
+    if isinstance(x, tuple):
+        return any(_holds_arrays(part) for part in x)
+    return hasattr(type(x), "__dlpack__")
+
+
+def _put_together(shape: Shape, leaves: Iterator[Any]) -> Any:
+    if shape is _LEAF:
+        return next(leaves)
+    kind, parts = shape
+    if kind is dict:
+        return {key: _put_together(part, leaves) for key, part in parts}
+    made_parts = [_put_together(part, leaves) for part in parts]
+    if hasattr(kind, "_make"):  # a named tuple
+        return kind._make(made_parts)
+    return kind(made_parts)

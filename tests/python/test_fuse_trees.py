@@ -1,0 +1,176 @@
+"""Lists, dicts and tuples of arrays as arguments and results; many of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import gpuos
+
+X = np.arange(6.0).reshape(2, 3)
+Y = X + 10
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+# A function, and arguments that hold X, Y and numbers somewhere.
+CASES = {
+    "list": (lambda xs: xs[0] - xs[1], [X, Y]),
+    "tuple": (lambda xs: xs[0] - xs[1], (X, Y)),
+    "named tuple": (lambda p: p.a - p.b, Pair(X, Y)),
+    "dict": (lambda d: d["x"] - d["y"], {"x": X, "y": Y}),
+    "nested": (
+        lambda d: d["l"][1][0] * d["p"].b + d["p"].a["k"],
+        {"l": [1, (X, "s")], "p": Pair({"k": Y}, 2.5)},
+    ),
+    "order": (lambda d: next(iter(d.values())) - next(iter(d)), {2: X, 1: Y}),
+    "empty": (lambda d: d["x"] + len(d["none"]), {"x": X, "none": []}),
+}
+# What is done to X and Y in each kind of result.
+RESULTS = {
+    "dict": lambda x, y: {"sum": x + y, "more": {"product": x * y}},
+    "mixed": lambda x, y: [x + y, {"t": (x - y, Pair(x * 2, [y]))}],
+}
+
+
+def on(rt, tree):
+    """The same tree with arrays of the runtime."""
+    if isinstance(tree, dict):
+        return {key: on(rt, part) for key, part in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_make"):
+        return type(tree)._make([on(rt, part) for part in tree])
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(on(rt, part) for part in tree)
+    return rt.array(tree) if isinstance(tree, np.ndarray) else tree
+
+
+def same(got, wanted):
+    assert isinstance(got, type(wanted)) or hasattr(wanted, "dtype")
+    if isinstance(wanted, dict):
+        assert list(got) == list(wanted)
+        got, wanted = [*got.values()], [*wanted.values()]
+    if isinstance(wanted, (list, tuple)):
+        for one, other in zip(got, wanted, strict=True):
+            same(one, other)
+        return
+    np.testing.assert_allclose(
+        got.numpy() if isinstance(got, gpuos.Array) else got, wanted
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_arguments(rt, name):
+    function, tree = CASES[name]
+    fused = rt.fuse(function)
+    for _ in range(2):
+        same(fused(on(rt, tree)), function(tree))
+    assert len(fused.programs()) == 1
+    out = rt.empty(X.shape, "f8")
+    fused(on(rt, tree), out=out)
+    same(out, function(tree))
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results(rt, name):
+    function = RESULTS[name]
+    fused = rt.fuse(function)
+    for _ in range(2):
+        same(fused(rt.array(X), rt.array(Y)), function(X, Y))
+
+
+def test_structures_are_told_apart(rt):
+    @rt.fuse
+    def total(tree):
+        parts = tree.values() if isinstance(tree, dict) else tree
+        return sum(parts)
+
+    x, y = rt.array(X), rt.array(Y)
+    for tree in ([x], [x, y], (x, y, x), {"a": x}, {"b": x, "a": y}):
+        parts = tree.values() if isinstance(tree, dict) else tree
+        same(total(tree), sum(part.numpy() for part in parts))
+    assert len(total.programs()) == 5
+
+
+def test_what_is_in_no_array_decides(rt):
+    @rt.fuse
+    def reduce(x, how):
+        return getattr(x, how["name"])(axis=how["axis"])
+
+    x = rt.array(X)
+    same(reduce(x, {"name": "sum", "axis": (0,)}), X.sum(axis=0))
+    same(reduce(x, {"name": "max", "axis": None}), X.max())
+
+
+def test_compiled_ahead(rt):
+    fused = rt.fuse(lambda d: d["x"] * d["y"])
+    tree = {"x": rt.array(X), "y": rt.array(Y)}
+    assert fused.warm(tree).operations == 1
+    fused.compile(tree)
+    same(fused(tree), X * Y)
+
+
+def test_inside_another(rt):
+    inner = rt.fuse(lambda xs: {"sum": xs[0] + xs[1]})
+    outer = rt.fuse(lambda x, y: inner([x, y])["sum"] * 2)
+    same(outer(rt.array(X), rt.array(Y)), (X + Y) * 2)
+
+
+def test_a_method(rt):
+    class Model(NamedTuple):
+        scale: object
+
+        @gpuos.fuse
+        def step(self, state):
+            return {key: x * self.scale for key, x in state.items()}
+
+    state = {"p": rt.array(X), "v": rt.array(Y)}
+    same(Model(2.0).step(state), {"p": X * 2, "v": Y * 2})
+    same(Model(rt.array(Y)).step(state), {"p": X * Y, "v": Y * Y})
+
+
+def test_others_in_containers():
+    fused = gpuos.fuse(lambda d: {"y": d["x"] + 1})
+    made = fused({"x": X})
+    assert type(made["y"]) is np.ndarray
+    same(made, {"y": X + 1})
+
+
+def test_64_inputs_and_32_outputs(rt):
+    @rt.fuse
+    def pairs(*xs):
+        return [a * b for a, b in zip(xs[::2], xs[1::2], strict=True)]
+
+    arrays = [np.arange(5.0) + i for i in range(64)]
+    same(pairs(*(rt.array(x) for x in arrays)), pairs.__wrapped__(*arrays))
+    total = rt.fuse(sum)
+    same(total([rt.array(x) for x in arrays[:24]]), sum(arrays[:24]))
+
+
+def test_a_polynomial_of_40_coefficients(rt):
+    coefficients = np.random.default_rng(1).random(40)
+
+    def polynomial(x):
+        y = 0.0 * x
+        for c in coefficients.tolist():
+            y = y * x + c
+        return y
+
+    x = np.linspace(-1, 1, 1000)
+    same(rt.fuse(polynomial)(rt.array(x)), polynomial(x))
+
+
+def test_too_many_or_cyclic(rt):
+    x = rt.array(X)
+    with pytest.raises(gpuos.InvalidArgument, match="64"):
+        rt.fuse(sum)([x] * 65)
+    cyclic: list = [x]
+    cyclic.append(cyclic)
+    with pytest.raises(RecursionError):
+        rt.fuse(lambda xs: xs[0])(cyclic)
+    with pytest.raises((gpuos.InvalidArgument, TypeError)):
+        rt.fuse(lambda xs: xs[0])([x, object()])
