@@ -21,6 +21,9 @@ class DeferredOperations::Gathered {
  public:
   explicit Gathered(Group group) : is_alone_(group.size() == 1) {
     const std::size_t last = group.back()->place;
+    words.reserve(4 * group.size());
+    inputs.reserve(2 * group.size());
+    sources_.reserve(2 * group.size());
     for (std::size_t i = 0; i < group.size(); ++i) {
       DeferredOperation& operation = *group[i];
       operation.in_group = i;
@@ -151,6 +154,7 @@ void DeferredOperations::run() noexcept {
   if (waiting_.empty() || is_running_) return;
   Operations operations;
   try {
+    operations.reserve(waiting_.size());
     for (DeferredOperation* operation : waiting_) {
       operations.push_back(operation->shared_from_this());
       // Another thread may let the result go meanwhile.
@@ -185,6 +189,7 @@ void DeferredOperations::run_all(const Operations& operations) {
   }
   for (std::size_t i = 0; i < operations.size(); ++i) {
     Operations group;
+    group.reserve(operations.size());
     for (const auto& operation : operations)
       if (operation->connected == i) group.push_back(operation);
     if (!group.empty()) run_connected(group);
@@ -195,6 +200,7 @@ void DeferredOperations::run_connected(Group group) {
   std::size_t first = 0;
   std::size_t count = 0;
   std::vector<const void*> known;
+  known.reserve(2 * group.size());
   for (std::size_t i = 0; i < group.size(); ++i) {
     std::size_t more = arguments_of(*group[i], known);
     if (i > first && count + more > kMostArguments) {
@@ -270,6 +276,7 @@ const DeferredOperations::Combined& DeferredOperations::combined(
 void DeferredOperations::submit(const Program& program,
                                 const Gathered& gathered) {
   std::vector<TensorView> outputs;
+  outputs.reserve(gathered.outputs.size());
   for (DeferredOperation* output : gathered.outputs) {
     if (output->keeper.ptr() == nullptr)
       output->keeper = Array::make_result(runtime_, output->form);

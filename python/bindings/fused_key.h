@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "few.h"
 #include "gpuos/dtype.h"
 #include "gpuos/scalar.h"
 #include "pybind_objects.h"
@@ -14,6 +15,8 @@ namespace gpuos::python {
 
 /// The most arguments, keywords counted twice, of a fused function.
 inline constexpr std::size_t kMaxFusedArguments = 128;
+/// The most results.
+inline constexpr std::size_t kMaxFusedResults = 32;
 
 /// What one argument of a fused function is to its program.
 enum class ArgumentKind : std::uint8_t {
@@ -37,18 +40,15 @@ struct ArgumentWord {
 class CallKey {
  public:
   void add(ArgumentWord word) {
-    words_[count_++] = word;
+    words_.add([&] { return word; });
     mix(static_cast<std::uint64_t>(word.kind) << 16 |
         static_cast<std::uint64_t>(word.dtype) << 8 | word.rank);
   }
   /// Throws: TypeError if it has no hash.
   void add_object(ArgumentKind kind, PyObject* object);
 
-  bool is_full() const noexcept { return count_ == kMaxFusedArguments; }
   std::uint64_t hash() const noexcept { return hash_; }
-  std::span<const ArgumentWord> words() const noexcept {
-    return {words_.data(), count_};
-  }
+  std::span<const ArgumentWord> words() const noexcept { return words_.view(); }
   std::span<PyObject* const> objects() const noexcept {
     return {objects_.data(), object_count_};
   }
@@ -60,9 +60,8 @@ class CallKey {
   }
 
   std::uint64_t hash_ = 0;
-  std::size_t count_ = 0;
+  Few<ArgumentWord, kMaxFusedArguments> words_;
   std::size_t object_count_ = 0;
-  std::array<ArgumentWord, kMaxFusedArguments> words_;
   std::array<PyObject*, kMaxFusedArguments> objects_;
 };
 

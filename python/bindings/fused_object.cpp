@@ -135,6 +135,11 @@ std::unique_ptr<Traced> Fused::trace(const FusedCall& call) const {
   const py::tuple args = stand.args();
   const py::tuple result = trace_(function_, args, stand.keywords);
   auto made = std::make_unique<Traced>(call.key());
+  if (py::len(result[0]) > kMaxFusedResults) {
+    throw InvalidArgument(name_ + ": expected at most " +
+                          std::to_string(kMaxFusedResults) + " results, got " +
+                          std::to_string(py::len(result[0])));
+  }
   for (const py::handle value : result[0]) {
     made->made = value_of(value.ptr(), name_);
     builder.output(made->made);

@@ -26,8 +26,6 @@ class FusedResults {
   pybind11::object as_returned();
 
  private:
-  static constexpr std::size_t kMaxResults = kMaxFusedArguments / 2;
-
   template <typename MakeView>
   void add(MakeView make_view, pybind11::object array) {
     views_.add(make_view);
@@ -37,9 +35,9 @@ class FusedResults {
   const char* name_;
   Traced& traced_;
   RuntimeObject& runtime_;
-  Few<TensorView, kMaxResults> views_;
+  Few<TensorView, kMaxFusedResults> views_;
   std::size_t count_ = 0;
-  std::array<pybind11::object, kMaxResults> arrays_;
+  std::array<pybind11::object, kMaxFusedResults> arrays_;
 };
 
 }  // namespace gpuos::python

@@ -168,6 +168,8 @@ def test_too_many_or_cyclic(rt):
     x = rt.array(X)
     with pytest.raises(gpuos.InvalidArgument, match="64"):
         rt.fuse(sum)([x] * 65)
+    with pytest.raises(gpuos.InvalidArgument, match="32 results"):
+        rt.fuse(lambda x: [x.sum() + i for i in range(33)])(x)
     cyclic: list = [x]
     cyclic.append(cyclic)
     with pytest.raises(RecursionError):

@@ -15,7 +15,7 @@ from torch_support import ELEMS, PATIENCE, gt, hasty_front, scheduler, torch
 pytestmark = pytest.mark.torch
 
 MEBI = 1 << 20
-CYCLES = 12_000_000_000  # of a stream: some 6 s
+CYCLES = 6_000_000_000  # of a stream: some 3 s
 SCHEDULERS = 400
 RESULTS = 500
 
@@ -128,6 +128,10 @@ def test_another_streams_work_keeps_a_dropped_results_memory():
     with torch.no_grad(), scheduler():
         x = torch.ones(ELEMS, device="cuda") + 1
         gt.flush()
+        # What is launched for the first time is loaded, which waits for all.
+        torch.flip(torch.zeros(ELEMS, device="cuda") - 1, [0])
+        gt.flush()
+    torch.cuda.synchronize()
     # Out of the scheduler, which does not see it.
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
