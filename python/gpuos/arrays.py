@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core
+from gpuos import _core, complex_functions
 from gpuos.fusing import deferred
 
 if TYPE_CHECKING:
@@ -122,6 +122,9 @@ def call_ufunc(
         raise _core.InvalidArgument(
             f"{name}: expected casting='same_kind', got {casting!r}"
         )
+    is_plain = out is None and where is True and dtype is None
+    if is_plain and complex_functions.has(name, inputs[0]):
+        return complex_functions.call(name, inputs[0])
     function, inputs = _of_number(ufunc, inputs)
     if dtype is not None:
         function = _of_dtype(function, np.dtype(dtype))
