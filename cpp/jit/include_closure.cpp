@@ -93,10 +93,8 @@ class Closure {
 
 std::optional<std::string> include_digest(
     std::string_view source, std::span<const JitHeader> headers,
-    std::span<const std::string> include_dirs) {
+    std::span<const std::string> include_dirs, const std::string& folder) {
   Closure closure(headers, include_dirs);
-  // No file is looked for where no folder is given.
-  const std::string folder = include_dirs.empty() ? "" : ".";
   if (!closure.add(source, folder)) return std::nullopt;
   return closure.digest();
 }

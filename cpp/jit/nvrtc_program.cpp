@@ -9,6 +9,7 @@
 #include "base/embedded.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
+#include "jit/standard_headers.h"
 
 namespace gpuos::jit {
 namespace {
@@ -22,6 +23,8 @@ std::vector<JitHeader> make_embedded_headers() {
     headers.push_back({concat("gpuos/", file.name),
                        concat("#include \"", file.name, "\"\n")});
   }
+  for (const StandardHeader& header : standard_headers())
+    headers.push_back({std::string(header.name), std::string(header.text)});
   return headers;
 }
 

@@ -269,7 +269,8 @@ Image compile_once(const CompileRequest& request) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, request.compute_capability);
   if (!stands_alone(request.source)) {
-    static_cast<void>(include_digest(request.source, {}, {}));  // or it throws
+    static_cast<void>(
+        include_digest(request.source, {}, {}, ""));  // or it throws
     return compile_and_log(api, request, target);
   }
   return *images().get(key_of(request, target),

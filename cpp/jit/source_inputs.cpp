@@ -4,6 +4,7 @@
 
 #include "base/embedded.h"
 #include "jit/logical_lines.h"
+#include "jit/standard_headers.h"
 
 namespace gpuos::jit {
 namespace {
@@ -83,6 +84,7 @@ bool add_directive(std::string_view directive, Names& names) {
 }  // namespace
 
 bool is_embedded(std::string_view name) {
+  if (is_standard_header(name)) return true;
   constexpr std::string_view kFolder = "gpuos/";
   if (name.starts_with(kFolder)) name.remove_prefix(kFolder.size());
   return std::ranges::any_of(embedded_files(), [&](const EmbeddedFile& file) {

@@ -91,7 +91,7 @@ TEST_F(JitModuleTest, HandlersOfSignalsStayWhereTheyAre) {
 
 TEST_F(JitModuleTest, EmbeddedHeadersAreThere) {
   EXPECT_NO_THROW(
-      compile({.source = "#include \"gpuos/math.h\"\n__global__ void k() {}"}));
+      compile({.source = "#include \"gpuos/libm.h\"\n__global__ void k() {}"}));
 }
 
 TEST_F(JitModuleTest, HeadersOfTheUsersMayIncludeTheirNeighbours) {
