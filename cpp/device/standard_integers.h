@@ -105,10 +105,4 @@ using ::uintptr_t;
 #define SIZE_MAX UINT64_MAX
 #endif
 
-#else
-
-#include <climits>
-#include <cstddef>
-#include <cstdint>
-
 #endif

@@ -168,9 +168,4 @@ struct numeric_limits<const volatile T> : numeric_limits<T> {};
 #define DBL_MAX_10_EXP 308
 #endif
 
-#else
-
-#include <cfloat>
-#include <limits>
-
 #endif

@@ -189,8 +189,4 @@ GPUOS_OF_INTEGER(trunc)
 #undef GPUOS_OF_INTEGER
 }  // namespace std
 
-#else
-
-#include <cmath>
-
 #endif

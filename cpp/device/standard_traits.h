@@ -215,8 +215,4 @@ inline constexpr decltype(sizeof(0)) extent_v = extent<T, kAxis>::value;
 
 }  // namespace std
 
-#else
-
-#include <type_traits>
-
 #endif

@@ -17,8 +17,7 @@ namespace gpuos {
 namespace {
 
 std::string claims() {
-  std::ifstream file(
-      concat(GPUOS_SOURCE_DIR, "/tests/cpp/device/standard_claims.h"));
+  std::ifstream file(concat(GPUOS_SOURCE_DIR, "/tests/cpp/standard_claims.h"));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -39,14 +39,11 @@ class RealHeaders : public testing::Test {
 
 // Each algorithm that is asked for most, and the standard headers of gpuos in
 // front of CCCL's own.
-constexpr std::string_view kCub = R"(
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
-#include <cub/cub.cuh>
-#include <cuda/std/cmath>
-#include <cuda/std/limits>
+constexpr std::string_view kCub =
+    "#include <cmath>\n#include <cstdint>\n#include <limits>\n"
+    "#include <type_traits>\n#include <cub/cub.cuh>\n"
+    "#include <cuda/std/cmath>\n#include <cuda/std/limits>\n"
+    R"(
 __global__ void k(int* x) {
   using Reduce = cub::BlockReduce<int, 128>;
   using Scan = cub::BlockScan<int, 128>;
