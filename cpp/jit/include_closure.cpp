@@ -12,6 +12,7 @@
 #include "jit/compile_cache.h"
 #include "jit/sha256.h"
 #include "jit/source_inputs.h"
+#include "jit/standard_headers.h"
 
 namespace gpuos::jit {
 namespace {
@@ -52,7 +53,9 @@ class Closure {
     for (const JitHeader& header : headers_) {
       if (header.name == name) return add_text(name, header.text, "");
     }
-    if (is_embedded(name)) return true;  // in the key of the compilers
+    // In the key of the compilers. A file of the user's comes before a
+    // standard header.
+    if (is_embedded(name) && !is_standard_header(name)) return true;
     key_.add(name);
     return std::ranges::all_of(
         places(name, folder), [&](const std::string& path) {

@@ -33,8 +33,9 @@ Target target_of(const Nvrtc& api, const JitSource& source,
                        asked);
 }
 
-// Whether it includes more than what comes with it or with gpuos.
+// Whether it may include more than what comes with it or with gpuos.
 bool wants_files(const JitSource& source) {
+  if (!source.include_dirs.empty()) return true;
   const auto names = includes_of(source.source);
   const auto is_given = [&](const std::string& name) {
     return is_embedded(name) ||

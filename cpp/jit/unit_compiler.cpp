@@ -130,7 +130,8 @@ Object compile_here(const Nvrtc& api, const Unit& unit, const Target& target) {
   const std::string source(unit.source);
   bool has_usual_names = false;
   for (;;) {
-    NvrtcProgram program(api, source, unit.file_name, unit.headers);
+    NvrtcProgram program(api, source, unit.file_name, unit.headers,
+                         unit.include_dirs);
     for (const std::string& name : unit.name_expressions)
       program.add_name_expression(name);
     std::vector<std::string> options = fixed_options(unit, target);

@@ -107,6 +107,18 @@ TEST_F(JitModuleTest, HeadersOfTheUsersMayIncludeTheirNeighbours) {
   EXPECT_NE(compile(source).image(), first);
 }
 
+TEST_F(JitModuleTest, AFileComesBeforeTheStandardHeaderOfItsName) {
+  const host::TempFolder folder;
+  host::write_file(folder.file("limits.h"), "#define TWO 2\n");
+  const JitSource source{.source =
+                             "#include \"limits.h\"\nextern \"C\" __global__ "
+                             "void k(int* x) { *x = TWO; }",
+                         .include_dirs = {folder.path()}};
+  const std::string first = compile(source).image();
+  host::write_file(folder.file("limits.h"), "#define TWO 3\n");
+  EXPECT_NE(compile(source).image(), first);
+}
+
 TEST_F(JitModuleTest, MissingHeaderOfCudaSaysWhatBringsIt) {
   const std::string message =
       failure({.source = "#include <curand_kernel.h>\n"}).what();
