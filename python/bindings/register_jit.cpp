@@ -30,16 +30,16 @@ std::string source_text(const py::object& source) {
   return text_of(source, "source");
 }
 
-/// The arguments of JitModule().
+/// The arguments of JitModule(), as long as it runs.
 struct ModuleRequest {
-  py::object source;
-  py::object name_expressions;
-  py::object headers;
-  py::object include_dirs;
-  py::object options;
-  py::object path;
-  py::object image;
-  py::object name;
+  const py::object& source;
+  const py::object& name_expressions;
+  const py::object& headers;
+  const py::object& include_dirs;
+  const py::object& options;
+  const py::object& path;
+  const py::object& image;
+  const py::object& name;
   int device = 0;
 };
 
@@ -49,6 +49,9 @@ bool is_empty(const py::object& values) {
 
 // One of them must say what the module is made of.
 void check_one_origin(const ModuleRequest& asked) {
+  // Nearly always.
+  if (!asked.source.is_none() && asked.path.is_none() && asked.image.is_none())
+    return;
   std::string given;
   for (const auto& [name, value] : {std::pair{"source", asked.source},
                                     {"path", asked.path},
