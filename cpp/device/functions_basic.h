@@ -4,7 +4,7 @@
 #pragma once
 
 #include "complex.h"
-#include "math.h"
+#include "libm.h"
 
 namespace gpuos::fn {
 

@@ -1,9 +1,13 @@
 // What CUDA C++ knows without a header and a host compiler does not. The host
-// compiler reads it before every operator, so that one text serves both.
+// compiler reads it before every operator, so that one text serves both. The
+// names of integers.h and standard_constants.h are such that nvcc knows; NVRTC
+// gets them when a source misses one (usual_names.h).
 #pragma once
 
 #include "asserts.h"
+#include "integers.h"
 #include "operator.h"
+#include "standard_constants.h"
 
 #if !defined(__CUDACC__)
 

@@ -4,7 +4,7 @@
 
 #include "complex.h"
 #include "integers.h"
-#include "math.h"
+#include "libm.h"
 #include "program_codes.h"
 #include "short_floats.h"
 

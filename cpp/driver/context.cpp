@@ -14,9 +14,9 @@ void check_start(CUresult status, const char* call) {
   try {
     check_cuda(status, call);
   } catch (const CudaError& error) {
-    throw BackendUnavailable(
-        concat("cuda: expected a driver that starts, got ", error.what(),
-               "; check it with nvidia-smi, or use backend='host'"));
+    throw BackendUnavailable(concat("cuda: expected a driver that starts, got ",
+                                    error.what(),
+                                    "; check it with nvidia-smi"));
   }
 }
 
@@ -25,15 +25,13 @@ void check_start(CUresult status, const char* call) {
 Context::Context(int ordinal) : ordinal_(ordinal) {
   const CUresult status = driver().cuInit(0);
   if (status == CUDA_ERROR_NO_DEVICE)
-    throw BackendUnavailable(
-        "cuda: expected a GPU, the driver found none; use backend='host'");
+    throw BackendUnavailable("cuda: expected a GPU, the driver found none");
   check_start(status, "cuInit(0)");
   expect_process_exit();
   int count = 0;
   check_start(driver().cuDeviceGetCount(&count), "cuDeviceGetCount(&count)");
   if (count == 0)
-    throw BackendUnavailable(
-        "cuda: expected a GPU, the driver found none; use backend='host'");
+    throw BackendUnavailable("cuda: expected a GPU, the driver found none");
   if (ordinal < 0 || ordinal >= count)
     throw InvalidArgument(concat("Runtime: device: expected 0 to ", count - 1,
                                  ", got ", ordinal));

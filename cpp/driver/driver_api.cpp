@@ -36,8 +36,7 @@ OpenedDriver open_driver() {
   void* library = open_library();
   if (library == nullptr) {
     opened.problem =
-        "cuda driver: libcuda.so.1 was not found; install the NVIDIA driver, "
-        "or use backend=\"host\"";
+        "cuda driver: libcuda.so.1 was not found; install the NVIDIA driver";
     return opened;
   }
   if (link_map* map = nullptr;

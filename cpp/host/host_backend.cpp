@@ -11,6 +11,7 @@
 
 #include "base/concat.h"
 #include "base/cpu_relax.h"
+#include "base/no_memory.h"
 #include "base/processors.h"
 #include "gpuos/error.h"
 #include "host/builtin_table.h"
@@ -264,7 +265,10 @@ void HostBackend::unload(std::span<const std::uint32_t> slots) noexcept {
 }
 
 void* HostBackend::allocate(std::size_t bytes) {
-  return ::operator new(std::max<std::size_t>(bytes, 1), kAlignment);
+  void* data =
+      ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow);
+  if (data == nullptr) throw NoMemory(bytes);
+  return data;
 }
 
 void HostBackend::deallocate(void* data) noexcept {

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <string_view>
 
 #include "base/concat.h"
+#include "base/entry_names.h"
 #include "gpuos/error.h"
 #include "host/temp_folder.h"
 #include "host/usual_floats.h"
@@ -147,12 +149,13 @@ void initialise(void* library, const HostImage& image,
   }
 }
 
-OpFn find_entry(void* library, const std::string& entry) {
+OpFn find_entry(void* library, const std::string& entry,
+                std::string_view image) {
   const std::string symbol = "gpuos_entry_" + entry;
   const auto* pointer = static_cast<OpFn*>(::dlsym(library, symbol.c_str()));
   if (pointer == nullptr) {
     throw CompileError(concat(entry, ": expected GPUOS_OPERATOR(", entry,
-                              ") in the source, got none"),
+                              ") in the source, got ", operators_in(image)),
                        "");
   }
   return *pointer;
@@ -179,7 +182,7 @@ HostModule load_host_image(const HostImage& image, const std::string& entry) {
   const auto owner =
       std::make_shared<Library>(library, entry, image.bytes.size());
   initialise(library, image, entry);
-  return {{owner, library}, find_entry(library, entry)};
+  return {{owner, library}, find_entry(library, entry, image.bytes)};
 }
 
 }  // namespace gpuos::host

@@ -10,6 +10,7 @@
 #include "base/concat.h"
 #include "jit/bundled_headers.h"
 #include "jit/compile_log.h"
+#include "jit/cub_header.h"
 #include "jit/header_packages.h"
 #include "jit/shared_library.h"
 
@@ -163,6 +164,36 @@ std::vector<std::string> cuda_include_dirs(const Nvrtc& api) {
   dirs.insert(dirs.end(), search.other_dirs.begin(), search.other_dirs.end());
   add_folders_of_neighbours(dirs);
   return dirs;
+}
+
+void add_cuda_headers(const Nvrtc& api, std::vector<std::string>& include_dirs,
+                      std::vector<JitHeader>& headers) {
+  for (std::string& folder : cuda_include_dirs(api))
+    include_dirs.push_back(std::move(folder));
+  headers.push_back({"cub/cub.cuh", std::string(kCubHeader)});
+  // NVRTC has no file of these, and knows what kernels need of them.
+  for (const char* name :
+       {"cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h"}) {
+    if (folder_of(include_dirs, name).empty()) headers.push_back({name, ""});
+  }
+}
+
+std::string identity_of(std::span<const std::string> dirs) {
+  std::string identity;
+  for (const std::string& dir : dirs) {
+    identity += concat(dir, "\n");
+    for (const char* name : {"cuda_runtime_api.h", "cuda.h", "cuda_fp16.h",
+                             "cuda/std/__cccl/version.h"}) {
+      const fs::path file = fs::path(dir) / name;
+      std::error_code error;
+      const auto written = fs::last_write_time(file, error);
+      if (error) continue;
+      identity += concat(name, " ", written.time_since_epoch().count(), " ",
+                         read_define(file, "CUDART_VERSION"), " ",
+                         read_define(file, "CCCL_VERSION"), "\n");
+    }
+  }
+  return identity;
 }
 
 std::string header_hint(std::string_view missing_header, const Nvrtc& api) {

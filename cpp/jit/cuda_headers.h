@@ -1,10 +1,12 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpuos/error.h"
+#include "gpuos/jit_options.h"
 #include "jit/nvrtc_api.h"
 
 namespace gpuos::jit {
@@ -28,6 +30,16 @@ HeaderSearch search_cuda_headers(const Nvrtc& api);
 /// includes more than the embedded headers.
 /// Threads: any.
 std::vector<std::string> cuda_include_dirs(const Nvrtc& api);
+
+/// What a source that includes more than the embedded headers is given: those
+/// folders, and texts in place of headers that NVRTC does not take or can do
+/// without. What the user gives of the same name is found first.
+void add_cuda_headers(const Nvrtc& api, std::vector<std::string>& include_dirs,
+                      std::vector<JitHeader>& headers);
+
+/// Changes when the headers in `dirs`, which are CUDA's and CCCL's, become
+/// others: by their versions and dates, since they are a thousand files.
+std::string identity_of(std::span<const std::string> dirs);
 
 /// To follow 'cannot open source file "x"': which package brings the header,
 /// the command that installs it, and where it was looked for. Empty if it is

@@ -127,11 +127,23 @@ std::string names_of(std::span<const Package> packages, int cuda_major) {
 constexpr std::string_view kNoLibrary = "NVRTC has no standard library; ";
 
 bool is_standard_c(std::string_view header) {
-  // CCCL has the other names without ".h".
-  if (header == "cstdio" || header == "cassert") return true;
-  constexpr std::array<std::string_view, 12> kNames{
-      "assert.h", "complex.h", "ctype.h",  "errno.h", "float.h",  "limits.h",
-      "stdarg.h", "stdbool.h", "stddef.h", "stdio.h", "stdlib.h", "string.h"};
+  constexpr std::array<std::string_view, 8> kNames{
+      "cstdio",    "cstdlib", "cstring",  "complex.h",
+      "stdbool.h", "stdio.h", "stdlib.h", "string.h"};
+  return std::ranges::find(kNames, header) != kNames.end();
+}
+
+// What CCCL has under cuda/std/, of which NVRTC has nothing.
+bool is_of_cccl(std::string_view header) {
+  constexpr std::array<std::string_view, 30> kNames{
+      "algorithm",  "array",           "atomic",   "barrier",
+      "bit",        "bitset",          "charconv", "chrono",
+      "complex",    "concepts",        "variant",  "expected",
+      "functional", "inplace_vector",  "iterator", "initializer_list",
+      "latch",      "mdspan",          "memory",   "numbers",
+      "numeric",    "optional",        "ranges",   "ratio",
+      "semaphore",  "source_location", "span",     "string_view",
+      "tuple",      "utility"};
   return std::ranges::find(kNames, header) != kNames.end();
 }
 
@@ -151,19 +163,18 @@ std::string package_hint(std::string_view header, int cuda_major) {
 }
 
 std::string standard_c_hint(std::string_view header) {
-  if (header == "stdint.h" || header == "cstdint")
-    return concat(kNoLibrary, "gpuos/integers.h has these names");
-  if (is_standard_c(header))
-    return concat(kNoLibrary,
-                  "what CUDA C++ knows of C, as printf and assert, needs no "
-                  "header");
-  return "";
+  if (!is_standard_c(header)) return "";
+  return concat(kNoLibrary,
+                "printf, malloc, memcpy and whatever else CUDA C++ knows of C "
+                "work without the #include");
 }
 
 std::string standard_hint(std::string_view header) {
   if (std::string hint = standard_c_hint(header); !hint.empty()) return hint;
-  if (is_standard_cpp(header))
+  if (is_of_cccl(header))
     return concat(kNoLibrary, "what CCCL has of this is in cuda/std/", header);
+  if (is_standard_cpp(header))
+    return concat(kNoLibrary, "nor has CCCL a <", header, ">");
   return "";
 }
 

@@ -12,6 +12,7 @@
 #include "jit/compile_cache.h"
 #include "jit/sha256.h"
 #include "jit/source_inputs.h"
+#include "jit/standard_headers.h"
 
 namespace gpuos::jit {
 namespace {
@@ -52,7 +53,9 @@ class Closure {
     for (const JitHeader& header : headers_) {
       if (header.name == name) return add_text(name, header.text, "");
     }
-    if (is_embedded(name)) return true;  // in the key of the compilers
+    // In the key of the compilers. A file of the user's comes before a
+    // standard header.
+    if (is_embedded(name) && !is_standard_header(name)) return true;
     key_.add(name);
     return std::ranges::all_of(
         places(name, folder), [&](const std::string& path) {
@@ -93,10 +96,8 @@ class Closure {
 
 std::optional<std::string> include_digest(
     std::string_view source, std::span<const JitHeader> headers,
-    std::span<const std::string> include_dirs) {
+    std::span<const std::string> include_dirs, const std::string& folder) {
   Closure closure(headers, include_dirs);
-  // No file is looked for where no folder is given.
-  const std::string folder = include_dirs.empty() ? "" : ".";
   if (!closure.add(source, folder)) return std::nullopt;
   return closure.digest();
 }

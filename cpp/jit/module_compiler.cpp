@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "base/concat.h"
 #include "base/config.h"
@@ -32,8 +33,9 @@ Target target_of(const Nvrtc& api, const JitSource& source,
                        asked);
 }
 
-// Whether it includes more than what comes with it or with gpuos.
+// Whether it may include more than what comes with it or with gpuos.
 bool wants_files(const JitSource& source) {
+  if (!source.include_dirs.empty()) return true;
   const auto names = includes_of(source.source);
   const auto is_given = [&](const std::string& name) {
     return is_embedded(name) ||
@@ -48,8 +50,7 @@ bool wants_files(const JitSource& source) {
 }
 
 JitSource with_cuda_headers(const Nvrtc& api, JitSource source) {
-  for (std::string& folder : cuda_include_dirs(api))
-    source.include_dirs.push_back(std::move(folder));
+  add_cuda_headers(api, source.include_dirs, source.headers);
   return source;
 }
 
@@ -162,13 +163,18 @@ std::shared_ptr<const ModuleImage> compile_module(
   if (!wants_files(given))
     return remembered(api, given, target, key_of(given, target), stop);
   const JitSource source = with_cuda_headers(api, given);
+  // NVRTC looks into the current folder where it looks into any.
   const auto digest =
-      include_digest(source.source, source.headers, source.include_dirs);
+      include_digest(source.source, source.headers, given.include_dirs,
+                     source.include_dirs.empty() ? "" : ".");
   if (!digest)
     return std::make_shared<const ModuleImage>(
         ModuleImage{compile_now(api, source, target, std::move(stop)), target});
-  return remembered(api, source, target, key_of(source, target) + *digest,
-                    stop);
+  const auto cuda_dirs =
+      std::span(source.include_dirs).subspan(given.include_dirs.size());
+  return remembered(
+      api, source, target,
+      concat(key_of(source, target), *digest, identity_of(cuda_dirs)), stop);
 }
 
 }  // namespace gpuos::jit

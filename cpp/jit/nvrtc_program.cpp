@@ -1,14 +1,18 @@
 #include "jit/nvrtc_program.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 
 #include "base/concat.h"
 #include "base/embedded.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
+#include "jit/standard_headers.h"
 
 namespace gpuos::jit {
 namespace {
@@ -65,13 +69,29 @@ struct HeaderPointers {
       texts.push_back(header.text.c_str());
     }
   }
+
+  // But for those that a folder has: NVRTC would not look there.
+  void add_standard(std::span<const std::string> include_dirs) {
+    for (const StandardHeader& header : standard_headers()) {
+      const bool is_file =
+          std::ranges::any_of(include_dirs, [&](const std::string& folder) {
+            std::error_code ignored;
+            return std::filesystem::exists(concat(folder, "/", header.name),
+                                           ignored);
+          });
+      if (is_file) continue;
+      names.push_back(header.name.data());
+      texts.push_back(header.text.data());
+    }
+  }
 };
 
 }  // namespace
 
 NvrtcProgram::NvrtcProgram(const Nvrtc& api, const std::string& source,
                            const std::string& file_name,
-                           std::span<const JitHeader> headers)
+                           std::span<const JitHeader> headers,
+                           std::span<const std::string> include_dirs)
     : api_(api) {
   refuse_at_exit();
   check_whole(source, file_name);
@@ -85,6 +105,7 @@ NvrtcProgram::NvrtcProgram(const Nvrtc& api, const std::string& source,
   HeaderPointers pointers;
   pointers.add(headers);
   pointers.add(embedded_headers());
+  pointers.add_standard(include_dirs);
   check(api.nvrtcCreateProgram(&program_, source.c_str(), file_name.c_str(),
                                static_cast<int>(pointers.names.size()),
                                pointers.texts.data(), pointers.names.data()));

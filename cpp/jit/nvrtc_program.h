@@ -18,8 +18,8 @@ class NvrtcProgram {
   /// Throws: CompileError; as everything here, InvalidArgument for a text with
   /// a NUL.
   NvrtcProgram(const Nvrtc& api, const std::string& source,
-               const std::string& file_name,
-               std::span<const JitHeader> headers);
+               const std::string& file_name, std::span<const JitHeader> headers,
+               std::span<const std::string> include_dirs);
   NvrtcProgram(const NvrtcProgram&) = delete;
   NvrtcProgram& operator=(const NvrtcProgram&) = delete;
   ~NvrtcProgram();

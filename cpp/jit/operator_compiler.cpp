@@ -11,6 +11,7 @@
 
 #include "base/concat.h"
 #include "base/config.h"
+#include "base/entry_names.h"
 #include "gpuos/error.h"
 #include "jit/compile_cache.h"
 #include "jit/compile_log.h"
@@ -105,9 +106,10 @@ void check_heap(const CompileRequest& request, std::string_view cubin) {
 void check_entries(const CompileRequest& request, std::string_view cubin) {
   for (const std::string& entry : request.entries) {
     if (!has_symbol(cubin, concat("gpuos_entry_", entry)))
-      throw CompileError(concat(request.file_name, ": expected GPUOS_OPERATOR(",
-                                entry, ") { ... }, found none"),
-                         "");
+      throw CompileError(
+          concat(request.file_name, ": expected GPUOS_OPERATOR(", entry,
+                 ") { ... }, found ", operators_in(cubin)),
+          "");
   }
 }
 
@@ -269,7 +271,8 @@ Image compile_once(const CompileRequest& request) {
   const Nvrtc& api = nvrtc();
   const Target target = target_of(api, request.compute_capability);
   if (!stands_alone(request.source)) {
-    static_cast<void>(include_digest(request.source, {}, {}));  // or it throws
+    static_cast<void>(
+        include_digest(request.source, {}, {}, ""));  // or it throws
     return compile_and_log(api, request, target);
   }
   return *images().get(key_of(request, target),

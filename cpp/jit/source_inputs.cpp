@@ -1,9 +1,12 @@
 #include "jit/source_inputs.h"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "base/concat.h"
 #include "base/embedded.h"
 #include "jit/logical_lines.h"
+#include "jit/standard_headers.h"
 
 namespace gpuos::jit {
 namespace {
@@ -83,11 +86,17 @@ bool add_directive(std::string_view directive, Names& names) {
 }  // namespace
 
 bool is_embedded(std::string_view name) {
-  constexpr std::string_view kFolder = "gpuos/";
-  if (name.starts_with(kFolder)) name.remove_prefix(kFolder.size());
-  return std::ranges::any_of(embedded_files(), [&](const EmbeddedFile& file) {
-    return file.name == name;
-  });
+  static const auto* const names = new std::unordered_set<std::string>([] {
+    std::unordered_set<std::string> all;
+    for (const EmbeddedFile& file : embedded_files()) {
+      all.emplace(file.name);
+      all.insert(concat("gpuos/", file.name));
+    }
+    for (const StandardHeader& header : standard_headers())
+      all.emplace(header.name);
+    return all;
+  }());
+  return names->contains(std::string(name));
 }
 
 std::optional<Names> includes_of(std::string_view source) {

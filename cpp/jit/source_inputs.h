@@ -7,7 +7,8 @@
 
 namespace gpuos::jit {
 
-/// A header of gpuos, under its own name or under "gpuos/".
+/// A header of gpuos, under its own name or under "gpuos/", or one of the
+/// standard library that NVRTC finds there.
 bool is_embedded(std::string_view name);
 
 /// The names that `source` includes or asks for with __has_include, in order,

@@ -19,7 +19,8 @@ constexpr std::string_view kElfMagic =
     "\x7f"
     "ELF";
 
-// ".visible .entry name(" and ".global .align 4 .b8 name[16]".
+// ".visible .entry name(", ".weak .entry name(" of a template's, and ".global
+// .align 4 .b8 name[16]".
 std::set<std::string> ptx_symbols(std::string_view ptx) {
   std::set<std::string> names;
   for (std::size_t begin = 0; begin < ptx.size();) {
@@ -27,7 +28,7 @@ std::set<std::string> ptx_symbols(std::string_view ptx) {
     const std::string_view line = ptx.substr(begin, end - begin);
     begin = end + 1;
     if (!line.starts_with(".visible") && !line.starts_with(".global") &&
-        !line.starts_with(".const"))
+        !line.starts_with(".const") && !line.starts_with(".weak .entry"))
       continue;
     const std::size_t stop = std::min(line.find_first_of("([;="), line.size());
     const std::size_t last = line.substr(0, stop).find_last_of(kWord);

@@ -1,7 +1,9 @@
 #include "jit/target.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
+#include <vector>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -12,7 +14,28 @@ namespace {
 constexpr std::string_view kReal = "sm_";
 constexpr std::string_view kVirtual = "compute_";
 
-Target from_override(const std::string& text, int compute_capability) {
+std::string listed(const std::vector<int>& archs) {
+  std::string text;
+  for (const int arch : archs)
+    text += concat(text.empty() ? "" : ", ", "sm_", arch);
+  return text;
+}
+
+// NVRTC refuses others without saying what it knows.
+void check_known(const Nvrtc& api, const std::string& text,
+                 std::string_view digits) {
+  int number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (std::ranges::find(api.archs, number) == api.archs.end())
+    throw InvalidArgument(concat("arch: expected one that NVRTC ", api.major,
+                                 ".", api.minor, " knows (", listed(api.archs),
+                                 "), in JitOptions.arch or GPUOS_NVRTC_ARCH, "
+                                 "got '",
+                                 text, "'"));
+}
+
+Target from_override(const Nvrtc& api, const std::string& text,
+                     int compute_capability) {
   std::string_view number = text;
   const bool is_ptx = number.starts_with(kVirtual);
   if (is_ptx) number.remove_prefix(kVirtual.size());
@@ -28,6 +51,7 @@ Target from_override(const std::string& text, int compute_capability) {
                "got '",
                text, "'"));
   }
+  check_known(api, text, number.substr(0, digits));
   const std::string real = concat(kReal, number);
   if (is_ptx)
     return {concat(kVirtual, number), true, concat(kReal, compute_capability)};
@@ -39,7 +63,7 @@ Target from_override(const std::string& text, int compute_capability) {
 Target choose_target(const Nvrtc& api, int compute_capability,
                      const std::string& override_arch) {
   if (!override_arch.empty())
-    return from_override(override_arch, compute_capability);
+    return from_override(api, override_arch, compute_capability);
   int best = 0;
   for (const int arch : api.archs) {
     if (arch <= compute_capability) best = std::max(best, arch);

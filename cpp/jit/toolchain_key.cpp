@@ -9,6 +9,7 @@
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/sha256.h"
+#include "jit/standard_headers.h"
 #include "jit/unit_compiler.h"
 
 namespace gpuos::jit {
@@ -21,6 +22,8 @@ const std::string& headers_digest() {
     CacheKey texts;
     for (const EmbeddedFile& file : embedded_files())
       texts.add(std::string(file.name)).add(std::string(file.text));
+    for (const StandardHeader& header : standard_headers())
+      texts.add(std::string(header.name)).add(std::string(header.text));
     return sha256_hex(texts.text());
   }());
   return *digest;

@@ -14,6 +14,7 @@
 #include "gpuos/interrupt.h"
 #include "jit/compile_log.h"
 #include "jit/compile_options.h"
+#include "jit/missing_names.h"
 #include "jit/nvrtc_program.h"
 
 namespace gpuos::jit {
@@ -22,11 +23,12 @@ namespace {
 // Without it NVRTC looks into the current folder, and a header for others
 // beside itself: for those of the user's files it must.
 constexpr std::string_view kNoSourceInclude = "--no-source-include";
+// A third of the time: no declarations of textures and of the runtime, which
+// headers of CUDA and CCCL need.
+constexpr std::string_view kMinimal = "--minimal";
 
 std::vector<std::string> wanted_options() {
-  return {"--minimal",  // a third of the time: no texture and runtime
-                        // declarations
-          std::string(kNoSourceInclude),
+  return {std::string(kMinimal), std::string(kNoSourceInclude),
           "--modify-stack-limit=false",  // or NVRTC changes the process's limit
           "--no-cache"};                 // or NVRTC writes to the home folder
 }
@@ -76,9 +78,11 @@ std::vector<std::string> fixed_options(const Unit& unit, const Target& target) {
 
 void add_optional(std::vector<std::string>& options, const Unit& unit,
                   const std::vector<std::string>& optional) {
+  const bool has_files = !unit.include_dirs.empty();
   for (const std::string& option : optional) {
-    if (option != kNoSourceInclude || unit.include_dirs.empty())
-      options.push_back(option);
+    if (has_files && (option == kNoSourceInclude || option == kMinimal))
+      continue;
+    options.push_back(option);
   }
 }
 
@@ -106,6 +110,8 @@ std::string without_blanks(std::string text) {
       concat(error.place.line != 0 ? "" : unit.file_name + ": ",
              error.line.empty() ? api.nvrtcGetErrorString(result) : error.line);
   if (!error.place.excerpt.empty()) message += "\n" + error.place.excerpt;
+  if (const std::string hint = name_hint(error, log); !hint.empty())
+    message += "\n" + hint;
   throw CompileError(message, log, error.place);
 }
 
@@ -122,15 +128,24 @@ Object finish(const NvrtcProgram& program, const Unit& unit,
 
 Object compile_here(const Nvrtc& api, const Unit& unit, const Target& target) {
   const std::string source(unit.source);
+  bool has_usual_names = false;
   for (;;) {
-    NvrtcProgram program(api, source, unit.file_name, unit.headers);
+    NvrtcProgram program(api, source, unit.file_name, unit.headers,
+                         unit.include_dirs);
     for (const std::string& name : unit.name_expressions)
       program.add_name_expression(name);
     std::vector<std::string> options = fixed_options(unit, target);
     add_optional(options, unit, optional_options().get());
+    if (has_usual_names)
+      options.push_back(concat("--pre-include=", kUsualNames));
     const nvrtcResult result = program.compile(options, unit.stop);
     if (result == NVRTC_SUCCESS) return finish(program, unit, target);
     const std::string log = program.log();
+    if (result == NVRTC_ERROR_COMPILATION && !has_usual_names &&
+        misses_usual_name(log)) {
+      has_usual_names = true;
+      continue;
+    }
     if (result != NVRTC_ERROR_INVALID_OPTION ||
         !optional_options().drop_refused(log))
       fail(api, unit, result, log);

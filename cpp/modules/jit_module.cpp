@@ -1,10 +1,13 @@
 #include "gpuos/jit_module.h"
 
+#include <fstream>
+#include <iterator>
 #include <mutex>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/compile_pool.h"
+#include "jit/given_image.h"
 #include "jit/module_compiler.h"
 #include "jit/nvrtc_api.h"
 #include "jit/symbols.h"
@@ -40,11 +43,32 @@ bool is_misfit(int code) {
       driver_version % 1000 / 10, ".*"));
 }
 
+// The same of an image that was given.
+[[noreturn]] void explain_given_misfit(const CudaError& error,
+                                       const std::string& name, int device,
+                                       const std::string& arch) {
+  const cu::Context& context = cu::device_context(device);
+  throw InvalidArgument(concat(name, ": expected an image that runs on ",
+                               context.name(), " (sm_",
+                               context.compute_capability(), "), got one for ",
+                               arch, ": ", error.what()));
+}
+
+std::string file_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file)
+    throw InvalidArgument(
+        concat("JitModule: expected a file that can be read, got ", path));
+  return bytes;
+}
+
 }  // namespace
 
 struct JitModule::State {
   std::string name;
   int device = 0;
+  bool is_given = false;  // an image that somebody else compiled
   std::shared_ptr<const jit::ModuleImage> compiled;
 
   mutable std::mutex mutex;
@@ -60,6 +84,8 @@ struct JitModule::State {
         loaded = {LoadedModule::load(device, name, image), "JitModule"};
       } catch (const CudaError& error) {
         if (!is_misfit(error.code())) throw;
+        if (is_given)
+          explain_given_misfit(error, name, device, compiled->target.arch);
         explain_misfit(error, name, device, compiled->target.arch);
       }
     }
@@ -92,6 +118,21 @@ JitModule::JitModule(JitSource source, int device, std::stop_token stop) {
   state_ = state;
 }
 
+JitModule JitModule::from_image(std::string image, std::string name,
+                                int device) {
+  const auto state = std::make_shared<State>();
+  state->compiled = std::make_shared<const jit::ModuleImage>(
+      jit::read_image(std::move(image), name));
+  state->name = std::move(name);
+  state->device = device;
+  state->is_given = true;
+  return JitModule(state);
+}
+
+JitModule JitModule::from_file(const std::string& path, int device) {
+  return from_image(file_bytes(path), path.substr(path.rfind('/') + 1), device);
+}
+
 Kernel JitModule::kernel(std::string_view name) const {
   const std::string symbol = state_->symbol_of(name);
   return Kernel(std::make_shared<const LoadedKernel>(
@@ -106,6 +147,19 @@ void* JitModule::global_address(std::string_view name) const {
 
 std::size_t JitModule::global_bytes(std::string_view name) const {
   return state_->global(name).bytes;
+}
+
+void JitModule::read(std::string_view name, void* to, std::size_t bytes) const {
+  const cu::DeviceGlobal from = state_->global(name);
+  cu::check_bytes(from, bytes, concat(state_->name, ": ", name));
+  cu::read_global(state_->load()->context(), from, to);
+}
+
+void JitModule::write(std::string_view name, const void* from,
+                      std::size_t bytes) const {
+  const cu::DeviceGlobal to = state_->global(name);
+  cu::check_bytes(to, bytes, concat(state_->name, ": ", name));
+  cu::write_global(state_->load()->context(), to, from);
 }
 
 const std::string& JitModule::image() const {

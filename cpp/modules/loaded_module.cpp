@@ -59,6 +59,24 @@ CUmodule load_now(const Context& context, const std::string& image) {
 
 }  // namespace
 
+void read_global(const Context& context, const DeviceGlobal& from, void* to) {
+  const ContextScope scope(context);
+  GPUOS_CUDA_CHECK(driver().cuMemcpyDtoH(to, from.address, from.bytes));
+}
+
+void write_global(const Context& context, const DeviceGlobal& to,
+                  const void* from) {
+  const ContextScope scope(context);
+  GPUOS_CUDA_CHECK(driver().cuMemcpyHtoD(to.address, from, to.bytes));
+}
+
+void check_bytes(const DeviceGlobal& global, std::size_t bytes,
+                 std::string_view name) {
+  if (global.bytes != bytes)
+    throw InvalidArgument(
+        concat(name, ": expected ", global.bytes, " bytes, got ", bytes));
+}
+
 const Context& device_context(int ordinal) {
   static auto* const mutex = new std::mutex;
   static auto* const contexts = new std::map<int, Context>;

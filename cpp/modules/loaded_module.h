@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "driver/context.h"
 #include "modules/module_record.h"
@@ -18,6 +19,16 @@ struct DeviceGlobal {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;
 };
+
+/// Copies of a whole variable, after the kernels that run now.
+/// Throws: CudaError.
+void read_global(const Context& context, const DeviceGlobal& from, void* to);
+void write_global(const Context& context, const DeviceGlobal& to,
+                  const void* from);
+
+/// Throws: InvalidArgument, naming both sizes, if `global` has not `bytes`.
+void check_bytes(const DeviceGlobal& global, std::size_t bytes,
+                 std::string_view name);
 
 /// The device's context, made at the first call and kept for ever.
 /// Throws: BackendUnavailable, CudaError; InvalidArgument for no such device.

@@ -80,15 +80,23 @@ void OperatorRegistry::add_builtins() {
   }
 }
 
-void OperatorRegistry::check_name_is_free(std::string_view name) const {
-  if (records_.contains(name))
-    throw InvalidArgument(concat("define: expected a new name, but '", name,
-                                 "' is defined; use replace()"));
+void OperatorRegistry::check_name_is_free(std::string_view name,
+                                          std::string_view what) const {
+  const auto found = records_.find(name);
+  if (found == records_.end()) return;
+  const OperatorRecord& known = *found->second;
+  throw InvalidArgument(concat(
+      what, ": expected a new name, got '", name, "', ",
+      known.is_builtin   ? "which is built in and cannot be replaced"
+      : known.is_alias() ? "which is an alias; switch() gives it another "
+                           "operator"
+                         : "which is defined; replace() gives it another "
+                           "body"));
 }
 
 void OperatorRegistry::insert(const std::shared_ptr<OperatorRecord>& record) {
   const std::lock_guard lock(mutex_);
-  check_name_is_free(record->name);
+  check_name_is_free(record->name, record->is_alias() ? "alias" : "define");
   records_.emplace(record->name, record);
 }
 
@@ -218,7 +226,7 @@ void OperatorRegistry::define(std::vector<Draft>& drafts) {
       throw InvalidArgument(
           concat("define: expected different names, got '", name, "' twice"));
     const std::lock_guard lock(mutex_);
-    check_name_is_free(name);
+    check_name_is_free(name, "define");
     draft.record->owner = this;
   }
   try {

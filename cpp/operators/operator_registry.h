@@ -79,7 +79,8 @@ class OperatorRegistry {
   };
 
   void add_builtins();
-  void check_name_is_free(std::string_view name) const;  // mutex_ held
+  void check_name_is_free(std::string_view name,
+                          std::string_view what) const;  // mutex_ held
   void insert(const std::shared_ptr<OperatorRecord>& record);
   Slots take_slots(std::size_t count);
   /// Waits for the slots that were dropped first; false if there are none.

@@ -83,8 +83,10 @@ std::unique_ptr<Backend> RuntimeCore::make_backend(
     return make_host_backend(options, submit_mutex);
   try {
     return make_cuda_backend(options, submit_mutex);
-  } catch (const BackendUnavailable&) {
-    if (options.backend == "cuda") throw;
+  } catch (const BackendUnavailable& error) {
+    if (options.backend == "cuda")
+      throw BackendUnavailable(
+          concat(error.what(), "; or use backend=\"host\""));
   }
   return make_host_backend(options, submit_mutex);
 }

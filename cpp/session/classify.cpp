@@ -219,13 +219,17 @@ class Classifier {
     const std::size_t end = shape_.parameters;
     const bool is_kernel = has("__global__", end);
     const bool is_device = has("__device__", end);
-    const bool is_text =
-        shape_.is_template || has_any({"constexpr", "consteval"}, end) ||
-        (is_device &&
-         has_any({"inline", "__forceinline__", "__inline__", "static"}, end));
-    if (is_text) {
+    const bool is_inline =
+        is_device &&
+        has_any({"inline", "__forceinline__", "__inline__", "static"}, end);
+    const bool is_template = shape_.is_template || takes_auto();
+    const bool is_deduced = is_device && has_deduced_result();
+    if (is_template || is_inline || is_deduced ||
+        has_any({"constexpr", "consteval"}, end)) {
       Item item = function(ItemKind::Header);
       item.header = item.text;
+      // Callers need its body to know its type, so that each has one.
+      if (is_deduced && !is_template && !is_inline) item.prefix = "inline";
       return item;
     }
     if (!is_kernel && !is_device) return host_function();
@@ -236,6 +240,27 @@ class Classifier {
     if (!function_name(tokens_, shape_).is_qualified)
       item.header = item.text.substr(0, offset_of(shape_.body)) + ";";
     return item;
+  }
+
+  // "f(auto x)": a template without the word.
+  bool takes_auto() const {
+    const std::size_t close = tokens_.behind(shape_.parameters);
+    return has_between(shape_.parameters, close, "auto");
+  }
+
+  // "auto f()", "decltype(auto) f()" or "auto* f()", and no "-> float" behind.
+  bool has_deduced_result() const {
+    const std::size_t name = function_name(tokens_, shape_).begin;
+    return has_between(shape_.start, name, "auto") &&
+           !has_between(tokens_.behind(shape_.parameters), shape_.body, "->");
+  }
+
+  bool has_between(std::size_t begin, std::size_t end,
+                   std::string_view word) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (tokens_.is(i, word)) return true;
+    }
+    return false;
   }
 
   std::size_t offset_of(std::size_t i) const {

@@ -49,10 +49,8 @@ jit::Object Compiler::compile_one(const Source& source) const {
                  .options = settings_.options,
                  .include_dirs = settings_.include_dirs,
                  .name_expressions = source.name_expressions};
-  if (!jit::stands_alone(source.text)) {
-    for (std::string& folder : jit::cuda_include_dirs(api_))
-      unit.include_dirs.push_back(std::move(folder));
-  }
+  if (!jit::stands_alone(source.text))
+    jit::add_cuda_headers(api_, unit.include_dirs, unit.headers);
   try {
     return jit::compile_unit(api_, unit, settings_.target);
   } catch (const CompileError& error) {

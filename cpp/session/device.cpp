@@ -1,6 +1,5 @@
 #include "session/device.h"
 
-#include "driver/check.h"
 #include "gpuos/error.h"
 #include "jit/object_symbols.h"
 #include "modules/loaded_kernel.h"
@@ -71,13 +70,11 @@ std::shared_ptr<const void> Device::owner(const DefinitionPtr& variable,
 }
 
 void Device::read(const cu::DeviceGlobal& from, void* to) const {
-  const cu::ContextScope scope(context());
-  GPUOS_CUDA_CHECK(cu::driver().cuMemcpyDtoH(to, from.address, from.bytes));
+  cu::read_global(context(), from, to);
 }
 
 void Device::write(const cu::DeviceGlobal& to, const void* from) const {
-  const cu::ContextScope scope(context());
-  GPUOS_CUDA_CHECK(cu::driver().cuMemcpyHtoD(to.address, from, to.bytes));
+  cu::write_global(context(), to, from);
 }
 
 void Device::synchronize() const { gpuos::synchronize({}, ordinal_); }

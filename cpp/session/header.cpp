@@ -269,6 +269,7 @@ std::string placed(const std::string& text, const Item& item,
     if (c == '"' || c == '\\') name += '\\';
     name += c;
   }
+  if (!item.prefix.empty()) code += item.prefix + "\n";
   code += concat("#line ", item.line, " \"", name, "\"\n");
   // So that the compiler counts the columns as the cell does.
   code.append(static_cast<std::size_t>(item.column - 1), ' ');

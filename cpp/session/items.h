@@ -41,6 +41,8 @@ struct Item {
   std::string key{};
   /// Header text for later cells; for a definition made from it.
   std::string header{};
+  /// Stands before it on a line of its own.
+  std::string prefix{};
   /// Of a function: what its callers depend on beside the key. Empty: on all
   /// of `header`.
   std::string result{};

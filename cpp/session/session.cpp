@@ -136,9 +136,8 @@ DefinitionPtr Session::Impl::find_variable(std::string_view name) const {
 cu::DeviceGlobal Session::Impl::storage_of(std::string_view name,
                                            std::size_t bytes) {
   const cu::DeviceGlobal found = storage(name);
-  if (found.bytes == bytes) return found;
-  throw InvalidArgument(concat("session: ", name, ": expected ", found.bytes,
-                               " bytes, got ", bytes));
+  cu::check_bytes(found, bytes, concat("session: ", name));
+  return found;
 }
 
 Session::Session(SessionOptions options)

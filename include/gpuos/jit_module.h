@@ -107,9 +107,10 @@ struct JitSource {
   std::string name = "module.cu";
 };
 
-/// CUDA C++ that is compiled at run time. The embedded `gpuos/` headers can be
-/// included. Compiled once in a process and kept in the disk cache; loaded at
-/// the first use of a kernel or a variable, so that compiling needs no GPU.
+/// CUDA C++ that is compiled at run time, or an image. The embedded `gpuos/`
+/// headers can be included. Compiled once in a process and kept in the disk
+/// cache; loaded at the first use of a kernel or a variable, so that compiling
+/// needs no GPU.
 ///
 /// Threads: any.
 /// Lifetime: the image stays loaded while the module or a Kernel of it lives.
@@ -123,6 +124,16 @@ class JitModule {
   explicit JitModule(std::string source)
       : JitModule(JitSource{.source = std::move(source)}) {}
 
+  /// What was compiled before: a CUBIN, or PTX, which the driver compiles when
+  /// it is loaded. `name` is for messages and profilers.
+  /// Throws: InvalidArgument if it is neither.
+  static JitModule from_image(std::string image,
+                              std::string name = "module.cubin",
+                              int device = 0);
+  /// The same from a file.
+  /// Throws: InvalidArgument, also if the file cannot be read.
+  static JitModule from_file(const std::string& path, int device = 0);
+
   /// A name expression, or the name of an extern "C" kernel.
   /// Throws: InvalidArgument for a name that the module has not,
   /// BackendUnavailable without a GPU, CudaError.
@@ -133,8 +144,12 @@ class JitModule {
   /// Throws: like kernel().
   void* global_address(std::string_view name) const;
   std::size_t global_bytes(std::string_view name) const;
+  /// Copies the whole variable, after the kernels that run now.
+  /// Throws: like kernel(); InvalidArgument if `bytes` is not its size.
+  void read(std::string_view name, void* to, std::size_t bytes) const;
+  void write(std::string_view name, const void* from, std::size_t bytes) const;
 
-  /// CUBIN, or PTX if the device is newer than NVRTC.
+  /// CUBIN, or PTX if the device is newer than NVRTC; what was given as one.
   const std::string& image() const;
   /// What the compiler said.
   const std::string& log() const;
@@ -144,6 +159,10 @@ class JitModule {
 
  private:
   struct State;
+
+  explicit JitModule(std::shared_ptr<const State> state)
+      : state_(std::move(state)) {}
+
   std::shared_ptr<const State> state_;
 };
 

@@ -98,6 +98,18 @@ ForeignView view_cuda_interface(PyObject* object, Role role) {
 constexpr char kDeviceMemory[] =
     "device memory (Runtime.array() copies host memory there)";
 
+// A number where an operator takes an array was meant as a parameter.
+[[noreturn]] void refuse_no_array(Role role, const char* wanted,
+                                  PyObject* object) {
+  const bool is_number =
+      PyFloat_Check(object) != 0 || PyLong_Check(object) != 0;
+  refuse(role, wanted,
+         type_text(object) +
+             (is_number && role.input >= 0
+                  ? "; a number is a parameter, which define() takes in params="
+                  : ""));
+}
+
 ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
                          Role role) {
   if (is_ndarray(object))
@@ -115,7 +127,7 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
   if (memory.is_cuda) return view_dlpack(object, memory, role);
   if (py::hasattr(object, "__cuda_array_interface__"))
     return view_cuda_interface(object, role);
-  refuse(role, "a gpuos.Array or an array on the device", type_text(object));
+  refuse_no_array(role, "a gpuos.Array or an array on the device", object);
 }
 
 ForeignView view_on_host(PyObject* object, Role role) {
@@ -131,7 +143,7 @@ ForeignView view_on_host(PyObject* object, Role role) {
   if (memory.is_known) return view_dlpack(object, memory, role);
   py::object array = as_ndarray(object);
   if (array) return {view_ndarray(array.ptr(), role), std::move(array)};
-  refuse(role, "a gpuos.Array or an array in host memory", type_text(object));
+  refuse_no_array(role, "a gpuos.Array or an array in host memory", object);
 }
 
 }  // namespace

@@ -259,8 +259,8 @@ std::vector<Program> Fused::programs() const {
 }
 
 std::string Fused::repr() const {
-  return "<gpuos.Fused " + name_ +
-         ", programs: " + std::to_string(traced_.size()) + ">";
+  return "gpuos.Fused('" + name_ +
+         "', programs=" + std::to_string(traced_.size()) + ")";
 }
 
 void Fused::clear() {

@@ -100,6 +100,9 @@ std::string text_of_options(const py::object& self) {
 JitOptions jit_options_from(const py::object& options) {
   if (options.is_none()) return {};
   if (py::isinstance<JitOptions>(options)) return options.cast<JitOptions>();
+  if (PyDict_Check(options.ptr()) != 0)
+    refuse_type("options", "a JitOptions or a sequence of NVRTC's own options",
+                options);
   return jit_options_of(texts_of(options, "options"));
 }
 

@@ -128,6 +128,9 @@ bool Keywords::take_param(const OperatorObject& op, PyObject* name,
   static_assert(kMost < 64);
   for (std::size_t i = 0; i < op.param_names.size(); ++i) {
     if (!is_same(name, op.param_names[i].ptr())) continue;
+    if (PyNumber_Check(value) == 0)
+      refuse_type((op.op.name() + ": " + shown(name)).c_str(), "a number",
+                  value);
     std::construct_at(slots + i, scalar_of(value));
     given_ |= std::uint64_t{1} << i;
     return true;

@@ -35,6 +35,7 @@ PYBIND11_MODULE(_core, module) {
   gpuos::python::register_value(module);
   gpuos::python::register_functions(module);
   gpuos::python::register_fused(module);
+  gpuos::python::register_kernel(module);
   gpuos::python::register_jit(module);
   gpuos::python::register_session(module);
   gpuos::python::register_bridge(module);

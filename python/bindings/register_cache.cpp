@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <string>
 #include <utility>
 
 #include "gpuos/cache.h"
@@ -38,6 +39,26 @@ py::class_<Type> add_class(py::module_& module, const char* name,
   return type;
 }
 
+std::string repr_of_level(const CacheLevel& level) {
+  return "gpuos.cache.CacheLevel(folder=" +
+         std::string(py::repr(path_text(level.folder))) +
+         ", entries=" + std::to_string(level.entries) +
+         ", bytes=" + std::to_string(level.bytes) + ")";
+}
+
+std::string repr_of_info(const CacheInfo& info) {
+  return "gpuos.cache.CacheInfo(own=" + repr_of_level(info.own) +
+         ", read_only=" + repr_of_level(info.read_only) +
+         ", max_bytes=" + std::to_string(info.max_bytes) + ")";
+}
+
+std::string repr_of_image(const CachedImage& image) {
+  return "gpuos.cache.CachedImage(name=" +
+         std::string(py::repr(path_text(image.name))) + ", arch='" +
+         image.arch + "', state='" + name_of(image.state) +
+         "', bytes=" + std::to_string(image.bytes) + ")";
+}
+
 void add_classes(py::module_& module) {
   add_class<CacheLevel>(module, "CacheLevel", "One folder of compiled images.")
       .def_property_readonly(
@@ -49,14 +70,16 @@ void add_classes(py::module_& module) {
       .def_readonly("is_writable", &CacheLevel::is_writable,
                     "Whether files can be added.")
       .def_readonly("entries", &CacheLevel::entries, "How many images.")
-      .def_readonly("bytes", &CacheLevel::bytes, "Of all of them.");
+      .def_readonly("bytes", &CacheLevel::bytes, "Of all of them.")
+      .def("__repr__", &repr_of_level);
   add_class<CacheInfo>(module, "CacheInfo",
                        "The disk cache of compiled operators.")
       .def_readonly("own", &CacheInfo::own, "The level that is written.")
       .def_readonly("read_only", &CacheInfo::read_only,
                     "The level of GPUOS_CACHE_READONLY_DIR.")
       .def_readonly("max_bytes", &CacheInfo::max_bytes,
-                    "How large the own level may grow.");
+                    "How large the own level may grow.")
+      .def("__repr__", &repr_of_info);
   add_class<CachedImage>(module, "CachedImage", "A file of the cache.")
       .def_property_readonly(
           "path", [](const CachedImage& i) { return path_text(i.path); },
@@ -77,7 +100,8 @@ void add_classes(py::module_& module) {
       .def_readonly("registers", &CachedImage::registers, "Per thread.")
       .def_readonly("bytes", &CachedImage::bytes, "Of the file.")
       .def_readonly("used", &CachedImage::used,
-                    "When last, in seconds since 1970.");
+                    "When last, in seconds since 1970.")
+      .def("__repr__", &repr_of_image);
 }
 
 }  // namespace

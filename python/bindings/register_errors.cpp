@@ -94,10 +94,15 @@ void rethrow_into_python(const std::exception_ptr& error) {
     raise(classes.timeout, e);
   } catch (const Error& e) {
     raise(classes.error, e);
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+  } catch (const std::bad_alloc& e) {
+    const std::string text = e.what();
+    PyErr_SetString(PyExc_MemoryError,
+                    text == std::bad_alloc().what()
+                        ? "gpuos: expected room for more, there is none"
+                        : ("gpuos: " + text).c_str());
   } catch (const std::length_error&) {
-    PyErr_NoMemory();  // more than could ever be had
+    PyErr_SetString(PyExc_MemoryError,
+                    "gpuos: expected a size that memory can have");
   } catch (const std::exception& e) {
     raise(PyExc_RuntimeError, e);
   } catch (...) {

@@ -9,10 +9,11 @@
 #include "gpuos/jit_module.h"
 #include "gpuos/module_registry.h"
 #include "jit_options.h"
-#include "kernel_arguments.h"
+#include "python_module.h"
 #include "reading.h"
 #include "registrations.h"
 #include "stream.h"
+#include "variable_copies.h"
 #include "waiting.h"
 #include "without_gil.h"
 
@@ -21,59 +22,101 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-Dim3 dim_from(const py::object& extent, const char* what) {
-  if (PyIndex_Check(extent.ptr()) != 0)
-    return {integer_as<std::uint32_t>(extent, what)};
-  const py::tuple sizes = items_of(extent, what);
-  if (sizes.empty() || sizes.size() > 3)
-    throw InvalidArgument(std::string(what) +
-                          ": expected an integer or 1 to 3 of them, got " +
-                          std::to_string(sizes.size()));
-  Dim3 dim(integer_as<std::uint32_t>(sizes[0], what));
-  if (sizes.size() > 1) dim.y = integer_as<std::uint32_t>(sizes[1], what);
-  if (sizes.size() > 2) dim.z = integer_as<std::uint32_t>(sizes[2], what);
-  return dim;
-}
-
-void launch(const Kernel& kernel, const py::object& grid,
-            const py::object& block, const py::object& values,
-            std::uint32_t shared_bytes, const py::object& stream,
-            bool cooperative, const py::object& cluster) {
-  LaunchConfig config{.grid = dim_from(grid, "grid"),
-                      .block = dim_from(block, "block"),
-                      .shared_bytes = shared_bytes,
-                      .stream = stream_from(stream.ptr()),
-                      .cooperative = cooperative};
-  if (!cluster.is_none()) config.cluster = dim_from(cluster, "cluster");
-  const KernelArgs args = arguments_from(values);
-  const WithoutGil no_gil;
-  kernel.launch(config, args);
-}
-
 std::string source_text(const py::object& source) {
   if (PyBytes_Check(source.ptr()) != 0)
     throw py::type_error(
-        "source: expected CUDA C++ as a str, got bytes; an image that is "
-        "compiled already cannot be loaded");
+        "source: expected CUDA C++ as a str, got bytes; what is compiled "
+        "already is given as image=");
   return text_of(source, "source");
 }
 
-std::unique_ptr<JitModule> make_module(const py::object& source,
-                                       const py::object& name_expressions,
-                                       const py::object& headers,
-                                       const py::object& include_dirs,
-                                       const py::object& options,
-                                       const py::object& name, int device,
-                                       const std::stop_source* stop) {
+/// The arguments of JitModule(), as long as it runs.
+struct ModuleRequest {
+  const py::object& source;
+  const py::object& name_expressions;
+  const py::object& headers;
+  const py::object& include_dirs;
+  const py::object& options;
+  const py::object& path;
+  const py::object& image;
+  const py::object& name;
+  int device = 0;
+};
+
+bool is_empty(const py::object& values) {
+  return values.is_none() || py::len(values) == 0;
+}
+
+// One of them must say what the module is made of.
+void check_one_origin(const ModuleRequest& asked) {
+  // Nearly always.
+  if (!asked.source.is_none() && asked.path.is_none() && asked.image.is_none())
+    return;
+  std::string given;
+  for (const auto& [name, value] : {std::pair{"source", asked.source},
+                                    {"path", asked.path},
+                                    {"image", asked.image}}) {
+    if (value.is_none()) continue;
+    if (!given.empty()) given += " and ";
+    given += name;
+  }
+  if (given.empty()) given = "none";
+  if (given == "none" || given.find(' ') != std::string::npos)
+    throw py::type_error(
+        "JitModule: expected one of source, path and image, got " + given);
+  if (asked.source.is_none() &&
+      (!is_empty(asked.name_expressions) || !is_empty(asked.headers) ||
+       !is_empty(asked.include_dirs) || !asked.options.is_none()))
+    throw py::type_error(
+        "JitModule: expected name_expressions, headers, include_dirs and "
+        "options beside a source, got them beside an image that is compiled "
+        "already");
+}
+
+JitSource source_from(const ModuleRequest& asked) {
   JitSource made{
-      .source = source_text(source),
-      .name_expressions = texts_of(name_expressions, "name_expressions"),
-      .include_dirs = texts_of(include_dirs, "include_dirs"),
-      .options = jit_options_from(options),
-      .name = text_of(name, "name")};
-  for (const auto& [header, text] : pairs_of(headers, "headers"))
+      .source = source_text(asked.source),
+      .name_expressions = texts_of(asked.name_expressions, "name_expressions"),
+      .include_dirs = texts_of(asked.include_dirs, "include_dirs"),
+      .options = jit_options_from(asked.options),
+      .name = asked.name.is_none() ? "module.cu" : text_of(asked.name, "name")};
+  for (const auto& [header, text] : pairs_of(asked.headers, "headers"))
     made.headers.push_back(
         {text_of(header, "headers"), text_of(text, "headers")});
+  return made;
+}
+
+// Python reads the file, so that one that is not there is a FileNotFoundError.
+std::unique_ptr<JitModule> module_of_image(const ModuleRequest& asked) {
+  py::object bytes = asked.image;
+  std::string name = "module.cubin";
+  if (!asked.path.is_none()) {
+    const py::object path = python_module("pathlib").attr("Path")(asked.path);
+    bytes = path.attr("read_bytes")();
+    name = whole_text(path.attr("name"));
+  } else if (PyBytes_Check(bytes.ptr()) == 0) {
+    refuse_type("image", "bytes", bytes);
+  }
+  if (!asked.name.is_none()) name = text_of(asked.name, "name");
+  std::string image = bytes.cast<std::string>();
+  const WithoutGil no_gil;
+  return std::make_unique<JitModule>(
+      JitModule::from_image(std::move(image), std::move(name), asked.device));
+}
+
+std::unique_ptr<JitModule> make_module(
+    const py::object& source, const py::object& name_expressions,
+    const py::object& headers, const py::object& include_dirs,
+    const py::object& options, const py::object& path, const py::object& image,
+    const py::object& name, int device, const std::stop_source* stop) {
+  const ModuleRequest asked{source,  name_expressions,
+                            headers, include_dirs,
+                            options, path,
+                            image,   name,
+                            device};
+  check_one_origin(asked);
+  if (source.is_none()) return module_of_image(asked);
+  JitSource made = source_from(asked);
   const std::stop_token token =
       stop == nullptr ? std::stop_token() : stop->get_token();
   return interruptible([&] {
@@ -81,96 +124,23 @@ std::unique_ptr<JitModule> make_module(const py::object& source,
   });
 }
 
+py::object read(const JitModule& module, const std::string& name,
+                const py::object& dtype) {
+  return read_variable(
+      dtype, [&] { return module.global_bytes(name); },
+      [&](void* to, std::size_t bytes) { module.read(name, to, bytes); });
+}
+
+void write(const JitModule& module, const std::string& name,
+           const py::object& values) {
+  write_variable(values, [&](const void* from, std::size_t bytes) {
+    module.write(name, from, bytes);
+  });
+}
+
 Kernel kernel_of(const JitModule& module, const std::string& name) {
   const WithoutGil no_gil;
   return module.kernel(name);
-}
-
-template <typename Type>
-void register_kernel_args(Type& type) {
-  type.attr("__module__") = "gpuos";
-  type.def(py::init([](const py::args& values) {
-        return std::make_unique<KernelArgs>(arguments_from(values));
-      }))
-      .def("__len__", &KernelArgs::size);
-}
-
-void register_kernel(py::module_& module) {
-  py::class_<KernelArgs> args(
-      module, "KernelArgs",
-      "Arguments of a launch, read once and used often.\n\n"
-      "Numbers without a type (int, float, bool) become what the kernel's\n"
-      "parameter is; NumPy scalars (structured ones too) and ctypes objects\n"
-      "go by value as they are; arrays on the device go as their address, "
-      "None\n"
-      "as a null pointer.",
-      py::is_final(), plain_metaclass());
-  register_kernel_args(args);
-
-  py::class_<KernelAttributes> attributes(module, "KernelAttributes",
-                                          "What a kernel needs.",
-                                          py::is_final(), plain_metaclass());
-  attributes.attr("__module__") = "gpuos";
-  forbid_new(attributes);
-  attributes
-      .def_readonly("registers", &KernelAttributes::registers, "Of a thread.")
-      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes,
-                    "Shared memory of a block that the kernel declares.")
-      .def_readonly("local_bytes", &KernelAttributes::local_bytes,
-                    "Of a thread: its stack and what found no register.")
-      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes,
-                    "Constant memory that the module declares.")
-      .def_readonly("max_threads", &KernelAttributes::max_threads,
-                    "The largest block that it can have.")
-      .def_readonly("max_dynamic_shared_bytes",
-                    &KernelAttributes::max_dynamic_shared_bytes,
-                    "What a launch may ask for beside shared_bytes.");
-
-  py::class_<Kernel> type(module, "Kernel",
-                          "A kernel, which keeps its module loaded.",
-                          py::is_final(), plain_metaclass());
-  type.attr("__module__") = "gpuos";
-  forbid_new(type);
-  type.def_property_readonly("name", &Kernel::name,
-                             "As it was asked for: 'f<float>'.")
-      .def_property_readonly("attributes", &Kernel::attributes,
-                             "What it needs, a KernelAttributes.")
-      .def_property_readonly("parameter_bytes", &Kernel::parameter_bytes,
-                             "Bytes of each parameter, in order.")
-      .def("launch", &launch,
-           "Launch it.\n\n"
-           "Parameters\n----------\n"
-           "grid, block : int or sequence of 1 to 3\n"
-           "args : sequence or KernelArgs\n"
-           "    Arrays must live until the kernel is done.\n"
-           "shared_bytes : int\n    Dynamic shared memory of a block.\n"
-           "stream : None, int or stream\n"
-           "    A handle, or a stream of PyTorch or CuPy; None: the legacy\n"
-           "    default stream.\n"
-           "cooperative : bool\n    All blocks run at once.\n"
-           "cluster : int or sequence\n    Blocks of a cluster.\n\n"
-           "Raises\n------\nInvalidArgument\n"
-           "    If the arguments are not what the kernel takes, or the launch\n"
-           "    is larger than the device allows.\n"
-           "CudaError",
-           py::arg("grid"), py::arg("block"), py::arg("args") = py::tuple(),
-           py::arg("shared_bytes") = 0, py::arg("stream") = py::none(),
-           py::kw_only(), py::arg("cooperative") = false,
-           py::arg("cluster") = py::none())
-      .def("max_active_blocks", &Kernel::max_active_blocks,
-           "Blocks that fit one multiprocessor at a time.", py::arg("block"),
-           py::arg("shared_bytes") = 0)
-      .def(
-          "suggest_block",
-          [](const Kernel& self, std::size_t shared_bytes) {
-            const Occupancy occupancy = self.suggest_block(shared_bytes);
-            return std::pair(occupancy.min_grid, occupancy.block);
-          },
-          "The grid and block that keep most threads on the device.",
-          py::arg("shared_bytes") = 0)
-      .def("__repr__", [](const Kernel& self) {
-        return "gpuos.Kernel('" + self.name() + "')";
-      });
 }
 
 void register_module_info(py::module_& module) {
@@ -210,7 +180,6 @@ void register_jit(py::module_& module) {
     return self.request_stop();
   });
   register_jit_options(module);
-  register_kernel(module);
   register_module_info(module);
   module.def(
       "synchronize",
@@ -228,12 +197,12 @@ void register_jit(py::module_& module) {
       py::arg("stream") = py::none(), py::arg("device") = 0);
   py::class_<JitModule> type(
       module, "JitModule",
-      "CUDA C++ that is compiled at run time.\n\n"
+      "CUDA C++ that is compiled at run time, or an image that is.\n\n"
       "The embedded `gpuos/` headers can be included. Compiled once and kept\n"
       "in the disk cache; loaded at the first use of a kernel or a variable,\n"
       "so that compiling needs no GPU.\n\n"
       "Parameters\n----------\n"
-      "source : str\n"
+      "source : str\n    One of source, path and image is given.\n"
       "name_expressions : sequence of str\n"
       "    Templates to instantiate, 'k<float>', and variables, '&counter'.\n"
       "headers : dict\n    Headers by name, found before any file.\n"
@@ -241,18 +210,24 @@ void register_jit(py::module_& module) {
       "options : JitOptions or sequence of str\n"
       "    A sequence holds NVRTC's own options, as ['-DN=4', "
       "'--use_fast_math'].\n"
-      "name : str\n    For messages and profilers.\n"
+      "path : str or os.PathLike\n"
+      "    A file with a CUBIN or PTX, which is compiled already.\n"
+      "image : bytes\n    Such an image itself.\n"
+      "name : str\n"
+      "    For messages and profilers. None: 'module.cu', 'module.cubin', or\n"
+      "    the file's.\n"
       "device : int\n\n"
       "Raises\n------\n"
-      "InvalidArgument, CompileError, BackendUnavailable",
+      "InvalidArgument, CompileError, BackendUnavailable, OSError",
       py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";
-  type.def(py::init(&make_module), py::arg("source"),
+  type.def(py::init(&make_module), py::arg("source") = py::none(),
            py::arg("name_expressions") = py::tuple(),
            py::arg("headers") = py::dict(),
            py::arg("include_dirs") = py::tuple(),
            py::arg("options") = py::none(), py::kw_only(),
-           py::arg("name") = "module.cu", py::arg("device") = 0,
+           py::arg("path") = py::none(), py::arg("image") = py::none(),
+           py::arg("name") = py::none(), py::arg("device") = 0,
            py::arg("_stop") = py::none())
       .def("__getitem__", &kernel_of, py::arg("name"))
       .def("kernel", &kernel_of,
@@ -271,10 +246,19 @@ void register_jit(py::module_& module) {
           py::arg("name"))
       .def("global_bytes", &JitModule::global_bytes, "The size of one.",
            py::arg("name"))
+      .def("read", &read,
+           "A copy of a variable.\n\n"
+           "Returns\n-------\nnumpy.ndarray, shape (n,)",
+           py::arg("name"), py::arg("dtype"))
+      .def("write", &write,
+           "Set a variable.\n\n"
+           "Raises\n------\nInvalidArgument\n"
+           "    If `values` has not the size of the variable.",
+           py::arg("name"), py::arg("values"))
       .def_property_readonly(
           "image",
           [](const JitModule& self) { return py::bytes(self.image()); },
-          "CUBIN, or PTX if the device is newer than NVRTC.")
+          "CUBIN, or PTX if the device is newer than NVRTC; what was given.")
       .def_property_readonly("log", &JitModule::log, "What the compiler said.")
       .def_property_readonly("arch", &JitModule::arch,
                              "'sm_90', or 'compute_90' for PTX.")

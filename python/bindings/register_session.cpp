@@ -63,7 +63,14 @@ void register_definitions(Type& type) {
       .def("names", &SessionObject::names,
            "Functions, kernels and variables, sorted.")
       .def("stats", &SessionObject::stats,
-           "Cells, and the units compiled, linked and loaded for them.");
+           "Cells, and the units compiled, linked and loaded for them.")
+      .def("__repr__", [](SessionObject& self) {
+        std::string text;
+        for (const auto& [name, count] : self.stats())
+          text += (text.empty() ? "" : ", ") + std::string(py::str(name)) +
+                  "=" + std::string(py::str(count));
+        return "gpuos.Session(" + text + ")";
+      });
 }
 
 template <typename Type>

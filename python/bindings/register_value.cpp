@@ -22,6 +22,10 @@ constexpr char kNoValue[] =
     ": a traced value has no number yet; use where() instead of a branch, and "
     "make what decides a branch an argument that is None, a str, a tuple or an "
     "enum";
+constexpr char kNoCount[] =
+    ": a traced value has no number yet, so that it is no count of a loop, no "
+    "index and no size; take those from a number outside of the function, or "
+    "from an argument that is None, a str, a tuple or an enum";
 constexpr char kNoShape[] =
     ": a program serves every shape, so that a traced value has none; ndim is "
     "known, and mean() divides by the number of elements";
@@ -259,9 +263,10 @@ void add_methods(Class& type) {
 
 template <typename Class>
 void add_refusals(Class& type) {
-  for (const char* name : {"__bool__", "__int__", "__float__", "__complex__",
-                           "__index__", "item", "tolist"})
+  for (const char* name :
+       {"__bool__", "__int__", "__float__", "__complex__", "item", "tolist"})
     type.def(name, refuser(name, kNoValue));
+  type.def("__index__", refuser("__index__", kNoCount));
   for (const char* name : {"__iter__", "__contains__"})
     type.def(name, refuser(name, kNoElements));
   for (const char* name : {"__setitem__", "__delitem__"})

@@ -32,6 +32,7 @@ void register_submit(pybind11::module_& module);
 void register_value(pybind11::module_& module);
 void register_functions(pybind11::module_& module);
 void register_fused(pybind11::module_& module);
+void register_kernel(pybind11::module_& module);
 void register_jit(pybind11::module_& module);
 void register_session(pybind11::module_& module);
 void register_bridge(pybind11::module_& module);

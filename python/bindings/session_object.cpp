@@ -6,9 +6,9 @@
 
 #include "gpuos/error.h"
 #include "kernel_arguments.h"
-#include "python_module.h"
 #include "reading.h"
 #include "runtime_object.h"
+#include "variable_copies.h"
 #include "waiting.h"
 #include "without_gil.h"
 
@@ -93,23 +93,15 @@ SessionVariable SessionObject::variable(const std::string& name) {
 
 py::object SessionObject::read(const std::string& name,
                                const py::object& dtype) {
-  const py::object numpy = python_module("numpy");
-  std::string value;
-  {
-    const WithoutGil no_gil;
-    value.resize(session_->variable(name).bytes);
-    session_->read(name, value.data(), value.size());
-  }
-  return numpy.attr("frombuffer")(py::bytes(value), dtype).attr("copy")();
+  return read_variable(
+      dtype, [&] { return session_->variable(name).bytes; },
+      [&](void* to, std::size_t bytes) { session_->read(name, to, bytes); });
 }
 
 void SessionObject::write(const std::string& name, const py::object& values) {
-  const py::bytes bytes =
-      python_module("numpy").attr("ascontiguousarray")(values).attr(
-          "tobytes")();
-  const std::string_view view = bytes;
-  const WithoutGil no_gil;
-  session_->write(name, view.data(), view.size());
+  write_variable(values, [&](const void* from, std::size_t bytes) {
+    session_->write(name, from, bytes);
+  });
 }
 
 OperatorPtr SessionObject::make_operator(const std::string& function,

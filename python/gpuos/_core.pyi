@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import EllipsisType, ModuleType, TracebackType
 from typing import (
@@ -872,6 +873,11 @@ class KernelAttributes:
     def max_dynamic_shared_bytes(self) -> int: ...
 
 @final
+class KernelLaunch:
+    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def __call__(self, *args: object) -> None: ...
+
+@final
 class Kernel:
     def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
     @property
@@ -891,6 +897,23 @@ class Kernel:
         cooperative: bool = False,
         cluster: _Extent | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        grid: _Extent,
+        block: _Extent,
+        args: KernelArgs | Sequence[object] = (),
+        *,
+        shared_mem: SupportsInt = 0,
+        stream: object = None,
+        cooperative: bool = False,
+        cluster: _Extent | None = None,
+    ) -> None: ...
+    def __getitem__(
+        self,
+        key: tuple[_Extent, _Extent]
+        | tuple[_Extent, _Extent, object]
+        | tuple[_Extent, _Extent, object, SupportsIndex],
+    ) -> KernelLaunch: ...
     def max_active_blocks(
         self, block: SupportsInt, shared_bytes: SupportsInt = 0
     ) -> int: ...
@@ -907,13 +930,15 @@ class _StopSource:
 class JitModule:
     def __init__(
         self,
-        source: str,
+        source: str | None = None,
         name_expressions: Sequence[str] = ...,
         headers: Mapping[str, str] = ...,
         include_dirs: Sequence[str] = ...,
         options: JitOptions | Sequence[str] | None = None,
         *,
-        name: str = "module.cu",
+        path: str | os.PathLike[str] | None = None,
+        image: bytes | None = None,
+        name: str | None = None,
         device: SupportsInt = 0,
         _stop: _StopSource | None = None,
     ) -> None: ...
@@ -921,6 +946,8 @@ class JitModule:
     def kernel(self, name: str) -> Kernel: ...
     def global_address(self, name: str) -> int: ...
     def global_bytes(self, name: str) -> int: ...
+    def read(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]: ...
+    def write(self, name: str, values: npt.ArrayLike) -> None: ...
     @property
     def image(self) -> bytes: ...
     @property

@@ -96,7 +96,13 @@ CLASSES = {
     "Value": ["old", "sum"],
 }
 # Nothing of these is at hand without a GPU; a wrong `self` is all they get.
-NEEDS_GPU = {"Kernel", "KernelAttributes", "ModuleInfo", "CachedImage"}
+NEEDS_GPU = {
+    "Kernel",
+    "KernelAttributes",
+    "KernelLaunch",
+    "ModuleInfo",
+    "CachedImage",
+}
 
 ACTIONS = [
     "nothing",
@@ -332,7 +338,9 @@ BY_NAME = {
     "Runtime.submit_many.out": ["m", "o", "[o, b]", "[o]", "None"],
     "Session.run.text": ["'__device__ int v;'", "''", "'__device__ nonsense'"],
     "Session.link.kernel": ["'k'"],
-    "JitModule.source": ["''", "'__device__ int v;'"],
+    "JitModule.source": ["''", "'__device__ int v;'", "None"],
+    "JitModule.path": ["None", "'/nowhere'"],
+    "JitModule.image": ["None", "b''", "module.image"],
     "compile_async.source": ["''", "'nonsense'"],
     "JitModule.name_expressions": ["()", "['&v']"],
     "fast_compile": ["'off'"],

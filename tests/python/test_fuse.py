@@ -260,7 +260,7 @@ def test_a_program_tells_of_itself(rt):
     assert [p.hash for p in f.programs()] == [program.hash]
     same = rt.fuse(lambda y, s: (y * s + 3, (y * s).sum()))
     assert same.warm(rt.zeros((2, 3)), 1.0).hash == program.hash
-    assert "programs: 1" in repr(f)
+    assert "programs=1" in repr(f)
 
 
 def test_calls_follow_each_other_in_order(rt):

@@ -54,6 +54,37 @@ class FakeShell:
         exec(compile(source, "cell", "exec"), self.user_ns)  # noqa: S102
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        "__device__ auto f(float x) { return 2 * x; }",
+        "__device__ decltype(auto) f(float x) { return 2 * x; }",
+        "__device__ auto f(auto x) { return 2 * x; }",
+        (
+            "namespace a { __device__ auto g(int n) { return n; } }\n"
+            "__device__ auto f(float x) { return a::g(2) * x; }"
+        ),
+    ],
+)
+def test_functions_whose_result_is_deduced_are_called(session, function):
+    kernels = "__global__ void {}(float* x) {{ *x = f(*x); }}"
+    session.run(function)
+    session.run(kernels.format("one"))
+    session.run(kernels.format("two"))
+    assert session.link("one").startswith(b"\x7fELF")
+    before = session.link("two")
+    session.run("__device__ auto f(float x) { return x; }")
+    if "auto x" not in function:  # that is an overload
+        assert session.link("two") != before
+    assert session.export_cubin().startswith(b"\x7fELF")
+
+
+def test_errors_in_a_function_whose_result_is_deduced_have_their_place(session):
+    with pytest.raises(gpuos.CompileError, match="cell 1:2: error") as caught:
+        session.run("\n  __device__ auto f(float x) { return y; }")
+    assert (caught.value.line, caught.value.column) == (2, 39)
+
+
 def test_cells_are_compiled_linked_and_exported_without_a_gpu(session):
     first = session.run("__device__ int n; __device__ int f() { return n; }")
     assert first.cell == "cell 1"

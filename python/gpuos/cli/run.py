@@ -126,7 +126,7 @@ def in_order(
     if len(files) != len(names):
         message = (
             f"--expr: expected a file for each of its {len(names)} inputs "
-            f"({wanted}), got {len(files)}"
+            f"({wanted}), got {len(files)}; a number is given by --param"
         )
         raise bad_input(message)
     found: dict[str, NpyReader] = {}

@@ -79,6 +79,10 @@ __all__ = [
 _OF_THE_BRIDGE = ("submit_add", "submit_sub", "submit_mul", "submit_div")
 
 
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
 def __getattr__(name: str) -> Any:
     """Find what is one C call of the bridge, which is loaded for it."""
     if name not in _OF_THE_BRIDGE:

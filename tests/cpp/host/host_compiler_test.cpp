@@ -134,7 +134,7 @@ TEST(HostCompiler, MissingEntryIsAnErrorThatNamesIt) {
   const CompileError error = error_of({kTwice, "thrice"});
   EXPECT_STREQ(error.what(),
                "thrice: expected GPUOS_OPERATOR(thrice) in the source, got "
-               "none");
+               "GPUOS_OPERATOR(twice)");
 }
 
 TEST(HostCompiler, UndefinedSymbolsAreErrorsAndNotCrashes) {

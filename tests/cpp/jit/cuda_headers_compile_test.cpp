@@ -6,6 +6,7 @@
 
 #include "base/concat.h"
 #include "jit/bundled_headers.h"
+#include "jit/cub_header.h"
 #include "jit/cuda_headers.h"
 #include "jit/target.h"
 #include "jit/unit_compiler.h"
@@ -21,14 +22,46 @@ class RealHeaders : public testing::Test {
   void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
 
   static void compile(const std::string& header, const Texts& dirs) {
-    const std::string source = concat("#include <", header, ">\n");
-    EXPECT_NO_THROW(compile_unit(
-        nvrtc(),
-        {.source = source, .file_name = "real.cu", .include_dirs = dirs},
-        choose_target(nvrtc(), 90, "")))
-        << header;
+    compile_text(concat("#include <", header, ">\n"), dirs);
+  }
+
+  static void compile_text(const std::string& source, const Texts& dirs) {
+    EXPECT_NO_THROW(
+        compile_unit(nvrtc(),
+                     {.source = source,
+                      .file_name = "real.cu",
+                      .headers = {{"cub/cub.cuh", std::string(kCubHeader)}},
+                      .include_dirs = dirs},
+                     choose_target(nvrtc(), 90, "")))
+        << source;
   }
 };
+
+// Each algorithm that is asked for most, and the standard headers of gpuos in
+// front of CCCL's own.
+constexpr std::string_view kCub =
+    "#include <cmath>\n#include <cstdint>\n#include <limits>\n"
+    "#include <type_traits>\n#include <cub/cub.cuh>\n"
+    "#include <cuda/std/cmath>\n#include <cuda/std/limits>\n"
+    R"(
+__global__ void k(int* x) {
+  using Reduce = cub::BlockReduce<int, 128>;
+  using Scan = cub::BlockScan<int, 128>;
+  using Sort = cub::BlockRadixSort<int, 128, 1>;
+  __shared__ union {
+    typename Reduce::TempStorage reduce;
+    typename Scan::TempStorage scan;
+    typename Sort::TempStorage sort;
+  } shared;
+  int value[1] = {x[threadIdx.x]};
+  Scan(shared.scan).InclusiveSum(value[0], value[0]);
+  __syncthreads();
+  Sort(shared.sort).Sort(value);
+  __syncthreads();
+  value[0] += Reduce(shared.reduce).Sum(value[0]);
+  x[threadIdx.x] = value[0];
+}
+)";
 
 TEST_F(RealHeaders, Compile) {
   const Texts dirs = cuda_include_dirs(nvrtc());
@@ -39,6 +72,7 @@ TEST_F(RealHeaders, Compile) {
   for (const char* header :
        {"cuda/std/limits", "cuda/std/cstdint", "cooperative_groups.h"})
     compile(header, dirs);
+  compile_text(std::string(kCub), dirs);
 }
 
 TEST_F(RealHeaders, BundledOnesCompile) {
@@ -48,6 +82,7 @@ TEST_F(RealHeaders, BundledOnesCompile) {
   const Texts dirs{bundled.folder, bundled.folder + "/cccl"};
   for (const char* header : {"cuda_fp16.h", "cuda/std/limits"})
     compile(header, dirs);
+  compile_text(std::string(kCub), dirs);
 }
 
 TEST_F(RealHeaders, OursAgreeWithThem) {

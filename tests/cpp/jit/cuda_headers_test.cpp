@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -125,6 +126,46 @@ TEST_F(CudaHeaders, InEveryPlaceInTheirOrder) {
       is_before(search.places, at("conda/include"), "/usr/local/cuda/include"));
 }
 
+TEST_F(CudaHeaders, AreOthersByVersionAndDate) {
+  add("home/include/cuda_runtime_api.h", "#define CUDART_VERSION  13000\n");
+  add("home/include/x.h", "1");
+  const Texts dirs{at("home/include")};
+  const std::string first = identity_of(dirs);
+  EXPECT_NE(identity_of(Texts{at("other/include")}), first);
+  add("home/include/x.h", "2");
+  EXPECT_EQ(identity_of(dirs), first);
+  const fs::path version = at("home/include/cuda_runtime_api.h");
+  const auto written = fs::last_write_time(version);
+  add("home/include/cuda_runtime_api.h", "#define CUDART_VERSION  13010\n");
+  fs::last_write_time(version, written);
+  const std::string second = identity_of(dirs);
+  EXPECT_NE(second, first);
+  fs::last_write_time(version, written + std::chrono::seconds(1));
+  EXPECT_NE(identity_of(dirs), second);
+}
+
+TEST_F(CudaHeaders, WhatIsNowhereHasATextInItsPlace) {
+  api_.major = 99;  // a toolkit of the machine is of another version
+  const auto names_of = [&](const Texts& dirs) {
+    Texts all = dirs;
+    std::vector<JitHeader> headers;
+    add_cuda_headers(api_, all, headers);
+    EXPECT_EQ(all.front(), dirs.front());
+    Texts names;
+    for (const JitHeader& header : headers) names.push_back(header.name);
+    return names;
+  };
+  add("mine/cuda_runtime.h");
+  const Texts with = names_of({at("mine")});
+  EXPECT_EQ(std::ranges::count(with, "cub/cub.cuh"), 1);
+  EXPECT_EQ(std::ranges::count(with, "cuda_runtime.h"), 0);
+  // Where the machine has a toolkit, that has it.
+  const bool is_here =
+      !find_cuda_headers(cuda_include_dirs(api_)).folder.empty();
+  EXPECT_EQ(std::ranges::count(names_of({at("none")}), "cuda_runtime.h"),
+            is_here ? 0 : 1);
+}
+
 TEST_F(CudaHeaders, OfAnotherMajorVersionComeLast) {
   add("old/include/cuda_runtime_api.h", "#define CUDART_VERSION  12090\n");
   add("old/include/cuda_fp16.h");
@@ -176,7 +217,7 @@ TEST_F(CudaHeaders, HintsNameThePackageThatFitsAndThePlaces) {
   EXPECT_NE(hint.find(at("none/include")), hint.npos) << hint;
   EXPECT_NE(hint.find("/usr/local/cuda/include"), hint.npos) << hint;
   EXPECT_EQ(header_hint("mine.h", api_), "");
-  EXPECT_NE(header_hint("cstdint", api_).find("gpuos/integers.h"), hint.npos);
+  EXPECT_NE(header_hint("cstdio", api_).find("printf"), hint.npos);
 }
 
 TEST(HeaderPackages, FitTheMajorVersion) {
@@ -189,6 +230,9 @@ TEST(HeaderPackages, FitTheMajorVersion) {
            Case{"cuda_runtime.h", "pip install \"nvidia-cuda-runtime==13.*\"",
                 "pip install nvidia-cuda-runtime-cu12"},
            Case{"cuda/std/limits", "pip install \"nvidia-cuda-cccl==13.*\"",
+                "pip install nvidia-cuda-cccl-cu12"},
+           Case{"cub/block/block_reduce.cuh",
+                "pip install \"nvidia-cuda-cccl==13.*\"",
                 "pip install nvidia-cuda-cccl-cu12"},
            Case{"cub/block/block_reduce.cuh",
                 "pip install \"nvidia-cuda-cccl==13.*\"",
@@ -207,7 +251,8 @@ TEST(HeaderPackages, FitTheMajorVersion) {
   }
   for (const char* header : {"vector", "cuda_utils.h", "device_mine.h", "cuda"})
     EXPECT_EQ(package_hint(header, 13), "") << header;
-  EXPECT_NE(standard_hint("vector").find("cuda/std/vector"), std::string::npos);
+  EXPECT_NE(standard_hint("tuple").find("cuda/std/tuple"), std::string::npos);
+  EXPECT_NE(standard_hint("vector").find("nor has CCCL"), std::string::npos);
   EXPECT_NE(standard_hint("stdio.h"), "");
   EXPECT_EQ(standard_hint("mine.h"), "");
 }

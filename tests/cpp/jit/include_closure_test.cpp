@@ -23,7 +23,7 @@ class IncludeClosure : public testing::Test {
   std::string digest(const std::string& source,
                      const std::vector<JitHeader>& headers = {}) const {
     const std::vector<std::string> dirs{folder()};
-    return include_digest(source, headers, dirs).value_or("");
+    return include_digest(source, headers, dirs, ".").value_or("");
   }
 
   host::TempFolder temp_;
@@ -74,7 +74,7 @@ TEST_F(IncludeClosure, WhatIsNoPlainFileIsRefused) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(digest("#include \"pipe.h\"\n"), CompileError);
   EXPECT_THROW(digest("#include \"/dev/zero\"\n"), CompileError);
-  EXPECT_THROW(include_digest("#include \"" + pipe + "\"\n", {}, {}),
+  EXPECT_THROW(include_digest("#include \"" + pipe + "\"\n", {}, {}, ""),
                CompileError);
   std::filesystem::create_directory(folder() + "/vector");
   EXPECT_NE(digest("#include <vector>\n"), "");

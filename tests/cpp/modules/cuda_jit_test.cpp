@@ -145,6 +145,34 @@ TEST_F(CudaJit, VariablesHaveAddresses) {
   EXPECT_THROW(module.kernel("counter"), InvalidArgument);
 }
 
+TEST_F(CudaJit, VariablesAreReadAndWritten) {
+  const JitModule module = compile();
+  const std::array<float, 4> values{1, 2, 3, 4};
+  module.write("table", values.data(), sizeof(values));
+  const int start = 20;
+  module.write("counter", &start, sizeof(start));
+  Buffer<float> out({0, 0});
+  module["read_all"].launch(1, 1, KernelArgs::of(out.get()));
+  int counter = 0;
+  module.read("counter", &counter, sizeof(counter));
+  EXPECT_EQ(counter, 21);
+  EXPECT_EQ(out.read(), (std::vector<float>{20, 3}));
+  EXPECT_THROW(module.write("table", &start, sizeof(start)), InvalidArgument);
+}
+
+TEST_F(CudaJit, ImagesThatWereCompiledBeforeRun) {
+  const std::string arch = std::to_string(context_->compute_capability());
+  for (const std::string& kind : {"sm_" + arch, "compute_" + arch}) {
+    const JitModule module =
+        JitModule::from_image(compile({.arch = kind}).image(), "given");
+    EXPECT_EQ(module.name(), "given");
+    Buffer<float> x({1, 2, 3});
+    module["scale<float>"].launch(1, 32, KernelArgs::of(x.get(), 2.0f, 3));
+    EXPECT_EQ(x.read(), (std::vector<float>{2, 4, 6})) << kind;
+    EXPECT_EQ(module.global_bytes("table"), 16);
+  }
+}
+
 TEST_F(CudaJit, StreamIsTheCallers) {
   const JitModule module = compile();
   const Stream stream = make_stream();

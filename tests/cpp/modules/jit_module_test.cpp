@@ -91,7 +91,7 @@ TEST_F(JitModuleTest, HandlersOfSignalsStayWhereTheyAre) {
 
 TEST_F(JitModuleTest, EmbeddedHeadersAreThere) {
   EXPECT_NO_THROW(
-      compile({.source = "#include \"gpuos/math.h\"\n__global__ void k() {}"}));
+      compile({.source = "#include \"gpuos/libm.h\"\n__global__ void k() {}"}));
 }
 
 TEST_F(JitModuleTest, HeadersOfTheUsersMayIncludeTheirNeighbours) {
@@ -104,6 +104,18 @@ TEST_F(JitModuleTest, HeadersOfTheUsersMayIncludeTheirNeighbours) {
                          .include_dirs = {folder.path()}};
   const std::string first = compile(source).image();
   host::write_file(folder.file("two.h"), "#define TWO 3\n");
+  EXPECT_NE(compile(source).image(), first);
+}
+
+TEST_F(JitModuleTest, AFileComesBeforeTheStandardHeaderOfItsName) {
+  const host::TempFolder folder;
+  host::write_file(folder.file("limits.h"), "#define TWO 2\n");
+  const JitSource source{.source =
+                             "#include \"limits.h\"\nextern \"C\" __global__ "
+                             "void k(int* x) { *x = TWO; }",
+                         .include_dirs = {folder.path()}};
+  const std::string first = compile(source).image();
+  host::write_file(folder.file("limits.h"), "#define TWO 3\n");
   EXPECT_NE(compile(source).image(), first);
 }
 
@@ -172,6 +184,96 @@ TEST_F(JitModuleTest, UnknownNameListsWhatThereIs) {
               "mine.cu: expected the name of a kernel or variable (k<float>; "
               "templates are named in name_expressions), got 'k<int>'");
   }
+}
+
+std::string refusal_of(const std::string& image) {
+  try {
+    JitModule::from_image(image, "mine");
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST_F(JitModuleTest, ImagesTellWhatTheyAreFor) {
+  const JitSource source{
+      .source = "template <class T> __global__ void k(T* x) {}",
+      .name_expressions = {"k<float>"}};
+  for (const char* arch : {"sm_90", "compute_80", "compute_90a"}) {
+    JitSource asked = source;
+    asked.options.arch = arch;
+    const std::string image = compile(asked).image();
+    const JitModule module = JitModule::from_image(image);
+    EXPECT_EQ(module.arch(), arch);
+    EXPECT_EQ(module.image(), image);
+    EXPECT_EQ(module.log(), "");
+    // That it has the name: without a GPU no more can be asked.
+    try {
+      module.kernel("k<float>");
+    } catch (const BackendUnavailable&) {
+    } catch (const CudaError&) {
+    } catch (const InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find("image that runs"),
+                std::string::npos)
+          << error.what();
+    }
+    EXPECT_THROW(module.kernel("k<int>"), InvalidArgument);
+  }
+}
+
+TEST_F(JitModuleTest, AFileIsAnImageWithItsName) {
+  const host::TempFolder folder;
+  const std::string image =
+      compile({.source = "__global__ void k() {}"}).image();
+  host::write_file(folder.file("k.cubin"), image);
+  const JitModule module = JitModule::from_file(folder.file("k.cubin"));
+  EXPECT_EQ(module.name(), "k.cubin");
+  EXPECT_EQ(module.image(), image);
+  EXPECT_THROW(JitModule::from_file(folder.file("nothing")), InvalidArgument);
+}
+
+TEST(JitImage, WhatIsNoneIsNamed) {
+  EXPECT_EQ(refusal_of(""), "mine: expected a CUBIN or PTX, got nothing");
+  EXPECT_EQ(refusal_of("int x;"),
+            "mine: expected a CUBIN or PTX, got text that is none; CUDA C++ is "
+            "given as source");
+  EXPECT_NE(refusal_of("\x50\xed\x55\xba").find("cuobjdump"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("\x7f"
+                       "ELF and more")
+                .find("an ELF file that is none"),
+            std::string::npos);
+  EXPECT_EQ(refusal_of(".version 8.0\n.target sm_80\n"), "taken");
+}
+
+TEST_F(JitModuleTest, NamesThatNvccKnowsAreKnown) {
+  const std::string kernel =
+      "extern \"C\" __global__ void k(uint32_t* x) { *x = INT_MAX; }";
+  // As often as it is compiled, and with the place of what is wrong.
+  EXPECT_EQ(compile({.source = kernel}).log(), "");
+  const CompileError error = failure({.source = kernel + "\nint y = foo;"});
+  EXPECT_EQ(error.place().file, "module.cu");
+  EXPECT_EQ(error.place().line, 2);
+}
+
+// CCCL's headers include each other by macros.
+TEST_F(JitModuleTest, ASourceWithCubIsCompiledOnce) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  // That no cache has.
+  const JitSource source{.source =
+                             "#include <cub/cub.cuh>\n// " +
+                             std::to_string(begin.time_since_epoch().count())};
+  try {
+    compile(source);
+  } catch (const CompileError& error) {
+    if (std::string(error.what()).find("pip install") == std::string::npos)
+      throw;
+    GTEST_SKIP() << error.what();
+  }
+  const auto middle = Clock::now();
+  compile(source);
+  EXPECT_LT(Clock::now() - middle, (middle - begin) / 5);
 }
 
 // Some hundred instantiations keep NVRTC busy for long enough.

@@ -156,7 +156,7 @@ TEST_F(WorkspaceTest, WhatIsInTwoNamespacesDoesNotClash) {
 
 // Names that no cell has: of the compiler, of a file, of a conditional part.
 TEST_F(WorkspaceTest, AVariableHasNoNameThatIsTakenElsewhere) {
-  run("#include \"gpuos/math.h\"\n#if 1\nusing cut = int;\n#endif\n");
+  run("#include \"gpuos/libm.h\"\n#if 1\nusing cut = int;\n#endif\n");
   for (const char* name : {"threadIdx", "sqrtf", "abs", "gpuos", "cut"}) {
     EXPECT_NE(failure_of_cell(concat("__device__ int ", name, " = 3;")), "")
         << name;

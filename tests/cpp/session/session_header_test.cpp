@@ -56,11 +56,11 @@ TEST_F(SessionHeader, OperatorsComeWithTheTypesThatTheyTake) {
 }
 
 TEST_F(SessionHeader, DirectivesComeAlwaysAndInOrder) {
-  put("#define N 1\n#include \"gpuos/math.h\"\n");
+  put("#define N 1\n#include \"gpuos/libm.h\"\n");
   put("struct A { int x[N]; };\n#define N 2\n");
   EXPECT_EQ(selected({}), "N  N N ");
   EXPECT_EQ(selected({"A"}), "N  A N N ");
-  put("#include \"gpuos/math.h\"\n#define N 2\n");
+  put("#include \"gpuos/libm.h\"\n#define N 2\n");
   EXPECT_EQ(selected({}), "N  N N ");
 }
 

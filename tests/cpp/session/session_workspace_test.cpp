@@ -34,7 +34,7 @@ TEST_F(WorkspaceTest, OnlyWhatIsNeededIsLinked) {
 }
 
 TEST_F(WorkspaceTest, TypesTemplatesMacrosAndIncludesReachLaterCells) {
-  run("#include \"gpuos/math.h\"\n"
+  run("#include \"gpuos/libm.h\"\n"
       "#define SQUARE(x) ((x) * (x))\n"
       "struct Point { float x, y; };\n"
       "template <typename T> __device__ T half(T x) { return x / 2; }\n"

@@ -136,7 +136,8 @@ TEST_F(OperatorCompiler, MissingOperatorIsNamed) {
   CompileRequest request = request_for("axpy", axpy(4));
   request.entries = {"other"};
   EXPECT_EQ(message_of(request),
-            "axpy.cu: expected GPUOS_OPERATOR(other) { ... }, found none");
+            "axpy.cu: expected GPUOS_OPERATOR(other) { ... }, found "
+            "GPUOS_OPERATOR(axpy)");
 }
 
 TEST_F(OperatorCompiler, UnresolvedFunctionIsNamed) {
@@ -360,6 +361,7 @@ TEST(Target, TakesTheOverride) {
   EXPECT_TRUE(choose_target(api, 90, "compute_75").is_ptx);
   EXPECT_THROW(choose_target(api, 90, "hopper"), InvalidArgument);
   EXPECT_THROW(choose_target(api, 90, "sm_"), InvalidArgument);
+  EXPECT_THROW(choose_target(api, 90, "sm_91"), InvalidArgument);
 }
 
 }  // namespace

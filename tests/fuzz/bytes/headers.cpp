@@ -31,8 +31,8 @@ void check_names(const std::string& source) {
 void check(const std::string& source, std::vector<JitHeader> headers) {
   check_names(source);
   for (const JitHeader& header : headers) check_names(header.text);
-  const auto digest = include_digest(source, headers, {});
-  expect(digest == include_digest(source, headers, {}),
+  const auto digest = include_digest(source, headers, {}, "");
+  expect(digest == include_digest(source, headers, {}, ""),
          "a list of headers has one digest");
   if (!digest) return;
   // A header that is included decides it, and no other one.
@@ -41,7 +41,7 @@ void check(const std::string& source, std::vector<JitHeader> headers) {
   for (JitHeader& header : headers) {
     if (std::ranges::find(*names, header.name) == names->end()) continue;
     header.text += "\nint changed;\n";
-    expect(digest != include_digest(source, headers, {}),
+    expect(digest != include_digest(source, headers, {}, ""),
            "another text has another digest");
     return;
   }

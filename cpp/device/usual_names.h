@@ -1,0 +1,6 @@
+// What nvcc knows without an #include and NVRTC does not. NVRTC reads it before
+// a source that fails for one of these names.
+#pragma once
+
+#include "standard_constants.h"
+#include "standard_integers.h"

@@ -1,0 +1,241 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <string>
+#include <utility>
+
+#include "gpuos/error.h"
+#include "gpuos/jit_module.h"
+#include "kernel_arguments.h"
+#include "reading.h"
+#include "registrations.h"
+#include "stream.h"
+#include "without_gil.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+Dim3 dim_from(const py::object& extent, const char* what) {
+  if (PyIndex_Check(extent.ptr()) != 0)
+    return {integer_as<std::uint32_t>(extent, what)};
+  const py::tuple sizes = items_of(extent, what);
+  if (sizes.empty() || sizes.size() > 3)
+    throw InvalidArgument(std::string(what) +
+                          ": expected an integer or 1 to 3 of them, got " +
+                          std::to_string(sizes.size()));
+  Dim3 dim(integer_as<std::uint32_t>(sizes[0], what));
+  if (sizes.size() > 1) dim.y = integer_as<std::uint32_t>(sizes[1], what);
+  if (sizes.size() > 2) dim.z = integer_as<std::uint32_t>(sizes[2], what);
+  return dim;
+}
+
+void launch(const Kernel& kernel, const py::object& grid,
+            const py::object& block, const py::object& values,
+            std::uint32_t shared_bytes, const py::object& stream,
+            bool cooperative, const py::object& cluster) {
+  LaunchConfig config{.grid = dim_from(grid, "grid"),
+                      .block = dim_from(block, "block"),
+                      .shared_bytes = shared_bytes,
+                      .stream = stream_from(stream.ptr()),
+                      .cooperative = cooperative};
+  if (!cluster.is_none()) config.cluster = dim_from(cluster, "cluster");
+  const KernelArgs args = arguments_from(values);
+  const WithoutGil no_gil;
+  kernel.launch(config, args);
+}
+
+// The same with the words that CuPy has.
+void call_as_cupy(const Kernel& kernel, const py::object& grid,
+                  const py::object& block, const py::object& values,
+                  std::uint32_t shared_mem, const py::object& stream,
+                  bool cooperative, const py::object& cluster) {
+  launch(kernel, grid, block, values, shared_mem, stream, cooperative, cluster);
+}
+
+// "kernel[grid, block]": what is still missing are the arguments.
+struct KernelLaunch {
+  Kernel kernel;
+  LaunchConfig config;
+  py::object stream;  // keeps what config.stream is of
+};
+
+// As Numba has it: (grid, block), (grid, block, stream) or (grid, block,
+// stream, shared bytes).
+KernelLaunch configured(const Kernel& kernel, const py::object& key) {
+  const py::tuple parts =
+      py::isinstance<py::tuple>(key) ? py::tuple(key) : py::make_tuple(key);
+  if (parts.size() < 2 || parts.size() > 4)
+    throw InvalidArgument(
+        kernel.name() +
+        "[...]: expected [grid, block], [grid, block, stream] or [grid, "
+        "block, stream, shared_bytes], got " +
+        std::to_string(parts.size()) +
+        (parts.size() == 1 ? " value" : " values"));
+  KernelLaunch made{kernel, {}, py::none()};
+  made.config.grid = dim_from(parts[0], "grid");
+  made.config.block = dim_from(parts[1], "block");
+  if (parts.size() > 2) made.stream = parts[2];
+  made.config.stream = stream_from(made.stream.ptr());
+  if (parts.size() > 3)
+    made.config.shared_bytes =
+        integer_as<std::uint32_t>(parts[3], "shared_bytes");
+  return made;
+}
+
+void launch_configured(const KernelLaunch& self, const py::args& values) {
+  const KernelArgs args = arguments_from(values);
+  const WithoutGil no_gil;
+  self.kernel.launch(self.config, args);
+}
+
+std::string text_of_dim(const Dim3& dim) {
+  return "(" + std::to_string(dim.x) + ", " + std::to_string(dim.y) + ", " +
+         std::to_string(dim.z) + ")";
+}
+
+// A number shows itself, anything else its type.
+std::string repr_of_arguments(const KernelArgs& self) {
+  std::string text;
+  for (const KernelArg& arg : self.values()) {
+    if (!text.empty()) text += ", ";
+    const bool is_number = arg.kind == KernelArg::Kind::Number;
+    if (is_number && arg.number.is_integer() && !arg.number.is_above_int64())
+      text += std::to_string(arg.number.integer());
+    else if (is_number && !arg.number.is_complex())
+      text += py::repr(py::float_(arg.number.real()));
+    else
+      text += arg.type;
+  }
+  return "gpuos.KernelArgs(" + text + ")";
+}
+
+template <typename Type>
+void register_kernel_args(Type& type) {
+  type.attr("__module__") = "gpuos";
+  type.def(py::init([](const py::args& values) {
+        return std::make_unique<KernelArgs>(arguments_from(values));
+      }))
+      .def("__len__", &KernelArgs::size)
+      .def("__repr__", &repr_of_arguments);
+}
+
+void register_attributes(py::module_& module) {
+  py::class_<KernelAttributes> attributes(module, "KernelAttributes",
+                                          "What a kernel needs.",
+                                          py::is_final(), plain_metaclass());
+  attributes.attr("__module__") = "gpuos";
+  forbid_new(attributes);
+  attributes
+      .def_readonly("registers", &KernelAttributes::registers, "Of a thread.")
+      .def_readonly("shared_bytes", &KernelAttributes::shared_bytes,
+                    "Shared memory of a block that the kernel declares.")
+      .def_readonly("local_bytes", &KernelAttributes::local_bytes,
+                    "Of a thread: its stack and what found no register.")
+      .def_readonly("constant_bytes", &KernelAttributes::constant_bytes,
+                    "Constant memory that the module declares.")
+      .def_readonly("max_threads", &KernelAttributes::max_threads,
+                    "The largest block that it can have.")
+      .def_readonly("max_dynamic_shared_bytes",
+                    &KernelAttributes::max_dynamic_shared_bytes,
+                    "What a launch may ask for beside shared_bytes.");
+}
+
+void register_launch(py::module_& module) {
+  py::class_<KernelLaunch> type(
+      module, "KernelLaunch",
+      "A kernel with its grid and its block: call it with the arguments.",
+      py::is_final(), plain_metaclass());
+  type.attr("__module__") = "gpuos";
+  forbid_new(type);
+  type.def("__call__", &launch_configured,
+           "Launch it.\n\n"
+           "Raises\n------\nInvalidArgument, CudaError")
+      .def("__repr__", [](const KernelLaunch& self) {
+        return "gpuos.KernelLaunch('" + self.kernel.name() + "', grid " +
+               text_of_dim(self.config.grid) + ", block " +
+               text_of_dim(self.config.block) + ")";
+      });
+}
+
+}  // namespace
+
+void register_kernel(py::module_& module) {
+  py::class_<KernelArgs> args(
+      module, "KernelArgs",
+      "Arguments of a launch, read once and used often.\n\n"
+      "Numbers without a type (int, float, bool) become what the kernel's\n"
+      "parameter is; NumPy scalars (structured ones too) and ctypes objects\n"
+      "go by value as they are; arrays on the device go as their address, "
+      "None\n"
+      "as a null pointer.",
+      py::is_final(), plain_metaclass());
+  register_kernel_args(args);
+
+  register_attributes(module);
+  register_launch(module);
+  py::class_<Kernel> type(module, "Kernel",
+                          "A kernel, which keeps its module loaded.",
+                          py::is_final(), plain_metaclass());
+  type.attr("__module__") = "gpuos";
+  forbid_new(type);
+  type.def_property_readonly("name", &Kernel::name,
+                             "As it was asked for: 'f<float>'.")
+      .def_property_readonly("attributes", &Kernel::attributes,
+                             "What it needs, a KernelAttributes.")
+      .def_property_readonly("parameter_bytes", &Kernel::parameter_bytes,
+                             "Bytes of each parameter, in order.")
+      .def("launch", &launch,
+           "Launch it.\n\n"
+           "Parameters\n----------\n"
+           "grid, block : int or sequence of 1 to 3\n"
+           "args : sequence or KernelArgs\n"
+           "    Arrays must live until the kernel is done.\n"
+           "shared_bytes : int\n    Dynamic shared memory of a block.\n"
+           "stream : None, int or stream\n"
+           "    A handle, or a stream of PyTorch or CuPy; None: the legacy\n"
+           "    default stream.\n"
+           "cooperative : bool\n    All blocks run at once.\n"
+           "cluster : int or sequence\n    Blocks of a cluster.\n\n"
+           "Raises\n------\nInvalidArgument\n"
+           "    If the arguments are not what the kernel takes, or the launch\n"
+           "    is larger than the device allows.\n"
+           "CudaError",
+           py::arg("grid"), py::arg("block"), py::arg("args") = py::tuple(),
+           py::arg("shared_bytes") = 0, py::arg("stream") = py::none(),
+           py::kw_only(), py::arg("cooperative") = false,
+           py::arg("cluster") = py::none())
+      .def("__call__", &call_as_cupy,
+           "Launch it, as CuPy's kernels are: launch() by another form.\n\n"
+           "Parameters\n----------\n"
+           "grid, block, args, stream, cooperative, cluster\n"
+           "    As for launch().\n"
+           "shared_mem : int\n    Dynamic shared memory of a block.\n\n"
+           "Raises\n------\nInvalidArgument, CudaError",
+           py::arg("grid"), py::arg("block"), py::arg("args") = py::tuple(),
+           py::kw_only(), py::arg("shared_mem") = 0,
+           py::arg("stream") = py::none(), py::arg("cooperative") = false,
+           py::arg("cluster") = py::none())
+      .def("__getitem__", &configured,
+           "The launch without its arguments, as Numba has it:\n"
+           "kernel[grid, block](x, 3), kernel[grid, block, stream, "
+           "shared_bytes].",
+           py::arg("key"))
+      .def("max_active_blocks", &Kernel::max_active_blocks,
+           "Blocks that fit one multiprocessor at a time.", py::arg("block"),
+           py::arg("shared_bytes") = 0)
+      .def(
+          "suggest_block",
+          [](const Kernel& self, std::size_t shared_bytes) {
+            const Occupancy occupancy = self.suggest_block(shared_bytes);
+            return std::pair(occupancy.min_grid, occupancy.block);
+          },
+          "The grid and block that keep most threads on the device.",
+          py::arg("shared_bytes") = 0)
+      .def("__repr__", [](const Kernel& self) {
+        return "gpuos.Kernel('" + self.name() + "')";
+      });
+}
+
+}  // namespace gpuos::python

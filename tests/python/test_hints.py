@@ -1,0 +1,166 @@
+"""Errors that say what to do, or what there is instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuos
+
+
+def compiled(body: str, include: str = "", **keywords: Any) -> gpuos.JitModule:
+    source = f'{include}\nextern "C" __global__ void k(float* x) {{ {body} }}'
+    keywords.setdefault("options", gpuos.JitOptions(arch="sm_90"))
+    try:
+        return gpuos.JitModule(source, **keywords)
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ("*x = FLT_MAX;", "FLT_MAX: add #include <cfloat>"),
+        ("*x = std::sqrt(*x);", "std::sqrt: add #include <cmath>"),
+        ("std::uint33_t n;", "NVRTC has no standard library"),
+        ("std::numeric_limits<int> l;", "add #include <limits>"),
+        ("static_assert(std::is_same_v<int, int>);", "<type_traits>"),
+        ("*x = std::max(x[0], x[1]);", "CUDA C++ has max() without std::"),
+        ("std::cout << *x;", "printf() needs no header"),
+        ("half h;", "half: add #include <cuda_fp16.h>"),
+        ("cub::WarpReduce<int> r;", "cub: add #include <cub/cub.cuh>"),
+        ("cudaError_t e;", "add #include <cuda_runtime.h>"),
+        ("std::vector<int> v;", "std::vector: NVRTC has no standard library"),
+        ("curandState s;", "curandState: add #include <curand_kernel.h>"),
+    ],
+)
+def test_a_missing_name_says_which_include_brings_it(body, hint):
+    with pytest.raises(gpuos.CompileError) as caught:
+        compiled(body)
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("cstdio", "printf, malloc, memcpy"),
+        ("string.h", "work without the #include"),
+        ("tuple", "cuda/std/tuple"),
+        ("vector", "nor has CCCL a <vector>"),
+    ],
+)
+def test_a_missing_header_says_what_there_is(header, hint):
+    with pytest.raises(gpuos.CompileError) as caught:
+        compiled("*x = 1;", f"#include <{header}>")
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("arch", ["hopper", "sm_91", "compute_91", "12"])
+def test_an_unknown_architecture_is_named_with_those_there_are(arch):
+    with pytest.raises(gpuos.InvalidArgument, match=rf"sm_90.*got '{arch}'"):
+        compiled("", options=gpuos.JitOptions(arch=arch))
+
+
+def test_options_are_no_dict():
+    with pytest.raises(TypeError, match=r"options: expected a JitOptions or"):
+        compiled("", options={"std": "c++17"})
+
+
+def test_a_kernel_without_a_gpu_names_no_backend():
+    module = compiled("*x = 1;")
+    try:
+        module["k"]
+    except gpuos.BackendUnavailable as error:
+        assert "backend" not in str(error)  # noqa: PT017
+    else:
+        pytest.skip("there is a GPU")
+    with pytest.raises(gpuos.BackendUnavailable, match='or use backend="host"'):
+        gpuos.Runtime("cuda")
+
+
+def test_names_that_are_taken_say_by_what(rt):
+    with pytest.raises(gpuos.InvalidArgument) as caught:
+        rt.define("add", "o = x")
+    assert str(caught.value) == (
+        "define: expected a new name, got 'add', which is built in and cannot "
+        "be replaced"
+    )
+    rt.define("mine", "o = x")
+    with pytest.raises(gpuos.InvalidArgument, match=r"replace\(\) gives it"):
+        rt.define("mine", "o = x")
+    with pytest.raises(gpuos.InvalidArgument, match="alias: expected a new"):
+        rt.alias("add", "mul")
+    rt.alias("other", "add")
+    with pytest.raises(
+        gpuos.InvalidArgument, match="which is an alias; switch"
+    ):
+        rt.define("other", "o = x")
+
+
+def test_another_operator_in_the_source_is_named(rt):
+    source = "GPUOS_OPERATOR(a) {}\nGPUOS_OPERATOR(b) {}"
+    try:
+        with pytest.raises(
+            gpuos.CompileError,
+            match=r"expected GPUOS_OPERATOR\(s\).*OPERATOR\(a\).*OPERATOR\(b\)",
+        ):
+            rt.define("s", source=source)
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+def test_a_parameter_that_is_no_number_is_named(rt):
+    rt.define("scaled", "o = k * x", params={"k": "float32"})
+    x = rt.array(np.ones(2, np.float32))
+    with pytest.raises(TypeError) as caught:
+        rt.submit("scaled", x, out=rt.empty(2), k="two")
+    assert str(caught.value) == "scaled: k: expected a number, got str"
+
+
+def test_a_number_for_an_input_points_to_params(rt):
+    rt.define("forgot", "o = alpha * x")
+    x = rt.array(np.ones(2, np.float32))
+    for inputs, keywords in (((2.0, x), {}), ((), {"alpha": 2.0, "x": x})):
+        with pytest.raises(gpuos.InvalidArgument, match="params="):
+            rt.submit("forgot", *inputs, out=rt.empty(2), **keywords)
+
+
+def test_a_count_cannot_be_traced(rt):
+    @rt.fuse
+    def often(x):
+        for _ in range(x):
+            x = x + 1
+        return x
+
+    with pytest.raises(gpuos.InvalidArgument, match="no count of a loop"):
+        often(rt.array(np.ones(2, np.float32)))
+
+
+def test_memory_that_there_is_not_is_told(host):
+    with pytest.raises(MemoryError, match="room for 400000000000000 bytes"):
+        host.empty(10**14)
+
+
+def test_completion_shows_what_is_public():
+    assert dir(gpuos) == gpuos.__all__
+    torch = pytest.importorskip("gpuos.torch", exc_type=ImportError)
+    assert dir(torch) == torch.__all__
+
+
+def test_objects_show_what_they_are():
+    assert repr(gpuos.KernelArgs(1, 2.5, np.int8(3), None)) == (
+        "gpuos.KernelArgs(1, 2.5, int8, pointer)"
+    )
+    assert repr(gpuos.fuse(abs)) == "gpuos.Fused('abs', programs=0)"
+    info = gpuos.cache.info()
+    assert repr(info).startswith("gpuos.cache.CacheInfo(own=gpuos.cache.Cache")
+    assert f"max_bytes={info.max_bytes})" in repr(info)
+    compiled("*x = 1;")
+    images = gpuos.cache.images()
+    if images:
+        assert f"name={images[0].name!r}, arch='" in repr(images[0])
+    session = gpuos.Session()
+    session.run("__device__ int n;")
+    assert repr(session).startswith("gpuos.Session(cells=1, compiled=")
