@@ -221,6 +221,26 @@ void add_schedule(Bytes& bytes, const Schedule& schedule) {
   }
 }
 
+void add_long(Bytes& bytes, std::int64_t number) {
+  bytes.add(number, number >> 32);
+}
+
+void add_source(Bytes& bytes, const InputSource& source) {
+  bytes.add(source.kind, source.from, source.axes.size());
+  for (const AxisIndex& axis : source.axes) {
+    bytes.add(axis.kind);
+    for (const std::int64_t bound : {axis.start, axis.stop, axis.step})
+      add_long(bytes, bound);
+  }
+  for (const std::uint8_t dim : source.dims) bytes.add(dim);
+  for (const DimSet& set : source.whole) {
+    bytes.add(set.size());
+    for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
+  }
+  bytes.add(source.shape.size());
+  for (const std::int64_t extent : source.shape) add_long(bytes, extent);
+}
+
 std::uint64_t hash_of(const Plan& plan) {
   Bytes bytes;
   for (const ProgramArgument& input : plan.inputs)
@@ -230,6 +250,7 @@ std::uint64_t hash_of(const Plan& plan) {
     bytes.add(set.size());
     for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
   }
+  for (const InputSource& source : plan.sources) add_source(bytes, source);
   add_schedule(bytes, plan.fused);
   add_schedule(bytes, plan.split);
   return hash_of(bytes.take());
@@ -300,13 +321,19 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
     throw InvalidArgument("build: expected at least 1 output, got 0");
   if (graph.inputs.size() > kMaxInputs)
     throw InvalidArgument(concat("build: expected at most ", kMaxInputs,
-                                 " inputs, got ", graph.inputs.size()));
+                                 " inputs and views of them, got ",
+                                 graph.inputs.size()));
   auto plan = std::make_shared<Plan>();
   plan->inputs = graph.inputs;
   plan->alike = graph.alike;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    if (graph.sources[i].kind == InputSource::Kind::Argument)
+      plan->arguments.push_back(graph.inputs[i]);
+  if (plan->arguments.size() != plan->inputs.size())
+    plan->sources = graph.sources;
   plan->scalars = graph.scalars;
   plan->scalar_arguments = graph.scalar_arguments;
-  Dimensions dims(graph, plan->sets);
+  Dimensions dims(graph);
   for (const std::uint32_t output : graph.outputs) {
     const Node& node = graph.nodes[output];
     plan->outputs.push_back({node.dtype, node.rank});
@@ -314,6 +341,7 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
   }
   plan->fused = make_schedule(graph, dims, Company::All);
   plan->split = has_reductions(graph) ? make_split(graph, dims) : plan->fused;
+  plan->sets = dims.sets();
   plan->operations = count_operations(graph);
   plan->hash = hash_of(*plan);
   return plan;
@@ -339,7 +367,7 @@ Program ProgramBuilder::build() const {
 }
 
 const std::vector<ProgramArgument>& Program::inputs() const {
-  return plan_of(plan_).inputs;
+  return plan_of(plan_).arguments;
 }
 
 const std::vector<ProgramArgument>& Program::outputs() const {

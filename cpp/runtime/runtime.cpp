@@ -12,6 +12,7 @@
 #include "jit/compile_pool.h"
 #include "operators/operator_definition.h"
 #include "operators/operator_registry.h"
+#include "program/call_inputs.h"
 #include "queue/call.h"
 #include "queue/submitter.h"
 #include "runtime/runtime_core.h"
@@ -190,9 +191,14 @@ Ticket Runtime::submit(const Program& program,
                        std::span<const TensorView> inputs,
                        std::span<const TensorView> outputs,
                        std::span<const Scalar> scalars, Stream stream) {
-  return core().programs.submit(
-      program.plan(), {inputs, outputs}, scalars, stream,
-      [this](std::size_t bytes) { return allocate(bytes); });
+  const auto& plan = program.plan();
+  const auto submit_all = [&](std::span<const TensorView> all) {
+    return core().programs.submit(
+        plan, {all, outputs}, scalars, stream,
+        [this](std::size_t bytes) { return allocate(bytes); });
+  };
+  if (plan == nullptr || plan->sources.empty()) return submit_all(inputs);
+  return submit_all(program::CallInputs(*plan, inputs).views());
 }
 
 bool Runtime::compile(const Program& program,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,32 @@ struct ProgramArgument {
 };
 
 using Shape = std::vector<std::int64_t>;
+
+/// What an index keeps of one axis, as in Python: all of it, a slice, or one
+/// place, which takes the axis away.
+struct AxisIndex {
+  enum class Kind : std::uint8_t {
+    All,
+    Slice,
+    Place,   // `start`
+    Only,    // the only place of an axis that must have one
+    Section  // number `start` of `stop` parts of the same size
+  };
+  /// A bound that is left out: `start` or `stop` of a step below 0 and above.
+  static constexpr std::int64_t kFirst = INT64_MIN;
+  static constexpr std::int64_t kLast = INT64_MAX;
+
+  Kind kind = Kind::All;
+  std::int64_t start = 0;
+  std::int64_t stop = kLast;
+  std::int64_t step = 1;
+
+  bool keeps_axis() const noexcept {
+    return kind != Kind::Place && kind != Kind::Only;
+  }
+
+  friend auto operator<=>(const AxisIndex&, const AxisIndex&) = default;
+};
 
 /// Elementwise operations and reductions that run as one submission. A plain
 /// value: copies are the same program.
@@ -135,6 +162,21 @@ class ProgramBuilder {
   static Value view(const Value& value, std::span<const int> dims);
   /// `value`, broadcast against the shape of `like`, of which nothing is read.
   static Value broadcast_to(const Value& value, const Value& like);
+
+  // Views of what is computed are computed of views of the inputs, so that they
+  // are not written to memory first. A call throws InvalidArgument where the
+  // shapes of its arrays do not allow them.
+
+  /// What `axes`, one for each dimension, keeps of `value`.
+  /// Throws: InvalidArgument.
+  static Value index(const Value& value, std::span<const AxisIndex> axes);
+  /// The same elements in C order under another shape, of which one extent may
+  /// be -1. A call needs arrays for which that is a view.
+  /// Throws: InvalidArgument, also for values that are made of reductions.
+  static Value reshape(const Value& value, std::span<const std::int64_t> shape);
+  /// `value`, broadcast to this shape. Throws: InvalidArgument.
+  static Value broadcast_to(const Value& value,
+                            std::span<const std::int64_t> shape);
   /// How many elements of `value` lie along `axes`, as a scalar float64.
   static Value extent(const Value& value,
                       std::optional<std::vector<int>> axes = {});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reading.h"
 #include "registrations.h"
 #include "value_object.h"
 
@@ -203,6 +204,22 @@ void def_choices(Table& m) {
       },
       py::arg("x"), py::arg("axis"),
       "New axes of size 1, at these places of the result.");
+  m.def_static(
+      "flip",
+      [](const py::object& x, const py::object& axis) {
+        return flip(of(x, "flip"), axes_of(axis));
+      },
+      py::arg("x"), py::arg("axis") = py::none(),
+      "The elements along these axes in reverse; along all for None.");
+  m.def_static(
+      "split",
+      [](const py::object& x, const py::object& sections,
+         const py::object& axis) {
+        return split(of(x, "split"), integer_as<int>(sections, "split"),
+                     integer_as<int>(axis, "axis"));
+      },
+      py::arg("x"), py::arg("sections"), py::arg("axis") = 0,
+      "Parts of the same size along an axis.");
   m.def_static(
       "moveaxis",
       [](const py::object& x, const py::object& source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,59 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return _core._Functions.moveaxis(a, source, destination)
 
 
+def _flip(m: Any, axis: Any = None) -> Any:
+    return _core._Functions.flip(m, axis)
+
+
+def _flipud(m: Any) -> Any:
+    return _flip(m, 0)
+
+
+def _fliplr(m: Any) -> Any:
+    return _flip(m, 1)
+
+
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Return parts, which are views."""
+    if np.ndim(indices_or_sections) == 0:
+        return _core._Functions.split(ary, indices_or_sections, axis)
+    bounds = [0, *indices_or_sections, None]
+    place = _place_of(ary, axis, "split")
+    return [
+        _along(ary, slice(start, stop), place)
+        for start, stop in itertools.pairwise(bounds)
+    ]
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    place = _place_of(a, axis, "diff")
+    if n < 0:
+        raise _core.InvalidArgument(f"diff: expected n of 0 or more, got {n}")
+    for _ in range(n):
+        after = _along(a, slice(1, None), place)
+        before = _along(a, slice(None, -1), place)
+        is_bool = a.dtype.kind == "b"
+        a = after != before if is_bool else after - before
+    return a
+
+
+def _broadcast_to(array: Any, shape: Any) -> Any:
+    return array._broadcast_to(shape)
+
+
+def _along(a: Any, index: Any, place: int) -> Any:
+    """Return a[index] along one axis."""
+    return a[(*(slice(None),) * place, index)]
+
+
+def _place_of(a: Any, axis: int, name: str) -> int:
+    if not -a.ndim <= axis < a.ndim:
+        raise _core.InvalidArgument(
+            f"{name}: expected an axis of {-a.ndim} to {a.ndim - 1}, got {axis}"
+        )
+    return axis % a.ndim
+
+
 def _nan_to_num(
     x: Any,
     copy: bool = True,
@@ -283,11 +337,16 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
     known |= {
         "angle": _angle,
         "around": _round,
+        "broadcast_to": _broadcast_to,
         "astype": lambda x, dtype, /, **_: x.astype(dtype),
         "clip": _clip,
         "count_nonzero": functions.count_nonzero,
+        "diff": _diff,
         "expand_dims": _expand_dims,
         "fix": np.trunc,
+        "flip": _flip,
+        "fliplr": _fliplr,
+        "flipud": _flipud,
         "iscomplexobj": lambda x: x.dtype.kind == "c",
         "isrealobj": lambda x: x.dtype.kind != "c",
         "matrix_transpose": _property("mT"),
@@ -304,6 +363,7 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "round": _round,
         "shape": _property("shape"),
         "size": _property("size"),
+        "split": _split,
         "where": _where,
     }
     handlers = {
