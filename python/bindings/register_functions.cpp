@@ -205,13 +205,6 @@ void def_choices(Table& m) {
       py::arg("x"), py::arg("axis"),
       "New axes of size 1, at these places of the result.");
   m.def_static(
-      "flip",
-      [](const py::object& x, const py::object& axis) {
-        return flip(of(x, "flip"), axes_of(axis));
-      },
-      py::arg("x"), py::arg("axis") = py::none(),
-      "The elements along these axes in reverse; along all for None.");
-  m.def_static(
       "split",
       [](const py::object& x, const py::object& sections,
          const py::object& axis) {

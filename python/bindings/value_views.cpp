@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "array.h"
 #include "array_shape.h"
+#include "array_view.h"
 #include "gpuos/error.h"
 #include "reading.h"
 #include "value_object.h"
@@ -19,9 +21,13 @@ namespace {
 bool is_slice(py::handle part) { return PySlice_Check(part.ptr()); }
 bool is_rest(py::handle part) { return part.ptr() == Py_Ellipsis; }
 
+// An integer; arrays say that they may be one, whatever they are.
 bool is_place(py::handle part) {
-  return PyIndex_Check(part.ptr()) != 0 && !PyBool_Check(part.ptr()) &&
-         Py_TYPE(part.ptr()) != value_type;
+  PyObject* const object = part.ptr();
+  if (PyIndex_Check(object) == 0 || PyBool_Check(object)) return false;
+  if (Py_TYPE(object) == value_type || Py_TYPE(object) == array_type)
+    return false;
+  return !is_ndarray(object) || is_numpy_scalar(object);
 }
 
 [[noreturn]] void refuse_index(py::handle part) {
@@ -29,9 +35,9 @@ bool is_place(py::handle part) {
   throw InvalidArgument(
       "[]: expected integers, slices, None or ... that are known when the "
       "function is traced, got " +
-      (is_value ? "a value; where() chooses elements, and a number for an "
-                  "index must be an argument in a tuple"
-                : kind_shown(part)));
+      (is_value ? "a value; where() chooses elements by a condition, and a "
+                  "number for an index must be an argument in a tuple"
+                : kind_shown(part) + "; a program has no indices by arrays"));
 }
 
 // A bound of a slice; any integer, which stops at the ends as Python's.

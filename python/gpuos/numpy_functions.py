@@ -99,9 +99,31 @@ def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
     if not has(function):
         raise _core.InvalidArgument(
             f"{function.__module__}.{name}: a fused function has no such "
-            "operation"
+            f"operation; {_INSTEAD.get(name, _OUTSIDE)}"
         )
     return compute
+
+
+# What to use for what programs have not.
+_OUTSIDE = (
+    "it has elementwise functions, reductions and views; call this one with "
+    "arguments or results"
+)
+_JOINED = "return the parts, or write them with out= into views of one array"
+_CHOSEN = "where() chooses by a condition"
+_INSTEAD = {
+    "array_split": "split() makes parts of one size or between given places",
+    "choose": _CHOSEN,
+    "concatenate": _JOINED,
+    "dstack": _JOINED,
+    "hsplit": "split() takes an axis",
+    "hstack": _JOINED,
+    "roll": _JOINED,
+    "select": _CHOSEN,
+    "stack": _JOINED,
+    "vsplit": "split() takes an axis",
+    "vstack": _JOINED,
+}
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -157,28 +179,45 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return _core._Functions.moveaxis(a, source, destination)
 
 
+# ---- Views: of values and of arrays.
+
+
 def _flip(m: Any, axis: Any = None) -> Any:
-    return _core._Functions.flip(m, axis)
-
-
-def _flipud(m: Any) -> Any:
-    return _flip(m, 0)
-
-
-def _fliplr(m: Any) -> Any:
-    return _flip(m, 1)
+    axes = range(m.ndim) if axis is None else axis
+    index = [slice(None)] * m.ndim
+    for one in (axes,) if isinstance(axes, int) else axes:
+        place = _place_of(m, one, "flip")
+        if index[place] != slice(None):
+            raise _core.InvalidArgument(
+                f"flip: expected each axis once, got {one} twice"
+            )
+        index[place] = slice(None, None, -1)
+    return m[tuple(index)]
 
 
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """Return parts, which are views."""
-    if np.ndim(indices_or_sections) == 0:
-        return _core._Functions.split(ary, indices_or_sections, axis)
-    bounds = [0, *indices_or_sections, None]
     place = _place_of(ary, axis, "split")
+    if np.ndim(indices_or_sections) == 0:
+        return _sections(ary, indices_or_sections, place)
+    bounds = [0, *indices_or_sections, None]
     return [
         _along(ary, slice(start, stop), place)
         for start, stop in itertools.pairwise(bounds)
     ]
+
+
+def _sections(a: Any, count: Any, place: int) -> list[Any]:
+    """Return parts of the same size along one axis."""
+    if isinstance(a, Value):
+        return _core._Functions.split(a, count, place)
+    if count < 1 or a.shape[place] % count != 0:
+        raise _core.InvalidArgument(
+            "split: expected a number of sections that divides "
+            f"{a.shape[place]}, got {count}"
+        )
+    size = a.shape[place] // count
+    bounds = range(0, size * count, size) if size else [0] * count
+    return [_along(a, slice(start, start + size), place) for start in bounds]
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
@@ -206,8 +245,13 @@ def _place_of(a: Any, axis: int, name: str) -> int:
     if not -a.ndim <= axis < a.ndim:
         raise _core.InvalidArgument(
             f"{name}: expected an axis of {-a.ndim} to {a.ndim - 1}, got {axis}"
+            if a.ndim
+            else f"{name}: expected a value with axes, got one without"
         )
     return axis % a.ndim
+
+
+# ---- What ignores NaN, and others.
 
 
 def _nan_to_num(
@@ -345,8 +389,8 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "expand_dims": _expand_dims,
         "fix": np.trunc,
         "flip": _flip,
-        "fliplr": _fliplr,
-        "flipud": _flipud,
+        "fliplr": lambda m: _flip(m, 1),
+        "flipud": lambda m: _flip(m, 0),
         "iscomplexobj": lambda x: x.dtype.kind == "c",
         "isrealobj": lambda x: x.dtype.kind != "c",
         "matrix_transpose": _property("mT"),
