@@ -192,13 +192,16 @@ Ticket Runtime::submit(const Program& program,
                        std::span<const TensorView> outputs,
                        std::span<const Scalar> scalars, Stream stream) {
   const auto& plan = program.plan();
-  const auto submit_all = [&](std::span<const TensorView> all) {
-    return core().programs.submit(
-        plan, {all, outputs}, scalars, stream,
-        [this](std::size_t bytes) { return allocate(bytes); });
+  const auto allocate_here = [this](std::size_t bytes) {
+    return allocate(bytes);
   };
-  if (plan == nullptr || plan->sources.empty()) return submit_all(inputs);
-  return submit_all(program::CallInputs(*plan, inputs).views());
+  if (plan != nullptr && !plan->sources.empty()) [[unlikely]] {
+    const program::CallInputs all(*plan, inputs);
+    return core().programs.submit(plan, {all.views(), outputs}, scalars, stream,
+                                  allocate_here);
+  }
+  return core().programs.submit(plan, {inputs, outputs}, scalars, stream,
+                                allocate_here);
 }
 
 bool Runtime::compile(const Program& program,

@@ -238,7 +238,8 @@ def _broadcast_to(array: Any, shape: Any) -> Any:
 
 def _along(a: Any, index: Any, place: int) -> Any:
     """Return a[index] along one axis."""
-    return a[(*(slice(None),) * place, index)]
+    whole = (*(slice(None),) * place, index)
+    return a[whole]
 
 
 def _place_of(a: Any, axis: int, name: str) -> int:
@@ -248,7 +249,7 @@ def _place_of(a: Any, axis: int, name: str) -> int:
             if a.ndim
             else f"{name}: expected a value with axes, got one without"
         )
-    return axis % a.ndim
+    return axis if axis >= 0 else axis + int(a.ndim)
 
 
 # ---- What ignores NaN, and others.

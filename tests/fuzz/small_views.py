@@ -33,8 +33,8 @@ PARTS: list[Any] = [
 
 # What is indexed: x + y has all sizes that broadcast.
 VALUES: dict[str, Callable[..., Any]] = {
-    "x": lambda x, y: x,
-    "x.T": lambda x, y: x.T,
+    "x": lambda x, _: x,
+    "x.T": lambda x, _: x.T,
     "x - y": lambda x, y: x - y,
     "where": lambda x, y: np.where(x > y, x, y[..., :1] if y.ndim else y),
     "mean": lambda x, y: x - x.sum(axis=-1, keepdims=True) * y,

@@ -124,7 +124,10 @@ def test_an_index_in_a_tuple_is_static(rt):
         (lambda x: x.T.reshape(-1), "reshape the results of the call, or a"),
         (lambda x: (x * x[0]).ravel(), "reshape the arguments, or the results"),
         (lambda x: x[1:] + x, "a view of input 0 and 3 for dimension 0 of inp"),
-        (lambda x: np.broadcast_to(x, (3, 5)), "an axis of 1 or 5 elements for"),
+        (
+            lambda x: np.broadcast_to(x, (3, 5)),
+            "an axis of 1 or 5 elements for",
+        ),
     ],
 )
 def test_what_shapes_do_not_allow_is_refused_by_the_call(rt, function, told):
