@@ -47,4 +47,14 @@ std::vector<Value> split(const Value& x, int sections, int axis) {
   return parts;
 }
 
+Value roll(const Value& x, std::int64_t shift, int axis) {
+  const int place = program::place_of(axis, x.rank(), "roll");
+  std::vector<Value> parts;
+  for (const std::int64_t part : {0, 1})
+    parts.push_back(index_along(
+        x, {place},
+        {.kind = AxisIndex::Kind::Turned, .start = shift, .stop = part}));
+  return ProgramBuilder::concatenate(parts, place);
+}
+
 }  // namespace gpuos

@@ -6,6 +6,7 @@
 #include "gpuos/program.h"
 #include "program/axes.h"
 #include "program/graph.h"
+#include "program/joins.h"
 #include "program/typing.h"
 
 namespace gpuos {
@@ -142,6 +143,7 @@ Value ProgramBuilder::reduce(Op op, const Value& value,
   if (is_place && axes && axes->size() != 1)
     throw InvalidArgument(concat(
         info_of(op).name, ": expected one axis or none, got ", axes->size()));
+  program::check_not_joined(graph, value.id(), mask, info_of(op).name);
   const program::Typing type = program::reduction_type_of(op, operand.dtype);
   Node node{.op = op,
             .dtype = type.result,

@@ -90,6 +90,8 @@ TensorView CallInputs::make(const InputSource& source) const {
       return index(source);
     case InputSource::Kind::Reshape:
       return reshape(source);
+    case InputSource::Kind::Joined:
+      return joined(source);
     default:
       return shape(source);
   }
@@ -97,6 +99,56 @@ TensorView CallInputs::make(const InputSource& source) const {
 
 std::int64_t CallInputs::size_of(const DimSet& whole) const {
   return common_size(plan_, whole, std::span(shapes_.data(), all_.size()));
+}
+
+IndexedAxis CallInputs::part_of(std::size_t joined, std::size_t part) const {
+  const InputSource& source = plan_.sources[joined];
+  const std::size_t rank =
+      source.whole.size() / static_cast<std::size_t>(source.shape[0]);
+  IndexedAxis at;
+  for (std::size_t i = 0; i <= part; ++i) {
+    at.first += at.size;
+    at.size = size_of(source.whole[i * rank + source.from]);
+  }
+  return at;
+}
+
+/// Of an axis of `size` in a value that has another one if it is broadcast.
+IndexedAxis CallInputs::kept_of(const AxisIndex& axis, const DimSet& whole,
+                                std::int64_t size) const {
+  const IndexedAxis all{0, size, 1};
+  if (axis.kind == AxisIndex::Kind::All) return all;
+  const std::int64_t of = size_of(whole);
+  if (axis.kind != AxisIndex::Kind::Part) {
+    const IndexedAxis kept = indexed_axis(axis, of);
+    return size == of ? kept : all;
+  }
+  const auto joined = static_cast<std::size_t>(axis.stop);
+  if (*shapes_[joined] != of)
+    throw InvalidArgument(concat("concatenate: expected ", *shapes_[joined],
+                                 " elements that meet what is joined, got ",
+                                 of));
+  if (size != of) return all;
+  return part_of(joined, static_cast<std::size_t>(axis.start));
+}
+
+TensorView CallInputs::joined(const InputSource& source) const {
+  const auto parts = static_cast<std::size_t>(source.shape[0]);
+  const std::size_t rank = source.whole.size() / parts;
+  TensorView made(no_memory, 0, DType::Bool);
+  for (std::size_t i = 0; i < source.whole.size(); ++i) {
+    const std::int64_t size = size_of(source.whole[i]);
+    const std::int64_t first = size_of(source.whole[i % rank]);
+    if (i % rank == source.from)
+      made.shape[0] += size;
+    else if (size != first)
+      throw InvalidArgument(
+          concat("concatenate: expected parts of one size along axis ",
+                 i % rank, ", got ", first, " and ", size));
+  }
+  made.has_strides = true;
+  made.strides[0] = 0;
+  return made;
 }
 
 TensorView CallInputs::index(const InputSource& source) const {
@@ -108,12 +160,7 @@ TensorView CallInputs::index(const InputSource& source) const {
   std::int64_t first = 0;
   for (std::size_t d = 0; d < from.dims; ++d) {
     const AxisIndex& axis = source.axes[d];
-    IndexedAxis kept{0, from.shape[d], 1};
-    if (axis.kind != AxisIndex::Kind::All) {
-      const std::int64_t whole = size_of(source.whole[d]);
-      const IndexedAxis wanted = indexed_axis(axis, whole);
-      if (from.shape[d] == whole) kept = wanted;
-    }
+    const IndexedAxis kept = kept_of(axis, source.whole[d], from.shape[d]);
     first += kept.first * strides[d];
     if (!axis.keeps_axis()) continue;
     made.shape[made.dims] = kept.size;

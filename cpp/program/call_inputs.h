@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpuos/tensor_view.h"
+#include "program/index_axis.h"
 #include "program/plan.h"
 
 namespace gpuos::program {
@@ -20,6 +21,9 @@ class CallInputs {
   CallInputs& operator=(const CallInputs&) = delete;
 
   std::span<const TensorView> views() const noexcept { return views_; }
+  /// Where part number `part` of what input `joined` joins lies.
+  IndexedAxis part_of(std::size_t joined, std::size_t part) const;
+  std::int64_t size_of(const DimSet& whole) const;
 
  private:
   void add(const TensorView& view);
@@ -27,7 +31,9 @@ class CallInputs {
   TensorView index(const InputSource& source) const;
   TensorView reshape(const InputSource& source) const;
   TensorView shape(const InputSource& source) const;
-  std::int64_t size_of(const DimSet& whole) const;
+  TensorView joined(const InputSource& source) const;
+  IndexedAxis kept_of(const AxisIndex& axis, const DimSet& whole,
+                      std::int64_t size) const;
 
   const Plan& plan_;
   std::vector<TensorView> all_;

@@ -41,6 +41,14 @@ std::vector<SetId> Dimensions::infer(const Graph& graph, std::uint32_t id) {
     const auto& from = dims_[node.operands[0]];
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (node.dims[d] != kNewDim) dims[d] = from[node.dims[d]];
+  } else if (node.op == Op::Join) {
+    const Join& all = graph.joins[node.index];
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      if (d == all.axis) dims[d] = intern({{all.input, 0}});
+      if (d == all.axis) continue;
+      for (const std::uint32_t part : all.parts)
+        dims[d] = join(dims[d], dims_[part][d]);
+    }
   } else if (is_reduction(node)) {
     const auto& from = dims_[node.operands[0]];
     std::size_t to = 0;

@@ -26,7 +26,7 @@ struct Node {
   std::uint8_t rank = 0;
   std::uint8_t axes = 0;                    // reduction, Extent: bit d
   std::array<std::uint32_t, 3> operands{};  // earlier nodes
-  std::uint32_t index = 0;                  // Input, Scalar: which
+  std::uint32_t index = 0;                  // Input, Scalar, Join: which
   DimMap dims{};                            // View
 
   bool reduces(std::size_t dim) const noexcept {
@@ -51,6 +51,14 @@ struct ScalarSource {
   std::optional<gpuos::Scalar> literal{};
 };
 
+/// Values behind each other, of which a node is made that nobody computes: its
+/// parts are.
+struct Join {
+  std::uint32_t input = 0;  // as long as all parts
+  std::uint32_t axis = 0;
+  std::vector<std::uint32_t> parts;
+};
+
 class Dimensions;
 
 /// Nodes in an order in which operands come first. A node that is there
@@ -67,6 +75,8 @@ struct Graph : std::enable_shared_from_this<Graph> {
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
   std::vector<std::uint32_t> outputs;
+  std::vector<Join> joins;    // a node's index is one of them
+  std::vector<Piece> pieces;  // of the results the outputs, if there are joins
   /// Of the nodes, as far as somebody asked.
   std::shared_ptr<Dimensions> dimensions;
 

@@ -40,6 +40,15 @@ IndexedAxis slice_of(const AxisIndex& axis, std::int64_t size) {
   return {first, static_cast<std::int64_t>(count), count > 1 ? axis.step : 1};
 }
 
+/// Of what moves by `start` places, the last ones to the front.
+IndexedAxis turned(const AxisIndex& axis, std::int64_t size) {
+  if (size == 0) return {};
+  const std::int64_t over = axis.start % size;
+  const std::int64_t front = over < 0 ? over + size : over;
+  if (axis.stop == 0) return {size - front, front};
+  return {0, size - front};
+}
+
 }  // namespace
 
 IndexedAxis indexed_axis(const AxisIndex& axis, std::int64_t size) {
@@ -61,6 +70,8 @@ IndexedAxis indexed_axis(const AxisIndex& axis, std::int64_t size) {
                                      "a multiple of ", axis.stop, ", got ",
                                      size));
       return {size / axis.stop * axis.start, size / axis.stop};
+    case AxisIndex::Kind::Turned:
+      return turned(axis, size);
     default:
       return {0, size};
   }

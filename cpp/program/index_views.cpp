@@ -1,4 +1,6 @@
 // Indices of what is computed are those of the inputs.
+#include "program/index_views.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "gpuos/program.h"
 #include "program/graph.h"
 #include "program/index_axis.h"
+#include "program/joins.h"
 #include "program/views.h"
 
 namespace gpuos::program {
@@ -42,6 +45,17 @@ std::uint8_t kept_of(const DimIndices& all) {
 Dim dim_like(const Graph& graph, const Dim& from, const DimIndex& index,
              const Dim& dim) {
   if (is_all(index)) return from;
+  if (index.axis.kind == AxisIndex::Kind::Part) {
+    // As long as the part, or broadcast, which an array says itself.
+    const InputSource& joined =
+        graph.sources[static_cast<std::size_t>(index.axis.stop)];
+    const std::size_t rank =
+        joined.whole.size() / static_cast<std::size_t>(joined.shape[0]);
+    const DimSet& length =
+        joined.whole[static_cast<std::size_t>(index.axis.start) * rank +
+                     joined.from];
+    return length.size() == 1 ? length[0] : dim;
+  }
   // Where something is broadcast, two slices may differ in size.
   if (index.whole != DimSet{from}) return dim;
   const AxisIndex size = same_size(index.axis);
@@ -79,8 +93,45 @@ class Indexing {
     const Node node = graph_.nodes[id];
     if (node.op == Op::Input) return of_input(node, indices);
     if (node.op == Op::View) return of_view(node, indices);
+    if (node.op == Op::Join) return of_join(node, indices);
     if (is_reduction(node)) return of_reduction(node, indices);
     return of_elementwise(node, indices);
+  }
+
+  std::uint32_t of_join(const Node& node, DimIndices indices) {
+    const Join join = graph_.joins[node.index];
+    const AxisIndex along = std::exchange(indices[join.axis].axis, {});
+    if (along.kind == AxisIndex::Kind::Part) {
+      check_part(join, along);
+      return of(join.parts[static_cast<std::size_t>(along.start)], indices);
+    }
+    if (along.kind != AxisIndex::Kind::All)
+      throw InvalidArgument(
+          "index: expected no index of an axis along which values are joined; "
+          "index the parts instead");
+    const std::vector<std::uint8_t> places = places_of(indices);
+    std::vector<std::uint32_t> parts;
+    for (const std::uint32_t part : join.parts)
+      parts.push_back(of(part, indices));
+    return add_join(graph_, std::move(parts), places[join.axis]);
+  }
+
+  /// Parts of something else must be as long for a reason that is known here.
+  void check_part(const Join& join, const AxisIndex& part) const {
+    const auto lengths = [&](std::size_t input) {
+      const InputSource& source = graph_.sources[input];
+      const std::size_t rank =
+          source.whole.size() / static_cast<std::size_t>(source.shape[0]);
+      std::vector<DimSet> all;
+      for (std::size_t d = source.from; d < source.whole.size(); d += rank)
+        all.push_back(source.whole[d]);
+      return all;
+    };
+    const auto other = static_cast<std::size_t>(part.stop);
+    if (join.input != other && lengths(join.input) != lengths(other))
+      throw InvalidArgument(
+          "concatenate: expected parts of the same lengths in all that is "
+          "joined along one axis; join what is computed of the parts");
   }
 
   std::uint32_t of_input(const Node& node, const DimIndices& indices) {
@@ -184,31 +235,36 @@ bool settle_single(AxisIndex& axis) {
 }
 
 }  // namespace
+
+std::uint32_t index_node(Graph& graph, std::uint32_t id,
+                         std::span<const AxisIndex> axes) {
+  const std::vector<DimSet> whole = dims_of(graph, id);
+  DimIndices indices;
+  Shape sizes;  // of what is kept, where a dimension lost its only place
+  for (std::size_t d = 0; d < axes.size(); ++d) {
+    AxisIndex axis = checked(axes[d]);
+    const bool is_left = !whole[d].empty() || settle_single(axis);
+    indices.push_back({axis, whole[d]});
+    if (axis.keeps_axis()) sizes.push_back(is_left ? 1 : 0);
+  }
+  const std::uint32_t made = Indexing(graph).of(id, indices);
+  if (std::ranges::find(sizes, 0) == sizes.end()) return made;
+  return ProgramBuilder::broadcast_to(graph.value(made),
+                                      graph.value(add_shape(graph, sizes, {})))
+      .id();
+}
+
 }  // namespace gpuos::program
 
 namespace gpuos {
 
-using program::DimSet;
-using program::Graph;
-
 Value ProgramBuilder::index(const Value& value,
                             std::span<const AxisIndex> axes) {
-  Graph& graph = program::graph_of(value, "index");
+  program::Graph& graph = program::graph_of(value, "index");
   if (axes.size() != static_cast<std::size_t>(value.rank()))
     throw InvalidArgument(
         concat("index: expected ", value.rank(), " axes, got ", axes.size()));
-  const std::vector<DimSet> whole = program::dims_of(graph, value.id());
-  program::DimIndices indices;
-  Shape sizes;  // of what is kept, where a dimension lost its only place
-  for (std::size_t d = 0; d < axes.size(); ++d) {
-    AxisIndex axis = program::checked(axes[d]);
-    const bool is_left = !whole[d].empty() || program::settle_single(axis);
-    indices.push_back({axis, whole[d]});
-    if (axis.keeps_axis()) sizes.push_back(is_left ? 1 : 0);
-  }
-  Value made = graph.value(program::Indexing(graph).of(value.id(), indices));
-  if (std::ranges::find(sizes, 0) == sizes.end()) return made;
-  return broadcast_to(made, graph.value(program::add_shape(graph, sizes, {})));
+  return graph.value(program::index_node(graph, value.id(), axes));
 }
 
 }  // namespace gpuos

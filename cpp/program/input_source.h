@@ -37,18 +37,30 @@ struct InputSource {
     Argument,
     Index,    // `axes` of each dimension of `from`
     Reshape,  // `from` as a value of dimensions `dims`, under `shape`
-    Shape     // no memory, only `shape`, to which others are broadcast
+    Shape,    // no memory, only `shape`, to which others are broadcast
+    Joined    // no memory, only how long parts are that are joined
   };
   Kind kind = Kind::Argument;
-  std::uint32_t from = 0;  // Argument: which; else an input
+  std::uint32_t from = 0;  // Argument: which; Joined: the axis; else an input
   std::vector<AxisIndex> axes{};
   DimMap dims{};
   /// The size of each dimension of the value: of an Index only where it is
-  /// asked for.
+  /// asked for, of what is joined each of the first part, then of the next.
   std::vector<DimSet> whole{};
-  Shape shape{};
+  Shape shape{};  // Joined: how many parts
 
   friend auto operator<=>(const InputSource&, const InputSource&) = default;
+};
+
+/// What an output of a plan is of a result: along some dimensions only a part.
+struct Piece {
+  struct Part {
+    std::uint32_t dim = 0;
+    std::uint32_t joined = 0;  // an input
+    std::uint32_t part = 0;
+  };
+  std::uint32_t result = 0;
+  std::vector<Part> parts;
 };
 
 }  // namespace gpuos::program

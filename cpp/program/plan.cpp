@@ -10,6 +10,7 @@
 #include "device/program_text.h"
 #include "device/task_abi.h"
 #include "gpuos/error.h"
+#include "program/joins.h"
 #include "program/pass_builder.h"
 #include "program/task.h"
 #include "program/text.h"
@@ -251,6 +252,11 @@ std::uint64_t hash_of(const Plan& plan) {
     for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
   }
   for (const InputSource& source : plan.sources) add_source(bytes, source);
+  for (const Piece& piece : plan.pieces) {
+    bytes.add(piece.result, piece.parts.size());
+    for (const Piece::Part& part : piece.parts)
+      bytes.add(part.dim, part.joined, part.part);
+  }
   add_schedule(bytes, plan.fused);
   add_schedule(bytes, plan.split);
   return hash_of(bytes.take());
@@ -316,9 +322,12 @@ bool has_reductions(const Graph& graph) {
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph) {
-  if (graph.outputs.empty())
+std::shared_ptr<const Plan> make_plan(const Graph& given) {
+  if (given.outputs.empty())
     throw InvalidArgument("build: expected at least 1 output, got 0");
+  const std::vector<std::uint32_t>& results = given.outputs;
+  const Graph apart = given.joins.empty() ? Graph() : taken_apart(given);
+  const Graph& graph = given.joins.empty() ? given : apart;
   if (graph.inputs.size() > kMaxInputs)
     throw InvalidArgument(concat("build: expected at most ", kMaxInputs,
                                  " inputs and views of them, got ",
@@ -339,6 +348,12 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph) {
     plan->outputs.push_back({node.dtype, node.rank});
     plan->output_dims.push_back(dims.of(output));
   }
+  for (const std::uint32_t result : results) {
+    const Node& node = graph.nodes[result];
+    plan->results.push_back({node.dtype, node.rank});
+    plan->result_dims.push_back(dims.of(result));
+  }
+  plan->pieces = graph.pieces;
   plan->fused = make_schedule(graph, dims, Company::All);
   plan->split = has_reductions(graph) ? make_split(graph, dims) : plan->fused;
   plan->sets = dims.sets();
@@ -371,7 +386,7 @@ const std::vector<ProgramArgument>& Program::inputs() const {
 }
 
 const std::vector<ProgramArgument>& Program::outputs() const {
-  return plan_of(plan_).outputs;
+  return plan_of(plan_).results;
 }
 
 std::size_t Program::scalars() const { return plan_of(plan_).scalar_arguments; }

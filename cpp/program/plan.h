@@ -122,6 +122,11 @@ struct Plan {
   std::vector<std::uint32_t> alike;
   std::vector<ProgramArgument> outputs;
   std::vector<std::vector<SetId>> output_dims;
+  /// What a call gives for the outputs, which are the same if no values were
+  /// joined; else pieces of them.
+  std::vector<ProgramArgument> results;
+  std::vector<std::vector<SetId>> result_dims;
+  std::vector<Piece> pieces;
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
   std::vector<DimSet> sets;

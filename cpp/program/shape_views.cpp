@@ -38,6 +38,10 @@ class Reshaping {
     Node node = graph_.nodes[id];
     if (node.rank == 0) return id;  // broadcast to any shape
     if (node.op == Op::Input) return of_input(node, dims);
+    if (node.op == Op::Join)
+      throw InvalidArgument(
+          "reshape: expected no value that is joined of others; reshape the "
+          "results of the call, or the parts");
     if (is_reduction(node))
       throw InvalidArgument(
           concat("reshape: expected no value of a reduction, got one of ",

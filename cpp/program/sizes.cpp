@@ -137,7 +137,7 @@ std::vector<Shape> Program::output_shapes(std::span<const Shape> inputs) const {
   std::vector<std::int64_t> sizes;
   program::find_sizes(plan, shapes, sizes);
   std::vector<Shape> result;
-  for (const auto& dims : plan.output_dims) {
+  for (const auto& dims : plan.result_dims) {
     Shape& shape = result.emplace_back();
     for (const program::SetId dim : dims) shape.push_back(sizes[dim]);
   }

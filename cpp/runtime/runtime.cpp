@@ -13,6 +13,7 @@
 #include "operators/operator_definition.h"
 #include "operators/operator_registry.h"
 #include "program/call_inputs.h"
+#include "program/call_outputs.h"
 #include "queue/call.h"
 #include "queue/submitter.h"
 #include "runtime/runtime_core.h"
@@ -197,8 +198,9 @@ Ticket Runtime::submit(const Program& program,
   };
   if (plan != nullptr && !plan->sources.empty()) [[unlikely]] {
     const program::CallInputs all(*plan, inputs);
-    return core().programs.submit(plan, {all.views(), outputs}, scalars, stream,
-                                  allocate_here);
+    const program::CallOutputs pieces(*plan, all, outputs);
+    return core().programs.submit(plan, {all.views(), pieces.views()}, scalars,
+                                  stream, allocate_here);
   }
   return core().programs.submit(plan, {inputs, outputs}, scalars, stream,
                                 allocate_here);

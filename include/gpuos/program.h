@@ -65,9 +65,11 @@ struct AxisIndex {
   enum class Kind : std::uint8_t {
     All,
     Slice,
-    Place,   // `start`
-    Only,    // the only place of an axis that must have one
-    Section  // number `start` of `stop` parts of the same size
+    Place,    // `start`
+    Only,     // the only place of an axis that must have one
+    Section,  // number `start` of `stop` parts of the same size
+    Turned,   // what comes first, or with `stop` last, if all move by `start`
+    Part      // what concatenate() makes of itself
   };
   /// A bound that is left out: `start` or `stop` of a step below 0 and above.
   static constexpr std::int64_t kFirst = INT64_MIN;
@@ -174,6 +176,12 @@ class ProgramBuilder {
   /// be -1. A call needs arrays for which that is a view.
   /// Throws: InvalidArgument, also for values that are made of reductions.
   static Value reshape(const Value& value, std::span<const std::int64_t> shape);
+  /// The values behind each other along `axis`, in the dtype that holds all of
+  /// them. Each is computed for itself, in one task if all are as long for
+  /// reasons that the program has, as halves of split() are, else in several.
+  /// Throws: InvalidArgument, also for what is reduced along that axis,
+  /// indexed there or reshaped later.
+  static Value concatenate(std::span<const Value> values, int axis = 0);
   /// `value`, broadcast to this shape. Throws: InvalidArgument.
   static Value broadcast_to(const Value& value,
                             std::span<const std::int64_t> shape);

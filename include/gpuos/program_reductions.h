@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -56,6 +57,8 @@ Value squeeze(const Value& x, const std::vector<int>& axes);
 Value flip(const Value& x, const Axes& axes = {});
 /// That many parts of the same size along one axis.
 std::vector<Value> split(const Value& x, int sections, int axis = 0);
+/// The elements moved by `shift` places, the last ones to the front.
+Value roll(const Value& x, std::int64_t shift, int axis);
 /// Axis `source[i]` at place `destination[i]`; the others keep their order.
 Value moveaxis(const Value& x, const std::vector<int>& source,
                const std::vector<int>& destination);

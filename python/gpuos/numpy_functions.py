@@ -109,18 +109,15 @@ _OUTSIDE = (
     "it has elementwise functions, reductions and views; call this one with "
     "arguments or results"
 )
-_JOINED = "return the parts, or write them with out= into views of one array"
+_JOINED = "concatenate() and stack() take an axis"
 _CHOSEN = "where() chooses by a condition"
 _INSTEAD = {
     "array_split": "split() makes parts of one size or between given places",
     "choose": _CHOSEN,
-    "concatenate": _JOINED,
     "dstack": _JOINED,
     "hsplit": "split() takes an axis",
     "hstack": _JOINED,
-    "roll": _JOINED,
     "select": _CHOSEN,
-    "stack": _JOINED,
     "vsplit": "split() takes an axis",
     "vstack": _JOINED,
 }
@@ -229,6 +226,34 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
         before = _along(a, slice(None, -1), place)
         is_bool = a.dtype.kind == "b"
         a = after != before if is_bool else after - before
+    return a
+
+
+def _concatenate(arrays: Any, axis: Any = 0, out: None = None) -> Any:
+    if out is not None:
+        raise _core.InvalidArgument(
+            "concatenate: expected no out= in a fused function; give out= to "
+            "its call"
+        )
+    if axis is None:
+        arrays, axis = [a.reshape(-1) for a in arrays], 0
+    return _core._Functions.concatenate(arrays, axis)
+
+
+def _stack(arrays: Any, axis: int = 0, out: None = None) -> Any:
+    return _concatenate([_expand_dims(a, axis) for a in arrays], axis, out)
+
+
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        if a.ndim != 1:
+            raise _core.InvalidArgument(
+                f"roll: expected axis= of a value with {a.ndim} axes, got none"
+            )
+        axis = 0
+    shifts, axes = np.broadcast_arrays(shift, axis)
+    for one, along in zip(shifts.flat, axes.flat, strict=True):
+        a = _core._Functions.roll(a, int(one), int(along))
     return a
 
 
@@ -385,6 +410,7 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "broadcast_to": _broadcast_to,
         "astype": lambda x, dtype, /, **_: x.astype(dtype),
         "clip": _clip,
+        "concatenate": _concatenate,
         "count_nonzero": functions.count_nonzero,
         "diff": _diff,
         "expand_dims": _expand_dims,
@@ -405,10 +431,12 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "nanvar": _nanvar,
         "permute_dims": _method("transpose"),
         "result_type": _result_type,
+        "roll": _roll,
         "round": _round,
         "shape": _property("shape"),
         "size": _property("size"),
         "split": _split,
+        "stack": _stack,
         "where": _where,
     }
     handlers = {
