@@ -7,6 +7,7 @@ them are tried.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -181,6 +182,76 @@ def _of_shape(rt: gpuos.Runtime, x: Any, look: Any, shape: Shape) -> str:
         if not is_view:
             return f"reshape({shape}) {name}: expected to be refused"
     return ""
+
+
+# ---- Values behind each other, and what is computed of them.
+
+
+def _joins(rank: int) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for axis in range(rank):
+        for k in range(-4, 5):
+            yield f"roll {k}", lambda x, _, k=k, a=axis: np.roll(x, k, a)
+            yield (
+                f"turned parts {k}",
+                lambda x, y, k=k, a=axis: np.concatenate(
+                    [x[_at(a, slice(k, None))], y[_at(a, slice(k))], x], a
+                ),
+            )
+        yield "two", lambda x, y, a=axis: np.concatenate([x, y], a)
+        yield (
+            "halves",
+            lambda x, y, a=axis: np.concatenate(np.split(x, 2, a)[::-1], a) * y,
+        )
+    for axis in range(rank + 1):
+        yield "stack", lambda x, y, a=axis: np.stack([x, y, x], a)
+
+
+def _at(axis: int, index: Any) -> tuple[Any, ...]:
+    return (*(slice(None),) * axis, index)
+
+
+# What becomes of them, on axes that are joined or not.
+USES: dict[str, Callable[[Any, Any], Any]] = {
+    "alone": lambda made, _: made,
+    "computed": lambda made, x: made * 2 - made + x,
+    "row": lambda made, _: made[0],
+    "turned": lambda made, _: made.T[..., None],
+    "sum": lambda made, _: made - made.sum(axis=-1, keepdims=True),
+    "rolled": lambda made, _: np.roll(made, 1, -1),
+}
+JOINED = (
+    "values are joined",
+    "of the same lengths in all",
+    "that meet what is joined",
+)
+
+
+def first_finding_of_joins(rt: gpuos.Runtime) -> str:
+    """The same of concatenate(), stack() and roll().
+
+    A program may refuse what meets the axis along which values are joined.
+    """
+    taken = 0
+    for rank in (1, 2):
+        for name, join in _joins(rank):
+            for use, then in USES.items():
+
+                def function(x: Any, y: Any, join: Any, then: Any) -> Any:
+                    return then(join(x, y), x)
+
+                bound = functools.partial(function, join=join, then=then)
+                fused = rt.fuse(lambda x, y, bound=bound: bound(x, y))
+                for shape in itertools.product(SIZES, repeat=rank):
+                    for other in _others(shape):
+                        if len(other) != rank:
+                            continue
+                        found = _difference(rt, fused, bound, shape, other)
+                        if any(text in found for text in JOINED):
+                            continue
+                        if found:
+                            return f"{name}, {use} of {shape}, {other}: {found}"
+                        taken += 1
+    return "" if taken > 5000 else f"only {taken} were taken"
 
 
 def _array(shape: Shape, k: int) -> np.ndarray:

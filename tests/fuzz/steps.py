@@ -17,7 +17,7 @@ from activations import ELSEWHERE, OF_ONE, OF_ROWS
 from expected import Expected, Refused
 from others import OTHERS, Other
 from short_floats import kind
-from views import VIEWS, draw_view
+from views import VIEWS, draw_join, draw_view
 from vocabulary import Function, dtypes, functions
 
 import gpuos
@@ -110,12 +110,13 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Move:
-    """Of axes: NumPy does the very same text."""
+    """Of axes and elements: NumPy does the very same text."""
 
     text: str
 
     def expect(self, operands: list[Any]) -> Expected:
-        made = eval(self.text.format("x"), {"x": operands[0], "np": np})
+        text = self.text.format("x[0]", "x[-1]")
+        made = eval(text, {"x": operands, "np": np})
         made = np.asarray(made)  # of one element NumPy makes a number
         return Expected(made, made.dtype)
 
@@ -271,6 +272,18 @@ def _view(dice, values, name, place=None):
     return Step(text, (place,), Move(text), name)
 
 
+def _join(dice, values, name, place=None):
+    place = _place(dice, values) if place is None else place
+    x = values[place]
+    others = [
+        k
+        for k, y in enumerate(values)
+        if (y.shape, y.dtype) == (x.shape, x.dtype)
+    ]
+    text = draw_join(dice, name, x)
+    return Step(text, (place, dice.choice(others)), Move(text), name)
+
+
 def _difference(dice, values, name, place=None):
     place = _place(dice, values) if place is None else place
     rank = values[place].ndim
@@ -303,6 +316,7 @@ KINDS = {
     _reduction: 4,
     _move: 3,
     _view: 6,
+    _join: 1,
     _difference: 1,
     _activation: 2,
     _other: 3,
@@ -315,6 +329,7 @@ _NAMES_OF = {
     _reduction: REDUCTIONS,
     _move: ["axes"],
     _view: [*VIEWS],
+    _join: ["concatenate", "stack", "roll"],
     _difference: ["diff"],
     _activation: [*OF_ONE, *OF_ROWS],
     _other: [*OTHERS],
@@ -334,7 +349,7 @@ def _names() -> dict[str, list[np.dtype]]:
     for name in REDUCTIONS:
         what = Reduction(name, {"axis": None, "keepdims": False})
         found[name] = [dtype for dtype in DTYPES if _is_defined(what, dtype, 1)]
-    for name in ("where", "astype", "axes", "diff", *VIEWS):
+    for name in ("where", "astype", "axes", "diff", *VIEWS, *_NAMES_OF[_join]):
         found[name] = DTYPES
     for name, draw in OTHERS.items():
         found[name] = []

@@ -121,3 +121,30 @@ def split(dice, x, _most):
     axis -= x.ndim * dice.randint(0, 1)
     part = dice.randrange(count)
     return f"np.split({{0}}, {sections}, {axis})[{part}]"
+
+
+# ---- Values behind each other: what is drawn takes two.
+
+
+def draw_join(dice: random.Random, name: str, x: np.ndarray) -> str:
+    """A text of {0} and {1}, which have x's shape and dtype."""
+    if name == "stack":
+        axis = dice.randint(-x.ndim - 1, x.ndim)
+        return f"np.stack([{{0}}, {{1}}, {{0}}][:{dice.randint(1, 3)}], {axis})"
+    axis = dice.randrange(x.ndim) if x.ndim else 0
+    if name == "roll":
+        axes = tuple(dice.sample(range(x.ndim), min(x.ndim, 2)))
+        shifts = tuple(dice.randint(-5, 5) for _ in axes)
+        if len(axes) == 2 and dice.random() < 0.3:
+            return f"np.roll({{0}}, {shifts}, {axes})"
+        return f"np.roll({{0}}, {dice.randint(-5, 5)}, {axis})"
+    part = f"[{':, ' * axis}{draw_slice(dice, x.shape[axis] if x.ndim else 0)}]"
+    parts = dice.choice(
+        [
+            f"{{0}}, {{1}}{part}",
+            f"{{0}}{part}, {{1}}, {{0}}",
+            f"*np.split({{0}}, [1], {axis})[::-1]",
+            f"*np.split({{0}}, {_divisor(dice, x.shape[axis] if x.ndim else 1) or 1}, {axis})",
+        ]
+    )
+    return f"np.concatenate([{parts}], {axis - x.ndim * dice.randint(0, 1)})"
