@@ -143,12 +143,32 @@ def bits_of_a_float(x):
     return x & 1  # here
 
 
-def a_rolled_array(x):
-    return np.roll(x, 1)  # here
+def another_way_to_join(x):
+    return np.hstack([x, x])  # here
 
 
-def joined(x):
-    return np.concatenate([x, x])  # here
+def a_sum_of_what_is_joined(x):
+    return np.concatenate([x, x]).sum()  # here
+
+
+def a_slice_of_what_is_joined(x):
+    return np.roll(x, 1)[1:]  # here
+
+
+def a_new_shape_of_what_is_joined(x):
+    return np.roll(x, 1).reshape(-1, 1)  # here
+
+
+def joined_with_a_number(x):
+    return np.concatenate([x, 1.0])  # here
+
+
+def joined_with_other_axes(x):
+    return np.concatenate([x, x[None]])  # here
+
+
+def joined_into_memory(x):
+    return np.stack([x, x], out=x)  # here
 
 
 def unknown_keyword(x):
@@ -192,8 +212,13 @@ def large_integer(x):
         (one_where, "where"),
         (a_wrong_axis, "axes of -1 to 0, got 3"),
         (bits_of_a_float, "bitwise_and"),
-        (a_rolled_array, "numpy.roll: a fused function has no such "),
-        (joined, "with out= into views of one array"),
+        (another_way_to_join, "concatenate() and stack() take an axis"),
+        (a_sum_of_what_is_joined, "sum: expected no axis along which values"),
+        (a_slice_of_what_is_joined, "index the parts instead"),
+        (a_new_shape_of_what_is_joined, "or the parts"),
+        (joined_with_a_number, "concatenate: expected a value of a fused"),
+        (joined_with_other_axes, "of 1 axes, got one of 2"),
+        (joined_into_memory, "give out= to its call"),
         (unknown_keyword, "sum: expected (axis: "),
         (large_integer, "uint64"),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuse_support import run
+from fuse_support import DTYPES, run
 
 import gpuos
 
@@ -17,7 +17,7 @@ import small_views
 
 
 def array(*shape, dtype="float32"):
-    return np.arange(np.prod(shape), dtype=dtype).reshape(shape) ** 2
+    return (np.arange(np.prod(shape)).reshape(shape) ** 2).astype(dtype)
 
 
 def five_points(x):
@@ -42,14 +42,30 @@ def columns_and_rows(x):
     return x[0] * x[:, :1], x[1:].max(axis=1), np.diff(x).sum(axis=1)
 
 
-FUNCTIONS = [five_points, halves, differences, centered_rows]
+def rotary(x):
+    low, high = np.split(x, 2, axis=-1)
+    return x + np.concatenate([-high, low], axis=-1) * 3
+
+
+def stacked(x):
+    return np.stack([x, x * 2, x * x], axis=1)
+
+
+FUNCTIONS = [
+    five_points,
+    halves,
+    differences,
+    centered_rows,
+    rotary,
+    stacked,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_it_is_one_task_and_one_program_for_all_shapes(rt, function):
     fused = rt.fuse(function)
     for shape in [(5, 6), (3, 4), (6, 8), (2, 2)]:
-        x = array(*shape)
+        x = array(*shape)  # of an even number of columns
         on = rt.array(x)
         rt.synchronize()
         before = rt.stats()["tasks_submitted"]
@@ -100,6 +116,52 @@ def test_every_shape_of_small_values(rt):
     assert small_views.first_finding_of_shapes(rt) == ""
 
 
+def test_everything_that_is_joined_of_small_values(rt):
+    assert small_views.first_finding_of_joins(rt) == ""
+
+
+def first_last(x):
+    return np.concatenate([-x[..., 1:], x[..., :1]], -1)
+
+
+def test_parts_of_other_lengths_are_tasks_of_one_call(rt):
+    x = array(3, 4)
+    on = rt.array(x)
+    fused = rt.fuse(first_last)
+    rt.synchronize()
+    before = rt.stats()["tasks_submitted"]
+    made = fused(on)
+    assert rt.stats()["tasks_submitted"] - before == 2
+    np.testing.assert_array_equal(made.numpy(), first_last(x))
+    assert len(fused.programs()) == 1
+    assert len(fused.programs()[0].outputs) == 1
+
+
+def test_what_is_joined_is_written_where_the_call_says(rt):
+    x = array(3, 4)
+    out = rt.array(np.full((8, 3), -1, "float32"))
+    rt.fuse(first_last)(rt.array(x), out=out[::2].T)
+    wanted = np.full((8, 3), -1, "float32")
+    wanted[::2] = first_last(x).T
+    np.testing.assert_array_equal(out.numpy(), wanted)
+    with pytest.raises(gpuos.InvalidArgument, match="3 elements along dim"):
+        rt.fuse(first_last)(rt.array(x), out=rt.zeros((4, 4)))
+
+
+def test_joined_dtypes_are_promoted(rt):
+    for one in DTYPES:
+        for other in DTYPES:
+            x, y = array(3, dtype=one), array(2, dtype=other)
+            wanted = np.concatenate([x, y])
+            if wanted.dtype == np.complex128:
+                continue
+            got = rt.fuse(lambda x, y: np.concatenate([x, y]))(
+                rt.array(x), rt.array(y)
+            )
+            assert got.dtype == wanted.dtype
+            np.testing.assert_array_equal(got.numpy(), wanted)
+
+
 def test_an_index_in_a_tuple_is_static(rt):
     fused = rt.fuse(lambda x, at: x[at])
     x = array(3, 4)
@@ -123,6 +185,14 @@ def test_an_index_in_a_tuple_is_static(rt):
         (lambda x: x.reshape(5, -1), r"a shape of 12 elements, got \(5, -1\)"),
         (lambda x: x.T.reshape(-1), "reshape the results of the call, or a"),
         (lambda x: (x * x[0]).ravel(), "reshape the arguments, or the results"),
+        (
+            lambda x: np.concatenate([x, x[:, 1:]]),
+            "parts of one size along axis 1, got 4 and 3",
+        ),
+        (
+            lambda x: np.concatenate([x[:, :1], x[:, :0]], 1) + x,
+            "expected 1 elements that meet what is joined, got 4",
+        ),
         (lambda x: x[1:] + x, "a view of input 0 and 3 for dimension 0 of inp"),
         (
             lambda x: np.broadcast_to(x, (3, 5)),

@@ -85,6 +85,22 @@ TEST_P(ProgramViews, PartsAndTheirReverseAreOneTask) {
             "split: expected an axis whose length is a multiple of 2, got 5");
 }
 
+TEST_P(ProgramViews, PartsAreWrittenBehindEachOther) {
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  const Value y = builder.input(DType::Float32, 1);
+  const std::vector<Value> parts{x * 2, y, roll(x, 1, 0)};
+  builder.output(ProgramBuilder::concatenate(parts) + 1);
+  const Program program = builder.build();
+  EXPECT_EQ(program.outputs().size(), 1u);
+  const DeviceArray<float> a(runtime(), std::vector<float>{1, 2, 3});
+  const DeviceArray<float> b(runtime(), std::vector<float>{50});
+  EXPECT_EQ(run(program, {a.view(), b.view()}),
+            (std::vector<float>{3, 5, 7, 51, 4, 2, 3}));
+  EXPECT_EQ(run(program, {b.view(), a.view()}),
+            (std::vector<float>{101, 2, 3, 4, 51}));
+}
+
 TEST_P(ProgramViews, AShapeIsThatOfTheArgument) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 2);
