@@ -28,14 +28,14 @@ void check_results(const Plan& plan, const CallInputs& inputs,
   }
 }
 
-TensorView piece_of(const Piece& piece, const CallInputs& inputs,
+TensorView piece_of(const ResultPiece& piece, const CallInputs& inputs,
                     const TensorView& result) {
   TensorView made = result;
   const auto strides = result.element_strides();
   made.has_strides = true;
   std::copy_n(strides.begin(), made.dims, made.strides.begin());
   std::int64_t first = 0;
-  for (const Piece::Part& part : piece.parts) {
+  for (const ResultPiece::Part& part : piece.parts) {
     const IndexedAxis at = inputs.part_of(part.joined, part.part);
     first += at.first * strides[part.dim];
     made.shape[part.dim] = at.size;
@@ -54,7 +54,7 @@ CallOutputs::CallOutputs(const Plan& plan, const CallInputs& inputs,
   views_ = results;
   if (plan.pieces.empty()) return;
   check_results(plan, inputs, results);
-  for (const Piece& piece : plan.pieces)
+  for (const ResultPiece& piece : plan.pieces)
     all_.push_back(piece_of(piece, inputs, results[piece.result]));
   views_ = all_;
 }

@@ -75,8 +75,9 @@ struct Graph : std::enable_shared_from_this<Graph> {
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
   std::vector<std::uint32_t> outputs;
-  std::vector<Join> joins;    // a node's index is one of them
-  std::vector<Piece> pieces;  // of the results the outputs, if there are joins
+  std::vector<Join> joins;  // a node's index is one of them
+  std::vector<ResultPiece>
+      pieces;  // of the results the outputs, if there are joins
   /// Of the nodes, as far as somebody asked.
   std::shared_ptr<Dimensions> dimensions;
 

@@ -53,7 +53,7 @@ struct InputSource {
 };
 
 /// What an output of a plan is of a result: along some dimensions only a part.
-struct Piece {
+struct ResultPiece {
   struct Part {
     std::uint32_t dim = 0;
     std::uint32_t joined = 0;  // an input

@@ -44,7 +44,7 @@ std::optional<std::uint32_t> dim_along(Graph& graph, std::uint32_t id,
   return {};
 }
 
-void take_apart(Graph& graph, std::uint32_t id, const Piece& piece) {
+void take_apart(Graph& graph, std::uint32_t id, const ResultPiece& piece) {
   const Join* const found = Search(graph).find(id);
   if (found == nullptr) {
     graph.outputs.push_back(id);
@@ -58,7 +58,7 @@ void take_apart(Graph& graph, std::uint32_t id, const Piece& piece) {
     throw InvalidArgument(
         "concatenate: expected results along the axis of what is joined");
   for (std::uint32_t i = 0; i < count; ++i) {
-    Piece part = piece;
+    ResultPiece part = piece;
     part.parts.push_back({*dim, joined, i});
     std::vector<AxisIndex> axes(graph.nodes[id].rank);
     axes[*dim] = {.kind = AxisIndex::Kind::Part, .start = i, .stop = joined};

@@ -252,9 +252,9 @@ std::uint64_t hash_of(const Plan& plan) {
     for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
   }
   for (const InputSource& source : plan.sources) add_source(bytes, source);
-  for (const Piece& piece : plan.pieces) {
+  for (const ResultPiece& piece : plan.pieces) {
     bytes.add(piece.result, piece.parts.size());
-    for (const Piece::Part& part : piece.parts)
+    for (const ResultPiece::Part& part : piece.parts)
       bytes.add(part.dim, part.joined, part.part);
   }
   add_schedule(bytes, plan.fused);

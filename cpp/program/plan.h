@@ -126,7 +126,7 @@ struct Plan {
   /// joined; else pieces of them.
   std::vector<ProgramArgument> results;
   std::vector<std::vector<SetId>> result_dims;
-  std::vector<Piece> pieces;
+  std::vector<ResultPiece> pieces;
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
   std::vector<DimSet> sets;
