@@ -6,6 +6,7 @@
 #include "gpuos/program.h"
 #include "program/axes.h"
 #include "program/graph.h"
+#include "program/joins.h"
 #include "program/typing.h"
 
 namespace gpuos {
@@ -49,15 +50,16 @@ std::uint32_t add_scalar(Graph& graph, const program::ScalarSource& source,
 }
 
 /// `alike`: the first input of the same shape; empty: itself.
-Value add_input(Graph& graph, DType dtype, int rank,
-                std::optional<std::uint32_t> alike) {
+Value add_argument(Graph& graph, DType dtype, int rank,
+                   std::optional<std::uint32_t> alike) {
   const auto index = static_cast<std::uint32_t>(graph.inputs.size());
-  graph.inputs.push_back({dtype, rank});
-  graph.alike.push_back(alike.value_or(index));
-  return graph.value(graph.add({.op = Op::Input,
-                                .dtype = dtype,
-                                .rank = static_cast<std::uint8_t>(rank),
-                                .index = index}));
+  program::DimSet dims;
+  for (std::uint32_t d = 0; d < static_cast<std::uint32_t>(rank); ++d)
+    dims.push_back({alike.value_or(index), d});
+  const std::uint32_t node = graph.add_input(
+      {dtype, rank}, {.from = graph.arguments++}, std::move(dims));
+  graph.alike[index] = alike.value_or(index);
+  return graph.value(node);
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ Value ProgramBuilder::input(DType dtype, int rank) {
   if (rank < 0 || rank > kMaxDims)
     throw InvalidArgument(
         concat("input: expected a rank of 0 to ", kMaxDims, ", got ", rank));
-  return add_input(*graph_, dtype, rank, {});
+  return add_argument(*graph_, dtype, rank, {});
 }
 
 Value ProgramBuilder::input_like(const Value& other, DType dtype) {
@@ -76,7 +78,10 @@ Value ProgramBuilder::input_like(const Value& other, DType dtype) {
       graph_->nodes[other.id()].op != Op::Input)
     throw InvalidArgument("input_like: expected an input of this builder");
   const Node node = graph_->nodes[other.id()];
-  return add_input(*graph_, dtype, node.rank, graph_->alike[node.index]);
+  if (graph_->sources[node.index].kind != program::InputSource::Kind::Argument)
+    throw InvalidArgument(
+        "input_like: expected an input of a call, got a view");
+  return add_argument(*graph_, dtype, node.rank, graph_->alike[node.index]);
 }
 
 Value ProgramBuilder::scalar(DType dtype) {
@@ -138,6 +143,7 @@ Value ProgramBuilder::reduce(Op op, const Value& value,
   if (is_place && axes && axes->size() != 1)
     throw InvalidArgument(concat(
         info_of(op).name, ": expected one axis or none, got ", axes->size()));
+  program::check_not_joined(graph, value.id(), mask, info_of(op).name);
   const program::Typing type = program::reduction_type_of(op, operand.dtype);
   Node node{.op = op,
             .dtype = type.result,

@@ -42,9 +42,23 @@ std::uint32_t Graph::add(const Node& node) {
   return at->second;
 }
 
+std::uint32_t Graph::add_input(const ProgramArgument& input, InputSource source,
+                               DimSet dims_of_input) {
+  const auto index = static_cast<std::uint32_t>(inputs.size());
+  inputs.push_back(input);
+  sources.push_back(std::move(source));
+  alike.push_back(index);
+  dims.push_back(std::move(dims_of_input));
+  return add({.op = Op::Input,
+              .dtype = input.dtype,
+              .rank = static_cast<std::uint8_t>(input.rank),
+              .index = index});
+}
+
 bool Graph::has_alike_inputs() const noexcept {
-  for (std::uint32_t i = 0; i < alike.size(); ++i)
-    if (alike[i] != i) return true;
+  for (std::uint32_t i = 0; i < dims.size(); ++i)
+    for (const Dim& dim : dims[i])
+      if (dim.input != i) return true;
   return false;
 }
 

@@ -13,14 +13,9 @@
 #include "gpuos/program.h"
 #include "gpuos/program_ops.h"
 #include "gpuos/scalar.h"
+#include "program/input_source.h"
 
 namespace gpuos::program {
-
-/// A dimension that a view adds.
-inline constexpr std::uint8_t kNewDim = 0xff;
-
-/// Dimension d of a view is dimension `dims[d]` of its operand, or kNewDim.
-using DimMap = std::array<std::uint8_t, kMaxDims>;
 
 struct Node {
   Op op{};
@@ -31,8 +26,12 @@ struct Node {
   std::uint8_t rank = 0;
   std::uint8_t axes = 0;                    // reduction, Extent: bit d
   std::array<std::uint32_t, 3> operands{};  // earlier nodes
-  std::uint32_t index = 0;                  // Input, Scalar: which
+  std::uint32_t index = 0;                  // Input, Scalar, Join: which
   DimMap dims{};                            // View
+
+  bool reduces(std::size_t dim) const noexcept {
+    return (axes >> dim & 1) != 0;
+  }
 
   friend auto operator<=>(const Node&, const Node&) = default;
 };
@@ -52,19 +51,41 @@ struct ScalarSource {
   std::optional<gpuos::Scalar> literal{};
 };
 
+/// Values behind each other, of which a node is made that nobody computes: its
+/// parts are.
+struct Join {
+  std::uint32_t input = 0;  // as long as all parts
+  std::uint32_t axis = 0;
+  std::vector<std::uint32_t> parts;
+};
+
+class Dimensions;
+
 /// Nodes in an order in which operands come first. A node that is there
 /// already is not added again.
 struct Graph : std::enable_shared_from_this<Graph> {
   std::vector<Node> nodes;
   std::vector<ProgramArgument> inputs;
+  std::vector<InputSource> sources;  // of the inputs
+  std::uint32_t arguments = 0;
   /// Of each input the first one that has its shape, which may be itself.
   std::vector<std::uint32_t> alike;
+  /// Of each dimension of an input the first one that has its size.
+  std::vector<DimSet> dims;
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
   std::vector<std::uint32_t> outputs;
+  std::vector<Join> joins;  // a node's index is one of them
+  std::vector<ResultPiece>
+      pieces;  // of the results the outputs, if there are joins
+  /// Of the nodes, as far as somebody asked.
+  std::shared_ptr<Dimensions> dimensions;
 
   bool has_alike_inputs() const noexcept;
   std::uint32_t add(const Node& node);
+  /// The next input; `dims` are those whose sizes it has.
+  std::uint32_t add_input(const ProgramArgument& input, InputSource source,
+                          DimSet dims);
   Value value(std::uint32_t id);
 
  private:

@@ -14,6 +14,10 @@ using program::Node;
 using program::ScalarSource;
 
 void check_inputs(const Graph& from, std::span<const Value> inputs) {
+  if (!from.joins.empty() || from.arguments != from.inputs.size())
+    throw InvalidArgument(
+        "insert: expected a value that is made without slices, other views of "
+        "inputs and concatenate()");
   const auto is_like = [](const ProgramArgument& wanted, const Value& given) {
     return wanted == ProgramArgument{given.dtype(), given.rank()};
   };

@@ -23,68 +23,13 @@ AxisMap dims_by_axis(const AxisMap& map, std::size_t rank) {
   return dims;
 }
 
-bool is_reduced(const Node& reduction, std::size_t dim) {
-  return (reduction.axes >> dim & 1) != 0;
-}
-
 /// Whether the reduction goes along a dimension that may be longer than 1.
 bool is_walked(const Node& reduction, std::span<const SetId> operand,
                std::size_t dim) {
-  return is_reduced(reduction, dim) && operand[dim] != 0;
+  return reduction.reduces(dim) && operand[dim] != 0;
 }
 
 }  // namespace
-
-Dimensions::Dimensions(const Graph& graph, std::vector<DimSet>& sets)
-    : sets_(sets) {
-  sets_.assign(1, {});
-  ids_.emplace(DimSet{}, 0);
-  for (std::uint32_t id = 0; id < graph.nodes.size(); ++id)
-    dims_.push_back(infer(graph, id));
-}
-
-SetId Dimensions::intern(DimSet set) {
-  const auto [at, is_new] = ids_.emplace(set, static_cast<SetId>(sets_.size()));
-  if (is_new) sets_.push_back(std::move(set));
-  return at->second;
-}
-
-SetId Dimensions::join(SetId a, SetId b) {
-  if (a == b) return a;
-  DimSet both;
-  std::set_union(sets_[a].begin(), sets_[a].end(), sets_[b].begin(),
-                 sets_[b].end(), std::back_inserter(both));
-  return intern(std::move(both));
-}
-
-std::vector<SetId> Dimensions::infer(const Graph& graph, std::uint32_t id) {
-  const Node& node = graph.nodes[id];
-  std::vector<SetId> dims(node.rank, 0);
-  if (node.op == Op::Input) {
-    for (std::uint32_t d = 0; d < node.rank; ++d)
-      dims[d] = intern({{graph.alike[node.index], d}});
-  } else if (node.op == Op::View) {
-    const auto& from = dims_[node.operands[0]];
-    for (std::size_t d = 0; d < dims.size(); ++d)
-      if (node.dims[d] != kNewDim) dims[d] = from[node.dims[d]];
-  } else if (is_reduction(node)) {
-    const auto& from = dims_[node.operands[0]];
-    std::size_t to = 0;
-    for (std::size_t d = 0; d < from.size(); ++d) {
-      if (!is_reduced(node, d)) dims[to] = from[d];
-      if (!is_reduced(node, d) || node.keepdims) ++to;
-    }
-  } else {
-    const bool has_like = node.op == Op::BroadcastTo;
-    for (std::size_t k = 0; k < operand_count(node) + has_like; ++k) {
-      const auto& from = dims_[node.operands[k]];
-      const std::size_t shift = dims.size() - from.size();
-      for (std::size_t d = 0; d < from.size(); ++d)
-        dims[shift + d] = join(dims[shift + d], from[d]);
-    }
-  }
-  return dims;
-}
 
 PassBuilder::PassBuilder(const Graph& graph, Dimensions& dims,
                          const Stored& stored)
@@ -176,7 +121,7 @@ AxisMap PassBuilder::reduction_map(const Node& reduction,
   auto inner = static_cast<std::int8_t>(pass_.outer.size());
   std::size_t kept = 0;
   for (std::size_t d = 0; d < operand.size(); ++d) {
-    const bool reduced = is_reduced(reduction, d);
+    const bool reduced = reduction.reduces(d);
     if (is_walked(reduction, operand, d))
       result[d] = inner++;
     else if (operand[d] != 0)
@@ -253,7 +198,7 @@ PassBuilder::Value PassBuilder::evaluate_new(std::uint32_t id,
       ScalarWord word{.dtype = node.dtype, .is_extent = true};
       const auto& dims = dims_.of(node.operands[0]);
       for (std::size_t d = 0; d < dims.size(); ++d)
-        if (is_reduced(node, d)) word.extent.push_back(dims[d]);
+        if (node.reduces(d)) word.extent.push_back(dims[d]);
       return scalar(word);
     }
     case Op::View:

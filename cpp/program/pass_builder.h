@@ -6,27 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "program/dimensions.h"
 #include "program/graph.h"
 #include "program/plan.h"
 
 namespace gpuos::program {
-
-/// The dimensions of each node as sets of input dimensions.
-class Dimensions {
- public:
-  Dimensions(const Graph& graph, std::vector<DimSet>& sets);
-
-  const std::vector<SetId>& of(std::uint32_t node) const { return dims_[node]; }
-  SetId join(SetId a, SetId b);
-
- private:
-  SetId intern(DimSet set);
-  std::vector<SetId> infer(const Graph& graph, std::uint32_t node);
-
-  std::vector<DimSet>& sets_;
-  std::map<DimSet, SetId> ids_;
-  std::vector<std::vector<SetId>> dims_;
-};
 
 /// Where the values that a pass does not compute itself come from.
 using Stored = std::map<std::uint32_t, Buffer>;  // by node

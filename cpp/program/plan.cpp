@@ -10,6 +10,7 @@
 #include "device/program_text.h"
 #include "device/task_abi.h"
 #include "gpuos/error.h"
+#include "program/joins.h"
 #include "program/pass_builder.h"
 #include "program/task.h"
 #include "program/text.h"
@@ -221,6 +222,26 @@ void add_schedule(Bytes& bytes, const Schedule& schedule) {
   }
 }
 
+void add_long(Bytes& bytes, std::int64_t number) {
+  bytes.add(number, number >> 32);
+}
+
+void add_source(Bytes& bytes, const InputSource& source) {
+  bytes.add(source.kind, source.from, source.axes.size());
+  for (const AxisIndex& axis : source.axes) {
+    bytes.add(axis.kind);
+    for (const std::int64_t bound : {axis.start, axis.stop, axis.step})
+      add_long(bytes, bound);
+  }
+  for (const std::uint8_t dim : source.dims) bytes.add(dim);
+  for (const DimSet& set : source.whole) {
+    bytes.add(set.size());
+    for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
+  }
+  bytes.add(source.shape.size());
+  for (const std::int64_t extent : source.shape) add_long(bytes, extent);
+}
+
 std::uint64_t hash_of(const Plan& plan) {
   Bytes bytes;
   for (const ProgramArgument& input : plan.inputs)
@@ -229,6 +250,12 @@ std::uint64_t hash_of(const Plan& plan) {
   for (const DimSet& set : plan.sets) {
     bytes.add(set.size());
     for (const Dim& dim : set) bytes.add(dim.input, dim.dim);
+  }
+  for (const InputSource& source : plan.sources) add_source(bytes, source);
+  for (const ResultPiece& piece : plan.pieces) {
+    bytes.add(piece.result, piece.parts.size());
+    for (const ResultPiece::Part& part : piece.parts)
+      bytes.add(part.dim, part.joined, part.part);
   }
   add_schedule(bytes, plan.fused);
   add_schedule(bytes, plan.split);
@@ -295,25 +322,41 @@ bool has_reductions(const Graph& graph) {
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph) {
-  if (graph.outputs.empty())
+std::shared_ptr<const Plan> make_plan(const Graph& given) {
+  if (given.outputs.empty())
     throw InvalidArgument("build: expected at least 1 output, got 0");
+  const std::vector<std::uint32_t>& results = given.outputs;
+  const Graph apart = given.joins.empty() ? Graph() : taken_apart(given);
+  const Graph& graph = given.joins.empty() ? given : apart;
   if (graph.inputs.size() > kMaxInputs)
     throw InvalidArgument(concat("build: expected at most ", kMaxInputs,
-                                 " inputs, got ", graph.inputs.size()));
+                                 " inputs and views of them, got ",
+                                 graph.inputs.size()));
   auto plan = std::make_shared<Plan>();
   plan->inputs = graph.inputs;
   plan->alike = graph.alike;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    if (graph.sources[i].kind == InputSource::Kind::Argument)
+      plan->arguments.push_back(graph.inputs[i]);
+  if (plan->arguments.size() != plan->inputs.size())
+    plan->sources = graph.sources;
   plan->scalars = graph.scalars;
   plan->scalar_arguments = graph.scalar_arguments;
-  Dimensions dims(graph, plan->sets);
+  Dimensions dims(graph);
   for (const std::uint32_t output : graph.outputs) {
     const Node& node = graph.nodes[output];
     plan->outputs.push_back({node.dtype, node.rank});
     plan->output_dims.push_back(dims.of(output));
   }
+  for (const std::uint32_t result : results) {
+    const Node& node = graph.nodes[result];
+    plan->results.push_back({node.dtype, node.rank});
+    plan->result_dims.push_back(dims.of(result));
+  }
+  plan->pieces = graph.pieces;
   plan->fused = make_schedule(graph, dims, Company::All);
   plan->split = has_reductions(graph) ? make_split(graph, dims) : plan->fused;
+  plan->sets = dims.sets();
   plan->operations = count_operations(graph);
   plan->hash = hash_of(*plan);
   return plan;
@@ -339,11 +382,11 @@ Program ProgramBuilder::build() const {
 }
 
 const std::vector<ProgramArgument>& Program::inputs() const {
-  return plan_of(plan_).inputs;
+  return plan_of(plan_).arguments;
 }
 
 const std::vector<ProgramArgument>& Program::outputs() const {
-  return plan_of(plan_).outputs;
+  return plan_of(plan_).results;
 }
 
 std::size_t Program::scalars() const { return plan_of(plan_).scalar_arguments; }

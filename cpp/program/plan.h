@@ -8,24 +8,10 @@
 #include <vector>
 
 #include "gpuos/program.h"
+#include "program/dimensions.h"
 #include "program/graph.h"
 
 namespace gpuos::program {
-
-/// A dimension of an input.
-struct Dim {
-  std::uint32_t input = 0;
-  std::uint32_t dim = 0;
-
-  friend auto operator<=>(const Dim&, const Dim&) = default;
-};
-
-/// Dimensions that are broadcast against each other; their common size is that
-/// of the longest. None: 1.
-using DimSet = std::vector<Dim>;
-
-/// The number of a DimSet in Plan::sets; 0 is the empty one.
-using SetId = std::uint32_t;
 
 /// What a pass reads or writes.
 struct Buffer {
@@ -128,10 +114,19 @@ struct Schedule {
 /// A program, ready for every runtime.
 struct Plan {
   std::vector<ProgramArgument> inputs;
+  /// Of the inputs what a call gives: all, if there are no sources.
+  std::vector<ProgramArgument> arguments;
+  /// Of each input, if one is a view.
+  std::vector<InputSource> sources;
   /// Of each input the first one that has its shape.
   std::vector<std::uint32_t> alike;
   std::vector<ProgramArgument> outputs;
   std::vector<std::vector<SetId>> output_dims;
+  /// What a call gives for the outputs, which are the same if no values were
+  /// joined; else pieces of them.
+  std::vector<ProgramArgument> results;
+  std::vector<std::vector<SetId>> result_dims;
+  std::vector<ResultPiece> pieces;
   std::vector<ScalarSource> scalars;
   std::uint32_t scalar_arguments = 0;
   std::vector<DimSet> sets;

@@ -5,6 +5,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
+#include "program/call_inputs.h"
 
 namespace gpuos::program {
 namespace {
@@ -14,24 +15,26 @@ constexpr std::int64_t kLongRow = 1 << 16;
 /// So many rows keep all workers of a large device busy.
 constexpr std::int64_t kManyRows = 256;
 
-[[noreturn]] void refuse_sizes(const DimSet& set, const Dim& dim,
-                               std::int64_t size, std::int64_t other) {
-  throw InvalidArgument(concat(
-      "program: expected sizes that broadcast, got ", size, " for dimension ",
-      dim.dim, " of input ", dim.input, " and ", other, " for dimension ",
-      set.front().dim, " of input ", set.front().input));
+/// What the caller knows of an input.
+std::string name_of(const Plan& plan, std::uint32_t input) {
+  if (plan.sources.empty()) return concat("input ", input);
+  std::uint32_t root = input;
+  while (plan.sources[root].kind == InputSource::Kind::Index ||
+         plan.sources[root].kind == InputSource::Kind::Reshape)
+    root = plan.sources[root].from;
+  const InputSource& source = plan.sources[root];
+  if (source.kind == InputSource::Kind::Shape) return "what broadcasts";
+  return concat(root == input ? "input " : "a view of input ", source.from);
 }
 
-std::int64_t common_size(const DimSet& set,
-                         std::span<const std::int64_t* const> shapes) {
-  std::int64_t common = 1;
-  for (const Dim& dim : set) {
-    const std::int64_t size = shapes[dim.input][dim.dim];
-    if (size == common || size == 1) continue;
-    if (common != 1) refuse_sizes(set, dim, size, common);
-    common = size;
-  }
-  return common;
+[[noreturn]] void refuse_sizes(const Plan& plan, const DimSet& set,
+                               const Dim& dim, std::int64_t size,
+                               std::int64_t other) {
+  throw InvalidArgument(concat("program: expected sizes that broadcast, got ",
+                               size, " for dimension ", dim.dim, " of ",
+                               name_of(plan, dim.input), " and ", other,
+                               " for dimension ", set.front().dim, " of ",
+                               name_of(plan, set.front().input)));
 }
 
 void check_alike(const Plan& plan,
@@ -68,12 +71,24 @@ std::int64_t times(std::int64_t count, std::span<const SetId> dims,
 
 }  // namespace
 
+std::int64_t common_size(const Plan& plan, const DimSet& set,
+                         std::span<const std::int64_t* const> shapes) {
+  std::int64_t common = 1;
+  for (const Dim& dim : set) {
+    const std::int64_t size = shapes[dim.input][dim.dim];
+    if (size == common || size == 1) continue;
+    if (common != 1) refuse_sizes(plan, set, dim, size, common);
+    common = size;
+  }
+  return common;
+}
+
 void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
                 std::vector<std::int64_t>& sizes) {
   check_alike(plan, shapes);
   sizes.resize(plan.sets.size());
   for (std::size_t i = 0; i < sizes.size(); ++i)
-    sizes[i] = common_size(plan.sets[i], shapes);
+    sizes[i] = common_size(plan, plan.sets[i], shapes);
   for (const Schedule* schedule : {&plan.fused, &plan.split})
     for (const Pass& pass : schedule->passes)
       times(times(1, pass.outer, sizes), pass.inner, sizes);
@@ -106,22 +121,23 @@ std::vector<Shape> Program::output_shapes(std::span<const Shape> inputs) const {
     throw InvalidArgument(
         "Program: expected a built program, got an empty one");
   const program::Plan& plan = *plan_;
-  if (inputs.size() != plan.inputs.size())
-    throw InvalidArgument(concat("program: expected ", plan.inputs.size(),
-                                 " inputs, got ", inputs.size()));
-  std::vector<const std::int64_t*> shapes;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto rank = static_cast<std::size_t>(plan.inputs[i].rank);
-    if (inputs[i].size() != rank)
-      throw InvalidArgument(concat("program: expected ", rank,
-                                   " dimensions of input ", i, ", got ",
-                                   inputs[i].size()));
-    shapes.push_back(inputs[i].data());
+  std::vector<TensorView> views;  // without memory
+  for (const Shape& shape : inputs) {
+    if (shape.size() > kMaxDims)
+      throw InvalidArgument(concat("program: expected at most ", kMaxDims,
+                                   " dimensions, got ", shape.size()));
+    TensorView& view = views.emplace_back();
+    view.dims = static_cast<std::uint8_t>(shape.size());
+    std::ranges::copy(shape, view.shape.begin());
   }
+  const program::CallInputs all(plan, views);
+  std::vector<const std::int64_t*> shapes;
+  for (const TensorView& view : all.views())
+    shapes.push_back(view.shape.data());
   std::vector<std::int64_t> sizes;
   program::find_sizes(plan, shapes, sizes);
   std::vector<Shape> result;
-  for (const auto& dims : plan.output_dims) {
+  for (const auto& dims : plan.result_dims) {
     Shape& shape = result.emplace_back();
     for (const program::SetId dim : dims) shape.push_back(sizes[dim]);
   }

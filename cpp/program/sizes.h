@@ -19,6 +19,10 @@ void find_sizes(const Plan& plan, std::span<const std::int64_t* const> shapes,
 /// for these sizes, and not the slower one.
 bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes);
 
+/// The size of a set. Throws: InvalidArgument for shapes that do not broadcast.
+std::int64_t common_size(const Plan& plan, const DimSet& set,
+                         std::span<const std::int64_t* const> shapes);
+
 std::int64_t count_of(std::span<const SetId> dims,
                       std::span<const std::int64_t> sizes);
 

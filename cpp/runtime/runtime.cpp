@@ -12,6 +12,8 @@
 #include "jit/compile_pool.h"
 #include "operators/operator_definition.h"
 #include "operators/operator_registry.h"
+#include "program/call_inputs.h"
+#include "program/call_outputs.h"
 #include "queue/call.h"
 #include "queue/submitter.h"
 #include "runtime/runtime_core.h"
@@ -190,9 +192,18 @@ Ticket Runtime::submit(const Program& program,
                        std::span<const TensorView> inputs,
                        std::span<const TensorView> outputs,
                        std::span<const Scalar> scalars, Stream stream) {
-  return core().programs.submit(
-      program.plan(), {inputs, outputs}, scalars, stream,
-      [this](std::size_t bytes) { return allocate(bytes); });
+  const auto& plan = program.plan();
+  const auto allocate_here = [this](std::size_t bytes) {
+    return allocate(bytes);
+  };
+  if (plan != nullptr && !plan->sources.empty()) [[unlikely]] {
+    const program::CallInputs all(*plan, inputs);
+    const program::CallOutputs pieces(*plan, all, outputs);
+    return core().programs.submit(plan, {all.views(), pieces.views()}, scalars,
+                                  stream, allocate_here);
+  }
+  return core().programs.submit(plan, {inputs, outputs}, scalars, stream,
+                                allocate_here);
 }
 
 bool Runtime::compile(const Program& program,

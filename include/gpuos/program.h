@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,34 @@ struct ProgramArgument {
 };
 
 using Shape = std::vector<std::int64_t>;
+
+/// What an index keeps of one axis, as in Python: all of it, a slice, or one
+/// place, which takes the axis away.
+struct AxisIndex {
+  enum class Kind : std::uint8_t {
+    All,
+    Slice,
+    Place,    // `start`
+    Only,     // the only place of an axis that must have one
+    Section,  // number `start` of `stop` parts of the same size
+    Turned,   // what comes first, or with `stop` last, if all move by `start`
+    Part      // what concatenate() makes of itself
+  };
+  /// A bound that is left out: `start` or `stop` of a step below 0 and above.
+  static constexpr std::int64_t kFirst = INT64_MIN;
+  static constexpr std::int64_t kLast = INT64_MAX;
+
+  Kind kind = Kind::All;
+  std::int64_t start = 0;
+  std::int64_t stop = kLast;
+  std::int64_t step = 1;
+
+  bool keeps_axis() const noexcept {
+    return kind != Kind::Place && kind != Kind::Only;
+  }
+
+  friend auto operator<=>(const AxisIndex&, const AxisIndex&) = default;
+};
 
 /// Elementwise operations and reductions that run as one submission. A plain
 /// value: copies are the same program.
@@ -135,13 +164,35 @@ class ProgramBuilder {
   static Value view(const Value& value, std::span<const int> dims);
   /// `value`, broadcast against the shape of `like`, of which nothing is read.
   static Value broadcast_to(const Value& value, const Value& like);
+
+  // Views of what is computed are computed of views of the inputs, so that they
+  // are not written to memory first. A call throws InvalidArgument where the
+  // shapes of its arrays do not allow them.
+
+  /// What `axes`, one for each dimension, keeps of `value`.
+  /// Throws: InvalidArgument.
+  static Value index(const Value& value, std::span<const AxisIndex> axes);
+  /// The same elements in C order under another shape, of which one extent may
+  /// be -1. A call needs arrays for which that is a view.
+  /// Throws: InvalidArgument, also for values that are made of reductions.
+  static Value reshape(const Value& value, std::span<const std::int64_t> shape);
+  /// The values behind each other along `axis`, in the dtype that holds all of
+  /// them. Each is computed for itself, in one task if all are as long for
+  /// reasons that the program has, as halves of split() are, else in several.
+  /// Throws: InvalidArgument, also for what is reduced along that axis,
+  /// indexed there or reshaped later.
+  static Value concatenate(std::span<const Value> values, int axis = 0);
+  /// `value`, broadcast to this shape. Throws: InvalidArgument.
+  static Value broadcast_to(const Value& value,
+                            std::span<const std::int64_t> shape);
   /// How many elements of `value` lie along `axes`, as a scalar float64.
   static Value extent(const Value& value,
                       std::optional<std::vector<int>> axes = {});
 
   /// What `made`, a value of another builder, is if `inputs` are that builder's
   /// inputs. Its scalars become the next ones of this builder.
-  /// Throws: InvalidArgument for another number, dtype or rank of inputs.
+  /// Throws: InvalidArgument for another number, dtype or rank of inputs, and if
+  /// the other builder has made slices or other views of its inputs.
   Value insert(const Value& made, std::span<const Value> inputs);
 
   /// The next output.

@@ -30,6 +30,7 @@ enum class Op : std::uint8_t {
   Cast,
   View,
   BroadcastTo,
+  Join,
   Where,
 #define GPUOS_NAME(name, ...) name,
   GPUOS_UNARY_FUNCTIONS(GPUOS_NAME) GPUOS_BINARY_FUNCTIONS(GPUOS_NAME)
@@ -54,6 +55,7 @@ inline constexpr OpInfo kOpInfos[] = {
     {Op::Cast, "astype", 1, OpRule::Leaf},
     {Op::View, "transpose", 1, OpRule::Leaf},
     {Op::BroadcastTo, "broadcast_to", 1, OpRule::Leaf},
+    {Op::Join, "concatenate", 0, OpRule::Leaf},
     {Op::Where, "where", 3, OpRule::Select},
 #define GPUOS_OF_ONE(name, function, numpy, rule, ...) \
   {Op::name, #numpy, 1, OpRule::rule},

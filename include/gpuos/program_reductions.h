@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -50,6 +51,14 @@ Value transpose(const Value& x,
                 const std::optional<std::vector<int>>& order = {});
 /// Axes `a` and `b` in each other's place.
 Value swapaxes(const Value& x, int a, int b);
+/// Without these axes, each of which must have one element in every call.
+Value squeeze(const Value& x, const std::vector<int>& axes);
+/// The elements along these axes in reverse.
+Value flip(const Value& x, const Axes& axes = {});
+/// That many parts of the same size along one axis.
+std::vector<Value> split(const Value& x, int sections, int axis = 0);
+/// The elements moved by `shift` places, the last ones to the front.
+Value roll(const Value& x, std::int64_t shift, int axis);
 /// Axis `source[i]` at place `destination[i]`; the others keep their order.
 Value moveaxis(const Value& x, const std::vector<int>& source,
                const std::vector<int>& destination);

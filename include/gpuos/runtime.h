@@ -101,8 +101,9 @@ class Runtime {
                      Stream stream = {});
 
   /// Queue a program: as one task, unless a reduction over long rows needs
-  /// more. Inputs and outputs may have any strides; an output may be the very
-  /// buffer of an input, but not overlap one otherwise.
+  /// more, or results or their parts differ in shape. Inputs and outputs may
+  /// have any strides; an output may be the very buffer of an input, but not
+  /// overlap one otherwise.
   /// Throws: InvalidArgument for other dtypes, ranks or shapes than the
   /// program's; as submit().
   Ticket submit(const Program& program, std::span<const TensorView> inputs,

@@ -249,25 +249,25 @@ const DeferredOperations::Combined& DeferredOperations::combined(
   for (const TensorView& input : gathered.inputs)
     inputs.push_back(builder.input(input.dtype, input.dims));
   Combined made;
-  std::vector<Value> results;
-  auto word = gathered.words.begin();
-  for (const auto& operation : group) {
-    made.parts.push_back(operation->program);
-    std::vector<Value> operands;
-    for (++word; operands.size() < operation->operands.size(); ++word) {
-      const std::size_t number = Gathered::number_of(*word);
-      operands.push_back(Gathered::is_inside(*word) ? results[number]
-                                                    : inputs[number]);
-    }
-    ++word;
-    results.push_back(builder.insert(operation->made, operands));
-  }
-  for (const DeferredOperation* output : gathered.outputs)
-    builder.output(results[output->in_group]);
+  for (const auto& operation : group) made.parts.push_back(operation->program);
   try {
+    std::vector<Value> results;
+    auto word = gathered.words.begin();
+    for (const auto& operation : group) {
+      std::vector<Value> operands;
+      for (++word; operands.size() < operation->operands.size(); ++word) {
+        const std::size_t number = Gathered::number_of(*word);
+        operands.push_back(Gathered::is_inside(*word) ? results[number]
+                                                      : inputs[number]);
+      }
+      ++word;
+      results.push_back(builder.insert(operation->made, operands));
+    }
+    for (const DeferredOperation* output : gathered.outputs)
+      builder.output(results[output->in_group]);
     made.program = builder.build();
   } catch (const InvalidArgument&) {  // NOLINT(bugprone-empty-catch)
-    // More than a program can have: each is one of its own.
+    // What a program cannot have together: each is one of its own.
   }
   if (known_.size() == kMostKnown) known_.clear();
   return known_.emplace(gathered.words, std::move(made)).first->second;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reading.h"
 #include "registrations.h"
 #include "value_object.h"
 
@@ -203,6 +204,34 @@ void def_choices(Table& m) {
       },
       py::arg("x"), py::arg("axis"),
       "New axes of size 1, at these places of the result.");
+  m.def_static(
+      "concatenate",
+      [](const py::object& values, const py::object& axis) {
+        std::vector<Value> parts;
+        for (const py::handle value : items_of(values, "concatenate"))
+          parts.push_back(value_of(value.ptr(), "concatenate"));
+        return ProgramBuilder::concatenate(parts,
+                                           integer_as<int>(axis, "axis"));
+      },
+      py::arg("values"), py::arg("axis") = 0,
+      "The values behind each other along an axis.");
+  m.def_static(
+      "roll",
+      [](const py::object& x, const py::object& shift, const py::object& axis) {
+        return roll(of(x, "roll"), integer_of(shift, "roll"),
+                    integer_as<int>(axis, "axis"));
+      },
+      py::arg("x"), py::arg("shift"), py::arg("axis"),
+      "The elements moved along an axis, the last ones to the front.");
+  m.def_static(
+      "split",
+      [](const py::object& x, const py::object& sections,
+         const py::object& axis) {
+        return split(of(x, "split"), integer_as<int>(sections, "split"),
+                     integer_as<int>(axis, "axis"));
+      },
+      py::arg("x"), py::arg("sections"), py::arg("axis") = 0,
+      "Parts of the same size along an axis.");
   m.def_static(
       "moveaxis",
       [](const py::object& x, const py::object& source,

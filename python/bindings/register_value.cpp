@@ -12,6 +12,7 @@
 #include "python_module.h"
 #include "registrations.h"
 #include "value_object.h"
+#include "value_views.h"
 
 namespace py = pybind11;
 
@@ -30,13 +31,11 @@ constexpr char kNoShape[] =
     ": a program serves every shape, so that a traced value has none; ndim is "
     "known, and mean() divides by the number of elements";
 constexpr char kNoElements[] =
-    ": a traced value has no elements to reach; only None, ... and full slices "
-    "may index it";
+    ": a traced value has no elements to go through, since a program serves "
+    "every shape; operators and reductions work on all of them, and x[0] is "
+    "the first row";
 constexpr char kNoChange[] =
     ": a traced value cannot be changed; where() makes a new one";
-constexpr char kNoReshape[] =
-    ": a program serves every shape, so that it cannot reshape; reshape its "
-    "arguments or its results";
 constexpr char kNoMatrices[] =
     ": a program has elementwise operations and reductions, no products of "
     "matrices";
@@ -148,49 +147,6 @@ Value transposed(const Value& x, const py::args& axes) {
   return transpose(x, order_of(axes));
 }
 
-// Whether a bound of a slice is left out, or the number that this means.
-bool is_default(const py::object& bound, Py_ssize_t number) {
-  if (bound.is_none()) return true;
-  if (PyIndex_Check(bound.ptr()) == 0) return false;
-  const Py_ssize_t given = PyNumber_AsSsize_t(bound.ptr(), nullptr);
-  if (given == -1 && PyErr_Occurred()) throw py::error_already_set();
-  return given == number;
-}
-
-// Of an axis of any length.
-bool is_full_slice(py::handle index) {
-  return py::isinstance<py::slice>(index) &&
-         is_default(index.attr("start"), 0) && index.attr("stop").is_none() &&
-         is_default(index.attr("step"), 1);
-}
-
-// x[None], x[:, None], x[..., None]: new dimensions of size 1.
-Value get_item(const Value& x, const py::object& index) {
-  const py::tuple parts = py::isinstance<py::tuple>(index)
-                              ? py::tuple(index)
-                              : py::make_tuple(index);
-  int named = 0;
-  for (const py::handle part : parts) {
-    const bool is_new = part.is_none();
-    const bool is_rest = part.ptr() == Py_Ellipsis;
-    if (!is_new && !is_rest && !is_full_slice(part)) refuse("[]", kNoElements);
-    named += is_full_slice(part) ? 1 : 0;
-  }
-  if (named > x.rank()) refuse("[]", kNoElements);
-  std::vector<int> dims;
-  int next = 0;
-  for (const py::handle part : parts) {
-    if (part.is_none()) {
-      dims.push_back(-1);
-      continue;
-    }
-    const int count = is_full_slice(part) ? 1 : x.rank() - named;
-    for (int i = 0; i < count; ++i) dims.push_back(next++);
-  }
-  while (next < x.rank()) dims.push_back(next++);
-  return ProgramBuilder::view(x, dims);
-}
-
 std::string repr(const Value& x) {
   return "gpuos.Value(dtype=" + std::string(name_of(x.dtype())) +
          ", ndim=" + std::to_string(x.rank()) +
@@ -238,7 +194,6 @@ void add_methods(Class& type) {
       .def("conj", [](const Value& x) { return conjugate(x); })
       .def("conjugate", [](const Value& x) { return conjugate(x); })
       .def("copy", [](const Value& x, const py::args&) { return x; })
-      .def("__getitem__", &get_item)
       .def("__array_ufunc__",
            [](const Value&, const py::object& ufunc, const std::string& method,
               const py::args& inputs, const py::kwargs& keywords) {
@@ -271,8 +226,6 @@ void add_refusals(Class& type) {
     type.def(name, refuser(name, kNoElements));
   for (const char* name : {"__setitem__", "__delitem__"})
     type.def(name, refuser(name, kNoChange));
-  for (const char* name : {"reshape", "ravel", "flatten", "squeeze"})
-    type.def(name, refuser(name, kNoReshape));
   for (const char* name : {"__matmul__", "__rmatmul__", "dot"})
     type.def(name, refuser(name, kNoMatrices));
   type.def("__array__", refuser("__array__", kNoMemory));
@@ -296,6 +249,7 @@ void register_value(py::module_& module) {
   add_attributes(type);
   add_reductions(type);
   add_methods(type);
+  add_views(type);
   add_refusals(type);
   add_operators(type);
 }

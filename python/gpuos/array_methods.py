@@ -364,7 +364,15 @@ def _functions() -> dict[Any, Callable[..., Any]]:
     known |= {
         **{
             name: numpy_functions.handler(name)
-            for name in ("iscomplexobj", "isrealobj", "result_type")
+            for name in (
+                "flip",
+                "fliplr",
+                "flipud",
+                "iscomplexobj",
+                "isrealobj",
+                "result_type",
+                "split",
+            )
         },
         "matrix_transpose": lambda x: swapaxes(x, -1, -2),
         "ndim": lambda x: x.ndim,

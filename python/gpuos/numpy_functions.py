@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -98,9 +99,28 @@ def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
     if not has(function):
         raise _core.InvalidArgument(
             f"{function.__module__}.{name}: a fused function has no such "
-            "operation"
+            f"operation; {_INSTEAD.get(name, _OUTSIDE)}"
         )
     return compute
+
+
+# What to use for what programs have not.
+_OUTSIDE = (
+    "it has elementwise functions, reductions and views; call this one with "
+    "arguments or results"
+)
+_JOINED = "concatenate() and stack() take an axis"
+_CHOSEN = "where() chooses by a condition"
+_INSTEAD = {
+    "array_split": "split() makes parts of one size or between given places",
+    "choose": _CHOSEN,
+    "dstack": _JOINED,
+    "hsplit": "split() takes an axis",
+    "hstack": _JOINED,
+    "select": _CHOSEN,
+    "vsplit": "split() takes an axis",
+    "vstack": _JOINED,
+}
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -154,6 +174,110 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 
 def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return _core._Functions.moveaxis(a, source, destination)
+
+
+# ---- Views: of values and of arrays.
+
+
+def _flip(m: Any, axis: Any = None) -> Any:
+    axes = range(m.ndim) if axis is None else axis
+    index = [slice(None)] * m.ndim
+    for one in (axes,) if isinstance(axes, int) else axes:
+        place = _place_of(m, one, "flip")
+        if index[place] != slice(None):
+            raise _core.InvalidArgument(
+                f"flip: expected each axis once, got {one} twice"
+            )
+        index[place] = slice(None, None, -1)
+    return m[tuple(index)]
+
+
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    place = _place_of(ary, axis, "split")
+    if np.ndim(indices_or_sections) == 0:
+        return _sections(ary, indices_or_sections, place)
+    bounds = [0, *indices_or_sections, None]
+    return [
+        _along(ary, slice(start, stop), place)
+        for start, stop in itertools.pairwise(bounds)
+    ]
+
+
+def _sections(a: Any, count: Any, place: int) -> list[Any]:
+    """Return parts of the same size along one axis."""
+    if isinstance(a, Value):
+        return _core._Functions.split(a, count, place)
+    if count < 1 or a.shape[place] % count != 0:
+        raise _core.InvalidArgument(
+            "split: expected a number of sections that divides "
+            f"{a.shape[place]}, got {count}"
+        )
+    size = a.shape[place] // count
+    bounds = range(0, size * count, size) if size else [0] * count
+    return [_along(a, slice(start, start + size), place) for start in bounds]
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    place = _place_of(a, axis, "diff")
+    if n < 0:
+        raise _core.InvalidArgument(f"diff: expected n of 0 or more, got {n}")
+    for _ in range(n):
+        after = _along(a, slice(1, None), place)
+        before = _along(a, slice(None, -1), place)
+        is_bool = a.dtype.kind == "b"
+        a = after != before if is_bool else after - before
+    return a
+
+
+def _concatenate(arrays: Any, axis: Any = 0, out: None = None) -> Any:
+    if out is not None:
+        raise _core.InvalidArgument(
+            "concatenate: expected no out= in a fused function; give out= to "
+            "its call"
+        )
+    if axis is None:
+        arrays, axis = [a.reshape(-1) for a in arrays], 0
+    return _core._Functions.concatenate(arrays, axis)
+
+
+def _stack(arrays: Any, axis: int = 0, out: None = None) -> Any:
+    return _concatenate([_expand_dims(a, axis) for a in arrays], axis, out)
+
+
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        if a.ndim != 1:
+            raise _core.InvalidArgument(
+                f"roll: expected axis= of a value with {a.ndim} axes, got none"
+            )
+        axis = 0
+    shifts, axes = np.broadcast_arrays(shift, axis)
+    for one, along in zip(shifts.flat, axes.flat, strict=True):
+        a = _core._Functions.roll(a, int(one), int(along))
+    return a
+
+
+def _broadcast_to(array: Any, shape: Any) -> Any:
+    return array._broadcast_to(shape)
+
+
+def _along(a: Any, index: Any, place: int) -> Any:
+    """Return a[index] along one axis."""
+    whole = (*(slice(None),) * place, index)
+    return a[whole]
+
+
+def _place_of(a: Any, axis: int, name: str) -> int:
+    if not -a.ndim <= axis < a.ndim:
+        raise _core.InvalidArgument(
+            f"{name}: expected an axis of {-a.ndim} to {a.ndim - 1}, got {axis}"
+            if a.ndim
+            else f"{name}: expected a value with axes, got one without"
+        )
+    return axis if axis >= 0 else axis + int(a.ndim)
+
+
+# ---- What ignores NaN, and others.
 
 
 def _nan_to_num(
@@ -283,11 +407,17 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
     known |= {
         "angle": _angle,
         "around": _round,
+        "broadcast_to": _broadcast_to,
         "astype": lambda x, dtype, /, **_: x.astype(dtype),
         "clip": _clip,
+        "concatenate": _concatenate,
         "count_nonzero": functions.count_nonzero,
+        "diff": _diff,
         "expand_dims": _expand_dims,
         "fix": np.trunc,
+        "flip": _flip,
+        "fliplr": lambda m: _flip(m, 1),
+        "flipud": lambda m: _flip(m, 0),
         "iscomplexobj": lambda x: x.dtype.kind == "c",
         "isrealobj": lambda x: x.dtype.kind != "c",
         "matrix_transpose": _property("mT"),
@@ -301,9 +431,12 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "nanvar": _nanvar,
         "permute_dims": _method("transpose"),
         "result_type": _result_type,
+        "roll": _roll,
         "round": _round,
         "shape": _property("shape"),
         "size": _property("size"),
+        "split": _split,
+        "stack": _stack,
         "where": _where,
     }
     handlers = {

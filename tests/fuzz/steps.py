@@ -17,6 +17,7 @@ from activations import ELSEWHERE, OF_ONE, OF_ROWS
 from expected import Expected, Refused
 from others import OTHERS, Other
 from short_floats import kind
+from views import VIEWS, draw_join, draw_view
 from vocabulary import Function, dtypes, functions
 
 import gpuos
@@ -109,13 +110,41 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Move:
-    """Of axes: NumPy does the very same text."""
+    """Of axes and elements: NumPy does the very same text."""
 
     text: str
 
     def expect(self, operands: list[Any]) -> Expected:
-        made = eval(self.text.format("x"), {"x": operands[0], "np": np})
+        text = self.text.format("x[0]", "x[-1]")
+        made = eval(text, {"x": operands, "np": np})
+        made = np.asarray(made)  # of one element NumPy makes a number
         return Expected(made, made.dtype)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of neighbours along an axis."""
+
+    axis: int
+
+    def expect(self, operands: list[Any]) -> Expected:
+        x = operands[0]
+        if x.ndim == 0:
+            raise Refused("no axis")
+        along = np.moveaxis(x, self.axis, -1)
+        name = "not_equal" if x.dtype == bool else "subtract"
+        function = _FUNCTION[name]
+        made = expected.of_function(function, [along[..., 1:], along[..., :-1]])
+
+        def back(part: Any) -> Any:
+            whole = np.broadcast_to(part, made.value.shape)
+            return np.moveaxis(whole, -1, self.axis)
+
+        return made._replace(
+            value=back(made.value),
+            slack=back(made.slack),
+            is_free=back(made.is_free),
+        )
 
 
 @dataclass(frozen=True)
@@ -237,6 +266,32 @@ def _move(dice, values, _name, place=None):
     return Step(text, (place,), Move(text), "axes")
 
 
+def _view(dice, values, name, place=None):
+    place = _place(dice, values) if place is None else place
+    text = draw_view(dice, name, values[place], MOST_AXES)
+    return Step(text, (place,), Move(text), name)
+
+
+def _join(dice, values, name, place=None):
+    place = _place(dice, values) if place is None else place
+    x = values[place]
+    others = [
+        k
+        for k, y in enumerate(values)
+        if (y.shape, y.dtype) == (x.shape, x.dtype)
+    ]
+    text = draw_join(dice, name, x)
+    return Step(text, (place, dice.choice(others)), Move(text), name)
+
+
+def _difference(dice, values, name, place=None):
+    place = _place(dice, values) if place is None else place
+    rank = values[place].ndim
+    axis = dice.randint(-rank, rank - 1) if rank else -1
+    text = f"np.diff({{0}}, axis={axis})"
+    return Step(text, (place,), Difference(axis), name)
+
+
 def _activation(dice, values, name, place=None):
     place = _place(dice, values) if place is None else place
     if name in OF_ONE:
@@ -260,6 +315,9 @@ KINDS = {
     _cast: 3,
     _reduction: 4,
     _move: 3,
+    _view: 6,
+    _join: 1,
+    _difference: 1,
     _activation: 2,
     _other: 3,
 }
@@ -270,6 +328,9 @@ _NAMES_OF = {
     _cast: ["astype"],
     _reduction: REDUCTIONS,
     _move: ["axes"],
+    _view: [*VIEWS],
+    _join: ["concatenate", "stack", "roll"],
+    _difference: ["diff"],
     _activation: [*OF_ONE, *OF_ROWS],
     _other: [*OTHERS],
 }
@@ -288,7 +349,7 @@ def _names() -> dict[str, list[np.dtype]]:
     for name in REDUCTIONS:
         what = Reduction(name, {"axis": None, "keepdims": False})
         found[name] = [dtype for dtype in DTYPES if _is_defined(what, dtype, 1)]
-    for name in ("where", "astype", "axes"):
+    for name in ("where", "astype", "axes", "diff", *VIEWS, *_NAMES_OF[_join]):
         found[name] = DTYPES
     for name, draw in OTHERS.items():
         found[name] = []
@@ -317,7 +378,7 @@ if UNKNOWN:
 # refused, and that give no value.
 BY_OTHER_NAMES = """
     amax amin around copy fix expand_dims matrix_transpose moveaxis swapaxes
-    transpose ravel reshape squeeze shape size iscomplexobj isrealobj ndim
+    transpose ravel shape size flipud fliplr iscomplexobj isrealobj ndim
     result_type real imag
 """
 UNKNOWN = {function.__name__ for function in numpy_functions._handlers()}

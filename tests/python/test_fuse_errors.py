@@ -51,8 +51,36 @@ def assign(x):
     return x
 
 
-def element(x):
-    return x[0]  # here
+def a_mask(x):
+    return x[x > 0]  # here
+
+
+def indices(x):
+    return x[CAPTURED]  # here
+
+
+def a_bool(x):
+    return x[True]  # here
+
+
+def many_indices(x):
+    return x[0, 1]  # here
+
+
+def no_step(x):
+    return x[::0]  # here
+
+
+def a_new_shape_of_a_sum(x):
+    return x[:, None].sum(axis=1).reshape(1, -1)  # here
+
+
+def any_single_axes(x):
+    return x.squeeze()  # here
+
+
+def another_order(x):
+    return x.ravel("F")  # here
 
 
 def of_shape(x):
@@ -63,12 +91,12 @@ def of_len(x):
     return x / len(x)  # here
 
 
-def reshape(x):
-    return x.reshape(-1)  # here
+def two_open_sizes(x):
+    return x.reshape(-1, -1)  # here
 
 
-def reshape_by_numpy(x):
-    return np.reshape(x, -1)  # here
+def fewer_axes(x):
+    return np.broadcast_to(x, ())  # here
 
 
 def capture(x):
@@ -115,8 +143,32 @@ def bits_of_a_float(x):
     return x & 1  # here
 
 
-def a_rolled_array(x):
-    return np.roll(x, 1)  # here
+def another_way_to_join(x):
+    return np.hstack([x, x])  # here
+
+
+def a_sum_of_what_is_joined(x):
+    return np.concatenate([x, x]).sum()  # here
+
+
+def a_slice_of_what_is_joined(x):
+    return np.roll(x, 1)[1:]  # here
+
+
+def a_new_shape_of_what_is_joined(x):
+    return np.roll(x, 1).reshape(-1, 1)  # here
+
+
+def joined_with_a_number(x):
+    return np.concatenate([x, 1.0])  # here
+
+
+def joined_with_other_axes(x):
+    return np.concatenate([x, x[None]])  # here
+
+
+def joined_into_memory(x):
+    return np.stack([x, x], out=x)  # here
 
 
 def unknown_keyword(x):
@@ -137,11 +189,18 @@ def large_integer(x):
         (as_index, "no memory"),
         (as_array, "__array__"),
         (assign, "changed"),
-        (element, "elements"),
+        (a_mask, "where() chooses"),
+        (indices, "no indices by arrays"),
+        (a_bool, "got bool; a program"),
+        (many_indices, "at most 1 indices"),
+        (no_step, "step is not 0"),
+        (a_new_shape_of_a_sum, "got one of sum; reshape the results"),
+        (any_single_axes, "axis="),
+        (another_order, "order='C', got 'F'"),
         (of_shape, "shape"),
         (of_len, "len"),
-        (reshape, "reshape"),
-        (reshape_by_numpy, "reshape"),
+        (two_open_sizes, "one of -1, got (-1, -1)"),
+        (fewer_axes, "at least 1 dimensions, got ()"),
         (capture, "argument of the function"),
         (capture_left, "argument of the function"),
         (capture_in_a_function, "argument of the function"),
@@ -153,7 +212,13 @@ def large_integer(x):
         (one_where, "where"),
         (a_wrong_axis, "axes of -1 to 0, got 3"),
         (bits_of_a_float, "bitwise_and"),
-        (a_rolled_array, "numpy.roll"),
+        (another_way_to_join, "concatenate() and stack() take an axis"),
+        (a_sum_of_what_is_joined, "sum: expected no axis along which values"),
+        (a_slice_of_what_is_joined, "index the parts instead"),
+        (a_new_shape_of_what_is_joined, "or the parts"),
+        (joined_with_a_number, "concatenate: expected a value of a fused"),
+        (joined_with_other_axes, "of 1 axes, got one of 2"),
+        (joined_into_memory, "give out= to its call"),
         (unknown_keyword, "sum: expected (axis: "),
         (large_integer, "uint64"),
     ],

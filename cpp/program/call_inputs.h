@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpuos/tensor_view.h"
+#include "program/index_axis.h"
+#include "program/plan.h"
+
+namespace gpuos::program {
+
+/// The inputs of a plan in one call: its arguments, and views of them.
+class CallInputs {
+ public:
+  /// Throws: InvalidArgument for another number or rank of arguments, and for
+  /// shapes of which there is no such view.
+  CallInputs(const Plan& plan, std::span<const TensorView> arguments);
+  CallInputs(const CallInputs&) = delete;
+  CallInputs& operator=(const CallInputs&) = delete;
+
+  std::span<const TensorView> views() const noexcept { return views_; }
+  /// Where part number `part` of what input `joined` joins lies.
+  IndexedAxis part_of(std::size_t joined, std::size_t part) const;
+  std::int64_t size_of(const DimSet& whole) const;
+
+ private:
+  void add(const TensorView& view);
+  TensorView make(const InputSource& source) const;
+  TensorView index(const InputSource& source) const;
+  TensorView reshape(const InputSource& source) const;
+  TensorView shape(const InputSource& source) const;
+  TensorView joined(const InputSource& source) const;
+  IndexedAxis kept_of(const AxisIndex& axis, const DimSet& whole,
+                      std::int64_t size) const;
+
+  const Plan& plan_;
+  std::vector<TensorView> all_;
+  std::array<const std::int64_t*, kMaxInputs> shapes_;
+  std::span<const TensorView> views_;
+};
+
+}  // namespace gpuos::program

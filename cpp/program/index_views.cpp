@@ -1,0 +1,270 @@
+// Indices of what is computed are those of the inputs.
+#include "program/index_views.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/concat.h"
+#include "gpuos/error.h"
+#include "gpuos/program.h"
+#include "program/graph.h"
+#include "program/index_axis.h"
+#include "program/joins.h"
+#include "program/views.h"
+
+namespace gpuos::program {
+namespace {
+
+/// What an index does to one dimension of a value.
+struct DimIndex {
+  AxisIndex axis;
+  DimSet whole;  // whose size the value has there
+
+  friend auto operator<=>(const DimIndex&, const DimIndex&) = default;
+};
+using DimIndices = std::vector<DimIndex>;
+
+/// Those of the operand's dimensions, which are the last ones.
+DimIndices last_of(const DimIndices& all, std::size_t rank) {
+  return {all.end() - static_cast<std::ptrdiff_t>(rank), all.end()};
+}
+
+bool is_all(const DimIndex& index) {
+  return index.axis.kind == AxisIndex::Kind::All;
+}
+
+std::uint8_t kept_of(const DimIndices& all) {
+  return static_cast<std::uint8_t>(std::ranges::count_if(
+      all, [](const DimIndex& index) { return index.axis.keeps_axis(); }));
+}
+
+/// A dimension of an earlier input that always has this size; `dim` if there is
+/// none.
+Dim dim_like(const Graph& graph, const Dim& from, const DimIndex& index,
+             const Dim& dim) {
+  if (is_all(index)) return from;
+  if (index.axis.kind == AxisIndex::Kind::Part) {
+    // As long as the part, or broadcast, which an array says itself.
+    const InputSource& joined =
+        graph.sources[static_cast<std::size_t>(index.axis.stop)];
+    const std::size_t rank =
+        joined.whole.size() / static_cast<std::size_t>(joined.shape[0]);
+    const DimSet& length =
+        joined.whole[static_cast<std::size_t>(index.axis.start) * rank +
+                     joined.from];
+    return length.size() == 1 ? length[0] : dim;
+  }
+  // Where something is broadcast, two slices may differ in size.
+  if (index.whole != DimSet{from}) return dim;
+  const AxisIndex size = same_size(index.axis);
+  if (size.kind == AxisIndex::Kind::All) return from;
+  for (std::uint32_t i = 0; i < graph.sources.size(); ++i) {
+    const InputSource& source = graph.sources[i];
+    if (source.kind != InputSource::Kind::Index) continue;
+    std::uint32_t kept = 0;
+    for (std::size_t d = 0; d < source.axes.size(); ++d) {
+      if (!source.axes[d].keeps_axis()) continue;
+      if (same_size(source.axes[d]) == size && source.whole[d] == index.whole)
+        return graph.dims[i][kept];
+      ++kept;
+    }
+  }
+  return dim;
+}
+
+/// Indexes values of one graph.
+class Indexing {
+ public:
+  explicit Indexing(Graph& graph) : graph_(graph) {}
+
+  std::uint32_t of(std::uint32_t id, const DimIndices& indices) {
+    if (std::ranges::all_of(indices, is_all)) return id;
+    const std::pair key(id, indices);
+    if (const auto at = known_.find(key); at != known_.end()) return at->second;
+    const std::uint32_t made = make(id, indices);
+    known_.emplace(key, made);
+    return made;
+  }
+
+ private:
+  std::uint32_t make(std::uint32_t id, const DimIndices& indices) {
+    const Node node = graph_.nodes[id];
+    if (node.op == Op::Input) return of_input(node, indices);
+    if (node.op == Op::View) return of_view(node, indices);
+    if (node.op == Op::Join) return of_join(node, indices);
+    if (is_reduction(node)) return of_reduction(node, indices);
+    return of_elementwise(node, indices);
+  }
+
+  std::uint32_t of_join(const Node& node, DimIndices indices) {
+    const Join join = graph_.joins[node.index];
+    const AxisIndex along = std::exchange(indices[join.axis].axis, {});
+    if (along.kind == AxisIndex::Kind::Part) {
+      check_part(join, along);
+      return of(join.parts[static_cast<std::size_t>(along.start)], indices);
+    }
+    if (along.kind != AxisIndex::Kind::All)
+      throw InvalidArgument(
+          "index: expected no index of an axis along which values are joined; "
+          "index the parts instead");
+    const std::vector<std::uint8_t> places = places_of(indices);
+    std::vector<std::uint32_t> parts;
+    for (const std::uint32_t part : join.parts)
+      parts.push_back(of(part, indices));
+    return add_join(graph_, std::move(parts), places[join.axis]);
+  }
+
+  /// Parts of something else must be as long for a reason that is known here.
+  void check_part(const Join& join, const AxisIndex& part) const {
+    const auto lengths = [&](std::size_t input) {
+      const InputSource& source = graph_.sources[input];
+      const std::size_t rank =
+          source.whole.size() / static_cast<std::size_t>(source.shape[0]);
+      std::vector<DimSet> all;
+      for (std::size_t d = source.from; d < source.whole.size(); d += rank)
+        all.push_back(source.whole[d]);
+      return all;
+    };
+    const auto other = static_cast<std::size_t>(part.stop);
+    if (join.input != other && lengths(join.input) != lengths(other))
+      throw InvalidArgument(
+          "concatenate: expected parts of the same lengths in all that is "
+          "joined along one axis; join what is computed of the parts");
+  }
+
+  std::uint32_t of_input(const Node& node, const DimIndices& indices) {
+    InputSource source{.kind = InputSource::Kind::Index, .from = node.index};
+    const auto number = static_cast<std::uint32_t>(graph_.inputs.size());
+    DimSet dims;
+    for (std::size_t d = 0; d < node.rank; ++d) {
+      const DimIndex& index = indices[d];
+      source.axes.push_back(index.axis);
+      source.whole.push_back(is_all(index) ? DimSet{} : index.whole);
+      if (!index.axis.keeps_axis()) continue;
+      const Dim own{number, static_cast<std::uint32_t>(dims.size())};
+      dims.push_back(dim_like(graph_, graph_.dims[node.index][d], index, own));
+    }
+    return find_or_add(graph_, {node.dtype, static_cast<int>(dims.size())},
+                       source, dims);
+  }
+
+  std::uint32_t of_view(Node node, const DimIndices& indices) {
+    const Node operand = graph_.nodes[node.operands[0]];
+    DimIndices inside(operand.rank);
+    for (std::size_t d = 0; d < node.rank; ++d)
+      if (node.dims[d] != kNewDim) inside[node.dims[d]] = indices[d];
+    node.operands[0] = of(node.operands[0], inside);
+    const std::vector<std::uint8_t> places = places_of(inside);
+    std::uint8_t rank = 0;
+    for (std::size_t d = 0; d < node.rank; ++d) {
+      if (!indices[d].axis.keeps_axis()) continue;
+      const std::uint8_t dim = node.dims[d];
+      node.dims[rank++] = dim == kNewDim ? kNewDim : places[dim];
+    }
+    std::fill(node.dims.begin() + rank, node.dims.end(), 0);
+    node.rank = rank;
+    return graph_.add(node);
+  }
+
+  std::uint32_t of_reduction(Node node, const DimIndices& indices) {
+    if (node.keepdims) return of(without_kept(node), indices);
+    const Node operand = graph_.nodes[node.operands[0]];
+    DimIndices inside(operand.rank);
+    std::size_t kept = 0;
+    for (std::size_t d = 0; d < operand.rank; ++d)
+      if (!node.reduces(d)) inside[d] = indices[kept++];
+    node.operands[0] = of(node.operands[0], inside);
+    const std::vector<std::uint8_t> places = places_of(inside);
+    std::uint8_t axes = 0;
+    for (std::size_t d = 0; d < operand.rank; ++d)
+      if (node.reduces(d))
+        axes = static_cast<std::uint8_t>(axes | 1u << places[d]);
+    node.axes = axes;
+    node.rank = kept_of(indices);
+    return graph_.add(node);
+  }
+
+  /// A reduction whose kept dimensions are new ones.
+  std::uint32_t without_kept(Node node) {
+    Node view{.op = Op::View,
+              .dtype = node.dtype,
+              .is_weak = node.is_weak,
+              .rank = node.rank};
+    std::uint8_t kept = 0;
+    for (std::size_t d = 0; d < node.rank; ++d)
+      view.dims[d] = node.reduces(d) ? kNewDim : kept++;
+    node.keepdims = false;
+    node.rank = kept;
+    view.operands[0] = graph_.add(node);
+    return graph_.add(view);
+  }
+
+  std::uint32_t of_elementwise(Node node, const DimIndices& indices) {
+    for (std::size_t k = 0; k < shaping_operands(node); ++k) {
+      const std::uint32_t operand = node.operands[k];
+      node.operands[k] =
+          of(operand, last_of(indices, graph_.nodes[operand].rank));
+    }
+    node.rank = kept_of(indices);
+    return add_ordered(graph_, node);
+  }
+
+  /// The number of each dimension among those that are kept.
+  static std::vector<std::uint8_t> places_of(const DimIndices& indices) {
+    std::vector<std::uint8_t> places;
+    std::uint8_t next = 0;
+    for (const DimIndex& index : indices) {
+      places.push_back(next);
+      if (index.axis.keeps_axis()) ++next;
+    }
+    return places;
+  }
+
+  Graph& graph_;
+  std::map<std::pair<std::uint32_t, DimIndices>, std::uint32_t> known_;
+};
+
+/// Settles what is known of a dimension of size 1 in every call. Returns
+/// whether anything of it is left.
+bool settle_single(AxisIndex& axis) {
+  const IndexedAxis left = indexed_axis(axis, 1);
+  if (axis.keeps_axis()) axis = {};
+  return left.size != 0;
+}
+
+}  // namespace
+
+std::uint32_t index_node(Graph& graph, std::uint32_t id,
+                         std::span<const AxisIndex> axes) {
+  const std::vector<DimSet> whole = dims_of(graph, id);
+  DimIndices indices;
+  Shape sizes;  // of what is kept, where a dimension lost its only place
+  for (std::size_t d = 0; d < axes.size(); ++d) {
+    AxisIndex axis = checked(axes[d]);
+    const bool is_left = !whole[d].empty() || settle_single(axis);
+    indices.push_back({axis, whole[d]});
+    if (axis.keeps_axis()) sizes.push_back(is_left ? 1 : 0);
+  }
+  const std::uint32_t made = Indexing(graph).of(id, indices);
+  if (std::ranges::find(sizes, 0) == sizes.end()) return made;
+  return ProgramBuilder::broadcast_to(graph.value(made),
+                                      graph.value(add_shape(graph, sizes, {})))
+      .id();
+}
+
+}  // namespace gpuos::program
+
+namespace gpuos {
+
+Value ProgramBuilder::index(const Value& value,
+                            std::span<const AxisIndex> axes) {
+  program::Graph& graph = program::graph_of(value, "index");
+  if (axes.size() != static_cast<std::size_t>(value.rank()))
+    throw InvalidArgument(
+        concat("index: expected ", value.rank(), " axes, got ", axes.size()));
+  return graph.value(program::index_node(graph, value.id(), axes));
+}
+
+}  // namespace gpuos

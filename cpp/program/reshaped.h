@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "gpuos/tensor_view.h"
+
+namespace gpuos::program {
+
+/// The same elements in C order under another shape; empty if that is no view.
+/// `shape` has as many elements.
+std::optional<TensorView> reshaped(const TensorView& view,
+                                   std::span<const std::int64_t> shape);
+
+}  // namespace gpuos::program

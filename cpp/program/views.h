@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpuos/program.h"
+#include "program/graph.h"
+#include "program/input_source.h"
+
+namespace gpuos::program {
+
+// What views of computed values are made of: the same nodes of other inputs.
+
+/// Throws: InvalidArgument for an empty value.
+Graph& graph_of(const Value& value, const char* name);
+
+/// The dimensions of a value.
+std::vector<DimSet> dims_of(Graph& graph, std::uint32_t id);
+
+/// The input that comes from there, if it is known; else a new one.
+std::uint32_t find_or_add(Graph& graph, const ProgramArgument& input,
+                          const InputSource& source, const DimSet& dims);
+
+/// A value of this shape, of which nothing is read. `whole` is what is
+/// broadcast to it, each dimension to the same of the last ones.
+std::uint32_t add_shape(Graph& graph, std::span<const std::int64_t> shape,
+                        std::vector<DimSet> whole);
+
+/// Operands that decide the shape. BroadcastTo reads nothing of its second one.
+std::size_t shaping_operands(const Node& node);
+
+/// The node, with operands in the order in which equal ones have them.
+std::uint32_t add_ordered(Graph& graph, Node node);
+
+}  // namespace gpuos::program

@@ -1,0 +1,168 @@
+#include "value_views.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <string>
+#include <vector>
+
+#include "array.h"
+#include "array_shape.h"
+#include "array_view.h"
+#include "gpuos/error.h"
+#include "reading.h"
+#include "value_object.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+bool is_slice(py::handle part) { return PySlice_Check(part.ptr()); }
+bool is_rest(py::handle part) { return part.ptr() == Py_Ellipsis; }
+
+// An integer; arrays say that they may be one, whatever they are.
+bool is_place(py::handle part) {
+  PyObject* const object = part.ptr();
+  if (PyIndex_Check(object) == 0 || PyBool_Check(object)) return false;
+  if (Py_TYPE(object) == value_type || Py_TYPE(object) == array_type)
+    return false;
+  return !is_ndarray(object) || is_numpy_scalar(object);
+}
+
+[[noreturn]] void refuse_index(py::handle part) {
+  const bool is_value = Py_TYPE(part.ptr()) == value_type;
+  throw InvalidArgument(
+      "[]: expected integers, slices, None or ... that are known when the "
+      "function is traced, got " +
+      (is_value ? "a value; where() chooses elements by a condition, and a "
+                  "number for an index must be an argument in a tuple"
+                : kind_shown(part) + "; a program has no indices by arrays"));
+}
+
+// A bound of a slice; any integer, which stops at the ends as Python's.
+std::int64_t bound_of(py::handle bound, std::int64_t otherwise) {
+  if (bound.is_none()) return otherwise;
+  if (!is_place(bound) && !PyBool_Check(bound.ptr())) refuse_index(bound);
+  const Py_ssize_t number = PyNumber_AsSsize_t(bound.ptr(), nullptr);
+  if (number == -1 && PyErr_Occurred() != nullptr)
+    throw py::error_already_set();
+  return number;
+}
+
+AxisIndex slice_of(py::handle slice) {
+  using Axis = AxisIndex;
+  const std::int64_t step = bound_of(slice.attr("step"), 1);
+  const bool is_back = step < 0;
+  return {.kind = Axis::Kind::Slice,
+          .start = bound_of(slice.attr("start"), is_back ? Axis::kLast : 0),
+          .stop = bound_of(slice.attr("stop"),
+                           is_back ? Axis::kFirst : Axis::kLast),
+          .step = step};
+}
+
+AxisIndex axis_of(py::handle part) {
+  if (is_slice(part)) return slice_of(part);
+  return {.kind = AxisIndex::Kind::Place, .start = integer_of(part, "[]")};
+}
+
+// An index, checked: how many parts name an axis.
+int count_named(const py::tuple& parts, int rank) {
+  int named = 0;
+  int rests = 0;
+  for (const py::handle part : parts) {
+    if (is_slice(part) || is_place(part))
+      ++named;
+    else if (is_rest(part))
+      ++rests;
+    else if (!part.is_none())
+      refuse_index(part);
+  }
+  if (rests > 1)
+    throw InvalidArgument("[]: expected at most one ..., got " +
+                          std::to_string(rests));
+  if (named > rank)
+    throw InvalidArgument("[]: expected at most " + std::to_string(rank) +
+                          " indices of a value with so many axes, got " +
+                          std::to_string(named));
+  return named;
+}
+
+Value get_item(const Value& x, const py::object& index) {
+  const py::tuple parts = py::isinstance<py::tuple>(index)
+                              ? py::tuple(index)
+                              : py::make_tuple(index);
+  const auto rank = static_cast<std::size_t>(x.rank());
+  const int open = x.rank() - count_named(parts, x.rank());
+  std::vector<AxisIndex> axes;
+  std::vector<int> dims;  // of the result, in what is left: -1 is a new one
+  int left = 0;
+  for (const py::handle part : parts) {
+    if (part.is_none()) {
+      dims.push_back(-1);
+      continue;
+    }
+    const int count = is_rest(part) ? open : 1;
+    for (int i = 0; i < count; ++i) {
+      axes.push_back(is_rest(part) ? AxisIndex{} : axis_of(part));
+      if (axes.back().keeps_axis()) dims.push_back(left++);
+    }
+  }
+  for (; axes.size() < rank; axes.emplace_back()) dims.push_back(left++);
+  const Value kept = ProgramBuilder::index(x, axes);
+  // The same value if there is nothing new.
+  return dims.size() == static_cast<std::size_t>(left)
+             ? kept
+             : ProgramBuilder::view(kept, dims);
+}
+
+void check_order(const char* name, const std::string& order) {
+  if (order != "C")
+    throw InvalidArgument(std::string(name) + ": expected order='C', got '" +
+                          order + "'");
+}
+
+// f(2, 3) and f((2, 3)) mean the same.
+Value with_shape(const Value& x, const py::args& args,
+                 const std::string& order) {
+  check_order("reshape", order);
+  return ProgramBuilder::reshape(
+      x, shape_from(args.size() == 1 ? py::object(args[0]) : py::object(args)));
+}
+
+auto flattener(const char* name) {
+  return [name](const Value& x, const std::string& order) {
+    check_order(name, order);
+    return ProgramBuilder::reshape(x, std::vector<std::int64_t>{-1});
+  };
+}
+
+Value squeezed(const Value& x, const py::object& axis) {
+  if (axis.is_none())
+    throw InvalidArgument(
+        "squeeze: expected axis=, got none: which axes have one element is "
+        "not known before the call");
+  return squeeze(x, *axes_of(axis));
+}
+
+}  // namespace
+
+void add_views(py::class_<Value>& type) {
+  const auto order = py::arg_v("order", "C");
+  type.def("__getitem__", &get_item)
+      .def("reshape", &with_shape, order,
+           "The same elements in C order under another shape.")
+      .def("ravel", flattener("ravel"), order, "All elements along one axis.")
+      .def("flatten", flattener("flatten"), order,
+           "All elements along one axis.")
+      .def("squeeze", &squeezed, py::arg_v("axis", py::none()),
+           "Without axes that have one element, which must be named.")
+      .def(
+          "_broadcast_to",
+          [](const Value& x, const py::object& shape) {
+            return ProgramBuilder::broadcast_to(x, shape_from(shape));
+          },
+          py::arg("shape"));
+}
+
+}  // namespace gpuos::python
