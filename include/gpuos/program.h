@@ -191,8 +191,8 @@ class ProgramBuilder {
 
   /// What `made`, a value of another builder, is if `inputs` are that builder's
   /// inputs. Its scalars become the next ones of this builder.
-  /// Throws: InvalidArgument for another number, dtype or rank of inputs, and if
-  /// the other builder has made slices or other views of its inputs.
+  /// Throws: InvalidArgument for another number, dtype or rank of inputs, and
+  /// if the other builder has made slices or other views of its inputs.
   Value insert(const Value& made, std::span<const Value> inputs);
 
   /// The next output.
