@@ -205,6 +205,7 @@ TensorView CallInputs::shape(const InputSource& source) const {
   const std::size_t new_dims = source.shape.size() - source.whole.size();
   for (std::size_t d = 0; d < source.whole.size(); ++d) {
     const std::int64_t size = size_of(source.whole[d]);
+    if (source.shape[new_dims + d] == -1) made.shape[new_dims + d] = size;
     if (size != 1 && size != made.shape[new_dims + d])
       throw InvalidArgument(concat("broadcast_to: expected an axis of 1 or ",
                                    made.shape[new_dims + d], " elements for ",

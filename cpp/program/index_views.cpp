@@ -113,7 +113,33 @@ class Indexing {
     std::vector<std::uint32_t> parts;
     for (const std::uint32_t part : join.parts)
       parts.push_back(of(part, indices));
+    make_alike(parts, places[join.axis]);
     return add_join(graph_, std::move(parts), places[join.axis]);
+  }
+
+  /// What has one place in every call is as it was, as if it were broadcast:
+  /// where another part has none left, it has none either.
+  void make_alike(std::vector<std::uint32_t>& parts, std::size_t axis) const {
+    std::vector<DimSet> known(graph_.nodes[parts[0]].rank);
+    for (const std::uint32_t part : parts) {
+      const std::vector<DimSet> dims = dims_of(graph_, part);
+      for (std::size_t d = 0; d < dims.size(); ++d)
+        if (d != axis && known[d].empty()) known[d] = dims[d];
+    }
+    for (std::uint32_t& part : parts) {
+      const std::vector<DimSet> dims = dims_of(graph_, part);
+      Shape shape(dims.size(), 1);
+      for (std::size_t d = 0; d < dims.size(); ++d)
+        if (d != axis && dims[d].empty() && !known[d].empty()) shape[d] = -1;
+      if (std::ranges::find(shape, -1) == shape.end()) continue;
+      std::vector<DimSet> whole = known;
+      for (std::size_t d = 0; d < shape.size(); ++d)
+        if (shape[d] != -1) whole[d].clear();
+      const std::uint32_t like = add_shape(graph_, shape, std::move(whole));
+      part =
+          ProgramBuilder::broadcast_to(graph_.value(part), graph_.value(like))
+              .id();
+    }
   }
 
   /// Parts of something else must be as long for a reason that is known here.

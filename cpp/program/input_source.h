@@ -47,7 +47,7 @@ struct InputSource {
   /// The size of each dimension of the value: of an Index only where it is
   /// asked for, of what is joined each of the first part, then of the next.
   std::vector<DimSet> whole{};
-  Shape shape{};  // Joined: how many parts
+  Shape shape{};  // Joined: how many parts; Shape: -1 is what `whole` is there
 
   friend auto operator<=>(const InputSource&, const InputSource&) = default;
 };

@@ -195,6 +195,7 @@ def _flip(m: Any, axis: Any = None) -> Any:
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     place = _place_of(ary, axis, "split")
     if np.ndim(indices_or_sections) == 0:
+        _check_integer(indices_or_sections, "split")
         return _sections(ary, indices_or_sections, place)
     bounds = [0, *indices_or_sections, None]
     return [
@@ -219,6 +220,7 @@ def _sections(a: Any, count: Any, place: int) -> list[Any]:
 
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     place = _place_of(a, axis, "diff")
+    _check_integer(n, "diff")
     if n < 0:
         raise _core.InvalidArgument(f"diff: expected n of 0 or more, got {n}")
     for _ in range(n):
@@ -267,7 +269,15 @@ def _along(a: Any, index: Any, place: int) -> Any:
     return a[whole]
 
 
+def _check_integer(number: Any, name: str) -> None:
+    if not isinstance(number, (int, np.integer)):
+        raise _core.InvalidArgument(
+            f"{name}: expected an integer, got {type(number).__name__}"
+        )
+
+
 def _place_of(a: Any, axis: int, name: str) -> int:
+    _check_integer(axis, name)
     if not -a.ndim <= axis < a.ndim:
         raise _core.InvalidArgument(
             f"{name}: expected an axis of {-a.ndim} to {a.ndim - 1}, got {axis}"

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from activations import OF_ROWS
 from arrays import (
     LAYOUTS,
     SHAPED,
@@ -30,7 +29,7 @@ from arrays import (
 from expected import Refused, difference, quietly
 from expressions import expression_of, last_place
 from short_floats import SHORT, kind, rounded
-from steps import DTYPES, NAMES, Move, Step, draw_step
+from steps import DTYPES, NAMES, OF_AXES, Move, Step, draw_step
 
 import gpuos
 from gpuos import functions as F
@@ -103,7 +102,7 @@ def cells() -> list[Cell]:
         for name, dtypes in NAMES.items()
         for dtype in dtypes
         for layout in LAYOUTS
-        if not (name in OF_ROWS and layout == "no axes")
+        if not (name in OF_AXES and layout == "no axes")
     ]
 
 

@@ -202,6 +202,13 @@ def _joins(rank: int) -> Iterator[tuple[str, Callable[..., Any]]]:
             "halves",
             lambda x, y, a=axis: np.concatenate(np.split(x, 2, a)[::-1], a) * y,
         )
+    if rank == 2:  # one row for reasons that are known, or only in the call
+        yield (
+            "rows",
+            lambda x, y: np.concatenate(
+                [x.sum(axis=0, keepdims=True), y[:1]], -1
+            ),
+        )
     for axis in range(rank + 1):
         yield "stack", lambda x, y, a=axis: np.stack([x, y, x], a)
 
@@ -215,6 +222,7 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
     "alone": lambda made, _: made,
     "computed": lambda made, x: made * 2 - made + x,
     "row": lambda made, _: made[0],
+    "rest": lambda made, _: made[1:],
     "turned": lambda made, _: made.T[..., None],
     "sum": lambda made, _: made - made.sum(axis=-1, keepdims=True),
     "rolled": lambda made, _: np.roll(made, 1, -1),

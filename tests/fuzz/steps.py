@@ -308,6 +308,9 @@ def _other(dice, values, name, place=None):
     return Step(text, (place,), Other(compute), name)
 
 
+# What needs an axis.
+OF_AXES = {*OF_ROWS, "diff", "concatenate", "roll"}
+
 # Each draws the step of one of its names; and how often it is chosen.
 KINDS = {
     _function: 12,
