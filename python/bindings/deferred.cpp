@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "deferred_operation.h"
@@ -120,9 +121,13 @@ py::object DeferredOperations::defer(const Traced& traced,
                                                        traced.made, form);
   py::object made = Array::make_deferred(runtime_, operation);
   // From the end of this loop on the GIL stays here.
-  while (is_running_ || waiting_.size() >= kMostOperations ||
-         bytes_ > kMostBytes)
+  wait_for_other_thread();
+  while (waiting_.size() >= kMostOperations || bytes_ > kMostBytes) {
+    const std::size_t before = waiting_.size();
     run();
+    wait_for_other_thread();
+    if (waiting_.size() >= before) break;  // no memory, even for that
+  }
   operation->scalars.assign(scalars.begin(), scalars.end());
   operation->operands.reserve(arrays.size());
   for (PyObject* object : arrays) {
@@ -165,7 +170,12 @@ void DeferredOperations::run() noexcept {
   }
   is_running_ = true;
   runner_ = std::this_thread::get_id();
-  run_all(operations);
+  try {
+    run_all(operations);
+  } catch (const std::bad_alloc&) {
+    for (const auto& operation : operations)
+      if (!operation->memory) operation->failure = std::current_exception();
+  }
   is_running_ = false;
   for (const auto& operation : operations) {
     remove(*operation);
@@ -278,9 +288,16 @@ void DeferredOperations::submit(const Program& program,
   std::vector<TensorView> outputs;
   outputs.reserve(gathered.outputs.size());
   for (DeferredOperation* output : gathered.outputs) {
-    if (output->keeper.ptr() == nullptr)
-      output->keeper = Array::make_result(runtime_, output->form);
-    outputs.push_back(native<Array>(output->keeper.ptr())->memory_of_result());
+    if (output->keeper.ptr() != nullptr) {
+      outputs.push_back(
+          native<Array>(output->keeper.ptr())->memory_of_result());
+      continue;
+    }
+    TensorView& view = outputs.emplace_back(output->form);
+    const WithoutGil no_gil;
+    output->own = runtime_.core().allocate(
+        static_cast<std::size_t>(view.size()) * size_of(view.dtype));
+    view.data = output->own.get();
   }
   {
     const WithoutGil no_gil;

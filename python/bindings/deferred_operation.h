@@ -49,7 +49,8 @@ struct DeferredOperation
   std::size_t last_user = 0;  // the place of the last one that takes its result
   std::size_t connected = 0;  // the same for all that depend on each other
   std::size_t in_group = 0;
-  pybind11::object keeper;           // of its memory
+  pybind11::object keeper;           // of the result
+  Buffer own;                        // memory, if there is no result
   std::optional<TensorView> memory;  // where it writes, once it is submitted
 };
 

@@ -41,22 +41,25 @@ def call(
         stream = library.stream(first)
     if out is not None:
         fused(*args, **keywords, out=out, stream=stream)
-        _wait(runtime, out if isinstance(out, (tuple, list)) else (out,))
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        _hand_over(runtime, stream, outs)
         return out
     forms, rebuild = fused._forms(*args, **keywords)
     made = tuple(library.empty(first, *form) for form in forms)
     fused(*args, **keywords, out=made, stream=stream)
-    _wait(runtime, made)
+    _hand_over(runtime, stream, made)
     if rebuild is None:
         return made[0]
     return rebuild(made)
 
 
-def _wait(runtime: _core.Runtime, arrays: Any) -> None:
-    """Wait for what the host may read as soon as it has it."""
-    if runtime.backend == "host":
-        for array in arrays:
-            _core._wait_for(runtime, array)
+def _hand_over(runtime: _core.Runtime, stream: Any, arrays: Any) -> None:
+    """Let whoever has the arrays read them: the host, or the stream."""
+    if runtime.backend == "cuda":
+        runtime.flush(stream)
+        return
+    for array in arrays:
+        _core._wait_for(runtime, array)
 
 
 def _library_of(name: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:

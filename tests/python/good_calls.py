@@ -76,9 +76,10 @@ class Calls:
             "_overlap": (_core._overlap, [x, out], {}),
             "_share": (_core._share, [gpuos.default_runtime("host")], {}),
             "_prune_cache": (_core._prune_cache, [2**40], {}),
+            "_wait_for": (_core._wait_for, [rt, x], {}),
             "_make_fused": (
                 _core._make_fused,
-                [len, len, None, "f"],
+                [len, len, None, "f", False],
                 {},
             ),
             "synchronize": (_core.synchronize, [None, 0], {}),
@@ -174,6 +175,7 @@ class Calls:
             ),
             "Fused.__call__": (fused, [x, x], {"out": out, "stream": None}),
             "Fused.warm": (fused.warm, [x, x], {}),
+            "Fused._forms": (fused._forms, [x, x], {}),
             "Fused.compile": (fused.warm, [x, x], {}),
             "JitOptions.__init__": (
                 gpuos.JitOptions,
@@ -213,6 +215,11 @@ class Calls:
             "Value.clip": (value.clip, [0, 1], {}),
             "Value.copy": (value.copy, [], {}),
             "Value.round": (value.round, [0], {}),
+            "Value.flatten": (value.flatten, ["C"], {}),
+            "Value.ravel": (value.ravel, ["C"], {}),
+            "Value.reshape": (value.reshape, [2], {}),
+            "Value.squeeze": (value.squeeze, [None], {}),
+            "Value._broadcast_to": (value._broadcast_to, [(2,)], {}),
             "Value.__array_ufunc__": (
                 value.__array_ufunc__,
                 [np.add, "__call__", value, 1],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -148,9 +149,14 @@ def test_values_refuse_in_words_of_their_own(host):
             for count in (1, 2, 3)
         }
         check_all(functions, odd)
+        traced.append(x)
         return x + 1
 
-    host.fuse(f)(host.zeros(2))
+    traced: list = []
+    # Some of the odd things are places that two elements do not have.
+    with contextlib.suppress(gpuos.InvalidArgument):
+        host.fuse(f)(host.zeros(2))
+    assert traced
 
 
 def test_the_compiler_refuses_in_words_of_its_own(host):

@@ -46,6 +46,8 @@ def asarray(
             f"{type(obj).__name__}"
         )
     if _has_array(obj):
+        # Numbers beside arrays go where those are.
+        device = device or _device_in(obj)
         return stack([asarray(x, dtype=dtype, device=device) for x in obj])
     if isinstance(obj, (np.ndarray, np.generic)):
         return runtime_of(device).array(obj, dtype)
@@ -62,6 +64,14 @@ def _has_array(obj: Any) -> bool:
     return isinstance(obj, (list, tuple)) and any(
         isinstance(x, Array) or _has_array(x) for x in obj
     )
+
+
+def _device_in(obj: Any) -> str | None:
+    if isinstance(obj, Array):
+        return obj.device
+    if isinstance(obj, (list, tuple)):
+        return next(filter(None, map(_device_in, obj)), None)
+    return None
 
 
 def _of_array(x: Array, dtype: Any, device: str | None, copy: Any) -> Array:

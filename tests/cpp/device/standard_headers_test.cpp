@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/concat.h"
+#include "gpuos/error.h"
 #include "jit/nvrtc_api.h"
 #include "jit/standard_headers.h"
 #include "jit/target.h"
@@ -23,7 +24,16 @@ std::string claims() {
 
 class StandardHeaders : public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override { GPUOS_SKIP_WITHOUT_NVRTC(); }
+  void SetUp() override {
+    GPUOS_SKIP_WITHOUT_NVRTC();
+    const jit::Nvrtc& api = jit::nvrtc();
+    try {
+      jit::compile_unit(api, {.source = "", .options = {.std = GetParam()}},
+                        jit::choose_target(api, 90, ""));
+    } catch (const CompileError&) {
+      GTEST_SKIP() << "this NVRTC has no " << GetParam();
+    }
+  }
 
   static void expect_compiles(const std::string& source) {
     const jit::Nvrtc& api = jit::nvrtc();
