@@ -68,7 +68,8 @@ def _has_array(obj: Any) -> bool:
 
 def _device_in(obj: Any) -> str | None:
     if isinstance(obj, Array):
-        return obj.device
+        device: str = obj.device
+        return device
     if isinstance(obj, (list, tuple)):
         return next(filter(None, map(_device_in, obj)), None)
     return None
