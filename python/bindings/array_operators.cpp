@@ -56,6 +56,8 @@ template <Op kOp>
 struct OfOp {};
 struct OfDivmod {};
 struct OfPositive {};
+struct OfGreater {};
+struct OfGreaterEqual {};
 
 template <typename Tag>
 PyObject* call(std::string_view name, PyObject* x, PyObject* y) noexcept {
@@ -104,9 +106,9 @@ struct ArrayOperators {
       case Py_LE:
         return binary<Op::LessEqual>(x, y);
       case Py_GT:
-        return binary<Op::Less>(y, x);
+        return call<OfGreater>("greater", x, y);
       case Py_GE:
-        return binary<Op::LessEqual>(y, x);
+        return call<OfGreaterEqual>("greater_equal", x, y);
       case Py_EQ:
         return binary<Op::Equal>(x, y);
       default:

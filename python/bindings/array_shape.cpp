@@ -83,7 +83,7 @@ py::tuple basic_index(const py::object& index) {
         !is_ellipsis(item))
       throw py::type_error(
           "array: expected integers, slices, None or ... as an index, got " +
-          kind_shown(item));
+          kind_shown(item) + "; x.numpy() copies, and has the others");
     has_ellipsis = has_ellipsis || is_ellipsis(item);
     basic.append(item);
   }

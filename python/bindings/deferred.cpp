@@ -166,7 +166,7 @@ void DeferredOperations::run() noexcept {
       operation->keeper = py::reinterpret_borrow<py::object>(operation->result);
     }
   } catch (const std::bad_alloc&) {
-    return;  // as if nobody had looked: Array::compute() tells
+    return;  // as if nobody had looked; who did is told by Array
   }
   is_running_ = true;
   runner_ = std::this_thread::get_id();
@@ -179,6 +179,7 @@ void DeferredOperations::run() noexcept {
   is_running_ = false;
   for (const auto& operation : operations) {
     remove(*operation);
+    if (operation->failure != nullptr) operation->operands.clear();
     if (operation->result == nullptr || operation->failure != nullptr) continue;
     native<Array>(operation->result)->set_computed();
   }
