@@ -218,11 +218,17 @@ def _sections(a: Any, count: Any, place: int) -> list[Any]:
     return [_along(a, slice(start, start + size), place) for start in bounds]
 
 
+# Each takes one more view of what it is computed of.
+_MOST_DIFFERENCES = 63
+
+
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     place = _place_of(a, axis, "diff")
     _check_integer(n, "diff")
-    if n < 0:
-        raise _core.InvalidArgument(f"diff: expected n of 0 or more, got {n}")
+    if not 0 <= n <= _MOST_DIFFERENCES:
+        raise _core.InvalidArgument(
+            f"diff: expected n of 0 to {_MOST_DIFFERENCES}, got {n}"
+        )
     for _ in range(n):
         after = _along(a, slice(1, None), place)
         before = _along(a, slice(None, -1), place)
