@@ -34,10 +34,13 @@ Value flip(const Value& x, const Axes& axes) {
   return ProgramBuilder::index(x, std::vector(rank, reverse));
 }
 
+// Far more than a program has views.
+constexpr int kMostSections = 4096;
+
 std::vector<Value> split(const Value& x, int sections, int axis) {
-  if (sections < 1)
-    throw InvalidArgument(
-        concat("split: expected 1 section or more, got ", sections));
+  if (sections < 1 || sections > kMostSections)
+    throw InvalidArgument(concat("split: expected 1 to ", kMostSections,
+                                 " sections, got ", sections));
   const int place = program::place_of(axis, x.rank(), "split");
   std::vector<Value> parts;
   for (int i = 0; i < sections; ++i)
