@@ -28,7 +28,8 @@ struct Traced;
 /// anything else is submitted, and when there are many.
 ///
 /// Threads: every member is called with the GIL held. It is away while run()
-/// submits; other threads wait then, and nothing of Python runs in this one.
+/// submits; other threads wait then, no longer than RuntimeOptions'
+/// submit_timeout for each task, and nothing of Python runs in this one.
 class DeferredOperations {
  public:
   explicit DeferredOperations(RuntimeObject& runtime) : runtime_(runtime) {}
