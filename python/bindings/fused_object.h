@@ -123,8 +123,8 @@ class Fused {
   std::size_t running_ = 0;
   std::shared_ptr<std::uint64_t> version_ = std::make_shared<std::uint64_t>(1);
   std::vector<Part> parts_;
-  std::uint64_t seen_ = replacements_;  // of all fused functions
-  static inline std::uint64_t replacements_ = 0;
+  std::uint64_t seen_ = replacements;  // of all fused functions
+  static inline std::uint64_t replacements = 0;
   // Lists that only grow: a comparison of keys may run code that comes back
   // here.
   std::unordered_map<std::uint64_t, Traced*> by_hash_;

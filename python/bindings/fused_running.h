@@ -9,7 +9,7 @@ namespace gpuos::python {
 class Fused::Running {
  public:
   explicit Running(Fused& fused) : fused_(fused) {
-    if (fused.seen_ != replacements_) [[unlikely]]
+    if (fused.seen_ != replacements) [[unlikely]]
       fused.forget_if_parts_were_replaced();
     ++fused.running_;
   }

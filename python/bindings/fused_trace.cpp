@@ -164,8 +164,8 @@ std::uint64_t Fused::replace(py::object function) {
   for (const auto& traced : traced_)
     traced->next = std::exchange(by_hash_[traced->key.hash], traced.get());
   parts_ = std::move(parts);
-  ++replacements_;
-  seen_ = replacements_;
+  ++replacements;
+  seen_ = replacements;
   ++*version_;
   // Letting go may run code that comes back here.
   const py::object before = std::exchange(function_, std::move(function));
@@ -182,7 +182,7 @@ void Fused::forget_traced() {
 }
 
 void Fused::forget_if_parts_were_replaced() {
-  seen_ = replacements_;
+  seen_ = replacements;
   const bool is_same = std::ranges::all_of(
       parts_, [](const Part& part) { return *part.version == part.at; });
   if (is_same) return;
