@@ -229,3 +229,39 @@ def step(kind, x, i, j, k, *, submit):
         x[i].copy_(x[j].flip(0))
     elif kind == 6:
         x[i][::2] = x[j][1::2] * 0.5
+
+
+def test_what_is_deferred_runs_the_body_that_it_was_deferred_with(device):
+    """Own operators, built-in ones and registered expressions are replaced
+    between operations that wait for each other."""
+    runtime = gt.runtime(device)
+    step = runtime.define("replaced_of_tests", "o = x + 1")
+    gt.register_elementwise("replaced_of_tests", "o = 1 * x")
+    zeros, ones = torch.zeros(64, device=device), torch.ones(64, device=device)
+    made, wanted = [], []
+    try:
+        with scheduler():
+            for k in range(1, 6):
+                out = torch.empty(64, device=device)
+                runtime.submit(step, zeros * k, out=out)
+                made.append(out * 10)
+                wanted.append(10 * k if k > 1 else 10)
+                runtime.replace(step, f"o = x + {k + 1}")
+                runtime.replace("add", f"o = x * y + {k}")
+                made.append(zeros + ones)  # PyTorch's own is never another
+                wanted.append(1)
+                twice = torch.empty(64, device=device)
+                gt.submit_elementwise("replaced_of_tests", ones, out=twice)
+                gt.register_elementwise("replaced_of_tests", f"o = {k + 1} * x")
+                made.append(twice)
+                wanted.append(k)
+            assert runtime.rollback(step) == 7
+            out = torch.empty(64, device=device)
+            runtime.submit(step, zeros, out=out)
+            made.append(out)
+            wanted.append(5)
+    finally:
+        runtime.restore("add")
+        runtime.undefine(step)
+    for tensor, value in zip(made, wanted, strict=True):
+        assert tensor.tolist() == [value] * 64
