@@ -40,6 +40,9 @@ py::dict swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
   dict["pause_us"] = report.pause_us;
   dict["load_us"] = report.load_us;
   dict["swap_ms"] = report.swap_ms;
+  dict["rollback_us"] = report.rollback_us;
+  dict["switch_us"] = report.switch_us;
+  dict["loads_of_these"] = report.loads_of_these;
   dict["tasks"] = report.tasks;
   dict["lost"] = report.lost;
   dict["wrong"] = report.wrong;

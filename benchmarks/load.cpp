@@ -64,10 +64,17 @@ class CountingTasks {
     const std::vector<std::int32_t> zeros(kGroups * kGroupElems);
     rig.runtime().copy_to_device(buffer_.get(), zeros.data(), bytes);
     op_ = rig.runtime().define(definition(0));
+    OperatorDefinition other = definition(0);
+    other.name = "bench_other";
+    other.source.replace(other.source.find("bench_count"),
+                         std::string_view("bench_count").size(), other.name);
+    other_ = rig.runtime().define(other);
+    alias_ = rig.runtime().alias("bench_alias", op_);
   }
   ~CountingTasks() {
     try {
-      rig_.runtime().undefine(op_);
+      for (const Operator& op : {alias_.as_operator(), op_, other_})
+        rig_.runtime().undefine(op);
     } catch (...) {  // NOLINT(bugprone-empty-catch)
       // The runtime is dead: the measurement has said so.
     }
@@ -99,11 +106,17 @@ class CountingTasks {
                     group * kGroupElems * sizeof(std::int32_t);
     many.out.step_bytes = kElems * sizeof(std::int32_t);
     many.inputs = {many.out};
-    rig_.runtime().submit_many(op_, many);
+    // By the alias in turns, so that what it means is used.
+    rig_.runtime().submit_many(rounds_ % 2 == 0 ? op_ : alias_.as_operator(),
+                               many);
     ++rounds_;
     tasks_.store(rounds_ * kTasks, std::memory_order_relaxed);
   }
   const Operator& op() const noexcept { return op_; }
+  void switch_alias() {
+    is_other_ = !is_other_;
+    alias_.switch_to(is_other_ ? other_ : op_);
+  }
   std::uint64_t tasks() const noexcept { return tasks_.load(); }
 
   void count(SwapReport& report) {
@@ -125,7 +138,9 @@ class CountingTasks {
  private:
   Rig& rig_;
   Buffer buffer_;
-  Operator op_;
+  Operator op_, other_;
+  Alias alias_;
+  bool is_other_ = false;
   std::uint64_t rounds_ = 0;  // the producer's until it has stopped
   std::atomic<std::uint64_t> tasks_{0};
 };
@@ -145,6 +160,14 @@ SwapReport swap_under_load(Rig& rig, int swaps, std::uint64_t min_tasks) {
     const Stats stats = rig.runtime().stats();
     report.pause_us.push_back(stats.last_pause_us);
     report.load_us.push_back(stats.last_load_us);
+    auto since = Clock::now();
+    rig.runtime().rollback(tasks.op());
+    report.rollback_us.push_back(us_since(since));
+    since = Clock::now();
+    tasks.switch_alias();
+    report.switch_us.push_back(us_since(since));
+    report.loads_of_these +=
+        rig.runtime().stats().injections - stats.injections;
   }
   while (tasks.tasks() < min_tasks && Clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -14,8 +14,17 @@ MILLION = 1e6
     Row("queue's pause for a swap under load, median", "us", 100),
     Row("queue's pause for a swap under load, worst", "us", 1000),
     Row("tasks lost in swaps under load", "tasks", 0),
+    Row("rollback under load, without a pause", "us"),
+    Row("switch of an alias under load, without a pause", "us"),
 )
-def run_swaps(context: Context, middle: Row, worst: Row, lost: Row) -> None:
+def run_swaps(
+    context: Context,
+    middle: Row,
+    worst: Row,
+    lost: Row,
+    rollback: Row,
+    switch: Row,
+) -> None:
     sizes = context.sizes
     with context.rig("resident") as rig:
         report = rig.swap_under_load(sizes.swaps, sizes.swapped_tasks)
@@ -37,6 +46,9 @@ def run_swaps(context: Context, middle: Row, worst: Row, lost: Row) -> None:
     middle.value = median(report["pause_us"])
     worst.value = max(report["pause_us"])
     middle.peers["the driver's load of the module"] = median(report["load_us"])
+    check_right(report["loads_of_these"], "loads by a rollback or a switch")
+    rollback.value = median(report["rollback_us"])
+    switch.value = median(report["switch_us"])
     middle.also["replace, ms"] = median(report["swap_ms"])
     middle.also["parks"] = stats["parks"]
 
