@@ -45,6 +45,7 @@ from gpuos._core import (
     synchronize,
 )
 from gpuos.compiling import CompileFuture, compile_async
+from gpuos.control import serve
 from gpuos.defaults import default_runtime
 from gpuos.diagnosis import Diagnosis, diagnose
 from gpuos.fusing import fuse
@@ -91,6 +92,7 @@ __all__ = [
     "get_include",
     "load_ipython_extension",
     "modules",
+    "serve",
     "synchronize",
 ]
 

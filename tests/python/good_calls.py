@@ -77,6 +77,10 @@ class Calls:
             "_share": (_core._share, [gpuos.default_runtime("host")], {}),
             "_prune_cache": (_core._prune_cache, [2**40], {}),
             "_wait_for": (_core._wait_for, [rt, x], {}),
+            "_live_runtimes": (_core._live_runtimes, [], {}),
+            "_stats_now": (_core._stats_now, [rt], {}),
+            "_wait_for_all": (_core._wait_for_all, [rt, 1.0], {}),
+            "_secure_variable": (_core._secure_variable, ["HOME"], {}),
             "_make_fused": (
                 _core._make_fused,
                 [len, len, None, "f", False],
@@ -167,6 +171,7 @@ class Calls:
             "Runtime.alias": (rt.alias, ["scaled", op], {}),
             "Runtime.find": (rt.find, ["add"], {}),
             "Runtime.fuse": (rt.fuse, [len], {}),
+            "Runtime.watch": (self.watch, [op, __file__], {"on_error": None}),
             "Runtime.session": (rt.session, [None, ()], {}),
             "Runtime.__init__": (
                 gpuos.Runtime,
@@ -230,6 +235,9 @@ class Calls:
     def define(self, name, *args, **keywords):
         op = self.rt.define(name, *args, **keywords)
         self.rt.undefine(op)
+
+    def watch(self, *args, **keywords):
+        self.rt.watch(*args, **keywords).close()
 
     def define_many(self, definitions):
         for op in self.rt.define_many(definitions):

@@ -1,0 +1,153 @@
+"""Messages that are wrong in every way that the table of commands allows."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from gpuos.control.commands import TABLE
+from gpuos.control.messages import MOST_BYTES
+
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    -1e300,
+    2**31,
+    2**63,
+    10**19,
+    "",
+    "text",
+    "\0",
+    "\ud800",
+    "/etc/passwd",
+    "%s%n",
+    "x" * 5000,
+    [],
+    [1],
+    ["a"],
+    ["a", None],
+    [["a"]],
+    {},
+    {"a": 1},
+    {"a": "float32"},
+    {"": ["b"]},
+    {"\ud800": "float32"},
+    ["\udfff"],
+]
+
+# A value of each kind that a field of it takes.
+RIGHT = {
+    "op": "spare",
+    "name": "made",
+    "expression": "o = x + 1",
+    "source": "GPUOS_OPERATOR(spare) {}",
+    "params": {"k": "float32"},
+    "dtype": "float32",
+    "inputs": 1,
+    "elementwise": True,
+    "checked": False,
+    "runtime": 1,
+    "expected": 1,
+    "timeout": 0,
+}
+
+
+def right_messages():
+    """One of each command, with what it needs and nothing else."""
+    for word, command in TABLE.items():
+        needed = {n: RIGHT[n] for n, f in command.fields.items() if f[1]}
+        yield {"command": word, **needed}
+
+
+def wrong_fields():
+    """Each field of each command with each value that is not of its kind."""
+    for message in right_messages():
+        fields = TABLE[message["command"]].fields
+        for name, field in fields.items():
+            for value in VALUES:
+                if not field.kind.holds(value):
+                    yield name, {**message, name: value}
+        for name in message.keys() - {"command"}:
+            yield name, {k: v for k, v in message.items() if k != name}
+        yield "unknown", {**message, "unknown": 1}
+
+
+def right_kinds():
+    """Each field with each value of its kind: many mean nothing."""
+    for message in right_messages():
+        for name, field in TABLE[message["command"]].fields.items():
+            for value in VALUES:
+                if field.kind.holds(value):
+                    yield {**message, name: value}
+
+
+NO_MESSAGES = {
+    "nothing": b"",
+    "an empty line": b"\n",
+    "no line": b'{"command":"list"}',
+    "no JSON": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no object": b'["list"]\n',
+    "a number": b"7\n",
+    "null": b"null\n",
+    "a text": b'"list"\n',
+    "no command": b"{}\n",
+    "a command that is none": b'{"command":"eval"}\n',
+    "a command that is no text": b'{"command":["list"]}\n',
+    "a method": b'{"command":"_one"}\n',
+    "a field twice": b'{"command":"list","command":"list"}\n',
+    "two lines": b'{"command":"list"}\n{"command":"list"}\n',
+    "two objects": b'{"command":"list"}{}\n',
+    "not a number": b'{"command":"wait","timeout":NaN}\n',
+    "infinity": b'{"command":"wait","timeout":Infinity}\n',
+    "a huge exponent": b'{"command":"wait","timeout":1e99999}\n',
+    "a huge integer": b'{"command":"list","runtime":' + b"9" * 900_000 + b"}\n",
+    "a huge real": b'{"command":"wait","timeout":0.' + b"9" * 900_000 + b"}\n",
+    "a minus": b'{"command":"list","runtime":-}\n',
+    "deep lists": b"[" * 500_000 + b"\n",
+    "deep objects": b'{"a":' * 150_000 + b"\n",
+    "deep in a field": b'{"command":"define","name":'
+    + b"[" * 100_000
+    + b"]" * 100_000
+    + b"}\n",
+    "many fields": b"{"
+    + b",".join(b'"f%d":1' % i for i in range(50_000))
+    + b"}\n",
+    "UTF-16": '{"command":"list"}\n'.encode("utf-16"),
+    "a mark of order": b'\xef\xbb\xbf{"command":"list"}\n',
+    "no UTF-8": b'{"command":"show","op":"\xff\xfe"}\n',
+    "a zero byte": b'{"command":"list"\0}\n',
+    "zeros": bytes(100_000),
+    "one too long": b'"' + b"x" * MOST_BYTES + b'"\n',
+    "far too long": b" " * (4 * MOST_BYTES),
+    "a comment": b'{"command":"list"} // all\n',
+    "single quotes": b"{'command':'list'}\n",
+    "Python": b"__import__('os').abort()\n",
+    "a pickle": b"\x80\x04\x95\x17\x00\x00\x00\x00\x00\x00\x00cos\nabort\n)R.\n",
+}
+
+
+def broken(dice: random.Random) -> bytes:
+    """A right message, as a line, broken somewhere."""
+    message = dice.choice([*right_messages()])
+    fields = TABLE[message["command"]].fields
+    for name in dice.sample([*fields], dice.randint(0, min(3, len(fields)))):
+        message[name] = dice.choice([RIGHT[name], dice.choice(VALUES)])
+    data = bytearray(json.dumps(message).encode() + b"\n")
+    for _ in range(dice.choice([0, 1, 1, 2, 8])):
+        at = dice.randrange(len(data) + 1)
+        kind = dice.randrange(5)
+        if kind == 0:
+            data = data[:at]
+        elif kind == 1:
+            data[at:at] = bytes(dice.choices(range(256), k=dice.randint(1, 9)))
+        elif kind == 2:
+            data[at : at + 1] = bytes([dice.randrange(256)])
+        elif kind == 3:
+            data[at:at] = data[dice.randrange(len(data) + 1) :]
+        else:
+            del data[at : at + dice.randint(1, 9)]
+    return bytes(data)
