@@ -53,7 +53,7 @@ def read_own(path: Path) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder in which others could put their file at a name of ours."""
+    """Refuse a folder in which others could put a file at a name of ours."""
     status = folder.stat()
     # In a sticky one, such as /tmp, they cannot take the place of our files.
     if others_write(status) and not status.st_mode & stat.S_ISVTX:

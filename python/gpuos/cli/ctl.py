@@ -1,4 +1,4 @@
-"""`python -m gpuos ctl`: look at operators of a running process, replace them."""
+"""`python -m gpuos ctl`: operators of a running process, from outside."""
 
 from __future__ import annotations
 

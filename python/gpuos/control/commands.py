@@ -191,7 +191,7 @@ class Commands:
     def wait(
         self, timeout: float = MOST_S, runtime: int | None = None
     ) -> Answer:
-        """Wait for what was submitted; a client that wants longer asks again."""
+        """Wait for what was submitted; for longer, a client asks again."""
         end = time.monotonic() + min(timeout, MOST_S)
         for _, rt in self._chosen(runtime):
             left = max(0.0, end - time.monotonic())
