@@ -56,18 +56,30 @@ def check_folder(folder: Path) -> None:
     """Refuse a folder in which others could put a file at a name of ours."""
     status = folder.stat()
     # In a sticky one, such as /tmp, they cannot take the place of our files.
-    if others_write(status) and not status.st_mode & stat.S_ISVTX:
-        text = (
-            f"{folder}: expected a folder that only you may write, got mode "
-            f"{stat.S_IMODE(status.st_mode):o}; chmod go-w takes it from others"
-        )
-        raise _core.InvalidArgument(text)
+    is_sticky = status.st_mode & stat.S_ISVTX
+    if not is_ours(status) or (is_open(status) and not is_sticky):
+        raise _of_others(folder, "folder", status)
 
 
-def others_write(status: os.stat_result) -> bool:
-    """Whether somebody else but root may write it."""
-    is_ours = status.st_uid in {os.geteuid(), 0}
-    return not is_ours or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+def is_ours(status: os.stat_result) -> bool:
+    """Whether it belongs to this user, or to root, who may do anything."""
+    return status.st_uid in {os.geteuid(), 0}
+
+
+def is_open(status: os.stat_result) -> bool:
+    """Whether others than its owner may write it."""
+    return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _of_others(
+    path: Path, what: str, status: os.stat_result
+) -> _core.InvalidArgument:
+    text = (
+        f"{path}: expected a {what} that only you may write, got mode "
+        f"{stat.S_IMODE(status.st_mode):o} of user {status.st_uid}; "
+        "chmod go-w takes it from others"
+    )
+    return _core.InvalidArgument(text)
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -78,10 +90,5 @@ def _check_file(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         text = f"{path}: expected a plain file, got another kind"
         raise _core.InvalidArgument(text)
-    if others_write(status):
-        text = (
-            f"{path}: expected a file that only you may write, got mode "
-            f"{stat.S_IMODE(status.st_mode):o} of user {status.st_uid}; "
-            "chmod go-w takes it from others"
-        )
-        raise _core.InvalidArgument(text)
+    if not is_ours(status) or is_open(status):
+        raise _of_others(path, "file", status)

@@ -232,10 +232,14 @@ def test_a_folder_that_others_may_write_is_refused(screen):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_a_file_of_somebody_else_is_refused(screen):
-    os.chown(screen.path, 65534, 65534)
-    with pytest.raises(gpuos.InvalidArgument, match="of user 65534"):
-        screen.watch()
+@pytest.mark.parametrize("which", ["file", "folder"])
+def test_what_is_somebody_elses_is_refused(screen, which):
+    path = screen.path if which == "file" else screen.path.parent
+    os.chown(path, 65534, 65534)
+    for mode in (0o700, 0o1700):
+        path.chmod(mode)
+        with pytest.raises(gpuos.InvalidArgument, match="of user 65534"):
+            screen.watch()
 
 
 def test_what_is_no_text_is_told(screen):
@@ -402,6 +406,19 @@ def test_the_function_of_a_module_is_that_of_its_text(tmp_path, monkeypatch):
         assert found(x).numpy().tolist() == [6, 11]
         with pytest.raises(gpuos.InvalidArgument, match="function wave"):
             watching._function_in("x = 1", watching._function_of(old))
+        got, errors = [], []
+
+        def take(_rt, text):
+            got.append(watching._function_in(text, watching._function_of(old)))
+
+        with watching.Watch(rt, path, take, errors.append):
+            path.write_text("def wave(")
+            assert until(lambda: errors)
+            assert isinstance(errors[0], SyntaxError)
+            path.write_text(MODULE.format(factor=9))
+            assert until(lambda: got)
+            assert got[0](x).numpy().tolist() == [10, 19]
+        path.write_text(MODULE.format(factor=2))
         if not hasattr(old, "replace"):
             with pytest.raises(gpuos.InvalidArgument, match="no replace"):
                 rt.watch(old)
