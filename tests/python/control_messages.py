@@ -116,6 +116,9 @@ NO_MESSAGES = {
     "many fields": b"{"
     + b",".join(b'"f%d":1' % i for i in range(50_000))
     + b"}\n",
+    "many lists": b"[" + b"[]," * 340_000 + b"[]]\n",
+    "many texts": b"[" + b'"",' * 340_000 + b"1]\n",
+    "a text without an end": b'{"command":"' + b"\\\\" * 400_000 + b"\n",
     "UTF-16": '{"command":"list"}\n'.encode("utf-16"),
     "a mark of order": b'\xef\xbb\xbf{"command":"list"}\n',
     "no UTF-8": b'{"command":"show","op":"\xff\xfe"}\n',

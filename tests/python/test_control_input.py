@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 
 import control_messages
 import pytest
-from control_support import Load, connected, raw
+from control_support import Load, connected, raw, until
 
 import gpuos
-from gpuos.control import client
+from gpuos.control import client, messages
 
 # NumPy's, of words that were dtypes once.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -105,6 +106,28 @@ def test_a_message_of_the_largest_size_is_taken(server):
     message["expression"] += " "
     answer = raw(server.path, line_of(message))
     assert answer is None or "at most 1048576 bytes" in answer["message"]
+
+
+def test_other_threads_run_while_a_message_is_read():
+    steps = 0
+    is_over = threading.Event()
+
+    def count():
+        nonlocal steps
+        while not is_over.is_set():
+            steps += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    try:
+        assert until(lambda: steps)
+        before = steps
+        with pytest.raises(messages.BadMessage, match="got list"):
+            messages.parse(control_messages.NO_MESSAGES["many lists"])
+        assert steps > before + 1
+    finally:
+        is_over.set()
+        counter.join()
 
 
 def test_a_message_may_come_in_pieces(server):

@@ -422,6 +422,54 @@ def test_a_forked_child_does_not_serve(run_python, tmp_path, by_variable):
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
+ENDS = """
+import gpuos, sys, time
+rt = gpuos.Runtime("host")
+rt.define("wave", "o = x + 1")
+server = gpuos.serve(sys.argv[1])
+print(flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
+def test_a_process_may_end_while_it_is_asked(tmp_path, seconds):
+    path = tmp_path / "s"
+    program = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", ENDS, path, str(seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    program.stdout.readline()
+    source = "GPUOS_OPERATOR({0}) {{ task.pointer<float>(0)[0] = 1; }}"
+
+    def ask(kind):
+        count = 0
+        while program.poll() is None:
+            count += 1
+            name = f"made{count}"
+            fields = {
+                "define": {"name": name, "source": source.format(name)},
+                "replace": {"op": "wave", "expression": f"o = x + {count}"},
+            }
+            with contextlib.suppress(gpuos.Error):
+                message = {"command": kind, **fields.get(kind, {})}
+                client.ask(path, message)
+
+    threads = [
+        threading.Thread(target=ask, args=(kind,))
+        for kind in ("define", "replace", "wait", "stats")
+    ]
+    for thread in threads:
+        thread.start()
+    _, errors = program.communicate(timeout=WAIT_S)
+    for thread in threads:
+        thread.join()
+    assert (program.returncode, errors) == (0, "")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_no_new_file_reaches_programs_that_are_started(server):
     before = subprocess.run(
         ["/bin/sh", "-c", "ls -l /proc/self/fd"],
