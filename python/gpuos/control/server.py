@@ -96,6 +96,13 @@ class Server:
                 connection.shutdown(socket.SHUT_RD)
         self._file.remove()
 
+    def _end(self) -> None:
+        """Stop, at the end of the process, which waits for no client."""
+        self._stop()
+        # They end with it, which Python need not warn of.
+        for one in (self._file.listener, *self._connections):
+            one.detach()
+
     def _leave_to_parent(self) -> None:
         """Close what the child of a fork has of its parent's."""
         self._is_over = True
@@ -160,9 +167,9 @@ def name_of(error: Exception) -> str:
     return type(error).__name__
 
 
-def _stop_all() -> None:
+def _end_all() -> None:
     for server in [*_servers]:
-        server._stop()
+        server._end()
 
 
 def _leave_all_to_parent() -> None:
@@ -171,5 +178,5 @@ def _leave_all_to_parent() -> None:
     _servers.clear()
 
 
-atexit.register(_stop_all)
+atexit.register(_end_all)
 os.register_at_fork(after_in_child=_leave_all_to_parent)
