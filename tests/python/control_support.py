@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 import subprocess
 import sys
@@ -34,20 +33,6 @@ def connected(path):
         connection.settimeout(WAIT_S)
         client._connect(connection, path)
         yield connection
-
-
-def raw(path, data):
-    """Send bytes and an end; return the answer, None if there was none."""
-    with connected(path) as connection:
-        received = bytearray()
-        try:
-            connection.sendall(data)
-            connection.shutdown(socket.SHUT_WR)
-            while piece := connection.recv(1 << 16):
-                received += piece
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # it had seen enough
-    return json.loads(received) if received else None
 
 
 def until(holds, timeout=WAIT_S):

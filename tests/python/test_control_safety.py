@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from control_support import Load, connected, raw, until
+from control_support import Load, connected, until
 from deadlines import COMPILE_S, WAIT_S
 
 import gpuos
@@ -524,4 +524,4 @@ def test_clients_that_do_not_take_the_answer_harm_nothing(server):
     for _ in range(50):
         with connected(server.path) as connection:
             connection.sendall(LIST)
-    assert raw(server.path, LIST)["runtimes"]
+    assert listed(server.path)

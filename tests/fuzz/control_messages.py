@@ -1,12 +1,26 @@
-"""Messages that are wrong in every way that the table of commands allows."""
+"""Messages to a process that serves, wrong in every way that its table allows.
+
+Whatever comes is answered, and the process goes on computing.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+import socket
+import tempfile
+from functools import cache
+from pathlib import Path
 
+import numpy as np
+
+import gpuos
+from gpuos.control import client
 from gpuos.control.commands import TABLE
 from gpuos.control.messages import MOST_BYTES
+
+ANSWERED = {"none", "InvalidArgument", "CompileError", "BackendUnavailable"}
+WAIT_S = 120.0
 
 VALUES = [
     None,
@@ -133,7 +147,7 @@ NO_MESSAGES = {
 }
 
 
-def broken(dice: random.Random) -> bytes:
+def draw(dice: random.Random) -> bytes:
     """A right message, as a line, broken somewhere."""
     message = dice.choice([*right_messages()])
     fields = TABLE[message["command"]].fields
@@ -154,3 +168,46 @@ def broken(dice: random.Random) -> bytes:
         else:
             del data[at : at + dice.randint(1, 9)]
     return bytes(data)
+
+
+def text(case: bytes) -> str:
+    return f"bytes to the socket of gpuos.serve(): {case!r}"
+
+
+@cache
+def _served() -> tuple[gpuos.Runtime, Path]:
+    """Return a runtime and its socket, for all cases of a process."""
+    rt = gpuos.Runtime("host", workers=1)
+    rt.define("spare", "o = x + 1")
+    rt.define("right", "o = 2 * x")
+    return rt, gpuos.serve(Path(tempfile.mkdtemp(), "s"), runtime=rt).path
+
+
+def raw(path: Path, data: bytes) -> dict | None:
+    """Send bytes and an end; return the answer, None if there was none."""
+    received = bytearray()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(WAIT_S)
+        client._connect(connection, path)
+        try:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            while piece := connection.recv(1 << 16):
+                received += piece
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it had seen enough
+    return json.loads(received) if received else None
+
+
+def finding(case: bytes) -> str:
+    """What is wrong, or nothing."""
+    rt, path = _served()
+    answer = raw(path, case)
+    if answer is None:
+        return "there was no answer"
+    if answer.get("error", "none") not in ANSWERED:
+        return f"answered {answer}"
+    x = np.arange(8, dtype=np.float32)
+    out = np.empty_like(x)
+    rt.wait(rt.submit("right", x, out=out), timeout=WAIT_S)
+    return "" if np.array_equal(out, 2 * x) else f"2 * {x} is {out}"
