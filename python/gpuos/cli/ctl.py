@@ -199,9 +199,12 @@ def lines_of_show(answer: Answer) -> Sequence[str]:
         "inputs": answer["inputs"] and " ".join(answer["inputs"]),
         "params": " ".join(f"{k}={v}" for k, v in answer["params"].items()),
         "version": answer["version"],
-        "versions": answer["versions"] and " ".join(answer["versions"]),
     }
-    return [f"{name:<10}  {text}" for name, text in known.items() if text]
+    lines = [f"{name:<10}  {text}" for name, text in known.items() if text]
+    return lines + [
+        f"{one['number']:>10}  {one['digest']}  {one['expression'] or ''}"
+        for one in answer["versions"]
+    ]
 
 
 def lines_of_change(answer: Answer) -> Sequence[str]:

@@ -146,7 +146,8 @@ class Commands:
             "expression": found.expression,
             "inputs": None if names is None else [*names],
             "params": found.params,
-            **versions_of(found),
+            "version": getattr(found, "version", None),
+            "versions": versions_of(found),
         }
 
     def define(
@@ -166,18 +167,20 @@ class Commands:
         rt = self._one(runtime, op)
         found = rt.find(op)
         if expected is not None:
-            check_versions(found, "expected")
+            if not hasattr(found, "version"):
+                raise without_versions("expected")
             definition["expected"] = expected
-        rt.replace(found, **definition)
-        return changed(found)
+        replace: Callable[..., Any] = rt.replace  # with versions, their number
+        return changed(found, replace(found, **definition))
 
     def rollback(self, op: str, runtime: int | None = None) -> Answer:
         """Give an operator the body before."""
         rt = self._one(runtime, op)
         found = rt.find(op)
-        check_versions(found, "rollback")
-        rt.rollback(found)  # type: ignore[attr-defined]
-        return changed(found)
+        rollback = getattr(rt, "rollback", None)
+        if rollback is None:
+            raise without_versions("rollback")
+        return changed(found, rollback(found))
 
     def stats(self, runtime: int | None = None) -> Answer:
         """Return the counters."""
@@ -200,25 +203,29 @@ class Commands:
         return {"done": True}
 
 
-def versions_of(op: _core.Operator) -> Answer:
-    """Return what tells versions of an operator apart, where there are any."""
-    versions = getattr(op, "versions", None)
-    return {
-        "version": getattr(op, "version", None),
-        "versions": None if versions is None else [*map(str, versions)],
-    }
+def versions_of(op: _core.Operator) -> list[Answer]:
+    """Return the versions of an operator; none where it has no such thing."""
+    return [
+        {
+            "number": version.number,
+            "expression": version.expression,
+            "digest": digest(version.expression or version.source or ""),
+        }
+        for version in getattr(op, "versions", ())
+    ]
 
 
-def changed(op: _core.Operator) -> Answer:
+def changed(op: _core.Operator, version: int | None = None) -> Answer:
     """Return the answer to a change."""
-    return {"operator": op.name, "version": getattr(op, "version", None)}
+    if version is None:
+        version = getattr(op, "version", None)
+    return {"operator": op.name, "version": version}
 
 
-def check_versions(op: _core.Operator, what: str) -> None:
-    """Refuse what needs versions where operators have none."""
-    if not hasattr(op, "version"):
-        text = f"{what}: expected operators with versions, got ones without"
-        raise _core.InvalidArgument(text)
+def without_versions(what: str) -> _core.InvalidArgument:
+    """Return the error of what needs versions where operators have none."""
+    text = f"{what}: expected operators with versions, got ones without"
+    return _core.InvalidArgument(text)
 
 
 def launch_size() -> int:
@@ -252,7 +259,7 @@ TABLE = {
     ),
     "replace": Command(
         Commands.replace,
-        _OP | {"expected": Field(fields.NUMBER)} | _DEFINITION,
+        _OP | {"expected": Field(fields.VERSION)} | _DEFINITION,
         is_change=True,
     ),
     "rollback": Command(Commands.rollback, _OP, is_change=True),

@@ -47,6 +47,10 @@ def _is_number(value: Any) -> bool:
     return is_integer and 0 <= value < MOST
 
 
+def _is_version(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
 def _is_seconds(value: Any) -> bool:
     is_real = isinstance(value, int | float) and not isinstance(value, bool)
     return is_real and math.isfinite(value) and 0 <= value <= MOST
@@ -71,6 +75,7 @@ def _is_texts_by_name(value: object) -> bool:
 TEXT = Kind("a text", _is_text)
 FLAG = Kind("true or false", _is_flag)
 NUMBER = Kind("a whole number of 0 or more", _is_number)
+VERSION = Kind("a whole number of 1 or more", _is_version)
 SECONDS = Kind("a number of seconds", _is_seconds)
 DTYPES = Kind("a text or a list of texts", _is_text_or_texts)
 INPUTS = Kind("a whole number or a list of texts", _is_number_or_texts)
