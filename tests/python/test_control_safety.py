@@ -216,6 +216,22 @@ def test_close_ends_everything(host, tmp_path):
         listed(server.path)
 
 
+def test_no_more_threads_leave_nothing_behind(host, tmp_path, monkeypatch):
+    before = threading.active_count()
+    start = threading.Thread.start
+
+    def start_some(thread):
+        if threading.active_count() > before + 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    with pytest.raises(RuntimeError, match="can't start"):
+        gpuos.serve(tmp_path / "s", runtime=host)
+    assert threading.active_count() == before
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_hundred_clients_at_once_are_answered(server):
     gate = threading.Barrier(100)
 

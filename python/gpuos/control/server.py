@@ -50,15 +50,13 @@ class Server:
         self._connections: set[socket.socket] = set()
         self._is_over = False
         self._process = os.getpid()
-        self._threads = [
-            threading.Thread(
-                target=self._work, name="gpuos-control", daemon=True
-            )
-            for _ in range(CLIENTS)
-        ]
+        self._threads: list[threading.Thread] = []
         _servers.add(self)
-        for thread in self._threads:
-            thread.start()
+        try:
+            self._start_threads()
+        except RuntimeError:  # no more threads are to be had
+            self.close()
+            raise
         log.info("%s: serving process %d", self.path, self._process)
 
     @property
@@ -83,6 +81,14 @@ class Server:
         # A thread must not accept at a number that is another file's by then.
         if not any(thread.is_alive() for thread in self._threads):
             self._file.forget()
+
+    def _start_threads(self) -> None:
+        for _ in range(CLIENTS):
+            thread = threading.Thread(
+                target=self._work, name="gpuos-control", daemon=True
+            )
+            thread.start()
+            self._threads.append(thread)
 
     def _stop(self) -> None:
         if self._is_over or os.getpid() != self._process:
