@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from control_support import Load, ctl, until
-from deadlines import WAIT_S
+from deadlines import COMPILE_S, WAIT_S
 
 import gpuos
 from gpuos.control import client
@@ -183,6 +183,39 @@ def test_one_of_several_ranks_is_not_changed(
     assert ask(server, "show", op="wave")["operator"] == "wave"
     monkeypatch.setenv("WORLD_SIZE", "1")
     ask(server, "replace", op="wave", expression="o = x")
+
+
+RANK = """
+import gpuos, os, subprocess, sys
+rt = gpuos.Runtime("host")
+rt.define("wave", "o = x + 1")
+words = ["ctl", os.environ["GPUOS_CONTROL"], "replace", "wave", "-e", "o = x"]
+if os.environ["RANK"] == "0":
+    done = subprocess.run([sys.executable, "-m", "gpuos", *words],
+                          capture_output=True, text=True)
+    print(done.returncode, done.stderr, rt.find("wave").expression)
+"""
+
+
+def test_a_rank_of_torchrun_is_not_changed(tmp_path):
+    pytest.importorskip("torch")
+    program = tmp_path / "rank.py"
+    program.write_text(RANK)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run"),
+            *("--standalone", "--nproc-per-node", "2", program),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_S,
+        check=False,
+        env={**os.environ, "GPUOS_CONTROL": str(tmp_path / "s")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 gpuos ctl: ")
+    assert "got one of 2" in done.stdout
+    assert done.stdout.endswith(" o = x + 1\n")
 
 
 def test_versions(rt, server):
