@@ -52,7 +52,7 @@ class SocketFile:
     def __init__(self, path: str) -> None:
         self.path = absolute(path)
         self._name = self.path.name
-        self._lock_name = self._name + ".lock"
+        self._lock_name = f".{self._name}.lock"
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with contextlib.ExitStack() as undo:
             undo.callback(self.listener.close)
@@ -60,14 +60,17 @@ class SocketFile:
             undo.callback(os.close, self._folder)
             self._lock = self._take_lock()
             undo.callback(os.close, self._lock)
-            self._remove_left_over()
+            left_over = self._read_lock()
+            undo.callback(self._remove_lock)
+            if left_over is not None:
+                self._remove(self._name, left_over)
             self._inode = self._bind()
             undo.pop_all()
 
     def remove(self) -> None:
         """Remove the socket, if it is still this one, and the lock."""
         self._remove(self._name, self._inode)
-        self._remove(self._lock_name, Inode.of(os.fstat(self._lock)))
+        self._remove_lock()
 
     def forget(self) -> None:
         """Close what is open: all that the child of a fork may do."""
@@ -86,8 +89,7 @@ class SocketFile:
                     self._lock_name, flags, FILE_MODE, dir_fd=self._folder
                 )
             except OSError as error:
-                text = f"{self.path}.lock: expected a file of ours, got {error}"
-                raise _core.InvalidArgument(text) from None
+                raise self._foreign_lock(str(error)) from None
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -99,11 +101,20 @@ class SocketFile:
                 return lock
             os.close(lock)
 
-    def _remove_left_over(self) -> None:
-        """Remove the socket of a process that was killed, by its inode."""
-        words = os.pread(self._lock, 64, 0).split()
+    def _read_lock(self) -> Inode | None:
+        """Return the socket that a process has left that was killed."""
+        line = os.pread(self._lock, 64, 0)
+        if not line:
+            return None
+        words = line.split()
         if len(words) == 2 and all(map(bytes.isdigit, words)):
-            self._remove(self._name, Inode(*map(int, words)))
+            return Inode(*map(int, words))
+        raise self._foreign_lock(repr(line))
+
+    def _foreign_lock(self, got: str) -> _core.InvalidArgument:
+        path = self.path.with_name(self._lock_name)
+        text = f"{path}: expected a lock of a server, got {got}"
+        return _core.InvalidArgument(text)
 
     def _bind(self) -> Inode:
         # A socket's file gets the mode that the socket has, less the umask.
@@ -134,6 +145,9 @@ class SocketFile:
         except FileNotFoundError:
             return None
         return Inode.of(status)
+
+    def _remove_lock(self) -> None:
+        self._remove(self._lock_name, Inode.of(os.fstat(self._lock)))
 
     def _remove(self, name: str, inode: Inode) -> None:
         if self._inode_of(name) == inode:
