@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import socket
@@ -186,6 +187,26 @@ def test_of_many_that_begin_at_once_one_serves(host, tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_lock_that_was_removed_before_it_was_ours_counts_for_nothing(
+    host, tmp_path, monkeypatch
+):
+    path, lock = tmp_path / "s", tmp_path / ".s.lock"
+    flock, others = fcntl.flock, []
+
+    def lose_the_race(file, how):
+        if not others:
+            # One that served removes its lock, and another begins.
+            lock.unlink()
+            others.append(lock.open("w"))
+            flock(others[0], fcntl.LOCK_EX)
+        flock(file, how)
+
+    monkeypatch.setattr(socket_file.fcntl, "flock", lose_the_race)
+    with pytest.raises(socket_file.Taken):
+        gpuos.serve(path, runtime=host)
+    others[0].close()
+
+
 def test_a_file_that_took_the_place_stays(host, tmp_path):
     server = gpuos.serve(tmp_path / "s", runtime=host)
     server.path.unlink()
@@ -347,6 +368,7 @@ def test_a_client_that_is_killed_harms_nothing(server, text):
 def test_a_gone_client_does_not_end_a_process_that_minds_sigpipe(run_python):
     text = """
 import gpuos, signal, socket, tempfile
+from gpuos.control import client
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 rt = gpuos.Runtime("host")
 with gpuos.serve(tempfile.mkdtemp() + "/s") as server:
@@ -355,6 +377,7 @@ with gpuos.serve(tempfile.mkdtemp() + "/s") as server:
         s.connect(str(server.path))
         s.sendall(b'{"command":"list"}\\n')
         s.close()
+    client.ask(server.path, {"command": "list"})  # after all of them
 print("end")
 """
     done = run_python(text)
@@ -491,6 +514,30 @@ def test_a_process_may_end_while_it_is_asked(tmp_path, seconds):
         thread.join()
     assert (program.returncode, errors) == (0, "")
     assert [*tmp_path.iterdir()] == []
+
+
+EARLY = """
+import gpuos, os, sys, warnings
+warnings.simplefilter("ignore")
+child = os.fork()
+gpuos.Runtime("host")
+print(len(os.listdir(sys.argv[1])), flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+def test_the_child_of_a_fork_before_any_runtime_does_not_serve(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_S,
+        check=True,
+        env={**os.environ, "GPUOS_CONTROL": str(tmp_path / "%p")},
+    )
+    # The parent's socket and lock; the child sees them or not yet.
+    assert max(map(int, done.stdout.split())) == 2
 
 
 def test_no_new_file_reaches_programs_that_are_started(server):

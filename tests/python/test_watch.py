@@ -109,9 +109,10 @@ def delete_and_create(path, text):
 def in_pieces(path, text):
     """A writer that closes the file only at the end."""
     with path.open("w") as file:
-        for character in text:
-            file.write(character)
+        for piece in ("o =", text.removeprefix("o =")):
+            file.write(piece)
             file.flush()
+            time.sleep(2 * watching.QUIET_S)
 
 
 SAVES = [
@@ -147,8 +148,13 @@ def test_what_does_not_compile_leaves_the_old_one(screen, save):
 
 def test_other_files_of_the_folder_are_not_read(screen):
     with screen.watch():
+        screen.path.write_text("o = x +")
+        assert screen.fails()
+        screen.errors.clear()
         screen.path.with_name("wave.txt~").write_text("o = x * 7")
         screen.path.with_name(".wave.txt.swp").write_text("nonsense")
+        # Time to read the wrong text again, or that of another.
+        time.sleep(4 * watching.QUIET_S)
         screen.path.write_text("o = x * 2")
         assert screen.becomes(6.0)
     assert screen.errors == []
@@ -323,7 +329,7 @@ def test_a_watch_of_a_parent_goes_on(run_python, tmp_path):
     path = tmp_path / "wave.txt"
     path.write_text("o = x + 1")
     text = f"""
-import gpuos, os, pathlib, sys, time, warnings
+import gpuos, os, pathlib, select, sys, time, warnings
 warnings.simplefilter("ignore")
 path = pathlib.Path({str(path)!r})
 rt = gpuos.Runtime("host")
@@ -334,6 +340,7 @@ if child == 0:
     watch.close()
     sys.exit(0)
 assert os.waitpid(child, 0)[1] == 0
+assert select.select([watch._files[1]], [], [], 0)[0] == []
 path.write_text("o = x * 2")
 end = time.monotonic() + {WAIT_S}
 while op.expression != "o = x * 2" and time.monotonic() < end:
