@@ -141,9 +141,8 @@ class Screen:
             self.message,
             "In another terminal, for example:",
             *(f'{self._command} replace wave -e "{one}"' for one in OTHERS),
+            f"{self._command} rollback wave",
         ]
-        if hasattr(gpuos.Runtime, "rollback"):
-            lines.append(f"{self._command} rollback wave")
         if self._is_terminal:
             sys.stdout.write(HOME + REST.join(lines) + "\x1b[J")
         else:

@@ -3,11 +3,11 @@
 #include <optional>
 
 #include "base/concat.h"
+#include "device/task_abi.h"
 #include "expression/expression.h"
 #include "expression/lexer.h"
 #include "expression/tree.h"
 #include "gpuos/error.h"
-#include "program/plan.h"
 
 namespace gpuos {
 namespace expression {
@@ -149,11 +149,11 @@ class Parser {
     const std::size_t inputs = result_.inputs.size();
     const std::size_t params = result_.params.size();
     const std::size_t total = 1 + inputs + params;
-    if (total > program::kMaxPassArguments)
-      throw InvalidArgument(
-          concat("expression: expected at most ", program::kMaxPassArguments,
-                 " arguments, got 1 output + ", inputs, " inputs + ", params,
-                 " parameters = ", total));
+    if (total > abi::kMaxArgs)
+      throw InvalidArgument(concat("expression: expected at most ",
+                                   abi::kMaxArgs, " arguments, got 1 output + ",
+                                   inputs, " inputs + ", params,
+                                   " parameters = ", total));
   }
 
   NodeIndex push(TreeNode node, std::size_t column) {

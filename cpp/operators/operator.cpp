@@ -4,6 +4,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
+#include "operators/history.h"
 #include "queue/operator_record.h"
 
 namespace gpuos {
@@ -31,8 +32,9 @@ bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
       a.params.size() != b.params.size())
     return false;
   for (std::size_t i = 0; i < a.params.size(); ++i) {
+    // A built-in's scalar has the dtype of its buffers.
     if (a.params[i].name != b.params[i].name ||
-        a.params[i].dtype != b.params[i].dtype)
+        (a.params[i].dtype != b.params[i].dtype && !a.is_builtin))
       return false;
   }
   return true;
@@ -53,6 +55,12 @@ int Operator::inputs() const {
 
 const std::vector<std::string>& Operator::input_names() const {
   return checked(record_, "Operator").resolved().input_names;
+}
+
+std::vector<OperatorVersion> Operator::versions() const {
+  const auto& versions = checked(record_, "Operator").resolved().versions;
+  return versions == nullptr ? std::vector<OperatorVersion>()
+                             : versions->list();
 }
 
 bool Operator::is_defined() const noexcept {

@@ -26,6 +26,22 @@ constexpr Builtin kBuiltins[] = {
 #undef GPUOS_BUILTIN
 };
 
+/// Slots of all versions together that are not current.
+constexpr std::size_t kMostOldSlots = 256;
+
+void append(Slots& slots, const Slots& more) {
+  slots.insert(slots.end(), more.begin(), more.end());
+}
+
+void check_version(const OperatorRecord& record, std::uint64_t expected,
+                   const char* what) {
+  const std::uint64_t current = record.versions->current().number;
+  if (expected != 0 && expected != current)
+    throw InvalidArgument(concat(what, ": ", record.name, ": expected version ",
+                                 expected, ", it has become version ",
+                                 current));
+}
+
 /// How many arguments there may be was not looked at while it was not checked.
 void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
   if (next.is_checked.load() && !record.is_checked.load() && record.inputs < 0)
@@ -33,6 +49,18 @@ void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
         concat("replace: ", record.name,
                " takes any number of inputs and is not checked; define it with "
                "`checked`, or say how many"));
+}
+
+/// A call writes the scalars of what is built in as its buffers' dtype.
+void check_scalars(const OperatorRecord& record,
+                   const OperatorRegistry::Draft& draft) {
+  if (!record.is_builtin || draft.record->has_body.load()) return;
+  const DType dtype = dtype_of(draft.definition);
+  for (const Parameter& param : draft.record->params)
+    if (param.dtype != dtype)
+      throw InvalidArgument(concat(
+          "replace: ", record.name, ": expected ", param.name, " of ",
+          name_of(dtype), ", as its buffers are, got ", name_of(param.dtype)));
 }
 
 /// A checked operator's pointers are objects, of which compilers write pages.
@@ -53,31 +81,49 @@ void check_checkable(const OperatorRecord& record, const OperatorRecord& next) {
 
 }  // namespace
 
-OperatorRegistry::OperatorRegistry(Backend& backend,
-                                   std::function<Marks()> heads,
-                                   std::function<bool(const Marks&)> wait_past)
+OperatorRegistry::OperatorRegistry(Backend& backend, SlotTable& slots,
+                                   Exclusively exclusively,
+                                   std::size_t versions)
     : backend_(backend),
-      heads_(std::move(heads)),
-      wait_past_(std::move(wait_past)) {
+      slots_(slots),
+      exclusively_(std::move(exclusively)),
+      versions_(versions) {
   add_builtins();
-  for (std::uint32_t slot = abi::kSlots; slot-- > kInterpreterSlot + 1;)
-    free_slots_.push_back(slot);
 }
 
 void OperatorRegistry::add_builtins() {
   std::int32_t slot = 0;
   for (const Builtin& builtin : kBuiltins) {
-    auto record = std::make_shared<OperatorRecord>();
-    record->owner = this;
-    record->name = builtin.name;
-    record->inputs = builtin.inputs;
-    record->is_builtin = true;
-    // The dtype of a built-in's scalar is that of its buffers; see submit().
-    if (builtin.has_value) record->params.push_back({"value", DType::Float32});
+    const auto code = std::make_shared<OperatorCode>();
+    code->is_builtin = true;
     for (std::size_t dtype = 0; dtype < kBuiltinDTypes; ++dtype)
-      record->slots[dtype] = slot++;
-    records_.emplace(builtin.name, std::move(record));
+      code->slots[dtype] = slot++;
+    // One that has the name, and one for those who mean this code.
+    for (Records* records : {&records_, &builtins_}) {
+      auto record = std::make_shared<OperatorRecord>();
+      record->owner = this;
+      record->name = builtin.name;
+      record->inputs = builtin.inputs;
+      record->is_builtin = true;
+      // The dtype of a built-in's scalar is that of its buffers; see submit().
+      if (builtin.has_value)
+        record->params.push_back({"value", DType::Float64});
+      for (std::size_t dtype = 0; dtype < kBuiltinDTypes; ++dtype)
+        record->slots[dtype] = code->slots[dtype];
+      record->versions = std::make_shared<OperatorHistory>(code);
+      records->emplace(builtin.name, std::move(record));
+    }
   }
+}
+
+// Who reads a body that is published at this moment needs the submit lock to
+// queue its task, so all of them are there before it can read another one.
+template <typename Change>
+void OperatorRegistry::exclusively(Change change) {
+  exclusively_([&] {
+    const std::lock_guard lock(mutex_);
+    change();
+  });
 }
 
 void OperatorRegistry::check_name_is_free(std::string_view name,
@@ -87,98 +133,28 @@ void OperatorRegistry::check_name_is_free(std::string_view name,
   const OperatorRecord& known = *found->second;
   throw InvalidArgument(concat(
       what, ": expected a new name, got '", name, "', ",
-      known.is_builtin   ? "which is built in and cannot be replaced"
+      known.is_builtin   ? "which is built in; replace() gives it another body"
       : known.is_alias() ? "which is an alias; switch() gives it another "
                            "operator"
                          : "which is defined; replace() gives it another "
                            "body"));
 }
 
-void OperatorRegistry::insert(const std::shared_ptr<OperatorRecord>& record) {
-  const std::lock_guard lock(mutex_);
-  check_name_is_free(record->name, record->is_alias() ? "alias" : "define");
-  records_.emplace(record->name, record);
-}
-
-OperatorRegistry::Slots OperatorRegistry::take_slots(std::size_t count) {
-  collect();
-  std::unique_lock lock(mutex_);
-  while (free_slots_.size() < count) {
-    lock.unlock();
-    const bool may_have_more = wait_for_slots();
-    lock.lock();
-    if (!may_have_more && free_slots_.size() < count)
+Slots OperatorRegistry::take_slots(std::size_t count) {
+  for (;;) {
+    Slots slots = slots_.take(count);
+    if (!slots.empty()) return slots;
+    Slots unused;
+    {
+      const std::lock_guard lock(mutex_);
+      unused = forget_most_kept();
+    }
+    if (unused.empty())
       throw Error(concat("define: expected ", count,
                          " free slots in the operator table, there are ",
-                         free_slots_.size(), " of ", abi::kSlots));
+                         slots_.free(), " of ", abi::kSlots));
+    slots_.drop(std::move(unused));
   }
-  Slots slots(free_slots_.end() - static_cast<std::ptrdiff_t>(count),
-              free_slots_.end());
-  free_slots_.resize(free_slots_.size() - count);
-  return slots;
-}
-
-bool OperatorRegistry::wait_for_slots() {
-  Marks marks;
-  {
-    const std::lock_guard lock(mutex_);
-    if (dropped_.empty()) return false;
-    marks = dropped_.front().marks;
-  }
-  const bool has_more = wait_past_(marks);
-  collect();
-  return has_more;
-}
-
-void OperatorRegistry::drop(Slots slots) {
-  if (slots.empty()) return;
-  // Read after the record stopped naming the slots, under the submit lock: no
-  // later task can use them.
-  Marks marks = heads_();
-  {
-    const std::lock_guard lock(mutex_);
-    dropped_.push_back({std::move(slots), std::move(marks)});
-    chores_.fetch_or(kDropped, std::memory_order_relaxed);
-  }
-  collect();
-}
-
-void OperatorRegistry::collect() noexcept {
-  std::vector<Dropped> unused;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto is_used = [&](const Dropped& dropped) {
-      const auto rings = backend_.traits().rings;
-      for (std::size_t i = 0; i < rings.size(); ++i) {
-        if (rings[i]->completed() < dropped.marks[i]) return true;
-      }
-      return false;
-    };
-    const auto first =
-        std::partition(dropped_.begin(), dropped_.end(), is_used);
-    std::move(first, dropped_.end(), std::back_inserter(unused));
-    dropped_.erase(first, dropped_.end());
-    if (dropped_.empty())
-      chores_.fetch_and(static_cast<std::uint8_t>(~kDropped),
-                        std::memory_order_relaxed);
-  }
-  // A captured launch may run again at any time: its slots are never given to
-  // others, nor is their code unloaded.
-  std::erase_if(unused, [&](const Dropped& dropped) {
-    return std::any_of(
-        dropped.slots.begin(), dropped.slots.end(),
-        [&](std::uint32_t slot) { return backend_.is_captured(slot); });
-  });
-  for (const Dropped& dropped : unused) backend_.unload(dropped.slots);
-  const std::lock_guard lock(mutex_);
-  for (const Dropped& dropped : unused)
-    free_slots_.insert(free_slots_.end(), dropped.slots.begin(),
-                       dropped.slots.end());
-}
-
-void OperatorRegistry::give_back(const Slots& slots) {
-  const std::lock_guard lock(mutex_);
-  free_slots_.insert(free_slots_.end(), slots.begin(), slots.end());
 }
 
 void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
@@ -191,10 +167,7 @@ void OperatorRegistry::load_together(std::span<const Draft*> drafts) {
       builds.back().checked =
           &checked.emplace_back(checked_source(draft->definition));
   }
-  if (!checked.empty()) {
-    const std::lock_guard lock(mutex_);
-    chores_.fetch_or(kChecked, std::memory_order_relaxed);
-  }
+  if (!checked.empty()) has_checked_.store(true, std::memory_order_relaxed);
   backend_.load(builds);
 }
 
@@ -217,18 +190,8 @@ void OperatorRegistry::load(std::span<const Draft*> drafts) {
   }
 }
 
-void OperatorRegistry::define(std::vector<Draft>& drafts) {
-  std::set<std::string_view> names;
+void OperatorRegistry::load_all(std::vector<Draft>& drafts) {
   std::vector<const Draft*> loaded;
-  for (Draft& draft : drafts) {
-    const std::string& name = draft.record->name;
-    if (!names.insert(name).second)
-      throw InvalidArgument(
-          concat("define: expected different names, got '", name, "' twice"));
-    const std::lock_guard lock(mutex_);
-    check_name_is_free(name, "define");
-    draft.record->owner = this;
-  }
   try {
     for (Draft& draft : drafts) {
       if (draft.record->has_body.load()) continue;
@@ -237,113 +200,210 @@ void OperatorRegistry::define(std::vector<Draft>& drafts) {
     }
     load(loaded);
   } catch (...) {
-    for (const Draft* draft : loaded) give_back(draft->slots);
+    for (const Draft* draft : loaded) slots_.give_back(draft->slots);
     throw;
   }
-  insert_all(drafts);
 }
 
-void OperatorRegistry::insert_all(const std::vector<Draft>& drafts) {
-  for (std::size_t i = 0; i < drafts.size(); ++i) {
-    const auto& [definition, record, slots, is_draft, is_awaited, is_checked] =
-        drafts[i];
-    if (!slots.empty())
-      record->slots[static_cast<std::size_t>(dtype_of(definition))].store(
-          static_cast<std::int32_t>(slots[0]));
-    try {
-      insert(record);
-    } catch (...) {
-      // Somebody else took the name meanwhile.
-      for (std::size_t k = i; k < drafts.size(); ++k) drop(drafts[k].slots);
-      for (std::size_t k = 0; k < i; ++k) undefine(drafts[k].record);
-      throw;
-    }
+void OperatorRegistry::apply(std::vector<Draft>& drafts) {
+  std::set<std::string_view> names;
+  for (Draft& draft : drafts) {
+    const std::string& name = draft.record->name;
+    if (!names.insert(name).second)
+      throw InvalidArgument(
+          concat("define: expected different names, got '", name, "' twice"));
+    draft.record->owner = this;
+    const std::lock_guard lock(mutex_);
+    check(draft);
   }
+  load_all(drafts);
+  Slots unused;
+  try {
+    exclusively([&] {
+      // Somebody may have changed the names meanwhile.
+      for (const Draft& draft : drafts) check(draft);
+      for (Draft& draft : drafts) append(unused, publish(draft));
+    });
+  } catch (...) {
+    for (const Draft& draft : drafts) slots_.drop(draft.slots);
+    throw;
+  }
+  slots_.drop(std::move(unused));
 }
 
-void OperatorRegistry::check_replaceable(const OperatorRecord& record) {
-  if (record.is_builtin || record.is_alias())
-    throw InvalidArgument(concat("replace: expected a defined operator, but ",
-                                 record.name, " is ",
-                                 record.is_alias() ? "an alias" : "built in"));
+void OperatorRegistry::check_replaceable(const OperatorRecord& record,
+                                         const char* what) {
+  if (record.is_alias())
+    throw InvalidArgument(concat(what, ": expected a defined operator, but ",
+                                 record.name,
+                                 " is an alias; switch() and "
+                                 "rollback() of it change what it means"));
   if (!record.is_defined.load())
-    throw InvalidArgument(concat("replace: expected a defined operator, but ",
+    throw InvalidArgument(concat(what, ": expected a defined operator, but ",
                                  record.name, " was undefined"));
 }
 
-void OperatorRegistry::replace(const Record& record, Draft next) {
-  if (!takes_the_same(*record, *next.record))
+void OperatorRegistry::check(const Draft& draft) const {
+  if (draft.replaces == nullptr)
+    return check_name_is_free(draft.record->name, "define");
+  const OperatorRecord& record = *draft.replaces;
+  check_replaceable(record, "replace");
+  if (!takes_the_same(record, *draft.record))
     throw InvalidArgument(
-        concat("replace: expected the ", record->inputs, " inputs and ",
-               record->params.size(), " scalars of ", record->name, ", got ",
-               next.record->inputs, " and ", next.record->params.size(),
+        concat("replace: expected the ", record.inputs, " inputs and ",
+               record.params.size(), " scalars of ", record.name, ", got ",
+               draft.record->inputs, " and ", draft.record->params.size(),
                " or others; define a new operator"));
-  check_checkable(*record, *next.record);
-  const std::shared_ptr<const expression::Body> body = next.record->body.load();
-  if (body == nullptr) {
-    next.slots = take_slots(1);
-    try {
-      std::array<const Draft*, 1> alone{&next};
-      load(alone);
-    } catch (...) {
-      give_back(next.slots);
-      throw;
-    }
-  }
-  drop(become(*record, next, body));
+  check_checkable(record, *draft.record);
+  check_scalars(record, draft);
+  check_version(record, draft.expected, "replace");
 }
 
-OperatorRegistry::Slots OperatorRegistry::become(
-    OperatorRecord& record, const Draft& next,
-    const std::shared_ptr<const expression::Body>& body) {
-  // Of two replacements at a time the later one is whole.
-  const std::lock_guard lock(mutex_);
-  if (!record.is_defined.load()) return next.slots;
-  // Whoever finds the slot finds these.
-  if (const auto checked = next.record->checked.load())
-    record.set_checked(checked);
-  if (body == nullptr)
-    record.is_traced.store(true);
-  else
-    record.set_body(body);  // whoever finds no slot finds the body
-  Slots old;
-  for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype) {
-    const bool is_new =
-        !next.slots.empty() &&
-        static_cast<std::size_t>(dtype_of(next.definition)) == dtype;
-    const std::int32_t before = record.slots[dtype].exchange(
-        is_new ? static_cast<std::int32_t>(next.slots[0])
-               : OperatorRecord::kNoSlot);
-    if (before != OperatorRecord::kNoSlot)
-      old.push_back(static_cast<std::uint32_t>(before));
+Slots OperatorRegistry::publish(Draft& draft) {
+  const OperatorDefinition& definition = draft.definition;
+  const auto code = std::make_shared<OperatorCode>();
+  code->body = draft.record->body.load();
+  code->checked = draft.record->checked.load();
+  code->expression = definition.expression;
+  code->source = definition.source;
+  if (!draft.slots.empty())
+    code->slots[static_cast<std::size_t>(dtype_of(definition))] =
+        static_cast<std::int32_t>(draft.slots[0]);
+  if (draft.replaces != nullptr) {
+    OperatorRecord& record = *draft.replaces;
+    const std::size_t before = record.versions->old_slots();
+    draft.number = record.versions->replace(code);
+    become(record, *code);
+    return trim(record, before);
   }
-  if (body == nullptr) record.set_body(nullptr);
-  return old;
+  draft.record->versions = std::make_shared<OperatorHistory>(code);
+  for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype)
+    draft.record->slots[dtype].store(code->slots[dtype]);
+  records_.emplace(draft.record->name, draft.record);
+  return {};
+}
+
+void OperatorRegistry::become(OperatorRecord& record,
+                              const OperatorCode& code) {
+  // Whoever finds the slot finds these.
+  if (code.checked != nullptr) record.set_checked(code.checked);
+  if (code.body == nullptr && !code.is_builtin) record.is_traced.store(true);
+  // Whoever finds no slot finds the body.
+  if (code.body != nullptr) record.set_body(code.body);
+  for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype)
+    record.slots[dtype].store(code.slots[dtype]);
+  if (code.body == nullptr) record.set_body(nullptr);
+}
+
+std::uint64_t OperatorRegistry::rollback(const Record& record, std::uint64_t to,
+                                         std::uint64_t expected) {
+  std::uint64_t number = 0;
+  Slots unused;
+  exclusively([&] {
+    check_replaceable(*record, "rollback");
+    check_version(*record, expected, "rollback");
+    OperatorHistory& versions = *record->versions;
+    // A copy: it may be forgotten.
+    const OperatorHistory::Version back = versions.earlier(
+        record->name, to != 0 ? to : versions.current().before);
+    const std::size_t before = versions.old_slots();
+    number = versions.take_back(back);
+    become(*record, *back.code);
+    unused = trim(*record, before);
+  });
+  slots_.drop(std::move(unused));
+  return number;
+}
+
+std::uint64_t OperatorRegistry::restore(const Record& record) {
+  if (!record->is_builtin)
+    throw InvalidArgument(concat("restore: expected a built-in operator, but ",
+                                 record->name,
+                                 " is defined; rollback() takes "
+                                 "its last replacement back"));
+  std::uint64_t number = 0;
+  Slots unused;
+  exclusively([&] {
+    OperatorHistory& versions = *record->versions;
+    number = versions.current().number;
+    if (versions.current().code->is_builtin) return;
+    const auto& code =
+        builtins_.find(record->name)->second->versions->current().code;
+    const std::size_t before = versions.old_slots();
+    number = versions.replace(code);
+    become(*record, *code);
+    unused = trim(*record, before);
+  });
+  slots_.drop(std::move(unused));
+  return number;
+}
+
+Slots OperatorRegistry::trim(OperatorRecord& record, std::size_t before) {
+  Slots unused = record.versions->keep(versions_);
+  old_slots_ += record.versions->old_slots() - before;
+  while (old_slots_ > kMostOldSlots) append(unused, forget_most_kept());
+  return unused;
+}
+
+Slots OperatorRegistry::forget_most_kept() {
+  OperatorRecord* most = nullptr;
+  std::size_t slots = 0;
+  for (const auto& [name, record] : records_) {
+    if (record->versions == nullptr) continue;
+    const std::size_t old = record->versions->old_slots();
+    if (old > slots) {
+      slots = old;
+      most = record.get();
+    }
+  }
+  Slots unused;
+  while (most != nullptr && unused.empty())
+    unused = most->versions->keep(most->versions->size() - 1);
+  old_slots_ -= unused.size();
+  return unused;
+}
+
+OperatorRegistry::Record OperatorRegistry::builtin(
+    std::string_view name) const {
+  const auto it = builtins_.find(name);
+  if (it != builtins_.end()) return it->second;
+  throw InvalidArgument(
+      concat("expected a built-in operator, got '", name, "'"));
 }
 
 bool OperatorRegistry::upgrade(const Record& record,
                                const OperatorDefinition& definition,
                                bool is_awaited) {
-  auto& slot = record->slots[static_cast<std::size_t>(dtype_of(definition))];
+  const auto dtype = static_cast<std::size_t>(dtype_of(definition));
+  auto& slot = record->slots[dtype];
   std::int32_t before = slot.load();
   if (!record->is_defined.load() || before == OperatorRecord::kNoSlot)
     return false;
-  const Draft draft{definition, nullptr,    take_slots(1),
-                    false,      is_awaited, record->is_checked.load()};
+  const Draft draft{.definition = definition,
+                    .record = nullptr,
+                    .slots = take_slots(1),
+                    .is_awaited = is_awaited,
+                    .is_checked = record->is_checked.load()};
   try {
     std::array<const Draft*, 1> alone{&draft};
     load(alone);
   } catch (...) {
-    give_back(draft.slots);
+    slots_.give_back(draft.slots);
     throw;
   }
-  // Unless somebody replaced or undefined it meanwhile.
-  const bool is_same = slot.compare_exchange_strong(
-      before, static_cast<std::int32_t>(draft.slots[0]));
+  bool is_same = false;
+  {
+    // Unless somebody replaced or undefined it meanwhile.
+    const std::lock_guard lock(mutex_);
+    const auto after = static_cast<std::int32_t>(draft.slots[0]);
+    is_same = slot.compare_exchange_strong(before, after);
+    if (is_same && record->versions != nullptr)
+      record->versions->set_slot(dtype, after);
+  }
   if (!is_same)
-    drop(draft.slots);
+    slots_.drop(draft.slots);
   else if (static_cast<std::uint32_t>(before) != kInterpreterSlot)
-    drop({static_cast<std::uint32_t>(before)});
+    slots_.drop({static_cast<std::uint32_t>(before)});
   return is_same;
 }
 
@@ -367,26 +427,25 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
                  " is not defined"));
     record->is_defined.store(false);
     record->set_body(nullptr);
-    old = take_slots_of(*record);
+    for (auto& slot : record->slots) slot.store(OperatorRecord::kNoSlot);
+    if (record->versions != nullptr) {
+      old_slots_ -= record->versions->old_slots();
+      old = record->versions->forget_all();
+    }
     records_.erase(it);
   }
-  drop(std::move(old));
+  slots_.drop(std::move(old));
 }
 
 void OperatorRegistry::retire(OperatorRecord& record) {
   record.is_defined.store(false);
-  drop(take_slots_of(record));
-}
-
-OperatorRegistry::Slots OperatorRegistry::take_slots_of(
-    OperatorRecord& record) {
   Slots old;
   for (auto& slot : record.slots) {
     const std::int32_t before = slot.exchange(OperatorRecord::kNoSlot);
     if (before != OperatorRecord::kNoSlot)
       old.push_back(static_cast<std::uint32_t>(before));
   }
-  return old;
+  slots_.drop(std::move(old));
 }
 
 std::shared_ptr<OperatorRecord> OperatorRegistry::alias(
@@ -400,7 +459,9 @@ std::shared_ptr<OperatorRecord> OperatorRegistry::alias(
   record->name = name;
   record->history.push_back(target);
   record->target.store(target.get());
-  insert(record);
+  const std::lock_guard lock(mutex_);
+  check_name_is_free(name, "alias");
+  records_.emplace(record->name, record);
   return record;
 }
 

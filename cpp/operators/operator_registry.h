@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "operators/history.h"
+#include "operators/slot_table.h"
 #include "queue/backend.h"
 #include "queue/operator_record.h"
 
@@ -22,32 +24,41 @@ namespace gpuos {
 /// Threads: any. No lock is held while something compiles or loads.
 class OperatorRegistry {
  public:
-  using Marks = std::vector<std::uint64_t>;  // one position a ring
+  /// Calls a function while nothing is submitted.
+  using Exclusively = std::function<void(const std::function<void()>&)>;
 
-  /// `heads` says, under the submit lock, up to where tasks were submitted;
-  /// `wait_past` waits until the tasks before some marks are done.
-  OperatorRegistry(Backend& backend, std::function<Marks()> heads,
-                   std::function<bool(const Marks&)> wait_past);
+  /// `versions` of each operator stay loaded.
+  OperatorRegistry(Backend& backend, SlotTable& slots, Exclusively exclusively,
+                   std::size_t versions);
 
   using Record = std::shared_ptr<OperatorRecord>;
 
   /// What a definition is to become.
   struct Draft {
     const OperatorDefinition& definition;
-    Record record;  // with a body: nothing is to be loaded
+    Record record;               // with a body: nothing is to be loaded
+    Record replaces = nullptr;   // null: it is a new name
+    std::uint64_t expected = 0;  // the version that it replaces; 0: any
     std::vector<std::uint32_t> slots{};
+    std::uint64_t number = 1;  // of its version, once it is published
     bool is_draft = false;
     bool is_awaited = true;
     bool is_checked = false;
   };
-  /// Gives names to `drafts`: all or nothing; what compiles together is one
-  /// image.
-  void define(std::vector<Draft>& drafts);
-  /// Throws: InvalidArgument for what is built in, an alias or undefined.
-  static void check_replaceable(const OperatorRecord& record);
-  /// `record` becomes what `next` is. Throws: InvalidArgument if it takes other
-  /// arguments.
-  void replace(const Record& record, Draft next);
+  /// Gives names to drafts and other bodies to names: all or nothing, at one
+  /// moment. What compiles together is one image. Throws: InvalidArgument, also
+  /// if a body takes other arguments.
+  void apply(std::vector<Draft>& drafts);
+  /// Throws: InvalidArgument for an alias and what is undefined.
+  static void check_replaceable(const OperatorRecord& record, const char* what);
+  /// What an earlier version ran runs again, under a new number, which is
+  /// returned. `to` 0: the one before. Throws: InvalidArgument.
+  std::uint64_t rollback(const Record& record, std::uint64_t to,
+                         std::uint64_t expected);
+  /// A built-in operator is itself again. Throws: InvalidArgument.
+  std::uint64_t restore(const Record& record);
+  /// A built-in operator that nobody can replace. Throws: InvalidArgument.
+  Record builtin(std::string_view name) const;
   /// Optimised code for a tiered operator that is still what it was, or
   /// compiled code for a program. False if it is not.
   bool upgrade(const Record& record, const OperatorDefinition& definition,
@@ -60,52 +71,46 @@ class OperatorRegistry {
   std::shared_ptr<OperatorRecord> find(std::string_view name) const;
   std::vector<std::string> names() const;
 
-  /// Unload what was dropped and is not used by a pending task any more.
-  void collect() noexcept;
-  /// Whether there may be something to unload, or operators that are checked:
-  /// one look for each wait.
-  bool has_chores() const noexcept {
-    return chores_.load(std::memory_order_relaxed) != 0;
-  }
-  bool has_dropped() const noexcept {
-    return (chores_.load(std::memory_order_relaxed) & kDropped) != 0;
+  /// Whether there may be operators that are checked.
+  bool has_checked() const noexcept {
+    return has_checked_.load(std::memory_order_relaxed);
   }
 
  private:
-  using Slots = std::vector<std::uint32_t>;
-  struct Dropped {
-    Slots slots;
-    Marks marks;
-  };
+  using Records =
+      std::map<std::string, std::shared_ptr<OperatorRecord>, std::less<>>;
 
   void add_builtins();
   void check_name_is_free(std::string_view name,
                           std::string_view what) const;  // mutex_ held
-  void insert(const std::shared_ptr<OperatorRecord>& record);
+  /// Throws: Error if there are not so many, whatever versions are forgotten.
   Slots take_slots(std::size_t count);
-  /// Waits for the slots that were dropped first; false if there are none.
-  bool wait_for_slots();
-  /// The slots that `record` names until now.
-  static Slots take_slots_of(OperatorRecord& record);
-  void drop(Slots slots);
-  void give_back(const Slots& slots);
   /// Throws what the backend throws; then nothing of `drafts` is loaded.
   void load(std::span<const Draft*> drafts);
   void load_together(std::span<const Draft*> drafts);
-  void insert_all(const std::vector<Draft>& drafts);
-  /// Makes `record` what `next` is; returns slots that nobody names any more.
-  Slots become(OperatorRecord& record, const Draft& next,
-               const std::shared_ptr<const expression::Body>& body);
+  /// Slots for drafts, with what they run in them.
+  void load_all(std::vector<Draft>& drafts);
+  /// Calls `change` while nothing is submitted and nobody looks names up.
+  template <typename Change>
+  void exclusively(Change change);
+  // In there:
+  void check(const Draft& draft) const;
+  Slots publish(Draft& draft);
+  static void become(OperatorRecord& record, const OperatorCode& code);
+  /// Slots of versions that are too many, of `record` and then of others;
+  /// `before`: how many old ones it had.
+  Slots trim(OperatorRecord& record, std::size_t before);
+  Slots forget_most_kept();
 
   Backend& backend_;
-  std::function<Marks()> heads_;
-  std::function<bool(const Marks&)> wait_past_;
+  SlotTable& slots_;
+  const Exclusively exclusively_;
+  const std::size_t versions_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<OperatorRecord>, std::less<>> records_;
-  Slots free_slots_;
-  std::vector<Dropped> dropped_;
-  enum Chores : std::uint8_t { kDropped = 1, kChecked = 2 };
-  std::atomic<std::uint8_t> chores_{0};  // a guess; written under mutex_
+  Records records_;
+  Records builtins_;
+  std::size_t old_slots_ = 0;  // of all versions that are not current
+  std::atomic<bool> has_checked_{false};
 };
 
 }  // namespace gpuos

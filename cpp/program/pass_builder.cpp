@@ -327,6 +327,14 @@ void PassBuilder::arrange() {
       if (needed_[loop][id]) pass_.parts[2 * loop + 1].push_back(id);
 }
 
+std::uint32_t PassBuilder::node_of(std::uint32_t step) const {
+  // Views of it, which come later, have the same step.
+  const auto at = std::ranges::find_if(
+      values_, [&](const auto& each) { return each.second.step == step; });
+  assert(at != values_.end());
+  return at->first.first;
+}
+
 Pass PassBuilder::build(std::span<const Root> roots) {
   set_axes(roots);
   // An output may be the buffer of an input. What has the same dimensions reads

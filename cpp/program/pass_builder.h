@@ -29,6 +29,8 @@ class PassBuilder {
   /// they are stored by another one.
   std::vector<std::uint32_t> find_foreign(std::span<const Root> roots);
   Pass build(std::span<const Root> roots);
+  /// The node that a step of what was built is the value of.
+  std::uint32_t node_of(std::uint32_t step) const;
 
  private:
   struct Value {

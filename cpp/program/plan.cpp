@@ -8,11 +8,10 @@
 #include "base/concat.h"
 #include "device/program_device_order.h"
 #include "device/program_text.h"
-#include "device/task_abi.h"
 #include "gpuos/error.h"
 #include "program/joins.h"
+#include "program/pass_arguments.h"
 #include "program/pass_builder.h"
-#include "program/task.h"
 #include "program/text.h"
 
 namespace gpuos::program {
@@ -64,8 +63,27 @@ class Scheduler {
       for (const std::uint32_t node : foreign) store(node);
     if (company_ == Company::None)
       for (const Root& root : roots) store_operand(graph_.nodes[root.node]);
-    schedule_.passes.push_back(
-        PassBuilder(graph_, dims_, stored_).build(roots));
+    add_built(roots);
+  }
+
+  // Of what does not fit a task a part is stored before.
+  void add_built(const std::vector<Root>& roots) {
+    PassBuilder builder(graph_, dims_, stored_);
+    Pass pass = builder.build(roots);
+    if (!fits_task(pass, graph_)) {
+      if (roots.size() > 1) return add_halves(roots);
+      if (const auto step = step_to_store(pass, graph_)) {
+        store(builder.node_of(*step));
+        return add_pass(roots);
+      }
+    }
+    schedule_.passes.push_back(std::move(pass));
+  }
+
+  void add_halves(const std::vector<Root>& roots) {
+    const auto middle = roots.begin() + static_cast<long>(roots.size() / 2);
+    add_pass({roots.begin(), middle});
+    add_pass({middle, roots.end()});
   }
 
   std::vector<std::uint32_t> foreign_of(const std::vector<Root>& roots) {
@@ -131,50 +149,6 @@ std::size_t count_operations(const Graph& graph) {
     count += !is_leaf || node.op == Op::Cast ? 1 : 0;
   }
   return count;
-}
-
-bool is_literal(const ScalarWord& word, const Graph& graph) {
-  return !word.is_extent &&
-         graph.scalars[word.source].kind == ScalarSource::Kind::Literal;
-}
-
-/// Makes constants of a pass' numbers if they do not fit a task's arguments.
-void make_constants(Pass& pass, const Graph& graph) {
-  if (pass.accesses.size() + pass.scalars.size() <= kRoomyPassArguments) return;
-  std::vector<ScalarWord> scalars;
-  std::vector<std::uint32_t> number(pass.scalars.size());
-  for (std::size_t i = 0; i < pass.scalars.size(); ++i) {
-    if (is_literal(pass.scalars[i], graph)) continue;
-    number[i] = static_cast<std::uint32_t>(scalars.size());
-    scalars.push_back(pass.scalars[i]);
-  }
-  for (std::size_t i = 0; i < pass.scalars.size(); ++i) {
-    const ScalarWord& word = pass.scalars[i];
-    if (!is_literal(word, graph)) continue;
-    number[i] =
-        static_cast<std::uint32_t>(scalars.size() + pass.constants.size());
-    pass.constants.push_back(
-        scalar_bits(*graph.scalars[word.source].literal, word.dtype));
-  }
-  pass.scalars = std::move(scalars);
-  for (Step& step : pass.steps)
-    if (step.kind == Step::Kind::Scalar) step.index = number[step.index];
-}
-
-void check_size(const Schedule& schedule) {
-  for (const Pass& pass : schedule.passes) {
-    const std::size_t count = pass.accesses.size() + pass.scalars.size();
-    if (pass.scalars.size() + pass.constants.size() > kMaxConstants)
-      throw InvalidArgument(concat("build: expected at most ", kMaxConstants,
-                                   " scalars and different numbers, got ",
-                                   pass.scalars.size() + pass.constants.size(),
-                                   "; make several programs of it"));
-    if (count > kMaxPassArguments)
-      throw InvalidArgument(concat("build: expected at most ",
-                                   kMaxPassArguments,
-                                   " inputs, outputs and scalars, got ", count,
-                                   "; make several programs of it"));
-  }
 }
 
 std::uint64_t hash_of(std::string_view text) {
@@ -279,10 +253,9 @@ std::string structure_of(const Pass& pass) {
   return bytes.take();
 }
 
-/// With what is asked of each pass again and again. Throws: InvalidArgument.
+/// With what is asked of each pass again and again.
 Schedule complete(Schedule schedule, const Graph& graph) {
   for (Pass& pass : schedule.passes) make_constants(pass, graph);
-  check_size(schedule);
   for (Pass& pass : schedule.passes) {
     pass.structure = structure_of(pass);
     pass.text = text_of(pass);

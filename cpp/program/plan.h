@@ -22,10 +22,9 @@ struct Buffer {
   friend auto operator<=>(const Buffer&, const Buffer&) = default;
 };
 
-/// Of one pass: a task carries an address or a value for each.
-inline constexpr std::size_t kMaxPassArguments = 28;
-/// So many there is room for in any layout, beside where its table lies.
-inline constexpr std::size_t kRoomyPassArguments = 25;
+/// Of one pass: a task carries an address or a value for each, and in some
+/// layouts where a table lies.
+inline constexpr std::size_t kMaxPassArguments = 25;
 
 /// Of one pass, scalars too: an instruction names them in a byte.
 inline constexpr std::size_t kMaxConstants = 255;

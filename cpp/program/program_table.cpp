@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/concat.h"
 #include "gpuos/error.h"
 #include "program/call_checks.h"
 
@@ -204,7 +205,10 @@ bool ProgramTable::write_many(const std::shared_ptr<const Plan>& plan,
   program::PreparedCalls::Taken prepared(prepared_, plan, views);
   const program::TaskModel* const task = only_task(*prepared, load());
   if (task == nullptr || prepared->passes[0].pass->has_reduction)
-    throw InvalidArgument("submit_many: expected an elementwise operator");
+    throw InvalidArgument(
+        concat("submit_many: expected an elementwise operator whose output, "
+               "inputs and parameters are at most ",
+               program::kMaxPassArguments, ": what one task can do"));
   const program::PreparedPass& pass = prepared->passes[0];
   write_task(pass, *task, {views, many.params, {}}, call);
   use_text(prepared, pass, true, stream, call);

@@ -348,14 +348,7 @@ void write_arguments(const TaskParts& parts, const FarTable& far_table,
   if (split.shares_rows) shape.flags |= kSliced;
   Table table;
   fill_table(layout, table);
-  if (kFixed + 1 > arguments.room())
-    throw InvalidArgument(concat(
-        "program: expected at most ",
-        pass.scalars.size() + layout.accesses + arguments.room() - kFixed - 1,
-        " inputs, outputs and scalars where arrays have gaps or are reduced, "
-        "got ",
-        pass.scalars.size() + layout.accesses,
-        "; make several programs of it"));
+  assert(kFixed + 1 <= arguments.room() && "kMaxPassArguments leaves it");
   const bool is_far = kFixed + table.count > arguments.room();
   if (is_far) shape.flags |= kFarTable;
   arguments.add(shape);

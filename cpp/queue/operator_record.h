@@ -19,6 +19,7 @@ namespace gpuos {
 namespace expression {
 class Body;
 }
+class OperatorHistory;
 
 /// Whether built-in operators know it.
 constexpr bool has_builtins(DType dtype) noexcept {
@@ -43,7 +44,7 @@ struct OperatorRecord {
   std::vector<std::string> input_names;  // none: nobody named them
   std::vector<Parameter> params;
   bool elementwise = true;
-  bool is_builtin = false;
+  bool is_builtin = false;  // it began so
 
   std::atomic<bool> is_defined{true};
   // Has been a whole operator, of which the watchdog looks after each task: it
@@ -65,6 +66,9 @@ struct OperatorRecord {
     checked.store(std::move(to));
     is_checked.store(true);
   }
+
+  // Of a name that is no alias.
+  std::shared_ptr<OperatorHistory> versions;
 
   // An alias only. `history` keeps its targets alive, its back is `target`; so
   // many switches can be taken back.

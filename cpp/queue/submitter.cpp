@@ -301,6 +301,11 @@ void Submitter::flush(const Stream* only) {
   backend_.flush(only);
 }
 
+void Submitter::exclusively(const std::function<void()>& change) {
+  const std::unique_lock lock = lock_between();
+  change();
+}
+
 std::vector<std::uint64_t> Submitter::heads() {
   // What a submission is still to queue may use what is dropped now.
   const std::unique_lock lock = lock_between();

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -42,6 +43,8 @@ class Submitter {
   /// submit() will do it one by one. Throws: as submit(), but never Timeout.
   bool submit_independent(std::span<Call> calls, const Stream& stream);
 
+  /// Calls `change` while nothing is being submitted.
+  void exclusively(const std::function<void()>& change);
   void flush(const Stream* only);
   /// The newest position of each ring.
   std::vector<std::uint64_t> heads();

@@ -10,12 +10,12 @@
 namespace gpuos::requests {
 
 Direct::Direct(Runtime& runtime)
-    : add_(runtime.find("add")),
-      sub_(runtime.find("sub")),
-      mul_(runtime.find("mul")),
-      div_(runtime.find("div")),
-      copy_(runtime.find("copy")),
-      fill_(runtime.find("fill")) {}
+    : add_(runtime.builtin("add")),
+      sub_(runtime.builtin("sub")),
+      mul_(runtime.builtin("mul")),
+      div_(runtime.builtin("div")),
+      copy_(runtime.builtin("copy")),
+      fill_(runtime.builtin("fill")) {}
 
 const Operator* Direct::find(const Request& request) const noexcept {
   const DType dtype = request.out_dtype;

@@ -49,7 +49,7 @@ class GroupRunner {
   /// words.
   static constexpr std::size_t kMostValues = 64;
   // A task whose arrays have gaps carries three less than a flat one.
-  static constexpr std::size_t kMostArguments = program::kMaxPassArguments - 3;
+  static constexpr std::size_t kMostArguments = program::kMaxPassArguments;
 
   /// Calls `add`, which adds what may run together, and submits it.
   template <typename Add>

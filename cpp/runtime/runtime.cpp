@@ -55,11 +55,12 @@ void upgrade_later(const std::shared_ptr<RuntimeCore>& owner,
       });
 }
 
-std::shared_ptr<OperatorRecord> record_for(
-    const OperatorDefinition& definition) {
-  return definition.expression.empty()
-             ? record_of(definition)
-             : ExpressionOperators::record_of(definition);
+std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
+                                           const OperatorRecord* replaces) {
+  if (definition.expression.empty()) return record_of(definition);
+  return replaces == nullptr
+             ? ExpressionOperators::record_of(definition)
+             : ExpressionOperators::record_of(definition, *replaces);
 }
 
 /// What an operator's call does, which depends on what it is at the moment:
@@ -81,28 +82,60 @@ template <typename OfBody, typename OfSlots>
   }
 }
 
-std::vector<Operator> define_all(
+/// What a definition that replaces `record` means: what it does not say is as
+/// it was.
+OperatorDefinition completed(OperatorDefinition definition,
+                             const OperatorRecord& record) {
+  OperatorRegistry::check_replaceable(record, "replace");
+  definition.name = record.name;
+  if (definition.params.empty()) definition.params = record.params;
+  if (!definition.checked && !definition.source.empty() &&
+      record.is_checked.load())
+    definition.checked = true;
+  return definition;
+}
+
+/// Returns the drafts as they were published.
+std::vector<OperatorRegistry::Draft> apply_all(
     const std::shared_ptr<RuntimeCore>& core,
-    std::span<const OperatorDefinition> definitions) {
-  std::vector<OperatorRegistry::Draft> drafts;
+    std::span<const OperatorChange> changes,
+    std::vector<OperatorDefinition>& definitions) {
   bool has_source = false;
-  for (const OperatorDefinition& definition : definitions) {
-    check_definition(definition);
-    has_source |= !definition.source.empty();
-    const auto record = record_for(definition);
-    drafts.push_back({.definition = definition,
+  for (const OperatorChange& change : changes) {
+    if (change.replaces.record() == nullptr)
+      definitions.push_back(change.definition);
+    else
+      definitions.push_back(completed(
+          change.definition, *own_record(*core, change.replaces, "replace")));
+    check_definition(definitions.back());
+    has_source |= !definitions.back().source.empty();
+  }
+  std::vector<OperatorRegistry::Draft> drafts;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto& replaces = changes[i].replaces.record();
+    const auto record = record_for(definitions[i], replaces.get());
+    drafts.push_back({.definition = definitions[i],
                       .record = record,
-                      .is_draft = definition.tiered,
+                      .replaces = replaces,
+                      .expected = changes[i].expected,
+                      .is_draft = definitions[i].tiered && replaces == nullptr,
                       .is_checked = record->is_checked.load()});
     if (drafts.back().is_checked) core->submitter.faults().make_room();
   }
   if (has_source) note_environment();
-  core->registry.define(drafts);
+  core->registry.apply(drafts);
+  for (const OperatorRegistry::Draft& draft : drafts)
+    if (draft.is_draft) upgrade_later(core, draft.record, draft.definition);
+  return drafts;
+}
+
+std::vector<Operator> change_all(const std::shared_ptr<RuntimeCore>& core,
+                                 std::span<const OperatorChange> changes) {
+  std::vector<OperatorDefinition> definitions;
   std::vector<Operator> operators;
-  for (const OperatorRegistry::Draft& draft : drafts) {
-    upgrade_later(core, draft.record, draft.definition);
-    operators.emplace_back(draft.record);
-  }
+  for (const auto& draft : apply_all(core, changes, definitions))
+    operators.emplace_back(draft.replaces == nullptr ? draft.record
+                                                     : draft.replaces);
   return operators;
 }
 
@@ -255,36 +288,50 @@ bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
 
 Operator Runtime::define(const OperatorDefinition& definition) {
   core().check_open("define");
-  return define_all(core_, {&definition, 1}).front();
+  const OperatorChange change{.definition = definition};
+  return change_all(core_, {&change, 1}).front();
 }
 
 std::vector<Operator> Runtime::define_many(
     std::span<const OperatorDefinition> definitions) {
   core().check_open("define_many");
-  return define_all(core_, definitions);
+  std::vector<OperatorChange> changes;
+  for (const OperatorDefinition& definition : definitions)
+    changes.push_back({.definition = definition});
+  return change_all(core_, changes);
 }
 
-void Runtime::replace(const Operator& op, const OperatorDefinition& next) {
+std::uint64_t Runtime::replace(const Operator& op,
+                               const OperatorDefinition& definition,
+                               std::uint64_t expected) {
   RuntimeCore& core = this->core();
   core.check_open("replace");
-  const auto& record = own_record(core, op, "replace");
-  OperatorRegistry::check_replaceable(*record);
-  OperatorDefinition definition = next;
-  definition.name = record->name;
-  if (definition.params.empty()) definition.params = record->params;
-  if (!definition.checked && !definition.source.empty() &&
-      record->is_checked.load())
-    definition.checked = true;
-  check_definition(definition);
-  if (!definition.source.empty()) note_environment();
-  const auto becomes =
-      definition.expression.empty()
-          ? record_of(definition)
-          : ExpressionOperators::record_of(definition, *record);
-  if (becomes->is_checked.load()) core.submitter.faults().make_room();
-  core.registry.replace(record, {.definition = definition,
-                                 .record = becomes,
-                                 .is_checked = becomes->is_checked.load()});
+  own_record(core, op, "replace");
+  const OperatorChange change{definition, op, expected};
+  std::vector<OperatorDefinition> definitions;
+  return apply_all(core_, {&change, 1}, definitions)[0].number;
+}
+
+std::vector<Operator> Runtime::change(std::span<const OperatorChange> changes) {
+  core().check_open("change");
+  return change_all(core_, changes);
+}
+
+std::uint64_t Runtime::rollback(const Operator& op, std::uint64_t to,
+                                std::uint64_t expected) {
+  RuntimeCore& core = this->core();
+  core.check_open("rollback");
+  return core.registry.rollback(own_record(core, op, "rollback"), to, expected);
+}
+
+std::uint64_t Runtime::restore(const Operator& op) {
+  RuntimeCore& core = this->core();
+  core.check_open("restore");
+  return core.registry.restore(own_record(core, op, "restore"));
+}
+
+Operator Runtime::builtin(std::string_view name) const {
+  return Operator(core().registry.builtin(name));
 }
 
 void Runtime::undefine(const Operator& op) {

@@ -51,6 +51,7 @@ RuntimeOptions RuntimeCore::checked(RuntimeOptions options) {
     throw InvalidArgument(
         concat("Runtime: queue_capacity: expected a power of two, got ",
                options.queue_capacity));
+  check_range("versions", options.versions, 1u, 256u);
   check_range("threads_per_worker", options.threads_per_worker, 32u, 256u);
   if (options.threads_per_worker % 32 != 0)
     throw InvalidArgument(
@@ -95,11 +96,17 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
     : options(checked(std::move(wanted))),
       backend(make_backend(options, submit_mutex)),
       submitter(*backend, submit_mutex, options, next_runtime_id()),
-      registry(
+      slots(
           *backend, [this] { return submitter.heads(); },
-          [this](const OperatorRegistry::Marks& marks) {
+          [this](const SlotTable::Marks& marks) {
             return wait_past(marks, deadline_after(options.submit_timeout));
           }),
+      registry(
+          *backend, slots,
+          [this](const std::function<void()>& change) {
+            submitter.exclusively(change);
+          },
+          options.versions),
       tiers(registry, policy_of(options, backend->traits().name),
             [this](std::function<void()> job) { post(std::move(job)); }),
       programs(*backend, submitter, tiers,
@@ -132,14 +139,14 @@ void RuntimeCore::check_open(const char* where) const {
 
 bool RuntimeCore::wait(const Ticket& ticket, Deadline deadline) {
   const bool is_done = wait_for(ticket, deadline);
-  if (is_done && registry.has_chores()) [[unlikely]] {
-    // It may have been the last task of an operator that was dropped.
-    if (registry.has_dropped()) {
-      submitter.advance();
-      registry.collect();
-    }
-    submitter.faults().check(ticket);
+  if (!is_done) return false;
+  // It may have been the last task of an operator that was dropped.
+  if (slots.has_dropped()) [[unlikely]] {
+    submitter.advance();
+    slots.collect();
   }
+  if (registry.has_checked()) [[unlikely]]
+    submitter.faults().check(ticket);
   return is_done;
 }
 
@@ -192,7 +199,7 @@ bool RuntimeCore::wait_for_all(Deadline deadline) {
 bool RuntimeCore::synchronize(Deadline deadline) {
   if (!wait_for_all(deadline)) return false;
   check_all();
-  registry.collect();
+  slots.collect();
   reclaim();
   return true;
 }
@@ -250,7 +257,7 @@ void RuntimeCore::close_now() {
         throw Timeout(concat("close: no task was finished in ",
                              options.watchdog.count(), " ms"));
     }
-    registry.collect();
+    slots.collect();
     check_all();
   } catch (...) {
     if (!failure) failure = std::current_exception();

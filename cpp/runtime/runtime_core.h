@@ -59,6 +59,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   QuickMutex submit_mutex;
   std::unique_ptr<Backend> backend;
   Submitter submitter;
+  SlotTable slots;
   OperatorRegistry registry;
   program::Tiers tiers;
   ProgramTable programs;

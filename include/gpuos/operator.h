@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,18 @@ struct OperatorDefinition {
 
 struct OperatorRecord;  // private
 
+/// One of the bodies that an operator has had: replace() and rollback() make a
+/// new one, whose number is one more.
+struct OperatorVersion {
+  std::uint64_t number = 0;
+  /// The version that rollback() takes back; 0: none.
+  std::uint64_t before = 0;
+  std::string expression{};  // empty: it has none
+  std::string source{};      // the same
+  bool is_builtin = false;
+  bool is_current = false;
+};
+
 /// A defined operator. A cheap handle; copies mean the same operator.
 class Operator {
  public:
@@ -72,12 +85,22 @@ class Operator {
   const std::vector<std::string>& input_names() const;
   /// The text of an expression; empty: it is a whole operator, or built in.
   std::string expression() const;
+  /// Those of its versions that are loaded, the current one last; none after
+  /// undefine().
+  std::vector<OperatorVersion> versions() const;
   const std::shared_ptr<OperatorRecord>& record() const noexcept {
     return record_;
   }
 
  private:
   std::shared_ptr<OperatorRecord> record_;
+};
+
+/// One of the changes that Runtime::change() makes at one moment.
+struct OperatorChange {
+  OperatorDefinition definition{};
+  Operator replaces{};         // empty: the definition's name is a new one
+  std::uint64_t expected = 0;  // the version that is replaced; 0: any
 };
 
 /// A name that points at an operator; switch_to() and rollback() are one

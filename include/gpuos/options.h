@@ -46,6 +46,8 @@
     "sums and products of reals have the same bits in every run: on a GPU "    \
     "the number of columns decides the order in which they are put together; " \
     "on the host that is always so")                                           \
+  X(std::uint32_t, versions, versions, 8,                                      \
+    "versions of an operator that stay loaded, for rollback(); 1 to 256")      \
   X(WorkerImage, worker_image, worker_image, WorkerImage::Auto,                \
     "which one a GPU gets: embedded, ptx, nvrtc, or auto: the first of them "  \
     "that fits")

@@ -144,10 +144,27 @@ class Runtime {
   /// Throws: as define().
   std::vector<Operator> define_many(
       std::span<const OperatorDefinition> definitions);
-  /// Give `op` a new body that takes the same arguments. Tasks submitted before
-  /// run the old one; a failure leaves the old one working.
-  /// Throws: as define().
-  void replace(const Operator& op, const OperatorDefinition& definition);
+  /// Give `op`, which may be built in, a new body that takes the same
+  /// arguments; returns the number of its version. Tasks submitted before run
+  /// the old one; a failure leaves the old one working.
+  /// Throws: as define(); InvalidArgument if its version is not `expected`,
+  /// which may be 0 for any.
+  std::uint64_t replace(const Operator& op,
+                        const OperatorDefinition& definition,
+                        std::uint64_t expected = 0);
+  /// Definitions and replacements that become visible together, or not at all.
+  /// Returns the operators. Throws: as define() and replace().
+  std::vector<Operator> change(std::span<const OperatorChange> changes);
+  /// What version `to` of `op` ran runs again, under a new number, which is
+  /// returned; 0: the one before the current. Nothing is compiled.
+  /// Throws: InvalidArgument if it is not loaded any more.
+  std::uint64_t rollback(const Operator& op, std::uint64_t to = 0,
+                         std::uint64_t expected = 0);
+  /// Make a built-in operator itself again; returns the number of its version.
+  /// Throws: InvalidArgument.
+  std::uint64_t restore(const Operator& op);
+  /// A built-in operator that no replace() changes. Throws: InvalidArgument.
+  Operator builtin(std::string_view name) const;
   /// Forget `op`; its code is unloaded when its last task is done.
   /// Throws: InvalidArgument if it is built in or an alias points at it.
   void undefine(const Operator& op);

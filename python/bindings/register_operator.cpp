@@ -1,7 +1,9 @@
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gpuos/error.h"
 #include "operator_object.h"
@@ -55,6 +57,58 @@ py::object inputs_of(const OperatorObject& self) {
 py::object expression_of(const OperatorObject& self) {
   const std::string text = self.op.expression();
   return text.empty() ? py::object(py::none()) : py::str(text);
+}
+
+std::vector<OperatorVersion> versions_of(const OperatorObject& self) {
+  const WithoutGil no_gil;
+  return self.op.versions();
+}
+
+std::uint64_t version_of(const OperatorObject& self) {
+  const std::vector<OperatorVersion> versions = versions_of(self);
+  return versions.empty() ? 0 : versions.back().number;
+}
+
+std::string version_repr(const OperatorVersion& self) {
+  std::string text = "gpuos.OperatorVersion(" + std::to_string(self.number);
+  if (!self.expression.empty())
+    text += ", " + std::string(py::repr(py::str(self.expression)));
+  if (!self.source.empty()) text += ", source";
+  if (self.is_builtin) text += ", built in";
+  return text + (self.is_current ? ", current)" : ")");
+}
+
+py::object text_or_none(const std::string& text) {
+  return text.empty() ? py::object(py::none()) : py::str(text);
+}
+
+void register_version(py::module_& module) {
+  py::class_<OperatorVersion> type(
+      module, "OperatorVersion",
+      "One of the bodies that an operator has had, from Operator.versions.",
+      py::is_final(), plain_metaclass());
+  type.attr("__module__") = "gpuos";
+  forbid_new(type);
+  type.def_readonly("number", &OperatorVersion::number,
+                    "1 for the first, and one more for each replace() and "
+                    "rollback().")
+      .def_readonly("before", &OperatorVersion::before,
+                    "The version that Runtime.rollback() takes back; 0: none.")
+      .def_property_readonly(
+          "expression",
+          [](const OperatorVersion& self) {
+            return text_or_none(self.expression);
+          },
+          "Its text; None: it is a whole operator, or built in.")
+      .def_property_readonly(
+          "source",
+          [](const OperatorVersion& self) { return text_or_none(self.source); },
+          "CUDA C++ of a whole operator; None: it is none, or built in.")
+      .def_readonly("is_builtin", &OperatorVersion::is_builtin,
+                    "Whether it is the operator that every runtime has.")
+      .def_readonly("is_current", &OperatorVersion::is_current,
+                    "Whether submit() ran it when this was read.")
+      .def("__repr__", &version_repr);
 }
 
 std::string operator_repr(const OperatorObject& self) {
@@ -120,6 +174,7 @@ void register_alias(py::module_& module) {
 }  // namespace
 
 void register_operator(py::module_& module) {
+  register_version(module);
   py::class_<OperatorObject, OperatorPtr> type(
       module, "Operator",
       "A defined operator, from Runtime.define() or find().", py::is_final(),
@@ -143,6 +198,13 @@ void register_operator(py::module_& module) {
       .def_property_readonly("expression", &expression_of,
                              "What it computes, as text; None: it is a whole "
                              "operator, or built in.")
+      .def_property_readonly("version", &version_of,
+                             "Number of the current version: 1, and one more "
+                             "for each replace() and rollback().\n"
+                             "0 after undefine().")
+      .def_property_readonly("versions", &versions_of,
+                             "Those that are loaded, the current one last: a "
+                             "list of OperatorVersion.")
       .def("__repr__", &operator_repr);
   register_alias(module);
 }

@@ -176,16 +176,37 @@ std::vector<OperatorPtr> define_many(RuntimeObject& self,
   return made;
 }
 
-void replace(RuntimeObject& self, const py::object& op,
-             const py::object& expression, const py::object& source,
-             const py::object& params, const py::object& dtype,
-             const py::object& inputs, const py::object& elementwise,
-             const py::object& checked) {
+std::uint64_t expected_of(const py::object& given, const char* what) {
+  return given.is_none() ? 0 : integer_as<std::uint64_t>(given, what);
+}
+
+std::uint64_t replace(RuntimeObject& self, const py::object& op,
+                      const py::object& expression, const py::object& source,
+                      const py::object& params, const py::object& dtype,
+                      const py::object& inputs, const py::object& elementwise,
+                      const py::object& checked, const py::object& expected) {
   const OperatorPtr known = self.resolve(op.ptr());
   const OperatorDefinition definition =
       definition_from(known->definition, expression, source, params, dtype,
                       inputs, elementwise, checked);
-  interruptible([&] { self.core().replace(known->op, definition); });
+  const std::uint64_t version = expected_of(expected, "replace: expected");
+  return interruptible(
+      [&] { return self.core().replace(known->op, definition, version); });
+}
+
+std::uint64_t roll_back(RuntimeObject& self, const py::object& op,
+                        const py::object& to, const py::object& expected) {
+  const OperatorPtr known = self.resolve(op.ptr());
+  const std::uint64_t number = expected_of(to, "rollback: to");
+  const std::uint64_t version = expected_of(expected, "rollback: expected");
+  const WithoutGil no_gil;
+  return self.core().rollback(known->op, number, version);
+}
+
+std::uint64_t restore(RuntimeObject& self, const py::object& op) {
+  const OperatorPtr known = self.resolve(op.ptr());
+  const WithoutGil no_gil;
+  return self.core().restore(known->op);
 }
 
 void undefine(RuntimeObject& self, const py::object& op) {
@@ -288,7 +309,10 @@ void add_operators(Class& type) {
            py::kw_only(), py::arg("source") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = none, py::arg("checked") = none,
-           docs::kReplace)
+           py::arg("expected") = none, docs::kReplace)
+      .def("rollback", &roll_back, py::arg("op"), py::kw_only(),
+           py::arg("to") = none, py::arg("expected") = none, docs::kRollback)
+      .def("restore", &restore, py::arg("op"), docs::kRestore)
       .def("define_many", &define_many, py::arg("definitions"),
            docs::kDefineMany)
       .def("undefine", &undefine, py::arg("op"), docs::kUndefine)

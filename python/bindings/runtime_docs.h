@@ -260,18 +260,74 @@ inline constexpr char kReplace[] =
     R"(Give an operator a new body that takes the same arguments.
 
 Tasks submitted before run the old one. A failure leaves the old one working.
+The old one stays loaded, for rollback().
 
 Parameters
 ----------
 op : str or Operator
-    What to replace.
+    What to replace; it may be built in.
 expression, source, params, dtype, inputs, elementwise, checked
     As for define(); None keeps what define() was given.
+expected : int, optional
+    The version that is replaced. None: whichever is there.
+
+Returns
+-------
+int
+    The number of the new version.
 
 Raises
 ------
 InvalidArgument, CompileError, BackendUnavailable
-    As define().
+    As define(); InvalidArgument too if somebody else came first and the
+    version is not the expected one.
+)";
+
+inline constexpr char kRollback[] =
+    R"(Make an operator run again what an earlier version ran.
+
+Nothing is compiled, and there is no pause: tasks submitted before run what
+they were submitted with.
+
+Parameters
+----------
+op : str or Operator
+    What is taken back.
+to : int, optional
+    A version among Operator.versions. None: the one before the current; called
+    again, the one before that.
+expected : int, optional
+    The version that is current. None: whichever is there.
+
+Returns
+-------
+int
+    The number of the new version.
+
+Raises
+------
+InvalidArgument
+    If there is no such version, if it is not loaded any more, or if the current
+    one is not the expected one.
+)";
+
+inline constexpr char kRestore[] =
+    R"(Make a built-in operator itself again.
+
+Parameters
+----------
+op : str or Operator
+    What was replaced; if it was not, nothing changes.
+
+Returns
+-------
+int
+    The number of its version.
+
+Raises
+------
+InvalidArgument
+    If it is not built in.
 )";
 
 inline constexpr char kUndefine[] =

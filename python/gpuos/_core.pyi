@@ -380,6 +380,26 @@ class Operator:
     def inputs(self) -> tuple[str, ...] | None: ...
     @property
     def expression(self) -> str | None: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def versions(self) -> list[OperatorVersion]: ...
+
+@final
+class OperatorVersion:
+    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def before(self) -> int: ...
+    @property
+    def expression(self) -> str | None: ...
+    @property
+    def source(self) -> str | None: ...
+    @property
+    def is_builtin(self) -> bool: ...
+    @property
+    def is_current(self) -> bool: ...
 
 @final
 class Alias:
@@ -412,6 +432,7 @@ class Runtime(metaclass=_RuntimeType):
         flush_after_us: float | None = None,
         compile_programs_after: int | None = None,
         deterministic: bool | None = None,
+        versions: int | None = None,
         worker_image: str | None = None,
         # end
     ) -> None: ...
@@ -522,7 +543,17 @@ class Runtime(metaclass=_RuntimeType):
         inputs: int | Sequence[str] | None = None,
         elementwise: bool | None = None,
         checked: bool | None = None,
-    ) -> None: ...
+        expected: int | None = None,
+    ) -> int: ...
+    def rollback(
+        self,
+        op: str | Operator,
+        *,
+        to: int | None = None,
+        expected: int | None = None,
+    ) -> int: ...
+    def restore(self, op: str | Operator) -> int: ...
+    def transaction(self) -> Transaction: ...
     def undefine(self, op: str | Operator | Alias) -> None: ...
     def alias(self, name: str, op: str | Operator | Alias) -> Alias: ...
     def find(self, name: str) -> Operator: ...
@@ -542,6 +573,43 @@ class Runtime(metaclass=_RuntimeType):
         include_dirs: Sequence[str] = ...,
     ) -> Session: ...
     def close(self) -> None: ...
+
+@final
+class Transaction:
+    def __init__(self, *args: object, **kwargs: object) -> NoReturn: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def define(
+        self,
+        name: str,
+        expression: str | None = None,
+        *,
+        source: str | None = None,
+        params: Mapping[str, npt.DTypeLike] | None = None,
+        dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
+        inputs: int | Sequence[str] | None = None,
+        elementwise: bool = True,
+        checked: bool | None = None,
+    ) -> None: ...
+    def replace(
+        self,
+        op: str | Operator,
+        expression: str | None = None,
+        *,
+        source: str | None = None,
+        params: Mapping[str, npt.DTypeLike] | None = None,
+        dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
+        inputs: int | Sequence[str] | None = None,
+        elementwise: bool | None = None,
+        checked: bool | None = None,
+        expected: int | None = None,
+    ) -> None: ...
 
 _Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 _Operand: TypeAlias = Any

@@ -50,7 +50,7 @@ def _of_leaves(
         args, keywords = _put_together(shape, iter(leaves))
         return function(*args, **keywords)
 
-    compute.__name__ = name
+    compute.__name__ = compute.__qualname__ = name  # errors say it
     return fuse(compute, runtime=runtime)
 
 

@@ -8,6 +8,7 @@ is compiled of them, must give the same bits.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import random
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import wide
 from arrays import (
     LAYOUTS,
     SHAPED,
@@ -113,9 +115,18 @@ def draw(dice: random.Random, cell: Cell) -> Case:
         shape = draw_shape(dice, MOST_AXES)
         first = draw_array(dice, shape, dtype, layout)
         inputs = (first, *_draw_inputs(dice, shape, first))
-        steps = _draw_steps(dice, [x.value() for x in inputs], name)
+        is_wide = dice.random() < wide.WIDE
+        if is_wide:
+            inputs += tuple(wide.draw_inputs(dice, shape))
+        values = [x.value() for x in inputs]
+        steps = _draw_steps(dice, values, name)
         if steps:
             break
+    if is_wide:
+        for step in wide.draw_steps(dice, values, len(inputs)):
+            with contextlib.suppress(Invalid):
+                values.append(_value(step, values))
+                steps.append(step)
     case = Case(inputs, tuple(steps), inputs[0])
     last = values_of(case)[-1]
     layout = dice.choice(WRITABLE)
@@ -238,7 +249,6 @@ REFUSALS = (
     "that meet what is joined",
     "joined along one axis; join what is computed of the parts",
     "inputs and views of them",  # too many
-    "inputs, outputs and scalars",
 )
 
 

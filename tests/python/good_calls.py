@@ -65,6 +65,7 @@ class Calls:
         alias = rt.alias("scaled", op)
         ticket = rt.submit("add", x, x, out=out)
         fused = rt.fuse(lambda x, y: x + y)
+        self.transaction = rt.transaction().__enter__()
         self.rt, self.value = rt, value
         # Function, arguments and keywords. Those of which every use changes
         # something are made anew by what stands for the function.
@@ -165,7 +166,44 @@ class Calls:
                     "inputs": None,
                     "elementwise": None,
                     "checked": None,
+                    "expected": None,
                 },
+            ),
+            "Runtime.rollback": (
+                self.rollback,
+                [op],
+                {"to": None, "expected": None},
+            ),
+            "Runtime.restore": (rt.restore, ["add"], {}),
+            "Transaction.define": (
+                self.transaction.define,
+                ["later", "o = a * x"],
+                {
+                    "source": None,
+                    "params": {"a": "f4"},
+                    "dtype": "f4",
+                    "inputs": None,
+                    "elementwise": True,
+                    "checked": False,
+                },
+            ),
+            "Transaction.replace": (
+                self.transaction.replace,
+                [op, "o = a - x"],
+                {
+                    "source": None,
+                    "params": {"a": "f4"},
+                    "dtype": "f4",
+                    "inputs": None,
+                    "elementwise": None,
+                    "checked": None,
+                    "expected": None,
+                },
+            ),
+            "Transaction.__exit__": (
+                lambda *how: rt.transaction().__enter__().__exit__(*how),
+                [None, None, None],
+                {},
             ),
             "Runtime.undefine": (rt.undefine, ["none"], {}),
             "Runtime.alias": (rt.alias, ["scaled", op], {}),
@@ -238,6 +276,10 @@ class Calls:
 
     def watch(self, *args, **keywords):
         self.rt.watch(*args, **keywords).close()
+
+    def rollback(self, op, **keywords):
+        self.rt.replace(op, "o = a + x")
+        self.rt.rollback(op, **keywords)
 
     def define_many(self, definitions):
         for op in self.rt.define_many(definitions):

@@ -149,9 +149,8 @@ def test_changes_are_logged(server, caplog):
     ask(server, "list")
     ask(server, "replace", op="wave", expression="o = x * 2")
     (record,) = caplog.records
-    version = getattr(gpuos.Operator, "version", None) and "2"
     assert record.getMessage() == (
-        f"replace 'wave': digest {digest('o = x * 2')}, version {version}, "
+        f"replace 'wave': digest {digest('o = x * 2')}, version 2, "
         f"by uid {os.getuid()}, pid {os.getpid()}"
     )
 
@@ -219,27 +218,40 @@ def test_a_rank_of_torchrun_is_not_changed(tmp_path):
 
 
 def test_versions(rt, server):
-    op = rt.find("wave")
-    if not hasattr(op, "version"):
-        with pytest.raises(gpuos.InvalidArgument, match="versions"):
-            ask(server, "rollback", op="wave")
-        with pytest.raises(gpuos.InvalidArgument, match="versions"):
-            ask(server, "replace", op="wave", expression="o = x", expected=1)
-        assert value_of(rt) == 4.0
-        return
-    first = op.version
-    assert ctl(
-        server.path,
-        *("replace", "wave", "-e", "o = x * 2", "--expect", str(first)),
-    ).stdout == (f"wave, version {first + 1}\n")
-    done = ctl(
-        server.path,
-        *("replace", "wave", "-e", "o = x * 9", "--expect", str(first)),
-    )
-    assert done.returncode == 2
+    def run(*words):
+        done = ctl(server.path, *words)
+        return done.returncode, done.stdout, done.stderr
+
+    replace = ("replace", "wave", "-e")
+    code, printed, error = run(*replace, "o = x * 2", "--expect", "1")
+    assert (code, printed, error) == (0, "wave, version 2\n", "")
+    code, _, error = run(*replace, "o = x * 9", "--expect", "1")
+    assert code == 2
+    assert "1" in error
+    assert "2" in error
     assert value_of(rt) == 6.0
-    ask(server, "rollback", op="wave")
+    assert run("rollback", "wave") == (0, "wave, version 3\n", "")
     assert value_of(rt) == 4.0
+    _, shown, _ = run("show", "wave")
+    assert "version     3" in shown
+    assert f"         2  {digest('o = x * 2')}  o = x * 2\n" in shown
+    # A second step back: there is nothing before the first.
+    assert run("rollback", "wave")[0] == 2
+
+
+def test_a_builtin_operator_is_replaced_and_taken_back(rt, server):
+    one, out = rt.array([3.0], dtype="float32"), rt.empty(1)
+
+    def added():
+        rt.submit("add", one, one, out=out)
+        return float(out.numpy()[0])
+
+    assert added() == 6.0
+    ask(server, "replace", op="add", expression="o = x * y")
+    assert added() == 9.0
+    ask(server, "rollback", op="add")
+    assert added() == 6.0
+    assert "built in" in ctl(server.path, "show", "add").stdout
 
 
 def test_every_runtime_is_served_unless_one_is_given(tmp_path):

@@ -84,8 +84,8 @@ def test_names_that_are_taken_say_by_what(rt):
     with pytest.raises(gpuos.InvalidArgument) as caught:
         rt.define("add", "o = x")
     assert str(caught.value) == (
-        "define: expected a new name, got 'add', which is built in and cannot "
-        "be replaced"
+        "define: expected a new name, got 'add', which is built in; "
+        "replace() gives it another body"
     )
     rt.define("mine", "o = x")
     with pytest.raises(gpuos.InvalidArgument, match=r"replace\(\) gives it"):

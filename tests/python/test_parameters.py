@@ -7,15 +7,17 @@ import pytest
 
 import gpuos
 
-MOST = 28  # output, inputs and parameters of an expression together
+MOST = 32  # output, inputs and parameters of an expression together
+MOST_OF_ONE_TASK = 25
 ELEMS = 5
 
 
 def counts():
     for params in range(MOST + 2):
-        for inputs in {1, 2, MOST - 1 - params, MOST - params}:
-            if inputs >= 1:
-                yield inputs, params
+        for most in (MOST, MOST_OF_ONE_TASK):
+            for inputs in {1, 2, most - 1 - params, most - params}:
+                if inputs >= 1:
+                    yield inputs, params
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def test_each_argument_reaches_the_operator(shared, inputs, params):
         )
 
     if 1 + inputs + params > MOST:
-        with pytest.raises(gpuos.InvalidArgument, match="28"):
+        with pytest.raises(gpuos.InvalidArgument, match="32"):
             define()
         return
     op = define()
@@ -58,8 +60,12 @@ def test_each_argument_reaches_the_operator(shared, inputs, params):
     shared.submit(op, *(a[1] for a in arrays), out=one, **given)
     np.testing.assert_array_equal(one.numpy(), wanted[1])
     many = shared.empty((tasks, ELEMS), "float64")
-    shared.submit_many(op, *arrays, out=many, **given)
-    np.testing.assert_array_equal(many.numpy(), wanted)
+    if 1 + inputs + params > MOST_OF_ONE_TASK:
+        with pytest.raises(gpuos.InvalidArgument, match="at most 25"):
+            shared.submit_many(op, *arrays, out=many, **given)
+    else:
+        shared.submit_many(op, *arrays, out=many, **given)
+        np.testing.assert_array_equal(many.numpy(), wanted)
     shared.undefine(op)
 
 

@@ -202,16 +202,15 @@ def lines_of_show(answer: Answer) -> Sequence[str]:
     }
     lines = [f"{name:<10}  {text}" for name, text in known.items() if text]
     return lines + [
-        f"{one['number']:>10}  {one['digest']}  {one['expression'] or ''}"
+        f"{one['number']:>10}  {one['digest'] or 'built in':12}  "
+        f"{one['expression'] or ''}".rstrip()
         for one in answer["versions"]
     ]
 
 
 def lines_of_change(answer: Answer) -> Sequence[str]:
-    """Return which operator it is, and its version if it has one."""
-    version = answer["version"]
-    number = "" if version is None else f", version {version}"
-    return [f"{answer['operator']}{number}"]
+    """Return which operator it is, and its version."""
+    return [f"{answer['operator']}, version {answer['version']}"]
 
 
 def lines_of_stats(answer: Answer) -> Sequence[str]:

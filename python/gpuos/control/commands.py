@@ -77,7 +77,7 @@ class Commands:
         answer = command.run(self, **given)
         text = given.get("source") or given.get("expression") or ""
         log.info(
-            "%s %r: digest %s, version %s, by uid %d, pid %d",
+            "%s %r: digest %s, version %d, by uid %d, pid %d",
             word,
             answer["operator"],
             digest(text) if text else "none",
@@ -146,15 +146,16 @@ class Commands:
             "expression": found.expression,
             "inputs": None if names is None else [*names],
             "params": found.params,
-            "version": getattr(found, "version", None),
-            "versions": versions_of(found),
+            "version": found.version,
+            "versions": [shown(version) for version in found.versions],
         }
 
     def define(
         self, name: str, runtime: int | None = None, **definition: Any
     ) -> Answer:
         """Define an operator."""
-        return changed(self._one(runtime).define(name, **definition))
+        made = self._one(runtime).define(name, **definition)
+        return changed(made, made.version)
 
     def replace(
         self,
@@ -166,21 +167,14 @@ class Commands:
         """Give an operator another body."""
         rt = self._one(runtime, op)
         found = rt.find(op)
-        if expected is not None:
-            if not hasattr(found, "version"):
-                raise without_versions("expected")
-            definition["expected"] = expected
-        replace: Callable[..., Any] = rt.replace  # with versions, their number
-        return changed(found, replace(found, **definition))
+        version = rt.replace(found, expected=expected, **definition)
+        return changed(found, version)
 
     def rollback(self, op: str, runtime: int | None = None) -> Answer:
         """Give an operator the body before."""
         rt = self._one(runtime, op)
         found = rt.find(op)
-        rollback = getattr(rt, "rollback", None)
-        if rollback is None:
-            raise without_versions("rollback")
-        return changed(found, rollback(found))
+        return changed(found, rt.rollback(found))
 
     def stats(self, runtime: int | None = None) -> Answer:
         """Return the counters."""
@@ -203,29 +197,20 @@ class Commands:
         return {"done": True}
 
 
-def versions_of(op: _core.Operator) -> list[Answer]:
-    """Return the versions of an operator; none where it has no such thing."""
-    return [
-        {
-            "number": version.number,
-            "expression": version.expression,
-            "digest": digest(version.expression or version.source or ""),
-        }
-        for version in getattr(op, "versions", ())
-    ]
+def shown(version: _core.OperatorVersion) -> Answer:
+    """Return what tells a version of an operator from others."""
+    text = version.expression or version.source
+    return {
+        "number": version.number,
+        "expression": version.expression,
+        "digest": digest(text) if text else None,
+        "is_current": version.is_current,
+    }
 
 
-def changed(op: _core.Operator, version: int | None = None) -> Answer:
+def changed(op: _core.Operator, version: int) -> Answer:
     """Return the answer to a change."""
-    if version is None:
-        version = getattr(op, "version", None)
     return {"operator": op.name, "version": version}
-
-
-def without_versions(what: str) -> _core.InvalidArgument:
-    """Return the error of what needs versions where operators have none."""
-    text = f"{what}: expected operators with versions, got ones without"
-    return _core.InvalidArgument(text)
 
 
 def launch_size() -> int:

@@ -160,7 +160,7 @@ TEST_P(SimulatedApart, AFlushThatMeetsNobodyNeedNotWait) {
   definition.inputs = 2;  // the simulator mixes two
   std::vector<OperatorRegistry::Draft> drafts;
   drafts.push_back({definition, record_of(definition)});
-  core_->registry.define(drafts);
+  core_->registry.apply(drafts);
   add_ = drafts[0].record;
   const auto submit = [&](std::size_t out) {
     Call call;

@@ -240,22 +240,20 @@ TEST(Expression, BadParamsAreErrors) {
             std::string::npos);
 }
 
-TEST(Expression, MoreThanTwentyEightArgumentsAreAnErrorWithBothNumbers) {
+TEST(Expression, MoreThanThirtyTwoArgumentsAreAnErrorWithBothNumbers) {
   std::string text = "o = x0";
-  for (int i = 1; i < 26; ++i) text += " + x" + std::to_string(i);
-  EXPECT_EQ(parse(text, {{"k", DType::Float32}}).inputs.size(), 26u);
+  for (int i = 1; i < 30; ++i) text += " + x" + std::to_string(i);
+  EXPECT_EQ(parse(text, {{"k", DType::Float32}}).inputs.size(), 30u);
   EXPECT_EQ(error_of(text, DType::Float32,
                      {{"k", DType::Float32}, {"l", DType::Float32}}),
-            "expression: expected at most 28 arguments, got 1 output + 26 "
-            "inputs + 2 parameters = 29");
+            "expression: expected at most 32 arguments, got 1 output + 30 "
+            "inputs + 2 parameters = 33");
 }
 
 TEST(Expression, MayHaveManyNumbers) {
   std::string text = "o = x";
-  for (int i = 0; i < 200; ++i) text += " + " + std::to_string(i) + ".5 * x";
+  for (int i = 0; i < 500; ++i) text += " + " + std::to_string(i) + ".5 * x";
   EXPECT_EQ(error_of(text), "no error");
-  for (int i = 200; i < 300; ++i) text += " + " + std::to_string(i) + ".5 * x";
-  EXPECT_NE(error_of(text).find("expected at most 255"), std::string::npos);
 }
 
 TEST(Expression, DeepNestingIsAnErrorAndLongChainsAreNot) {

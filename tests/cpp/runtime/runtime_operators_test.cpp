@@ -299,8 +299,6 @@ TEST_P(RuntimeOperators, AFailedReplaceLeavesTheOldOneWorking) {
   source.inputs = 1;
   EXPECT_THROW(runtime().replace(op, source), CompileError);
   EXPECT_TRUE(works());
-  EXPECT_THROW(runtime().replace(runtime().find("add"), body("o = x + y")),
-               InvalidArgument);
 }
 
 TEST_P(RuntimeOperators, ACompileErrorCarriesTheLog) {

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "queue/backend.h"
+
+namespace gpuos {
+
+using Slots = std::vector<std::uint32_t>;
+
+/// The places of the operator table: which are free, and which will be when the
+/// tasks that use them are done.
+///
+/// Threads: any. No lock of its own is held while it waits or unloads.
+class SlotTable {
+ public:
+  using Marks = std::vector<std::uint64_t>;  // one position a ring
+
+  /// `heads` says, under the submit lock, up to where tasks were submitted;
+  /// `wait_past` waits until the tasks before some marks are done.
+  SlotTable(Backend& backend, std::function<Marks()> heads,
+            std::function<bool(const Marks&)> wait_past);
+
+  /// So many free ones, once `make_room` gave back what it can. Empty: there
+  /// are fewer.
+  Slots take(std::size_t count);
+  std::size_t free() const;
+  /// Loaded code that no later task can use.
+  void drop(Slots slots);
+  /// What was taken and not used.
+  void give_back(const Slots& slots);
+  /// Unload what was dropped and is not used by a pending task any more.
+  void collect() noexcept;
+  /// A guess.
+  bool has_dropped() const noexcept {
+    return has_dropped_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct Dropped {
+    Slots slots;
+    Marks marks;
+  };
+
+  /// Waits for the slots that were dropped first; false if there are none.
+  bool wait_for_slots();
+
+  Backend& backend_;
+  std::function<Marks()> heads_;
+  std::function<bool(const Marks&)> wait_past_;
+  mutable std::mutex mutex_;
+  Slots free_;
+  std::vector<Dropped> dropped_;
+  std::atomic<bool> has_dropped_{false};  // written under mutex_
+};
+
+}  // namespace gpuos

@@ -1,0 +1,146 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "definition.h"
+#include "gpuos/error.h"
+#include "operator_object.h"
+#include "reading.h"
+#include "registrations.h"
+#include "runtime_object.h"
+#include "waiting.h"
+
+namespace py = pybind11;
+
+namespace gpuos::python {
+namespace {
+
+/// Definitions and replacements that are kept until the block ends.
+class Transaction {
+ public:
+  explicit Transaction(std::shared_ptr<RuntimeObject> runtime)
+      : runtime_(std::move(runtime)) {}
+
+  void enter() {
+    if (is_open_ || is_done_)
+      throw InvalidArgument("transaction: expected a new one in each `with`");
+    is_open_ = true;
+  }
+
+  void define(const std::string& name, const py::object& expression,
+              const py::object& source, const py::object& params,
+              const py::object& dtype, const py::object& inputs,
+              const py::object& elementwise, const py::object& checked) {
+    check_open("define");
+    OperatorDefinition base;
+    base.name = name;
+    changes_.push_back({.definition = definition_from(
+                            std::move(base), expression, source, params, dtype,
+                            inputs, elementwise, checked)});
+  }
+
+  void replace(const py::object& op, const py::object& expression,
+               const py::object& source, const py::object& params,
+               const py::object& dtype, const py::object& inputs,
+               const py::object& elementwise, const py::object& checked,
+               const py::object& expected) {
+    check_open("replace");
+    const OperatorPtr known = runtime_->resolve(op.ptr());
+    changes_.push_back(
+        {.definition =
+             definition_from(known->definition, expression, source, params,
+                             dtype, inputs, elementwise, checked),
+         .replaces = known->op,
+         .expected = expected.is_none()
+                         ? 0
+                         : integer_as<std::uint64_t>(
+                               expected, "transaction: replace: expected")});
+  }
+
+  void leave(const py::object& kind) {
+    is_open_ = false;
+    is_done_ = true;
+    if (!kind.is_none() || changes_.empty()) return;
+    const std::vector<Operator> operators =
+        interruptible([&] { return runtime_->core().change(changes_); });
+    for (std::size_t i = 0; i < changes_.size(); ++i)
+      if (changes_[i].replaces.record() == nullptr)
+        runtime_->remember(std::make_shared<OperatorObject>(
+            runtime_.get(), operators[i], changes_[i].definition));
+  }
+
+ private:
+  void check_open(const char* what) const {
+    if (!is_open_)
+      throw InvalidArgument(std::string("transaction: ") + what +
+                            ": expected to be inside its `with` block");
+  }
+
+  std::shared_ptr<RuntimeObject> runtime_;
+  std::vector<OperatorChange> changes_;
+  bool is_open_ = false;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+void register_transaction(py::module_& module) {
+  const auto none = py::none();
+  py::class_<Transaction> type(
+      module, "Transaction",
+      "Definitions and replacements that become visible together when the\n"
+      "`with` block ends, or not at all: from Runtime.transaction().\n\n"
+      "No submission sees some of them and not the others. Everything is\n"
+      "compiled at the end of the block, which raises what define() and\n"
+      "replace() raise; then nothing has changed. A block that raises changes\n"
+      "nothing either.",
+      py::is_final(), plain_metaclass());
+  type.attr("__module__") = "gpuos";
+  forbid_new(type);
+  type.def("define", &Transaction::define, py::arg("name"),
+           py::arg("expression") = none, py::kw_only(),
+           py::arg("source") = none, py::arg("params") = none,
+           py::arg("dtype") = none, py::arg("inputs") = none,
+           py::arg("elementwise") = true, py::arg("checked") = none,
+           "Define an operator as Runtime.define() does; find() has it after "
+           "the block.")
+      .def("replace", &Transaction::replace, py::arg("op"),
+           py::arg("expression") = none, py::kw_only(),
+           py::arg("source") = none, py::arg("params") = none,
+           py::arg("dtype") = none, py::arg("inputs") = none,
+           py::arg("elementwise") = none, py::arg("checked") = none,
+           py::arg("expected") = none,
+           "Give an operator a new body as Runtime.replace() does.")
+      .def(
+          "__enter__",
+          [](const py::object& self) {
+            self.cast<Transaction&>().enter();
+            return self;
+          },
+          "Begin.")
+      .def(
+          "__exit__",
+          [](Transaction& self, const py::object& kind, const py::object&,
+             const py::object&) { self.leave(kind); },
+          py::arg("kind"), py::arg("error"), py::arg("traceback"),
+          py::pos_only(), "Compile and publish everything.");
+  py::setattr(
+      reinterpret_cast<PyObject*>(runtime_type), "transaction",
+      py::cpp_function(
+          [](const std::shared_ptr<RuntimeObject>& self) {
+            return std::make_unique<Transaction>(self);
+          },
+          py::name("transaction"),
+          py::is_method(py::handle(reinterpret_cast<PyObject*>(runtime_type))),
+          "Return a Transaction: definitions and replacements that become\n"
+          "visible together.\n\n"
+          ">>> with rt.transaction() as change:\n"
+          "...     change.replace(\"step\", \"o = x + v\")\n"
+          "...     change.replace(\"kick\", \"o = v - x\")"));
+}
+
+}  // namespace gpuos::python

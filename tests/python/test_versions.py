@@ -1,0 +1,200 @@
+"""Versions of operators: replaced, taken back, restored, changed together.
+
+tests/cpp/runtime/runtime_versions_test.cpp has what the runtime itself does;
+here is what Python adds.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import gpuos
+
+
+@pytest.fixture
+def rt(backend):
+    with gpuos.Runtime(backend) as runtime:
+        yield runtime
+
+
+def run(rt, op, *inputs):
+    out = rt.empty(inputs[0].shape, inputs[0].dtype)
+    rt.submit(op, *inputs, out=out)
+    return out.numpy().tolist()
+
+
+@pytest.fixture
+def x(rt):
+    return rt.array([1.0, 2.0], dtype="float32")
+
+
+def test_versions_say_what_they_are(rt, x):
+    op = rt.define("step", "o = x + 1")
+    assert op.version == 1
+    assert rt.replace(op, "o = x + 2") == 2
+    assert rt.rollback(op) == 3
+    assert run(rt, op, x) == [2.0, 3.0]
+    shown = [(v.number, v.before, v.expression) for v in op.versions]
+    assert shown == [
+        (1, 0, "o = x + 1"),
+        (2, 1, "o = x + 2"),
+        (3, 0, "o = x + 1"),
+    ]
+    assert [v.is_current for v in op.versions] == [False, False, True]
+    assert all(v.source is None and not v.is_builtin for v in op.versions)
+    assert repr(op.versions[-1]) == (
+        "gpuos.OperatorVersion(3, 'o = x + 1', current)"
+    )
+    rt.undefine(op)
+    assert (op.version, op.versions) == (0, [])
+
+
+def test_a_source_is_kept_with_its_version(rt, x):
+    source = """
+    GPUOS_OPERATOR(step) {
+      for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+        task.pointer<float>(0)[i] = 7 * task.pointer<const float>(1)[i];
+    }"""
+    op = rt.define("step", source=source, inputs=1)
+    rt.replace(op, "o = x + 2")
+    assert run(rt, op, x) == [3.0, 4.0]
+    rt.rollback(op)
+    assert run(rt, op, x) == [7.0, 14.0]
+    assert op.versions[0].source == source
+    assert op.versions[0].expression is None
+
+
+@pytest.mark.parametrize("versions", [1, 2, 8])
+def test_so_many_stay(backend, versions):
+    with gpuos.Runtime(backend, versions=versions) as rt:
+        op = rt.define("step", "o = x + 1")
+        for k in range(12):
+            rt.replace(op, f"o = x + {k}")
+        assert [v.number for v in op.versions] == [*range(14 - versions, 14)]
+        with pytest.raises(gpuos.InvalidArgument, match="still loaded"):
+            rt.rollback(op, to=2)
+
+
+def test_who_comes_second_is_told(rt, x):
+    op = rt.define("step", "o = x + 1")
+    rt.replace(op, "o = x + 2", expected=1)
+    for change in (
+        lambda: rt.replace(op, "o = x + 3", expected=1),
+        lambda: rt.rollback(op, expected=1),
+    ):
+        with pytest.raises(
+            gpuos.InvalidArgument,
+            match="expected version 1, it has become version 2",
+        ):
+            change()
+    assert run(rt, op, x) == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "copy", "fill"])
+def test_built_in_ones_are_replaced_and_restored(rt, x, name):
+    inputs = {"copy": 1, "fill": 0}.get(name, 2)
+    params = {"value": 3.0} if name == "fill" else {}
+
+    def made():
+        out = rt.empty(x.shape, x.dtype)
+        rt.submit(name, *[x] * inputs, out=out, **params)
+        return out.numpy().tolist()
+
+    before = made()
+    text = " + ".join([*"ab"[:inputs], *params, "100"])
+    rt.replace(name, f"o = {text}")
+    total = x.numpy() * inputs + sum(params.values()) + 100
+    assert made() == total.tolist()
+    # Operators of arrays, and what is fused, are what they were.
+    assert (x + x).numpy().tolist() == [2.0, 4.0]
+    assert (x / x).numpy().tolist() == [1.0, 1.0]
+    rt.restore(name)
+    assert made() == before
+    rt.rollback(name)
+    assert made() == total.tolist()
+
+
+def test_a_transaction_is_whole_or_not_at_all(rt, x):
+    first = rt.define("first", "o = x + 1")
+    with rt.transaction() as change:
+        change.replace(first, "o = x + 2")
+        change.define("second", "o = x + 2")
+        assert run(rt, first, x) == [2.0, 3.0]  # not yet
+    assert run(rt, first, x) == run(rt, "second", x) == [3.0, 4.0]
+
+    def broken(change):
+        change.replace(first, "o = x + 9")
+        change.define("third", "o = x +")
+
+    def late(change):
+        change.replace(first, "o = x + 9")
+        change.replace("second", "o = x + 9", expected=7)
+
+    def failing(change):
+        change.replace(first, "o = x + 9")
+        raise KeyError("mine")
+
+    for wrong in (broken, late, failing):
+        with (
+            pytest.raises((gpuos.InvalidArgument, KeyError)),
+            rt.transaction() as change,
+        ):
+            wrong(change)
+        assert run(rt, first, x) == run(rt, "second", x) == [3.0, 4.0]
+        assert "third" not in rt.operators()
+
+
+def test_a_transaction_ends_with_its_block(rt):
+    change = rt.transaction()
+    with pytest.raises(gpuos.InvalidArgument, match="inside its `with`"):
+        change.define("early", "o = x")
+    with change:
+        change.define("inside", "o = x")
+    with pytest.raises(gpuos.InvalidArgument, match="a new one"):
+        change.__enter__()
+    with rt.transaction():
+        pass
+    assert "inside" in rt.operators()
+
+
+def test_many_changes_under_load_lose_nothing(rt):
+    """Ten thousand of them, from one thread, while three submit: what a task
+    gives is what one version gives, and never older than what came before."""
+    changes = 10_000 if rt.backend == "host" else 2_000
+    first = rt.define("first", "o = x + 0")
+    second = rt.define("second", "o = x + 0")
+    zero = rt.zeros(64)
+    is_over = threading.Event()
+    wrong = []
+
+    def submit():
+        last = 0.0
+        out = rt.zeros((2, 64))
+        while not is_over.is_set():
+            rt.submit(first, zero, out=out[0])
+            rt.submit(second, zero, out=out[1])
+            rows = out.numpy()
+            seen = [set(row.tolist()) for row in rows]
+            one, other = rows[0, 0], rows[1, 0]
+            if [len(s) for s in seen] != [1, 1] or not last <= one <= other:
+                wrong.append((last, rows.tolist()))
+                return
+            last = other
+
+    threads = [threading.Thread(target=submit) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for k in range(1, changes + 1):
+        with rt.transaction() as change:
+            change.replace(first, f"o = x + {k}")
+            change.replace(second, f"o = x + {k}")
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert first.version == second.version == changes + 1
+    assert len(first.versions) == rt.options["versions"]
+    np.testing.assert_array_equal(run(rt, first, zero), [changes] * 64)
