@@ -118,6 +118,10 @@ def call_ufunc(
             f"{name}.{method}: an array has no such method; for a reduction "
             "call sum, prod, max, min, any or all"
         )
+    if len(inputs) != ufunc.nin:
+        raise TypeError(
+            f"{name}: expected {ufunc.nin} arguments, got {len(inputs)}"
+        )
     if casting != "same_kind":
         raise _core.InvalidArgument(
             f"{name}: expected casting='same_kind', got {casting!r}"

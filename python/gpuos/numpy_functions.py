@@ -259,6 +259,10 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
                 f"roll: expected axis= of a value with {a.ndim} axes, got none"
             )
         axis = 0
+    if max(np.ndim(shift), np.ndim(axis)) > 1:
+        raise _core.InvalidArgument(
+            "roll: expected shift and axis as integers or tuples of them"
+        )
     shifts, axes = np.broadcast_arrays(shift, axis)
     for one, along in zip(shifts.flat, axes.flat, strict=True):
         a = _core._Functions.roll(a, int(one), int(along))
