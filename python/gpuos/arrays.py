@@ -126,10 +126,6 @@ def call_ufunc(
         raise _core.InvalidArgument(
             f"{name}: expected casting='same_kind', got {casting!r}"
         )
-    if len(inputs) != ufunc.nin:
-        raise TypeError(
-            f"{name}: expected {ufunc.nin} inputs, got {len(inputs)}"
-        )
     is_plain = out is None and where is True and dtype is None
     if is_plain and complex_functions.has(name, inputs[0]):
         return complex_functions.call(name, inputs[0])
