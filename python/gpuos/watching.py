@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    Replace = Callable[[_core.Runtime, str], None]
+    # Returns the number of the version, where there are any.
+    Replace = Callable[[_core.Runtime, str], object]
 
 log = logging.getLogger("gpuos.watch")
 
@@ -129,7 +130,7 @@ class Watch:
             text = read_own(self.path)
             if not text.strip():
                 return  # it is about to be written
-            self._replace(rt, text)
+            version = self._replace(rt, text)
         except FileNotFoundError:
             return  # it is about to come back
         except _core.QueueClosed:
@@ -137,7 +138,8 @@ class Watch:
         except Exception as error:  # noqa: BLE001 (whatever a module raises)
             self._tell(error)
         else:
-            log.info("%s: replaced, digest %s", self.path, digest(text))
+            what = digest(text), version
+            log.info("%s: replaced, digest %s, version %s", self.path, *what)
 
     def _tell(self, error: Exception) -> None:
         if self._on_error is None:
@@ -194,21 +196,21 @@ def watch(
 
 
 def _replace_operator(op: _core.Operator) -> Replace:
-    def replace(rt: _core.Runtime, text: str) -> None:
-        rt.replace(op, **keywords_of(text))
+    def replace(rt: _core.Runtime, text: str) -> object:
+        return rt.replace(op, **keywords_of(text))
 
     return replace
 
 
 def _replace_fused(fused: _core.Fused) -> Replace:
-    replace_by: Callable[[Any], None] | None = getattr(fused, "replace", None)
+    replace_by: Callable[[Any], object] | None = getattr(fused, "replace", None)
     if replace_by is None:
         text = "watch: expected an operator, got a Fused: it has no replace()"
         raise _core.InvalidArgument(text)
     function = _function_of(fused)
 
-    def replace(_rt: _core.Runtime, text: str) -> None:
-        replace_by(_function_in(text, function))
+    def replace(_rt: _core.Runtime, text: str) -> object:
+        return replace_by(_function_in(text, function))
 
     return replace
 

@@ -16,6 +16,7 @@ from deadlines import COMPILE_S, WAIT_S
 
 import gpuos
 from gpuos import watching
+from gpuos.texts import digest
 
 WHOLE = """
 GPUOS_OPERATOR(wave) {{
@@ -196,7 +197,9 @@ def test_without_a_callback_the_log_has_the_error(screen, caplog):
     assert first.levelname == "ERROR"
     assert f"{screen.path}: expression: column" in first.getMessage()
     assert second.levelname == "INFO"
-    assert "replaced, digest" in second.getMessage()
+    assert second.getMessage() == (
+        f"{screen.path}: replaced, digest {digest('o = x * 2')}, version 2"
+    )
 
 
 def test_a_callback_that_raises_ends_nothing(screen, caplog):
