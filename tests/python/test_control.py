@@ -230,6 +230,8 @@ def test_versions(rt, server):
     assert "1" in error
     assert "2" in error
     assert value_of(rt) == 6.0
+    assert run("rollback", "wave", "--expect", "1")[0] == 2
+    assert value_of(rt) == 6.0
     assert run("rollback", "wave") == (0, "wave, version 3\n", "")
     assert value_of(rt) == 4.0
     _, shown, _ = run("show", "wave")

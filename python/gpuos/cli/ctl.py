@@ -58,12 +58,13 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     _add_text(add["define"])
     _add_definition(add["define"])
     _add_text(add["replace"])
-    add["replace"].add_argument(
-        "--expect",
-        type=int,
-        metavar="N",
-        help="refuse unless the operator's version is this",
-    )
+    for action in ("replace", "rollback"):
+        add[action].add_argument(
+            "--expect",
+            type=int,
+            metavar="N",
+            help="refuse unless the operator's version is this",
+        )
     add["wait"].add_argument(
         "--timeout",
         type=float,

@@ -170,11 +170,13 @@ class Commands:
         version = rt.replace(found, expected=expected, **definition)
         return changed(found, version)
 
-    def rollback(self, op: str, runtime: int | None = None) -> Answer:
+    def rollback(
+        self, op: str, runtime: int | None = None, expected: int | None = None
+    ) -> Answer:
         """Give an operator the body before."""
         rt = self._one(runtime, op)
         found = rt.find(op)
-        return changed(found, rt.rollback(found))
+        return changed(found, rt.rollback(found, expected=expected))
 
     def stats(self, runtime: int | None = None) -> Answer:
         """Return the counters."""
@@ -234,6 +236,7 @@ _DEFINITION = {
     "elementwise": Field(fields.FLAG),
     "checked": Field(fields.FLAG),
 }
+_EXPECTED = {"expected": Field(fields.VERSION)}
 _NAME = {"name": Field(fields.TEXT, is_required=True)}
 
 TABLE = {
@@ -244,10 +247,10 @@ TABLE = {
     ),
     "replace": Command(
         Commands.replace,
-        _OP | {"expected": Field(fields.VERSION)} | _DEFINITION,
+        _OP | _EXPECTED | _DEFINITION,
         is_change=True,
     ),
-    "rollback": Command(Commands.rollback, _OP, is_change=True),
+    "rollback": Command(Commands.rollback, _OP | _EXPECTED, is_change=True),
     "stats": Command(Commands.stats, _RUNTIME),
     "wait": Command(
         Commands.wait, {"timeout": Field(fields.SECONDS), **_RUNTIME}
