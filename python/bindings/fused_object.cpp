@@ -5,65 +5,16 @@
 #include "array_shape.h"
 #include "deferred.h"
 #include "fused_results.h"
+#include "fused_running.h"
 #include "gpuos/error.h"
 #include "python_module.h"
 #include "stream.h"
-#include "value_object.h"
 #include "waiting.h"
 
 namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
-
-// What stands for the arguments of a call while the function runs on them.
-class Stand {
- public:
-  Stand(ProgramBuilder& builder, const FusedCall& call)
-      : builder_(builder), call_(call) {}
-
-  /// The positional arguments.
-  py::tuple args() {
-    py::list all;
-    for (const FusedCall::Item& item : call_.items()) {
-      py::object value = next(item.value);
-      if (item.name == nullptr)
-        all.append(value);
-      else
-        keywords[py::handle(item.name)] = value;
-    }
-    return py::tuple(all);
-  }
-
-  py::dict keywords;
-
- private:
-  py::object next(PyObject* object) {
-    if (words()[word_].kind == ArgumentKind::Keyword) ++word_;
-    const ArgumentWord word = words()[word_++];
-    switch (word.kind) {
-      case ArgumentKind::Array:
-        return make_value(builder_.input(word.dtype, word.rank));
-      case ArgumentKind::Scalar:
-        return make_value(builder_.scalar(word.dtype));
-      case ArgumentKind::Number: {
-        const Scalar& number = call_.scalars()[number_of_scalars_++];
-        // A bool gives way to every dtype, as an array of bools does.
-        return make_value(word.dtype == DType::Bool
-                              ? builder_.scalar(DType::Bool)
-                              : builder_.number(number));
-      }
-      default:
-        return py::reinterpret_borrow<py::object>(object);
-    }
-  }
-  std::span<const ArgumentWord> words() const { return call_.key().words(); }
-
-  ProgramBuilder& builder_;
-  const FusedCall& call_;
-  std::size_t word_ = 0;
-  std::size_t number_of_scalars_ = 0;
-};
 
 struct PythonCall {
   PythonCall(PyObject* const* given, std::size_t count, PyObject* names)
@@ -129,44 +80,34 @@ Traced* Fused::find(const CallKey& key) const {
   return at;
 }
 
-std::unique_ptr<Traced> Fused::trace(const FusedCall& call) const {
-  ProgramBuilder builder;
-  Stand stand(builder, call);
-  const py::tuple args = stand.args();
-  const py::tuple result = trace_(function_, args, stand.keywords);
-  auto made = std::make_unique<Traced>(call.key());
-  if (py::len(result[0]) > kMaxFusedResults) {
-    throw InvalidArgument(name_ + ": expected at most " +
-                          std::to_string(kMaxFusedResults) + " results, got " +
-                          std::to_string(py::len(result[0])));
-  }
-  for (const py::handle value : result[0]) {
-    made->made = value_of(value.ptr(), name_);
-    builder.output(made->made);
-  }
-  made->program = builder.build();
-  made->rebuild = result[1];
-  return made;
-}
-
 Traced& Fused::find_or_trace(const FusedCall& call) {
   if (Traced* known = find(call.key())) return *(last_ = known);
-  std::unique_ptr<Traced> made = trace(call);
-  // Another thread may have traced the same meanwhile.
+  const std::uint64_t version = *version_;
+  std::vector<Part> parts;
+  std::unique_ptr<Traced> made = trace(KnownKey(call.key()), function_, parts);
+  // Another thread may have replaced the function meanwhile, or have traced the
+  // same.
+  if (version != *version_) return find_or_trace(call);
   if (Traced* known = find(call.key())) return *(last_ = known);
   last_ = made.get();
   last_->next = std::exchange(by_hash_[call.key().hash()], last_);
+  parts_.insert(parts_.end(), parts.begin(), parts.end());
   return *traced_.emplace_back(std::move(made));
 }
 
 py::object Fused::call(PyObject* const* args, std::size_t count,
                        PyObject* names) {
+  const Running running(*this);
   FusedCall call(name_.c_str(), args, count, names);
   if (call.is_traced()) {
+    note_part();
     return py::reinterpret_steal<py::object>(
         PyObject_Vectorcall(function_.ptr(), args, count, names));
   }
-  if (call.has_container()) return call_tree("__call__", args, count, names);
+  if (call.has_container()) {
+    note_part();
+    return call_tree("__call__", args, count, names);
+  }
   if (is_deferred_) {
     if (py::object made = defer(args, count, names)) return made;
   }
@@ -209,6 +150,7 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
 }
 
 Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
+  const Running running(*this);
   FusedCall call(name_.c_str(), args, count, names);
   if (call.has_container())
     return call_tree("warm", args, count, names).cast<Program>();
@@ -220,6 +162,7 @@ Program Fused::warm(PyObject* const* args, std::size_t count, PyObject* names) {
 
 Program Fused::compile(PyObject* const* args, std::size_t count,
                        PyObject* names) {
+  const Running running(*this);
   FusedCall call(name_.c_str(), args, count, names);
   if (call.has_container())
     return call_tree("compile", args, count, names).cast<Program>();
@@ -233,6 +176,7 @@ Program Fused::compile(PyObject* const* args, std::size_t count,
 
 py::tuple Fused::forms(PyObject* const* args, std::size_t count,
                        PyObject* names) {
+  const Running running(*this);
   FusedCall call(name_.c_str(), args, count, names);
   const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
   Arguments arguments(*runtime);
@@ -265,9 +209,8 @@ std::string Fused::repr() const {
 
 void Fused::clear() {
   // Letting go may run code that comes back here.
-  by_hash_.clear();
-  last_ = nullptr;
-  const auto dropped = std::exchange(traced_, {});
+  forget_traced();
+  const auto dropped = std::exchange(left_, {});
   const py::object function = std::exchange(function_, py::none());
   const py::object trace = std::exchange(trace_, py::none());
   const py::object runtime = std::exchange(runtime_, py::none());

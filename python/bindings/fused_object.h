@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fused_call.h"
@@ -13,7 +15,7 @@ namespace gpuos::python {
 
 /// One traced structure of a fused function.
 struct Traced {
-  explicit Traced(const CallKey& key) : key(key) {}
+  explicit Traced(KnownKey key) : key(std::move(key)) {}
 
   KnownKey key;
   Program program;
@@ -53,6 +55,15 @@ class Fused {
   pybind11::tuple forms(PyObject* const* args, std::size_t count,
                         PyObject* names);
   std::vector<Program> programs() const;
+
+  /// Runs `function` from now on, which takes and gives the same: each
+  /// structure that was traced is traced with it at once. Returns the number of
+  /// its version. Throws: InvalidArgument; then nothing has changed.
+  std::uint64_t replace(pybind11::object function);
+  /// Throws: InvalidArgument if `function` gives something else for what was
+  /// traced.
+  void check_gives_the_same(const pybind11::object& function) const;
+  std::uint64_t version() const noexcept { return *version_; }
   std::string repr() const;
 
   template <typename Visit>
@@ -74,9 +85,25 @@ class Fused {
                              std::size_t count, PyObject* names);
   pybind11::object call_foreign(PyObject* const* args, std::size_t count,
                                 PyObject* names);
+  /// A call under way: what it uses stays until it is over.
+  class Running;
+  /// A fused function that this one was traced with, and its version then.
+  struct Part {
+    std::shared_ptr<const std::uint64_t> version;
+    std::uint64_t at;
+  };
+  using AllTraced = std::vector<std::unique_ptr<Traced>>;
+
   Traced& find_or_trace(const FusedCall& call);
   Traced* find(const CallKey& key) const;
-  std::unique_ptr<Traced> trace(const FusedCall& call) const;
+  std::unique_ptr<Traced> trace(KnownKey key, const pybind11::object& function,
+                                std::vector<Part>& parts) const;
+  AllTraced trace_all(const pybind11::object& function,
+                      std::vector<Part>& parts) const;
+  /// Notes itself as a part of all that is traced at this moment.
+  void note_part() const;
+  void forget_traced();
+  void forget_if_parts_were_replaced();
   /// Null: it must be submitted now.
   pybind11::object defer(PyObject* const* args, std::size_t count,
                          PyObject* names);
@@ -91,7 +118,13 @@ class Fused {
   pybind11::object of_trees_ = pybind11::none();  // of call_tree(): a dict
   std::string name_;
   bool is_deferred_;
-  std::vector<std::unique_ptr<Traced>> traced_;
+  AllTraced traced_;
+  AllTraced left_;  // of earlier versions, for calls under way
+  std::size_t running_ = 0;
+  std::shared_ptr<std::uint64_t> version_ = std::make_shared<std::uint64_t>(1);
+  std::vector<Part> parts_;
+  std::uint64_t seen_ = replacements_;  // of all fused functions
+  static inline std::uint64_t replacements_ = 0;
   // Lists that only grow: a comparison of keys may run code that comes back
   // here.
   std::unordered_map<std::uint64_t, Traced*> by_hash_;

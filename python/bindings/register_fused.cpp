@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <new>
@@ -14,6 +15,7 @@
 
 #include "errors.h"
 #include "fused_object.h"
+#include "python_module.h"
 #include "reading.h"
 #include "registrations.h"
 
@@ -82,6 +84,29 @@ PyObject* programs(PyObject* self, PyObject* /*unused*/) noexcept {
   });
 }
 
+PyObject* replace(PyObject* self, PyObject* function) noexcept {
+  return guarded([&] {
+    const auto next =
+        python_module("gpuos.fusing")
+            .attr("_replacement")(py::handle(self), py::handle(function));
+    const std::uint64_t version = as_instance(self)->fused->replace(next);
+    py::handle(self).attr("__wrapped__") = next;
+    return PyLong_FromUnsignedLongLong(version);
+  });
+}
+
+PyObject* check_gives_the_same(PyObject* self, PyObject* function) noexcept {
+  return guarded([&] {
+    as_instance(self)->fused->check_gives_the_same(
+        py::reinterpret_borrow<py::object>(function));
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* version(PyObject* self, void* /*unused*/) noexcept {
+  return PyLong_FromUnsignedLongLong(as_instance(self)->fused->version());
+}
+
 PyObject* repr(PyObject* self) noexcept {
   return guarded([&] {
     return PyUnicode_FromString(as_instance(self)->fused->repr().c_str());
@@ -145,6 +170,24 @@ PyMethodDef methods[] = {
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(forms)),
      METH_FASTCALL | METH_KEYWORDS,
      "The shape and dtype of each result, and what puts them together."},
+    {"replace", replace, METH_O,
+     "replace($self, function, /)\n--\n\n"
+     "Run another function from now on.\n\n"
+     "Calls that have returned run what they were called with. Fused "
+     "functions\n"
+     "that call this one are traced again at their next call.\n\n"
+     "Parameters\n----------\n"
+     "function : callable\n"
+     "    With the same parameters. For all structures that were called so "
+     "far\n"
+     "    it gives results of the same dtypes and numbers of axes.\n\n"
+     "Returns\n-------\nint\n    The number of its version.\n\n"
+     "Raises\n------\n"
+     "InvalidArgument\n    If it does not, or cannot be traced. Then nothing "
+     "has changed."},
+    {"_check_gives_the_same", check_gives_the_same, METH_O,
+     "_check_gives_the_same($self, function, /)\n--\n\n"
+     "Raise what replace() would."},
     {"programs", programs, METH_NOARGS,
      "programs($self, /)\n--\n\n"
      "A list of the programs so far, one for each structure: the dtypes and\n"
@@ -162,6 +205,8 @@ PyMemberDef members[] = {
 
 PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict,
                              PyObject_GenericSetDict, nullptr, nullptr},
+                            {"version", version, nullptr,
+                             "1, and one more for each replace().", nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kCallDoc)},

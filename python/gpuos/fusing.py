@@ -82,6 +82,37 @@ def _make(
     return fused
 
 
+def _replacement(
+    fused: _core.Fused, function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return what runs in place of a fused function's own. Fused.replace()
+    calls it."""
+    if isinstance(function, _core.Fused):
+        function = vars(function)["__wrapped__"]
+    name, own = _name_of(fused), vars(fused)["__wrapped__"]
+    _check_parameters(function, name)
+    known, given = (_parameters_of(f) for f in (own, function))
+    if known != given:
+        raise _core.InvalidArgument(
+            f"replace: expected the parameters of {name}, {known}, got {given}"
+        )
+    return function
+
+
+def _parameters_of(function: Callable[..., Any]) -> str:
+    """Return names, kinds and defaults as text; annotations say nothing."""
+    signature = inspect.signature(function)
+    parameters = [
+        each.replace(annotation=each.empty)
+        for each in signature.parameters.values()
+    ]
+    return str(
+        signature.replace(
+            parameters=parameters, return_annotation=signature.empty
+        )
+    )
+
+
 def _name_of(function: Callable[..., Any]) -> str:
     name: str = getattr(function, "__name__", type(function).__name__)
     return name

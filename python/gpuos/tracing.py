@@ -48,7 +48,9 @@ def trace(
     rebuild = _take_apart(result, leaves, function)
     if isinstance(result, _core.Value):
         return leaves, None
-    if type(result) is tuple and len(leaves) == len(result):
+    if type(result) is tuple and all(
+        isinstance(part, _core.Value) for part in result
+    ):
         return leaves, tuple
     return leaves, lambda arrays: rebuild(iter(arrays))
 

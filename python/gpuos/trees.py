@@ -36,22 +36,22 @@ def call(
     shape = _take_apart((args, keywords), leaves)
     fused = of_shapes.get(shape)
     if fused is None:
-        fused = of_shapes[shape] = _of_leaves(function, runtime, name, shape)
+        compute = of_leaves(function, name, shape)
+        fused = of_shapes[shape] = fuse(compute, runtime=runtime)
     return getattr(fused, method)(*leaves, **reserved)
 
 
-def _of_leaves(
-    function: Callable[..., Any],
-    runtime: _core.Runtime | None,
-    name: str,
-    shape: Shape,
-) -> _core.Fused:
+def of_leaves(
+    function: Callable[..., Any], name: str, shape: Shape
+) -> Callable[..., Any]:
+    """Return the function of what containers of this shape hold."""
+
     def compute(*leaves: Any) -> Any:
         args, keywords = _put_together(shape, iter(leaves))
         return function(*args, **keywords)
 
     compute.__name__ = compute.__qualname__ = name  # errors say it
-    return fuse(compute, runtime=runtime)
+    return compute
 
 
 def _take_apart(x: Any, leaves: list[Any]) -> Shape:

@@ -83,6 +83,41 @@ def test_results(rt, name):
         same(fused(rt.array(X), rt.array(Y)), function(X, Y))
 
 
+def small_trees(depth):
+    """Every tree of arrays: 0, or a container of one or two such trees."""
+    yield 0
+    if depth == 0:
+        return
+    parts = [*small_trees(depth - 1)]
+    several = [[one] for one in parts]
+    several += [[one, other] for one in parts for other in parts]
+    for items in several:
+        yield tuple(items)
+        yield items
+        yield dict(zip("ab", items, strict=False))
+        if len(items) == 2:
+            yield Pair(*items)
+
+
+def filled(tree, values):
+    """The same tree with the next value in place of each 0."""
+    if tree == 0:
+        return next(values)
+    if isinstance(tree, dict):
+        return {key: filled(part, values) for key, part in tree.items()}
+    parts = [filled(part, values) for part in tree]
+    return Pair(*parts) if isinstance(tree, Pair) else type(tree)(parts)
+
+
+def test_every_small_tree_comes_back_as_it_was(rt):
+    x = rt.array(X)
+    for tree in small_trees(2):
+        fused = rt.fuse(
+            lambda x, tree=tree: filled(tree, (x + k for k in range(9)))
+        )
+        same(fused(x), filled(tree, (X + k for k in range(9))))
+
+
 def test_structures_are_told_apart(rt):
     @rt.fuse
     def total(tree):

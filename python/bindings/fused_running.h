@@ -1,0 +1,29 @@
+#pragma once
+
+#include <utility>
+
+#include "fused_object.h"
+
+namespace gpuos::python {
+
+class Fused::Running {
+ public:
+  explicit Running(Fused& fused) : fused_(fused) {
+    if (fused.seen_ != replacements_) [[unlikely]]
+      fused.forget_if_parts_were_replaced();
+    ++fused.running_;
+  }
+  ~Running() {
+    if (--fused_.running_ == 0 && !fused_.left_.empty()) [[unlikely]] {
+      // Letting go may run code that comes back here.
+      const AllTraced left = std::exchange(fused_.left_, {});
+    }
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  Fused& fused_;
+};
+
+}  // namespace gpuos::python

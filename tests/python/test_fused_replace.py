@@ -1,0 +1,172 @@
+"""Fused functions that are replaced while they are called."""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import gpuos
+
+
+@pytest.fixture
+def rt(backend):
+    with gpuos.Runtime(backend) as runtime:
+        yield runtime
+
+
+@pytest.fixture
+def a(rt):
+    return rt.array([1.0, 2.0, 3.0], "f4")
+
+
+def test_calls_run_what_the_function_is(rt, a):
+    f = rt.fuse(lambda x, y: x + y)
+    before = f(a, a)
+    assert f.version == 1
+    assert f.replace(lambda x, y: x * y + 0.5) == f.version == 2
+    np.testing.assert_array_equal(f(a, a), [1.5, 4.5, 9.5])
+    np.testing.assert_array_equal(f(a, 2), [2.5, 4.5, 6.5])
+    np.testing.assert_array_equal(before, [2, 4, 6])
+    assert f.replace(rt.fuse(lambda x, y: x - y)) == 3
+    np.testing.assert_array_equal(f(a, a), [0, 0, 0])
+
+
+def test_who_calls_it_is_traced_again(rt, a):
+    f = rt.fuse(lambda x: x + 1)
+    g = rt.fuse(lambda x: f(x) * 10)
+    h = rt.fuse(lambda x: g(x) + g(x))
+    through_a_dict = gpuos.fuse(lambda p: f(p["a"]))
+    takes_a_dict = rt.fuse(lambda p: p["a"] - 1)
+    calls_it = gpuos.fuse(lambda x: takes_a_dict({"a": x}))
+    alone = rt.fuse(lambda x: x * 3)
+    np.testing.assert_array_equal(h(a), [40, 60, 80])
+    np.testing.assert_array_equal(through_a_dict({"a": a}), [2, 3, 4])
+    np.testing.assert_array_equal(calls_it(a), [0, 1, 2])
+    [program] = alone.programs() or [alone.warm(a)]
+    f.replace(lambda x: x + 2)
+    takes_a_dict.replace(lambda p: p["a"] - 2)
+    np.testing.assert_array_equal(h(a), [60, 80, 100])
+    np.testing.assert_array_equal(g(a), [30, 40, 50])
+    np.testing.assert_array_equal(through_a_dict({"a": a}), [3, 4, 5])
+    np.testing.assert_array_equal(calls_it(a), [-1, 0, 1])
+    alone(a)
+    assert [p.hash for p in alone.programs()] == [program.hash]
+
+
+class Pair(NamedTuple):
+    one: object
+    other: object
+
+
+RESULTS = {
+    "one": lambda x, y: x + y,
+    "tuple": lambda x, y: (x + y, x - y),
+    "list": lambda x, y: [x + y, x - y],
+    "dict": lambda x, y: {"s": x + y, "d": x - y},
+    "pair": lambda x, y: Pair(x + y, x - y),
+    "nested": lambda x, y: (x + y, {"d": x - y}),
+    "dtype": lambda x, y: x > y,
+    "rank": lambda x, y: (x + y).sum(),
+    "wide": lambda x, y: (x + y).astype("float64"),
+}
+
+
+@pytest.mark.parametrize("before", RESULTS)
+@pytest.mark.parametrize("after", RESULTS)
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_what_it_gives_stays_the_same(rt, a, before, after, is_tree):
+    def of(name):
+        function = RESULTS[name]
+        return lambda p, q: function(p["x"] if is_tree else p, q)
+
+    given = ({"x": a} if is_tree else a, a)
+    f = gpuos.fuse(of(before), runtime=None if is_tree else rt)
+    wanted = repr(f(*given))
+    if before == after:
+        assert f.replace(of(after)) == 2
+        return
+    with pytest.raises(
+        gpuos.InvalidArgument, match=r"replace.*expected result"
+    ):
+        f.replace(of(after))
+    assert f.version == 1
+    assert repr(f(*given)) == wanted
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x,
+        lambda y, x: x + y,
+        lambda x, y, z=1: x + y + z,
+        lambda *x: x[0] + x[1],
+        lambda x, out: x + out,
+    ],
+)
+def test_what_it_takes_stays_the_same(rt, a, function):
+    f = rt.fuse(lambda x, y: x + y)
+    f(a, a)
+    with pytest.raises(gpuos.InvalidArgument, match="parameter"):
+        f.replace(function)
+    with pytest.raises(TypeError, match="expected a function"):
+        f.replace(3)
+    np.testing.assert_array_equal(f(a, a), [2, 4, 6])
+
+
+def test_a_function_that_cannot_be_traced_changes_nothing(rt, a):
+    f = rt.fuse(lambda x: x + 1)
+    f(a)
+    with pytest.raises(gpuos.InvalidArgument, match="where"):
+        f.replace(lambda x: x + 1 if x > 0 else x)
+    assert f.version == 1
+    np.testing.assert_array_equal(f(a), [2, 3, 4])
+
+
+def test_arrays_of_others_are_given_as_before():
+    f = gpuos.fuse(lambda x: x + 1)
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(f(x), x + 1)
+    f.replace(lambda x: x + 2)
+    np.testing.assert_array_equal(f(x), x + 2)
+    with pytest.raises(gpuos.InvalidArgument, match="expected results"):
+        f.replace(lambda x: x.sum())
+
+
+def test_replaced_while_others_call(rt):
+    """Each call is of one version, and of none before the last one seen."""
+    changes = 2000 if rt.backend == "host" else 500
+    f = rt.fuse(lambda x: (x + 0, x - 0))
+    g = rt.fuse(lambda x: f(x + 0))
+    zero = rt.zeros(64)
+    is_over = threading.Event()
+    wrong = []
+
+    def call():
+        last = 0.0
+        while not is_over.is_set():
+            up, down = (y.numpy() for y in f(zero))
+            k = up[0]
+            if k < last or set(up) != {k} or set(down) != {-k}:
+                wrong.append((last, up, down))
+            above, below = (y.numpy() for y in g(zero))
+            last = above[0]
+            if last < k or set(below) != {-last}:
+                wrong.append((k, above, below))
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for k in range(1, changes + 1):
+        f.replace(adding(k))
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert f.version == changes + 1
+
+
+def adding(k):
+    return lambda x: (x + k, x - k)
