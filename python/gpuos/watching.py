@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    # Returns the number of the version, where there are any.
-    Replace = Callable[[_core.Runtime, str], object]
+    # Returns the number of the version.
+    Replace = Callable[[_core.Runtime, str], int]
 
 log = logging.getLogger("gpuos.watch")
 
@@ -139,7 +139,7 @@ class Watch:
             self._tell(error)
         else:
             what = digest(text), version
-            log.info("%s: replaced, digest %s, version %s", self.path, *what)
+            log.info("%s: replaced, digest %s, version %d", self.path, *what)
 
     def _tell(self, error: Exception) -> None:
         if self._on_error is None:
@@ -169,11 +169,10 @@ def watch(
     if not isinstance(rt, _core.Runtime):
         raise TypeError(f"watch: expected a Runtime, got {type(rt).__name__}")
     if isinstance(op, _core.Fused):
-        replace = _replace_fused(op)
         path = path or inspect.getsourcefile(_function_of(op))
-    elif isinstance(op, str | _core.Operator):
-        replace = _replace_operator(rt.find(op) if isinstance(op, str) else op)
-    else:
+    elif isinstance(op, str):
+        op = rt.find(op)
+    elif not isinstance(op, _core.Operator):
         kind = type(op).__name__
         text = f"watch: expected a name, an Operator or a Fused, got {kind}"
         raise TypeError(text)
@@ -192,25 +191,26 @@ def watch(
     except OSError as error:
         text = f"watch: expected a file that can be read, got {error}"
         raise _core.InvalidArgument(text) from None
-    return Watch(rt, found, replace, on_error)
+    if isinstance(op, _core.Fused):
+        return Watch(rt, found, _replace_fused(op, found), on_error)
+    return Watch(rt, found, _replace_operator(op), on_error)
 
 
 def _replace_operator(op: _core.Operator) -> Replace:
-    def replace(rt: _core.Runtime, text: str) -> object:
+    def replace(rt: _core.Runtime, text: str) -> int:
         return rt.replace(op, **keywords_of(text))
 
     return replace
 
 
-def _replace_fused(fused: _core.Fused) -> Replace:
-    replace_by: Callable[[Any], object] | None = getattr(fused, "replace", None)
-    if replace_by is None:
-        text = "watch: expected an operator, got a Fused: it has no replace()"
+def _replace_fused(fused: _core.Fused, path: Path) -> Replace:
+    name = getattr(_function_of(fused), "__qualname__", "<unnamed>")
+    if "<" in name:  # as in f.<locals>.g and <lambda>
+        text = f"watch: expected a function that a module names, got {name}"
         raise _core.InvalidArgument(text)
-    function = _function_of(fused)
 
-    def replace(_rt: _core.Runtime, text: str) -> object:
-        return replace_by(_function_in(text, function))
+    def replace(_rt: _core.Runtime, text: str) -> int:
+        return fused.replace(_function_in(text, path, name))
 
     return replace
 
@@ -220,17 +220,20 @@ def _function_of(fused: _core.Fused) -> Callable[..., Any]:
     return function
 
 
-def _function_in(text: str, old: Callable[..., Any]) -> Any:
-    """Run the module anew, and return what has the old function's name."""
-    file = inspect.getsourcefile(old) or "<module>"
+def _function_in(text: str, path: Path, name: str) -> Any:
+    """Run the text of a module, and return what has that name in it."""
     # Not "__main__": what a script does when it is run is not done again.
-    module = types.ModuleType(Path(file).stem)
-    module.__file__ = file
-    exec(compile(text, file, "exec"), module.__dict__)  # noqa: S102
+    module = types.ModuleType(path.stem)
+    module.__file__ = str(path)
+    try:
+        exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102
+    except SystemExit as error:
+        text = f"{path}: expected a module, got one that exits: {error}"
+        raise _core.InvalidArgument(text) from None
     found: Any = module
-    for name in old.__qualname__.split("."):
-        found = getattr(found, name, None)
+    for part in name.split("."):
+        found = getattr(found, part, None)
     if not callable(found):
-        text = f"{file}: expected a function {old.__qualname__}, got none"
+        text = f"{path}: expected a function {name}, got none"
         raise _core.InvalidArgument(text)
     return found

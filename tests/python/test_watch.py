@@ -401,39 +401,57 @@ if __name__ == "__main__":
 """
 
 
-def test_the_function_of_a_module_is_that_of_its_text(tmp_path, monkeypatch):
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module with a fused function, and its file."""
     path = tmp_path / "of_a_wave.py"
     path.write_text(MODULE.format(factor=2))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    old = __import__("of_a_wave").wave
-    found = watching._function_in(
-        MODULE.format(factor=5), watching._function_of(old)
-    )
-    with gpuos.Runtime("host") as rt:
-        x = rt.array(np.float32([1, 2]))
-        assert old(x).numpy().tolist() == [3, 5]
-        assert found(x).numpy().tolist() == [6, 11]
-        with pytest.raises(gpuos.InvalidArgument, match="function wave"):
-            watching._function_in("x = 1", watching._function_of(old))
-        got, errors = [], []
+    monkeypatch.delitem(sys.modules, "of_a_wave", raising=False)
+    return __import__("of_a_wave"), path
 
-        def take(_rt, text):
-            got.append(watching._function_in(text, watching._function_of(old)))
 
-        with watching.Watch(rt, path, take, errors.append):
-            path.write_text("def wave(")
+def test_a_fused_function_is_that_of_its_module(rt, module):
+    of_a_wave, path = module
+    wave, errors = of_a_wave.wave, []
+    x = rt.array(np.float32([1, 2]))
+
+    def value():
+        return wave(x).numpy().tolist()
+
+    assert value() == [3, 5]
+    with rt.watch(wave, on_error=errors.append) as watch:
+        assert watch.path == path
+        for save in (rename_over, truncate_and_write):
+            save(path, MODULE.format(factor=5))
+            assert until(lambda: value() == [6, 11])
+            save(path, MODULE.format(factor=2))
+            assert until(lambda: value() == [3, 5])
+        assert errors == []
+        version = wave.version
+        for text, expected in (
+            ("def wave(", SyntaxError),
+            ("x = 1", gpuos.InvalidArgument),
+            ("raise KeyError", KeyError),
+            ("raise SystemExit", gpuos.InvalidArgument),
+            ("def wave(x, y):\n  return x", gpuos.InvalidArgument),
+            ("def wave(x):\n  return x.sum()", gpuos.InvalidArgument),
+        ):
+            errors.clear()
+            rename_over(path, text)
             assert until(lambda: errors)
-            assert isinstance(errors[0], SyntaxError)
-            path.write_text(MODULE.format(factor=9))
-            assert until(lambda: got)
-            assert got[0](x).numpy().tolist() == [10, 19]
-        path.write_text(MODULE.format(factor=2))
-        if not hasattr(old, "replace"):
-            with pytest.raises(gpuos.InvalidArgument, match="no replace"):
-                rt.watch(old)
-            return
-        with rt.watch(old) as watch:
-            assert watch.path == Path(path)
-            path.write_text(MODULE.format(factor=5))
-            assert until(lambda: old(x).numpy().tolist() == [6, 11])
+            assert isinstance(errors[0], expected), errors
+            assert value() == [3, 5]
+        assert wave.version == version
+        # Not fused in the new text: the old one still is.
+        rename_over(path, "def wave(x):\n  return x * 4")
+        assert until(lambda: value() == [4, 8])
+    assert of_a_wave.FACTOR == 2
+
+
+def test_a_function_that_no_module_names_is_refused(host, tmp_path):
+    with pytest.raises(TypeError):
+        host.watch(host.fuse(np.sin))
+    with pytest.raises(gpuos.InvalidArgument, match="a module names"):
+        host.watch(host.fuse(lambda x: x), tmp_path / "f.py")
