@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gpuos
 from gpuos.bench.context import WAIT_S, Context
@@ -34,6 +35,16 @@ def whole(number: int) -> str:
     return WHOLE.format(number=number)
 
 
+def module(number: int) -> str:
+    """Return the same as a module with a function."""
+    return f"def wave(x):\n    return x + {number}\n"
+
+
+def wave(x: Any) -> Any:
+    """Return what the module's function is in place of."""
+    return x + 1
+
+
 @TABLE.rows(
     "expression",
     Row("save of an expression until it runs, worst", "ms", 100, on_host=True),
@@ -42,6 +53,22 @@ def run_expression(context: Context, row: Row) -> None:
     with context.runtime("auto") as rt:
         rt.define("wave", expression(0))
         totals, _ = save_often(rt, expression)
+    row.value = max(totals)
+    row.also["median"] = median(totals)
+
+
+@TABLE.rows(
+    "fused",
+    Row(
+        "save of a fused function until it runs, worst",
+        "ms",
+        100,
+        on_host=True,
+    ),
+)
+def run_fused(context: Context, row: Row) -> None:
+    with context.runtime("auto") as rt:
+        totals, _ = save_often(rt, module, rt.fuse(wave))
     row.value = max(totals)
     row.also["median"] = median(totals)
 
@@ -87,29 +114,36 @@ def of_source(context: Context) -> tuple[list[float], list[float]]:
 
 
 def save_often(
-    rt: gpuos.Runtime, text_of: Callable[[int], str]
+    rt: gpuos.Runtime,
+    text_of: Callable[[int], str],
+    fused: gpuos.Fused | None = None,
 ) -> tuple[list[float], list[float]]:
     """Save new texts; return the ms of each, and those of the compiler."""
     totals: list[float] = []
     compiled: list[float] = []
     x, out = rt.zeros(1), rt.empty(1)
+
+    def value() -> float:
+        if fused is not None:
+            fused(x, out=out)
+        else:
+            rt.submit("wave", x, out=out)
+        return float(out.numpy()[0])
+
     # No text was ever compiled on this machine.
     first = time.time_ns() % 1_000_000
     with tempfile.TemporaryDirectory(prefix="gpuos-bench-") as folder:
         file = Path(folder, "wave")
-        with rt.watch("wave", file):
+        with rt.watch(fused or "wave", file):
             for number in range(first, first + REPS):
                 other = file.with_suffix(".new")
                 other.write_text(text_of(number))
                 begin = time.monotonic()
                 other.rename(file)
-                while time.monotonic() < begin + WAIT_S:
-                    rt.submit("wave", x, out=out)
-                    if out.numpy()[0] == number:
-                        break
-                else:
-                    message = f"a save was not seen in {WAIT_S} s"
-                    raise TimeoutError(message)
+                while value() != number:
+                    if time.monotonic() > begin + WAIT_S:
+                        message = f"a save was not seen in {WAIT_S} s"
+                        raise TimeoutError(message)
                 totals.append(MILLI * (time.monotonic() - begin))
                 compiled.append(rt.stats()["last_compile_ms"])
     return totals, compiled
