@@ -277,6 +277,10 @@ bool Runtime::synchronize(std::chrono::nanoseconds timeout) {
   return core().synchronize(deadline_after(timeout));
 }
 
+bool Runtime::wait_for_all(std::chrono::nanoseconds timeout) {
+  return core().wait_for_all(deadline_after(timeout));
+}
+
 bool Runtime::wait_for_memory(const void* data, std::size_t bytes,
                               std::chrono::nanoseconds timeout) {
   return core().wait_for_memory(data, bytes, deadline_after(timeout));

@@ -189,9 +189,15 @@ void RuntimeCore::check_all() {
   submitter.faults().check_untold();
 }
 
-bool RuntimeCore::synchronize(Deadline deadline) {
+bool RuntimeCore::wait_for_all(Deadline deadline) {
   submitter.flush(nullptr);
   if (!wait_past(submitter.heads(), deadline)) return false;
+  backend->check_alive();
+  return true;
+}
+
+bool RuntimeCore::synchronize(Deadline deadline) {
+  if (!wait_for_all(deadline)) return false;
   check_all();
   slots.collect();
   reclaim();

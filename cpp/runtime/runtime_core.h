@@ -38,6 +38,7 @@ struct RuntimeCore : std::enable_shared_from_this<RuntimeCore> {
   bool is_closed() const noexcept { return closed_.load(); }
 
   bool wait(const Ticket& ticket, Deadline deadline);
+  bool wait_for_all(Deadline deadline);
   bool synchronize(Deadline deadline);
   bool wait_for_memory(const void* data, std::size_t bytes, Deadline deadline);
   void hurry() noexcept;

@@ -125,6 +125,9 @@ class Runtime {
   bool wait(const Ticket& ticket, std::chrono::nanoseconds timeout);
   /// Wait for everything submitted so far. Throws: TaskError.
   bool synchronize(std::chrono::nanoseconds timeout);
+  /// The same for who looks on: what failed stays to be told by tickets and by
+  /// synchronize(). Throws: TaskError if the runtime is dead.
+  bool wait_for_all(std::chrono::nanoseconds timeout);
   /// Wait for the pending tasks that read or write these bytes; return whether
   /// they were done in time. What failed is told by tickets, not here.
   /// Throws: TaskError if the runtime is dead.

@@ -31,6 +31,7 @@ PYBIND11_MODULE(_core, module) {
   gpuos::python::register_array(module);
   gpuos::python::register_operator(module);
   gpuos::python::register_runtime(module);
+  gpuos::python::register_control(module);
   gpuos::python::register_transaction(module);
   gpuos::python::register_submit(module);
   gpuos::python::register_value(module);

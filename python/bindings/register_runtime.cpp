@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -284,6 +285,18 @@ py::object fuse(const py::object& self, const py::object& function) {
       .attr("fuse")(function, py::arg("runtime") = self);
 }
 
+py::object watch(const py::object& self, const py::object& op,
+                 const py::object& path, const py::object& on_error) {
+  return py::module_::import("gpuos.watching")
+      .attr("watch")(self, op, path, py::arg("on_error") = on_error);
+}
+
+// Before the runtime is made: whoever is served sees whole ones only.
+void serve_if_asked() {
+  if (::secure_getenv("GPUOS_CONTROL") != nullptr)
+    python_module("gpuos.control").attr("_serve_environment")();
+}
+
 template <typename Class>
 void add_operators(Class& type) {
   const auto none = py::none();
@@ -312,7 +325,9 @@ void add_operators(Class& type) {
             return self.core().operator_names();
           },
           docs::kOperators)
-      .def("fuse", &fuse, py::arg("function"), docs::kFuse);
+      .def("fuse", &fuse, py::arg("function"), docs::kFuse)
+      .def("watch", &watch, py::arg("op"), py::arg("path") = none,
+           py::kw_only(), py::arg("on_error") = none, docs::kWatch);
 }
 
 template <typename Class>
@@ -392,6 +407,7 @@ void add_life(Class& type) {
              all["backend"] = backend;
              all["device"] = device;
              all["residency"] = residency;
+             serve_if_asked();
              return std::make_shared<RuntimeObject>(options_from(all));
            }),
            py::arg("backend") = "auto", py::arg("device") = 0,

@@ -28,6 +28,7 @@ void register_ticket(pybind11::module_& module);
 void register_array(pybind11::module_& module);
 void register_operator(pybind11::module_& module);
 void register_runtime(pybind11::module_& module);
+void register_control(pybind11::module_& module);
 void register_transaction(pybind11::module_& module);
 void register_submit(pybind11::module_& module);
 void register_value(pybind11::module_& module);

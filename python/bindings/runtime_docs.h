@@ -368,6 +368,33 @@ InvalidArgument
     With the names there are.
 )";
 
+inline constexpr char kWatch[] =
+    R"(Replace an operator, or a fused function, whenever its file is saved.
+
+A text that names GPUOS_OPERATOR is a whole operator, any other an expression.
+What does not compile leaves the old one running.
+
+Parameters
+----------
+op : str, Operator or Fused
+    Keeps the arguments that it takes, as in replace().
+path : path, optional
+    The file; of a Fused, if not given, the one that its function stands in,
+    which is run anew as a module.
+on_error : callable, optional
+    Called with the error of a save, in the watch's thread; the logger
+    "gpuos.watch" has it if not given.
+
+Returns
+-------
+Watch
+    With `path` and close(); it is a context manager. It ends with the runtime.
+
+Raises
+------
+InvalidArgument
+    If others may write the file, or its folder.
+)";
 inline constexpr char kFuse[] =
     R"(Make one program of a Python function; gpuos.fuse(function, runtime=self).
 

@@ -24,9 +24,15 @@ std::vector<RuntimeObject*>& live_runtimes() {
   return *live;
 }
 
+std::size_t next_number() {
+  static std::size_t last = 0;  // under the GIL
+  return ++last;
+}
+
 }  // namespace
 
-RuntimeObject::RuntimeObject(const RuntimeOptions& options) {
+RuntimeObject::RuntimeObject(const RuntimeOptions& options)
+    : number(next_number()) {
   {
     const WithoutGil no_gil;
     core_ = std::make_unique<Runtime>(options);
@@ -176,6 +182,17 @@ void RuntimeObject::synchronize(const Deadline& deadline) {
   drain_some(kept_.size());
 }
 
+bool RuntimeObject::wait_for_all(const Deadline& deadline) {
+  try {
+    wait_in_slices("wait", deadline, [&](std::chrono::nanoseconds slice) {
+      return core_->wait_for_all(slice);
+    });
+  } catch (const Timeout&) {
+    return false;
+  }
+  return true;
+}
+
 void RuntimeObject::compile(const Program& program, const Deadline& deadline) {
   wait_in_slices("compile", deadline, [&](std::chrono::nanoseconds slice) {
     return core_->compile(program, slice);
@@ -242,6 +259,17 @@ void RuntimeObject::drain_all() noexcept {
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
     // The next collection tries again.
   }
+}
+
+std::vector<std::shared_ptr<RuntimeObject>> RuntimeObject::live() {
+  std::vector<std::shared_ptr<RuntimeObject>> all;
+  for (RuntimeObject* live : live_runtimes()) {
+    // Without an owner it is on its way out, or not yet whole.
+    if (auto held = live->weak_from_this().lock();
+        held != nullptr && !held->core_->is_closed())
+      all.push_back(std::move(held));
+  }
+  return all;
 }
 
 void RuntimeObject::close_all() noexcept {

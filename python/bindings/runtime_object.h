@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "deferred.h"
 #include "gpuos/runtime.h"
@@ -60,11 +61,16 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// Results that were dropped; null after close().
   ResultArrays* results() noexcept { return results_.get(); }
 
+  /// Among those of the process, from 1 in the order in which they were made.
+  const std::size_t number;
   /// Of the whole process: nobody closes it, and a with-block leaves it open.
   bool is_shared = false;
 
   void wait(const Ticket& ticket, const Deadline& deadline);
   void synchronize(const Deadline& deadline);
+  /// The same for who looks on: returns whether they were done in time, and
+  /// leaves deferred operations and failures to others.
+  bool wait_for_all(const Deadline& deadline);
   void compile(const Program& program, const Deadline& deadline);
   void wait_for_memory(const void* data, std::size_t bytes);
   void close();
@@ -90,6 +96,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   /// collector looks: what it cannot see may hold this in turn, as an array's
   /// ticket or result does.
   static void drain_all() noexcept;
+  /// Those that are not closed, the oldest first.
+  static std::vector<std::shared_ptr<RuntimeObject>> live();
   /// Closes every live runtime and reports nothing; for interpreter exit.
   static void close_all() noexcept;
 

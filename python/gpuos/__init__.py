@@ -47,6 +47,7 @@ from gpuos._core import (
     synchronize,
 )
 from gpuos.compiling import CompileFuture, compile_async
+from gpuos.control import serve
 from gpuos.defaults import default_runtime
 from gpuos.diagnosis import Diagnosis, diagnose
 from gpuos.fusing import fuse
@@ -95,6 +96,7 @@ __all__ = [
     "get_include",
     "load_ipython_extension",
     "modules",
+    "serve",
     "synchronize",
 ]
 

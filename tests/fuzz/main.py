@@ -176,6 +176,7 @@ WHAT = {
     "calls": run_calls,  # on the host, whatever the backend
     "npy": run_alone("npy"),
     "dlpack": run_alone("dlpack"),
+    "control": run_alone("control_messages"),
     "bytes": run_readers,  # C++, whatever package is installed
     "torch": run_sequences,
 }

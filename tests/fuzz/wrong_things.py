@@ -348,6 +348,8 @@ BY_NAME = {
     "Session.link.kernel": ["'k'"],
     "JitModule.source": ["''", "'__device__ int v;'", "None"],
     "JitModule.path": ["None", "'/nowhere'"],
+    "Runtime.watch.path": ["None", "'/nowhere/text'", "'/dev/null'"],
+    "on_error": ["None", "print"],
     "JitModule.image": ["None", "b''", "module.image"],
     "compile_async.source": ["''", "'nonsense'"],
     "JitModule.name_expressions": ["()", "['&v']"],

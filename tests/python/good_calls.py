@@ -78,6 +78,10 @@ class Calls:
             "_share": (_core._share, [gpuos.default_runtime("host")], {}),
             "_prune_cache": (_core._prune_cache, [2**40], {}),
             "_wait_for": (_core._wait_for, [rt, x], {}),
+            "_live_runtimes": (_core._live_runtimes, [], {}),
+            "_stats_now": (_core._stats_now, [rt], {}),
+            "_wait_for_all": (_core._wait_for_all, [rt, 1.0], {}),
+            "_secure_variable": (_core._secure_variable, ["HOME"], {}),
             "_make_fused": (
                 _core._make_fused,
                 [len, len, None, "f", False],
@@ -205,6 +209,7 @@ class Calls:
             "Runtime.alias": (rt.alias, ["scaled", op], {}),
             "Runtime.find": (rt.find, ["add"], {}),
             "Runtime.fuse": (rt.fuse, [len], {}),
+            "Runtime.watch": (self.watch, [op, __file__], {"on_error": None}),
             "Runtime.session": (rt.session, [None, ()], {}),
             "Runtime.__init__": (
                 gpuos.Runtime,
@@ -274,6 +279,9 @@ class Calls:
     def define(self, name, *args, **keywords):
         op = self.rt.define(name, *args, **keywords)
         self.rt.undefine(op)
+
+    def watch(self, *args, **keywords):
+        self.rt.watch(*args, **keywords).close()
 
     def rollback(self, op, **keywords):
         self.rt.replace(op, "o = a + x")

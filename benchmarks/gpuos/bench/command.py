@@ -17,6 +17,7 @@ from gpuos.bench import (
     program_arrays,
     program_chain,
     program_scaling,
+    saves,
     session,
     swaps,
     torch_rows,
@@ -97,4 +98,9 @@ SESSION = Command(
     has_plot=True,
     is_of_cells=True,
 )
-COMMANDS = (QUEUE, JIT, PROGRAMS, TORCH, SESSION)
+WATCH = Command(
+    "watch",
+    "from the save of a watched file until its operator runs",
+    (saves,),
+)
+COMMANDS = (QUEUE, JIT, PROGRAMS, TORCH, SESSION, WATCH)

@@ -1,4 +1,4 @@
-"""The command line: `python -m gpuos demo | info | run | cache | build-torch | bench`."""
+"""The command line: `python -m gpuos demo | info | run | ctl | cache | build-torch | bench`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import gpuos
-from gpuos.cli import build_torch, cache, demo, info, run
+from gpuos.cli import build_torch, cache, ctl, demo, info, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     demo.add_parser(commands)
     info.add_parser(commands)
     run.add_parser(commands)
+    ctl.add_parser(commands)
     cache.add_parser(commands)
     build_torch.add_parser(commands)
     commands.add_parser(

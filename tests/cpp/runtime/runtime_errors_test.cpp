@@ -293,6 +293,7 @@ TEST(HostFaults, SynchronizeAndCloseTellWhatNobodyAskedFor) {
     if (closes) {
       EXPECT_THROW(runtime.close(), TaskError);
     } else {
+      EXPECT_TRUE(runtime.wait_for_all(kDeadline));  // asks for no failure
       EXPECT_THROW(runtime.synchronize(kDeadline), TaskError);
       EXPECT_TRUE(runtime.synchronize(kDeadline));
       EXPECT_NO_THROW(runtime.close());

@@ -1,0 +1,62 @@
+#include <pybind11/pybind11.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "registrations.h"
+#include "runtime_object.h"
+#include "stats_dict.h"
+#include "waiting.h"
+#include "without_gil.h"
+
+namespace py = pybind11;
+
+// What gpuos.control needs: to look on from another thread. Operations that
+// arrays have deferred, and failures, are left to the program.
+namespace gpuos::python {
+namespace {
+
+py::dict live_runtimes() {
+  py::dict all;
+  for (const auto& runtime : RuntimeObject::live())
+    all[py::int_(runtime->number)] = runtime;
+  return all;
+}
+
+py::dict stats_now(const RuntimeObject& runtime) {
+  Stats now;
+  {
+    const WithoutGil no_gil;
+    now = runtime.core().stats();
+  }
+  return stats_to_dict(now);
+}
+
+bool wait_for_all(RuntimeObject& runtime, const py::object& timeout) {
+  return runtime.wait_for_all(Deadline::from_timeout(timeout, "wait"));
+}
+
+// A program that runs with other rights than its user's takes no orders from
+// the user's environment.
+py::object secure_variable(const std::string& name) {
+  const char* value = ::secure_getenv(name.c_str());
+  if (value == nullptr) return py::none();
+  return py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefault(value));
+}
+
+}  // namespace
+
+void register_control(py::module_& module) {
+  module.def("_live_runtimes", &live_runtimes,
+             "Those that are not closed, by number, the oldest first.");
+  module.def("_stats_now", &stats_now, py::arg("runtime").none(false),
+             "stats() that leaves deferred operations alone.");
+  module.def("_wait_for_all", &wait_for_all, py::arg("runtime").none(false),
+             py::arg("timeout"),
+             "synchronize() that leaves failures to others; return whether all "
+             "was done in time.");
+  module.def("_secure_variable", &secure_variable, py::arg("name"),
+             "A variable of the environment, as secure_getenv gives it.");
+}
+
+}  // namespace gpuos::python

@@ -1,0 +1,84 @@
+"""Changes of files in a folder, as Linux tells of them.
+
+The standard library has no binding: it is libc's three functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# <sys/inotify.h>
+MODIFY = 0x0002
+ATTRIB = 0x0004
+CLOSE_WRITE = 0x0008
+MOVED_FROM = 0x0040
+MOVED_TO = 0x0080
+CREATE = 0x0100
+DELETE = 0x0200
+DELETE_SELF = 0x0400
+MOVE_SELF = 0x0800
+UNMOUNT = 0x2000
+Q_OVERFLOW = 0x4000
+IGNORED = 0x8000
+ONLYDIR = 0x0100_0000
+
+_EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name
+_ROOM = 64 << 10
+
+
+class Event(NamedTuple):
+    """What happened to the name; to the folder itself if it is empty."""
+
+    mask: int
+    name: str
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+    return result
+
+
+def watch_folder(folder: Path, mask: int) -> int:
+    """Return a descriptor that read_events() takes; it never blocks."""
+    libc = _libc()
+    flags = os.O_CLOEXEC | os.O_NONBLOCK
+    watcher = _checked(libc.inotify_init1(flags), "inotify")
+    try:
+        name = os.fsencode(folder)
+        _checked(
+            libc.inotify_add_watch(watcher, name, mask | ONLYDIR), str(folder)
+        )
+    except OSError:
+        os.close(watcher)
+        raise
+    return watcher
+
+
+def read_events(watcher: int) -> Iterator[Event]:
+    """Yield what has happened since the last time."""
+    try:
+        data = os.read(watcher, _ROOM)
+    except BlockingIOError:
+        return
+    at = 0
+    while at < len(data):
+        _, mask, _, length = _EVENT.unpack_from(data, at)
+        at += _EVENT.size
+        name = data[at : at + length].rstrip(b"\0")
+        at += length
+        yield Event(mask, os.fsdecode(name))

@@ -1,0 +1,94 @@
+"""Texts of operators, from wherever they come."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+from gpuos import _core
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_BYTES = 1 << 20
+WHOLE = "GPUOS_OPERATOR"
+
+
+def keywords_of(text: str) -> dict[str, Any]:
+    """Return a text as the keyword of define() and replace() that takes it."""
+    return {"source" if WHOLE in text else "expression": text}
+
+
+def digest(text: str) -> str:
+    """Return what tells a text from others, for people."""
+    data = text.encode("utf-8", "backslashreplace")
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def read_own(path: Path) -> str:
+    """Return the text of a file that nobody else can have written.
+
+    Raises
+    ------
+    InvalidArgument
+        If others may write it or its folder, or if it is no text or too long.
+    OSError
+        If it cannot be read.
+    """
+    check_folder(path.parent)
+    # A FIFO would be waited for.
+    with open(path, "rb", opener=_open_at_once) as file:
+        _check_file(path, os.fstat(file.fileno()))
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        text = f"{path}: expected at most {MOST_BYTES} bytes, got more"
+        raise _core.InvalidArgument(text)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        text = f"{path}: expected UTF-8, got byte {error.start} that is none"
+        raise _core.InvalidArgument(text) from None
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder in which others could put a file at a name of ours."""
+    status = folder.stat()
+    # In a sticky one, such as /tmp, they cannot take the place of our files.
+    is_sticky = status.st_mode & stat.S_ISVTX
+    if not is_ours(status) or (is_open(status) and not is_sticky):
+        raise _of_others(folder, "folder", status)
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """Whether it belongs to this user, or to root, who may do anything."""
+    return status.st_uid in {os.geteuid(), 0}
+
+
+def is_open(status: os.stat_result) -> bool:
+    """Whether others than its owner may write it."""
+    return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _of_others(
+    path: Path, what: str, status: os.stat_result
+) -> _core.InvalidArgument:
+    text = (
+        f"{path}: expected a {what} that only you may write, got mode "
+        f"{stat.S_IMODE(status.st_mode):o} of user {status.st_uid}; "
+        "chmod go-w takes it from others"
+    )
+    return _core.InvalidArgument(text)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _check_file(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        text = f"{path}: expected a plain file, got another kind"
+        raise _core.InvalidArgument(text)
+    if not is_ours(status) or is_open(status):
+        raise _of_others(path, "file", status)

@@ -1,0 +1,77 @@
+"""A process that serves, clients that behave and clients that do not."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+from deadlines import COMPILE_S, WAIT_S
+
+from gpuos.control import client
+
+
+def ctl(path, *words, stdin=None):
+    """Run `python -m gpuos ctl`."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "gpuos", "ctl", path, *words],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_S,
+        check=False,
+        input=stdin,
+    )
+
+
+@contextlib.contextmanager
+def connected(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(WAIT_S)
+        client._connect(connection, path)
+        yield connection
+
+
+def until(holds, timeout=WAIT_S):
+    end = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+class Load:
+    """A thread that computes all the time, and checks each result."""
+
+    def __init__(self, rt):
+        self.rounds = 0
+        self.wrong = 0
+        self._is_over = False
+        self._rt = rt
+        self._op = rt.define("load", "o = 2 * x + y")
+        self._thread = threading.Thread(target=self._work)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error):
+        before = self.rounds
+        still_computes = until(lambda: self.rounds > before)
+        self._is_over = True
+        self._thread.join()
+        assert still_computes
+        assert self.wrong == 0
+
+    def _work(self):
+        x = self._rt.array(np.arange(64, dtype="f4"))
+        out = self._rt.empty(64)
+        right = 3 * np.arange(64, dtype="f4")
+        while not self._is_over:
+            self._rt.submit(self._op, x, x, out=out)
+            self.wrong += not np.array_equal(out.numpy(), right)
+            self.rounds += 1
