@@ -56,6 +56,28 @@ def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     assert printed == [output for _, output in blocks(page)] + [""]
 
 
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+BETWEEN = re.compile(r'"\s*\n\s*f?"')
+SAID = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
+
+
+def test_what_the_page_of_troubles_quotes_is_said():
+    """Messages that people look for are those of the sources."""
+    root = DOCS.parent
+    texts = [
+        BETWEEN.sub("", path.read_text(encoding="utf-8"))
+        for folder in ("cpp", "python")
+        for path in sorted((root / folder).rglob("*"))
+        if path.suffix in (".cpp", ".h", ".py")
+    ]
+    said = {part for text in texts for part in LITERAL.findall(text)}
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    quoted = SAID.findall(page)
+    assert len(quoted) > 10
+    missing = [q for q in quoted if not any(q in part for part in said)]
+    assert not missing
+
+
 def test_blocks_for_a_gpu_are_python():
     texts = [text for page in PAGES for gpu, text, _ in found(page) if gpu]
     assert texts
