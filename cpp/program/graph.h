@@ -61,6 +61,13 @@ struct Join {
 
 class Dimensions;
 
+/// The shapes of the inputs of one call.
+struct CallShapes {
+  std::vector<Shape> inputs;
+  bool is_strict = false;
+  bool were_told = false;
+};
+
 /// Nodes in an order in which operands come first. A node that is there
 /// already is not added again.
 struct Graph : std::enable_shared_from_this<Graph> {
@@ -80,6 +87,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
       pieces;  // of the results the outputs, if there are joins
   /// Of the nodes, as far as somebody asked.
   std::shared_ptr<Dimensions> dimensions;
+  std::optional<CallShapes> call;
 
   bool has_alike_inputs() const noexcept;
   std::uint32_t add(const Node& node);

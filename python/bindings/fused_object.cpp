@@ -1,5 +1,6 @@
 #include "fused_object.h"
 
+#include <set>
 #include <utility>
 
 #include "array_shape.h"
@@ -16,11 +17,15 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-// What stands for the arguments of a call while the function runs on them.
+using AskedScalars = std::set<std::uint32_t>;
+
+// What stands for the arguments of a call while the function runs on them:
+// values, and for scalars that it asked for their numbers.
 class Stand {
  public:
-  Stand(ProgramBuilder& builder, const FusedCall& call)
-      : builder_(builder), call_(call) {}
+  Stand(ProgramBuilder& builder, const FusedCall& call,
+        const AskedScalars& asked)
+      : builder_(builder), call_(call), asked_(asked) {}
 
   /// The positional arguments.
   py::tuple args() {
@@ -45,25 +50,55 @@ class Stand {
       case ArgumentKind::Array:
         return make_value(builder_.input(word.dtype, word.rank));
       case ArgumentKind::Scalar:
-        return make_value(builder_.scalar(word.dtype));
       case ArgumentKind::Number: {
-        const Scalar& number = call_.scalars()[number_of_scalars_++];
-        // A bool gives way to every dtype, as an array of bools does.
-        return make_value(word.dtype == DType::Bool
-                              ? builder_.scalar(DType::Bool)
-                              : builder_.number(number));
+        const std::uint32_t number = number_of_scalars_++;
+        const Value value = scalar(word, call_.scalars()[number]);
+        if (asked_.contains(number))
+          return py::reinterpret_borrow<py::object>(object);
+        return make_value(value);
       }
       default:
         return py::reinterpret_borrow<py::object>(object);
     }
   }
+  Value scalar(ArgumentWord word, const Scalar& number) {
+    // A bool gives way to every dtype, as an array of bools does.
+    const bool is_weak =
+        word.kind == ArgumentKind::Number && word.dtype != DType::Bool;
+    return is_weak ? builder_.number(number) : builder_.scalar(word.dtype);
+  }
   std::span<const ArgumentWord> words() const { return call_.key().words(); }
 
   ProgramBuilder& builder_;
   const FusedCall& call_;
+  const AskedScalars& asked_;
   std::size_t word_ = 0;
-  std::size_t number_of_scalars_ = 0;
+  std::uint32_t number_of_scalars_ = 0;
 };
+
+std::vector<Shape> shapes_of(const FusedCall& call) {
+  std::vector<Shape> shapes;
+  for (const TensorView& view : call.inputs())
+    shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
+  return shapes;
+}
+
+std::vector<std::int64_t> sizes_of(const FusedCall& call) {
+  std::vector<std::int64_t> sizes;
+  for (const TensorView& view : call.inputs())
+    sizes.insert(sizes.end(), view.shape.begin(),
+                 view.shape.begin() + view.dims);
+  return sizes;
+}
+
+bool is_same(const Scalar& a, const Scalar& b) {
+  if (a.is_integer() != b.is_integer() || a.is_complex() != b.is_complex() ||
+      a.is_above_int64() != b.is_above_int64())
+    return false;
+  if (a.is_integer()) return a.integer() == b.integer();
+  const DType dtype = a.is_complex() ? DType::Complex64 : DType::Float64;
+  return a.bits_as(dtype) == b.bits_as(dtype);
+}
 
 struct PythonCall {
   PythonCall(PyObject* const* given, std::size_t count, PyObject* names)
@@ -121,20 +156,46 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
                     call.keywords);
 }
 
-Traced* Fused::find(const CallKey& key) const {
-  if (last_ != nullptr && last_->key.matches(key)) return last_;
-  const auto found = by_hash_.find(key.hash());
+bool Traced::serves(const FusedCall& call) const {
+  if (!key.matches(call.key())) return false;
+  for (const auto& [number, scalar] : asked_scalars)
+    if (!is_same(scalar, call.scalars()[number])) return false;
+  return !asked_sizes || *asked_sizes == sizes_of(call);
+}
+
+Traced* Fused::find(const FusedCall& call) const {
+  if (last_ != nullptr && last_->serves(call)) return last_;
+  const auto found = by_hash_.find(call.key().hash());
   Traced* at = found == by_hash_.end() ? nullptr : found->second;
-  while (at != nullptr && !at->key.matches(key)) at = at->next;
+  while (at != nullptr && !at->serves(call)) at = at->next;
   return at;
 }
 
-std::unique_ptr<Traced> Fused::trace(const FusedCall& call) const {
+std::unique_ptr<Traced> Fused::trace(const FusedCall& call,
+                                     bool is_strict) const {
+  // Each time that a number is asked for the function starts again with it.
+  for (AskedScalars asked;;) {
+    try {
+      return trace(call, is_strict, asked);
+    } catch (py::error_already_set& error) {
+      if (!error.matches(number_asked())) throw;
+      for (const py::handle number : error.value().attr("args"))
+        asked.insert(number.cast<std::uint32_t>());
+    }
+  }
+}
+
+std::unique_ptr<Traced> Fused::trace(
+    const FusedCall& call, bool is_strict,
+    const std::set<std::uint32_t>& asked) const {
   ProgramBuilder builder;
-  Stand stand(builder, call);
+  builder.set_shapes(shapes_of(call), is_strict);
+  Stand stand(builder, call, asked);
   const py::tuple args = stand.args();
   const py::tuple result = trace_(function_, args, stand.keywords);
   auto made = std::make_unique<Traced>(call.key());
+  for (const std::uint32_t number : asked)
+    made->asked_scalars.emplace_back(number, call.scalars()[number]);
   if (py::len(result[0]) > kMaxFusedResults) {
     throw InvalidArgument(name_ + ": expected at most " +
                           std::to_string(kMaxFusedResults) + " results, got " +
@@ -146,14 +207,25 @@ std::unique_ptr<Traced> Fused::trace(const FusedCall& call) const {
   }
   made->program = builder.build();
   made->rebuild = result[1];
+  if (builder.has_told_shapes()) made->asked_sizes = sizes_of(call);
   return made;
 }
 
+template <typename Body>
+auto Fused::explained(const FusedCall& call, Body body) const {
+  try {
+    return body();
+  } catch (const InvalidArgument&) {
+    trace(call, true);
+    throw;
+  }
+}
+
 Traced& Fused::find_or_trace(const FusedCall& call) {
-  if (Traced* known = find(call.key())) return *(last_ = known);
+  if (Traced* known = find(call)) return *(last_ = known);
   std::unique_ptr<Traced> made = trace(call);
   // Another thread may have traced the same meanwhile.
-  if (Traced* known = find(call.key())) return *(last_ = known);
+  if (Traced* known = find(call)) return *(last_ = known);
   last_ = made.get();
   last_->next = std::exchange(by_hash_[call.key().hash()], last_);
   return *traced_.emplace_back(std::move(made));
@@ -176,7 +248,9 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
   runtime->drain();
   Arguments arguments(*runtime);
   call.read(arguments);
-  return submit(find_or_trace(call), call, arguments, *runtime);
+  Traced& traced = find_or_trace(call);
+  return explained(call,
+                   [&] { return submit(traced, call, arguments, *runtime); });
 }
 
 py::object Fused::defer(PyObject* const* args, std::size_t count,
@@ -186,7 +260,8 @@ py::object Fused::defer(PyObject* const* args, std::size_t count,
   if (runtime == nullptr || !call.read_forms(*runtime)) return {};
   Traced& traced = find_or_trace(call);
   if (!traced.rebuild.is_none()) return {};
-  const auto forms = traced.output_forms(call.inputs());
+  const auto forms =
+      explained(call, [&] { return traced.output_forms(call.inputs()); });
   return runtime->deferred().defer(traced, forms->front(), call.arrays(),
                                    call.scalars());
 }
@@ -239,7 +314,9 @@ py::tuple Fused::forms(PyObject* const* args, std::size_t count,
   call.read(arguments);
   Traced& traced = find_or_trace(call);
   py::list all;
-  for (const TensorView& form : *traced.output_forms(call.inputs()))
+  const auto forms =
+      explained(call, [&] { return traced.output_forms(call.inputs()); });
+  for (const TensorView& form : *forms)
     all.append(
         py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
   return py::make_tuple(all, traced.rebuild);

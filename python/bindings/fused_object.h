@@ -1,8 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fused_call.h"
@@ -15,7 +18,15 @@ namespace gpuos::python {
 struct Traced {
   explicit Traced(const CallKey& key) : key(key) {}
 
+  /// Whether this is what the function does in that call too.
+  bool serves(const FusedCall& call) const;
+
   KnownKey key;
+  /// What the function asked of the call that it was traced for, so that it
+  /// serves only those that answer the same: sizes of the inputs, and scalars
+  /// by number.
+  std::optional<std::vector<std::int64_t>> asked_sizes;
+  std::vector<std::pair<std::uint32_t, Scalar>> asked_scalars;
   Program program;
   Value made;  // its first output, of its builder
   /// Makes what the function returned out of a list of arrays; None if it
@@ -75,8 +86,16 @@ class Fused {
   pybind11::object call_foreign(PyObject* const* args, std::size_t count,
                                 PyObject* names);
   Traced& find_or_trace(const FusedCall& call);
-  Traced* find(const CallKey& key) const;
-  std::unique_ptr<Traced> trace(const FusedCall& call) const;
+  Traced* find(const FusedCall& call) const;
+  /// Strict: throws at the operation that the shapes of the call do not fit.
+  std::unique_ptr<Traced> trace(const FusedCall& call,
+                                bool is_strict = false) const;
+  std::unique_ptr<Traced> trace(const FusedCall& call, bool is_strict,
+                                const std::set<std::uint32_t>& asked) const;
+  /// Runs `body`; what it refuses is said with the line of the function that
+  /// the shapes of the call do not fit, if there is one.
+  template <typename Body>
+  auto explained(const FusedCall& call, Body body) const;
   /// Null: it must be submitted now.
   pybind11::object defer(PyObject* const* args, std::size_t count,
                          PyObject* names);
