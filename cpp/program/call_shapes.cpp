@@ -70,8 +70,12 @@ Shape shape_of(const Graph& graph, std::uint32_t node) {
   const Dimensions dims(graph);
   Plan plan;
   add_arguments(plan, graph);
-  plan.result_dims.push_back(dims.of(node));
-  plan.sets = dims.sets();
+  // Only its own: others may be what does not fit.
+  std::vector<SetId>& made = plan.result_dims.emplace_back();
+  for (const SetId set : dims.of(node)) {
+    made.push_back(static_cast<SetId>(plan.sets.size()));
+    plan.sets.push_back(dims.sets()[set]);
+  }
   // Inputs to come are known already.
   const std::span<const Shape> known = graph.call->inputs;
   const std::size_t count = plan.arguments.size();

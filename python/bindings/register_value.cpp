@@ -33,9 +33,9 @@ constexpr char kNoElements[] =
 constexpr char kNoChange[] =
     ": a traced value cannot be changed; where() and concatenate() make a new "
     "one, which the function returns";
-constexpr char kNoMatrices[] =
-    ": a program has elementwise operations and reductions, no products of "
-    "matrices";
+constexpr char kOutside[] =
+    "; a program has elementwise functions, reductions and views; call this "
+    "one with arguments or results";
 constexpr char kNoMemory[] =
     ": a traced value has no memory; use functions of NumPy that work on "
     "arrays of any kind";
@@ -214,6 +214,13 @@ void add_attributes(Class& type) {
       .def("__repr__", &repr);
 }
 
+// As a fused function has it.
+py::object call_numpy(const char* name, const py::object& args,
+                      const py::object& keywords) {
+  return python_module("gpuos.numpy_functions")
+      .attr("call")(python_module("numpy").attr(name), args, keywords);
+}
+
 template <typename Class>
 void add_methods(Class& type) {
   type.def(
@@ -239,14 +246,22 @@ void add_methods(Class& type) {
                  .attr("call")(function, args, keywords);
            });
   // What NumPy's functions of these names do.
-  for (const char* name : {"clip", "round"}) {
-    type.def(name, [name](const py::object& x, const py::args& args,
-                          const py::kwargs& keywords) {
-      const py::tuple all = py::make_tuple(x) + py::tuple(args);
-      return python_module("gpuos.numpy_functions")
-          .attr("call")(python_module("numpy").attr(name), all, keywords);
+  for (const char* name : {"clip", "round", "dot"})
+    type.def(name, [name](const py::args& args, const py::kwargs& keywords) {
+      return call_numpy(name, args, keywords);
     });
-  }
+  type.def("__matmul__", [](const py::object& x, const py::object& y) {
+    return call_numpy("matmul", py::make_tuple(x, y), py::dict());
+  });
+  type.def("__rmatmul__", [](const py::object& x, const py::object& y) {
+    return call_numpy("matmul", py::make_tuple(y, x), py::dict());
+  });
+  // Methods that NumPy's arrays have, and attributes: what no value has.
+  type.def("__getattr__", [](const Value&, const std::string& name) -> py::object {
+    const bool is_special = name.starts_with("__");
+    throw py::attribute_error(name + ": a traced value has no such attribute" +
+                              (is_special ? "" : kOutside));
+  });
 }
 
 template <typename Class>
@@ -258,8 +273,6 @@ void add_refusals(Class& type) {
   type.def("__contains__", refuser("__contains__", kNoElements));
   for (const char* name : {"__setitem__", "__delitem__"})
     type.def(name, refuser(name, kNoChange));
-  for (const char* name : {"__matmul__", "__rmatmul__", "dot"})
-    type.def(name, refuser(name, kNoMatrices));
   type.def("__array__", refuser("__array__", kNoMemory));
 }
 

@@ -11,6 +11,7 @@
 #include "array_view.h"
 #include "gpuos/error.h"
 #include "native.h"
+#include "numpy_dtype.h"
 #include "reading.h"
 #include "value_object.h"
 
@@ -164,7 +165,18 @@ void add_views(py::class_<Value>& type) {
           [](const Value& x, const py::object& shape) {
             return ProgramBuilder::broadcast_to(x, shape_from(shape));
           },
-          py::arg("shape"));
+          py::arg("shape"))
+      .def(
+          "_filled",
+          [](const Value& x, const py::object& number,
+             const py::object& dtype) {
+            const Value one = literal_of(
+                operands_of({number.ptr(), py::cast(x).ptr()}, "full_like")[0],
+                x);
+            return ProgramBuilder::broadcast_to(astype(one, dtype_of(dtype)),
+                                                x);
+          },
+          py::arg("number"), py::arg("dtype"));
 }
 
 }  // namespace gpuos::python

@@ -92,6 +92,8 @@ def refuse(function: Callable[..., Any]) -> None:
 
 # ---- NumPy's ufuncs.
 
+_OF_TWO_RESULTS = ("divmod", "frexp", "modf")
+
 
 def call_ufunc(
     _: Array,
@@ -111,7 +113,7 @@ def call_ufunc(
             f"__array_ufunc__: expected a ufunc, got {type(ufunc).__name__}"
         )
     name = ufunc.__name__
-    if not (name == "divmod" or _core._is_operation(name)):
+    if not (name in _OF_TWO_RESULTS or _core._is_operation(name)):
         refuse(ufunc)
     if method != "__call__":
         raise _core.InvalidArgument(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core, functions
+from gpuos.made_functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,10 +99,15 @@ def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
 
     if not has(function):
         raise _core.InvalidArgument(
-            f"{function.__module__}.{name}: a fused function has no such "
+            f"{_module_of(function)}.{name}: a fused function has no such "
             f"operation; {_INSTEAD.get(name, _OUTSIDE)}"
         )
     return compute
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    # Before NumPy 2.2 ufuncs had none.
+    return getattr(function, "__module__", None) or "numpy"
 
 
 # What to use for what programs have not.
@@ -109,17 +115,13 @@ _OUTSIDE = (
     "it has elementwise functions, reductions and views; call this one with "
     "arguments or results"
 )
-_JOINED = "concatenate() and stack() take an axis"
 _CHOSEN = "where() chooses by a condition"
 _INSTEAD = {
     "array_split": "split() makes parts of one size or between given places",
     "choose": _CHOSEN,
-    "dstack": _JOINED,
     "hsplit": "split() takes an axis",
-    "hstack": _JOINED,
     "select": _CHOSEN,
     "vsplit": "split() takes an axis",
-    "vstack": _JOINED,
 }
 
 
@@ -143,14 +145,6 @@ def _clip(
     low = a_min if min is None else min
     high = a_max if max is None else max
     return functions.clip(a, low, high)
-
-
-def _round(a: Any, decimals: int = 0) -> Any:
-    if decimals != 0:
-        raise _core.InvalidArgument(
-            f"round: expected decimals=0, got {decimals}"
-        )
-    return a if a.dtype.kind in "iu" else np.rint(a)
 
 
 def _norm(
@@ -422,7 +416,6 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
     known |= {name: _property(name) for name in ("real", "imag", "ndim")}
     known |= {
         "angle": _angle,
-        "around": _round,
         "broadcast_to": _broadcast_to,
         "astype": lambda x, dtype, /, **_: x.astype(dtype),
         "clip": _clip,
@@ -448,13 +441,13 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "permute_dims": _method("transpose"),
         "result_type": _result_type,
         "roll": _roll,
-        "round": _round,
         "shape": _property("shape"),
         "size": _property("size"),
         "split": _split,
         "stack": _stack,
         "where": _where,
     }
+    known |= FUNCTIONS
     handlers = {
         getattr(np, name): handler
         for name, handler in known.items()
