@@ -64,6 +64,11 @@ void check_one_origin(const ModuleRequest& asked) {
   if (given == "none" || given.find(' ') != std::string::npos)
     throw py::type_error(
         "JitModule: expected one of source, path and image, got " + given);
+  if (PyUnicode_Check(asked.name_expressions.ptr()) != 0)
+    throw py::type_error(
+        "name_expressions: expected a sequence, got str; one kernel of a "
+        "module is JitModule(source)[" +
+        py::repr(asked.name_expressions).cast<std::string>() + "]");
   if (asked.source.is_none() &&
       (!is_empty(asked.name_expressions) || !is_empty(asked.headers) ||
        !is_empty(asked.include_dirs) || !asked.options.is_none()))
@@ -236,6 +241,8 @@ void register_jit(py::module_& module) {
            "Raises\n------\n"
            "InvalidArgument\n    For a name that the module has not.\n"
            "BackendUnavailable\n    Without a GPU.",
+           py::arg("name"))
+      .def("get_function", &kernel_of, "kernel(), as CuPy names it.",
            py::arg("name"))
       .def(
           "global_address",

@@ -119,6 +119,7 @@ _CHOSEN = "where() chooses by a condition"
 _INSTEAD = {
     "array_split": "split() makes parts of one size or between given places",
     "choose": _CHOSEN,
+    "copyto": "where() makes a new one, which the function returns",
     "hsplit": "split() takes an axis",
     "select": _CHOSEN,
     "vsplit": "split() takes an axis",
