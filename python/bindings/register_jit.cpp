@@ -64,11 +64,6 @@ void check_one_origin(const ModuleRequest& asked) {
   if (given == "none" || given.find(' ') != std::string::npos)
     throw py::type_error(
         "JitModule: expected one of source, path and image, got " + given);
-  if (PyUnicode_Check(asked.name_expressions.ptr()) != 0)
-    throw py::type_error(
-        "name_expressions: expected a sequence, got str; one kernel of a "
-        "module is JitModule(source)[" +
-        py::repr(asked.name_expressions).cast<std::string>() + "]");
   if (asked.source.is_none() &&
       (!is_empty(asked.name_expressions) || !is_empty(asked.headers) ||
        !is_empty(asked.include_dirs) || !asked.options.is_none()))
@@ -79,6 +74,11 @@ void check_one_origin(const ModuleRequest& asked) {
 }
 
 JitSource source_from(const ModuleRequest& asked) {
+  if (PyUnicode_Check(asked.name_expressions.ptr()) != 0)
+    throw py::type_error(
+        "name_expressions: expected a sequence, got str; one kernel of a "
+        "module is JitModule(source)[" +
+        py::repr(asked.name_expressions).cast<std::string>() + "]");
   JitSource made{
       .source = source_text(asked.source),
       .name_expressions = texts_of(asked.name_expressions, "name_expressions"),
