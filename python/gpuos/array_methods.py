@@ -359,13 +359,21 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         **{
             name: numpy_functions.handler(name)
             for name in (
+                "atleast_1d",
+                "atleast_2d",
+                "atleast_3d",
+                "column_stack",
+                "dstack",
                 "flip",
                 "fliplr",
                 "flipud",
+                "hstack",
                 "iscomplexobj",
                 "isrealobj",
                 "result_type",
+                "rot90",
                 "split",
+                "vstack",
             )
         },
         "matrix_transpose": lambda x: swapaxes(x, -1, -2),

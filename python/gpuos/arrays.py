@@ -92,7 +92,8 @@ def refuse(function: Callable[..., Any]) -> None:
 
 # ---- NumPy's ufuncs.
 
-_OF_TWO_RESULTS = ("divmod", "frexp", "modf")
+# Those that are made of others.
+_MADE = ("divmod", "frexp", "modf", "matmul", "vecdot")
 
 
 def call_ufunc(
@@ -113,7 +114,7 @@ def call_ufunc(
             f"__array_ufunc__: expected a ufunc, got {type(ufunc).__name__}"
         )
     name = ufunc.__name__
-    if not (name in _OF_TWO_RESULTS or _core._is_operation(name)):
+    if not (name in _MADE or _core._is_operation(name)):
         refuse(ufunc)
     if method != "__call__":
         raise _core.InvalidArgument(

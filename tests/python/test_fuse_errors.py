@@ -23,13 +23,6 @@ def branch(x):
     return x
 
 
-def loop(x):
-    total = 0
-    for row in x:  # here
-        total = total + row
-    return total
-
-
 def to_float(x):
     return x * math.exp(x)  # here
 
@@ -75,20 +68,8 @@ def a_new_shape_of_a_sum(x):
     return x[:, None].sum(axis=1).reshape(1, -1)  # here
 
 
-def any_single_axes(x):
-    return x.squeeze()  # here
-
-
 def another_order(x):
     return x.ravel("F")  # here
-
-
-def of_shape(x):
-    return x / x.shape[0]  # here
-
-
-def of_len(x):
-    return x / len(x)  # here
 
 
 def two_open_sizes(x):
@@ -120,7 +101,7 @@ def unknown_ufunc(x):
 
 
 def matrices(x):
-    return x @ x  # here
+    return x[None] @ x[:, None]  # here
 
 
 def to_out(x):
@@ -143,8 +124,8 @@ def bits_of_a_float(x):
     return x & 1  # here
 
 
-def another_way_to_join(x):
-    return np.hstack([x, x])  # here
+def another_way_to_split(x):
+    return np.array_split(x, 2)  # here
 
 
 def a_sum_of_what_is_joined(x):
@@ -183,7 +164,6 @@ def large_integer(x):
     ("function", "told"),
     [
         (branch, "where()"),
-        (loop, "elements"),
         (to_float, "__float__"),
         (to_int, "__int__"),
         (as_index, "no memory"),
@@ -195,10 +175,7 @@ def large_integer(x):
         (many_indices, "at most 1 indices"),
         (no_step, "step is not 0"),
         (a_new_shape_of_a_sum, "got one of sum; reshape the results"),
-        (any_single_axes, "axis="),
         (another_order, "order='C', got 'F'"),
-        (of_shape, "shape"),
-        (of_len, "len"),
         (two_open_sizes, "one of -1, got (-1, -1)"),
         (fewer_axes, "at least 1 dimensions, got ()"),
         (capture, "argument of the function"),
@@ -212,7 +189,7 @@ def large_integer(x):
         (one_where, "where"),
         (a_wrong_axis, "axes of -1 to 0, got 3"),
         (bits_of_a_float, "bitwise_and"),
-        (another_way_to_join, "concatenate() and stack() take an axis"),
+        (another_way_to_split, "split() makes parts of one size"),
         (a_sum_of_what_is_joined, "sum: expected no axis along which values"),
         (a_slice_of_what_is_joined, "index the parts instead"),
         (a_new_shape_of_what_is_joined, "or the parts"),
@@ -311,8 +288,9 @@ def test_a_method_gets_its_object(host):
         lambda _x: None,
         lambda _x: 1.0,
         lambda _x: (),
-        lambda x: (x, 2),
-        lambda x: {"x": x, "y": 2},
+        lambda _x: (1, "text", None),
+        lambda x: (x, CAPTURED),
+        lambda x: {"x": x, "y": object()},
         lambda _x: {},
         lambda _x: CAPTURED,
     ],
