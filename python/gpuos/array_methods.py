@@ -280,7 +280,9 @@ def isclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Array:
-    made: Array = call(made_functions.FUNCTIONS["isclose"], a, b, rtol, atol, equal_nan)
+    made: Array = call(
+        made_functions.FUNCTIONS["isclose"], a, b, rtol, atol, equal_nan
+    )
     return made
 
 

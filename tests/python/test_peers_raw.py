@@ -90,7 +90,9 @@ def test_a_module_takes_options_as_cupys_does():
     )
     operation = 'extern "C" __global__ void k(float* x) { *x = *x OP 2; }'
     assert compiled(operation, options=("-DOP=+",)).arch == "sm_90"
-    with pytest.raises(TypeError, match="options: expected a sequence, got str"):
+    with pytest.raises(
+        TypeError, match="options: expected a sequence, got str"
+    ):
         gpuos.JitModule(SUM, options="-DN=1")
 
 
@@ -116,7 +118,7 @@ def test_one_kernel_of_a_source():
 )
 def test_what_is_no_keyword_shows_those_there_are(keywords):
     source = {} if "code" in keywords else {"source": SUM}
-    with pytest.raises(TypeError, match="expected .*source.*name_expressions"):
+    with pytest.raises(TypeError, match=r"expected .*source.*name_expressions"):
         gpuos.JitModule(**source, **keywords)
 
 
@@ -218,7 +220,9 @@ def test_a_name_that_is_not_there_lists_those_there_are():
         for find in (module.get_function, module.kernel, module.__getitem__):
             with pytest.raises(gpuos.InvalidArgument, match=f"got '{name}'"):
                 find(name)
-    with pytest.raises(gpuos.InvalidArgument, match="named in name_expressions"):
+    with pytest.raises(
+        gpuos.InvalidArgument, match="named in name_expressions"
+    ):
         unnamed["square<int>"]
 
 
