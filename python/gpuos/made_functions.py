@@ -169,7 +169,10 @@ def _outer(a: Any, b: Any) -> Any:
 
 
 def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
-    return a._filled(fill_value, a.dtype if dtype is None else np.dtype(dtype))
+    dtype = a.dtype if dtype is None else np.dtype(dtype)
+    if not isinstance(fill_value, Value):  # as NumPy casts it
+        fill_value = np.full((), fill_value, dtype)
+    return a._filled(fill_value, dtype)
 
 
 # What a fused function has for NumPy's function of each name.
