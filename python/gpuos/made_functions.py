@@ -34,9 +34,14 @@ def _all_close(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
     return _is_close(a, b, *args, **keywords).all()
 
 
+def _is_float(x: Any) -> bool:
+    # The kind of a short float may be that of a structure.
+    return x.dtype.kind not in "biuc"
+
+
 def _as_float(x: Any) -> Any:
     """The dtype that NumPy's functions of floats have for it."""
-    return x if x.dtype.kind == "f" else np.rint(x)
+    return x if _is_float(x) else np.rint(x)
 
 
 def _modf(x: Any) -> tuple[Any, Any]:
@@ -62,7 +67,7 @@ def _round(a: Any, decimals: int = 0) -> Any:
     decimals = int(decimals)
     if a.dtype.kind in "biu" and decimals >= 0:
         return a if a.dtype.kind != "b" else np.rint(a)
-    if a.dtype.kind != "f" and decimals != 0:
+    if not _is_float(a) and decimals != 0:
         raise _core.InvalidArgument(
             f"round: expected decimals=0 for {a.dtype}, got {decimals}"
         )
