@@ -44,6 +44,15 @@ void check_operands(const Graph& graph, const Node& node) {
             shape_text(shapes[k]), " and ", shape_text(shapes[i])));
 }
 
+void check_has_elements(const Graph& graph, const Node& node) {
+  if (node.may_be_empty || node.op == Op::Sum || node.op == Op::Prod) return;
+  const Shape shape = shape_of(graph, node.operands[0]);
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (node.reduces(d) && shape[d] == 0)
+      throw InvalidArgument(concat(info_of(node.op).name,
+                                   ": expected at least 1 element, got 0"));
+}
+
 /// What a node is computed of, itself too.
 std::vector<std::uint32_t> ancestors_of(const Graph& graph,
                                         std::uint32_t last) {
@@ -86,6 +95,7 @@ void check_shape(const Graph& graph, std::uint32_t id) {
   if (graph.nodes.size() > kMostChecked) return;
   const Node& node = graph.nodes[id];
   if (node.op != Op::BroadcastTo) check_operands(graph, node);
+  if (is_reduction(node)) check_has_elements(graph, node);
   shape_of(graph, id);
 }
 

@@ -415,3 +415,76 @@ def test_more_elements_than_can_be_counted_are_refused(host, shape):
     for function in (lambda *x: sum(x), lambda *x: sum(x).sum()):
         with pytest.raises(gpuos.InvalidArgument, match="expected at most"):
             host.fuse(function)(*ones)
+
+
+# What fits the call that was traced, and not the next one: the function, shapes
+# of each, and what is said.
+LATER = {
+    "index": (
+        lambda x: x[4] * 2,
+        [(5,), (3,)],
+        "index: expected a place of -3 to 2 in an axis of 3 elements, got 4",
+    ),
+    "index of a value": (
+        lambda x: (x + 1)[:, 2],
+        [(2, 3), (2, 1)],
+        "index: expected a place of -1 to 0 in an axis of 1 element, got 2",
+    ),
+    "squeeze": (
+        lambda x: x.squeeze(0),
+        [(1, 3), (2, 3)],
+        "squeeze: expected an axis of 1 element, got 2",
+    ),
+    "split": (
+        lambda x: np.split(x, 2)[0],
+        [(4,), (3,)],
+        "split: expected an axis whose length is a multiple of 2, got 3",
+    ),
+    "reshape": (
+        lambda x: x.reshape(2, -1),
+        [(4,), (3,)],
+        "reshape: expected a shape of 3 elements, got (2, -1) for (3,)",
+    ),
+    "broadcast_to": (
+        lambda x: np.broadcast_to(x, (2, 3)),
+        [(3,), (2,)],
+        "broadcast_to: expected an axis of 1 or 3 elements for (2, 3), got 2",
+    ),
+    "where": (
+        lambda x: np.where(x > 0, x[:2], x),
+        [(2,), (3,)],
+        "where: expected shapes that broadcast, got (3,) and (2,)",
+    ),
+    "difference": (
+        lambda x: x[1:] - x[:2],
+        [(3,), (5,)],
+        "subtract: expected shapes that broadcast, got (4,) and (2,)",
+    ),
+    "parts": (
+        lambda x: np.concatenate([x[:, :2], x.T]),
+        [(2, 2), (3, 1)],
+        "concatenate: expected parts of one size along axis 1, got 1 and 3",
+    ),
+    "maximum": (
+        lambda x: x.max(axis=0),
+        [(2,), (0,)],
+        "max: expected at least 1 element, got 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+@pytest.mark.parametrize("is_foreign", [False, True])
+def test_what_does_not_fit_a_later_call_names_the_line(host, name, is_foreign):
+    function, (fits, wrong), told = LATER[name]
+    fused = gpuos.fuse(function)
+    make = np.ones if is_foreign else host.zeros
+    fused(make(fits, "f4"))
+    with pytest.raises(gpuos.InvalidArgument) as caught:
+        fused(make(wrong, "f4"))
+    line = function.__code__.co_firstlineno
+    reason, place = str(caught.value).splitlines()
+    assert reason == told
+    assert place.startswith(f"  {__file__}:{line}: ")
+    fused(make(fits, "f4"))
+    assert len(fused.programs()) == 1
