@@ -1,6 +1,7 @@
 #include "program/call_shapes.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -104,7 +105,7 @@ void check_shape(const Graph& graph, std::uint32_t id) {
 namespace gpuos {
 
 void ProgramBuilder::set_shapes(std::vector<Shape> inputs, bool is_strict) {
-  graph_->call = program::CallShapes{std::move(inputs), is_strict, false};
+  graph_->call = program::CallShapes{std::move(inputs), is_strict};
 }
 
 Shape ProgramBuilder::shape_of(const Value& value) {
@@ -112,27 +113,31 @@ Shape ProgramBuilder::shape_of(const Value& value) {
   if (!graph.call)
     throw InvalidArgument(
         "shape: expected a value of one call, got one of all");
-  graph.call->were_told = true;
+  graph.asked.shapes = true;
   return program::shape_of(graph, value.id());
 }
 
-bool ProgramBuilder::has_told_shapes() const {
-  return graph_->call && graph_->call->were_told;
-}
+bool ProgramBuilder::has_told_shapes() const { return graph_->asked.shapes; }
 
-std::optional<std::vector<std::uint32_t>> ProgramBuilder::scalars_of(
-    const Value& value) {
-  const program::Graph& graph = *value.graph();
-  std::vector<std::uint32_t> scalars;
+bool ProgramBuilder::ask_scalars(const Value& value) {
+  program::Graph& graph = *value.graph();
+  std::set<std::uint32_t> scalars;
   for (const std::uint32_t id : program::ancestors_of(graph, value.id())) {
     const program::Node& node = graph.nodes[id];
-    if (program::reads_arrays(node)) return {};
+    if (program::reads_arrays(node)) return false;
     if (node.op != Op::Scalar) continue;
     const program::ScalarSource& source = graph.scalars[node.index];
     if (source.kind == program::ScalarSource::Kind::Argument)
-      scalars.push_back(source.argument);
+      scalars.insert(source.argument);
   }
-  return scalars;
+  if (scalars.empty()) return false;
+  scalars.insert(graph.asked.scalars.begin(), graph.asked.scalars.end());
+  graph.asked.scalars.assign(scalars.begin(), scalars.end());
+  return true;
+}
+
+std::vector<std::uint32_t> ProgramBuilder::asked_scalars() const {
+  return graph_->asked.scalars;
 }
 
 }  // namespace gpuos

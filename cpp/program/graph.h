@@ -65,7 +65,12 @@ class Dimensions;
 struct CallShapes {
   std::vector<Shape> inputs;
   bool is_strict = false;
-  bool were_told = false;
+};
+
+/// What was asked of one call, so that the graph may be right for no other.
+struct Asked {
+  bool shapes = false;
+  std::vector<std::uint32_t> scalars;  // in order
 };
 
 /// Nodes in an order in which operands come first. A node that is there
@@ -88,6 +93,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
   /// Of the nodes, as far as somebody asked.
   std::shared_ptr<Dimensions> dimensions;
   std::optional<CallShapes> call;
+  Asked asked;
 
   bool has_alike_inputs() const noexcept;
   std::uint32_t add(const Node& node);

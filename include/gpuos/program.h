@@ -204,10 +204,12 @@ class ProgramBuilder {
   static Shape shape_of(const Value& value);
   /// Whether shape_of() was asked for a value of this builder.
   bool has_told_shapes() const;
-  /// The scalars of a call, by number, of which alone `value` is computed.
-  /// Nothing if it depends on arrays.
-  static std::optional<std::vector<std::uint32_t>> scalars_of(
-      const Value& value);
+  /// Notes that what is built with the number that `value` is in one call may
+  /// be right for no other. False: it is not computed of a call's scalars
+  /// alone.
+  static bool ask_scalars(const Value& value);
+  /// Those that were asked for, by number.
+  std::vector<std::uint32_t> asked_scalars() const;
 
   /// The next output.
   void output(const Value& value);

@@ -17,8 +17,6 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-using AskedScalars = std::set<std::uint32_t>;
-
 // What stands for the arguments of a call while the function runs on them:
 // values, and for scalars that it asked for their numbers.
 class Stand {
@@ -173,29 +171,32 @@ Traced* Fused::find(const FusedCall& call) const {
 
 std::unique_ptr<Traced> Fused::trace(const FusedCall& call,
                                      bool is_strict) const {
-  // Each time that a number is asked for the function starts again with it.
+  // For each number that it asks for the function begins again with it,
+  // whatever it made of the exception.
   for (AskedScalars asked;;) {
+    ProgramBuilder builder;
+    builder.set_shapes(shapes_of(call), is_strict);
+    const auto asks_more = [&, known = asked.size()] {
+      for (const std::uint32_t number : builder.asked_scalars())
+        asked.insert(number);
+      return asked.size() != known;
+    };
     try {
-      return trace(call, is_strict, asked);
-    } catch (py::error_already_set& error) {
-      if (!error.matches(number_asked())) throw;
-      for (const py::handle number : error.value().attr("args"))
-        asked.insert(number.cast<std::uint32_t>());
+      auto made = trace(builder, call, asked);
+      if (!asks_more()) return made;
+    } catch (...) {
+      if (!asks_more()) throw;
     }
   }
 }
 
-std::unique_ptr<Traced> Fused::trace(
-    const FusedCall& call, bool is_strict,
-    const std::set<std::uint32_t>& asked) const {
-  ProgramBuilder builder;
-  builder.set_shapes(shapes_of(call), is_strict);
+std::unique_ptr<Traced> Fused::trace(ProgramBuilder& builder,
+                                     const FusedCall& call,
+                                     const AskedScalars& asked) const {
   Stand stand(builder, call, asked);
   const py::tuple args = stand.args();
   const py::tuple result = trace_(function_, args, stand.keywords);
   auto made = std::make_unique<Traced>(call.key());
-  for (const std::uint32_t number : asked)
-    made->asked_scalars.emplace_back(number, call.scalars()[number]);
   if (py::len(result[0]) > kMaxFusedResults) {
     throw InvalidArgument(name_ + ": expected at most " +
                           std::to_string(kMaxFusedResults) + " results, got " +
@@ -207,6 +208,8 @@ std::unique_ptr<Traced> Fused::trace(
   }
   made->program = builder.build();
   made->rebuild = result[1];
+  for (const std::uint32_t number : asked)
+    made->asked_scalars.emplace_back(number, call.scalars()[number]);
   if (builder.has_told_shapes()) made->asked_sizes = sizes_of(call);
   return made;
 }

@@ -14,6 +14,9 @@
 
 namespace gpuos::python {
 
+/// The scalars of a call, by number, that a function asked for.
+using AskedScalars = std::set<std::uint32_t>;
+
 /// One traced structure of a fused function.
 struct Traced {
   explicit Traced(const CallKey& key) : key(key) {}
@@ -90,8 +93,8 @@ class Fused {
   /// Strict: throws at the operation that the shapes of the call do not fit.
   std::unique_ptr<Traced> trace(const FusedCall& call,
                                 bool is_strict = false) const;
-  std::unique_ptr<Traced> trace(const FusedCall& call, bool is_strict,
-                                const std::set<std::uint32_t>& asked) const;
+  std::unique_ptr<Traced> trace(ProgramBuilder& builder, const FusedCall& call,
+                                const AskedScalars& asked) const;
   /// Runs `body`; what it refuses is said with the line of the function that
   /// the shapes of the call do not fit, if there is one.
   template <typename Body>

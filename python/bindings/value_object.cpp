@@ -67,10 +67,8 @@ PyObject* number_asked() {
 }
 
 void ask_number(const Value& value) {
-  const auto scalars = ProgramBuilder::scalars_of(value);
-  if (!scalars || scalars->empty()) return;
-  const py::tuple numbers = py::cast(*scalars);
-  PyErr_SetObject(number_asked(), numbers.ptr());
+  if (!ProgramBuilder::ask_scalars(value)) return;
+  PyErr_SetNone(number_asked());
   throw py::error_already_set();
 }
 

@@ -19,7 +19,7 @@ extern PyTypeObject* value_type;
 pybind11::object make_value(const Value& value);
 
 /// Raised in a function that is being traced when it asks for the number of a
-/// scalar: with that number it is traced again. Its args are which ones.
+/// scalar: with that number it is traced again.
 PyObject* number_asked();
 
 /// Throws: number_asked(), if `value` is computed of numbers of the call alone.

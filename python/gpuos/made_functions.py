@@ -151,6 +151,12 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 
 def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    for a in args:
+        if not isinstance(a, Value):
+            raise _core.InvalidArgument(
+                "broadcast_arrays: expected values of the fused function, got "
+                f"{type(a).__name__}"
+            )
     shape = np.broadcast_shapes(*(a.shape for a in args))
     return tuple(np.broadcast_to(a, shape) if shape else a for a in args)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import operator
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -154,6 +155,8 @@ def _norm(
     axis: Any = None,
     keepdims: bool = False,
 ) -> Any:
+    if isinstance(axis, Value):
+        axis = _integer(axis, "norm")
     is_matrix = x.ndim != 1 if axis is None else not isinstance(axis, int)
     if is_matrix and ord is not None and ord != "fro":
         raise _core.InvalidArgument(
@@ -175,6 +178,8 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def _flip(m: Any, axis: Any = None) -> Any:
+    if isinstance(axis, Value):
+        axis = _integer(axis, "flip")
     axes = range(m.ndim) if axis is None else axis
     index = [slice(None)] * m.ndim
     for one in (axes,) if isinstance(axes, int) else axes:
@@ -190,8 +195,8 @@ def _flip(m: Any, axis: Any = None) -> Any:
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     place = _place_of(ary, axis, "split")
     if np.ndim(indices_or_sections) == 0:
-        _check_integer(indices_or_sections, "split")
-        return _sections(ary, indices_or_sections, place)
+        count = _integer(indices_or_sections, "split")
+        return _sections(ary, count, place)
     bounds = [0, *indices_or_sections, None]
     return [
         _along(ary, slice(start, stop), place)
@@ -219,7 +224,7 @@ _MOST_DIFFERENCES = 63
 
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     place = _place_of(a, axis, "diff")
-    _check_integer(n, "diff")
+    n = _integer(n, "diff")
     if not 0 <= n <= _MOST_DIFFERENCES:
         raise _core.InvalidArgument(
             f"diff: expected n of 0 to {_MOST_DIFFERENCES}, got {n}"
@@ -254,6 +259,10 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
                 f"roll: expected axis= of a value with {a.ndim} axes, got none"
             )
         axis = 0
+    if isinstance(shift, Value):
+        shift = _integer(shift, "roll")
+    if isinstance(axis, Value):
+        axis = _integer(axis, "roll")
     shifts, axes = np.broadcast_arrays(shift, axis)
     for one, along in zip(shifts.flat, axes.flat, strict=True):
         a = _core._Functions.roll(a, int(one), int(along))
@@ -270,15 +279,17 @@ def _along(a: Any, index: Any, place: int) -> Any:
     return a[whole]
 
 
-def _check_integer(number: Any, name: str) -> None:
-    if not isinstance(number, (int, np.integer)):
+def _integer(number: Any, name: str) -> int:
+    """One of the call is asked for."""
+    if not isinstance(number, (int, np.integer, Value)):
         raise _core.InvalidArgument(
             f"{name}: expected an integer, got {type(number).__name__}"
         )
+    return operator.index(number)
 
 
 def _place_of(a: Any, axis: int, name: str) -> int:
-    _check_integer(axis, name)
+    axis = _integer(axis, name)
     if not -a.ndim <= axis < a.ndim:
         raise _core.InvalidArgument(
             f"{name}: expected an axis of {-a.ndim} to {a.ndim - 1}, got {axis}"

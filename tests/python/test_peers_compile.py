@@ -185,6 +185,19 @@ ASKED = {
     "slice": (lambda x, i: x[i:], [(0,), (1,)]),
     "size": (lambda x, n: x.reshape(n, -1), [(1,), (2,)]),
     "decimals": (lambda x, n: (x / 3).round(n), [(0,), (2,)]),
+    "roll": (np.roll, [(1,), (-1,)]),
+    "flip": (np.flip, [(0,), (None,)]),
+    "rot90": (lambda x, k: np.rot90(x[None], k), [(1,), (2,), (5,)]),
+    "split": (np.split, [(1,), (2,)]),
+    "diff": (np.diff, [(0,), (1,)]),
+    "norm": (lambda x, a: np.linalg.norm(x[None], axis=a), [(0,), (1,)]),
+    "moveaxis": (lambda x, a: np.moveaxis(x[None], a, 0), [(0,), (1,)]),
+    "expand_dims": (np.expand_dims, [(0,), (1,)]),
+    "concatenate": (
+        lambda x, a: np.concatenate([x[None]] * 2, a),
+        [(0,), (1,)],
+    ),
+    "stack": (lambda x, a: np.stack([x, x], a), [(0,), (1,)]),
     "real": (lambda x, k: x * math.sqrt(k), [(2.0,), (4.0,)]),
     "derived": (lambda x, n: x[(n + 1) // 2 - 1], [(1,), (3,)]),
     "two": (lambda x, n, k: x * max(n, k), [(1, 3), (3, 1), (2, 2.5)]),
@@ -213,14 +226,28 @@ def test_a_number_that_nobody_asks_for_stays_a_parameter(rt):
     assert len(fused.programs()) == 2
 
 
-def test_who_asks_catches_nothing(rt):
+def test_who_asks_may_catch_what_he_likes(rt):
     def careful(x, n):
         try:
             return repeats(x, n)
         except Exception:  # noqa: BLE001
             return x
 
-    same(rt.fuse(careful)(rt.array(X), 3), X * 8)
+    def careless(x, n):
+        try:
+            x = repeats(x, n)
+        except:  # noqa: E722
+            x = x - 1
+        return x
+
+    def another(x, n):
+        try:
+            return repeats(x, n)
+        except BaseException:  # noqa: BLE001
+            raise KeyError from None
+
+    for function in (careful, careless, another):
+        same(rt.fuse(function)(rt.array(X), 3), X * 8)
 
 
 @pytest.mark.parametrize(

@@ -75,20 +75,24 @@ TEST(StrictProgramShapes, RefuseWhatDoesNotFitWhereItIsBuilt) {
   EXPECT_FALSE(builder.has_told_shapes());
 }
 
-TEST(ScalarsOfAValue, AreThoseOfWhichAloneItIsComputed) {
+TEST(AskedScalars, AreThoseOfWhichAloneAValueIsComputed) {
   ProgramBuilder builder;
   const Value x = builder.input(DType::Float32, 1);
   const Value a = builder.scalar(DType::Float32);
   const Value b = builder.number(Scalar(1));
-  const auto scalars_of = ProgramBuilder::scalars_of;
+  const Value c = builder.number(Scalar(1));
+  const auto ask = ProgramBuilder::ask_scalars;
   using Numbers = std::vector<std::uint32_t>;
-  EXPECT_EQ(scalars_of(b * 2 + 1), Numbers{1});
-  EXPECT_EQ(scalars_of(a + b).value().size(), 2);
-  EXPECT_EQ(scalars_of(x * a), std::nullopt);
-  EXPECT_EQ(scalars_of(ProgramBuilder::extent(x)), std::nullopt);
-  Value shared = b;
+  EXPECT_FALSE(ask(x * a));
+  EXPECT_FALSE(ask(ProgramBuilder::extent(x)));
+  EXPECT_FALSE(ask(builder.literal(2)));
+  EXPECT_EQ(builder.asked_scalars(), Numbers());
+  Value shared = c;
   for (int i = 0; i < 60; ++i) shared = shared - shared * 2;
-  EXPECT_EQ(scalars_of(shared), Numbers{1});
+  EXPECT_TRUE(ask(shared));
+  EXPECT_EQ(builder.asked_scalars(), Numbers{2});
+  EXPECT_TRUE(ask(a + b * 2));
+  EXPECT_EQ(builder.asked_scalars(), (Numbers{0, 1, 2}));
 }
 
 }  // namespace
