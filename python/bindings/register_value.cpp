@@ -257,11 +257,13 @@ void add_methods(Class& type) {
     return call_numpy("matmul", py::make_tuple(y, x), py::dict());
   });
   // Methods that NumPy's arrays have, and attributes: what no value has.
-  type.def("__getattr__", [](const Value&, const std::string& name) -> py::object {
-    const bool is_special = name.starts_with("__");
-    throw py::attribute_error(name + ": a traced value has no such attribute" +
-                              (is_special ? "" : kOutside));
-  });
+  type.def(
+      "__getattr__", [](const Value&, const std::string& name) -> py::object {
+        const bool is_special = name.starts_with("__");
+        throw py::attribute_error(name +
+                                  ": a traced value has no such attribute" +
+                                  (is_special ? "" : kOutside));
+      });
 }
 
 template <typename Class>
