@@ -66,14 +66,13 @@ def call(
         reason = reason.removeprefix(f"{name}: ")
         text = f"{name}: {reason}"
         raise _core.InvalidArgument(text) from None
-    except AttributeError:
+    except AttributeError as error:
         # NumPy asks values that are not the first argument, too: where=.
-        first = next(iter((*args, *keywords.values())), None)
-        if isinstance(first, Value):
+        if error.name is None or isinstance(error.obj, Value):
             raise
         raise _core.InvalidArgument(
-            f"{name}: expected a value of the fused function first, got "
-            f"{type(first).__name__}"
+            f"{name}: expected values of the fused function, got "
+            f"{type(error.obj).__name__}"
         ) from None
 
 
@@ -86,7 +85,8 @@ def has(function: Callable[..., Any]) -> bool:
 
 def handler(name: str) -> Callable[..., Any]:
     """Return what stands for NumPy's function of this name."""
-    return _handlers()[getattr(np, name)]
+    function = getattr(np, name)
+    return lambda *args, **keywords: call(function, args, keywords)
 
 
 def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
