@@ -153,6 +153,12 @@ bool is_standard_cpp(std::string_view header) {
              header.npos;
 }
 
+std::string other_library_hint(std::string_view header) {
+  if (!header.starts_with("cupy/")) return "";
+  return "CuPy's own headers are not here; cuda/std/complex has complex "
+         "numbers, and an array reaches a kernel as its address";
+}
+
 }  // namespace
 
 std::string package_hint(std::string_view header, int cuda_major) {
@@ -170,6 +176,7 @@ std::string standard_c_hint(std::string_view header) {
 }
 
 std::string standard_hint(std::string_view header) {
+  if (std::string hint = other_library_hint(header); !hint.empty()) return hint;
   if (std::string hint = standard_c_hint(header); !hint.empty()) return hint;
   if (is_of_cccl(header))
     return concat(kNoLibrary, "what CCCL has of this is in cuda/std/", header);

@@ -153,6 +153,8 @@ bool misses_usual_name(std::string_view log) {
 }
 
 std::string name_hint(const FirstError& error, std::string_view log) {
+  if (error.line.find("device-side kernel launch") != error.line.npos)
+    return "kernels of a module launch none; launch each from the host";
   MissingName missing{missing_namespace(error)};
   std::string hint = hint_of(missing);
   while (hint.empty()) {

@@ -4,6 +4,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
+#include "program/call_shapes.h"
 
 namespace gpuos::program {
 namespace {
@@ -62,7 +63,10 @@ bool Graph::has_alike_inputs() const noexcept {
   return false;
 }
 
-Value Graph::value(std::uint32_t id) { return {shared_from_this(), id}; }
+Value Graph::value(std::uint32_t id) {
+  if (call && call->is_strict) check_shape(*this, id);
+  return {shared_from_this(), id};
+}
 
 DType weak_dtype(const gpuos::Scalar& number) noexcept {
   if (number.is_complex()) return DType::Complex64;

@@ -61,6 +61,18 @@ struct Join {
 
 class Dimensions;
 
+/// The shapes of the inputs of one call.
+struct CallShapes {
+  std::vector<Shape> inputs;
+  bool is_strict = false;
+};
+
+/// What was asked of one call, so that the graph may be right for no other.
+struct Asked {
+  bool shapes = false;
+  std::vector<std::uint32_t> scalars;  // in order
+};
+
 /// Nodes in an order in which operands come first. A node that is there
 /// already is not added again.
 struct Graph : std::enable_shared_from_this<Graph> {
@@ -80,6 +92,8 @@ struct Graph : std::enable_shared_from_this<Graph> {
       pieces;  // of the results the outputs, if there are joins
   /// Of the nodes, as far as somebody asked.
   std::shared_ptr<Dimensions> dimensions;
+  std::optional<CallShapes> call;
+  Asked asked;
 
   bool has_alike_inputs() const noexcept;
   std::uint32_t add(const Node& node);

@@ -295,24 +295,27 @@ bool has_reductions(const Graph& graph) {
 
 }  // namespace
 
+void add_arguments(Plan& plan, const Graph& graph) {
+  if (graph.inputs.size() > kMaxInputs)
+    throw InvalidArgument(concat("build: expected at most ", kMaxInputs,
+                                 " inputs and views of them, got ",
+                                 graph.inputs.size()));
+  plan.inputs = graph.inputs;
+  plan.alike = graph.alike;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    if (graph.sources[i].kind == InputSource::Kind::Argument)
+      plan.arguments.push_back(graph.inputs[i]);
+  if (plan.arguments.size() != plan.inputs.size()) plan.sources = graph.sources;
+}
+
 std::shared_ptr<const Plan> make_plan(const Graph& given) {
   if (given.outputs.empty())
     throw InvalidArgument("build: expected at least 1 output, got 0");
   const std::vector<std::uint32_t>& results = given.outputs;
   const Graph apart = given.joins.empty() ? Graph() : taken_apart(given);
   const Graph& graph = given.joins.empty() ? given : apart;
-  if (graph.inputs.size() > kMaxInputs)
-    throw InvalidArgument(concat("build: expected at most ", kMaxInputs,
-                                 " inputs and views of them, got ",
-                                 graph.inputs.size()));
   auto plan = std::make_shared<Plan>();
-  plan->inputs = graph.inputs;
-  plan->alike = graph.alike;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    if (graph.sources[i].kind == InputSource::Kind::Argument)
-      plan->arguments.push_back(graph.inputs[i]);
-  if (plan->arguments.size() != plan->inputs.size())
-    plan->sources = graph.sources;
+  add_arguments(*plan, graph);
   plan->scalars = graph.scalars;
   plan->scalar_arguments = graph.scalar_arguments;
   Dimensions dims(graph);

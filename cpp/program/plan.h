@@ -138,6 +138,9 @@ struct Plan {
   Schedule split;
 };
 
+/// What a call gives to it. Throws: InvalidArgument if it is too much.
+void add_arguments(Plan& plan, const Graph& graph);
+
 std::shared_ptr<const Plan> make_plan(const Graph& graph);
 
 }  // namespace gpuos::program

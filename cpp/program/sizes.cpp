@@ -112,15 +112,8 @@ bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes) {
   return true;
 }
 
-}  // namespace gpuos::program
-
-namespace gpuos {
-
-std::vector<Shape> Program::output_shapes(std::span<const Shape> inputs) const {
-  if (plan_ == nullptr)
-    throw InvalidArgument(
-        "Program: expected a built program, got an empty one");
-  const program::Plan& plan = *plan_;
+std::vector<Shape> result_shapes(const Plan& plan,
+                                 std::span<const Shape> inputs) {
   std::vector<TensorView> views;  // without memory
   for (const Shape& shape : inputs) {
     if (shape.size() > kMaxDims)
@@ -130,18 +123,29 @@ std::vector<Shape> Program::output_shapes(std::span<const Shape> inputs) const {
     view.dims = static_cast<std::uint8_t>(shape.size());
     std::ranges::copy(shape, view.shape.begin());
   }
-  const program::CallInputs all(plan, views);
+  const CallInputs all(plan, views);
   std::vector<const std::int64_t*> shapes;
   for (const TensorView& view : all.views())
     shapes.push_back(view.shape.data());
   std::vector<std::int64_t> sizes;
-  program::find_sizes(plan, shapes, sizes);
+  find_sizes(plan, shapes, sizes);
   std::vector<Shape> result;
   for (const auto& dims : plan.result_dims) {
     Shape& shape = result.emplace_back();
-    for (const program::SetId dim : dims) shape.push_back(sizes[dim]);
+    for (const SetId dim : dims) shape.push_back(sizes[dim]);
   }
   return result;
+}
+
+}  // namespace gpuos::program
+
+namespace gpuos {
+
+std::vector<Shape> Program::output_shapes(std::span<const Shape> inputs) const {
+  if (plan_ == nullptr)
+    throw InvalidArgument(
+        "Program: expected a built program, got an empty one");
+  return program::result_shapes(*plan_, inputs);
 }
 
 }  // namespace gpuos

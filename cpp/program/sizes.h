@@ -23,6 +23,11 @@ bool is_fused_best(const Plan& plan, std::span<const std::int64_t> sizes);
 std::int64_t common_size(const Plan& plan, const DimSet& set,
                          std::span<const std::int64_t* const> shapes);
 
+/// The shapes of the plan's results for inputs of these shapes.
+/// Throws: InvalidArgument.
+std::vector<Shape> result_shapes(const Plan& plan,
+                                 std::span<const Shape> inputs);
+
 std::int64_t count_of(std::span<const SetId> dims,
                       std::span<const std::int64_t> sizes);
 

@@ -195,6 +195,22 @@ class ProgramBuilder {
   /// if the other builder has made slices or other views of its inputs.
   Value insert(const Value& made, std::span<const Value> inputs);
 
+  /// From now on the shapes of one call are known, for shape_of(). Strict: what
+  /// they do not fit is refused when it is built, and not only by the call.
+  void set_shapes(std::vector<Shape> inputs, bool is_strict = false);
+  /// The shape of `value` for the shapes that were set; what is built with it
+  /// may be right for no others.
+  /// Throws: InvalidArgument, also if none were set.
+  static Shape shape_of(const Value& value);
+  /// Whether shape_of() was asked for a value of this builder.
+  bool has_told_shapes() const;
+  /// Notes that what is built with the number that `value` is in one call may
+  /// be right for no other. False: it is not computed of a call's scalars
+  /// alone.
+  static bool ask_scalars(const Value& value);
+  /// Those that were asked for, by number.
+  std::vector<std::uint32_t> asked_scalars() const;
+
   /// The next output.
   void output(const Value& value);
 

@@ -72,23 +72,35 @@ py::object Fused::call_tree(const char* method, PyObject* const* args,
                     call.keywords);
 }
 
-Traced* Fused::find(const CallKey& key) const {
-  if (last_ != nullptr && last_->key.matches(key)) return last_;
-  const auto found = by_hash_.find(key.hash());
+Traced* Fused::find(const FusedCall& call) const {
+  if (last_ != nullptr && last_->serves(call)) return last_;
+  const auto found = by_hash_.find(call.key().hash());
   Traced* at = found == by_hash_.end() ? nullptr : found->second;
-  while (at != nullptr && !at->key.matches(key)) at = at->next;
+  while (at != nullptr && !at->serves(call)) at = at->next;
   return at;
 }
 
+template <typename Body>
+auto Fused::explained(const FusedCall& call, Body body) const {
+  try {
+    return body();
+  } catch (const InvalidArgument&) {
+    std::vector<Part> parts;
+    trace(KnownKey(call.key()), call, function_, parts, true);
+    throw;
+  }
+}
+
 Traced& Fused::find_or_trace(const FusedCall& call) {
-  if (Traced* known = find(call.key())) return *(last_ = known);
+  if (Traced* known = find(call)) return *(last_ = known);
   const std::uint64_t version = *version_;
   std::vector<Part> parts;
-  std::unique_ptr<Traced> made = trace(KnownKey(call.key()), function_, parts);
+  std::unique_ptr<Traced> made =
+      trace(KnownKey(call.key()), call, function_, parts);
   // Another thread may have replaced the function meanwhile, or have traced the
   // same.
   if (version != *version_) return find_or_trace(call);
-  if (Traced* known = find(call.key())) return *(last_ = known);
+  if (Traced* known = find(call)) return *(last_ = known);
   last_ = made.get();
   last_->next = std::exchange(by_hash_[call.key().hash()], last_);
   parts_.insert(parts_.end(), parts.begin(), parts.end());
@@ -117,7 +129,9 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
   runtime->drain();
   Arguments arguments(*runtime);
   call.read(arguments);
-  return submit(find_or_trace(call), call, arguments, *runtime);
+  Traced& traced = find_or_trace(call);
+  return explained(call,
+                   [&] { return submit(traced, call, arguments, *runtime); });
 }
 
 py::object Fused::defer(PyObject* const* args, std::size_t count,
@@ -127,7 +141,8 @@ py::object Fused::defer(PyObject* const* args, std::size_t count,
   if (runtime == nullptr || !call.read_forms(*runtime)) return {};
   Traced& traced = find_or_trace(call);
   if (!traced.rebuild.is_none()) return {};
-  const auto forms = traced.output_forms(call.inputs());
+  const auto forms =
+      explained(call, [&] { return traced.output_forms(call.inputs()); });
   return runtime->deferred().defer(traced, forms->front(), call.arrays(),
                                    call.scalars());
 }
@@ -183,7 +198,9 @@ py::tuple Fused::forms(PyObject* const* args, std::size_t count,
   call.read(arguments);
   Traced& traced = find_or_trace(call);
   py::list all;
-  for (const TensorView& form : *traced.output_forms(call.inputs()))
+  const auto forms =
+      explained(call, [&] { return traced.output_forms(call.inputs()); });
+  for (const TensorView& form : *forms)
     all.append(
         py::make_tuple(shape_of(form), std::string(name_of(form.dtype))));
   return py::make_tuple(all, traced.rebuild);

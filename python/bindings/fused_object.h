@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,11 +14,32 @@
 
 namespace gpuos::python {
 
+/// The scalars of a call, by number, that a function asked for.
+using AskedScalars = std::set<std::uint32_t>;
+
+/// What a function may ask of a call that it is traced for.
+struct ExampleCall {
+  ExampleCall(const FusedCall& call);  // NOLINT(google-explicit-constructor)
+
+  std::vector<Shape> shapes;  // of the inputs
+  std::vector<Scalar> scalars;
+  std::vector<pybind11::object> numbers;  // the scalars, as Python has them
+};
+
 /// One traced structure of a fused function.
 struct Traced {
-  explicit Traced(KnownKey key) : key(std::move(key)) {}
+  Traced(KnownKey key, ExampleCall example)
+      : key(std::move(key)), example(std::move(example)) {}
+
+  /// Whether this is what the function does in that call too.
+  bool serves(const FusedCall& call) const;
 
   KnownKey key;
+  /// What it was traced for. What the function asked of that call decides, so
+  /// that it serves only those that answer the same.
+  ExampleCall example;
+  bool has_asked_shapes = false;
+  AskedScalars asked_scalars{};
   Program program;
   Value made;  // its first output, of its builder
   /// Makes what the function returned out of a list of arrays; None if it
@@ -95,11 +117,24 @@ class Fused {
   using AllTraced = std::vector<std::unique_ptr<Traced>>;
 
   Traced& find_or_trace(const FusedCall& call);
-  Traced* find(const CallKey& key) const;
-  std::unique_ptr<Traced> trace(KnownKey key, const pybind11::object& function,
-                                std::vector<Part>& parts) const;
+  Traced* find(const FusedCall& call) const;
+  /// `parts` gets the fused functions that it is made of. Strict: throws at the
+  /// operation that the shapes of the example do not fit.
+  std::unique_ptr<Traced> trace(const KnownKey& key, const ExampleCall& example,
+                                const pybind11::object& function,
+                                std::vector<Part>& parts,
+                                bool is_strict = false) const;
+  std::unique_ptr<Traced> trace_once(ProgramBuilder& builder,
+                                     const KnownKey& key,
+                                     const ExampleCall& example,
+                                     const pybind11::object& function,
+                                     const AskedScalars& asked) const;
   AllTraced trace_all(const pybind11::object& function,
                       std::vector<Part>& parts) const;
+  /// Runs `body`; what it refuses is said with the line of the function that
+  /// the shapes of the call do not fit, if there is one.
+  template <typename Body>
+  auto explained(const FusedCall& call, Body body) const;
   /// Notes itself as a part of all that is traced at this moment.
   void note_part() const;
   void forget_traced();

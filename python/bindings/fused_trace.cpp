@@ -1,8 +1,8 @@
 // Tracing of fused functions: for a first call, and for a replacement, which
 // must give what is given.
 #include <algorithm>
-#include <complex>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,10 +18,13 @@ namespace py = pybind11;
 namespace gpuos::python {
 namespace {
 
-/// What stands for the arguments of a structure while a function runs on them.
+/// What stands for the arguments of a structure while a function runs on them:
+/// values, and for scalars that it asked for their numbers.
 class Stand {
  public:
-  Stand(ProgramBuilder& builder, const KnownKey& key) {
+  Stand(ProgramBuilder& builder, const KnownKey& key,
+        const ExampleCall& example, const AskedScalars& asked)
+      : builder_(builder), example_(example), asked_(asked) {
     std::size_t object = 0;
     py::list all;
     const auto& words = key.words;
@@ -31,7 +34,7 @@ class Stand {
       if (is_named) ++i;
       const py::object value = words[i].kind == ArgumentKind::Static
                                    ? key.objects[object++]
-                                   : make_value(value_for(builder, words[i]));
+                                   : value_for(words[i]);
       if (is_named)
         keywords[name] = value;
       else
@@ -44,17 +47,39 @@ class Stand {
   py::dict keywords;
 
  private:
-  static Value value_for(ProgramBuilder& builder, const ArgumentWord& word) {
+  py::object value_for(const ArgumentWord& word) {
     if (word.kind == ArgumentKind::Array)
-      return builder.input(word.dtype, word.rank);
-    // A bool gives way to every dtype, as an array of bools does.
-    if (word.kind == ArgumentKind::Scalar || word.dtype == DType::Bool)
-      return builder.scalar(word.dtype);
-    if (word.dtype == DType::Int64) return builder.number(0);
-    if (word.dtype == DType::Float64) return builder.number(0.0);
-    return builder.number(std::complex<float>());
+      return make_value(builder_.input(word.dtype, word.rank));
+    const std::uint32_t number = scalars_++;
+    const Value value = scalar(word, example_.scalars[number]);
+    return asked_.contains(number) ? example_.numbers[number]
+                                   : make_value(value);
   }
+  Value scalar(const ArgumentWord& word, const Scalar& number) {
+    // A bool gives way to every dtype, as an array of bools does.
+    const bool is_weak =
+        word.kind == ArgumentKind::Number && word.dtype != DType::Bool;
+    return is_weak ? builder_.number(number) : builder_.scalar(word.dtype);
+  }
+
+  ProgramBuilder& builder_;
+  const ExampleCall& example_;
+  const AskedScalars& asked_;
+  std::uint32_t scalars_ = 0;
 };
+
+bool is_same(const Scalar& a, const Scalar& b) {
+  if (a.is_integer() != b.is_integer() || a.is_complex() != b.is_complex() ||
+      a.is_above_int64() != b.is_above_int64())
+    return false;
+  if (a.is_integer()) return a.integer() == b.integer();
+  const DType dtype = a.is_complex() ? DType::Complex64 : DType::Float64;
+  return a.bits_as(dtype) == b.bits_as(dtype);
+}
+
+bool is_same(const Shape& shape, const TensorView& view) {
+  return std::ranges::equal(shape, std::span(view.shape).first(view.dims));
+}
 
 /// What is traced at this moment, by this thread, inside one another.
 thread_local std::vector<void*> tracing;
@@ -109,13 +134,64 @@ void Fused::note_part() const {
     static_cast<std::vector<Part>*>(parts)->push_back({version_, *version_});
 }
 
-std::unique_ptr<Traced> Fused::trace(KnownKey key, const py::object& function,
-                                     std::vector<Part>& parts) const {
-  ProgramBuilder builder;
-  const Stand stand(builder, key);
-  const Tracing tracing(&parts);
+ExampleCall::ExampleCall(const FusedCall& call)
+    : scalars(call.scalars().begin(), call.scalars().end()) {
+  for (const TensorView& view : call.inputs())
+    shapes.emplace_back(view.shape.begin(), view.shape.begin() + view.dims);
+  std::size_t word = 0;
+  const auto words = call.key().words();
+  for (const FusedCall::Item& item : call.items()) {
+    if (words[word].kind == ArgumentKind::Keyword) ++word;
+    const ArgumentKind kind = words[word++].kind;
+    if (kind == ArgumentKind::Scalar || kind == ArgumentKind::Number)
+      numbers.push_back(py::reinterpret_borrow<py::object>(item.value));
+  }
+}
+
+bool Traced::serves(const FusedCall& call) const {
+  if (!key.matches(call.key())) return false;
+  for (const std::uint32_t number : asked_scalars)
+    if (!is_same(example.scalars[number], call.scalars()[number])) return false;
+  return !has_asked_shapes ||
+         std::ranges::equal(example.shapes, call.inputs(),
+                            [](const Shape& shape, const TensorView& view) {
+                              return is_same(shape, view);
+                            });
+}
+
+std::unique_ptr<Traced> Fused::trace(const KnownKey& key,
+                                     const ExampleCall& example,
+                                     const py::object& function,
+                                     std::vector<Part>& parts,
+                                     bool is_strict) const {
+  // For each number that it asks for the function begins again with it,
+  // whatever it made of the exception.
+  for (AskedScalars asked;;) {
+    ProgramBuilder builder;
+    builder.set_shapes(example.shapes, is_strict);
+    const auto asks_more = [&, known = asked.size()] {
+      for (const std::uint32_t number : builder.asked_scalars())
+        asked.insert(number);
+      return asked.size() != known;
+    };
+    try {
+      const Tracing tracing(&parts);
+      auto made = trace_once(builder, key, example, function, asked);
+      if (!asks_more()) return made;
+    } catch (...) {
+      if (!asks_more()) throw;
+    }
+  }
+}
+
+std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
+                                          const KnownKey& key,
+                                          const ExampleCall& example,
+                                          const py::object& function,
+                                          const AskedScalars& asked) const {
+  const Stand stand(builder, key, example, asked);
   const py::tuple result = trace_(function, stand.args, stand.keywords);
-  auto made = std::make_unique<Traced>(std::move(key));
+  auto made = std::make_unique<Traced>(key, example);
   if (py::len(result[0]) > kMaxFusedResults) {
     throw InvalidArgument(name_ + ": expected at most " +
                           std::to_string(kMaxFusedResults) + " results, got " +
@@ -127,6 +203,8 @@ std::unique_ptr<Traced> Fused::trace(KnownKey key, const py::object& function,
   }
   made->program = builder.build();
   made->rebuild = result[1];
+  made->asked_scalars = asked;
+  made->has_asked_shapes = builder.has_told_shapes();
   return made;
 }
 
@@ -135,8 +213,10 @@ Fused::AllTraced Fused::trace_all(const py::object& function,
   AllTraced all;
   // By number: a function that is traced may call this one, which adds to them.
   for (std::size_t i = 0; i < traced_.size(); ++i) {
-    all.push_back(trace(traced_[i]->key, function, parts));
-    check_same_results(name_, *traced_[i], *all.back());
+    // A copy: what runs meanwhile may forget it.
+    const Traced before = *traced_[i];
+    all.push_back(trace(before.key, before.example, function, parts));
+    check_same_results(name_, before, *all.back());
   }
   return all;
 }

@@ -1,5 +1,7 @@
 #include "kernel_arguments.h"
 
+#include <pybind11/numpy.h>
+
 #include <string>
 
 #include "array.h"
@@ -105,6 +107,16 @@ bool add_tensor(KernelArgs& args, const py::handle& value, std::size_t index) {
   return true;
 }
 
+// An array of NumPy with one structure, as they are made of plain numbers. One
+// of a plain number may be meant as an address.
+bool is_structure(PyObject* value) {
+  if (!is_ndarray(value) || py::detail::array_proxy(value)->nd > 1)
+    return false;
+  const py::handle array(value);
+  return !array.attr("dtype").attr("names").is_none() &&
+         array.attr("size").cast<std::int64_t>() == 1;
+}
+
 }  // namespace
 
 void add_argument(KernelArgs& args, PyObject* value, std::size_t index) {
@@ -124,6 +136,8 @@ void add_argument(KernelArgs& args, PyObject* value, std::size_t index) {
     borrow.mark_exported();
     args.add(borrow.view());
   } else if (is_of(object, "numpy", "generic")) {
+    add_numpy_scalar(args, object, index);
+  } else if (is_structure(value)) {
     add_numpy_scalar(args, object, index);
   } else if (PyComplex_Check(value) != 0) {
     const Py_complex number = PyComplex_AsCComplex(value);

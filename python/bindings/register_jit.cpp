@@ -74,6 +74,11 @@ void check_one_origin(const ModuleRequest& asked) {
 }
 
 JitSource source_from(const ModuleRequest& asked) {
+  if (PyUnicode_Check(asked.name_expressions.ptr()) != 0)
+    throw py::type_error(
+        "name_expressions: expected a sequence, got str; one kernel of a "
+        "module is JitModule(source)[" +
+        py::repr(asked.name_expressions).cast<std::string>() + "]");
   JitSource made{
       .source = source_text(asked.source),
       .name_expressions = texts_of(asked.name_expressions, "name_expressions"),
@@ -236,6 +241,8 @@ void register_jit(py::module_& module) {
            "Raises\n------\n"
            "InvalidArgument\n    For a name that the module has not.\n"
            "BackendUnavailable\n    Without a GPU.",
+           py::arg("name"))
+      .def("get_function", &kernel_of, "kernel(), as CuPy names it.",
            py::arg("name"))
       .def(
           "global_address",

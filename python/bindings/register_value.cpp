@@ -10,6 +10,7 @@
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
+#include "reading.h"
 #include "registrations.h"
 #include "value_object.h"
 #include "value_views.h"
@@ -20,31 +21,35 @@ namespace gpuos::python {
 namespace {
 
 constexpr char kNoValue[] =
-    ": a traced value has no number yet; use where() instead of a branch, and "
-    "make what decides a branch an argument that is None, a str, a tuple or an "
-    "enum";
+    ": a traced value has no number yet; use where() instead of a branch, & | "
+    "~ instead of and, or, not, and maximum() and minimum() instead of max() "
+    "and min()";
 constexpr char kNoCount[] =
     ": a traced value has no number yet, so that it is no count of a loop, no "
-    "index and no size; take those from a number outside of the function, or "
-    "from an argument that is None, a str, a tuple or an enum";
-constexpr char kNoShape[] =
-    ": a program serves every shape, so that a traced value has none; ndim is "
-    "known, and mean() divides by the number of elements";
+    "index and no size; take those from numbers and from shapes";
 constexpr char kNoElements[] =
-    ": a traced value has no elements to go through, since a program serves "
-    "every shape; operators and reductions work on all of them, and x[0] is "
-    "the first row";
+    ": a function goes through at most 64 elements of a traced value, each of "
+    "which is a view; operators and reductions work on all of them";
 constexpr char kNoChange[] =
-    ": a traced value cannot be changed; where() makes a new one";
-constexpr char kNoMatrices[] =
-    ": a program has elementwise operations and reductions, no products of "
-    "matrices";
+    ": a traced value cannot be changed; where() and concatenate() make a new "
+    "one, which the function returns";
+constexpr char kOutside[] =
+    "; a program has elementwise functions, reductions and views; call this "
+    "one with arguments or results";
 constexpr char kNoMemory[] =
     ": a traced value has no memory; use functions of NumPy that work on "
     "arrays of any kind";
 
 [[noreturn]] void refuse(const char* name, const char* why) {
   throw InvalidArgument(std::string(name) + why);
+}
+
+// Refused but for what is computed of numbers alone.
+auto asker(const char* name, const char* why) {
+  return [name, why](const Value& x, const py::args&, const py::kwargs&) {
+    ask_number(x);
+    refuse(name, why);
+  };
 }
 
 auto refuser(const char* name, const char* why) {
@@ -68,9 +73,9 @@ void refuse_out(const char* name, const py::object& out) {
 template <Value (*kReduce)(const Value&, const Axes&, bool)>
 auto reducer(const char* name) {
   return [name](const Value& x, const py::object& axis, const py::object& out,
-                bool keepdims) {
+                const py::object& keepdims) {
     refuse_out(name, out);
-    return kReduce(x, axes_of(axis), keepdims);
+    return kReduce(x, axes_of(axis), truth_of(keepdims));
   };
 }
 
@@ -78,10 +83,11 @@ auto reducer(const char* name) {
 template <Value (*kReduce)(const Value&, const Axes&, bool)>
 auto typed_reducer(const char* name) {
   return [name](const Value& x, const py::object& axis, const py::object& dtype,
-                const py::object& out, bool keepdims) {
+                const py::object& out, const py::object& keepdims) {
     refuse_out(name, out);
-    return with_dtype(kReduce(with_dtype(x, dtype), axes_of(axis), keepdims),
-                      dtype);
+    return with_dtype(
+        kReduce(with_dtype(x, dtype), axes_of(axis), truth_of(keepdims)),
+        dtype);
   };
 }
 
@@ -98,18 +104,22 @@ Value with_mean_dtype(const char* name, const Value& x,
 }
 
 Value mean_of(const Value& x, const py::object& axis, const py::object& dtype,
-              const py::object& out, bool keepdims) {
+              const py::object& out, const py::object& keepdims) {
   refuse_out("mean", out);
-  return mean(with_mean_dtype("mean", x, dtype), axes_of(axis), keepdims);
+  return mean(with_mean_dtype("mean", x, dtype), axes_of(axis),
+              truth_of(keepdims));
 }
 
 template <Value (*kReduce)(const Value&, const Axes&, double, bool)>
 auto spread(const char* name) {
   return [name](const Value& x, const py::object& axis, const py::object& dtype,
-                const py::object& out, double ddof, bool keepdims) {
+                const py::object& out, const py::object& ddof,
+                const py::object& keepdims) {
     refuse_out(name, out);
     const Value typed = with_mean_dtype(name, x, dtype);
-    return with_dtype(kReduce(typed, axes_of(axis), ddof, keepdims), dtype);
+    return with_dtype(
+        kReduce(typed, axes_of(axis), real_of(ddof, name), truth_of(keepdims)),
+        dtype);
   };
 }
 
@@ -147,6 +157,31 @@ Value transposed(const Value& x, const py::args& axes) {
   return transpose(x, order_of(axes));
 }
 
+Shape shape_asked(const Value& x) { return ProgramBuilder::shape_of(x); }
+
+std::int64_t size_asked(const Value& x) {
+  std::int64_t size = 1;
+  for (const std::int64_t extent : shape_asked(x)) size *= extent;
+  return size;
+}
+
+std::int64_t length_asked(const Value& x) {
+  if (x.rank() == 0)
+    throw py::type_error("len: expected a value with axes, got one without");
+  return shape_asked(x)[0];
+}
+
+// As many as a call could have as arguments: each is a view of one.
+constexpr std::int64_t kMostRows = 64;
+
+py::object rows(const py::object& x) {
+  const std::int64_t length = length_asked(value_of(x.ptr(), "iter"));
+  if (length > kMostRows) refuse("__iter__", kNoElements);
+  py::list all;
+  for (std::int64_t i = 0; i < length; ++i) all.append(x[py::int_(i)]);
+  return py::iter(all);
+}
+
 std::string repr(const Value& x) {
   return "gpuos.Value(dtype=" + std::string(name_of(x.dtype())) +
          ", ndim=" + std::to_string(x.rank()) +
@@ -171,14 +206,19 @@ void add_attributes(Class& type) {
           "imag", [](const Value& x) { return imag(x); }, "The imaginary part.")
       .def_property_readonly(
           "shape",
-          [](const Value&) -> py::object { refuse("shape", kNoShape); },
-          "Refused: it is not known before the call.")
-      .def_property_readonly(
-          "size", [](const Value&) -> py::object { refuse("size", kNoShape); },
-          "Refused: it is not known before the call.")
-      .def("__len__",
-           [](const Value&) -> std::size_t { refuse("len", kNoShape); })
+          [](const Value& x) { return py::tuple(py::cast(shape_asked(x))); },
+          "The sizes of the axes; who asks is traced for each shape.")
+      .def_property_readonly("size", &size_asked, "How many elements.")
+      .def("__len__", &length_asked)
+      .def("__iter__", &rows)
       .def("__repr__", &repr);
+}
+
+// As a fused function has it.
+py::object call_numpy(const char* name, const py::object& args,
+                      const py::object& keywords) {
+  return python_module("gpuos.numpy_functions")
+      .attr("call")(python_module("numpy").attr(name), args, keywords);
 }
 
 template <typename Class>
@@ -206,28 +246,35 @@ void add_methods(Class& type) {
                  .attr("call")(function, args, keywords);
            });
   // What NumPy's functions of these names do.
-  for (const char* name : {"clip", "round"}) {
-    type.def(name, [name](const py::object& x, const py::args& args,
-                          const py::kwargs& keywords) {
-      const py::tuple all = py::make_tuple(x) + py::tuple(args);
-      return python_module("gpuos.numpy_functions")
-          .attr("call")(python_module("numpy").attr(name), all, keywords);
+  for (const char* name : {"clip", "round", "dot"})
+    type.def(name, [name](const py::args& args, const py::kwargs& keywords) {
+      return call_numpy(name, args, keywords);
     });
-  }
+  type.def("__matmul__", [](const py::object& x, const py::object& y) {
+    return call_numpy("matmul", py::make_tuple(x, y), py::dict());
+  });
+  type.def("__rmatmul__", [](const py::object& x, const py::object& y) {
+    return call_numpy("matmul", py::make_tuple(y, x), py::dict());
+  });
+  // Methods that NumPy's arrays have, and attributes: what no value has.
+  type.def(
+      "__getattr__", [](const Value&, const std::string& name) -> py::object {
+        const bool is_special = name.starts_with("__");
+        throw py::attribute_error(name +
+                                  ": a traced value has no such attribute" +
+                                  (is_special ? "" : kOutside));
+      });
 }
 
 template <typename Class>
 void add_refusals(Class& type) {
   for (const char* name :
        {"__bool__", "__int__", "__float__", "__complex__", "item", "tolist"})
-    type.def(name, refuser(name, kNoValue));
-  type.def("__index__", refuser("__index__", kNoCount));
-  for (const char* name : {"__iter__", "__contains__"})
-    type.def(name, refuser(name, kNoElements));
+    type.def(name, asker(name, kNoValue));
+  type.def("__index__", asker("__index__", kNoCount));
+  type.def("__contains__", refuser("__contains__", kNoElements));
   for (const char* name : {"__setitem__", "__delitem__"})
     type.def(name, refuser(name, kNoChange));
-  for (const char* name : {"__matmul__", "__rmatmul__", "dot"})
-    type.def(name, refuser(name, kNoMatrices));
   type.def("__array__", refuser("__array__", kNoMemory));
 }
 

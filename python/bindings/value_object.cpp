@@ -59,6 +59,19 @@ Operand operand_of(PyObject* object, const Value& like,
 
 py::object make_value(const Value& value) { return py::cast(value); }
 
+// No Exception, which the function may catch.
+PyObject* number_asked() {
+  static PyObject* const type = PyErr_NewException(
+      "gpuos._core.NumberAsked", PyExc_BaseException, nullptr);
+  return type;
+}
+
+void ask_number(const Value& value) {
+  if (!ProgramBuilder::ask_scalars(value)) return;
+  PyErr_SetNone(number_asked());
+  throw py::error_already_set();
+}
+
 const Value& value_of(PyObject* object, std::string_view where) {
   if (Py_TYPE(object) != value_type) {
     throw InvalidArgument(std::string(where) +

@@ -18,6 +18,13 @@ extern PyTypeObject* value_type;
 /// A new gpuos.Value. Throws: error_already_set.
 pybind11::object make_value(const Value& value);
 
+/// Raised in a function that is being traced when it asks for the number of a
+/// scalar: with that number it is traced again.
+PyObject* number_asked();
+
+/// Throws: number_asked(), if `value` is computed of numbers of the call alone.
+void ask_number(const Value& value);
+
 /// Throws: InvalidArgument, naming `where`, if `object` is no gpuos.Value.
 const Value& value_of(PyObject* object, std::string_view where);
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "gpuos/error.h"
+#include "numpy_dtype.h"
 #include "pybind_objects.h"
+#include "python_module.h"
 #include "reading.h"
 #include "value_object.h"
 
@@ -98,13 +100,24 @@ void check_count(const std::string& name, std::size_t wanted,
                         " operands, got " + std::to_string(given));
 }
 
+// Only dtype=, which has a value; an out of None is none.
 void check_keywords(const std::string& name, const py::kwargs& keywords) {
   for (const auto& [key, value] : keywords) {
-    throw InvalidArgument(name +
-                          ": expected no keywords in a fused function, "
-                          "got " +
-                          shown(key) + "=");
+    const std::string keyword = shown(key);
+    if (keyword == "dtype") continue;
+    throw InvalidArgument(
+        name + ": expected no " + keyword +
+        "= in a fused function; return what is computed" +
+        (keyword == "out" ? ", and give out= to the call" : " of where()"));
   }
+}
+
+// The operands in the dtype that is asked for, if any is.
+void cast_operands(std::vector<Operand>& operands, const py::kwargs& keywords) {
+  if (!keywords.contains("dtype") || keywords["dtype"].is_none()) return;
+  const DType dtype = dtype_of(keywords["dtype"]);
+  for (Operand& operand : operands)
+    if (!operand.is_number()) operand = astype(operand.value(), dtype);
 }
 
 }  // namespace
@@ -141,9 +154,12 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
   }
   const auto known = known_functions().find(name);
   if (known == known_functions().end())
-    throw InvalidArgument(name + ": a fused function has no such operation");
+    return python_module("gpuos.numpy_functions")
+        .attr("call")(ufunc, inputs, py::dict());
   check_count(name, known->second.operands, objects.size());
-  return make_value(known->second.compute(operands_of(objects, name)));
+  std::vector<Operand> operands = operands_of(objects, name);
+  cast_operands(operands, keywords);
+  return make_value(known->second.compute(operands));
 }
 
 }  // namespace gpuos::python

@@ -10,6 +10,8 @@
 #include "array_shape.h"
 #include "array_view.h"
 #include "gpuos/error.h"
+#include "native.h"
+#include "numpy_dtype.h"
 #include "reading.h"
 #include "value_object.h"
 
@@ -25,6 +27,7 @@ bool is_rest(py::handle part) { return part.ptr() == Py_Ellipsis; }
 bool is_place(py::handle part) {
   PyObject* const object = part.ptr();
   if (PyIndex_Check(object) == 0 || PyBool_Check(object)) return false;
+  if (Py_TYPE(object) == value_type) ask_number(*native<Value>(object));
   if (Py_TYPE(object) == value_type || Py_TYPE(object) == array_type)
     return false;
   return !is_ndarray(object) || is_numpy_scalar(object);
@@ -35,8 +38,7 @@ bool is_place(py::handle part) {
   throw InvalidArgument(
       "[]: expected integers, slices, None or ... that are known when the "
       "function is traced, got " +
-      (is_value ? "a value; where() chooses elements by a condition, and a "
-                  "number for an index must be an argument in a tuple"
+      (is_value ? "a value; where() chooses elements by a condition"
                 : kind_shown(part) + "; a program has no indices by arrays"));
 }
 
@@ -138,11 +140,12 @@ auto flattener(const char* name) {
 }
 
 Value squeezed(const Value& x, const py::object& axis) {
-  if (axis.is_none())
-    throw InvalidArgument(
-        "squeeze: expected axis=, got none: which axes have one element is "
-        "not known before the call");
-  return squeeze(x, *axes_of(axis));
+  if (!axis.is_none()) return squeeze(x, *axes_of(axis));
+  const Shape shape = ProgramBuilder::shape_of(x);
+  std::vector<int> single;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] == 1) single.push_back(static_cast<int>(d));
+  return squeeze(x, single);
 }
 
 }  // namespace
@@ -156,13 +159,24 @@ void add_views(py::class_<Value>& type) {
       .def("flatten", flattener("flatten"), order,
            "All elements along one axis.")
       .def("squeeze", &squeezed, py::arg_v("axis", py::none()),
-           "Without axes that have one element, which must be named.")
+           "Without axes that have one element: those named, or all.")
       .def(
           "_broadcast_to",
           [](const Value& x, const py::object& shape) {
             return ProgramBuilder::broadcast_to(x, shape_from(shape));
           },
-          py::arg("shape"));
+          py::arg("shape"))
+      .def(
+          "_filled",
+          [](const Value& x, const py::object& number,
+             const py::object& dtype) {
+            const Value one = literal_of(
+                operands_of({number.ptr(), py::cast(x).ptr()}, "full_like")[0],
+                x);
+            return ProgramBuilder::broadcast_to(astype(one, dtype_of(dtype)),
+                                                x);
+          },
+          py::arg("number"), py::arg("dtype"));
 }
 
 }  // namespace gpuos::python

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core, numpy_functions
+from gpuos import _core, made_functions, numpy_functions
 from gpuos.arrays import call, call_ufunc, operation, refuse, write
 from gpuos.fusing import fuse
 
@@ -280,14 +280,10 @@ def isclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Array:
-    made: Array = call(_is_close, a, b, rtol, atol, equal_nan)
+    made: Array = call(
+        made_functions.FUNCTIONS["isclose"], a, b, rtol, atol, equal_nan
+    )
     return made
-
-
-def _is_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    is_near = np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b))
-    is_near = is_near | (a == b)
-    return is_near | (np.isnan(a) & np.isnan(b)) if equal_nan else is_near
 
 
 def allclose(a: Any, b: Any, *args: Any, **keywords: Any) -> bool:
@@ -365,13 +361,21 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         **{
             name: numpy_functions.handler(name)
             for name in (
+                "atleast_1d",
+                "atleast_2d",
+                "atleast_3d",
+                "column_stack",
+                "dstack",
                 "flip",
                 "fliplr",
                 "flipud",
+                "hstack",
                 "iscomplexobj",
                 "isrealobj",
                 "result_type",
+                "rot90",
                 "split",
+                "vstack",
             )
         },
         "matrix_transpose": lambda x: swapaxes(x, -1, -2),

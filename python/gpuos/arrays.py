@@ -92,6 +92,9 @@ def refuse(function: Callable[..., Any]) -> None:
 
 # ---- NumPy's ufuncs.
 
+# Those that are made of others.
+_MADE = ("divmod", "frexp", "modf", "matmul", "vecdot")
+
 
 def call_ufunc(
     _: Array,
@@ -111,7 +114,7 @@ def call_ufunc(
             f"__array_ufunc__: expected a ufunc, got {type(ufunc).__name__}"
         )
     name = ufunc.__name__
-    if not (name == "divmod" or _core._is_operation(name)):
+    if not (name in _MADE or _core._is_operation(name)):
         refuse(ufunc)
     if method != "__call__":
         raise _core.InvalidArgument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import operator
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core, functions
+from gpuos.made_functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,14 +66,13 @@ def call(
         reason = reason.removeprefix(f"{name}: ")
         text = f"{name}: {reason}"
         raise _core.InvalidArgument(text) from None
-    except AttributeError:
+    except AttributeError as error:
         # NumPy asks values that are not the first argument, too: where=.
-        first = next(iter((*args, *keywords.values())), None)
-        if isinstance(first, Value):
+        if error.name is None or isinstance(error.obj, Value):
             raise
         raise _core.InvalidArgument(
-            f"{name}: expected a value of the fused function first, got "
-            f"{type(first).__name__}"
+            f"{name}: expected values of the fused function, got "
+            f"{type(error.obj).__name__}"
         ) from None
 
 
@@ -84,7 +85,8 @@ def has(function: Callable[..., Any]) -> bool:
 
 def handler(name: str) -> Callable[..., Any]:
     """Return what stands for NumPy's function of this name."""
-    return _handlers()[getattr(np, name)]
+    function = getattr(np, name)
+    return lambda *args, **keywords: call(function, args, keywords)
 
 
 def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,10 +100,15 @@ def _of_vocabulary(function: Callable[..., Any]) -> Callable[..., Any]:
 
     if not has(function):
         raise _core.InvalidArgument(
-            f"{function.__module__}.{name}: a fused function has no such "
+            f"{_module_of(function)}.{name}: a fused function has no such "
             f"operation; {_INSTEAD.get(name, _OUTSIDE)}"
         )
     return compute
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    # Before NumPy 2.2 ufuncs had none.
+    return getattr(function, "__module__", None) or "numpy"
 
 
 # What to use for what programs have not.
@@ -109,17 +116,14 @@ _OUTSIDE = (
     "it has elementwise functions, reductions and views; call this one with "
     "arguments or results"
 )
-_JOINED = "concatenate() and stack() take an axis"
 _CHOSEN = "where() chooses by a condition"
 _INSTEAD = {
     "array_split": "split() makes parts of one size or between given places",
     "choose": _CHOSEN,
-    "dstack": _JOINED,
+    "copyto": "where() makes a new one, which the function returns",
     "hsplit": "split() takes an axis",
-    "hstack": _JOINED,
     "select": _CHOSEN,
     "vsplit": "split() takes an axis",
-    "vstack": _JOINED,
 }
 
 
@@ -145,20 +149,14 @@ def _clip(
     return functions.clip(a, low, high)
 
 
-def _round(a: Any, decimals: int = 0) -> Any:
-    if decimals != 0:
-        raise _core.InvalidArgument(
-            f"round: expected decimals=0, got {decimals}"
-        )
-    return a if a.dtype.kind in "iu" else np.rint(a)
-
-
 def _norm(
     x: Any,
     ord: Any = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Any:
+    if isinstance(axis, Value):
+        axis = _integer(axis, "norm")
     is_matrix = x.ndim != 1 if axis is None else not isinstance(axis, int)
     if is_matrix and ord is not None and ord != "fro":
         raise _core.InvalidArgument(
@@ -180,6 +178,8 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def _flip(m: Any, axis: Any = None) -> Any:
+    if isinstance(axis, Value):
+        axis = _integer(axis, "flip")
     axes = range(m.ndim) if axis is None else axis
     index = [slice(None)] * m.ndim
     for one in (axes,) if isinstance(axes, int) else axes:
@@ -195,8 +195,8 @@ def _flip(m: Any, axis: Any = None) -> Any:
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     place = _place_of(ary, axis, "split")
     if np.ndim(indices_or_sections) == 0:
-        _check_integer(indices_or_sections, "split")
-        return _sections(ary, indices_or_sections, place)
+        count = _integer(indices_or_sections, "split")
+        return _sections(ary, count, place)
     bounds = [0, *indices_or_sections, None]
     return [
         _along(ary, slice(start, stop), place)
@@ -224,7 +224,7 @@ _MOST_DIFFERENCES = 63
 
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     place = _place_of(a, axis, "diff")
-    _check_integer(n, "diff")
+    n = _integer(n, "diff")
     if not 0 <= n <= _MOST_DIFFERENCES:
         raise _core.InvalidArgument(
             f"diff: expected n of 0 to {_MOST_DIFFERENCES}, got {n}"
@@ -259,6 +259,10 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
                 f"roll: expected axis= of a value with {a.ndim} axes, got none"
             )
         axis = 0
+    if isinstance(shift, Value):
+        shift = _integer(shift, "roll")
+    if isinstance(axis, Value):
+        axis = _integer(axis, "roll")
     if max(np.ndim(shift), np.ndim(axis)) > 1:
         raise _core.InvalidArgument(
             "roll: expected shift and axis as integers or tuples of them"
@@ -279,15 +283,17 @@ def _along(a: Any, index: Any, place: int) -> Any:
     return a[whole]
 
 
-def _check_integer(number: Any, name: str) -> None:
-    if not isinstance(number, (int, np.integer)):
+def _integer(number: Any, name: str) -> int:
+    """One of the call is asked for."""
+    if not isinstance(number, (int, np.integer, Value)):
         raise _core.InvalidArgument(
             f"{name}: expected an integer, got {type(number).__name__}"
         )
+    return operator.index(number)
 
 
 def _place_of(a: Any, axis: int, name: str) -> int:
-    _check_integer(axis, name)
+    axis = _integer(axis, name)
     if not -a.ndim <= axis < a.ndim:
         raise _core.InvalidArgument(
             f"{name}: expected an axis of {-a.ndim} to {a.ndim - 1}, got {axis}"
@@ -426,7 +432,6 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
     known |= {name: _property(name) for name in ("real", "imag", "ndim")}
     known |= {
         "angle": _angle,
-        "around": _round,
         "broadcast_to": _broadcast_to,
         "astype": lambda x, dtype, /, **_: x.astype(dtype),
         "clip": _clip,
@@ -452,13 +457,13 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "permute_dims": _method("transpose"),
         "result_type": _result_type,
         "roll": _roll,
-        "round": _round,
         "shape": _property("shape"),
         "size": _property("size"),
         "split": _split,
         "stack": _stack,
         "where": _where,
     }
+    known |= FUNCTIONS
     handlers = {
         getattr(np, name): handler
         for name, handler in known.items()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import enum
 import linecache
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 
 _OWN_FOLDERS = tuple(
     f"{Path(module).parent}{os.sep}" for module in (__file__, np.__file__)
+)
+
+_CHANGES_NOTHING = (
+    "; what is assigned to an argument, as x += 1, changes no array: return x, "
+    "and give out=x to the call"
 )
 
 Rebuild = Any  # None, a type or a function of the tuple of all arrays
@@ -46,13 +53,17 @@ def trace(
         raise
     leaves: list[_core.Value] = []
     rebuild = _take_apart(result, leaves, function)
+    if not leaves:
+        _refuse_result(function, f"{result!r}{_CHANGES_NOTHING}")
     if isinstance(result, _core.Value):
         return leaves, None
-    if type(result) is tuple and all(
-        isinstance(part, _core.Value) for part in result
-    ):
+    if type(result) is tuple and all(map(_is_value, result)):
         return leaves, tuple
     return leaves, lambda arrays: rebuild(iter(arrays))
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, _core.Value)
 
 
 def _place_of(traceback: TracebackType | None) -> str | None:
@@ -68,6 +79,10 @@ def _place_of(traceback: TracebackType | None) -> str | None:
     return place
 
 
+# Results that are what they were when the function was traced.
+_CONSTANTS = (bool, int, float, complex, str, bytes, enum.Enum, np.dtype, type)
+
+
 def _take_apart(
     result: Any, leaves: list[_core.Value], function: Callable[..., Any]
 ) -> Callable[[Any], Any]:
@@ -76,24 +91,39 @@ def _take_apart(
             _refuse_result(function, "a number that depends on no array")
         leaves.append(result)
         return next
-    if isinstance(result, dict) and result:
+    if result is None or isinstance(result, _CONSTANTS):
+        return lambda _: result
+    if isinstance(result, dict):
         named = [
             (key, _take_apart(part, leaves, function))
             for key, part in result.items()
         ]
-        return lambda arrays: {key: part(arrays) for key, part in named}
+        return _dict_maker(result, named)
     if not isinstance(result, (tuple, list)):
         _refuse_result(function, f"{result!r}")
     parts = [_take_apart(part, leaves, function) for part in result]
-    if not parts:
-        _refuse_result(function, f"{result!r}")
     kind = type(result)
     if hasattr(kind, "_make"):  # a named tuple
         return lambda arrays: kind._make([part(arrays) for part in parts])
     return lambda arrays: kind([part(arrays) for part in parts])
 
 
-def _refuse_result(function: Callable[..., Any], got: str) -> None:
+def _dict_maker(
+    like: dict[Any, Any], named: list[tuple[Any, Callable[[Any], Any]]]
+) -> Callable[[Any], dict[Any, Any]]:
+    empty = copy.copy(like)  # of its class, with what that has beside items
+    empty.clear()
+
+    def make(arrays: Any) -> dict[Any, Any]:
+        made = copy.copy(empty)
+        for key, part in named:
+            made[key] = part(arrays)
+        return made
+
+    return make
+
+
+def _refuse_result(function: Callable[..., Any], got: str) -> NoReturn:
     code = getattr(function, "__code__", None)
     place = f"\n  {code.co_filename}:{code.co_firstlineno}" if code else ""
     name = getattr(function, "__name__", "fuse")

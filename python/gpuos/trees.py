@@ -57,7 +57,7 @@ def of_leaves(
 def _take_apart(x: Any, leaves: list[Any]) -> Shape:
     if isinstance(x, dict):
         parts = ((key, _take_apart(part, leaves)) for key, part in x.items())
-        return dict, tuple(parts)
+        return type(x), tuple(parts)
     if isinstance(x, list) or (isinstance(x, tuple) and _holds_arrays(x)):
         return type(x), tuple(_take_apart(part, leaves) for part in x)
     leaves.append(x)
@@ -77,8 +77,11 @@ def _put_together(shape: Shape, leaves: Iterator[Any]) -> Any:
     if shape is _LEAF:
         return next(leaves)
     kind, parts = shape
-    if kind is dict:
-        return {key: _put_together(part, leaves) for key, part in parts}
+    if issubclass(kind, dict):
+        made = kind()
+        for key, part in parts:
+            made[key] = _put_together(part, leaves)
+        return made
     made_parts = [_put_together(part, leaves) for part in parts]
     if hasattr(kind, "_make"):  # a named tuple
         return kind._make(made_parts)

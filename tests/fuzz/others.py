@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,55 @@ def _round(dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
     if kind(x.dtype) == "f" and dice.random() < 0.3:
         return _exact("np.fix({0})", np.trunc)
     name = dice.choice(["round", "around"])
-    return _exact(f"np.{name}({{0}})", np.round)
+    if x.dtype.kind != "f" or x.dtype in SHORT or dice.random() < 0.5:
+        return _exact(f"np.{name}({{0}})", np.round)
+    decimals = dice.choice([1, 2, -1])
+    return _exact(
+        f"np.{name}({{0}}, {decimals})", lambda x: np.round(x, decimals)
+    )
+
+
+def _split_number(
+    name: str, dice: random.Random, x: np.ndarray
+) -> tuple[str, Compute]:
+    """What gives two arrays, of which one is taken."""
+    which = dice.randrange(2)
+    text = f"np.{name}({{0}})[{which}]"
+    if x.dtype.kind == "c":
+        return text, _refused
+    if name == "modf" or which == 0:
+        return _exact(text, lambda x: getattr(np, name)(x)[which])
+
+    def exponent(x: np.ndarray) -> Expected:
+        return Expected(np.asarray(np.frexp(widened(x))[1]), np.dtype("i4"))
+
+    return text, exponent
+
+
+def _test(name: str, _: random.Random, x: np.ndarray) -> tuple[str, Compute]:
+    if x.dtype.kind == "c" and name.endswith("inf"):
+        return f"np.{name}({{0}})", _refused
+
+    def made(x: np.ndarray) -> Expected:
+        value = np.asarray(getattr(np, name)(widened(x)))
+        return Expected(value, value.dtype)
+
+    return f"np.{name}({{0}})", made
+
+
+def _like(name: str, dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
+    """An array of its shape, of one number; perhaps of its own size."""
+    number = ""
+    if name == "full_like":
+        number = dice.choice([", 3", ", -2.5", ", len({0})", ", {0}.size % 7"])
+        if x.ndim == 0 or x.dtype.kind == "u":
+            number = ", 3"
+    text = f"np.{name}({{0}}{number})"
+
+    def compute(x: np.ndarray) -> Any:
+        return eval(text.format("x"), {"np": np, "x": x})
+
+    return _exact(text, compute)
 
 
 def _nan_to_num(dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
@@ -194,4 +243,13 @@ OTHERS: dict[str, Callable[[random.Random, Any], tuple[str, Compute]]] = {
     "parts": _parts,
     "norm": _norm,
     "logsumexp": _logsumexp,
+}
+OTHERS |= {
+    name: partial(draw, name)
+    for draw, names in {
+        _split_number: ("modf", "frexp"),
+        _test: ("isposinf", "isneginf", "isreal", "iscomplex"),
+        _like: ("zeros_like", "ones_like", "full_like"),
+    }.items()
+    for name in names
 }

@@ -378,11 +378,13 @@ UNKNOWN = set(gpuos.functions.__all__) - {*OF_ONE, *OF_ROWS, *ELSEWHERE}
 if UNKNOWN:
     raise ValueError(f"activations.py: expected a line for each of {UNKNOWN}")
 # NumPy's functions that are drawn by another name or by moving axes, that are
-# refused, and that give no value.
+# made of others that are drawn, that are refused, and that give no value.
 BY_OTHER_NAMES = """
     amax amin around copy fix expand_dims matrix_transpose moveaxis swapaxes
     transpose ravel shape size flipud fliplr iscomplexobj isrealobj ndim
-    result_type real imag
+    result_type real imag hstack vstack dstack column_stack append
+    broadcast_arrays outer dot inner vdot vecdot matmul average nanprod isclose
+    allclose empty_like atleast_1d atleast_2d atleast_3d rot90
 """
 UNKNOWN = {function.__name__ for function in numpy_functions._handlers()}
 UNKNOWN -= {*NAMES, *BY_OTHER_NAMES.split()}

@@ -468,12 +468,12 @@ def test_ufuncs_have_out_where_and_dtype(rt):
 
 
 @pytest.mark.parametrize(
-    "function", [np.sort, np.median, np.cumsum, np.modf, np.vstack, np.unique]
+    "function", [np.sort, np.median, np.cumsum, np.spacing, np.i0, np.unique]
 )
 def test_other_functions_say_what_to_call(rt, function):
     x = rt.array([1.0, 2.0])
     with pytest.raises(gpuos.InvalidArgument, match=r"call it with x\.numpy"):
-        function([x, x] if function is np.vstack else x)
+        function(x)
 
 
 def test_functions_that_only_look_take_arrays(rt, tmp_path):

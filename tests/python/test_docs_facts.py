@@ -103,7 +103,7 @@ def is_taken(host, function):
     x = np.ones((2, 3))
     tries = [
         (a, more)
-        for a in (x, x.astype("i4"), x > 0, x.astype("f4"))
+        for a in (x, x.astype("i4"), x > 0, x.astype("f4"), x[0])
         for more in ((), (0,), (0, 1), (1, 0), (a,), (a, a))
     ]
     for array, more in tries:

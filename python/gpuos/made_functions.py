@@ -1,0 +1,223 @@
+"""NumPy's functions that are made of others, for the values of fused functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuos import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Value = _core.Value
+
+# ---- Numbers.
+
+
+def _is_close(
+    a: Any,
+    b: Any,
+    rtol: Any = 1e-5,
+    atol: Any = 1e-8,
+    equal_nan: bool = False,
+) -> Any:
+    if np.result_type(b).kind in "biu":  # differences of integers wrap
+        b = b * np.float64(1)
+    is_near = np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b))
+    is_near = is_near | (a == b)
+    return is_near | (np.isnan(a) & np.isnan(b)) if equal_nan else is_near
+
+
+def _all_close(a: Any, b: Any, *args: Any, **keywords: Any) -> Any:
+    return _is_close(a, b, *args, **keywords).all()
+
+
+def _is_float(x: Any) -> bool:
+    # The kind of a short float may be that of a structure.
+    return x.dtype.kind not in "biuc"
+
+
+def _as_float(x: Any) -> Any:
+    """The dtype that NumPy's functions of floats have for it."""
+    return x if _is_float(x) else np.rint(x)
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    x = _as_float(x)
+    whole = np.trunc(x)
+    part = np.where(np.isinf(x), 0, x - whole)
+    return np.copysign(part, x), whole
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    x = _as_float(x)
+    is_number = np.isfinite(x) & (x != 0)
+    size = np.where(is_number, np.abs(x), 1)
+    exponent = np.floor(np.log2(size)).astype("int32") + 1
+    # The logarithm was rounded.
+    rough = np.ldexp(size, -exponent)
+    exponent = exponent + (rough >= 1) - (rough < 0.5).astype("int32")
+    mantissa = np.copysign(np.ldexp(size, -exponent), x)
+    return np.where(is_number, mantissa, x), np.where(is_number, exponent, 0)
+
+
+def _round(a: Any, decimals: int = 0) -> Any:
+    decimals = int(decimals)
+    if a.dtype.kind in "biu" and decimals >= 0:
+        return a if a.dtype.kind != "b" else np.rint(a)
+    if not _is_float(a) and decimals != 0:
+        raise _core.InvalidArgument(
+            f"round: expected decimals=0 for {a.dtype}, got {decimals}"
+        )
+    if decimals == 0:
+        return np.rint(a)
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return np.rint(a * scale) / scale
+    return np.rint(a / scale) * scale
+
+
+# ---- Reductions.
+
+
+def _average(
+    a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False
+) -> Any:
+    if weights is None:
+        return a.mean(axis, keepdims=keepdims)
+    if weights.ndim != a.ndim:
+        raise _core.InvalidArgument(
+            f"average: expected weights with {a.ndim} axes, got {weights.ndim}"
+        )
+    total = (a * weights).sum(axis, keepdims=keepdims)
+    return total / weights.sum(axis, keepdims=keepdims)
+
+
+def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return np.where(np.isnan(a), 1, a).prod(axis, keepdims=keepdims)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    """The product of two rows: of others there is none."""
+    if np.ndim(a) != 1 or np.ndim(b) != 1:
+        raise _core.InvalidArgument(
+            "matmul: a program has elementwise operations and reductions, no "
+            "products of matrices; call this one with arguments or results"
+        )
+    products = a * b
+    if products.dtype.kind == "b":
+        return products.any()
+    return products.sum(dtype=products.dtype)
+
+
+def _vdot(a: Any, b: Any) -> Any:
+    return _dot(np.conjugate(a) if a.dtype.kind == "c" else a, b)
+
+
+# ---- Views.
+
+
+def _at_least(ndim: int) -> Callable[..., Any]:
+    index: dict[int, Any] = {
+        0: (None,) * ndim,
+        1: (None, slice(None), None)[:ndim],
+        2: (slice(None), slice(None), None),
+    }
+
+    def widen(*arrays: Any) -> Any:
+        made = tuple(a if a.ndim >= ndim else a[index[a.ndim]] for a in arrays)
+        return made if len(made) != 1 else made[0]
+
+    return widen
+
+
+_rows = _at_least(2)
+_slabs = _at_least(3)
+
+
+def _hstack(tup: Any) -> Any:
+    parts = [np.atleast_1d(a) for a in tup]
+    return np.concatenate(parts, axis=0 if parts[0].ndim == 1 else 1)
+
+
+def _column_stack(tup: Any) -> Any:
+    return np.concatenate([_rows(a).T if a.ndim < 2 else a for a in tup], 1)
+
+
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    return np.concatenate([arr, values], axis=axis)
+
+
+def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    for a in args:
+        if not isinstance(a, Value):
+            raise _core.InvalidArgument(
+                "broadcast_arrays: expected values of the fused function, got "
+                f"{type(a).__name__}"
+            )
+    shape = np.broadcast_shapes(*(a.shape for a in args))
+    return tuple(np.broadcast_to(a, shape) if shape else a for a in args)
+
+
+def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    one, other = axes
+    if k % 4 == 0:
+        return m
+    if k % 4 == 2:
+        return np.flip(np.flip(m, one), other)
+    if k % 4 == 1:
+        return np.swapaxes(np.flip(m, other), one, other)
+    return np.flip(np.swapaxes(m, one, other), other)
+
+
+def _outer(a: Any, b: Any) -> Any:
+    return np.ravel(a)[:, None] * np.ravel(b)
+
+
+# ---- Of one number.
+
+
+def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+    dtype = a.dtype if dtype is None else np.dtype(dtype)
+    if not isinstance(fill_value, Value):  # as NumPy casts it
+        fill_value = np.full((), fill_value, dtype)
+    return a._filled(fill_value, dtype)
+
+
+# What a fused function has for NumPy's function of each name.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "allclose": _all_close,
+    "append": _append,
+    "around": _round,
+    "atleast_1d": _at_least(1),
+    "atleast_2d": _rows,
+    "atleast_3d": _slabs,
+    "average": _average,
+    "broadcast_arrays": _broadcast_arrays,
+    "column_stack": _column_stack,
+    "dot": _dot,
+    "dstack": lambda tup: np.concatenate([_slabs(a) for a in tup], axis=2),
+    "empty_like": lambda a, dtype=None: _full_like(a, 0, dtype),
+    "frexp": _frexp,
+    "full_like": _full_like,
+    "hstack": _hstack,
+    "inner": _dot,
+    "iscomplex": lambda x: x.imag != 0,
+    "isclose": _is_close,
+    "isneginf": lambda x: np.isinf(x) & (x < 0),
+    "isposinf": lambda x: np.isinf(x) & (x > 0),
+    "isreal": lambda x: x.imag == 0,
+    "matmul": _dot,
+    "modf": _modf,
+    "nanprod": _nanprod,
+    "ones_like": lambda a, dtype=None: _full_like(a, 1, dtype),
+    "outer": _outer,
+    "rot90": _rot90,
+    "round": _round,
+    "vdot": _vdot,
+    "vecdot": _vdot,
+    "vstack": lambda tup: np.concatenate([_rows(a) for a in tup]),
+    "zeros_like": lambda a, dtype=None: _full_like(a, 0, dtype),
+}
