@@ -5,6 +5,7 @@
 
 #include "base/concat.h"
 #include "base/embedded.h"
+#include "base/environment.h"
 #include "gpuos/error.h"
 #include "session/host_unit_writer.h"
 
@@ -128,6 +129,7 @@ HostUnit HostProgram::begin_unit(const std::string& cell) {
 
 HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
                               Journal& journal) {
+  note_environment();  // where the compiler is
   texts_[cell.cell] = text;
   try {
     return compile_once(cell, journal);

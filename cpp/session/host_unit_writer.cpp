@@ -208,7 +208,7 @@ bool HostUnitWriter::can_declare(const Item& function) const {
   const Names names = identifiers_of(function.header);
   return std::ranges::none_of(own_, [&](const auto& entry) {
     const auto& [key, item] = entry;
-    return item->kind == ItemKind::Header && !written_.contains(key) &&
+    return item->kind == ItemKind::Header && !done_.contains(key) &&
            std::ranges::any_of(item->declares, [&](const std::string& name) {
              return names.contains(name);
            });
@@ -242,7 +242,7 @@ void HostUnitWriter::need_bound(const Names& names) {
     const bool is_of_cell = std::ranges::any_of(own_, [&](const auto& entry) {
       return entry.second->names.contains(name);
     });
-    if (is_of_cell) continue;
+    if (is_of_cell || program_.find_bound_ == nullptr) continue;
     if (const auto bound = program_.find_bound_(name))
       text_ += bound->declaration + "\n";
   }
@@ -339,12 +339,17 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
       program_.header_.find(definition) != nullptr)
     return need({given.name});
   written_.insert(given.key);
-  need(identifiers_of(given.text));
+  Names names = identifiers_of(given.text);
+  // What belongs to it comes behind it.
+  if (!given.is_member) names.erase(given.name);
+  need(names);
+  done_.insert(given.key);
   Item item = in_own_namespace(given);
   item.header = with_launches(item, cell_);
   const HostDefinition* const known = program_.find(given.key);
   const bool is_known = known != nullptr && known->is_compiled;
-  if (is_known && is_stale(given.key)) again = Again::Always;
+  if (is_known && (is_stale(given.key) || has_changed_member(given)))
+    again = Again::Always;
   if (is_known && again == Again::IfChanged && given.is_member &&
       known->item.text != given.text)
     refuse_member(given);
@@ -359,6 +364,17 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   program_.define(
       given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
   unit_.defined.push_back(given.key);
+}
+
+// A type of the same text whose member is another in this cell.
+bool HostUnitWriter::has_changed_member(const Item& type) const {
+  return std::ranges::any_of(own_, [&](const auto& entry) {
+    const auto& [key, item] = entry;
+    const HostDefinition* const known = program_.find(key);
+    return item->is_member && item->names.contains(type.name) &&
+           key != type.key && known != nullptr && known->is_compiled &&
+           known->item.text != item->text;
+  });
 }
 
 // "int f(int);", which another item of the cell or a later cell defines.
@@ -499,8 +515,11 @@ void HostUnitWriter::refuse_undefined(const HostCell& cell) const {
       for (const EntryPtr& entry : program_.header_.find_named(name)) {
         const HostDefinition* known = program_.find(entry->item.key);
         if (known == nullptr) continue;
+        const auto own = own_.find(known->item.key);
+        const bool is_defined_here =
+            own != own_.end() && own->second->kind != ItemKind::HostDeclaration;
         if (known->is_declared_only && !is_external(known->item) &&
-            !is_own(known->item.key))
+            !is_defined_here)
           throw CompileError(
               concat("session: expected a definition of ", name, ", which ",
                      who, " wants; it is declared in ", known->cell,

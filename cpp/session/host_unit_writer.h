@@ -58,6 +58,7 @@ class HostUnitWriter {
   void write_directive(const EntryPtr& entry);
 
   bool can_declare(const Item& function) const;
+  bool has_changed_member(const Item& type) const;
   bool is_stale(const std::string& key) const;
   bool is_own(const std::string& key) const { return own_.contains(key); }
   [[noreturn]] void refuse_variable(const HostDefinition& definition) const;
@@ -75,6 +76,7 @@ class HostUnitWriter {
   bool is_past_includes_ = false;
   std::map<std::string, const Item*> own_;  // functions and so on, by key
   std::set<std::string> written_;           // keys
+  std::set<std::string> done_;              // of these: whole, in the text
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
 

@@ -153,7 +153,9 @@ class ShapeFinder {
   void see_parentheses() {
     const std::size_t open = at_;
     at_ = tokens_.behind(open);
-    if (shape_.initializer != 0 || shape_.parameters != 0 || open == 0) return;
+    if (shape_.initializer != 0 || shape_.parameters != 0 || open == 0 ||
+        shape_.launch != 0)
+      return;
     const Token& before = tokens_[open - 1];
     if (before.is("operator")) return;  // operator()(...)
     if (takes_parentheses(before)) return;

@@ -239,7 +239,7 @@ bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
   if (next >= end || is_plain_name(tokens, next)) return false;
   return !tokens.is(next, "*") && !tokens.is(next, "&") &&
          !tokens.is(next, "=") && !tokens.is(next, "const") &&
-         !tokens.is(next, ".");
+         !(tokens.is(next, ".") && tokens.is(next + 1, "."));
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
     try {
       run_attempt(attempt, items, report);
     } catch (const CompileError& error) {
+      if (attempt.is_clash) throw;
       attempt.host_only = find_host_only(items, cell);
       if (attempt.host_only.empty()) throw;
       roll_back();
@@ -64,7 +65,8 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
 }
 
 // Once more, with what no device takes for the host alone. If the host does
-// not take it either, the device's words are right unless it uses a library.
+// not take the same line either, the device's words are right unless it uses a
+// library.
 void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
                              CellReport& report, const CompileError& error) {
   const bool uses_library = std::ranges::any_of(items, [&](const Item& item) {
@@ -77,8 +79,10 @@ void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
   fresh.cell = report.cell;
   try {
     run_attempt(second, items, fresh);
-  } catch (const CompileError&) {
-    if (uses_library) throw;
+  } catch (const CompileError& own) {
+    const bool is_same = own.place().file == error.place().file &&
+                         own.place().line == error.place().line;
+    if (uses_library || !is_same) throw;
     throw error;
   } catch (const BackendUnavailable&) {
     if (uses_library) throw;
@@ -96,7 +100,12 @@ void Workspace::run_attempt(Attempt& attempt, const std::vector<Item>& items,
                           attempt.host_only.contains(item.key);
     take(item, attempt, report);
   }
-  refuse_clashes(attempt.cell, attempt.added, header_, compiler_);
+  try {
+    refuse_clashes(attempt.cell, attempt.added, header_, compiler_);
+  } catch (const CompileError&) {
+    attempt.is_clash = true;
+    throw;
+  }
   compile(attempt.jobs, attempt.added, report);
   report.host_cell.cell = report.cell;
   if (attempt.needs_host) {
@@ -146,6 +155,7 @@ bool Workspace::is_host_statement(const Item& item,
   if (item.kind == ItemKind::Call) {
     const std::string key = concat("f:", item.name, "()");
     return attempt.host_functions.contains(key) ||
+           attempt.host_names.contains(item.name) || host_.has_own(item.name) ||
            (host_.find(key) != nullptr &&
             host_.find(key)->item.kind != ItemKind::Launches);
   }

@@ -96,6 +96,7 @@ class Workspace {
     std::set<std::string> host_names{};      // that the cell defines
     std::set<std::string> host_functions{};  // keys
     bool needs_host = false;
+    bool is_clash = false;  // of names, on the device
   };
 
   void run_attempt(Attempt& attempt, const std::vector<Item>& items,
