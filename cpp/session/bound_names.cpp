@@ -9,7 +9,7 @@
 namespace gpuos::session {
 namespace {
 
-constexpr const char* kPointer = "const ::gpuos_host::Pointer";
+constexpr const char* kPointer = "const ::gpuos_host::DevicePointer";
 
 // As host code spells it; empty for what it cannot have.
 std::string type_of(const KernelArg& value) {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "device/session_host.h"
+#include "session/cell_names.h"
 #include "session/device.h"
 
 namespace gpuos::session {

@@ -18,11 +18,7 @@ int next_session() {
 }
 
 std::string text_before_cells() {
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (file.name == "session_host.h")
-      return concat("#define GPUOS_CELL\n", file.text);
-  }
-  return "";
+  return concat("#define GPUOS_CELL\n", embedded_cell_names());
 }
 
 bool is_without_name(const std::string& type) {

@@ -82,7 +82,7 @@ struct HostRunner::Table {
   }
 
   static void launch(void* session, const gpuos_host::KernelName* kernel,
-                     const gpuos_host::Config* config,
+                     const gpuos_host::CellLaunch* config,
                      const gpuos_host::KernelArgument* arguments,
                      std::size_t count) {
     HostRunner& self = of(session);
@@ -288,7 +288,7 @@ void HostRunner::run_launches(const char* function) {
 }
 
 void HostRunner::launch(const gpuos_host::KernelName& kernel,
-                        const gpuos_host::Config* config,
+                        const gpuos_host::CellLaunch* config,
                         const gpuos_host::KernelArgument* arguments,
                         std::size_t count) {
   if (config == nullptr)

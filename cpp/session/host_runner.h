@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/session_host.h"
+#include "session/cell_names.h"
 #include "session/device.h"
 #include "session/host_memory.h"
 #include "session/host_objects.h"
@@ -61,7 +61,7 @@ class HostRunner {
 
   // What Calls lead to.
   void launch(const gpuos_host::KernelName& kernel,
-              const gpuos_host::Config* config,
+              const gpuos_host::CellLaunch* config,
               const gpuos_host::KernelArgument* arguments, std::size_t count);
   void run_statement(int index);
   void run_launches(const char* function);

@@ -82,8 +82,8 @@ std::string made_weak(std::string declaration) {
 
 std::string at_text(int index) {
   if (index < 0) return "";
-  return concat("static const ::gpuos_host::At gpuos_at_", index, "(", index,
-                ");\n");
+  return concat("static const ::gpuos_host::Reached gpuos_at_", index, "(",
+                index, ");\n");
 }
 
 void drop_linkage(Item& item) {

@@ -42,7 +42,7 @@ struct dim3 {
 namespace gpuos_host {
 
 /// What stands between <<< and >>>.
-struct Config {
+struct CellLaunch {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes = 0;
@@ -74,8 +74,8 @@ struct Made {
 /// The session, as its cells call it.
 struct Calls {
   void* session;
-  void (*launch)(void*, const KernelName*, const Config*, const KernelArgument*,
-                 std::size_t count);
+  void (*launch)(void*, const KernelName*, const CellLaunch*,
+                 const KernelArgument*, std::size_t count);
   void (*statement)(void*, int index);
   void (*launches)(void*, const char* function);
   void (*reach)(void*, int index);
@@ -127,8 +127,8 @@ struct MadeHere {
 };
 
 // Stands before what runs, so that an error has its place.
-struct At {
-  explicit At(int index) { calls->reach(calls->session, index); }
+struct Reached {
+  explicit Reached(int index) { calls->reach(calls->session, index); }
 };
 
 // A statement of the cell, at its place between the variables.
@@ -138,7 +138,7 @@ struct Ran {
   explicit Ran(int index) { calls->statement(calls->session, index); }
 };
 
-static inline thread_local const Config* next_config = nullptr;
+static inline thread_local const CellLaunch* next_config = nullptr;
 
 // "configure(grid, block), k(arguments)" for "k<<<grid, block>>>(arguments)".
 class configure {
@@ -152,8 +152,8 @@ class configure {
   ~configure() { next_config = before_; }
 
  private:
-  Config config_;
-  const Config* before_;
+  CellLaunch config_;
+  const CellLaunch* before_;
 };
 
 template <typename... Arguments>
@@ -171,7 +171,7 @@ void launch_instance(const char* name, std::initializer_list<const char*> given,
 }
 
 /// A pointer to the device that fits every parameter.
-struct Pointer {
+struct DevicePointer {
   void* address;
   template <typename T>
   operator T*() const {
@@ -196,7 +196,7 @@ struct Variable {
   operator T*() const {
     return get<T*>(true);
   }
-  Pointer operator&() const { return {get<void*>(true)}; }
+  DevicePointer operator&() const { return {get<void*>(true)}; }
 };
 
 /// Places that are told when the cell is compiled: all in one process.
