@@ -61,6 +61,7 @@ struct KernelName {
 struct KernelArgument {
   const void* data;
   std::size_t bytes;
+  bool is_pointer;
 };
 
 /// A variable that the cell has just made.
@@ -156,10 +157,18 @@ class configure {
   const CellLaunch* before_;
 };
 
+template <typename T>
+constexpr bool is_pointer(T* const*) {
+  return true;
+}
+constexpr bool is_pointer(...) { return false; }
+
 template <typename... Arguments>
 void launch(const KernelName& kernel, const Arguments&... arguments) {
   const KernelArgument packed[sizeof...(arguments) + 1] = {
-      {__builtin_addressof(arguments), sizeof(arguments)}..., {}};
+      {__builtin_addressof(arguments), sizeof(arguments),
+       is_pointer(__builtin_addressof(arguments))}...,
+      {}};
   calls->launch(calls->session, &kernel, next_config, packed,
                 sizeof...(arguments));
 }

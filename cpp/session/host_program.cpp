@@ -268,6 +268,13 @@ bool HostProgram::knows(const std::string& name) const {
   return !header_.find_named(name).empty();
 }
 
+bool HostProgram::has_includes() const {
+  const Selection always = header_.select({}, nullptr);
+  return std::ranges::any_of(always.entries, [](const EntryPtr& entry) {
+    return is_include(entry->item);
+  });
+}
+
 bool HostProgram::has_own(const std::string& name) const {
   return std::ranges::any_of(
       header_.find_named(name), [&](const EntryPtr& entry) {

@@ -92,6 +92,7 @@ class HostProgram {
   bool is_value(std::string_view name) const;
   /// Whether host code has something of that name.
   bool knows(const std::string& name) const;
+  bool has_includes() const;
   /// A name of host code alone: a variable or a function.
   bool has_own(const std::string& name) const;
   const HostDefinition* find(const std::string& key) const;

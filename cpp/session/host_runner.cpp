@@ -304,7 +304,10 @@ void HostRunner::launch(const gpuos_host::KernelName& kernel,
                                   : workspace_.kernel(name, kernel.key);
   KernelArgs args;
   for (std::size_t i = 0; i < count; ++i)
-    args.add_bytes(arguments[i].data, arguments[i].bytes, "value");
+    args.add_bytes(arguments[i].data, arguments[i].bytes,
+                   arguments[i].is_pointer ? "pointer" : "value",
+                   arguments[i].is_pointer ? KernelArg::Kind::Pointer
+                                           : KernelArg::Kind::Bytes);
   LaunchConfig launch;
   launch.grid = {config->grid.x, config->grid.y, config->grid.z};
   launch.block = {config->block.x, config->block.y, config->block.z};

@@ -8,6 +8,7 @@
 #include "gpuos/error.h"
 #include "session/clashes.h"
 #include "session/host_text.h"
+#include "session/host_unit_writer.h"
 
 namespace gpuos::session {
 namespace {
@@ -94,6 +95,7 @@ void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
 void Workspace::run_attempt(Attempt& attempt, const std::vector<Item>& items,
                             CellReport& report) {
   for (const Item& item : items) {
+    attempt.has_includes |= is_include(item);
     attempt.needs_host |= is_host_statement(item, attempt) ||
                           item.kind == ItemKind::HostFunction ||
                           item.kind == ItemKind::HostVariable ||
@@ -154,10 +156,14 @@ bool Workspace::is_host_statement(const Item& item,
   if (item.kind == ItemKind::HostStatement) return true;
   if (item.kind == ItemKind::Call) {
     const std::string key = concat("f:", item.name, "()");
-    return attempt.host_functions.contains(key) ||
-           attempt.host_names.contains(item.name) || host_.has_own(item.name) ||
-           (host_.find(key) != nullptr &&
-            host_.find(key)->item.kind != ItemKind::Launches);
+    if (attempt.host_functions.contains(key) ||
+        attempt.host_names.contains(item.name))
+      return true;
+    if (find_launches(item.name) != nullptr) return false;
+    // An included function is known to the compiler alone.
+    return host_.has_own(item.name) || host_.find(key) != nullptr ||
+           attempt.has_includes || host_.has_includes() ||
+           item.name.starts_with("cuda");
   }
   if (item.kind != ItemKind::Launch && item.kind != ItemKind::Launches)
     return false;
@@ -243,6 +249,7 @@ void Workspace::take_host(Item item, Attempt& attempt, CellReport& report) {
   }
   if (item.kind != ItemKind::HostStatement)
     attempt.host_functions.insert(item.key);
+  if (item.kind == ItemKind::HostFunction) drop_launches(item.name);
   report.host_cell.items.push_back(std::move(item));
 }
 
@@ -296,6 +303,15 @@ void Workspace::set_launches(const Item& item, const std::string& cell) {
     });
   }
   launches_[item.name] = {cell, item.statements};
+}
+
+// A function of host code takes the place of one that launches only.
+void Workspace::drop_launches(const std::string& name) {
+  const auto old = launches_.find(name);
+  if (old == launches_.end()) return;
+  current_.record(
+      [this, name, before = old->second] { launches_[name] = before; });
+  launches_.erase(old);
 }
 
 std::vector<EntryPtr> Workspace::unseen(

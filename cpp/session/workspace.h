@@ -96,6 +96,7 @@ class Workspace {
     std::set<std::string> host_names{};      // that the cell defines
     std::set<std::string> host_functions{};  // keys
     bool needs_host = false;
+    bool has_includes = false;
     bool is_clash = false;  // of names, on the device
   };
 
@@ -112,6 +113,7 @@ class Workspace {
   std::set<std::string> find_host_only(const std::vector<Item>& items,
                                        const CellText& cell);
   void set_launches(const Item& item, const std::string& cell);
+  void drop_launches(const std::string& name);
   std::vector<EntryPtr> unseen(std::span<const EntryPtr> added,
                                std::span<const CompileJob> jobs) const;
   void compile(std::vector<CompileJob>& jobs, std::span<const EntryPtr> added,
