@@ -93,15 +93,14 @@ std::vector<std::string> CellCompiler::options() const {
   return command;
 }
 
-const Prelude& CellCompiler::prelude_of(const std::vector<std::string>& command,
-                                        const std::string& includes) {
+Prelude& CellCompiler::prelude_of(const std::vector<std::string>& command,
+                                  const std::string& includes) {
   std::string key = includes;
   for (const std::string& word : command) key += concat(word, "\n");
   if (prelude_ == nullptr || key != prelude_key_) {
     prelude_ = shared_prelude(key, command, concat(before_, includes));
     prelude_key_ = key;
   }
-  prelude_->read_ahead();
   return *prelude_;
 }
 
@@ -123,7 +122,7 @@ HostImage CellCompiler::compile(const CellSource& source) {
   refuse_at_exit();
   const TempFolder folder;
   std::vector<std::string> command = options();
-  const Prelude& prelude = prelude_of(command, source.includes);
+  Prelude& prelude = prelude_of(command, source.includes);
   write_file(folder.file("cell.cpp"), source.text);
   write_file(folder.file("exports"),
              concat("{ global: ", source.exports, "; local: *; };\n"));
@@ -136,6 +135,8 @@ HostImage CellCompiler::compile(const CellSource& source) {
   const std::string log_file = folder.file("log");
   const ProcessResult result =
       run_process(command, log_file, folder.path(), kTimeout);
+  // Not beside the first cell, which is awaited.
+  prelude.read_ahead();
   const std::string log = read_file(log_file, kMaxLogBytes);
   if (result.is_timeout)
     throw CompileError(concat(source.name, ": expected ", command[0],

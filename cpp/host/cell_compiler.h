@@ -37,8 +37,8 @@ class CellCompiler {
 
  private:
   std::vector<std::string> options() const;
-  const Prelude& prelude_of(const std::vector<std::string>& command,
-                            const std::string& includes);
+  Prelude& prelude_of(const std::vector<std::string>& command,
+                      const std::string& includes);
 
   const std::string before_;
   std::vector<std::string> include_dirs_;
