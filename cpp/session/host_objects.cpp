@@ -130,18 +130,6 @@ class Reader {
   std::uint64_t base_;
 };
 
-// A call of a function that is nowhere would end the process.
-void refuse_missing(const Reader& reader, void* handle,
-                    const std::string& cell) {
-  for (const std::string& symbol : reader.wanted()) {
-    if (is_ours(symbol) || ::dlsym(handle, symbol.c_str()) != nullptr) continue;
-    throw CompileError(
-        concat(cell, ": expected a definition of ", jit::demangled(symbol),
-               " in the process or the session, found none"),
-        "");
-  }
-}
-
 }  // namespace
 
 std::string without_own_namespaces(std::string text) {
@@ -195,8 +183,8 @@ const HostLibrary& HostObjects::open(host::HostImage image,
   if (::dlinfo(library.handle, RTLD_DI_LINKMAP, &map) != 0)
     throw Error(concat(cell, ": ", ::dlerror()));
   const Reader reader(library.image.bytes, map->l_addr);
-  refuse_missing(reader, library.handle, cell);
   reader.run(library);
+  refuse_missing(reader.wanted(), library, cell);
   // Where the initialisers are is all that is still asked for.
   library.image.bytes.clear();
   for (const auto& [symbol, address] : library.exports) {
@@ -216,6 +204,24 @@ const HostLibrary& HostObjects::open(host::HostImage image,
     bind(import);
   }
   return opened;
+}
+
+// A call of a function that is nowhere would end the process. What a later cell
+// may define is wanted as a weak symbol.
+void HostObjects::refuse_missing(const std::vector<std::string>& wanted,
+                                 const HostLibrary& library,
+                                 const std::string& cell) const {
+  for (const std::string& symbol : wanted) {
+    const bool is_known =
+        is_ours(symbol) ? address_of(symbol) != nullptr ||
+                              newest_.contains(identity_of(symbol))
+                        : ::dlsym(library.handle, symbol.c_str()) != nullptr;
+    if (!is_known)
+      throw CompileError(concat(cell, ": expected a definition of ",
+                                without_own_namespaces(jit::demangled(symbol)),
+                                " in the process or the session, found none"),
+                         "");
+  }
 }
 
 void* HostObjects::address_of(const std::string& symbol) const {

@@ -55,6 +55,9 @@ class HostObjects {
  private:
   using Addresses = std::unordered_map<std::string, void*>;
 
+  void refuse_missing(const std::vector<std::string>& wanted,
+                      const HostLibrary& library,
+                      const std::string& cell) const;
   void set(const std::string& symbol, void* address);
   void* address_of(const std::string& symbol) const;
   void bind(const HostImport& import);

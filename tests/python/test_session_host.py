@@ -177,6 +177,8 @@ def test_a_cell_that_does_not_compile_changes_nothing(printed):
         "int n = 7; missing<<<1, 1>>>();",
         'extern "C" int nowhere_at_all(int); n = nowhere_at_all(1);',
         "int later(int); n = later(1);",
+        "struct M { int f(); }; n = M{}.f();",
+        "struct V { virtual int f(); }; V v;",
         "#include <no/such/header>\nn = 5;",
     ):
         with pytest.raises((gpuos.CompileError, gpuos.InvalidArgument)):
