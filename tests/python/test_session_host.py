@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import sys
 
 import numpy as np
@@ -345,3 +346,81 @@ def test_threads_of_a_cell_end_before_it(session):
         "int result = sum;"
     )
     assert session["result"] == 6
+
+
+class Model:
+    """What variables and functions of a session are worth."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, list] = {}  # of one value each
+        self.functions: dict[str, tuple] = {}
+        self.before: list[tuple] = []
+
+    def begin_cell(self) -> None:
+        self.before.append((dict(self.variables), dict(self.functions)))
+
+    def undo(self) -> None:
+        self.variables, self.functions = self.before.pop()
+
+    def value(self, function: str, x: float) -> float:
+        factor, variable, called = self.functions[function]
+        value = factor * x + self.variables[variable][0]
+        return value + (self.value(called, x) if called else 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_programs_are_worth_what_a_model_is(printed, seed):
+    session, model = printed.session, Model()
+    draw = random.Random(seed)
+    variables = ["v0", "v1", "v2"]
+    functions = ["f0", "f1", "f2", "f3"]
+
+    def define_variable() -> str:
+        name = draw.choice(variables)
+        value = draw.randrange(100)
+        kind = draw.choice(["int", "double", "short"])
+        model.variables[name] = [value]
+        return f"{kind} {name} = {value};"
+
+    def define_function() -> str:
+        index = draw.randrange(len(functions))
+        known = [f for f in functions[:index] if f in model.functions]
+        called = draw.choice([*known, None])
+        variable = draw.choice(list(model.variables))
+        factor = draw.randrange(10)
+        model.functions[functions[index]] = (factor, variable, called)
+        call = f" + {called}(x)" if called else ""
+        return (
+            f"double {functions[index]}(double x) "
+            f"{{ return {factor} * x + {variable}{call}; }}"
+        )
+
+    def assign() -> str:
+        name = draw.choice(list(model.variables))
+        model.variables[name][0] = value = draw.randrange(100)
+        return f"{name} = {value};"
+
+    model.begin_cell()
+    session.run(define_variable())
+    for _ in range(25):
+        step = draw.choice("vvfffaaput")
+        if step == "u" and len(model.before) > 1:
+            session.undo()
+            model.undo()
+        elif step == "p":
+            name = draw.choice(list(model.variables))
+            session[name] = model.variables[name][0] = draw.randrange(100)
+        elif step == "t":
+            with pytest.raises(gpuos.CompileError):
+                session.run(f"{draw.choice(variables)} = no_such_name;")
+        else:
+            model.begin_cell()
+            makers = {"v": define_variable, "a": assign, "u": assign}
+            session.run(makers.get(step, define_function)())
+    model.begin_cell()
+    names = sorted(model.functions)
+    text = "".join(f"std::cout << {name}(2) << ' ';" for name in names)
+    wanted = "".join(f"{model.value(name, 2):g} " for name in names)
+    assert printed(text) == wanted
+    for name, value in model.variables.items():
+        assert session[name] == value[0]
