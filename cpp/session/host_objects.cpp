@@ -102,12 +102,13 @@ class Reader {
       const auto symbol = file_.at<Elf64_Sym>(section.sh_offset + at);
       const auto type = ELF64_ST_TYPE(symbol.st_info);
       if (symbol.st_shndx == SHN_UNDEF ||
-          (type != STT_FUNC && type != STT_OBJECT))
+          (type != STT_FUNC && type != STT_OBJECT && type != STT_TLS))
         continue;
       std::string name = name_of(section, symbol);
-      if (is_ours(name))
-        library.exports.emplace(std::move(name),
-                                pointer<void>(base_ + symbol.st_value));
+      // What each thread has its own of is at no one place.
+      void* const address =
+          type == STT_TLS ? nullptr : pointer<void>(base_ + symbol.st_value);
+      if (is_ours(name)) library.exports.emplace(std::move(name), address);
     }
   }
 
@@ -212,10 +213,12 @@ void HostObjects::refuse_missing(const std::vector<std::string>& wanted,
                                  const HostLibrary& library,
                                  const std::string& cell) const {
   for (const std::string& symbol : wanted) {
+    const auto newest = newest_.find(identity_of(symbol));
     const bool is_known =
-        is_ours(symbol) ? address_of(symbol) != nullptr ||
-                              newest_.contains(identity_of(symbol))
-                        : ::dlsym(library.handle, symbol.c_str()) != nullptr;
+        is_ours(symbol)
+            ? exports_.contains(symbol) ||
+                  (newest != newest_.end() && !newest->second.empty())
+            : ::dlsym(library.handle, symbol.c_str()) != nullptr;
     if (!is_known)
       throw CompileError(concat(cell, ": expected a definition of ",
                                 without_own_namespaces(jit::demangled(symbol)),

@@ -25,7 +25,7 @@ struct HostLibrary {
   void* handle = nullptr;
   std::string name;  // what its own functions begin with
   std::vector<HostImport> imports{};
-  std::map<std::string, void*> exports{};
+  std::map<std::string, void*> exports{};  // null: of each thread
 };
 
 /// The host code of a session in this process. Libraries call each other
