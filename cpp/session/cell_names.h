@@ -6,10 +6,13 @@
 #include <cstddef>
 #include <initializer_list>
 
+// NOLINTBEGIN(readability-identifier-naming): names of CUDA
+#ifdef GPUOS_CELL
 #define __host__
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __grid_constant__
+#endif
 
 enum cudaError_t : int {
   cudaSuccess = 0,
@@ -38,6 +41,7 @@ struct dim3 {
                  unsigned int of_z = 1)
       : x(of_x), y(of_y), z(of_z) {}
 };
+// NOLINTEND(readability-identifier-naming)
 
 namespace gpuos_host {
 

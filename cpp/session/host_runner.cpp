@@ -298,7 +298,7 @@ void HostRunner::launch(const gpuos_host::KernelName& kernel,
   for (std::size_t i = 0; i < kernel.argument_count; ++i)
     name += (i == 0 ? "<" : ", ") +
             without_own_namespaces(text_in(kernel.arguments[i]));
-  if (kernel.argument_count > 0) name += ">";
+  if (kernel.argument_count > 0) name += '>';
   const DefinitionPtr found = kernel.key == nullptr
                                   ? workspace_.kernel(name)
                                   : workspace_.kernel(name, kernel.key);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <span>
 
 #include "base/concat.h"
@@ -56,7 +57,8 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
       attempt.host_only = find_host_only(items, cell);
       if (attempt.host_only.empty()) throw;
       roll_back();
-      run_for_host(attempt, items, report, error);
+      run_for_host(attempt, items, report, error.place(),
+                   std::current_exception());
     }
   } catch (...) {
     roll_back();
@@ -69,7 +71,8 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
 // not take the same line either, the device's words are right unless it uses a
 // library.
 void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
-                             CellReport& report, const CompileError& error) {
+                             CellReport& report, const SourcePlace& place,
+                             const std::exception_ptr& error) {
   const bool uses_library = std::ranges::any_of(items, [&](const Item& item) {
     return attempt.host_only.contains(item.key) &&
            (item.kind == ItemKind::Directive ||
@@ -81,13 +84,13 @@ void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
   try {
     run_attempt(second, items, fresh);
   } catch (const CompileError& own) {
-    const bool is_same = own.place().file == error.place().file &&
-                         own.place().line == error.place().line;
+    const bool is_same =
+        own.place().file == place.file && own.place().line == place.line;
     if (uses_library || !is_same) throw;
-    throw error;
+    std::rethrow_exception(error);
   } catch (const BackendUnavailable&) {
     if (uses_library) throw;
-    throw error;
+    std::rethrow_exception(error);
   }
   report = std::move(fresh);
 }
@@ -197,15 +200,11 @@ void Workspace::refuse_other_side(const Item& item,
 }
 
 void Workspace::take(const Item& item, Attempt& attempt, CellReport& report) {
-  if (item.kind == ItemKind::Launch || item.kind == ItemKind::Call ||
-      item.kind == ItemKind::Launches) {
-    if (is_host_statement(item, attempt)) {
-      Item statement = item;
-      statement.kind = item.kind == ItemKind::Launches
-                           ? ItemKind::HostFunction
-                           : ItemKind::HostStatement;
-      return take_host(std::move(statement), attempt, report);
-    }
+  if (!item.is_host() && is_host_statement(item, attempt)) {
+    Item statement = item;
+    statement.kind = item.kind == ItemKind::Launches ? ItemKind::HostFunction
+                                                     : ItemKind::HostStatement;
+    return take_host(std::move(statement), attempt, report);
   }
   if (item.is_host()) return take_host(item, attempt, report);
   const bool is_host_only = attempt.host_only.contains(item.key);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -103,7 +104,8 @@ class Workspace {
   void run_attempt(Attempt& attempt, const std::vector<Item>& items,
                    CellReport& report);
   void run_for_host(Attempt& attempt, const std::vector<Item>& items,
-                    CellReport& report, const CompileError& error);
+                    CellReport& report, const SourcePlace& place,
+                    const std::exception_ptr& error);
   void take(const Item& item, Attempt& attempt, CellReport& report);
   void take_device(const Item& item, Attempt& attempt, CellReport& report);
   void take_host(Item item, Attempt& attempt, CellReport& report);
