@@ -1,4 +1,5 @@
-# cmake -DOUTPUT=x.cpp -DFILES=a;b -DIMAGE=file -DPTX=c;d -P embed_files.cmake
+# cmake -DOUTPUT=x.cpp -DFILES=a;b -DCELL=e -DIMAGE=file -DPTX=c;d
+#       -P embed_files.cmake
 cmake_minimum_required(VERSION 3.26)
 
 # Appends the bytes of a file to `code`: the assembler reads them, since to
@@ -38,6 +39,8 @@ foreach(file IN LISTS FILES)
 endforeach()
 string(APPEND tables "constexpr EmbeddedFile kFiles[] = {\n${rows}};\n")
 
+append_bytes(gpuos_cell "${CELL}")
+view_of(gpuos_cell "${CELL}" cell)
 set(image "{}")
 if(IMAGE)
   append_bytes(gpuos_image "${IMAGE}")
@@ -63,6 +66,7 @@ namespace {
 ${tables}}  // namespace
 
 std::span<const EmbeddedFile> embedded_files() { return kFiles; }
+std::string_view embedded_cell_names() { return ${cell}; }
 std::string_view embedded_worker_image() { return ${image}; }
 std::span<const std::string_view> embedded_worker_ptx() { return ${ptx}; }
 

@@ -14,6 +14,9 @@ struct EmbeddedFile {
 /// Every file of cpp/device/.
 std::span<const EmbeddedFile> embedded_files();
 
+/// cpp/session/cell_names.h, which stands before host code.
+std::string_view embedded_cell_names();
+
 /// The device-linked fat image that nvcc made; empty without nvcc.
 std::string_view embedded_worker_image();
 

@@ -105,50 +105,6 @@ struct Library {
   ModuleRecord record;
 };
 
-void* open_library(const std::string& bytes, const std::string& entry) {
-  static std::atomic<unsigned> serial{0};
-  const TempFolder folder;
-  // The loader takes an equal path for the library that it already has.
-  const std::string path =
-      folder.file(concat("operator-", serial.fetch_add(1), ".so"));
-  write_file(path, bytes);
-  if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
-    return library;
-  const std::string why = ::dlerror();
-  throw CompileError(
-      concat(entry, ": the compiled operator does not load: ", why,
-             "; if the temporary folder forbids "
-             "programs, set TMPDIR"),
-      why);
-}
-
-// An exception that left the system's loader would leave its lock taken, and
-// nobody in the process could load anything again.
-void initialise(void* library, const HostImage& image,
-                const std::string& entry) {
-  using Initialiser = void (*)(int, char**, char**);
-  link_map* map = nullptr;
-  if (image.initialiser_count == 0) return;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
-    throw CompileError(concat(entry, ": ", ::dlerror()), "");
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives an integer
-  const auto* table =
-      reinterpret_cast<const Initialiser*>(map->l_addr + image.initialisers);
-  const auto fail = [&entry](const char* what) {
-    throw CompileError(
-        concat(entry, ": a static object's constructor threw: ", what), "");
-  };
-  char* no_arguments = nullptr;
-  try {
-    for (std::size_t i = 0; i < image.initialiser_count; ++i)
-      table[i](0, &no_arguments, environ);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  } catch (...) {
-    fail("an exception of unknown type");
-  }
-}
-
 OpFn find_entry(void* library, const std::string& entry,
                 std::string_view image) {
   const std::string symbol = "gpuos_entry_" + entry;
@@ -176,12 +132,57 @@ HostImage make_host_image(std::string bytes, const std::string& entry) {
   return image;
 }
 
+void* open_host_image(const HostImage& image, const std::string& name,
+                      Names names) {
+  static std::atomic<unsigned> serial{0};
+  const UsualFloats floats;
+  const TempFolder folder;
+  // The loader takes an equal path for the library that it already has.
+  const std::string path =
+      folder.file(concat("host-", serial.fetch_add(1), ".so"));
+  write_file(path, image.bytes);
+  const int mode =
+      names == Names::Own ? RTLD_NOW | RTLD_LOCAL : RTLD_LAZY | RTLD_GLOBAL;
+  if (void* library = ::dlopen(path.c_str(), mode)) return library;
+  const std::string why = ::dlerror();
+  throw CompileError(concat(name, ": the compiled code does not load: ", why,
+                            "; if the temporary folder forbids "
+                            "programs, set TMPDIR"),
+                     why);
+}
+
+// An exception that left the system's loader would leave its lock taken, and
+// nobody in the process could load anything again.
+void initialise_host_image(void* library, const HostImage& image) {
+  using Initialiser = void (*)(int, char**, char**);
+  if (image.initialiser_count == 0) return;
+  link_map* map = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
+    throw Error(concat("host image: ", ::dlerror()));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives an integer
+  const auto* table =
+      reinterpret_cast<const Initialiser*>(map->l_addr + image.initialisers);
+  char* no_arguments = nullptr;
+  for (std::size_t i = 0; i < image.initialiser_count; ++i)
+    table[i](0, &no_arguments, environ);
+}
+
 HostModule load_host_image(const HostImage& image, const std::string& entry) {
   const UsualFloats floats;
-  void* library = open_library(image.bytes, entry);
+  void* library = open_host_image(image, entry, Names::Own);
   const auto owner =
       std::make_shared<Library>(library, entry, image.bytes.size());
-  initialise(library, image, entry);
+  const auto fail = [&entry](const char* what) {
+    throw CompileError(
+        concat(entry, ": a static object's constructor threw: ", what), "");
+  };
+  try {
+    initialise_host_image(library, image);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  } catch (...) {
+    fail("an exception of unknown type");
+  }
   return {{owner, library}, find_entry(library, entry, image.bytes)};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,17 @@ struct HostImage {
 /// Takes what a compiler wrote if it is a whole library.
 /// Throws: CompileError, naming `entry`.
 HostImage make_host_image(std::string bytes, const std::string& entry);
+
+/// Whose names an opened library's own may stand for.
+enum class Names : std::uint8_t { Own, Shared };
+
+/// Opens a library of its own; nothing of it has run. `Shared`: libraries that
+/// are opened later find its names.
+/// Throws: CompileError, Error.
+void* open_host_image(const HostImage& image, const std::string& name,
+                      Names names);
+/// Calls its initialisers. Throws: what they throw; Error.
+void initialise_host_image(void* library, const HostImage& image);
 
 /// Opens a library of its own, with static data that nobody has used.
 /// Throws: CompileError, also for an exception of a static constructor; Error.

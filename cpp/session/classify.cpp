@@ -6,6 +6,7 @@
 
 #include "base/concat.h"
 #include "session/functions.h"
+#include "session/statements.h"
 #include "session/variables.h"
 
 namespace gpuos::session {
@@ -14,8 +15,8 @@ namespace {
 class Classifier {
  public:
   Classifier(const TokenList& tokens, const Shape& shape,
-             const std::vector<std::string>& scopes)
-      : tokens_(tokens), shape_(shape), scopes_(scopes) {}
+             const std::vector<std::string>& scopes, const IsValue& is_value)
+      : tokens_(tokens), shape_(shape), scopes_(scopes), is_value_(is_value) {}
 
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
@@ -28,7 +29,9 @@ class Classifier {
       return {named_header("c:", shape_.start + 1)};
     if (shape_.body != 0) return {function_definition()};
     if (shape_.is_template) return {template_declaration()};
-    if (shape_.parameters != 0) return {function_declaration()};
+    if (shape_.parameters != 0 && !makes_variable())
+      return {function_declaration()};
+    refuse_bindings();
     return variables(tokens_, shape_, scopes_);
   }
 
@@ -69,6 +72,7 @@ class Classifier {
 
   Item header_item(std::string_view key_prefix) const {
     Item item = make(ItemKind::Header);
+    item.is_shared = true;
     item.header = item.text;
     item.key = key(concat(key_prefix, "text:"),
                    tokens_.plain(shape_.begin, shape_.end));
@@ -77,6 +81,7 @@ class Classifier {
 
   Item named_header(std::string_view prefix, std::size_t name_at) const {
     Item item = make(ItemKind::Header);
+    item.is_shared = true;
     item.header = item.text;
     item.name = tokens_[name_at].text;
     item.names.insert(item.name);
@@ -134,6 +139,7 @@ class Classifier {
       if (tokens_.is(i, "(") || tokens_.is(i, "[")) {
         i = tokens_.behind(i);
       } else if (tokens_.is(i, "<") || tokens_.is(i, ":")) {
+        item.is_member |= tokens_.is(i, "<");
         break;
       } else {
         if (tokens_.is_identifier(i) && !is_keyword(tokens_[i].text) &&
@@ -194,6 +200,7 @@ class Classifier {
     const FunctionName name = function_name(tokens_, shape_);
     item.name = name.text;
     item.is_operator = name.is_operator;
+    item.is_member = name.is_qualified || is_specialisation();
     if (!name.is_operator) add_names(item, name.begin, shape_.parameters);
     if (!name.is_operator && !name.is_qualified)
       item.declares.insert(item.name);
@@ -223,16 +230,20 @@ class Classifier {
         is_device &&
         has_any({"inline", "__forceinline__", "__inline__", "static"}, end);
     const bool is_template = shape_.is_template || takes_auto();
-    const bool is_deduced = is_device && has_deduced_result();
+    const bool is_deduced = !is_kernel && has_deduced_result();
     if (is_template || is_inline || is_deduced ||
         has_any({"constexpr", "consteval"}, end)) {
       Item item = function(ItemKind::Header);
       item.header = item.text;
+      item.is_shared = !is_kernel && (!is_device || has("__host__", end));
       // Callers need its body to know its type, so that each has one.
       if (is_deduced && !is_template && !is_inline) item.prefix = "inline";
       return item;
     }
-    if (!is_kernel && !is_device) return host_function();
+    if (!is_kernel && !is_device) {
+      Item item = host_function();
+      return launches_only(item) ? item : host_function();
+    }
     refuse_static_locals(tokens_, shape_.body);
     Item item = function(is_kernel ? ItemKind::Kernel : ItemKind::Function);
     if (is_kernel) make_external(item);
@@ -276,28 +287,57 @@ class Classifier {
     }
   }
 
+  // "template <> f<int>()"
+  bool is_specialisation() const {
+    return shape_.is_template && tokens_.is(shape_.start - 2, "<");
+  }
+
   Item host_function() const {
-    const auto refuse = [&](std::size_t at, std::string_view found) {
-      tokens_.fail(at, concat("expected a __device__ or __global__ function, "
-                              "or void f() { k<<<...>>>(...); }, found ",
-                              found));
-    };
-    Item item = make(ItemKind::Launches);
-    item.name = function_name(tokens_, shape_).text;
-    if (tokens_.behind(shape_.parameters) != shape_.parameters + 2)
-      refuse(shape_.begin, concat("the host function ", item.name));
+    Item item = function(ItemKind::HostFunction);
+    if (!item.is_member)
+      item.header = item.text.substr(0, offset_of(shape_.body)) + ";";
+    return item;
+  }
+
+  // Whether the function only launches kernels and calls others that do: such
+  // a one needs no compiler.
+  bool launches_only(Item& item) const {
+    if (item.is_member || !scopes_.empty() ||
+        tokens_.behind(shape_.parameters) != shape_.parameters + 2)
+      return false;
     const std::size_t close = tokens_.behind(shape_.body) - 1;
     for (std::size_t i = shape_.body + 1; i < close;) {
+      if (is_statement(tokens_, i, is_value_)) return false;
       const Shape inner = find_shape(tokens_, i, close);
-      const bool is_call =
-          tokens_.is_identifier(i) && inner.parameters == i + 1;
-      if (inner.launch == 0 && !is_call)
-        refuse(i, concat("'", tokens_.plain(i, inner.end), "'"));
-      for (Item& statement : classify(tokens_, inner, {}))
+      const bool is_call = tokens_.is_identifier(i) &&
+                           inner.parameters == i + 1 &&
+                           inner.end == inner.parameters + 3;
+      if (inner.launch == 0 && !is_call) return false;
+      for (Item& statement : classify(tokens_, inner, {}, is_value_))
         item.statements.push_back(std::move(statement));
       i = inner.end;
     }
-    return item;
+    item.kind = ItemKind::Launches;
+    return true;
+  }
+
+  void refuse_bindings() const {
+    for (std::size_t i = shape_.start; tokens_.is_identifier(i); ++i) {
+      std::size_t next = i + 1;
+      while (tokens_.is(next, "&")) ++next;
+      if (tokens_.is(i, "auto") && tokens_.is(next, "["))
+        tokens_.fail(i,
+                     "expected a variable, found a structured binding; give "
+                     "its value one name, or write it inside of braces");
+    }
+  }
+
+  // "T x(3);", but not "T f(int);"
+  bool makes_variable() const {
+    const std::size_t open = shape_.parameters;
+    return !has_any({"__device__", "__global__"}, open) &&
+           tokens_.behind(open) == shape_.end - 1 && open > shape_.start + 1 &&
+           holds_arguments(tokens_, open, is_value_);
   }
 
   Item template_declaration() const {
@@ -305,6 +345,9 @@ class Classifier {
       Item item = function(ItemKind::Header);
       item.key = concat("declared:", item.key);
       item.header = item.text;
+      item.is_shared = !has("__global__", shape_.parameters) &&
+                       (!has("__device__", shape_.parameters) ||
+                        has("__host__", shape_.parameters));
       return item;
     }
     Item item = header_item("");
@@ -324,11 +367,11 @@ class Classifier {
       item.name = tokens_[shape_.begin].text;
       return item;
     }
-    if (!has_any({"__device__", "__global__"}, open))
-      tokens_.fail(shape_.begin,
-                   concat("expected __device__ or __global__, a launch or a "
-                          "call, found '",
-                          tokens_.plain(shape_.begin, shape_.end), "'"));
+    if (!has_any({"__device__", "__global__"}, open)) {
+      Item item = function(ItemKind::HostDeclaration);
+      item.header = item.text;
+      return item;
+    }
     Item item = function(ItemKind::Declaration);
     item.header = item.text;
     return item;
@@ -337,13 +380,15 @@ class Classifier {
   const TokenList& tokens_;
   const Shape& shape_;
   const std::vector<std::string>& scopes_;
+  const IsValue& is_value_;
 };
 
 }  // namespace
 
 std::vector<Item> classify(const TokenList& tokens, const Shape& shape,
-                           const std::vector<std::string>& scopes) {
-  return Classifier(tokens, shape, scopes).run();
+                           const std::vector<std::string>& scopes,
+                           const IsValue& is_value) {
+  return Classifier(tokens, shape, scopes, is_value).run();
 }
 
 }  // namespace gpuos::session

@@ -59,6 +59,11 @@ jit::Object Compiler::compile_one(const Source& source) const {
   }
 }
 
+void Compiler::add_include_dir(const std::string& dir) {
+  std::vector<std::string>& dirs = settings_.include_dirs;
+  if (std::ranges::find(dirs, dir) == dirs.end()) dirs.push_back(dir);
+}
+
 std::vector<jit::Object> Compiler::compile(std::span<const Source> sources) {
   std::vector<jit::Object> objects(sources.size());
   std::vector<std::exception_ptr> errors(sources.size());

@@ -39,6 +39,9 @@ class Compiler {
   /// Throws: CompileError of the first source that has an error.
   std::vector<jit::Object> compile(std::span<const Source> sources);
 
+  /// For units from now on.
+  void add_include_dir(const std::string& dir);
+
   const jit::Nvrtc& api() const { return api_; }
   const jit::Target& target() const { return settings_.target; }
   std::uint64_t compiled() const { return compiled_; }
@@ -47,7 +50,7 @@ class Compiler {
   jit::Object compile_one(const Source& source) const;
 
   const jit::Nvrtc& api_;
-  const CompilerSettings settings_;
+  CompilerSettings settings_;
   std::atomic<std::uint64_t> compiled_{0};
 };
 

@@ -58,6 +58,13 @@ DefinitionPtr Definitions::find_name(std::string_view name) const {
   return nullptr;
 }
 
+DefinitionPtr Definitions::find_key(const std::string& key) const {
+  for (const auto& [symbol, definition] : by_symbol_) {
+    if (definition->item.key == key) return definition;
+  }
+  return nullptr;
+}
+
 std::vector<DefinitionPtr> Definitions::all() const {
   std::vector<DefinitionPtr> found;
   for (const auto& [symbol, definition] : by_symbol_)

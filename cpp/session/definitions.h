@@ -24,6 +24,8 @@ class Definitions {
   DefinitionPtr find_symbol(const std::string& symbol) const;
   /// The newest of a qualified name, or of "k(int)"; null if there is none.
   DefinitionPtr find_name(std::string_view name) const;
+  /// The newest of an item's key; null if there is none.
+  DefinitionPtr find_key(const std::string& key) const;
   /// In no order.
   std::vector<DefinitionPtr> all() const;
 

@@ -41,6 +41,7 @@ class Device {
   /// Unload what no kernel handle and no link of the session uses any more.
   void collect();
 
+  int ordinal() const { return ordinal_; }
   std::uint64_t loaded() const { return loaded_; }
 
  private:

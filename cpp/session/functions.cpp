@@ -83,6 +83,7 @@ FunctionName function_name(const TokenList& tokens, const Shape& shape) {
   std::size_t i = find_operator(tokens, shape);
   name.is_operator = i < shape.parameters;
   if (!name.is_operator) --i;
+  if (i > shape.start && tokens.is(i - 1, "~")) --i;
   while (i >= shape.start + 2 && tokens.is(i - 1, "::") &&
          tokens.is_identifier(i - 2)) {
     i -= 2;

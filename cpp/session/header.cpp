@@ -9,7 +9,9 @@ namespace {
 
 std::string identity_of(const Item& item) {
   std::string identity;
-  for (const std::string& scope : item.scopes) identity += scope + " { ";
+  for (const std::string& scope : item.scopes) {
+    if (!is_own_namespace(scope)) identity += scope + " { ";
+  }
   if (!item.result.empty()) return identity + item.result + item.key;
   const CellText text{"", item.header};
   for (const Token& token : tokenize(text)) {
@@ -220,14 +222,16 @@ Item Header::resolved(Item item) const {
 }
 
 EntryPtr Header::put(const Item& given, const std::string& cell,
-                     Journal& journal) {
+                     Journal& journal, Again again) {
   if (given.header.empty()) return nullptr;
   const Item item = given.opens.empty() ? given : resolved(given);
   if (item.kind == ItemKind::Directive && !item.name.empty())
     return put_macro(item, cell, journal);
   EntryPtr old = find(item.key);
   std::string identity = identity_of(item);
-  if (old != nullptr && says_the_same(*old, item, identity)) return old;
+  if (old != nullptr && again == Again::IfChanged &&
+      says_the_same(*old, item, identity))
+    return old;
   return add(item, cell, old, std::move(identity), journal);
 }
 
@@ -249,6 +253,11 @@ Selection Header::select(const std::set<std::string>& roots,
   }
   for (const auto& [version, entry] : always_) chosen.insert(entry);
   return Emitter({chosen.begin(), chosen.end()}).run();
+}
+
+void Header::erase(const std::string& key, Journal& journal) {
+  journal.record([this, key, old = find(key)] { set(key, old); });
+  set(key, nullptr);
 }
 
 bool Header::is_current(const Dependency& dependency) const {

@@ -36,13 +36,18 @@ struct Selection {
   std::vector<EntryPtr> entries;
 };
 
+/// Whether a version that says the same as the last is a new one.
+enum class Again : std::uint8_t { IfChanged, Always };
+
 /// What later cells see of the earlier ones. A unit is given only what its
 /// identifiers reach, so that the cost of a cell does not grow.
 class Header {
  public:
   /// Add the item's header text or replace the version before. A version that
   /// says the same is kept. Null if there is nothing to add.
-  EntryPtr put(const Item& item, const std::string& cell, Journal& journal);
+  EntryPtr put(const Item& item, const std::string& cell, Journal& journal,
+               Again again = Again::IfChanged);
+  void erase(const std::string& key, Journal& journal);
   /// What a unit that mentions `roots` needs, without the entry of `own` if
   /// that was made from the definition being compiled.
   Selection select(const std::set<std::string>& roots, const Item* own) const;

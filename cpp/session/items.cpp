@@ -5,9 +5,12 @@
 #include "base/concat.h"
 #include "session/classify.h"
 #include "session/pieces.h"
+#include "session/statements.h"
 
 namespace gpuos::session {
 namespace {
+
+constexpr std::string_view kOwnNamespace = "inline namespace gpuos_";
 
 // "define" of "#  define N 4".
 std::string_view directive_word(std::string_view line) {
@@ -19,7 +22,8 @@ std::string_view directive_word(std::string_view line) {
 
 class Splitter {
  public:
-  explicit Splitter(const CellText& cell) : tokens_(cell) {}
+  Splitter(const CellText& cell, const IsValue& is_value)
+      : tokens_(cell), is_known_(is_value) {}
 
   std::vector<Item> run() {
     split(0, tokens_.size(), {});
@@ -41,13 +45,32 @@ class Splitter {
         if (name != "namespace") inner.push_back(std::move(name));
         split(open + 1, tokens_.behind(open) - 1, inner);
         i = tokens_.behind(open);
+      } else if (scopes.empty() && is_statement(tokens_, i, is_value_)) {
+        i = take_statement(i, end);
       } else {
         const Shape shape = find_shape(tokens_, i, end);
-        for (Item& item : classify(tokens_, shape, scopes))
-          items_.push_back(std::move(item));
+        for (Item& item : classify(tokens_, shape, scopes, is_value_))
+          take(std::move(item));
         i = shape.end;
       }
     }
+  }
+
+  void take(Item item) {
+    if (item.key.starts_with("v:") || item.key.starts_with("f:"))
+      values_.insert(item.declares.begin(), item.declares.end());
+    items_.push_back(std::move(item));
+  }
+
+  std::size_t take_statement(std::size_t i, std::size_t end) {
+    const std::size_t behind = behind_statement(tokens_, i, end);
+    Item item;
+    item.kind = ItemKind::HostStatement;
+    item.text = tokens_.text(i, behind);
+    item.line = tokens_[i].line;
+    item.column = tokens_[i].column;
+    items_.push_back(std::move(item));
+    return behind;
   }
 
   // The '{' of a namespace or of extern "C" at `i`; 0 if there is none.
@@ -97,6 +120,7 @@ class Splitter {
       if (word == "endif") --depth;
       if (depth <= 0) break;
     }
+    refuse_runtime(i);
     Item item;
     item.kind = ItemKind::Directive;
     item.line = tokens_[i].line;
@@ -105,12 +129,31 @@ class Splitter {
     item.header = item.text;
     item.scopes = scopes;
     item.is_always = true;
+    item.is_shared = true;
     for (std::size_t j = i; j <= last; ++j) add_macro(tokens_[j].text, item);
     item.key = concat("#", tokens_.plain(i, last + 1));
     if (directive_word(item.text) != "pragma" ||
         item.text.find("once") == item.text.npos)
       items_.push_back(std::move(item));
     return last + 1;
+  }
+
+  // Its functions want the other library, which has contexts and modules of
+  // its own.
+  void refuse_runtime(std::size_t i) const {
+    const std::string_view line = tokens_[i].text;
+    if (directive_word(line) != "include") return;
+    for (const std::string_view name :
+         {"cuda_runtime.h", "cuda_runtime_api.h"}) {
+      if (line.find(concat("<", name, ">")) != line.npos ||
+          line.find(concat("\"", name, "\"")) != line.npos)
+        tokens_.fail(
+            i, concat("expected no ", name,
+                      ": a session has no CUDA runtime; it has cudaMalloc, "
+                      "cudaFree, cudaMemcpy, cudaMemset, "
+                      "cudaDeviceSynchronize, cudaGetLastError, cudaError_t "
+                      "and dim3 without a header"));
+    }
   }
 
   void refuse_conditional_definition(std::size_t at, std::size_t begin) const {
@@ -135,13 +178,28 @@ class Splitter {
   }
 
   TokenList tokens_;
+  const IsValue& is_known_;
+  const IsValue is_value_ = [this](std::string_view name) {
+    return values_.contains(std::string(name)) ||
+           (is_known_ != nullptr && is_known_(name));
+  };
+  std::set<std::string> values_;  // of this cell
   std::vector<Item> items_;
 };
 
 }  // namespace
 
-std::vector<Item> split_cell(const CellText& cell) {
-  return Splitter(cell).run();
+std::vector<Item> split_cell(const CellText& cell, const IsValue& is_value) {
+  return Splitter(cell, is_value).run();
+}
+
+std::string own_namespace(const std::string& name) {
+  return concat(kOwnNamespace, name,
+                " __attribute__((visibility(\"default\")))");
+}
+
+bool is_own_namespace(std::string_view scope) {
+  return scope.starts_with(kOwnNamespace);
 }
 
 std::string qualifier_of(const std::vector<std::string>& scopes) {

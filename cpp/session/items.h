@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "session/tokens.h"
@@ -10,15 +12,19 @@
 namespace gpuos::session {
 
 enum class ItemKind : std::uint8_t {
-  Directive,    // a preprocessor line, or #if to #endif
-  Header,       // goes to later cells as it is: types, templates, inline
-  Declaration,  // of a function that may be defined later, or never
-  Function,     // a __device__ function with external linkage
-  Kernel,       // a __global__ function that is no template
-  Variable,     // a __device__ or __constant__ variable
-  Launch,       // k<<<grid, block>>>(a, b);
-  Launches,     // void f() { k<<<...>>>(); ... }
-  Call          // f();
+  Directive,        // a preprocessor line, or #if to #endif
+  Header,           // goes to later cells as it is: types, templates, inline
+  Declaration,      // of a function that may be defined later, or never
+  Function,         // a __device__ function with external linkage
+  Kernel,           // a __global__ function that is no template
+  Variable,         // a __device__ or __constant__ variable
+  Launch,           // k<<<grid, block>>>(a, b);
+  Launches,         // void f() { k<<<...>>>(); ... }
+  Call,             // f();
+  HostDeclaration,  // int f(int); extern int n;
+  HostFunction,     // int f(int x) { return x; }
+  HostVariable,     // int n = 3;
+  HostStatement     // for (...) ...;
 };
 
 /// One top-level piece of a cell.
@@ -57,11 +63,32 @@ struct Item {
   bool is_constant = false;  // a __constant__ variable
   bool is_array = false;
   std::vector<Item> statements{};  // of Launches
+
+  /// Host code may want it as well: what no word of CUDA keeps to the device.
+  bool is_shared = false;
+  /// Of a type or a function: belongs to another one, as "P::f" to P and
+  /// "S<int>" to S.
+  bool is_member = false;
+
+  /// Host code and nothing else.
+  bool is_host() const {
+    return kind == ItemKind::HostDeclaration ||
+           kind == ItemKind::HostFunction || kind == ItemKind::HostVariable ||
+           kind == ItemKind::HostStatement;
+  }
 };
+
+/// Whether a name is a variable or a function, so that "a * b;" computes.
+using IsValue = std::function<bool(std::string_view name)>;
 
 /// Cut a cell into its top-level items, in order.
 /// Throws: CompileError where a cell has what a session cannot take.
-std::vector<Item> split_cell(const CellText& cell);
+std::vector<Item> split_cell(const CellText& cell,
+                             const IsValue& is_value = nullptr);
+
+/// The namespace that a definition of host code has for itself.
+std::string own_namespace(const std::string& name);
+bool is_own_namespace(std::string_view scope);
 
 /// "a::b::" for namespaces a and b.
 std::string qualifier_of(const std::vector<std::string>& scopes);

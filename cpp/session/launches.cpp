@@ -92,6 +92,13 @@ bool Launches::run(const LinkedLaunch& launch) {
   return !config.stream.is_named;
 }
 
+bool Launches::run(const DefinitionPtr& kernel, const LaunchConfig& config,
+                   const KernelArgs& args) {
+  Linker& linker = workspace_.linker();
+  device_.load(linker.link(kernel), linker).launch(config, args);
+  return !config.stream.is_named;
+}
+
 LaunchConfig Launches::make_config(const LinkedLaunch& launch) {
   const auto& given = launch.statement.config;
   std::vector<Question> questions{{given[0], "dim3"}, {given[1], "dim3"}};

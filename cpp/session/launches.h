@@ -43,6 +43,8 @@ class Launches {
                                  const std::string& cell);
   /// One launch; whether it went to the default stream.
   bool run(const LinkedLaunch& launch);
+  bool run(const DefinitionPtr& kernel, const LaunchConfig& config,
+           const KernelArgs& args);
 
  private:
   void add_links(const std::vector<Item>& statements, const std::string& cell,

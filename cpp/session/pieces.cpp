@@ -104,9 +104,26 @@ class ShapeFinder {
            shape_.initializer == 0;
   }
 
+  // ": x_(x), y_{y}" of a constructor.
+  void skip_initialisers() {
+    ++at_;
+    while (at_ < end_ && !tokens_.is(at_, "{") && !tokens_.is(at_, ";")) {
+      while (tokens_.is_identifier(at_) || tokens_.is(at_, "::")) ++at_;
+      if (tokens_.is(at_, "<") && tokens_.behind_angles(at_) > at_)
+        at_ = tokens_.behind_angles(at_);
+      if (tokens_.is(at_, "(") || tokens_.is(at_, "{"))
+        at_ = tokens_.behind(at_);
+      if (!tokens_.is(at_, ",")) return;
+      ++at_;
+    }
+  }
+
   void step() {
     const std::size_t i = at_;
-    if (tokens_.is(i, "(")) {
+    if (tokens_.is(i, ":") && shape_.parameters != 0 &&
+        shape_.initializer == 0 && !shape_.is_class()) {
+      skip_initialisers();
+    } else if (tokens_.is(i, "(")) {
       see_parentheses();
     } else if (tokens_.is(i, "{")) {
       if (shape_.initializer == 0) shape_.initializer = i;
@@ -136,7 +153,9 @@ class ShapeFinder {
   void see_parentheses() {
     const std::size_t open = at_;
     at_ = tokens_.behind(open);
-    if (shape_.initializer != 0 || shape_.parameters != 0 || open == 0) return;
+    if (shape_.initializer != 0 || shape_.parameters != 0 || open == 0 ||
+        shape_.launch != 0)
+      return;
     const Token& before = tokens_[open - 1];
     if (before.is("operator")) return;  // operator()(...)
     if (takes_parentheses(before)) return;

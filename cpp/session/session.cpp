@@ -1,6 +1,10 @@
 #include "gpuos/session.h"
 
 #include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -11,7 +15,9 @@
 #include "gpuos/runtime.h"
 #include "jit/compile_options.h"
 #include "jit/nvrtc_api.h"
+#include "session/bound_names.h"
 #include "session/device.h"
+#include "session/host_runner.h"
 #include "session/launches.h"
 #include "session/operators.h"
 #include "session/workspace.h"
@@ -57,37 +63,64 @@ class Session::Impl {
  public:
   Impl(Runtime* owner, const SessionOptions& options)
       : runtime(owner),
-        workspace(jit::nvrtc(), settings_of(jit::nvrtc(), options,
-                                            device_of(owner, options))),
+        workspace(jit::nvrtc(),
+                  settings_of(jit::nvrtc(), options, device_of(owner, options)),
+                  [this](const std::string& name) { return find_bound(name); }),
         device(device_of(owner, options), refusal_of(owner)),
-        launches(workspace, device, bindings) {}
+        launches(workspace, device, bindings),
+        bound_names(bindings),
+        host(workspace, device, launches, state, [this] { settle(); }) {}
 
-  CellResult run(std::string_view text, std::string_view name);
+  CellResult run(std::string_view text, std::string_view name,
+                 std::unique_lock<std::mutex>& held);
   DefinitionPtr find_variable(std::string_view name) const;
   cu::DeviceGlobal storage(std::string_view name) {
     return device.storage(find_variable(name), workspace.linker());
   }
   cu::DeviceGlobal storage_of(std::string_view name, std::size_t bytes);
+  const session::HostVariable* host_variable(std::string_view name,
+                                             std::size_t bytes) const;
 
-  std::mutex mutex;
+  std::mutex mutex;  // one cell at a time
+  std::mutex state;  // behind mutex; not held while host code runs
   Runtime* const runtime;
   session::Bindings bindings;
   session::Workspace workspace;
   session::Device device;
   session::Launches launches;
+  session::BoundNames bound_names;
+  session::Around around;
+  session::HostRunner host;  // last: its variables may use all of them
 
  private:
   // Whether one of them is to be waited for.
   bool launch(const std::vector<session::LinkedLaunch>& linked);
+  // What is submitted already may work on the arrays that are bound.
+  void settle() const;
+  CellResult run_host(session::CellReport& report, CellResult result,
+                      std::unique_lock<std::mutex>& held);
+  std::optional<session::BoundName> find_bound(const std::string& name);
   void finish(bool is_kept);
 };
 
-CellResult Session::Impl::run(std::string_view text, std::string_view name) {
+/// Everything of a session but a cell takes both of its locks.
+class Session::Held {
+ public:
+  explicit Held(Impl& impl) : cell_(impl.mutex), state_(impl.state) {}
+
+ private:
+  std::lock_guard<std::mutex> cell_;
+  std::lock_guard<std::mutex> state_;
+};
+
+CellResult Session::Impl::run(std::string_view text, std::string_view name,
+                              std::unique_lock<std::mutex>& held) {
   session::CellReport report = workspace.run(text, name);
   CellResult result{.cell = report.cell,
                     .defined = std::move(report.defined),
                     .launches = 0,
                     .log = std::move(report.log)};
+  if (report.host_unit) return run_host(report, std::move(result), held);
   bool all_run = false;
   try {
     const auto linked = launches.link(report.statements, report.cell);
@@ -109,13 +142,56 @@ CellResult Session::Impl::run(std::string_view text, std::string_view name) {
 
 bool Session::Impl::launch(const std::vector<session::LinkedLaunch>& linked) {
   if (linked.empty()) return false;
-  // What is submitted already may work on the arrays that are bound.
-  while (runtime != nullptr && !runtime->synchronize(Interrupt::kPeriod))
-    Interrupt::check("synchronize");
+  settle();
   bool must_wait = false;
   for (const session::LinkedLaunch& launch : linked)
     must_wait |= launches.run(launch);
   return must_wait;
+}
+
+void Session::Impl::settle() const {
+  while (runtime != nullptr && !runtime->synchronize(Interrupt::kPeriod))
+    Interrupt::check("synchronize");
+}
+
+// What has run is not taken back: from then on definitions stay.
+CellResult Session::Impl::run_host(session::CellReport& report,
+                                   CellResult result,
+                                   std::unique_lock<std::mutex>& held) {
+  try {
+    std::map<int, std::vector<session::LinkedLaunch>> linked;
+    for (int i = 0; const session::Item& item : report.host_cell.items) {
+      if (item.kind == session::ItemKind::Launch ||
+          item.kind == session::ItemKind::Call)
+        linked[i] = launches.link({item}, report.cell);
+      ++i;
+    }
+    bound_names.refresh();
+    host.open(std::move(*report.host_unit), std::move(report.host_cell),
+              std::move(linked));
+  } catch (...) {
+    finish(false);
+    throw;
+  }
+  try {
+    host.run(held, around);
+    result.launches = host.launched();
+    if (host.must_wait()) device.synchronize();
+  } catch (...) {
+    finish(true);
+    throw;
+  }
+  finish(true);
+  return result;
+}
+
+// An array or a number that is bound; else a variable of the device.
+std::optional<session::BoundName> Session::Impl::find_bound(
+    const std::string& name) {
+  if (auto bound = bound_names.find(name)) return bound;
+  if (workspace.find_variable(name) == nullptr) return std::nullopt;
+  return session::BoundName{concat("static const ::gpuos_host::Variable ", name,
+                                   "{\"", name, "\"};")};
 }
 
 void Session::Impl::finish(bool is_kept) {
@@ -140,6 +216,16 @@ cu::DeviceGlobal Session::Impl::storage_of(std::string_view name,
   return found;
 }
 
+// Null for one of the device.
+const session::HostVariable* Session::Impl::host_variable(
+    std::string_view name, std::size_t bytes) const {
+  const session::HostVariable* const own = workspace.host().find_variable(name);
+  if (own != nullptr && own->bytes != bytes)
+    throw InvalidArgument(concat("session: ", name, ": expected ", own->bytes,
+                                 " bytes, got ", bytes));
+  return own;
+}
+
 Session::Session(SessionOptions options)
     : impl_(std::make_unique<Impl>(nullptr, options)) {}
 
@@ -150,11 +236,41 @@ Session::~Session() = default;
 
 CellResult Session::run(std::string_view text, std::string_view name) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->run(text, name);
+  std::unique_lock held(impl_->state);
+  return impl_->run(text, name, held);
+}
+
+CellResult Session::run_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file)
+    throw InvalidArgument(
+        concat("run_file: expected a file that can be read, got ", path));
+  const std::lock_guard lock(impl_->mutex);
+  std::unique_lock held(impl_->state);
+  const std::size_t slash = path.rfind('/');
+  impl_->workspace.add_include_dir(
+      slash == path.npos ? "." : path.substr(0, slash + 1));
+  return impl_->run(text, path, held);
+}
+
+void Session::around_host_code(
+    std::function<void(const std::function<void()>&)> around) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->around = std::move(around);
+}
+
+HostVariableInfo Session::host_variable(std::string_view name) const {
+  const Held lock(*impl_);
+  const session::HostVariable* found =
+      impl_->workspace.host().find_variable(name);
+  if (found == nullptr) return {};
+  return {found->address, found->bytes,
+          session::without_own_namespaces(found->type)};
 }
 
 bool Session::undo() {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   const bool is_undone = impl_->workspace.undo();
   impl_->device.collect();
   return is_undone;
@@ -162,14 +278,14 @@ bool Session::undo() {
 
 void Session::bind(std::string_view name, const KernelArg& value,
                    std::shared_ptr<const void> owner) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   const std::string key(name);
   impl_->bindings.values.insert_or_assign(key, value);
   impl_->bindings.owners.insert_or_assign(key, std::move(owner));
 }
 
 void Session::unbind(std::string_view name) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   const std::string key(name);
   if (impl_->bindings.values.erase(key) == 0)
     throw InvalidArgument(
@@ -178,38 +294,48 @@ void Session::unbind(std::string_view name) {
 }
 
 Kernel Session::kernel(std::string_view name) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   session::Linker& linker = impl_->workspace.linker();
   return impl_->device.load(linker.link(impl_->workspace.kernel(name)), linker);
 }
 
 std::string Session::link(std::string_view kernel) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   return impl_->workspace.linker().link(impl_->workspace.kernel(kernel))->image;
 }
 
 SessionVariable Session::variable(std::string_view name) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
+  if (const auto* own = impl_->workspace.host().find_variable(name))
+    return {own->address, own->bytes};
   const cu::DeviceGlobal found = impl_->storage(name);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives an integer
   return {reinterpret_cast<void*>(found.address), found.bytes};
 }
 
 void Session::read(std::string_view name, void* to, std::size_t bytes) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
+  if (const auto* own = impl_->host_variable(name, bytes)) {
+    std::memcpy(to, own->address, bytes);
+    return;
+  }
   impl_->device.read(impl_->storage_of(name, bytes), to);
 }
 
 void Session::write(std::string_view name, const void* from,
                     std::size_t bytes) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
+  if (const auto* own = impl_->host_variable(name, bytes)) {
+    std::memcpy(own->address, from, bytes);
+    return;
+  }
   impl_->device.write(impl_->storage_of(name, bytes), from);
 }
 
 OperatorDefinition Session::operator_definition(
     std::string_view function, std::string_view operator_name,
     const std::vector<std::string>& params) {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   if (impl_->runtime == nullptr)
     throw InvalidArgument(
         "operator: expected the session of a Runtime, got one without");
@@ -236,19 +362,20 @@ Operator Session::make_operator(std::string_view function,
 }
 
 std::string Session::export_cubin() {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   return impl_->workspace.linker().link_all();
 }
 
 std::vector<std::string> Session::names() const {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   return impl_->workspace.names();
 }
 
 SessionStats Session::stats() const {
-  const std::lock_guard lock(impl_->mutex);
+  const Held lock(*impl_);
   return {.cells = impl_->workspace.cells(),
-          .compiled = impl_->workspace.compiler().compiled(),
+          .compiled = impl_->workspace.compiler().compiled() +
+                      impl_->workspace.host().compiled(),
           .linked = impl_->workspace.linker().linked(),
           .loaded = impl_->device.loaded()};
 }

@@ -52,6 +52,17 @@ std::size_t find_name(const TokenList& tokens, const Shape& shape,
                             tokens.plain(begin, end), "'"));
 }
 
+// The second '<' of "<<", the '=' of ">=": tokens are single characters.
+bool is_one_operator(const TokenList& tokens, std::size_t i) {
+  constexpr std::string_view kOperators = "<>=&|+-*/%!^.";
+  const auto is_operator = [&](const Token& token) {
+    return token.text.size() == 1 &&
+           kOperators.find(token.text) != kOperators.npos;
+  };
+  return i > 0 && is_operator(tokens[i]) && is_operator(tokens[i - 1]) &&
+         tokens[i].offset == tokens[i - 1].offset + 1;
+}
+
 bool is_dropped(const TokenList& tokens, std::size_t i) {
   // "C" of extern "C"
   if (tokens[i].kind == TokenKind::Text && i > 0 && tokens.is(i - 1, "extern"))
@@ -114,6 +125,9 @@ class Variables {
     const auto add = [&](std::size_t end) {
       Declarator declarator{.begin = begin, .end = end};
       declarator.initializer = find_initializer(tokens_, begin, end);
+      // "T x(3);"
+      if (declarator.initializer == 0 && shape_.parameters >= begin)
+        declarator.initializer = shape_.parameters;
       const std::size_t head =
           declarator.initializer != 0 ? declarator.initializer : end;
       declarator.name = find_name(tokens_, shape_, begin, head);
@@ -146,6 +160,7 @@ class Variables {
     const bool is_extern = base_has("extern");
     if (base_has("__shared__") || is_own_copy(declarator)) {
       item.kind = ItemKind::Header;
+      item.is_shared = !base_has("__shared__") && !base_has("__device__");
       item.text = define(declarator, item);
       item.header = declarators_.size() == 1
                         ? tokens_.text(shape_.begin, shape_.end)
@@ -154,11 +169,7 @@ class Variables {
     }
     if (!base_has("__device__") && !item.is_constant &&
         !base_has("__managed__"))
-      tokens_.fail(
-          shape_.begin,
-          concat("expected device code or a launch, found '",
-                 tokens_.plain(shape_.begin, shape_.end),
-                 "'; write constexpr or __device__, or bind ", item.name));
+      return make_host(declarator, std::move(item), is_extern);
     if (base_has("auto"))
       tokens_.fail(shape_.begin,
                    concat("expected the type of ", item.name, ", found auto"));
@@ -166,6 +177,26 @@ class Variables {
                                                          : ItemKind::Variable;
     item.text = define(declarator, item);
     item.header = refer(declarator, item);
+    return item;
+  }
+
+  Item make_host(const Declarator& declarator, Item item,
+                 bool is_extern) const {
+    item.text = define(declarator, item);
+    if (is_extern && declarator.initializer == 0) {
+      item.kind = ItemKind::HostDeclaration;
+      item.header = concat("extern ", item.text);
+      return item;
+    }
+    item.kind = ItemKind::HostVariable;
+    item.is_member = tokens_.is(declarator.name - 1, "::");
+    if (item.is_member) {
+      const std::string of(tokens_[declarator.name - 2].text);
+      item.names.insert(of);
+      item.declares.clear();
+      item.name = concat(of, "::", item.name);
+      item.key = concat("v:", qualifier_of(scopes_), item.name);
+    }
     return item;
   }
 
@@ -187,7 +218,7 @@ class Variables {
         for (; line < static_cast<std::size_t>(token.line); ++line)
           text += '\n';
         if (is_dropped(tokens_, i) && i < declarators_.front().begin) continue;
-        if (!text.empty()) text += ' ';
+        if (!text.empty() && !is_one_operator(tokens_, i)) text += ' ';
         if (i == declarator.name) item.name_at = text.size();
         text += token.text;
       }
@@ -208,7 +239,7 @@ class Variables {
           continue;
         }
         if (is_dropped(tokens_, i) || is_attribute(tokens_, i)) continue;
-        if (!member.empty()) member += ' ';
+        if (!member.empty() && !is_one_operator(tokens_, i)) member += ' ';
         member += tokens_[i].text;
         if (i == declarator.name && tokens_.is(i + 1, "[") &&
             tokens_.is(i + 2, "]") && declarator.initializer != 0) {

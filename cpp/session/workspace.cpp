@@ -1,10 +1,15 @@
 #include "session/workspace.h"
 
 #include <algorithm>
+#include <array>
+#include <exception>
+#include <span>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "session/clashes.h"
+#include "session/host_text.h"
+#include "session/host_unit_writer.h"
 
 namespace gpuos::session {
 namespace {
@@ -26,20 +31,35 @@ std::string_view kind_of(const Item& item) {
   }
 }
 
+// A kernel, a declaration of one or a template.
+bool is_kernel(const Item& item) {
+  if (item.kind == ItemKind::Kernel) return true;
+  return (item.kind == ItemKind::Declaration ||
+          item.kind == ItemKind::Header) &&
+         item.key.find("f:") != item.key.npos &&
+         item.text.find("__global__") != item.text.npos;
+}
+
 }  // namespace
 
 CellReport Workspace::run(std::string_view text, std::string_view name) {
   CellReport report;
   report.cell = name.empty() ? concat("cell ", cells_ + 1) : std::string(name);
   const CellText cell{report.cell, std::string(text)};
+  const std::vector<Item> items = split_cell(
+      cell, [this](std::string_view known) { return host_.is_value(known); });
   try {
-    std::set<std::string> keys;
-    std::vector<CompileJob> jobs;
-    std::vector<EntryPtr> added;
-    for (const Item& item : split_cell(cell))
-      take(item, cell, keys, jobs, added, report);
-    refuse_clashes(cell, added, header_, compiler_);
-    compile(jobs, added, report);
+    Attempt attempt{.cell = cell, .host_only = {}};
+    try {
+      run_attempt(attempt, items, report);
+    } catch (const CompileError& error) {
+      if (attempt.is_clash) throw;
+      attempt.host_only = find_host_only(items, cell);
+      if (attempt.host_only.empty()) throw;
+      roll_back();
+      run_for_host(attempt, items, report, error.place(),
+                   std::current_exception());
+    }
   } catch (...) {
     roll_back();
     throw;
@@ -47,19 +67,206 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   return report;
 }
 
-void Workspace::take(const Item& item, const CellText& cell,
-                     std::set<std::string>& keys, std::vector<CompileJob>& jobs,
-                     std::vector<EntryPtr>& added, CellReport& report) {
+// Once more, with what no device takes for the host alone. If the host does
+// not take the same line either, the device's words are right unless it uses a
+// library.
+void Workspace::run_for_host(Attempt& attempt, const std::vector<Item>& items,
+                             CellReport& report, const SourcePlace& place,
+                             const std::exception_ptr& error) {
+  const bool uses_library = std::ranges::any_of(items, [&](const Item& item) {
+    return attempt.host_only.contains(item.key) &&
+           (item.kind == ItemKind::Directive ||
+            identifiers_of(item.text).contains("std"));
+  });
+  Attempt second{.cell = attempt.cell, .host_only = attempt.host_only};
+  CellReport fresh;
+  fresh.cell = report.cell;
+  try {
+    run_attempt(second, items, fresh);
+  } catch (const CompileError& own) {
+    const bool is_same =
+        own.place().file == place.file && own.place().line == place.line;
+    if (uses_library || !is_same) throw;
+    std::rethrow_exception(error);
+  } catch (const BackendUnavailable&) {
+    if (uses_library) throw;
+    std::rethrow_exception(error);
+  }
+  report = std::move(fresh);
+}
+
+void Workspace::run_attempt(Attempt& attempt, const std::vector<Item>& items,
+                            CellReport& report) {
+  for (const Item& item : items) {
+    attempt.has_includes |= is_include(item);
+    attempt.needs_host |= is_host_statement(item, attempt) ||
+                          item.kind == ItemKind::HostFunction ||
+                          item.kind == ItemKind::HostVariable ||
+                          attempt.host_only.contains(item.key);
+    take(item, attempt, report);
+  }
+  try {
+    refuse_clashes(attempt.cell, attempt.added, header_, compiler_);
+  } catch (const CompileError&) {
+    attempt.is_clash = true;
+    throw;
+  }
+  compile(attempt.jobs, attempt.added, report);
+  report.host_cell.cell = report.cell;
+  if (attempt.needs_host) {
+    report.host_unit =
+        host_.compile(report.host_cell, attempt.cell.text, current_);
+  } else {
+    for (const Item& item : report.host_cell.items) {
+      if (item.kind != ItemKind::Launch && item.kind != ItemKind::Call)
+        host_.note(item, report.cell, current_);
+    }
+  }
+}
+
+// Those of the shared items that the device's compiler refuses by themselves.
+std::set<std::string> Workspace::find_host_only(const std::vector<Item>& items,
+                                                const CellText& cell) {
+  roll_back();
+  std::set<std::string> found;
+  for (const Item& item : items) {
+    if (item.is_host() || item.header.empty() ||
+        item.kind == ItemKind::Launches)
+      continue;
+    if (item.is_shared && item.text.find("__device__") == item.text.npos) {
+      const EntryPtr entry = header_.put(item, cell.name, current_);
+      try {
+        const std::array own = {entry};
+        const Source check =
+            make_check(entry == nullptr ? std::span<const EntryPtr>() : own,
+                       cell.name, header_);
+        compiler_.compile({&check, 1});
+        continue;
+      } catch (const CompileError&) {
+        found.insert(item.key);
+      }
+      if (entry != nullptr) header_.erase(entry->item.key, current_);
+    } else {
+      header_.put(item, cell.name, current_);
+    }
+  }
+  roll_back();
+  return found;
+}
+
+bool Workspace::is_host_statement(const Item& item,
+                                  const Attempt& attempt) const {
+  if (item.kind == ItemKind::HostStatement) return true;
+  if (item.kind == ItemKind::Call) {
+    const std::string key = concat("f:", item.name, "()");
+    if (attempt.host_functions.contains(key) ||
+        attempt.host_names.contains(item.name))
+      return true;
+    if (find_launches(item.name) != nullptr) return false;
+    // An included function is known to the compiler alone.
+    return host_.has_own(item.name) || host_.find(key) != nullptr ||
+           attempt.has_includes || host_.has_includes() ||
+           item.name.starts_with("cuda");
+  }
+  if (item.kind != ItemKind::Launch && item.kind != ItemKind::Launches)
+    return false;
+  const auto names_host = [&](const std::string& text) {
+    return std::ranges::any_of(
+        identifiers_of(text), [&](const std::string& name) {
+          return attempt.host_names.contains(name) || host_.has_own(name);
+        });
+  };
+  if (item.kind == ItemKind::Launch) return names_host(item.text);
+  return std::ranges::any_of(item.statements, [&](const Item& statement) {
+    return is_host_statement(statement, attempt);
+  });
+}
+
+// A name is one thing on both sides.
+void Workspace::refuse_other_side(const Item& item,
+                                  const CellText& cell) const {
+  const std::string qualifier = qualifier_of(item.scopes);
+  for (const std::string& name : item.declares) {
+    for (const EntryPtr& other : header_.find_declared(qualifier + name)) {
+      const bool is_overload = item.kind != ItemKind::HostVariable &&
+                               other->item.key.starts_with("f:") &&
+                               other->item.key != item.key;
+      if (other->item.is_shared || is_overload) continue;
+      fail_at(cell, item.line, item.column,
+              concat("expected a new name, found ", qualifier, name,
+                     ", which is device code of ", other->cell));
+    }
+  }
+}
+
+void Workspace::take(const Item& item, Attempt& attempt, CellReport& report) {
+  if (!item.is_host() && is_host_statement(item, attempt)) {
+    Item statement = item;
+    statement.kind = item.kind == ItemKind::Launches ? ItemKind::HostFunction
+                                                     : ItemKind::HostStatement;
+    return take_host(std::move(statement), attempt, report);
+  }
+  if (item.is_host()) return take_host(item, attempt, report);
+  const bool is_host_only = attempt.host_only.contains(item.key);
+  if (!is_host_only) take_device(item, attempt, report);
+  if (item.kind == ItemKind::Launch || item.kind == ItemKind::Call) {
+    report.host_cell.items.push_back(item);
+  } else if (item.kind == ItemKind::Launches) {
+    report.host_cell.items.push_back(launches_stub(item));
+  } else if (is_kernel(item)) {
+    report.host_cell.items.push_back(kernel_stub(item));
+  } else if (item.is_shared || item.text.find("__host__") != item.text.npos) {
+    Item host = item;
+    host.is_shared = !is_host_only;
+    if (item.kind == ItemKind::Function) host.kind = ItemKind::HostFunction;
+    if (item.kind == ItemKind::Declaration)
+      host.kind = ItemKind::HostDeclaration;
+    // One object, where the device has a copy for each kernel.
+    if (is_host_only && item.key.starts_with("v:") &&
+        item.text.find("constexpr") == item.text.npos)
+      host.kind = ItemKind::HostVariable;
+    report.host_cell.items.push_back(std::move(host));
+    if (is_host_only && !item.name.empty())
+      report.defined.push_back(concat(kind_of(item), " ", item.name));
+  }
+}
+
+void Workspace::take_host(Item item, Attempt& attempt, CellReport& report) {
+  refuse_other_side(item, attempt.cell);
+  const bool is_definition = item.kind == ItemKind::HostFunction ||
+                             item.kind == ItemKind::HostVariable;
+  if (is_definition) {
+    if (!attempt.keys.insert(item.key).second)
+      fail_at(attempt.cell, item.line, item.column,
+              concat("expected one definition of ", item.name,
+                     " in a cell, found a second"));
+    report.defined.push_back(concat(item.kind == ItemKind::HostFunction
+                                        ? "host function "
+                                        : "host variable ",
+                                    qualifier_of(item.scopes), item.name));
+    attempt.host_names.insert(item.declares.begin(), item.declares.end());
+  }
+  if (item.kind != ItemKind::HostStatement)
+    attempt.host_functions.insert(item.key);
+  if (item.kind == ItemKind::HostFunction) drop_launches(item.name);
+  report.host_cell.items.push_back(std::move(item));
+}
+
+void Workspace::take_device(const Item& item, Attempt& attempt,
+                            CellReport& report) {
   if (item.kind == ItemKind::Launch || item.kind == ItemKind::Call) {
     report.statements.push_back(item);
     return;
   }
+  const CellText& cell = attempt.cell;
   const bool is_definition =
       item.kind != ItemKind::Declaration && item.kind != ItemKind::Directive;
-  if (is_definition && !item.key.empty() && !keys.insert(item.key).second)
+  if (is_definition && !item.key.empty() &&
+      !attempt.keys.insert(item.key).second)
     fail_at(cell, item.line, item.column,
             concat("expected one definition of ", item.name,
                    " in a cell, found a second"));
+  refuse_host_name(item, cell);
   if (!item.name.empty())
     report.defined.push_back(
         concat(kind_of(item), " ", qualifier_of(item.scopes), item.name));
@@ -69,10 +276,20 @@ void Workspace::take(const Item& item, const CellText& cell,
   }
   if (item.kind == ItemKind::Header) definitions_.erase(item, current_);
   if (const EntryPtr entry = header_.put(item, report.cell, current_))
-    added.push_back(entry);
+    attempt.added.push_back(entry);
   if (item.kind == ItemKind::Function || item.kind == ItemKind::Kernel ||
       item.kind == ItemKind::Variable)
-    jobs.push_back(make_job(item, report.cell, header_));
+    attempt.jobs.push_back(make_job(item, report.cell, header_));
+}
+
+void Workspace::refuse_host_name(const Item& item, const CellText& cell) const {
+  if (item.is_shared) return;
+  const std::string name = qualifier_of(item.scopes) + item.name;
+  const HostVariable* known = host_.find_variable(name);
+  if (known != nullptr)
+    fail_at(cell, item.line, item.column,
+            concat("expected a new name, found ", name,
+                   ", which is a variable of host code of ", known->cell));
 }
 
 void Workspace::set_launches(const Item& item, const std::string& cell) {
@@ -85,6 +302,15 @@ void Workspace::set_launches(const Item& item, const std::string& cell) {
     });
   }
   launches_[item.name] = {cell, item.statements};
+}
+
+// A function of host code takes the place of one that launches only.
+void Workspace::drop_launches(const std::string& name) {
+  const auto old = launches_.find(name);
+  if (old == launches_.end()) return;
+  current_.record(
+      [this, name, before = old->second] { launches_[name] = before; });
+  launches_.erase(old);
 }
 
 std::vector<EntryPtr> Workspace::unseen(
@@ -143,6 +369,16 @@ DefinitionPtr Workspace::kernel(std::string_view name) {
   return named(name, true);
 }
 
+DefinitionPtr Workspace::kernel(std::string_view name, const std::string& key) {
+  const DefinitionPtr found = definitions_.find_key(key);
+  return found == nullptr ? kernel(name) : linker_.fresh(found);
+}
+
+void Workspace::add_include_dir(const std::string& dir) {
+  compiler_.add_include_dir(dir);
+  host_.add_include_dir(dir);
+}
+
 DefinitionPtr Workspace::function(std::string_view name) {
   return named(name, false);
 }
@@ -195,7 +431,7 @@ void Workspace::fail_unknown(std::string_view name,
 }
 
 std::vector<std::string> Workspace::names() const {
-  std::vector<std::string> found;
+  std::vector<std::string> found = host_.variable_names();
   for (const DefinitionPtr& definition : definitions_.all())
     found.push_back(definition->qualified_name());
   std::ranges::sort(found);

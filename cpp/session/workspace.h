@@ -1,17 +1,21 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "gpuos/error.h"
 #include "session/closure.h"
 #include "session/compiling.h"
 #include "session/definitions.h"
 #include "session/header.h"
+#include "session/host_program.h"
 #include "session/journal.h"
 
 namespace gpuos::session {
@@ -22,6 +26,9 @@ struct CellReport {
   std::vector<std::string> defined;  // "kernel foo", in the order of the cell
   std::vector<Item> statements;      // Launch and Call
   std::string log;                   // what the compiler said
+  /// Where the cell has host code: its statements are items of `host_cell`.
+  std::optional<HostUnit> host_unit{};
+  HostCell host_cell{};
 };
 
 /// "void name() { k<<<1, 1>>>(); }"
@@ -37,8 +44,10 @@ class Workspace {
   /// Cells that undo() can take back; what older ones replaced is forgotten.
   static constexpr std::size_t kUndoable = 64;
 
-  Workspace(const jit::Nvrtc& api, CompilerSettings settings)
-      : compiler_(api, std::move(settings)),
+  Workspace(const jit::Nvrtc& api, CompilerSettings settings,
+            HostProgram::FindBound find_bound = nullptr)
+      : host_(settings.include_dirs, std::move(find_bound)),
+        compiler_(api, std::move(settings)),
         linker_(header_, definitions_, compiler_) {}
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -59,6 +68,8 @@ class Workspace {
   /// InvalidArgument if there is no such name.
   DefinitionPtr kernel(std::string_view name);
   DefinitionPtr function(std::string_view name);
+  /// The kernel of a stub: of several of its name the one with its key.
+  DefinitionPtr kernel(std::string_view name, const std::string& key);
   /// Null if there is none.
   DefinitionPtr find_variable(std::string_view name) const;
   /// Null if there is none.
@@ -66,15 +77,45 @@ class Workspace {
 
   Linker& linker() { return linker_; }
   Compiler& compiler() { return compiler_; }
+  HostProgram& host() { return host_; }
+  const HostProgram& host() const { return host_; }
+  /// What the cell that runs has changed.
+  Journal& journal() { return current_; }
+  void add_include_dir(const std::string& dir);
   const Header& header() const { return header_; }
   std::size_t cells() const { return cells_; }
   std::vector<std::string> names() const;
 
  private:
-  void take(const Item& item, const CellText& cell, std::set<std::string>& keys,
-            std::vector<CompileJob>& jobs, std::vector<EntryPtr>& added,
-            CellReport& report);
+  /// What one attempt at a cell collects.
+  struct Attempt {
+    const CellText& cell;
+    std::set<std::string> host_only;  // keys of items that no device takes
+    std::set<std::string> keys{};
+    std::vector<CompileJob> jobs{};
+    std::vector<EntryPtr> added{};
+    std::set<std::string> host_names{};      // that the cell defines
+    std::set<std::string> host_functions{};  // keys
+    bool needs_host = false;
+    bool has_includes = false;
+    bool is_clash = false;  // of names, on the device
+  };
+
+  void run_attempt(Attempt& attempt, const std::vector<Item>& items,
+                   CellReport& report);
+  void run_for_host(Attempt& attempt, const std::vector<Item>& items,
+                    CellReport& report, const SourcePlace& place,
+                    const std::exception_ptr& error);
+  void take(const Item& item, Attempt& attempt, CellReport& report);
+  void take_device(const Item& item, Attempt& attempt, CellReport& report);
+  void take_host(Item item, Attempt& attempt, CellReport& report);
+  bool is_host_statement(const Item& item, const Attempt& attempt) const;
+  void refuse_other_side(const Item& item, const CellText& cell) const;
+  void refuse_host_name(const Item& item, const CellText& cell) const;
+  std::set<std::string> find_host_only(const std::vector<Item>& items,
+                                       const CellText& cell);
   void set_launches(const Item& item, const std::string& cell);
+  void drop_launches(const std::string& name);
   std::vector<EntryPtr> unseen(std::span<const EntryPtr> added,
                                std::span<const CompileJob> jobs) const;
   void compile(std::vector<CompileJob>& jobs, std::span<const EntryPtr> added,
@@ -84,6 +125,7 @@ class Workspace {
   [[noreturn]] void fail_unknown(std::string_view name,
                                  std::string_view wanted) const;
 
+  HostProgram host_;
   Header header_;
   Definitions definitions_;
   std::map<std::string, LaunchFunction> launches_;

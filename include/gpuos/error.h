@@ -61,6 +61,19 @@ class CompileError : public Error {
   SourcePlace place_;
 };
 
+/// Host code of a session threw: `type()` as C++ spells it, and its text.
+class HostError : public Error {
+ public:
+  HostError(const std::string& message, std::string type, std::string text)
+      : Error(message), type_(std::move(type)), text_(std::move(text)) {}
+  const std::string& type() const noexcept { return type_; }
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string type_;
+  std::string text_;
+};
+
 /// A task failed while it ran; `operator_name()` says in which operator.
 class TaskError : public Error {
  public:

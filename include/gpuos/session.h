@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,14 +37,21 @@ struct CellResult {
 
 struct SessionStats {
   std::size_t cells = 0;
-  std::uint64_t compiled = 0;  // units that NVRTC compiled
+  std::uint64_t compiled = 0;  // units that a compiler was given
   std::uint64_t linked = 0;    // images that were linked
   std::uint64_t loaded = 0;    // images that were loaded
 };
 
+/// A variable of host code.
+struct HostVariableInfo {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  std::string type;  // as C++ spells it: "int [3]"
+};
+
 /// The storage of a session's variable.
 struct SessionVariable {
-  void* data = nullptr;  // on the device
+  void* data = nullptr;  // on the device, or in host memory
   std::size_t bytes = 0;
 };
 
@@ -67,7 +75,16 @@ class Session {
   /// without a stream of their own. On an error no definition is kept.
   /// `name` is for messages; empty: "cell <number>".
   /// Throws: CompileError, InvalidArgument, BackendUnavailable, CudaError.
+  ///
+  /// Host code of a cell runs on this thread. If it throws, its definitions
+  /// stay. Throws for it: HostError.
   CellResult run(std::string_view text, std::string_view name = {});
+  /// A file as one cell of its name; it may include its neighbours.
+  /// Throws: what run() does; InvalidArgument if the file cannot be read.
+  CellResult run_file(const std::string& path);
+  /// Called in place of host code, which it is given: to see what it prints.
+  void around_host_code(
+      std::function<void(const std::function<void()>&)> around);
   /// Take back the definitions of the last cell; the last 64 can be. False if
   /// there is none. What launches have written stays.
   bool undo();
@@ -93,7 +110,10 @@ class Session {
   /// The image that kernel() would load, but for the addresses of variables.
   std::string link(std::string_view kernel);
 
-  /// The storage of a variable, loaded if it was not.
+  /// A variable of host code; data is null if there is none of that name.
+  HostVariableInfo host_variable(std::string_view name) const;
+
+  /// The storage of a variable, loaded if it was not, or of one of host code.
   /// Throws: InvalidArgument, BackendUnavailable, CudaError.
   SessionVariable variable(std::string_view name);
   /// Copies the whole variable, after the kernels that run now.
@@ -123,6 +143,7 @@ class Session {
 
  private:
   class Impl;
+  class Held;
 
   std::unique_ptr<Impl> impl_;
 };

@@ -21,6 +21,7 @@ struct Classes {
   PyObject* backend_unavailable;
   PyObject* cuda_error;
   PyObject* compile_error;
+  PyObject* host_error;
   PyObject* task_error;
   PyObject* queue_closed;
   PyObject* cancelled;
@@ -81,6 +82,14 @@ void rethrow_into_python(const std::exception_ptr& error) {
     value.attr("line") = e.place().line;
     value.attr("column") = e.place().column;
     value.attr("excerpt") = text(e.place().excerpt);
+    raise(value);
+  } catch (const HostError& e) {
+    const py::object value = make(classes.host_error, e);
+    const auto text = [](const std::string& bytes) {
+      return py::bytes(bytes).attr("decode")("utf-8", "replace");
+    };
+    value.attr("type") = text(e.type());
+    value.attr("text") = text(e.text());
     raise(value);
   } catch (const TaskError& e) {
     const py::object value = make(classes.task_error, e);
@@ -151,6 +160,10 @@ void register_errors(py::module_& module) {
       "Device code did not compile, link or fit; `log` is the compiler's.\n\n"
       "`file`, `line` and `column` (from 1; 0: not known) are the first\n"
       "error's, as #line says; `excerpt` is the line and a caret.",
+      error);
+  classes.host_error = add_class(
+      module, "HostError",
+      "Host code of a session threw: `type` as C++ spells it, and its `text`.",
       error);
   classes.task_error = add_class(
       module, "TaskError",

@@ -50,10 +50,18 @@ void register_definitions(Type& type) {
   type.def("run", &SessionObject::run,
            "Add the definitions of a cell, then run its launches.\n\n"
            "Waits for the launches that name no stream. On an error no\n"
-           "definition is kept.\n\n"
+           "definition is kept, unless host code has run: if that throws,\n"
+           "definitions stay.\n\n"
            "Raises\n------\n"
-           "CompileError, InvalidArgument, BackendUnavailable, CudaError",
+           "CompileError, HostError, InvalidArgument, BackendUnavailable,\n"
+           "CudaError",
            py::arg("text"), py::arg("name") = "")
+      .def("run_file", &SessionObject::run_file,
+           "Run a file as one cell of its name; it may include its\n"
+           "neighbours.\n\n"
+           "Raises\n------\n"
+           "As run(); InvalidArgument if the file cannot be read.",
+           py::arg("path"))
       .def("undo", &SessionObject::undo,
            "Take back the definitions of the last cell. False if there is "
            "none.")
@@ -81,7 +89,11 @@ void register_uses(Type& type) {
   const auto bytes = [](SessionObject& self, const std::string& name) {
     return self.variable(name).bytes;
   };
-  type.def("__getitem__", &SessionObject::kernel, py::arg("name"))
+  type.def("__getitem__", &SessionObject::item,
+           "A kernel, or the value of a variable of host code.",
+           py::arg("name"))
+      .def("__setitem__", &SessionObject::set_item, py::arg("name"),
+           py::arg("value"))
       .def("kernel", &SessionObject::kernel,
            "The newest version of 'k', 'a::k', 'k(int)' or 'k<float>'.\n\n"
            "The handle keeps that version.\n\n"

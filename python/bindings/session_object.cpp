@@ -3,9 +3,12 @@
 #include <pybind11/gil.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "gpuos/error.h"
+#include "host_values.h"
 #include "kernel_arguments.h"
+#include "python_module.h"
 #include "reading.h"
 #include "runtime_object.h"
 #include "variable_copies.h"
@@ -25,6 +28,22 @@ std::shared_ptr<const void> owner_of(const py::handle& value) {
             const py::gil_scoped_acquire gil;
             Py_DECREF(object);
           }};
+}
+
+// What host code prints is shown in a notebook; elsewhere it goes where the
+// process prints.
+void run_in_notebook(const std::function<void()>& work) {
+  py::object output;
+  {
+    const py::gil_scoped_acquire gil;
+    output = python_module("gpuos.cell_output").attr("begin")();
+    if (output.is_none()) output.release().dec_ref();
+  }
+  work();
+  if (!output) return;
+  const py::gil_scoped_acquire gil;
+  const py::object shown = std::move(output);
+  python_module("gpuos.cell_output").attr("end")(shown);
 }
 
 KernelArg argument_from(const std::string& name, const py::handle& value) {
@@ -48,11 +67,18 @@ SessionObject::SessionObject(std::shared_ptr<RuntimeObject> runtime,
   session_ = runtime_ == nullptr
                  ? std::make_unique<Session>(options)
                  : std::make_unique<Session>(runtime_->core(), options);
+  session_->around_host_code(run_in_notebook);
 }
 
 CellResult SessionObject::run(const std::string& text,
                               const std::string& name) {
   return interruptible([&] { return session_->run(text, name); });
+}
+
+CellResult SessionObject::run_file(const py::object& path) {
+  const std::string name =
+      python_module("os").attr("fsencode")(path).cast<std::string>();
+  return interruptible([&] { return session_->run_file(name); });
 }
 
 bool SessionObject::undo() {
@@ -80,6 +106,29 @@ void SessionObject::unbind(const py::args& names) {
 
 Kernel SessionObject::kernel(const std::string& name) {
   return interruptible([&] { return session_->kernel(name); });
+}
+
+py::object SessionObject::item(const std::string& name) {
+  HostVariableInfo variable;
+  {
+    const WithoutGil no_gil;
+    variable = session_->host_variable(name);
+  }
+  if (variable.data != nullptr) return host_value(name, variable);
+  return py::cast(kernel(name));
+}
+
+void SessionObject::set_item(const std::string& name, const py::object& value) {
+  HostVariableInfo variable;
+  {
+    const WithoutGil no_gil;
+    variable = session_->host_variable(name);
+  }
+  if (variable.data == nullptr)
+    throw InvalidArgument(
+        "session: expected the name of a variable of host code, got '" + name +
+        "'");
+  set_host_value(name, variable, value);
 }
 
 py::bytes SessionObject::link(const std::string& kernel) {

@@ -23,10 +23,14 @@ class SessionObject {
                 const SessionOptions& options);
 
   CellResult run(const std::string& text, const std::string& name);
+  CellResult run_file(const pybind11::object& path);
   bool undo();
   void bind(const pybind11::kwargs& values);
   void unbind(const pybind11::args& names);
   Kernel kernel(const std::string& name);
+  /// A kernel, or the value of a variable of host code.
+  pybind11::object item(const std::string& name);
+  void set_item(const std::string& name, const pybind11::object& value);
   pybind11::bytes link(const std::string& kernel);
   SessionVariable variable(const std::string& name);
   pybind11::object read(const std::string& name, const pybind11::object& dtype);

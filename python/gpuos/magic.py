@@ -1,11 +1,11 @@
-"""The `%%gpuos` cell magic of IPython and Jupyter, after `%load_ext gpuos`."""
+"""The cell magics `%%cuda` and `%%gpuos`, after `%load_ext gpuos`."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Protocol
 
-from gpuos._core import CompileError, Runtime, Session
+from gpuos._core import CompileError, HostError, Runtime, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class Magic:
 
         Raises
         ------
-        CompileError
+        CompileError, HostError
             Shown with the line of the cell instead of a traceback.
         """
         session = self.session(line.strip())
@@ -57,8 +57,10 @@ class Magic:
             return session.run(cell, f"In [{self.shell.execution_count}]")
         except CompileError as error:
             text = describe(error)
-            # IPython shows what this returns instead of a traceback.
-            error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
+            show_as(error, text)
+            raise
+        except HostError as error:
+            show_as(error, f"{error}")
             raise
 
     def session(self, name: str) -> Session:
@@ -83,6 +85,11 @@ class Magic:
                 session.bind(**{name: value})
 
 
+def show_as(error: Exception, text: str) -> None:
+    """Have IPython show a text instead of a traceback."""
+    error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]
+
+
 def is_value(value: object) -> bool:
     """Whether a launch could take it: a number or an array of anybody."""
     return isinstance(value, bool | int | float | complex) or any(
@@ -100,5 +107,9 @@ def describe(error: CompileError) -> str:
 
 
 def load_ipython_extension(shell: Shell) -> None:
-    """Add `%%gpuos`; IPython calls it for `%load_ext gpuos`."""
-    shell.register_magic_function(Magic(shell), "cell", "gpuos")
+    """Add `%%cuda` and `%%gpuos`, which are one.
+
+    IPython calls it for `%load_ext gpuos`.
+    """
+    for name in ("cuda", "gpuos"):
+        shell.register_magic_function(Magic(shell), "cell", name)

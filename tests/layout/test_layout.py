@@ -44,7 +44,7 @@ LAYERS = {
     "cuda": "base driver queue device jit modules",
     "runtime": "base driver queue jit operators program expression host cuda",
     "requests": "base queue program runtime",
-    "session": "base driver jit modules",
+    "session": "base driver jit modules host",
 }
 
 

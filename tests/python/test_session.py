@@ -44,9 +44,10 @@ class FakeShell:
         self.magics[magic_name] = func
 
     def run(self, source: str) -> None:
-        if source.startswith("%%gpuos"):
+        if source.startswith("%%"):
             line, cell = source.split("\n", 1)
-            self.magics["gpuos"](line.removeprefix("%%gpuos"), cell)
+            magic, _, rest = line.removeprefix("%%").partition(" ")
+            self.magics[magic](rest, cell)
             return
         if source.startswith("%load_ext gpuos"):
             gpuos.load_ipython_extension(self)
@@ -175,14 +176,38 @@ def test_the_magic_runs_cells_and_shows_their_errors(session):
         shell.run("%%gpuos t\nk<<<1, 1>>>();")
 
 
-def test_the_example_notebook_runs():
-    make_session(gpuos.Runtime("host"))
+def test_the_example_notebook_runs(capfd):
+    session = make_session(gpuos.Runtime("host"))
+    try:
+        session.run("int there_is_a_compiler;")
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
     shell = FakeShell()
     path = ROOT / "examples" / "notebooks" / "session.ipynb"
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             assert cell["outputs"] == []
             shell.run("".join(cell["source"]))
+    launches = 3 if shell.user_ns["has_gpu"] else 0
+    shown = capfd.readouterr().out
+    for count in (0, launches, 10):
+        assert f"3 values, {count} launches\n" in shown
+
+
+def test_the_magic_shows_what_host_code_throws(session):
+    shell = FakeShell()
+    gpuos.load_ipython_extension(shell)
+    shell.user_ns["s"] = session
+    try:
+        session.run("int there_is_a_compiler;")
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    with pytest.raises(gpuos.HostError) as caught:
+        shell.run("%%cuda s\nint n = 3;\nthrow n;")
+    assert caught.value._render_traceback_() == ["In [7]:2: int: 3"]
+    with pytest.raises(gpuos.CompileError) as wrong:
+        shell.run("%%cuda s\nn = q;")
+    assert wrong.value._render_traceback_()[0].endswith("n = q;\n    ^")
 
 
 def test_the_cost_of_a_cell_is_measured(session, capsys, tmp_path):
@@ -192,10 +217,13 @@ def test_the_cost_of_a_cell_is_measured(session, capsys, tmp_path):
     assert bench(["session", "--cells", "6", "--arch", "sm_90", *table]) == 0
     assert "last 3 of 6 cells over the first 3" in capsys.readouterr().out
     content = json.loads(written.read_text())
-    ratio, cell, link = content["rows"]
+    ratio, cell, link, host, host_ratio = content["rows"]
     assert ratio["asked"] == 1.2
     assert cell["also"]["processor ms"] > 0
     assert link["name"] == "link of a kernel that reaches all 6 cells"
+    assert host["asked"] == 700
+    assert host["also"]["processor ms"] > 0
+    assert host_ratio["value"] > 0
     lines = content["series"]["cells"]["lines"]
     assert all(ms > 0 for ms in lines["a cell of a session"])
     assert [i for i, ms in enumerate(lines["all cells anew"]) if ms] == [0, 5]

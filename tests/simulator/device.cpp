@@ -120,6 +120,17 @@ Counts Device::counts() const {
 void Device::reset_counts() {
   const std::lock_guard lock(mutex_);
   counts_ = {};
+  kernels_.clear();
+}
+
+std::vector<KernelLaunch> Device::kernels() const {
+  const std::lock_guard lock(mutex_);
+  return kernels_;
+}
+
+void Device::note_kernel(KernelLaunch launch) {
+  const std::lock_guard lock(mutex_);
+  kernels_.push_back(std::move(launch));
 }
 
 void Device::add(std::uint64_t Counts::* count, std::uint64_t by) {

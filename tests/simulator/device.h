@@ -31,6 +31,8 @@ class Device final : public Simulator {
 
   Counts counts() const override;
   void reset_counts() override;
+  std::vector<KernelLaunch> kernels() const override;
+  void note_kernel(KernelLaunch launch);
   void hold_whole_tasks(bool holds) override { holds_.store(holds); }
   void hold_events(bool holds) override { holds_events_.store(holds); }
   bool holds_events() const { return holds_events_.load(); }
@@ -75,6 +77,7 @@ class Device final : public Simulator {
   std::atomic<bool> holds_{false};
   std::atomic<bool> holds_events_{false};
   std::atomic<bool> mixes_{false};
+  std::vector<KernelLaunch> kernels_;  // under mutex_
   std::atomic<std::chrono::microseconds> launch_time_{};
   std::atomic<std::chrono::microseconds> load_time_{};
 

@@ -1,9 +1,15 @@
 // The driver functions whose answer or effect the CUDA backend needs. Device
 // memory is host memory, and copies are done before they return.
+#include <cxxabi.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "device.h"
 #include "driver_functions.h"
@@ -62,6 +68,56 @@ CUresult launch(void** parameters) {
   else
     static_cast<abi::Launch&>(launch) = given;
   Device::instance().launch(launch);
+  return CUDA_SUCCESS;
+}
+
+/// Kernels of users, by their handles.
+struct UserKernels {
+  std::mutex mutex;
+  std::map<CUfunction, std::string> names;
+};
+UserKernels& user_kernels() {
+  static auto* const kernels = new UserKernels;
+  return *kernels;
+}
+
+// Empty for one of the worker's, whose name is C's.
+std::string user_kernel(CUfunction function) {
+  UserKernels& kernels = user_kernels();
+  const std::lock_guard lock(kernels.mutex);
+  const auto found = kernels.names.find(function);
+  return found == kernels.names.end() ? "" : found->second;
+}
+
+// Of "_Z1kPfi" 8 and 4: what the types of tests have.
+std::vector<std::size_t> parameter_bytes(const std::string& symbol) {
+  char* const whole =
+      ::abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr);
+  std::string text = whole == nullptr ? "" : whole;
+  std::free(whole);
+  std::vector<std::size_t> bytes;
+  const std::size_t open = text.rfind('(');
+  if (open == text.npos || text.ends_with("()")) return bytes;
+  text = text.substr(open + 1, text.size() - open - 2) + ",";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t comma = text.find(',', at);
+    const std::string type = text.substr(at, comma - at);
+    const bool is_wide = type.ends_with('*') ||
+                         type.find("long") != type.npos ||
+                         type.find("double") != type.npos;
+    bytes.push_back(is_wide ? 8 : 4);
+    at = comma + 1;
+  }
+  return bytes;
+}
+
+CUresult note_kernel(const std::string& symbol, unsigned int grid,
+                     unsigned int block, void** parameters) {
+  sim::KernelLaunch launch{.name = symbol, .grid = grid, .block = block};
+  for (const std::size_t bytes : parameter_bytes(symbol))
+    launch.arguments.emplace_back(
+        static_cast<const char*>(parameters[launch.arguments.size()]), bytes);
+  Device::instance().note_kernel(std::move(launch));
   return CUDA_SUCCESS;
 }
 
@@ -159,8 +215,12 @@ CUresult cuModuleUnload(CUmodule) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
-  return create(function);
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+  create(function);
+  UserKernels& kernels = user_kernels();
+  const std::lock_guard lock(kernels.mutex);
+  if (std::string_view(name).starts_with("_Z")) kernels.names[*function] = name;
+  return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, std::size_t* bytes,
@@ -171,10 +231,14 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, std::size_t* bytes,
   return CUDA_SUCCESS;
 }
 
-// Kernels take nothing.
-CUresult cuFuncGetParamInfo(CUfunction, std::size_t, std::size_t*,
-                            std::size_t*) {
-  return CUDA_ERROR_INVALID_VALUE;
+// The worker's kernels take nothing.
+CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index,
+                            std::size_t* offset, std::size_t* bytes) {
+  const auto all = parameter_bytes(user_kernel(function));
+  if (index >= all.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = 8 * index;
+  if (bytes != nullptr) *bytes = all[index];
+  return CUDA_SUCCESS;
 }
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction) {
@@ -188,14 +252,20 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction,
   return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction, unsigned int, unsigned int, unsigned int,
-                        unsigned int, unsigned int, unsigned int, unsigned int,
-                        CUstream, void** parameters, void**) {
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigned int,
+                        unsigned int, unsigned int block, unsigned int,
+                        unsigned int, unsigned int, CUstream, void** parameters,
+                        void**) {
+  const std::string user = user_kernel(function);
+  if (!user.empty()) return note_kernel(user, grid, block, parameters);
   return launch(parameters);
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void** parameters,
-                          void**) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
+                          void** parameters, void**) {
+  const std::string user = user_kernel(function);
+  if (!user.empty())
+    return note_kernel(user, config->gridDimX, config->blockDimX, parameters);
   return launch(parameters);
 }
 
@@ -288,6 +358,13 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from,
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes,
                               CUstream) {
   return copy(to, pointer_to<void>(from), bytes);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count,
+                         CUstream) {
+  const std::lock_guard lock(driver_mutex());
+  std::memset(pointer_to<void>(to), value, count);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from,

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace gpuos::sim {
 
@@ -27,6 +29,14 @@ struct Counts {
   bool is_loading = false;  // a module
 };
 
+/// A launch of a C++ kernel that is none of the worker's. Nothing runs it.
+struct KernelLaunch {
+  std::string name;  // mangled
+  unsigned int grid = 0;
+  unsigned int block = 0;
+  std::vector<std::string> arguments{};  // their bytes
+};
+
 /// What a test may ask of the simulated device and its driver.
 ///
 /// A task adds 1 to the first 32-bit word of its output, whatever its operator.
@@ -37,6 +47,8 @@ class Simulator {
 
   virtual Counts counts() const = 0;
   virtual void reset_counts() = 0;
+  /// Since the counts were reset.
+  virtual std::vector<KernelLaunch> kernels() const = 0;
   /// Tasks of whole operators do not end until this is set back.
   virtual void hold_whole_tasks(bool holds) = 0;
   /// Events do not come until this is set back.

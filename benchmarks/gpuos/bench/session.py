@@ -6,6 +6,7 @@ Beside it: all cells so far compiled anew as one module.
 from __future__ import annotations
 
 import random
+import resource
 import time
 from functools import partial
 
@@ -18,6 +19,9 @@ TABLE = Table()
 GROUP = 100
 SAMPLES = (1, 50, 100, 200, 400, 700, 1000)
 LIMIT_S = 300.0
+# As many cells of host code as a person types; some of each end.
+HOST_CELLS = 100
+HOST_GROUP = 10
 
 
 def cell_text(index: int, called: int | None) -> str:
@@ -109,3 +113,68 @@ def run_chain(context: Context, row: Row) -> None:
             )
         )
     row.value = MILLI * seconds(partial(session.link, f"k{count - 1}"))
+
+
+def host_text(index: int) -> str:
+    """Return a cell of host code that uses the one before."""
+    before = f"f{index - 1}(x)" if index else "x"
+    return (
+        "#include <iostream>\n"
+        f"int f{index}(int x) {{ return {before} + 1; }}\n"
+        f"int n{index} = f{index}(1);\n"
+        f"if (n{index} != {index + 2}) std::cout << n{index} << std::endl;\n"
+    )
+
+
+def processor_seconds() -> float:
+    """Return what this process and its compilers have used."""
+    used = [
+        resource.getrusage(who)
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+@TABLE.rows(
+    "host",
+    Row(
+        "host code with <iostream>, median of 100 cells",
+        "ms",
+        700.0,
+        on_host=True,
+    ),
+    Row(
+        "host code: last 10 of 100 cells over the first 10",
+        "x",
+        1.2,
+        on_host=True,
+    ),
+    limit_s=LIMIT_S,
+)
+def run_host(context: Context, cell: Row, ratio: Row) -> None:
+    count = min(HOST_CELLS, max(2, context.sizes.session_cells))
+    group = max(1, min(HOST_GROUP, count // 2))
+    cell.name = f"host code with <iostream>, median of {count} cells"
+    ratio.name = f"host code: last {group} of {count} cells over the first"
+    ratio.name += f" {group}"
+    session = _session(gpuos.JitOptions(arch=context.arch))
+    times: list[float] = []
+    processor: list[float] = []
+    for index in range(count):
+        before = processor_seconds()
+        text = host_text(index)
+        try:
+            times.append(MILLI * seconds(partial(session.run, text)))
+        except gpuos.BackendUnavailable as error:
+            raise Unavailable(str(error)) from error
+        processor.append(MILLI * (processor_seconds() - before))
+    cell.value = median(times)
+    cell.also["processor ms"] = median(processor)
+    cell.also["the first ms"] = times[0]
+    cell.also["the last ms"] = times[-1]
+    cell.also["the first, processor ms"] = processor[0]
+    cell.also["the last, processor ms"] = processor[-1]
+    ratio.value = median(times[-group:]) / median(times[:group])
+    ratio.also["by processor time"] = median(processor[-group:]) / median(
+        processor[:group]
+    )

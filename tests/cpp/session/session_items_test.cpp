@@ -72,7 +72,54 @@ TEST(SessionItems, KindsAreTold) {
       {"k<<<1, 32>>>(a, 3);", ItemKind::Launch},
       {"k<float, 3><<<dim3(1, 2), 32>>>(a);", ItemKind::Launch},
       {"void f() { k<<<1, 1>>>(); }", ItemKind::Launches},
-      {"f();", ItemKind::Call}};
+      {"f();", ItemKind::Call},
+      {"int f(int);", ItemKind::HostDeclaration},
+      {"extern int n;", ItemKind::HostDeclaration},
+      {"extern \"C\" int puts(const char*);", ItemKind::HostDeclaration},
+      {"std::string f(std::string);", ItemKind::HostDeclaration},
+      {"int f(int x) { return x; }", ItemKind::HostFunction},
+      {"int main() { return 0; }", ItemKind::HostFunction},
+      {"void f(int x) { k<<<1, 1>>>(x); }", ItemKind::HostFunction},
+      {"P::P(int a) : a_{a}, b_(a) {}", ItemKind::HostFunction},
+      {"P::~P() {}", ItemKind::HostFunction},
+      {"P operator+(P a, P b) { return a; }", ItemKind::HostFunction},
+      {"auto f(int x) { return x; }", ItemKind::Header},
+      {"template <class T> T f(T x) { return x; }", ItemKind::Header},
+      {"const int n = 3;", ItemKind::Header},
+      {"int n;", ItemKind::HostVariable},
+      {"static int n = 3;", ItemKind::HostVariable},
+      {"auto f = [](int x) { return x; };", ItemKind::HostVariable},
+      {"std::map<int, std::vector<P>> m;", ItemKind::HostVariable},
+      {"std::string s(3, 'a');", ItemKind::HostVariable},
+      {"std::thread t([] { f(); });", ItemKind::HostVariable},
+      {"std::vector<int> v(n.size());", ItemKind::HostVariable},
+      {"P* p = nullptr;", ItemKind::HostVariable},
+      {"P& r = *p;", ItemKind::HostVariable},
+      {"int P::count = 0;", ItemKind::HostVariable},
+      {"P (*f)(int);", ItemKind::HostVariable},
+      {"for (int i = 0; i < 3; ++i) k<<<1, 1>>>(i);", ItemKind::HostStatement},
+      {"if (a) b(); else { c(); }", ItemKind::HostStatement},
+      {"do x(); while (y);", ItemKind::HostStatement},
+      {"try { f(); } catch (int) { g(); } catch (...) {}",
+       ItemKind::HostStatement},
+      {"switch (n) { case 1: break; }", ItemKind::HostStatement},
+      {"{ int n = 3; }", ItemKind::HostStatement},
+      {"n = 3;", ItemKind::HostStatement},
+      {"n++;", ItemKind::HostStatement},
+      {"++n;", ItemKind::HostStatement},
+      {"*p = 3;", ItemKind::HostStatement},
+      {"a[3] = 4;", ItemKind::HostStatement},
+      {"p->x(3);", ItemKind::HostStatement},
+      {"f(3);", ItemKind::HostStatement},
+      {"f<int>(3);", ItemKind::HostStatement},
+      {"std::cout << x << 1 << \"\\n\";", ItemKind::HostStatement},
+      {"std::cin >> x >> y;", ItemKind::HostStatement},
+      {"std::sort(v.begin(), v.end(), [](int a, int b) { return a > b; });",
+       ItemKind::HostStatement},
+      {"cudaMalloc(&p, 3);", ItemKind::HostStatement},
+      {"throw 3;", ItemKind::HostStatement},
+      {"delete p;", ItemKind::HostStatement},
+      {"\"text\";", ItemKind::HostStatement}};
   for (const auto& [text, kind] : cases)
     EXPECT_EQ(only(text).kind, kind) << text;
 }
@@ -93,6 +140,29 @@ TEST(SessionItems, NamesAreFound) {
       {"constexpr int n = 4;", "n"}};
   for (const auto& [text, name] : cases)
     EXPECT_EQ(only(text).name, name) << text;
+}
+
+// C++ asks what a name is: a type declares, a value computes.
+TEST(SessionItems, WhatIsAValueTellsAProductFromAPointer) {
+  const IsValue is_value = [](std::string_view name) { return name == "v"; };
+  const auto kind = [&](const std::string& text) {
+    const CellText cell{"cell 1", text};
+    return split_cell(cell, is_value).back().kind;
+  };
+  EXPECT_EQ(kind("T * b;"), ItemKind::HostVariable);
+  EXPECT_EQ(kind("v * b;"), ItemKind::HostStatement);
+  EXPECT_EQ(kind("int a = 1; a * b;"), ItemKind::HostStatement);
+  EXPECT_EQ(kind("T x(v);"), ItemKind::HostVariable);
+  EXPECT_EQ(kind("T x(U);"), ItemKind::HostDeclaration);
+  EXPECT_EQ(kind("int a = 1; T x(a);"), ItemKind::HostVariable);
+}
+
+TEST(SessionItems, OperatorsOfAValueStayWhole) {
+  EXPECT_EQ(only("__device__ int n = 1 << 3 >= 2;").text,
+            "__device__ int n = 1 << 3 >= 2;");
+  EXPECT_EQ(only("__device__ int t[1 << 2];").header,
+            "struct gpuos_of_t { int t [ 1 << 2 ]; }; extern __device__ "
+            "decltype(gpuos_of_t::t)& t;");
 }
 
 TEST(SessionItems, ACellIsCutIntoItsItemsWithTheirPlaces) {
@@ -141,9 +211,10 @@ TEST(SessionItems, AVariableIsReferredToByItsName) {
 
 TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"\nint n = 3;", "cell 1:2:1: expected device code or a launch"},
-      {"int main() { return 0; }", "cell 1:1:14: expected a __device__"},
-      {"int f(int x) { return x; }", "found the host function f"},
+      {"\n auto [a, b] = p;", "cell 1:2:2: expected a variable, found a"},
+      {"#include <cuda_runtime.h>\n", "cell 1:1:1: expected no cuda_runtime"},
+      {"if x;", "cell 1:1:1: expected '(' behind if"},
+      {"for (;;)", "expected a ';' at the end"},
       {"__device__ int f() { static int n; return n++; }",
        "expected no static variable"},
       {"__device__ int f() {", "expected a partner of '{'"},

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/host_image.h"
+#include "host/prelude.h"
+
+namespace gpuos::host {
+
+/// A piece of a program that grows while it runs.
+struct CellSource {
+  std::string name;      // for messages: "cell 3"
+  std::string includes;  // what may be read ahead: lines of #include
+  std::string text;      // what follows them
+  std::string exports;   // pattern of the symbols that others find
+};
+
+/// Compiles them with find_host_compiler().
+///
+/// Threads: one at a time.
+class CellCompiler {
+ public:
+  /// `before`: stands before every source.
+  CellCompiler(std::string before, std::vector<std::string> include_dirs)
+      : before_(std::move(before)), include_dirs_(std::move(include_dirs)) {}
+
+  void add_include_dir(const std::string& dir);
+  /// Throws: CompileError with the first error's place and the log,
+  /// BackendUnavailable without a compiler, Error, Cancelled.
+  HostImage compile(const CellSource& source);
+  /// Whether a text has an error; makes nothing.
+  /// Throws: what compile() does.
+  void check(const std::string& text);
+
+ private:
+  std::vector<std::string> options() const;
+  Prelude& prelude_of(const std::vector<std::string>& command,
+                      const std::string& includes);
+
+  const std::string before_;
+  std::vector<std::string> include_dirs_;
+  std::string prelude_key_;
+  std::shared_ptr<Prelude> prelude_;
+};
+
+}  // namespace gpuos::host

@@ -1,0 +1,256 @@
+// What host code in the cells of a session sees beside its own: the names of
+// CUDA that a session has, and the way back to the session. The host compiler
+// reads it before every cell, the library itself for Calls.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+
+// NOLINTBEGIN(readability-identifier-naming): names of CUDA
+#ifdef GPUOS_CELL
+#define __host__
+#define __device__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __grid_constant__
+#endif
+
+enum cudaError_t : int {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorNoDevice = 100,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorUnknown = 999
+};
+
+enum cudaMemcpyKind : int {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4
+};
+
+struct dim3 {
+  unsigned int x = 1;
+  unsigned int y = 1;
+  unsigned int z = 1;
+  constexpr dim3(unsigned int of_x = 1, unsigned int of_y = 1,
+                 unsigned int of_z = 1)
+      : x(of_x), y(of_y), z(of_z) {}
+};
+// NOLINTEND(readability-identifier-naming)
+
+namespace gpuos_host {
+
+/// What stands between <<< and >>>.
+struct CellLaunch {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes = 0;
+  void* stream = nullptr;
+};
+
+/// A kernel as its stub knows it.
+struct KernelName {
+  const char* name;  // "m::k"
+  const char* key;   // of the session's item; of a template null
+  // What a template is given: texts of name_of() and value_of().
+  const char* const* arguments = nullptr;
+  std::size_t argument_count = 0;
+};
+
+struct KernelArgument {
+  const void* data;
+  std::size_t bytes;
+  bool is_pointer;
+};
+
+/// A variable that the cell has just made.
+struct Made {
+  int index;  // of the item in its cell
+  const volatile void* address;
+  std::size_t bytes;
+  const char* type;  // __PRETTY_FUNCTION__ of a template with that type
+};
+
+/// The session, as its cells call it.
+struct Calls {
+  void* session;
+  void (*launch)(void*, const KernelName*, const CellLaunch*,
+                 const KernelArgument*, std::size_t count);
+  void (*statement)(void*, int index);
+  void (*launches)(void*, const char* function);
+  void (*reach)(void*, int index);
+  void (*made)(void*, const Made*);
+  // The address of a variable on the device, or its value.
+  void (*variable)(void*, const char* name, void* to, std::size_t bytes,
+                   bool wants_address);
+  cudaError_t (*allocate)(void*, void** pointer, std::size_t bytes);
+  cudaError_t (*release)(void*, void* pointer);
+  cudaError_t (*copy)(void*, void* to, const void* from, std::size_t bytes,
+                      int kind);
+  cudaError_t (*fill)(void*, void* to, int value, std::size_t bytes);
+  cudaError_t (*synchronize)(void*);
+  cudaError_t (*last_error)(void*);
+};
+
+}  // namespace gpuos_host
+
+#ifdef GPUOS_CELL
+
+namespace gpuos_host {
+
+// Set before anything of the cell runs.
+static const Calls* calls = nullptr;
+
+template <typename T>
+struct Same {
+  using type = T;
+};
+template <typename T>
+using type = typename Same<T>::type;
+
+template <typename T>
+constexpr const char* name_of() {
+  return __PRETTY_FUNCTION__;
+}
+template <auto V>
+constexpr const char* value_of() {
+  return __PRETTY_FUNCTION__;
+}
+
+// Stands behind a variable: runs when that has been made.
+struct MadeHere {
+  MadeHere(int index, const volatile void* address, std::size_t bytes,
+           const char* type) {
+    const Made made{index, address, bytes, type};
+    calls->made(calls->session, &made);
+  }
+};
+
+// Stands before what runs, so that an error has its place.
+struct Reached {
+  explicit Reached(int index) { calls->reach(calls->session, index); }
+};
+
+// A statement of the cell, at its place between the variables.
+struct Ran {
+  explicit Ran(void (*statement)()) { statement(); }
+  // One that the session knows how to run.
+  explicit Ran(int index) { calls->statement(calls->session, index); }
+};
+
+static inline thread_local const CellLaunch* next_config = nullptr;
+
+// "configure(grid, block), k(arguments)" for "k<<<grid, block>>>(arguments)".
+class configure {
+ public:
+  configure(dim3 grid, dim3 block, std::size_t shared_bytes = 0,
+            void* stream = nullptr)
+      : config_{grid, block, shared_bytes, stream}, before_(next_config) {
+    next_config = &config_;
+  }
+  configure(const configure&) = delete;
+  ~configure() { next_config = before_; }
+
+ private:
+  CellLaunch config_;
+  const CellLaunch* before_;
+};
+
+template <typename T>
+constexpr bool is_pointer(T* const*) {
+  return true;
+}
+constexpr bool is_pointer(...) { return false; }
+
+template <typename... Arguments>
+void launch(const KernelName& kernel, const Arguments&... arguments) {
+  const KernelArgument packed[sizeof...(arguments) + 1] = {
+      {__builtin_addressof(arguments), sizeof(arguments),
+       is_pointer(__builtin_addressof(arguments))}...,
+      {}};
+  calls->launch(calls->session, &kernel, next_config, packed,
+                sizeof...(arguments));
+}
+
+template <typename... Arguments>
+void launch_instance(const char* name, std::initializer_list<const char*> given,
+                     const Arguments&... arguments) {
+  launch({name, nullptr, given.begin(), given.size()}, arguments...);
+}
+
+/// A pointer to the device that fits every parameter.
+struct DevicePointer {
+  void* address;
+  template <typename T>
+  operator T*() const {
+    return static_cast<T*>(address);
+  }
+};
+
+/// A variable on the device, as an argument of a kernel.
+struct Variable {
+  const char* name;
+  template <typename T>
+  T get(bool wants_address) const {
+    T value;
+    calls->variable(calls->session, name, &value, sizeof(T), wants_address);
+    return value;
+  }
+  template <typename T>
+  operator T() const {
+    return get<T>(false);
+  }
+  template <typename T>
+  operator T*() const {
+    return get<T*>(true);
+  }
+  DevicePointer operator&() const { return {get<void*>(true)}; }
+};
+
+/// Places that are told when the cell is compiled: all in one process.
+template <typename T>
+T& at(unsigned long long address) {
+  return *reinterpret_cast<T*>(address);
+}
+// Of the type of what the function gives; it is never called.
+template <typename T>
+T& at(T& (*)(), unsigned long long address) {
+  return *reinterpret_cast<T*>(address);
+}
+
+}  // namespace gpuos_host
+
+static inline cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  using namespace gpuos_host;
+  return calls->allocate(calls->session, pointer, bytes);
+}
+template <typename T>
+static inline cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+static inline cudaError_t cudaFree(void* pointer) {
+  using namespace gpuos_host;
+  return calls->release(calls->session, pointer);
+}
+static inline cudaError_t cudaMemcpy(void* to, const void* from,
+                                     std::size_t bytes, cudaMemcpyKind kind) {
+  using namespace gpuos_host;
+  return calls->copy(calls->session, to, from, bytes, kind);
+}
+static inline cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  using namespace gpuos_host;
+  return calls->fill(calls->session, to, value, bytes);
+}
+static inline cudaError_t cudaDeviceSynchronize() {
+  return gpuos_host::calls->synchronize(gpuos_host::calls->session);
+}
+static inline cudaError_t cudaGetLastError() {
+  return gpuos_host::calls->last_error(gpuos_host::calls->session);
+}
+
+#endif  // GPUOS_CELL

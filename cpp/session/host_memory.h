@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+
+#include "session/cell_names.h"
+#include "session/device.h"
+
+namespace gpuos::session {
+
+/// CUDA's functions for host code, on the legacy stream.
+///
+/// Threads: one at a time.
+class HostMemory {
+ public:
+  explicit HostMemory(Device& device) : device_(device) {}
+
+  cudaError_t allocate(void** pointer, std::size_t bytes);
+  cudaError_t release(void* pointer);
+  cudaError_t copy(void* to, const void* from, std::size_t bytes, int kind);
+  cudaError_t fill(void* to, int value, std::size_t bytes);
+  cudaError_t synchronize();
+  /// The last error since the call before.
+  cudaError_t take_last_error();
+  void note_error(int code) { last_ = static_cast<cudaError_t>(code); }
+
+ private:
+  template <typename Work>
+  cudaError_t guard(Work work);
+
+  Device& device_;
+  cudaError_t last_ = cudaSuccess;
+};
+
+}  // namespace gpuos::session

@@ -1,0 +1,271 @@
+#include "session/host_objects.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+#include "base/concat.h"
+#include "gpuos/error.h"
+#include "jit/symbols.h"
+
+namespace gpuos::session {
+namespace {
+
+// What every name of a session's own holds.
+constexpr std::string_view kOwn = "gpuos_";
+
+bool is_ours(const std::string& symbol) {
+  return symbol.find(kOwn) != std::string::npos;
+}
+
+// A file that the loader has taken.
+class ElfFile {
+ public:
+  explicit ElfFile(const std::string& bytes) : bytes_(bytes) {
+    header_ = at<Elf64_Ehdr>(0);
+  }
+
+  template <typename T>
+  T at(std::uint64_t offset) const {
+    T value{};
+    if (offset + sizeof(T) <= bytes_.size())
+      std::memcpy(&value, bytes_.data() + offset, sizeof(T));
+    return value;
+  }
+  Elf64_Shdr section(std::size_t i) const {
+    return at<Elf64_Shdr>(header_.e_shoff + i * header_.e_shentsize);
+  }
+  std::size_t sections() const { return header_.e_shnum; }
+  std::string text(std::uint64_t offset) const {
+    return offset < bytes_.size() ? bytes_.c_str() + offset : "";
+  }
+  bool is_binding(std::uint32_t type) const {
+    if (header_.e_machine == EM_X86_64)
+      return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
+    return type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
+  }
+
+ private:
+  const std::string& bytes_;
+  Elf64_Ehdr header_;
+};
+
+// NOLINTBEGIN(performance-no-int-to-ptr): the loader gives integers
+template <typename T>
+T* pointer(std::uint64_t address) {
+  return reinterpret_cast<T*>(address);
+}
+// NOLINTEND(performance-no-int-to-ptr)
+
+class Reader {
+ public:
+  Reader(const std::string& bytes, std::uint64_t base)
+      : file_(bytes), base_(base) {}
+
+  void run(HostLibrary& library) const {
+    for (std::size_t i = 0; i < file_.sections(); ++i) {
+      const Elf64_Shdr section = file_.section(i);
+      if (section.sh_type == SHT_DYNSYM) read_exports(section, library);
+      if (section.sh_type == SHT_RELA) read_imports(section, library);
+    }
+  }
+  /// Symbols that the library wants and need not be ours.
+  std::vector<std::string> wanted() const {
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < file_.sections(); ++i) {
+      const Elf64_Shdr section = file_.section(i);
+      if (section.sh_type != SHT_DYNSYM) continue;
+      for (std::uint64_t at = 0; at < section.sh_size;
+           at += sizeof(Elf64_Sym)) {
+        const auto symbol = file_.at<Elf64_Sym>(section.sh_offset + at);
+        if (symbol.st_shndx == SHN_UNDEF &&
+            ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL)
+          found.push_back(name_of(section, symbol));
+      }
+    }
+    return found;
+  }
+
+ private:
+  std::string name_of(const Elf64_Shdr& symbols,
+                      const Elf64_Sym& symbol) const {
+    const Elf64_Shdr texts = file_.section(symbols.sh_link);
+    return file_.text(texts.sh_offset + symbol.st_name);
+  }
+
+  void read_exports(const Elf64_Shdr& section, HostLibrary& library) const {
+    for (std::uint64_t at = 0; at < section.sh_size; at += sizeof(Elf64_Sym)) {
+      const auto symbol = file_.at<Elf64_Sym>(section.sh_offset + at);
+      const auto type = ELF64_ST_TYPE(symbol.st_info);
+      if (symbol.st_shndx == SHN_UNDEF ||
+          (type != STT_FUNC && type != STT_OBJECT && type != STT_TLS))
+        continue;
+      std::string name = name_of(section, symbol);
+      // What each thread has its own of is at no one place.
+      void* const address =
+          type == STT_TLS ? nullptr : pointer<void>(base_ + symbol.st_value);
+      if (is_ours(name)) library.exports.emplace(std::move(name), address);
+    }
+  }
+
+  void read_imports(const Elf64_Shdr& section, HostLibrary& library) const {
+    const Elf64_Shdr symbols = file_.section(section.sh_link);
+    for (std::uint64_t at = 0; at < section.sh_size; at += sizeof(Elf64_Rela)) {
+      const auto entry = file_.at<Elf64_Rela>(section.sh_offset + at);
+      const auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info));
+      if (!file_.is_binding(type)) continue;
+      const auto symbol = file_.at<Elf64_Sym>(
+          symbols.sh_offset + ELF64_R_SYM(entry.r_info) * sizeof(Elf64_Sym));
+      std::string name = name_of(symbols, symbol);
+      if (is_ours(name))
+        library.imports.push_back(
+            {std::move(name), pointer<void*>(base_ + entry.r_offset)});
+    }
+  }
+
+  ElfFile file_;
+  std::uint64_t base_;
+};
+
+}  // namespace
+
+std::string without_own_namespaces(std::string text) {
+  for (std::size_t at = text.find(kOwn); at != text.npos;
+       at = text.find(kOwn, at)) {
+    std::size_t end = at + kOwn.size();
+    while (end < text.size() &&
+           (text[end] == '_' || (text[end] >= '0' && text[end] <= '9')))
+      ++end;
+    const bool is_own = end > at + kOwn.size() && text.substr(end, 2) == "::";
+    if (is_own) {
+      text.erase(at, end + 2 - at);
+    } else {
+      at = end;
+    }
+  }
+  return text;
+}
+
+std::string identity_of(const std::string& symbol) {
+  std::string text = jit::demangled(symbol);
+  std::size_t head = std::min(text.find('('), text.size());
+  std::string rest = text.substr(head);
+  text.resize(head);
+  // A function that returns a string of C++11 says so.
+  const std::size_t tag = text.find("[abi:");
+  if (tag != text.npos) text.resize(tag);
+  return without_own_namespaces(text) + rest;
+}
+
+void HostObjects::end() {
+  for (auto library = libraries_.rbegin(); library != libraries_.rend();
+       ++library) {
+    using Handle = void* (*)();
+    using Finalise = void (*)(void*);
+    const auto handle = reinterpret_cast<Handle>(
+        ::dlsym(library->handle, concat(library->name, "_handle").c_str()));
+    static const auto finalise =
+        reinterpret_cast<Finalise>(::dlsym(RTLD_DEFAULT, "__cxa_finalize"));
+    if (handle != nullptr && finalise != nullptr) finalise(handle());
+  }
+}
+
+const HostLibrary& HostObjects::open(host::HostImage image,
+                                     const std::string& name,
+                                     const std::string& cell) {
+  HostLibrary library{.image = std::move(image), .name = name};
+  library.handle =
+      host::open_host_image(library.image, cell, host::Names::Shared);
+  link_map* map = nullptr;
+  if (::dlinfo(library.handle, RTLD_DI_LINKMAP, &map) != 0)
+    throw Error(concat(cell, ": ", ::dlerror()));
+  const Reader reader(library.image.bytes, map->l_addr);
+  reader.run(library);
+  refuse_missing(reader.wanted(), library, cell);
+  // Where the initialisers are is all that is still asked for.
+  library.image.bytes.clear();
+  for (const auto& [symbol, address] : library.exports) {
+    exports_.try_emplace(symbol, address);
+    addresses_.try_emplace(symbol, address);
+    symbols_[identity_of(symbol)].insert(symbol);
+  }
+  libraries_.push_back(std::move(library));
+  HostLibrary& opened = libraries_.back();
+  for (const HostImport& import : opened.imports) {
+    const std::string identity = identity_of(import.symbol);
+    symbols_[identity].insert(import.symbol);
+    const auto newest = newest_.find(identity);
+    // Declared in one cell, defined in another.
+    if (newest != newest_.end() && !newest->second.empty())
+      addresses_.try_emplace(import.symbol, address_of(newest->second));
+    bind(import);
+  }
+  return opened;
+}
+
+// A call of a function that is nowhere would end the process. What a later cell
+// may define is wanted as a weak symbol.
+void HostObjects::refuse_missing(const std::vector<std::string>& wanted,
+                                 const HostLibrary& library,
+                                 const std::string& cell) const {
+  for (const std::string& symbol : wanted) {
+    const auto newest = newest_.find(identity_of(symbol));
+    const bool is_known =
+        is_ours(symbol)
+            ? exports_.contains(symbol) ||
+                  (newest != newest_.end() && !newest->second.empty())
+            : ::dlsym(library.handle, symbol.c_str()) != nullptr;
+    if (!is_known)
+      throw CompileError(concat(cell, ": expected a definition of ",
+                                without_own_namespaces(jit::demangled(symbol)),
+                                " in the process or the session, found none"),
+                         "");
+  }
+}
+
+void* HostObjects::address_of(const std::string& symbol) const {
+  const auto found = addresses_.find(symbol);
+  return found == addresses_.end() ? nullptr : found->second;
+}
+
+// Another thread may be calling.
+void HostObjects::bind(const HostImport& import) {
+  if (void* address = address_of(import.symbol))
+    std::atomic_ref<void*>(*import.place)
+        .store(address, std::memory_order_release);
+}
+
+void HostObjects::set(const std::string& symbol, void* address) {
+  addresses_[symbol] = address;
+  for (const HostLibrary& library : libraries_) {
+    for (const HostImport& import : library.imports) {
+      if (import.symbol == symbol) bind(import);
+    }
+  }
+}
+
+void HostObjects::define(const std::string& identity, const std::string& symbol,
+                         bool replaces, Journal& journal) {
+  std::set<std::string>& group = symbols_[identity];
+  if (!replaces) {
+    journal.record([this, identity, group] { symbols_[identity] = group; });
+    group = {symbol};
+  }
+  group.insert(symbol);
+  journal.record(
+      [this, identity, old = newest_[identity]] { newest_[identity] = old; });
+  newest_[identity] = symbol;
+  void* const address = exports_.at(symbol);
+  for (const std::string& each : group) {
+    void* const old = address_of(each);
+    if (old == address) continue;
+    journal.record([this, each, old] { set(each, old); });
+    set(each, address);
+  }
+}
+
+}  // namespace gpuos::session

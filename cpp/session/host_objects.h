@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "host/host_image.h"
+#include "session/journal.h"
+
+namespace gpuos::session {
+
+/// A symbol of an opened library and the place that leads to it.
+struct HostImport {
+  std::string symbol;
+  void** place;
+};
+
+/// One compiled cell in this process.
+struct HostLibrary {
+  host::HostImage image;
+  void* handle = nullptr;
+  std::string name;  // what its own functions begin with
+  std::vector<HostImport> imports{};
+  std::map<std::string, void*> exports{};  // null: of each thread
+};
+
+/// The host code of a session in this process. Libraries call each other
+/// through tables of addresses, so that what is defined again takes the place
+/// of what was, without its callers being compiled again.
+///
+/// Lifetime: libraries stay open until the process ends.
+class HostObjects {
+ public:
+  HostObjects() = default;
+  HostObjects(const HostObjects&) = delete;
+  HostObjects& operator=(const HostObjects&) = delete;
+
+  /// Nothing of it has run.
+  /// Throws: CompileError for a symbol that nobody has, Error.
+  const HostLibrary& open(host::HostImage image, const std::string& name,
+                          const std::string& cell);
+
+  /// Destroys all variables, the newest first.
+  void end();
+
+  /// Calls of the function, or uses of the variable, that is `identity` go to
+  /// `symbol` from now on. `replaces`: those of earlier versions too.
+  void define(const std::string& identity, const std::string& symbol,
+              bool replaces, Journal& journal);
+
+ private:
+  using Addresses = std::unordered_map<std::string, void*>;
+
+  void refuse_missing(const std::vector<std::string>& wanted,
+                      const HostLibrary& library,
+                      const std::string& cell) const;
+  void set(const std::string& symbol, void* address);
+  void* address_of(const std::string& symbol) const;
+  void bind(const HostImport& import);
+
+  std::deque<HostLibrary> libraries_;
+  Addresses addresses_;  // now, by symbol
+  Addresses exports_;    // as they were defined
+  std::map<std::string, std::set<std::string>> symbols_;  // by identity
+  std::map<std::string, std::string> newest_;             // symbol, by identity
+};
+
+/// "a::f(int)" of the symbol of "a::gpuos_1_2::f(int)", and "a::n".
+std::string identity_of(const std::string& symbol);
+
+/// The text without the namespaces that definitions have for themselves.
+std::string without_own_namespaces(std::string text);
+
+}  // namespace gpuos::session

@@ -1,0 +1,297 @@
+#include "session/host_program.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/concat.h"
+#include "base/embedded.h"
+#include "base/environment.h"
+#include "gpuos/error.h"
+#include "session/host_unit_writer.h"
+
+namespace gpuos::session {
+namespace {
+
+int next_session() {
+  static std::atomic<int> last{0};
+  return ++last;
+}
+
+std::string text_before_cells() {
+  return concat("#define GPUOS_CELL\n", embedded_cell_names());
+}
+
+bool is_without_name(const std::string& type) {
+  return type.find("lambda") != type.npos || type.find("<unnamed") != type.npos;
+}
+
+// What later cells see of a variable.
+std::string declaration_of(const Item& item, const HostVariable& variable) {
+  const bool is_thread_own =
+      item.text.substr(0, item.name_at).find("thread_local") !=
+      std::string::npos;
+  if (!is_without_name(variable.type))
+    return concat("extern ", is_thread_own ? "thread_local " : "",
+                  "::gpuos_host::type<", variable.type, "> ", item.name, ";");
+  // Its type is what its own text makes, once more in each object.
+  return concat("inline auto& gpuos_of_", item.name, "() { static ", item.text,
+                " return ", item.name, "; } static auto& ", item.name,
+                " = ::gpuos_host::at(gpuos_of_", item.name, ", ",
+                reinterpret_cast<std::uintptr_t>(variable.address), "ull);");
+}
+
+std::string line_of(const std::string& text, int line) {
+  std::string_view rest = text;
+  for (int i = 1; i < line && !rest.empty(); ++i)
+    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+  return std::string(rest.substr(0, rest.find('\n')));
+}
+
+// The compiler's error with the line of the cell that it is about.
+[[noreturn]] void throw_with_place(
+    const CompileError& error, const std::map<std::string, std::string>& texts,
+    const std::vector<HostAgain>& again) {
+  SourcePlace place = error.place();
+  const auto text = texts.find(place.file);
+
+  if (text != texts.end() && place.line > 0) {
+    place.excerpt = line_of(text->second, place.line);
+    if (place.column > 0)
+      place.excerpt += concat(
+          "\n", std::string(static_cast<std::size_t>(place.column - 1), ' '),
+          "^");
+  }
+  std::string why;
+  for (const HostAgain& each : again) {
+    if (each.cell == place.file && each.first_line <= place.line &&
+        place.line <= each.last_line)
+      why = each.why;
+  }
+  const std::string excerpt =
+      place.excerpt.empty() ? "" : concat("\n", place.excerpt);
+  const std::string what = error.what();
+  throw CompileError(concat(why, what.substr(0, what.find('\n')), excerpt),
+                     error.log(), place);
+}
+
+// Whether a symbol is the function `item` of the unit `name`, which may be an
+// overload of others.
+bool is_symbol_of(const std::string& identity, const Item& item) {
+  const std::string wanted = qualifier_of(item.scopes) + item.name + "(";
+  return identity.starts_with(wanted);
+}
+
+}  // namespace
+
+HostProgram::HostProgram(std::vector<std::string> include_dirs,
+                         FindBound find_bound)
+    : session_(next_session()),
+      find_bound_(std::move(find_bound)),
+      compiler_(text_before_cells(), std::move(include_dirs)) {}
+
+const HostDefinition* HostProgram::find(const std::string& key) const {
+  const auto found = definitions_.find(key);
+  return found == definitions_.end() ? nullptr : &found->second;
+}
+
+void HostProgram::define(const std::string& key, HostDefinition definition,
+                         Journal& journal) {
+  const auto old = definitions_.find(key);
+  if (old == definitions_.end()) {
+    journal.record([this, key] { definitions_.erase(key); });
+  } else {
+    journal.record(
+        [this, key, before = old->second] { definitions_[key] = before; });
+  }
+  if (definition.item.is_member) {
+    for (const std::string& name : definition.item.names)
+      members_[name].insert(key);
+  }
+  definitions_[key] = std::move(definition);
+}
+
+void HostProgram::note(const Item& given, const std::string& cell,
+                       Journal& journal) {
+  HostUnit unit = begin_unit(cell);
+  HostUnitWriter(*this, unit, journal).note(given, cell);
+}
+
+HostUnit HostProgram::begin_unit(const std::string& cell) {
+  HostUnit unit;
+  unit.name = concat("gpuos_", session_, "_", ++units_);
+  unit.cell = cell;
+  return unit;
+}
+
+HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
+                              Journal& journal) {
+  note_environment();  // where the compiler is
+  texts_[cell.cell] = text;
+  try {
+    return compile_once(cell, journal);
+  } catch (const CompileError& error) {
+    // In a file that may be the device's.
+    const bool is_in_file =
+        error.place().line > 0 && !texts_.contains(error.place().file);
+    if (!is_in_file || !drop_includes(journal)) throw;
+  }
+  return compile_once(cell, journal);
+}
+
+HostUnit HostProgram::compile_once(const HostCell& cell, Journal& journal) {
+  HostUnit unit = begin_unit(cell.cell);
+  HostUnitWriter writer(*this, unit, journal);
+  try {
+    writer.write(cell);
+    writer.refuse_undefined(cell);
+    unit.image =
+        compiler_.compile({.name = cell.cell,
+                           .includes = writer.includes(),
+                           .text = writer.text(),
+                           .exports = concat("*gpuos_", session_, "_*")});
+  } catch (const CompileError& error) {
+    throw_with_place(error, texts_, writer.again());
+  }
+  ++compiled_;
+  return unit;
+}
+
+// Those that a device has taken and the host does not. False if there is none.
+bool HostProgram::drop_includes(Journal& journal) {
+  bool has_dropped = false;
+  std::string before;
+  for (const EntryPtr& entry : header_.select({}, nullptr).entries) {
+    const std::string line = entry->item.header + "\n";
+    before += line;
+    if (!entry->item.is_shared || !is_include(entry->item)) continue;
+    try {
+      compiler_.check(before);
+    } catch (const CompileError&) {
+      before.resize(before.size() - line.size());
+      header_.erase(entry->item.key, journal);
+      has_dropped = true;
+    }
+  }
+  return has_dropped;
+}
+
+void HostProgram::publish(const HostUnit& unit, const HostLibrary& library,
+                          HostObjects& objects, Journal& journal) {
+  for (const Item& item : unit.functions) {
+    if (item.is_member) continue;
+    for (const auto& [symbol, address] : library.exports) {
+      if (symbol.find(unit.name) == symbol.npos) continue;
+      const std::string identity = identity_of(symbol);
+      if (!is_symbol_of(identity, item)) continue;
+      const EntryPtr entry = header_.find(item.key);
+      const bool replaces =
+          entry != nullptr && entry->item.result == item.result;
+      objects.define(identity, symbol, replaces, journal);
+    }
+  }
+}
+
+void HostProgram::take_made(HostUnit& unit, int index, HostVariable made,
+                            const HostLibrary& library, HostObjects& objects,
+                            Journal& journal) {
+  const auto found = unit.variables.find(index);
+  if (found == unit.variables.end()) return;
+  const Item& given = found->second;
+  const std::string name = qualifier_of(given.scopes) + given.name;
+  Item item = given;
+  std::erase_if(item.scopes, [](const std::string& scope) {
+    return scope.starts_with("extern");
+  });
+  item.scopes.push_back(own_namespace(unit.name.substr(6)));
+  item.header = declaration_of(given, made);
+  const EntryPtr old = header_.find(item.key);
+  const EntryPtr entry = header_.put(item, unit.cell, journal);
+  for (const auto& [symbol, address] : library.exports) {
+    if (identity_of(symbol) != name || symbol.find(unit.name) == symbol.npos)
+      continue;
+    objects.define(name, symbol, old == nullptr || old == entry, journal);
+  }
+  define(item.key, {.item = given, .cell = unit.cell, .is_compiled = true},
+         journal);
+  unit.defined.push_back(item.key);
+  const auto before = variables_.find(name);
+  if (before == variables_.end()) {
+    journal.record([this, name] { variables_.erase(name); });
+  } else {
+    journal.record(
+        [this, name, old_one = before->second] { variables_[name] = old_one; });
+  }
+  unit.made[index] = made;
+  variables_[name] = std::move(made);
+}
+
+std::vector<Dependency> HostProgram::dependencies_of(
+    const Item& item, const HostUnit& unit) const {
+  std::vector<Dependency> found;
+  // Of a variable only its type counts.
+  const EntryPtr own = header_.find(item.key);
+  const bool is_variable =
+      item.kind == ItemKind::HostVariable && own != nullptr;
+  const auto names = is_variable ? own->mentions : identifiers_of(item.text);
+  for (const EntryPtr& entry : header_.select(names, nullptr).entries) {
+    if (entry->item.kind != ItemKind::Directive && entry->item.key != item.key)
+      found.push_back({entry->item.key, entry->version});
+  }
+  // What it was compiled against has never been made.
+  for (const auto& [index, variable] : unit.variables) {
+    if (!unit.made.contains(index) && names.contains(variable.name))
+      found.push_back({variable.key, 0});
+  }
+  return found;
+}
+
+void HostProgram::finish(const HostUnit& unit) {
+  for (const std::string& key : unit.defined) {
+    const auto found = definitions_.find(key);
+    if (found != definitions_.end())
+      found->second.dependencies = dependencies_of(found->second.item, unit);
+  }
+}
+
+const HostVariable* HostProgram::find_variable(std::string_view name) const {
+  const auto found = variables_.find(name);
+  return found == variables_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> HostProgram::variable_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, variable] : variables_) names.push_back(name);
+  return names;
+}
+
+bool HostProgram::knows(const std::string& name) const {
+  return !header_.find_named(name).empty();
+}
+
+bool HostProgram::has_includes() const {
+  const Selection always = header_.select({}, nullptr);
+  return std::ranges::any_of(always.entries, [](const EntryPtr& entry) {
+    return is_include(entry->item);
+  });
+}
+
+bool HostProgram::has_own(const std::string& name) const {
+  return std::ranges::any_of(
+      header_.find_named(name), [&](const EntryPtr& entry) {
+        const HostDefinition* known = find(entry->item.key);
+        return known != nullptr && known->is_compiled &&
+               (known->item.kind == ItemKind::HostVariable ||
+                known->item.kind == ItemKind::HostFunction) &&
+               known->item.text.find("__device__") == std::string::npos;
+      });
+}
+
+bool HostProgram::is_value(std::string_view name) const {
+  return std::ranges::any_of(
+      header_.find_named(std::string(name)), [](const EntryPtr& entry) {
+        const std::string& key = entry->item.key;
+        return key.starts_with("v:") || key.starts_with("f:");
+      });
+}
+
+}  // namespace gpuos::session

@@ -1,0 +1,253 @@
+#include "session/host_text.h"
+
+#include <vector>
+
+#include "base/concat.h"
+#include "session/functions.h"
+#include "session/pieces.h"
+
+namespace gpuos::session {
+namespace {
+
+// The text at its own place in its cell, for messages.
+CellText at_its_place(const Item& item, const std::string& cell) {
+  CellText text{cell,
+                std::string(static_cast<std::size_t>(item.line - 1), '\n')};
+  text.text.append(static_cast<std::size_t>(item.column - 1), ' ');
+  text.text += item.text;
+  return text;
+}
+
+// Where "m::k<float>" before the "<<<" at `i` begins.
+std::size_t begin_of_callee(const TokenList& tokens, std::size_t i) {
+  std::size_t begin = i;
+  const auto fail = [&] {
+    tokens.fail(i, "expected kernel<<<grid, block>>>(arguments)");
+  };
+  while (true) {
+    if (begin == 0) fail();
+    if (tokens.is(begin - 1, ">")) {
+      int depth = 0;
+      do {
+        if (begin == 0) fail();
+        --begin;
+        if (tokens.is(begin, ">")) ++depth;
+        if (tokens.is(begin, "<")) --depth;
+      } while (depth > 0);
+    }
+    if (begin == 0 || !tokens.is_identifier(begin - 1)) fail();
+    --begin;
+    if (begin == 0 || !tokens.is(begin - 1, "::")) return begin;
+    --begin;
+    if (begin == 0 ||
+        !(tokens.is_identifier(begin - 1) || tokens.is(begin - 1, ">")))
+      return begin;
+  }
+}
+
+struct StubParameters {
+  std::string declared;  // "float* x, int gpuos_1 = 3"
+  std::string passed;    // ", x, gpuos_1"
+};
+
+struct Piece {
+  std::size_t begin;
+  std::size_t end;
+};
+
+std::vector<Piece> split_commas(const TokenList& tokens, std::size_t begin,
+                                std::size_t end) {
+  std::vector<Piece> found;
+  for (std::size_t i = begin; i < end;) {
+    if (tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{")) {
+      i = tokens.behind(i);
+    } else if (tokens.is(i, "<") && tokens.behind_angles(i) > i) {
+      i = tokens.behind_angles(i);
+    } else {
+      if (tokens.is(i, ",")) {
+        found.push_back({begin, i});
+        begin = i + 1;
+      }
+      ++i;
+    }
+  }
+  if (begin < end) found.push_back({begin, end});
+  return found;
+}
+
+StubParameters stub_parameters(const TokenList& tokens, std::size_t open) {
+  const std::size_t close = tokens.behind(open) - 1;
+  const std::vector<std::string> names = parameter_names(tokens, open);
+  StubParameters made;
+  std::size_t index = 0;
+  for (const Piece range : split_commas(tokens, open + 1, close)) {
+    if (range.end == range.begin + 1 && tokens.is(range.begin, "void")) break;
+    std::size_t head = range.begin;
+    while (head < range.end && !tokens.is(head, "=")) ++head;
+    std::string name = index < names.size() ? names[index] : "";
+    if (index > 0) made.declared += ", ";
+    made.declared += tokens.text(range.begin, head);
+    if (name.empty()) {
+      name = concat("gpuos_", index);
+      made.declared += " " + name;
+    }
+    made.declared += tokens.text(head, range.end);
+    made.passed += ", " + name;
+    ++index;
+  }
+  return made;
+}
+
+// Of "typename T, int N = 4" the names of T and N.
+std::string instance_arguments(const TokenList& tokens, std::size_t begin,
+                               std::size_t end) {
+  std::string made;
+  for (const Piece range : split_commas(tokens, begin, end)) {
+    std::size_t head = range.begin;
+    while (head < range.end && !tokens.is(head, "=")) ++head;
+    const std::string name(tokens[head - 1].text);
+    const bool is_type =
+        tokens.is(range.begin, "typename") || tokens.is(range.begin, "class");
+    made += made.empty() ? "" : ", ";
+    made +=
+        concat(is_type ? "::gpuos_host::name_of<" : "::gpuos_host::value_of<",
+               name, ">()");
+  }
+  return made;
+}
+
+void blank(std::string& text, const Token& token) {
+  text.replace(token.offset, token.text.size(), token.text.size(), ' ');
+}
+
+}  // namespace
+
+std::string with_launches(const Item& item, const std::string& cell) {
+  if (item.text.find("<<<") == std::string::npos) return item.text;
+  const CellText place = at_its_place(item, cell);
+  const TokenList tokens(place);
+  std::string text;
+  std::size_t copied = place.text.size() - item.text.size();
+  const auto copy_to = [&](std::size_t offset) {
+    text.append(place.text, copied, offset - copied);
+    copied = offset;
+  };
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens.is(i, "<<<")) continue;
+    std::size_t close = i + 1;
+    while (close < tokens.size() && !tokens.is(close, ">>>")) ++close;
+    if (close == tokens.size() || !tokens.is(close + 1, "("))
+      tokens.fail(i, "expected kernel<<<grid, block>>>(arguments)");
+    const std::size_t begin = begin_of_callee(tokens, i);
+    copy_to(tokens[begin].offset);
+    text += concat("(::gpuos_host::configure(", tokens.text(i + 1, close),
+                   "), ", tokens.text(begin, i));
+    copied = tokens[close + 1].offset;
+    // What the parentheses hold may launch as well.
+    const std::size_t behind = tokens.behind(close + 1) - 1;
+    const Token& last = tokens[behind];
+    Item inner;
+    inner.text = place.text.substr(tokens[close + 1].offset,
+                                   last.offset + 1 - tokens[close + 1].offset);
+    inner.line = tokens[close + 1].line;
+    inner.column = tokens[close + 1].column;
+    text += with_launches(inner, cell) + ")";
+    copied = last.offset + 1;
+    i = behind;
+  }
+  copy_to(place.text.size());
+  return text;
+}
+
+Item kernel_stub(const Item& kernel) {
+  const CellText place{"", kernel.text};
+  const TokenList tokens(place);
+  const Shape shape = find_shape(tokens, 0, tokens.size());
+  const StubParameters parameters = stub_parameters(tokens, shape.parameters);
+  const std::string name = qualifier_of(kernel.scopes) + kernel.name;
+  Item stub;
+  stub.kind = ItemKind::Header;
+  stub.name = kernel.name;
+  stub.names = kernel.names;
+  stub.declares = kernel.declares;
+  stub.line = kernel.line;
+  stub.column = kernel.column;
+  stub.scopes = kernel.scopes;
+  std::erase_if(stub.scopes, [](const std::string& scope) {
+    return scope.starts_with("extern");
+  });
+  stub.key = concat("f:", qualifier_of(kernel.scopes), kernel.name,
+                    parameter_key(tokens, shape.parameters));
+  std::string head;
+  std::string own = concat("{\"", name, "\", \"", kernel.key, "\"}");
+  std::string function = "::gpuos_host::launch(";
+  if (shape.is_template) {
+    head = tokens.text(0, shape.start) + " ";
+    function = "::gpuos_host::launch_instance(";
+    own = concat("\"", name, "\", {",
+                 instance_arguments(tokens, 2, shape.start - 1), "}");
+  }
+  stub.text =
+      concat(head, "static inline void ", kernel.name, "(", parameters.declared,
+             ") { ", function, own, parameters.passed, "); }");
+  for (char& c : stub.text) {
+    if (c == '\n') c = ' ';
+  }
+  stub.header = stub.text;
+  return stub;
+}
+
+Item launches_stub(const Item& function) {
+  Item stub = function;
+  stub.kind = ItemKind::Header;
+  stub.text = concat("static inline void ", function.name,
+                     "() { ::gpuos_host::calls->launches("
+                     "::gpuos_host::calls->session, \"",
+                     function.name, "\"); }");
+  stub.header = stub.text;
+  stub.result.clear();
+  return stub;
+}
+
+void strip_defaults(Item& item) {
+  if (item.defaults.empty()) return;
+  const CellText place{"", item.text};
+  const TokenList tokens(place);
+  const Shape shape = find_shape(tokens, 0, tokens.size());
+  const std::size_t close = tokens.behind(shape.parameters) - 1;
+  for (const Piece range : split_commas(tokens, shape.parameters + 1, close)) {
+    std::size_t at = range.begin;
+    while (at < range.end && !tokens.is(at, "=")) ++at;
+    for (; at < range.end; ++at) blank(item.text, tokens[at]);
+  }
+}
+
+void make_external(Item& item) {
+  std::erase_if(item.scopes, [](const std::string& scope) {
+    return scope.starts_with("extern");
+  });
+  const CellText place{"", item.text};
+  const TokenList tokens(place);
+  const Shape shape = find_shape(tokens, 0, tokens.size());
+  for (std::size_t i = shape.start; i < shape.parameters; ++i) {
+    if (tokens.is(i, "static") || tokens.is(i, "inline") ||
+        tokens.is(i, "extern") || tokens[i].kind == TokenKind::Text)
+      blank(item.text, tokens[i]);
+  }
+  if (shape.body != 0 && !item.header.empty())
+    item.header = item.text.substr(0, tokens[shape.body].offset) + ";";
+}
+
+void refuse_names(const Item& item, const std::string& cell) {
+  const CellText place = at_its_place(item, cell);
+  for (const Token& token : tokenize(place)) {
+    if (token.is("cudaMallocManaged"))
+      fail_at(place, token.line, token.column,
+              "expected cudaMalloc and cudaMemcpy, found cudaMallocManaged: "
+              "where the driver moves pages the host must not touch managed "
+              "memory while a kernel runs, and the workers of a runtime may "
+              "run at any time");
+  }
+}
+
+}  // namespace gpuos::session

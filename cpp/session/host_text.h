@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "session/items.h"
+
+namespace gpuos::session {
+
+/// Host code with its launches as calls of stubs: "k<<<g, b>>>(x)" becomes
+/// "(gpuos_host::configure(g, b), k(x))".
+/// Throws: CompileError at the place in `cell`.
+std::string with_launches(const Item& item, const std::string& cell);
+
+/// What host code sees of a kernel: a function of its name that launches it.
+Item kernel_stub(const Item& kernel);
+
+/// What host code sees of "void name() { k<<<1, 1>>>(); }".
+Item launches_stub(const Item& function);
+
+/// Words that keep a function to its own object, blanked out; what stands in
+/// another of the library's languages comes to stand in C++.
+void make_external(Item& item);
+
+/// A definition behind its declaration says no default arguments.
+void strip_defaults(Item& item);
+
+/// Throws: CompileError at a name that a session does not take.
+void refuse_names(const Item& item, const std::string& cell);
+
+}  // namespace gpuos::session

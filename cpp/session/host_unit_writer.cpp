@@ -1,0 +1,538 @@
+#include "session/host_unit_writer.h"
+
+#include <algorithm>
+
+#include "base/concat.h"
+#include "gpuos/error.h"
+#include "session/host_text.h"
+
+namespace gpuos::session {
+namespace {
+
+// Those that mean the same wherever they are said.
+bool has_own_namespace(const Item& item) {
+  if (item.is_member || item.kind == ItemKind::Directive) return false;
+  return item.key.starts_with("t:") || item.key.starts_with("forward:") ||
+         item.key.starts_with("f:") || item.key.starts_with("declared:") ||
+         item.key.starts_with("v:") || item.key.starts_with("c:") ||
+         item.key.starts_with("text:enum");
+}
+
+bool is_alias(const Item& item) {
+  return item.text.starts_with("using") || item.text.starts_with("typedef");
+}
+
+// The library's own, of the process: "extern "C" int puts(const char*);".
+bool is_external(const Item& item) {
+  const bool in_scope = std::ranges::any_of(
+      item.scopes,
+      [](const std::string& scope) { return scope.starts_with("extern"); });
+  return item.kind == ItemKind::HostDeclaration &&
+         (in_scope || item.text.starts_with("extern \""));
+}
+
+// What is written before the name: the type, but for an array's bounds.
+std::string type_text(const Item& item) {
+  const std::size_t behind = item.name_at + item.name.size();
+  const std::size_t end =
+      std::min(item.text.find_first_of("={(;", behind), item.text.size());
+  const std::string head = item.text.substr(0, item.name_at);
+  // A deduced one is that of its value.
+  const bool is_deduced =
+      head.find("auto") != head.npos || item.text.find("[ ]") != item.text.npos;
+  return head + (is_deduced ? item.text.substr(behind)
+                            : item.text.substr(behind, end - behind));
+}
+
+int lines_of(const std::string& text) {
+  return static_cast<int>(std::ranges::count(text, '\n'));
+}
+
+// Of what is only declared, "forward:P" or "declared:f:f(T,)".
+std::string key_of_definition(const std::string& key) {
+  constexpr std::string_view kForward = "forward:";
+  constexpr std::string_view kDeclared = "declared:";
+  if (key.starts_with(kForward)) return "t:" + key.substr(kForward.size());
+  if (key.starts_with(kDeclared)) return key.substr(kDeclared.size());
+  return key;
+}
+
+std::string key_of_declaration(const std::string& key) {
+  return key.starts_with("t:") ? "forward:" + key.substr(2) : "declared:" + key;
+}
+
+// "<a.h>" of "#include <a.h>"; empty for another line.
+std::string included(const Item& item) {
+  const std::string& line = item.text;
+  const std::size_t word = line.find_first_not_of("# \t");
+  if (item.kind != ItemKind::Directive || word == line.npos ||
+      line.compare(word, 7, "include") != 0)
+    return "";
+  const std::size_t open = line.find_first_of("<\"", word);
+  if (open == line.npos) return "";
+  const std::size_t close = line.find(line[open] == '<' ? '>' : '"', open + 1);
+  return close == line.npos ? "" : line.substr(open, close + 1 - open);
+}
+
+// So that the object loads before somebody defines it.
+std::string made_weak(std::string declaration) {
+  declaration.insert(declaration.rfind(';'), " __attribute__((weak))");
+  return declaration;
+}
+
+std::string at_text(int index) {
+  if (index < 0) return "";
+  return concat("static const ::gpuos_host::Reached gpuos_at_", index, "(",
+                index, ");\n");
+}
+
+void drop_linkage(Item& item) {
+  std::erase_if(item.scopes, [](const std::string& scope) {
+    return scope.starts_with("extern");
+  });
+}
+
+// What the device has taken need not be there for the host.
+Item guarded(Item item) {
+  if (item.is_shared && is_include(item))
+    item.header = concat("#if __has_include(", included(item), ")\n",
+                         item.header, "\n#endif");
+  return item;
+}
+
+}  // namespace
+
+bool is_include(const Item& item) { return !included(item).empty(); }
+
+Item HostUnitWriter::in_own_namespace(Item item) const {
+  if (!has_own_namespace(item) || is_alias(item) || is_external(item))
+    return item;
+  std::erase_if(item.scopes, is_own_namespace);
+  item.scopes.push_back(own_namespace(unit_.name.substr(6)));
+  return item;
+}
+
+void HostUnitWriter::place(const std::string& text, const Item& item) {
+  text_ += placed(text, item, cell_);
+}
+
+void HostUnitWriter::write(const HostCell& cell) {
+  cell_ = cell.cell;
+  for (const Item& item : cell.items) {
+    if (item.kind != ItemKind::Directive && !item.key.empty())
+      own_[item.key] = &item;
+  }
+  need({});
+  int index = 0;
+  for (const Item& item : cell.items) write_item(item, index++);
+}
+
+void HostUnitWriter::note(const Item& given, const std::string& cell) {
+  const std::string definition = key_of_definition(given.key);
+  if (definition != given.key && program_.header_.find(definition) != nullptr)
+    return;
+  Item item = in_own_namespace(given);
+  if (item.kind == ItemKind::HostFunction) make_external(item);
+  if (item.kind == ItemKind::Header) item.header = with_launches(item, cell);
+  item = guarded(std::move(item));
+  const bool is_declaration = given.kind == ItemKind::HostDeclaration;
+  const HostDefinition* const known = program_.find(given.key);
+  if (is_declaration && known != nullptr && !known->is_declared_only) return;
+  const EntryPtr declared =
+      program_.header_.find(key_of_declaration(given.key));
+  if (declared != nullptr && program_.header_.find(given.key) == nullptr)
+    item.scopes = declared->item.scopes;
+  const EntryPtr old = program_.header_.find(item.key);
+  if (program_.header_.put(item, cell, journal_) == old && old != nullptr &&
+      given.kind == ItemKind::Header)
+    return;
+  if (given.kind == ItemKind::Directive) return;
+  program_.define(
+      given.key,
+      {.item = given, .cell = cell, .is_declared_only = is_declaration},
+      journal_);
+}
+
+void HostUnitWriter::write_item(const Item& item, int index) {
+  refuse_names(item, cell_);
+  switch (item.kind) {
+    case ItemKind::Launch:
+    case ItemKind::Call:
+      text_ +=
+          at_text(index) + concat("static const ::gpuos_host::Ran gpuos_ran_",
+                                  index, "(", index, ");\n");
+      return;
+    case ItemKind::HostStatement:
+      return write_statement(item, index);
+    case ItemKind::HostFunction:
+      return write_function(item);
+    case ItemKind::HostVariable:
+      return write_variable(item, index);
+    case ItemKind::HostDeclaration:
+      return write_declaration(item);
+    default:
+      return write_text(item, Again::IfChanged);
+  }
+}
+
+void HostUnitWriter::write_directive(const EntryPtr& entry) {
+  const std::string& line = entry->item.header;
+  is_past_includes_ |= !is_include(entry->item) ||
+                       entry->item.text.find('<') == std::string::npos;
+  if (is_past_includes_) {
+    text_ += placed(line, entry->item, entry->cell);
+  } else {
+    includes_ += line + "\n";
+  }
+}
+
+void HostUnitWriter::need(const Names& names) {
+  need_bound(names);
+  const Selection selection = program_.header_.select(names, nullptr);
+  Names mentioned = names;
+  for (const EntryPtr& entry : selection.entries)
+    mentioned.insert(entry->mentions.begin(), entry->mentions.end());
+  for (const auto& [key, item] : own_) {
+    if (item->kind == ItemKind::HostFunction && can_declare(*item) &&
+        std::ranges::any_of(item->names, [&](const std::string& name) {
+          return mentioned.contains(name);
+        }))
+      declare_function(*item);
+  }
+  for (const EntryPtr& entry : selection.entries) need_entry(entry);
+  compile_reached(names);
+}
+
+// Its parameters are not of types that the cell has yet to define.
+bool HostUnitWriter::can_declare(const Item& function) const {
+  const Names names = identifiers_of(function.header);
+  return std::ranges::none_of(own_, [&](const auto& entry) {
+    const auto& [key, item] = entry;
+    return item->kind == ItemKind::Header && !done_.contains(key) &&
+           std::ranges::any_of(item->declares, [&](const std::string& name) {
+             return names.contains(name);
+           });
+  });
+}
+
+void HostUnitWriter::need_entry(const EntryPtr& entry) {
+  const Item& item = entry->item;
+  if (is_own(item.key) || written_.contains(item.key)) return;
+  // A declaration of what is there says nothing.
+  const std::string definition = key_of_definition(item.key);
+  if (definition != item.key &&
+      (is_own(definition) || program_.header_.find(definition) != nullptr))
+    return;
+  if (item.kind == ItemKind::Directive) {
+    written_.insert(item.key);
+    return write_directive(entry);
+  }
+  if (is_stale(item.key)) return compile_again(item.key);
+  written_.insert(item.key);
+  const HostDefinition* const known = program_.find(item.key);
+  const bool is_missing =
+      known != nullptr && known->is_declared_only && !is_external(item);
+  text_ += placed(is_missing ? made_weak(item.header) : item.header, item,
+                  entry->cell);
+}
+
+void HostUnitWriter::need_bound(const Names& names) {
+  for (const std::string& name : names) {
+    if (program_.knows(name) || !bound_.insert(name).second) continue;
+    const bool is_of_cell = std::ranges::any_of(own_, [&](const auto& entry) {
+      return entry.second->names.contains(name);
+    });
+    if (is_of_cell || program_.find_bound_ == nullptr) continue;
+    if (const auto bound = program_.find_bound_(name))
+      text_ += bound->declaration + "\n";
+  }
+}
+
+// A call leads on to whatever the body of the function mentions.
+void HostUnitWriter::compile_reached(const Names& names) {
+  std::vector<std::string> open(names.begin(), names.end());
+  Names seen = names;
+  Names visited;
+  const auto visit = [&](const std::string& key) {
+    if (is_own(key) || !visited.insert(key).second) return;
+    const HostDefinition* known = program_.find(key);
+    if (known == nullptr) return;
+    for (const std::string& next : identifiers_of(known->item.text)) {
+      if (seen.insert(next).second) open.push_back(next);
+    }
+    if (known->item.kind != ItemKind::HostVariable && is_stale(key))
+      compile_again(key);
+  };
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    for (const EntryPtr& entry : program_.header_.find_named(name))
+      visit(entry->item.key);
+    const auto members = program_.members_.find(name);
+    if (members == program_.members_.end()) continue;
+    for (const std::string& key : members->second) visit(key);
+  }
+}
+
+bool HostUnitWriter::is_stale(const std::string& key) const {
+  const HostDefinition* const known = program_.find(key);
+  if (known == nullptr || known->is_declared_only) return false;
+  if (!known->is_compiled) return true;
+  return std::ranges::any_of(
+      known->dependencies, [&](const Dependency& dependency) {
+        return !program_.header_.is_current(dependency) ||
+               (retyped_.contains(dependency.key) &&
+                dependency.key != known->item.key);
+      });
+}
+
+std::string HostUnitWriter::reason_of(const HostDefinition& definition) const {
+  for (const Dependency& dependency : definition.dependencies) {
+    if (retyped_.contains(dependency.key))
+      return concat(own_.at(dependency.key)->name, " is defined again in ",
+                    cell_);
+    if (program_.header_.is_current(dependency)) continue;
+    const EntryPtr changed = program_.header_.find(dependency.key);
+    if (changed == nullptr) return "something that it used is gone";
+    return concat(changed->item.name, " was defined again in ", changed->cell);
+  }
+  return "";
+}
+
+void HostUnitWriter::refuse_variable(const HostDefinition& definition) const {
+  throw CompileError(
+      concat("variable ", definition.item.name, " (", definition.cell,
+             "): ", reason_of(definition), "; define the variable again too"),
+      "");
+}
+
+void HostUnitWriter::compile_again(const std::string& key) {
+  if (written_.contains(key)) return;
+  const HostDefinition definition = *program_.find(key);
+  const Item& item = definition.item;
+  if (item.kind == ItemKind::HostVariable && !item.is_member)
+    refuse_variable(definition);
+  const std::string why = reason_of(definition);
+  if (!why.empty())
+    again_.push_back({definition.cell, item.line,
+                      item.line + lines_of(item.text),
+                      concat(item.name, " (", definition.cell,
+                             ") was compiled again (", why, "): ")});
+  const std::string cell = std::exchange(cell_, definition.cell);
+  if (item.kind == ItemKind::HostFunction) {
+    write_function(item);
+  } else if (item.kind == ItemKind::HostVariable) {
+    write_variable(item, -1);
+  } else {
+    write_text(item, definition.is_compiled ? Again::Always : Again::IfChanged);
+  }
+  cell_ = cell;
+}
+
+void HostUnitWriter::write_text(const Item& given, Again again) {
+  if (given.kind == ItemKind::Directive) {
+    program_.header_.put(guarded(given), cell_, journal_);
+    return need({});
+  }
+  const std::string definition = key_of_definition(given.key);
+  if (definition != given.key && !is_own(definition) &&
+      program_.header_.find(definition) != nullptr)
+    return need({given.name});
+  written_.insert(given.key);
+  Names names = identifiers_of(given.text);
+  // What belongs to it comes behind it.
+  if (!given.is_member) names.erase(given.name);
+  need(names);
+  done_.insert(given.key);
+  Item item = in_own_namespace(given);
+  item.header = with_launches(item, cell_);
+  const HostDefinition* const known = program_.find(given.key);
+  const bool is_known = known != nullptr && known->is_compiled;
+  if (is_known && (is_stale(given.key) || has_changed_member(given)))
+    again = Again::Always;
+  if (is_known && again == Again::IfChanged && given.is_member &&
+      known->item.text != given.text)
+    refuse_member(given);
+  // A declaration's namespace is that of the definition.
+  const EntryPtr declared =
+      program_.header_.find(key_of_declaration(given.key));
+  if (declared != nullptr && program_.header_.find(given.key) == nullptr)
+    item.scopes = declared->item.scopes;
+  const EntryPtr entry = program_.header_.put(item, cell_, journal_, again);
+  if (!placed_.insert(entry.get()).second) return;
+  text_ += placed(entry->item.header, entry->item, entry->cell);
+  program_.define(
+      given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
+  unit_.defined.push_back(given.key);
+}
+
+// A type of the same text whose member is another in this cell.
+bool HostUnitWriter::has_changed_member(const Item& type) const {
+  return std::ranges::any_of(own_, [&](const auto& entry) {
+    const auto& [key, item] = entry;
+    const HostDefinition* const known = program_.find(key);
+    return item->is_member && item->names.contains(type.name) &&
+           key != type.key && known != nullptr && known->is_compiled &&
+           known->item.text != item->text;
+  });
+}
+
+// "int f(int);", which another item of the cell or a later cell defines.
+void HostUnitWriter::write_declaration(const Item& given) {
+  need(identifiers_of(given.text));
+  Item item = in_own_namespace(given);
+  if (!is_external(given)) drop_linkage(item);
+  const HostDefinition* const known = program_.find(given.key);
+  if (own_.at(given.key)->kind != ItemKind::HostDeclaration) {
+    declared_.insert(given.key);
+    place(item.header, item);
+  } else if (known != nullptr && !known->is_declared_only) {
+    for (const EntryPtr& entry : program_.header_.find_named(given.name))
+      if (entry->item.key == given.key) need_older(entry);
+  } else {
+    program_.header_.put(item, cell_, journal_);
+    program_.define(given.key,
+                    {.item = given, .cell = cell_, .is_declared_only = true},
+                    journal_);
+    written_.insert(given.key);
+    place(is_external(given) ? item.header : made_weak(item.header), item);
+  }
+}
+
+// What an item of the cell declares once more.
+void HostUnitWriter::need_older(const EntryPtr& entry) {
+  own_.erase(entry->item.key);
+  need_entry(entry);
+}
+
+void HostUnitWriter::refuse_member(const Item& item) const {
+  throw CompileError(
+      concat(cell_, ":", item.line, ": expected a new definition of what ",
+             item.name, " belongs to as well, found one of ", item.name,
+             " alone; define that again too"),
+      "");
+}
+
+void HostUnitWriter::declare_function(const Item& given) {
+  if (given.is_member || !declared_.insert(given.key).second) return;
+  Item item = in_own_namespace(given);
+  make_external(item);
+  need(identifiers_of(item.header));
+  place(item.header, item);
+}
+
+void HostUnitWriter::write_function(const Item& given) {
+  if (written_.contains(given.key)) return;
+  written_.insert(given.key);
+  declare_function(given);
+  need(identifiers_of(given.text));
+  Item item = in_own_namespace(given);
+  make_external(item);
+  if (given.is_member) {
+    const HostDefinition* known = program_.find(given.key);
+    const bool is_current =
+        known != nullptr && known->is_compiled && !is_stale(given.key);
+    if (is_current && known->item.text != given.text) refuse_member(given);
+    if (is_current) return;
+  } else {
+    strip_defaults(item);
+  }
+  place(with_launches(item, cell_), item);
+  unit_.functions.push_back(given);
+  if (!given.is_member) {
+    Item entry = in_own_namespace(given);
+    make_external(entry);
+    program_.header_.put(entry, cell_, journal_);
+  }
+  program_.define(
+      given.key, {.item = given, .cell = cell_, .is_compiled = true}, journal_);
+  unit_.defined.push_back(given.key);
+}
+
+void HostUnitWriter::write_variable(const Item& given, int index) {
+  if (written_.contains(given.key)) return;
+  written_.insert(given.key);
+  need(identifiers_of(given.text));
+  Item item = in_own_namespace(given);
+  drop_linkage(item);
+  std::string text = with_launches(item, cell_);
+  // A constant would be its object's own.
+  if (!given.is_member && text.find("const") < given.name_at &&
+      text.find_first_of("={(", given.name_at) != text.npos)
+    text = "extern " + text;
+  text_ += at_text(index);
+  place(text, item);
+  if (given.is_member) {
+    program_.define(given.key,
+                    {.item = given, .cell = cell_, .is_compiled = true},
+                    journal_);
+    unit_.defined.push_back(given.key);
+    return;
+  }
+  const HostDefinition* const known = program_.find(given.key);
+  if (known != nullptr && type_text(known->item) != type_text(given))
+    retyped_.insert(given.key);
+  const std::string name = qualifier_of(given.scopes) + given.name;
+  text_ += concat("static const ::gpuos_host::MadeHere gpuos_made_", index, "(",
+                  index, ", __builtin_addressof(::", name, "), sizeof(::", name,
+                  "), ::gpuos_host::name_of<decltype(::", name, ")>());\n");
+  unit_.variables[index] = given;
+}
+
+void HostUnitWriter::write_statement(const Item& item, int index) {
+  need(identifiers_of(item.text));
+  text_ += concat("static void gpuos_statement_", index, "() {\n");
+  place(with_launches(item, cell_), item);
+  text_ +=
+      concat("}\n", at_text(index), "static const ::gpuos_host::Ran gpuos_ran_",
+             index, "(gpuos_statement_", index, ");\n");
+}
+
+std::string HostUnitWriter::text() const {
+  const std::string& name = unit_.name;
+  return concat(text_,
+                "#line 1 \"session\"\nextern \"C\" void* __dso_handle;\n"
+                "extern \"C\" __attribute__((visibility(\"default\"))) void* ",
+                name,
+                "_handle() { return &__dso_handle; }\n"
+                "extern \"C\" __attribute__((visibility(\"default\"))) void ",
+                name,
+                "_begin(const ::gpuos_host::Calls* session) {\n"
+                "  ::gpuos_host::calls = session;\n}\n");
+}
+
+void HostUnitWriter::refuse_undefined(const HostCell& cell) const {
+  for (const Item& root : cell.items) {
+    if (root.kind != ItemKind::HostStatement &&
+        root.kind != ItemKind::HostVariable)
+      continue;
+    Names seen = identifiers_of(root.text);
+    std::vector<std::pair<std::string, std::string>> open;  // name, who
+    for (const std::string& name : seen) open.emplace_back(name, cell.cell);
+    while (!open.empty()) {
+      const auto [name, who] = std::move(open.back());
+      open.pop_back();
+      for (const EntryPtr& entry : program_.header_.find_named(name)) {
+        const HostDefinition* known = program_.find(entry->item.key);
+        if (known == nullptr) continue;
+        const auto own = own_.find(known->item.key);
+        const bool is_defined_here =
+            own != own_.end() && own->second->kind != ItemKind::HostDeclaration;
+        if (known->is_declared_only && !is_external(known->item) &&
+            !is_defined_here)
+          throw CompileError(
+              concat("session: expected a definition of ", name, ", which ",
+                     who, " wants; it is declared in ", known->cell,
+                     " and defined nowhere"),
+              "");
+        const std::string title =
+            concat(known->item.name, " (", known->cell, ")");
+        for (const std::string& next : identifiers_of(known->item.text)) {
+          if (seen.insert(next).second) open.emplace_back(next, title);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace gpuos::session

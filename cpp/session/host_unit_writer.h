@@ -1,0 +1,88 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "session/host_program.h"
+
+namespace gpuos::session {
+
+/// A line of #include.
+bool is_include(const Item& item);
+
+/// A definition that is compiled once more, and why.
+struct HostAgain {
+  std::string cell;
+  int first_line = 0;
+  int last_line = 0;
+  std::string why;
+};
+
+/// Writes the source of one unit: each item in its order, before it what it
+/// needs, and whatever it reaches that was compiled against something that has
+/// changed.
+class HostUnitWriter {
+ public:
+  HostUnitWriter(HostProgram& program, HostUnit& unit, Journal& journal)
+      : program_(program), unit_(unit), journal_(journal) {}
+
+  /// Throws: CompileError.
+  void write(const HostCell& cell);
+  /// What a later unit writes if it needs it.
+  void note(const Item& item, const std::string& cell);
+  /// Throws: CompileError if what runs needs something that is only declared.
+  void refuse_undefined(const HostCell& cell) const;
+
+  const std::string& includes() const { return includes_; }
+  std::string text() const;
+  const std::vector<HostAgain>& again() const { return again_; }
+
+ private:
+  using Names = std::set<std::string>;
+
+  void write_item(const Item& item, int index);
+  void write_text(const Item& item, Again again);
+  void write_declaration(const Item& item);
+  void write_function(const Item& item);
+  void write_variable(const Item& item, int index);
+  void write_statement(const Item& item, int index);
+  void declare_function(const Item& item);
+
+  void need(const Names& names);
+  void need_entry(const EntryPtr& entry);
+  void need_older(const EntryPtr& entry);
+  void need_bound(const Names& names);
+  void compile_reached(const Names& names);
+  void compile_again(const std::string& key);
+  void write_directive(const EntryPtr& entry);
+
+  bool can_declare(const Item& function) const;
+  bool has_changed_member(const Item& type) const;
+  bool is_stale(const std::string& key) const;
+  bool is_own(const std::string& key) const { return own_.contains(key); }
+  [[noreturn]] void refuse_variable(const HostDefinition& definition) const;
+  [[noreturn]] void refuse_member(const Item& item) const;
+  std::string reason_of(const HostDefinition& definition) const;
+  Item in_own_namespace(Item item) const;
+  void place(const std::string& text, const Item& item);
+
+  HostProgram& program_;
+  HostUnit& unit_;
+  Journal& journal_;
+  std::string cell_;
+  std::string includes_;
+  std::string text_;
+  bool is_past_includes_ = false;
+  std::map<std::string, const Item*> own_;  // functions and so on, by key
+  std::set<std::string> written_;           // keys
+  std::set<std::string> done_;              // of these: whole, in the text
+  std::set<const Entry*> placed_;
+  std::set<std::string> declared_;  // keys of functions
+
+  std::set<std::string> bound_;    // names
+  std::set<std::string> retyped_;  // keys of variables
+  std::vector<HostAgain> again_;
+};
+
+}  // namespace gpuos::session

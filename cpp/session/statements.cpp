@@ -1,0 +1,278 @@
+#include "session/statements.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/concat.h"
+
+namespace gpuos::session {
+namespace {
+
+constexpr std::array kBeginStatements = std::to_array<std::string_view>(
+    {"for",          "while",      "do",
+     "if",           "switch",     "try",
+     "return",       "throw",      "goto",
+     "break",        "continue",   "delete",
+     "new",          "sizeof",     "this",
+     "true",         "false",      "nullptr",
+     "static_cast",  "const_cast", "reinterpret_cast",
+     "dynamic_cast", "typeid",     "not",
+     "co_await",     "asm"});
+
+// What begins a type, or stands before one.
+constexpr std::array kBeginDeclarations =
+    std::to_array<std::string_view>({"using",
+                                     "namespace",
+                                     "typedef",
+                                     "struct",
+                                     "class",
+                                     "union",
+                                     "enum",
+                                     "template",
+                                     "extern",
+                                     "static",
+                                     "inline",
+                                     "constexpr",
+                                     "consteval",
+                                     "constinit",
+                                     "const",
+                                     "volatile",
+                                     "thread_local",
+                                     "auto",
+                                     "typename",
+                                     "decltype",
+                                     "void",
+                                     "bool",
+                                     "char",
+                                     "short",
+                                     "int",
+                                     "long",
+                                     "float",
+                                     "double",
+                                     "signed",
+                                     "unsigned",
+                                     "wchar_t",
+                                     "char8_t",
+                                     "char16_t",
+                                     "char32_t",
+                                     "alignas",
+                                     "explicit",
+                                     "virtual",
+                                     "friend",
+                                     "register",
+                                     "concept",
+                                     "requires",
+                                     "operator",
+                                     "static_assert",
+                                     "__attribute__",
+                                     "__device__",
+                                     "__global__",
+                                     "__host__",
+                                     "__constant__",
+                                     "__shared__",
+                                     "__managed__",
+                                     "__align__",
+                                     "__launch_bounds__",
+                                     "__forceinline__",
+                                     "__inline__",
+                                     "__noinline__"});
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& words,
+               std::string_view text) {
+  return std::ranges::find(words, text) != words.end();
+}
+
+bool is_word_operator(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "and") || tokens.is(i, "or") || tokens.is(i, "xor") ||
+         tokens.is(i, "bitand") || tokens.is(i, "bitor") ||
+         tokens.is(i, "not_eq") || tokens.is(i, "and_eq") ||
+         tokens.is(i, "or_eq") || tokens.is(i, "xor_eq");
+}
+
+bool is_plain_name(const TokenList& tokens, std::size_t i) {
+  return tokens.is_identifier(i) && !is_word_operator(tokens, i) &&
+         !is_one_of(kBeginStatements, tokens[i].text);
+}
+
+struct QualifiedName {
+  std::string first;  // the part before all "::"
+  std::size_t end = 0;
+  std::string last{};
+  std::string before_last{};
+  bool is_special = false;  // a destructor or an operator
+};
+
+// "::a::b<int>::c"
+QualifiedName read_name(const TokenList& tokens, std::size_t i) {
+  QualifiedName name;
+  if (tokens.is(i, "::")) ++i;
+  name.first = tokens.is_identifier(i) ? tokens[i].text : "";
+  while (tokens.is_identifier(i)) {
+    name.before_last = std::move(name.last);
+    name.last = tokens[i].text;
+    ++i;
+    // "<<" is no list of arguments.
+    if (tokens.is(i, "<") && !tokens.is(i + 1, "<") &&
+        tokens.behind_angles(i) > i)
+      i = tokens.behind_angles(i);
+    if (!tokens.is(i, "::")) break;
+    ++i;
+    name.is_special |= tokens.is(i, "~") || tokens.is(i, "operator");
+    if (name.is_special) break;
+  }
+  name.end = i;
+  return name;
+}
+
+bool ends_declarator(const TokenList& tokens, std::size_t i) {
+  for (const std::string_view text : {"=", ";", ",", "(", "[", "{"}) {
+    if (tokens.is(i, text)) return true;
+  }
+  return false;
+}
+
+// "T* p = ...", where "a * b;" is a product.
+bool is_pointer_declaration(const TokenList& tokens, std::size_t i) {
+  while (tokens.is(i, "*") || tokens.is(i, "&") || tokens.is(i, "const") ||
+         tokens.is(i, "__restrict__"))
+    ++i;
+  if (tokens.is(i, "operator")) return true;
+  if (!is_plain_name(tokens, i)) return false;
+  return ends_declarator(tokens, read_name(tokens, i).end);
+}
+
+bool begins_type(const TokenList& tokens, std::size_t i,
+                 const IsValue& is_value) {
+  const QualifiedName name = read_name(tokens, i);
+  if (name.end == i || name.first.empty()) return false;
+  const std::size_t next = name.end;
+  if (name.is_special) return true;
+  if (is_value(name.first)) return false;
+  if (is_plain_name(tokens, next)) return true;
+  if (tokens.is(next, "(")) {
+    if (name.last == name.before_last) return true;  // P::P(...)
+    // "T (*f)(int)"
+    return (tokens.is(next + 1, "*") || tokens.is(next + 1, "&")) &&
+           tokens.is(tokens.behind(next), "(");
+  }
+  return (tokens.is(next, "*") || tokens.is(next, "&")) &&
+         is_pointer_declaration(tokens, next);
+}
+
+class StatementEnd {
+ public:
+  StatementEnd(const TokenList& tokens, std::size_t end)
+      : tokens_(tokens), end_(end) {}
+
+  std::size_t behind(std::size_t i) {
+    constexpr int kDeepest = 256;
+    if (++depth_ > kDeepest)
+      tokens_.fail(i, concat("expected at most ", kDeepest,
+                             " statements within each other, found more"));
+    const std::size_t found = find(i);
+    --depth_;
+    return found;
+  }
+
+ private:
+  std::size_t find(std::size_t i) {
+    if (tokens_.is(i, "{")) return tokens_.behind(i);
+    if (tokens_.is(i, "if")) {
+      i = behind(behind_condition(i));
+      return tokens_.is(i, "else") ? behind(i + 1) : i;
+    }
+    if (tokens_.is(i, "for") || tokens_.is(i, "while") ||
+        tokens_.is(i, "switch"))
+      return behind(behind_condition(i));
+    if (tokens_.is(i, "do")) return behind_semicolon(behind(i + 1));
+    if (tokens_.is(i, "try")) {
+      i = behind(i + 1);
+      while (tokens_.is(i, "catch")) i = behind(behind_condition(i));
+      return i;
+    }
+    return behind_semicolon(i);
+  }
+
+  // The index behind "if constexpr (...)".
+  std::size_t behind_condition(std::size_t i) const {
+    std::size_t open = i + 1;
+    if (tokens_.is(open, "constexpr")) ++open;
+    if (!tokens_.is(open, "(") || open >= end_)
+      tokens_.fail(i, concat("expected '(' behind ", tokens_[i].text));
+    return tokens_.behind(open);
+  }
+
+  std::size_t behind_semicolon(std::size_t begin) const {
+    for (std::size_t i = begin; i < end_;) {
+      if (tokens_.is(i, ";")) return i + 1;
+      const bool skips =
+          tokens_.is(i, "(") || tokens_.is(i, "[") || tokens_.is(i, "{");
+      i = skips ? tokens_.behind(i) : i + 1;
+    }
+    tokens_.fail(begin, concat("expected a ';' at the end of '",
+                               tokens_.plain(begin, std::min(begin + 6, end_)),
+                               " ...', found the end"));
+  }
+
+  const TokenList& tokens_;
+  std::size_t end_;
+  int depth_ = 0;
+};
+
+// "3", "\"a\"", "[] {...}", "-x", "f(x)", "a.b", "n": no parameter.
+bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
+                 const IsValue& is_value) {
+  const Token& first = tokens[begin];
+  if (first.kind == TokenKind::Number || first.kind == TokenKind::Text)
+    return true;
+  if (is_one_of(kBeginDeclarations, first.text)) {
+    // "int(3)", but not "int (*f)(int)".
+    return tokens.is(begin + 1, "(") && !tokens.is(begin + 2, "*");
+  }
+  if (!tokens.is_identifier(begin) && !first.is("::"))
+    return !first.is(".");  // of "..."
+  if (is_one_of(kBeginStatements, first.text)) return true;
+  const QualifiedName name = read_name(tokens, begin);
+  if (is_value(name.first)) return true;
+  const std::size_t next = name.end;
+  if (next >= end || is_plain_name(tokens, next)) return false;
+  return !tokens.is(next, "*") && !tokens.is(next, "&") &&
+         !tokens.is(next, "=") && !tokens.is(next, "const") &&
+         !(tokens.is(next, ".") && tokens.is(next + 1, "."));
+}
+
+}  // namespace
+
+bool is_statement(const TokenList& tokens, std::size_t i,
+                  const IsValue& is_value) {
+  const Token& first = tokens[i];
+  if (first.kind == TokenKind::Number || first.kind == TokenKind::Text)
+    return true;
+  if (is_one_of(kBeginDeclarations, first.text)) return false;
+  if (is_one_of(kBeginStatements, first.text)) return true;
+  if (!first.is_identifier() && !first.is("::"))
+    return !(first.is("[") && tokens.is(i + 1, "["));  // an attribute
+  if (begins_type(tokens, i, is_value)) return false;
+  const QualifiedName name = read_name(tokens, i);
+  // "k<float><<<1, 1>>>(x);", but "f(x)" and "f(), g();" are expressions.
+  if (tokens.is(name.end, "<<<")) return false;
+  if (tokens.is(name.end, "(") && name.end == i + 1) {
+    const std::size_t behind = tokens.behind(name.end);
+    return behind != name.end + 2 || !tokens.is(behind, ";");
+  }
+  return true;
+}
+
+std::size_t behind_statement(const TokenList& tokens, std::size_t i,
+                             std::size_t end) {
+  return StatementEnd(tokens, end).behind(i);
+}
+
+bool holds_arguments(const TokenList& tokens, std::size_t open,
+                     const IsValue& is_value) {
+  const std::size_t close = tokens.behind(open) - 1;
+  return close > open + 1 && is_argument(tokens, open + 1, close, is_value);
+}
+
+}  // namespace gpuos::session

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "gpuos/session.h"
+#include "pybind_objects.h"
+
+namespace gpuos::python {
+
+/// The value of a variable of host code: a number, a string, or a copy of an
+/// array of numbers; of a pointer its address.
+/// Throws: InvalidArgument for another type.
+pybind11::object host_value(const std::string& name,
+                            const HostVariableInfo& variable);
+
+/// Throws: InvalidArgument for another type or shape, or a constant.
+void set_host_value(const std::string& name, const HostVariableInfo& variable,
+                    const pybind11::object& value);
+
+}  // namespace gpuos::python

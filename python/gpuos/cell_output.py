@@ -1,0 +1,84 @@
+"""What host code of a session prints, shown in the notebook of its cell."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import select
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+BYTES = 1 << 16
+
+# One cell at a time: there is one file descriptor 1.
+in_use = threading.Lock()
+
+
+class CellOutput:
+    """File descriptor 1 as a pipe, whose text goes to a stream of Python."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        stream.flush()
+        self.source, write_end = os.pipe()
+        self.stopped, self.stop = os.pipe()
+        self.kept = os.dup(1)
+        os.dup2(write_end, 1)
+        os.close(write_end)
+        self.thread = threading.Thread(target=self.copy, daemon=True)
+        self.thread.start()
+
+    def copy(self) -> None:
+        """Copy until `end`; reading waits without the GIL."""
+        while True:
+            ready, _, _ = select.select([self.source, self.stopped], [], [])
+            # A child may hold the pipe open: what is there now is all.
+            if self.source not in ready:
+                break
+            data = os.read(self.source, BYTES)
+            if not data:
+                break
+            self.stream.write(self.decoder.decode(data))
+        self.stream.write(self.decoder.decode(b"", final=True))
+
+    def end(self) -> None:
+        """Put file descriptor 1 back; all that was written is shown."""
+        os.dup2(self.kept, 1)
+        os.write(self.stop, b"x")
+        self.thread.join()
+        for descriptor in (self.kept, self.source, self.stopped, self.stop):
+            os.close(descriptor)
+        self.stream.flush()
+
+
+def is_notebook(stream: object) -> bool:
+    """Whether what is written to a stream goes to a notebook."""
+    return type(stream).__module__.split(".")[0] == "ipykernel"
+
+
+def begin() -> CellOutput | None:
+    """Return the output of a cell in a notebook; None elsewhere.
+
+    What other threads write to file descriptor 1 meanwhile lands there too.
+    """
+    stream = sys.stdout
+    if not is_notebook(stream) or not in_use.acquire(blocking=False):
+        return None
+    try:
+        return CellOutput(stream)
+    except BaseException:
+        in_use.release()
+        raise
+
+
+def end(output: CellOutput) -> None:
+    """End what `begin` returned."""
+    try:
+        output.end()
+    finally:
+        in_use.release()

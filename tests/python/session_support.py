@@ -1,0 +1,42 @@
+"""Sessions with host code, and what they print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gpuos
+
+PRINT = "#include <iostream>\n"
+
+
+def make_session(rt):
+    try:
+        session = rt.session()
+        session.run("int compiler_is_there;")
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    session.undo()
+    return session
+
+
+def has_device(session) -> bool:
+    session.run("int found = cudaDeviceSynchronize();")
+    return session["found"] == 0
+
+
+class Printed:
+    """Runs cells and returns what they print to file descriptor 1."""
+
+    def __init__(self, session: gpuos.Session, capfd: Any) -> None:
+        self.session = session
+        self.capfd = capfd
+
+    def __call__(self, text: str) -> str:
+        self.capfd.readouterr()
+        self.session.run(PRINT + text)
+        return self.capfd.readouterr().out
+
+    def of(self, expression: str) -> str:
+        return self(f"std::cout << ({expression});")

@@ -1,0 +1,426 @@
+"""Host code in the cells of a session: what a person types."""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+
+import numpy as np
+import pytest
+from session_support import PRINT, Printed, make_session
+
+import gpuos
+
+
+@pytest.fixture
+def session(host):
+    return make_session(host)
+
+
+@pytest.fixture
+def printed(session, capfd):
+    return Printed(session, capfd)
+
+
+# A declaration, a later use of it, and what that is.
+DECLARATIONS = [
+    ("int n = 3;", "n + 1", "4"),
+    ("static int n(7);", "n", "7"),
+    ("unsigned long long n{1ull << 40};", "n >> 38", "4"),
+    ("int n = 1, *p = &n;", "*p + n", "2"),
+    ("int n = 5; int& r = n;", "r", "5"),
+    ("int a[] = {1, 2, 3};", "a[2] + int(sizeof a)", "15"),
+    ("int a[2][2] = {{1, 2}, {3, 4}};", "a[1][0]", "3"),
+    ("const char* text = \"hi\";", "text", "hi"),
+    ("const int limit = 9;", "limit", "9"),
+    ("constexpr int limit = 9;", "sizeof(int[limit])", "36"),
+    ("thread_local int n = 6;", "n", "6"),
+    ("auto x = 2.5;", "x * 2", "5"),
+    ("auto f = [k = 4](int x) { return x + k; };", "f(1)", "5"),
+    ("int (*f)(int) = [](int x) { return -x; };", "f(3)", "-3"),
+    ("#include <string>\nstd::string s(2, 'a');", "s + s", "aaaa"),
+    ("#include <vector>\nstd::vector<int> v{1, 2};", "v.size()", "2"),
+    ("#include <utility>\nstd::pair p{1, 'b'};", "p.second", "b"),
+    ("int f(int x) { return 2 * x; }", "f(4)", "8"),
+    ("int f(int x = 4) { return 2 * x; }", "f()", "8"),
+    ("auto f(int x) { return x / 2.0; }", "f(3)", "1.5"),
+    ("int f(int); int g() { return f(1); } int f(int x) { return x; }", "g()",
+     "1"),
+    ("int f(int) { return 1; } int f(double) { return 2; }", "f(1) + f(.5)",
+     "3"),
+    ("int f(int n) { return n < 2 ? 1 : n * f(n - 1); }", "f(5)", "120"),
+    ("template <class T> T half(T x) { return x / 2; }", "half(7.0)", "3.5"),
+    ("struct P { int x = 3; int twice() { return 2 * x; } };", "P{}.twice()",
+     "6"),
+    ("struct P { int x; }; P p{4};", "p.x", "4"),
+    ("struct P { P(int y); int x; }; P::P(int y) : x{y} {}", "P(2).x", "2"),
+    ("struct P { static int n; }; int P::n = 8;", "P::n", "8"),
+    ("struct P { static inline int n = 8; };", "++P::n", "9"),
+    ("struct P; int f(P* p); struct P { int x; }; int f(P* p) { return p->x; }",
+     "[] { P p{6}; return f(&p); }()", "6"),
+    (("template <class T> struct B { T v; }; template <> struct B<int> { int w; "
+     "};"), "B<int>{3}.w", "3"),
+    ("enum Color { red, green }; Color c = green;", "c", "1"),
+    ("enum class E { a = 4 };", "int(E::a)", "4"),
+    ("using T = short; T t = 2;", "sizeof t + sizeof(T)", "4"),
+    ("typedef struct { int x; } Pair; Pair q{5};", "q.x", "5"),
+    ("namespace a { int n = 2; int f() { return n; } }", "a::f() + a::n", "4"),
+    ("namespace a::b { struct S { int x; }; } namespace c = a::b;",
+     "c::S{3}.x", "3"),
+    ("namespace a { int n = 2; } using namespace a;", "n", "2"),
+    ("#define TWICE(x) (2 * (x))", "TWICE(4)", "8"),
+    ("extern int n; int f() { return n; } int n = 4;", "f()", "4"),
+    ('extern "C" int abs(int);', "abs(-4)", "4"),
+    ('extern "C" int read(int x) { return x + 1; }', "read(4)", "5"),
+    ("__host__ __device__ int f(int x) { return x + 1; }", "f(1)", "2"),
+    ("cudaError_t e = cudaSuccess; dim3 d(2, 3);", "e + d.y + d.z", "4"),
+    ("struct P { int x; }; bool operator<(P a, P b) { return a.x < b.x; }",
+     "P{1} < P{2}", "1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("declaration", "use", "value"), DECLARATIONS)
+def test_later_cells_see_what_is_declared(printed, declaration, use, value):
+    assert printed(f"{declaration}\nstd::cout << ({use});") == value
+    if "++" in use:
+        return
+    later = printed(
+        f"auto user() {{ return {use}; }}\n"
+        f"std::cout << ({use}) << ' ' << user();"
+    )
+    assert later == f"{value} {value}"
+    # The same once more, as in a notebook.
+    printed.session.run(declaration)
+    assert printed.of(f"{use}) << ' ' << (user()") == later
+
+
+# What there is, what uses it, what it becomes, what its user gives then.
+REDEFINITIONS = [
+    ("int n = 1;", "n", "int n = 2;", "2"),
+    ("int n = 1;", "n", "double n = 2.5;", "2.5"),
+    ("int f() { return 1; }", "f()", "int f() { return 2; }", "2"),
+    ("int f() { return 1; }", "f()", "double f() { return 2.5; }", "2.5"),
+    ("constexpr int n = 1;", "n", "constexpr int n = 2;", "2"),
+    ("template <class T> T f(T x) { return x; }", "f(3)",
+     "template <class T> T f(T x) { return 2 * x; }", "6"),
+    ("struct P { char x; };", "sizeof(P)", "struct P { double x; };", "8"),
+    ("struct P { int f() { return 1; } };", "P{}.f()",
+     "struct P { int f() { return 2; } };", "2"),
+    ("struct P { int f(); }; int P::f() { return 1; }", "P{}.f()",
+     "struct P { int f(); }; int P::f() { return 2; }", "2"),
+    ("struct P { char x; }; struct Q { P p; };", "sizeof(Q)",
+     "struct P { double x; };", "8"),
+    
+    ("enum E { a = 1 };", "int(a)", "enum E { a = 2 };", "2"),
+    ("using T = char;", "sizeof(T)", "using T = int;", "4"),
+    ("#define N 1", "N", "#define N 2", "1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "use", "new", "value"), REDEFINITIONS)
+@pytest.mark.parametrize("distance", [1, 3])
+def test_users_follow_a_new_definition(printed, old, use, new, value, distance):
+    session = printed.session
+    users = [f"double user1() {{ return {use}; }}"]
+    for i in range(2, distance + 1):
+        users.append(f"double user{i}() {{ return user{i - 1}(); }}")
+    session.run(old)
+    session.run("\n".join(users))
+    before = printed.of(f"user{distance}()")
+    session.run(new)
+    assert printed.of(f"user{distance}()") == value
+    session.undo()
+    session.undo()
+    assert printed.of(f"user{distance}()") == before
+
+
+def test_a_variable_of_an_old_type_is_refused_until_it_is_defined_again(
+    printed,
+):
+    session = printed.session
+    session.run("struct P { int x; }; P p{1}; int f() { return p.x; }")
+    session.run("struct P { double x; };")
+    for text in ("p.x = 2;", "f();", "P q = p;"):
+        with pytest.raises(gpuos.CompileError, match="define the variable aga"):
+            session.run(text)
+    session.run("P p{2.5};")
+    assert printed.of("p.x") == "2.5"
+    assert printed.of("f()") == "2"
+
+
+def test_who_does_not_compile_any_more_says_why(session):
+    session.run("struct P { int x; };\nint f() {\n  return P{}.x;\n}")
+    session.run("struct P { int y; };")
+    with pytest.raises(gpuos.CompileError) as caught:
+        session.run("f();")
+    text = str(caught.value)
+    assert text.startswith(
+        "f (cell 1) was compiled again (P was defined again in cell 2): "
+        "cell 1:3: error: "
+    )
+    assert caught.value.file == "cell 1"
+
+
+def test_a_member_comes_with_its_type(session):
+    session.run("struct P { int f(); }; int P::f() { return 1; }")
+    with pytest.raises(gpuos.CompileError, match="define that again too"):
+        session.run("int P::f() { return 2; }")
+
+
+def test_a_cell_that_does_not_compile_changes_nothing(printed):
+    session = printed.session
+    session.run("int n = 1; int f() { return n; }")
+    for bad in (
+        "int n = 2; int f() { return m; }",
+        "n = 5; int g( {",
+        "n = 5; undefined_function(3);",
+        "int n = 7; missing<<<1, 1>>>();",
+        'extern "C" int nowhere_at_all(int); n = nowhere_at_all(1);',
+        "int later(int); n = later(1);",
+        "struct M { int f(); }; n = M{}.f();",
+        "struct V { virtual int f(); }; V v;",
+        "#include <no/such/header>\nn = 5;",
+    ):
+        with pytest.raises((gpuos.CompileError, gpuos.InvalidArgument)):
+            session.run(bad)
+        assert printed.of("n + f()") == "2"
+    assert session.names() == ["n"]
+
+
+def test_errors_have_their_place(session):
+    with pytest.raises(gpuos.CompileError) as caught:
+        session.run("int n = 1;\n\n  n = undefined_name;", "In [3]")
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("In [3]", 3, 7)
+    assert error.excerpt == "  n = undefined_name;\n      ^"
+    assert str(error).startswith("In [3]:3: error: ")
+
+
+THROWN = [
+    ("throw 5;", "int", "5"),
+    ('throw "text";', "char const*", "text"),
+    ("throw 2.5;", "double", "2.500000"),
+    ("struct Mine {}; throw Mine{};", "Mine", ""),
+    (
+        '#include <stdexcept>\nthrow std::out_of_range("far");',
+        "std::out_of_range",
+        "far",
+    ),
+    (
+        "#include <vector>\nstd::vector<int>(3).at(7);",
+        "std::out_of_range",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "what"), THROWN)
+def test_an_exception_is_a_host_error_and_definitions_stay(
+    printed, text, kind, what
+):
+    session = printed.session
+    with pytest.raises(gpuos.HostError) as caught:
+        session.run(f"int before = 1;\n{text}\nint after = 2;")
+    error = caught.value
+    assert error.type == kind
+    assert what is None or error.text == what
+    line = 2 + text.count("\n")
+    assert str(error).startswith(f"cell 1:{line}: {kind}")
+    assert isinstance(error, gpuos.Error)
+    # What comes behind it was never made.
+    assert session.names() == ["before"]
+    assert session["before"] == 1
+    assert printed.of("before") == "1"
+
+
+def test_what_ran_is_not_taken_back_nor_does_undo(session):
+    session.run("int n = 1;")
+    with pytest.raises(gpuos.HostError):
+        session.run("n = 2; throw 1;")
+    assert session["n"] == 2
+    session.run("n = 3;")
+    assert session.undo()
+    assert session["n"] == 3
+
+
+def test_python_reads_and_writes_variables(printed):
+    session = printed.session
+    session.run(
+        "#include <string>\n"
+        "bool yes = true; int n = 3; double x = 2.5; long long big = 1ll << 40;"
+        'float a[2][3] = {{1, 2}}; std::string s = "abc"; int* p = &n;'
+        "namespace m { int n = 9; } const int fixed = 4; int& r = n;"
+        "struct P { int x; } ; P pair{1};"
+    )
+    values = {"yes": True, "n": 3, "x": 2.5, "big": 1 << 40, "s": "abc"}
+    assert {name: session[name] for name in values} == values
+    assert session["m::n"] == 9
+    assert session["a"].tolist() == [[1, 2, 0], [0, 0, 0]]
+    assert session["p"] == session.address("n")
+    session["n"] = 7
+    session["x"] = 1
+    session["s"] = "new"
+    session["a"] = np.arange(6, dtype="float32").reshape(2, 3)
+    assert printed("std::cout << n << r << x << s << a[1][2];") == "771new5"
+    for name, wrong in [
+        ("n", 2.5),
+        ("n", "text"),
+        ("n", [1, 2]),
+        ("a", [1.0]),
+        ("s", 3),
+        ("pair", 3),
+    ]:
+        with pytest.raises(gpuos.InvalidArgument):
+            session[name] = wrong
+    with pytest.raises(OverflowError):
+        session["n"] = 1 << 40
+    with pytest.raises(gpuos.InvalidArgument, match="variable of numbers"):
+        session["pair"]
+    # As those of the device.
+    assert session.read("a", "float32").tolist() == [0, 1, 2, 3, 4, 5]
+    session.write("n", np.int32(8))
+    assert (session["n"], session.nbytes("a")) == (8, 24)
+    with pytest.raises(gpuos.InvalidArgument, match="expected 4 bytes, got 8"):
+        session.write("n", np.int64(8))
+
+
+def test_bound_names_are_there_for_host_code(printed):
+    session = printed.session
+    session.bind(count=3, by=0.5)
+    assert printed.of("count * by") == "1.5"
+    session.run("int twice_count() { return 2 * count; }")
+    session.bind(count=5)
+    assert printed.of("twice_count()") == "10"
+    session.run("int count = 100;")  # one of its own hides it
+    assert printed.of("count") == "100"
+
+
+def test_variables_are_destroyed_when_the_session_ends(host, capfd):
+    session = make_session(host)
+    session.run(
+        PRINT + "struct Loud { int id; ~Loud() { std::cout << id; "
+        "std::cout.flush(); } };\nLoud one{1}, two{2};"
+    )
+    session.run("Loud one{3};")
+    assert capfd.readouterr().out == ""
+    del session
+    assert capfd.readouterr().out == "321"
+
+
+def test_a_cell_prints_where_the_process_prints(printed):
+    text = '#include <cstdio>\nstd::cout << 1 << "\\n"; printf("2\\n");'
+    assert printed(text) == "1\n2\n"
+
+
+class OutStream(io.StringIO):
+    """What Jupyter has for sys.stdout."""
+
+
+OutStream.__module__ = "ipykernel.iostream"
+
+
+def test_a_notebook_shows_what_a_cell_prints(session, monkeypatch, capfd):
+    out = OutStream()
+    monkeypatch.setattr(sys, "stdout", out)
+    lines = "for (int i = 0; i < 30000; ++i) std::cout << i << '\\n';"
+    session.run(PRINT + lines)
+    assert out.getvalue().split() == [str(i) for i in range(30000)]
+    with pytest.raises(gpuos.HostError):
+        session.run('#include <cstdio>\nprintf("then"); throw 1;')
+    assert out.getvalue().endswith("then")
+    monkeypatch.undo()
+    assert capfd.readouterr().out == ""
+    session.run('printf("to the process");')
+    assert capfd.readouterr().out == "to the process"
+
+
+def test_threads_of_a_cell_end_before_it(session):
+    session.run(
+        "#include <atomic>\n#include <thread>\n#include <vector>\n"
+        "std::atomic<int> sum{0};\n"
+        "{ std::vector<std::thread> threads;\n"
+        "  for (int i = 0; i < 4; ++i) threads.emplace_back([i] {\n"
+        "    sum += i; cudaGetLastError(); });\n"
+        "  for (auto& thread : threads) thread.join(); }\n"
+        "int result = sum;"
+    )
+    assert session["result"] == 6
+
+
+class Model:
+    """What variables and functions of a session are worth."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, list] = {}  # of one value each
+        self.functions: dict[str, tuple] = {}
+        self.before: list[tuple] = []
+
+    def begin_cell(self) -> None:
+        self.before.append((dict(self.variables), dict(self.functions)))
+
+    def undo(self) -> None:
+        self.variables, self.functions = self.before.pop()
+
+    def value(self, function: str, x: float) -> float:
+        factor, variable, called = self.functions[function]
+        value = factor * x + self.variables[variable][0]
+        return value + (self.value(called, x) if called else 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_programs_are_worth_what_a_model_is(printed, seed):
+    session, model = printed.session, Model()
+    draw = random.Random(seed)
+    variables = ["v0", "v1", "v2"]
+    functions = ["f0", "f1", "f2", "f3"]
+
+    def define_variable() -> str:
+        name = draw.choice(variables)
+        value = draw.randrange(100)
+        kind = draw.choice(["int", "double", "short"])
+        model.variables[name] = [value]
+        return f"{kind} {name} = {value};"
+
+    def define_function() -> str:
+        index = draw.randrange(len(functions))
+        known = [f for f in functions[:index] if f in model.functions]
+        called = draw.choice([*known, None])
+        variable = draw.choice(list(model.variables))
+        factor = draw.randrange(10)
+        model.functions[functions[index]] = (factor, variable, called)
+        call = f" + {called}(x)" if called else ""
+        return (
+            f"double {functions[index]}(double x) "
+            f"{{ return {factor} * x + {variable}{call}; }}"
+        )
+
+    def assign() -> str:
+        name = draw.choice(list(model.variables))
+        model.variables[name][0] = value = draw.randrange(100)
+        return f"{name} = {value};"
+
+    model.begin_cell()
+    session.run(define_variable())
+    for _ in range(25):
+        step = draw.choice("vvfffaaput")
+        if step == "u" and len(model.before) > 1:
+            session.undo()
+            model.undo()
+        elif step == "p":
+            name = draw.choice(list(model.variables))
+            session[name] = model.variables[name][0] = draw.randrange(100)
+        elif step == "t":
+            with pytest.raises(gpuos.CompileError):
+                session.run(f"{draw.choice(variables)} = no_such_name;")
+        else:
+            model.begin_cell()
+            makers = {"v": define_variable, "a": assign, "u": assign}
+            session.run(makers.get(step, define_function)())
+    model.begin_cell()
+    names = sorted(model.functions)
+    text = "".join(f"std::cout << {name}(2) << ' ';" for name in names)
+    wanted = "".join(f"{model.value(name, 2):g} " for name in names)
+    assert printed(text) == wanted
+    for name, value in model.variables.items():
+        assert session[name] == value[0]

@@ -1,0 +1,318 @@
+"""Host code of a session that calls CUDA and launches kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from session_support import has_device, make_session
+
+import gpuos
+
+
+@pytest.fixture
+def session(host):
+    return make_session(host)
+
+
+@pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def either(request):
+    return make_session(request.getfixturevalue(request.param))
+
+
+# A name of CUDA, and what it gives where there is no device.
+CALLS = [
+    "cudaMalloc(&p, 4)",
+    "cudaMalloc((void**)&p, 4)",
+    "cudaFree(p)",
+    "cudaMemcpy(p, &n, 4, cudaMemcpyHostToDevice)",
+    "cudaMemcpy(&n, p, 4, cudaMemcpyDefault)",
+    "cudaMemset(p, 0, 4)",
+    "cudaDeviceSynchronize()",
+    "cudaGetLastError()",
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_without_a_device_cuda_says_so(session, call):
+    session.run(f"int n = 1; int* p = nullptr; int code = {call};")
+    assert session["code"] == 100  # cudaErrorNoDevice
+    session.run("bool same = code == cudaErrorNoDevice;")
+    assert session["same"] is True
+
+
+def test_what_a_session_has_not_of_cuda_is_refused(session):
+    for text, why in [
+        ("int* p; cudaMallocManaged(&p, 4);", "host must not touch"),
+        ("#include <cuda_runtime.h>\n", "a session has no CUDA runtime"),
+        ("cudaStreamCreate(nullptr);", "was not declared"),
+    ]:
+        with pytest.raises(gpuos.CompileError, match=why):
+            session.run(text)
+
+
+def test_without_a_compiler_device_cells_go_on(session, monkeypatch):
+    monkeypatch.setenv("CXX", "/no/such/compiler")
+    session.run("struct P { float x; }; constexpr int n = 4; void later();")
+    session.run("__global__ void k(P* p) { p->x = n; }")
+    session.run("void launch() { k<<<1, 1>>>(nullptr); }")
+    assert session.link("k").startswith(b"\x7fELF")
+    for text in ("int m = 3;", "#include <iostream>", "for (;;) break;"):
+        with pytest.raises(gpuos.BackendUnavailable, match="C\\+\\+ compiler"):
+            session.run(text)
+    # What no compiler takes is told by the one that is there.
+    with pytest.raises(gpuos.CompileError, match='"missing" is undefined'):
+        session.run("struct Q { missing x; };")
+    monkeypatch.delenv("CXX")
+    session.run("int m = n;")
+    assert session["m"] == 4
+
+
+def test_a_header_of_the_device_alone_does_not_stop_host_code(host, tmp_path):
+    (tmp_path / "mine.cuh").write_text(
+        "__device__ int f() { return threadIdx.x; }\n"
+        "__global__ void k(int* x) { *x = f(); }\n"
+    )
+    try:
+        session = host.session(include_dirs=[str(tmp_path)])
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    session.run('#include "mine.cuh"')
+    session.run("int n = 3;")
+    session.run("n = 4;")
+    assert session["n"] == 4
+
+
+# https://reviews.llvm.org/D44435, as a file.
+FOO_BAR = """\
+#include "size.h"
+__global__ void foo();
+__global__ void bar();
+
+// No kernel is there yet.
+void launch() {
+  foo<<<1, SIZE>>>();
+  bar<<<1, SIZE>>>();
+}
+
+__global__ void foo() { calls(1); }
+__global__ void bar() { calls(2); }
+"""
+
+
+def write_foo_bar(tmp_path):
+    calls = "__device__ int order[2], count; __device__ inline void calls("
+    (tmp_path / "size.h").write_text("#define SIZE 1\n")
+    path = tmp_path / "foo_bar.cu"
+    path.write_text(
+        FOO_BAR.replace(
+            "__global__ void foo();",
+            calls + "int n) { order[count++] = n; }\n__global__ void foo();",
+            1,
+        )
+    )
+    return path
+
+
+def test_a_file_is_one_cell(session, tmp_path):
+    path = write_foo_bar(tmp_path)
+    result = session.run_file(path)
+    assert result.cell == str(path)
+    assert "kernel foo" in result.defined
+    for text in ("launch();", "for (int i = 0; i < 2; ++i) launch();"):
+        with pytest.raises(gpuos.BackendUnavailable, match="backend cuda"):
+            session.run(text)
+    with pytest.raises(gpuos.InvalidArgument, match="file that can be read"):
+        session.run_file(tmp_path / "none.cu")
+    path.write_text("int n = 1;\nint m = nobody;\n")
+    with pytest.raises(gpuos.CompileError) as caught:
+        session.run_file(str(path))
+    assert (caught.value.file, caught.value.line) == (str(path), 2)
+
+
+@pytest.mark.gpu
+def test_a_file_launches_its_kernels(cuda, tmp_path):
+    session = make_session(cuda)
+    session.run_file(write_foo_bar(tmp_path))
+    assert session.run("launch();").launches == 2
+    assert session.read("order", "int32").tolist() == [1, 2]
+    session.write("count", np.int32(0))
+    run = session.run("for (int i = 0; i < 1; ++i) launch();")
+    assert run.launches == 2
+
+
+LAUNCHES = [
+    "k<<<1, 1>>>(p, 1);",
+    "k<<<dim3(1, 2), {1, 1, 1}>>>(p, n + 1);",
+    "k<<<n, n, 0>>>(p, twice(2));",
+    "for (int i = 0; i < 3; ++i) k<<<1, 1>>>(p, i);",
+    "if (n) k<<<1, 1>>>(p, 1); else k<<<1, 1>>>(p, 2);",
+    "auto run = [] { k<<<1, 1>>>(p, 1); }; run();",
+    "t<int><<<1, 1>>>(p);",
+    "t<<<1, 1>>>(p);",
+    "m::k<<<1, 1>>>();",
+    "struct S { static void go() { k<<<1, 1>>>(p, 1); } }; S::go();",
+]
+KERNELS = (
+    "__global__ void k(int* x, int y) { if (x) *x = y; }"
+    "__global__ void k(int* x, float y) { if (x) *x = -1; }"
+    "template <class T> __global__ void t(T* x) {}"
+    "namespace m { __global__ void k() {} }"
+)
+VARIABLES = "int* p = nullptr; int n = 1; int twice(int x) { return 2 * x; }"
+
+
+@pytest.mark.parametrize("text", LAUNCHES)
+def test_launches_of_host_code_are_the_session_s(either, text):
+    either.run(KERNELS)
+    either.run(VARIABLES)
+    if has_device(either):
+        assert either.run(text).launches in (1, 3)
+        return
+    for launch in (text, "k<<<1, 1>>>(nullptr, 1);"):
+        with pytest.raises(gpuos.BackendUnavailable, match="backend cuda"):
+            either.run(launch)
+
+
+def test_a_launch_that_is_wrong_is_refused_where_it_stands(session):
+    session.run(KERNELS)
+    session.run(VARIABLES)
+    for text, why in [
+        ("for (;;) k<<<1, 1>>>(p);", "error: "),
+        ("for (;;) k<<<1>>>(p, 1);", "error: "),
+        ("for (;;) nobody<<<1, 1>>>(p);", "was not declared"),
+        ("n = 1; k<<<1, 1>>>(p, 1;", "expected"),
+    ]:
+        with pytest.raises(gpuos.CompileError, match=why):
+            session.run(text)
+    with pytest.raises(gpuos.InvalidArgument, match=r"k<<<grid, block>>>"):
+        session.run("k(p, 1);")
+
+
+def test_a_name_is_one_thing_on_both_sides(session):
+    session.run("__device__ int d; int h = 1; __global__ void k() {}")
+    for text in ("int d = 1;", "int k = 1;", "__device__ int h;"):
+        with pytest.raises(gpuos.CompileError, match="expected a new name"):
+            session.run(text)
+
+
+# What clang's interpreter is tested with for CUDA, in words of our own: its
+# tests of device functions, of functions of both sides, of launches and of
+# memory, each with its host half.
+CLANG = [
+    (
+        'extern "C" int printf(const char*, ...);',
+        "int var; int* devptr = nullptr;",
+        'printf("cudaMalloc: %d\\n", cudaMalloc((void**)&devptr, sizeof var));',
+        (
+            "__device__ inline void set(int* value) { *value = 42; }\n"
+            "__global__ void kernel(int* value) { set(value); }"
+        ),
+        "kernel<<<1, 1>>>(devptr);",
+        'printf("Error: %d\\n", cudaGetLastError());',
+        (
+            'printf("cudaMemcpy: %d\\n", cudaMemcpy(&var, devptr, sizeof var, '
+            "cudaMemcpyDeviceToHost));"
+        ),
+        'printf("Value: %d\\n", var);',
+        ["cudaMalloc: 0", "Error: 0", "cudaMemcpy: 0", "Value: 42"],
+    ),
+    (
+        'extern "C" int printf(const char*, ...);',
+        "__host__ __device__ inline int sum(int a, int b) { return a + b; }",
+        "__global__ void kernel(int* out) { *out = sum(1, 2); }",
+        'printf("Host sum: %d\\n", sum(41, 1));',
+        "int var = 0; int* devptr = nullptr;",
+        "cudaMalloc(&devptr, sizeof(int));",
+        "kernel<<<1, 1>>>(devptr);",
+        "cudaMemcpy(&var, devptr, sizeof(int), cudaMemcpyDeviceToHost);",
+        'printf("Device sum: %d\\n", var);',
+        ["Host sum: 42", "Device sum: 3"],
+    ),
+    (
+        'extern "C" int printf(const char*, ...);',
+        "template <typename T> __device__ T twice(T x) { return x + x; }",
+        (
+            "template <typename T> __global__ void kernel(T* x) "
+            "{ *x = twice(*x); }"
+        ),
+        "float var = 21; float* devptr = nullptr;",
+        "cudaMalloc(&devptr, sizeof var);",
+        "cudaMemcpy(devptr, &var, sizeof var, cudaMemcpyHostToDevice);",
+        "kernel<<<1, 1>>>(devptr);",
+        "cudaMemcpy(&var, devptr, sizeof var, cudaMemcpyDeviceToHost);",
+        'printf("Value: %g\\n", var);',
+        ["Value: 42"],
+    ),
+    (
+        'extern "C" int printf(const char*, ...);',
+        "__global__ void kernel1() {}",
+        "__global__ void kernel2() {}",
+        "kernel1<<<1, 1>>>();",
+        "kernel1<<<1, 1>>>(); kernel2<<<1, 1>>>();",
+        'printf("Error: %d\\n", cudaGetLastError());',
+        "int* d = nullptr; cudaMalloc(&d, 400); cudaMemset(d, 1, 400);",
+        "int h[100]; cudaMemcpy(h, d, 400, cudaMemcpyDeviceToHost);",
+        'printf("%x %x\\n", h[0], h[99]); cudaFree(d);',
+        ["Error: 0", "1010101 1010101"],
+    ),
+]
+
+
+@pytest.mark.parametrize("program", CLANG)
+def test_what_clang_s_interpreter_is_tested_with(either, capfd, program):
+    *cells, lines = program
+    has_device = True
+    for cell in cells:
+        try:
+            either.run(cell)
+        except gpuos.BackendUnavailable:
+            has_device = False
+            assert "<<<" in cell
+    printed = capfd.readouterr().out.split("\n")
+    if has_device:
+        assert printed == [*lines, ""]
+    else:
+        names = [line.split(":")[0] for line in lines if ":" in line]
+        assert [line.split(":")[0] for line in printed if ":" in line] == names
+        codes = [line for line in printed if "cuda" in line or "Err" in line]
+        assert all(line.endswith(": 100") for line in codes)
+        assert ("Host sum: 42" in lines) == ("Host sum: 42" in printed)
+
+
+@pytest.mark.gpu
+def test_memory_and_launches_keep_their_order(cuda):
+    session = make_session(cuda)
+    session.run(
+        "__global__ void scale(float* x, float by, int n) {\n"
+        "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < n) x[i] *= by;\n}\n"
+        "constexpr int n = 1000; float host[n]; float* x = nullptr;"
+    )
+    result = session.run(
+        "for (int i = 0; i < n; ++i) host[i] = i;\n"
+        "cudaMalloc(&x, sizeof host);\n"
+        "cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);\n"
+        "for (int i = 0; i < 3; ++i)\n"
+        "  scale<<<(n + 127) / 128, 128>>>(x, 2, n);\n"
+        "cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);\n"
+        "int code = cudaFree(x);"
+    )
+    assert result.launches == 3
+    assert session["code"] == 0
+    np.testing.assert_array_equal(session["host"], np.arange(1000) * 8)
+
+
+@pytest.mark.gpu
+def test_arrays_of_python_and_variables_of_the_device_are_arguments(cuda):
+    session = make_session(cuda)
+    session.run(
+        "__device__ float by = 3, table[4];"
+        "__global__ void mul(float* x, float y) { x[threadIdx.x] *= y; }"
+    )
+    x = cuda.array(np.arange(4, dtype="float32"))
+    session.bind(x=x, n=4)
+    session.run("for (int i = 0; i < 2; ++i) mul<<<1, n>>>(x, by);")
+    np.testing.assert_array_equal(x.numpy(), np.arange(4) * 9)
+    session.write("table", np.arange(4, dtype="float32"))
+    session.run("int one = 1; mul<<<one, 4>>>(table, 2);")
+    assert session.read("table", "float32").tolist() == [0, 2, 4, 6]
