@@ -32,12 +32,16 @@ struct Traced {
       : key(std::move(key)), example(std::move(example)) {}
 
   /// Whether this is what the function does in that call too.
-  bool serves(const FusedCall& call) const;
+  bool serves(const FusedCall& call) const {
+    return key.matches(call.key()) && (!has_asked || answers_the_same(call));
+  }
+  bool answers_the_same(const FusedCall& call) const;
 
   KnownKey key;
   /// What it was traced for. What the function asked of that call decides, so
   /// that it serves only those that answer the same.
   ExampleCall example;
+  bool has_asked = false;  // anything at all
   bool has_asked_shapes = false;
   AskedScalars asked_scalars{};
   Program program;

@@ -148,8 +148,7 @@ ExampleCall::ExampleCall(const FusedCall& call)
   }
 }
 
-bool Traced::serves(const FusedCall& call) const {
-  if (!key.matches(call.key())) return false;
+bool Traced::answers_the_same(const FusedCall& call) const {
   for (const std::uint32_t number : asked_scalars)
     if (!is_same(example.scalars[number], call.scalars()[number])) return false;
   return !has_asked_shapes ||
@@ -205,6 +204,7 @@ std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
   made->rebuild = result[1];
   made->asked_scalars = asked;
   made->has_asked_shapes = builder.has_told_shapes();
+  made->has_asked = made->has_asked_shapes || !asked.empty();
   return made;
 }
 
