@@ -13,7 +13,7 @@ constexpr const char* kPointer = "const ::gpuos_host::DevicePointer";
 
 // As host code spells it; empty for what it cannot have.
 std::string type_of(const KernelArg& value) {
-  static const std::map<std::string, std::string> kTypes{
+  static const std::map<std::string, std::string> types{
       {"bool", "bool"},
       {"int8", "signed char"},
       {"int16", "short"},
@@ -36,8 +36,8 @@ std::string type_of(const KernelArg& value) {
                         integer <= std::numeric_limits<int>::max();
     return is_int ? "const int" : "const long long";
   }
-  const auto found = kTypes.find(value.type);
-  return found == kTypes.end() ? "" : "const " + found->second;
+  const auto found = types.find(value.type);
+  return found == types.end() ? "" : "const " + found->second;
 }
 
 template <typename T, typename Bytes>
