@@ -135,9 +135,7 @@ void add_argument(KernelArgs& args, PyObject* value, std::size_t index) {
     borrow.wait();
     borrow.mark_exported();
     args.add(borrow.view());
-  } else if (is_of(object, "numpy", "generic")) {
-    add_numpy_scalar(args, object, index);
-  } else if (is_structure(value)) {
+  } else if (is_of(object, "numpy", "generic") || is_structure(value)) {
     add_numpy_scalar(args, object, index);
   } else if (PyComplex_Check(value) != 0) {
     const Py_complex number = PyComplex_AsCComplex(value);

@@ -105,10 +105,11 @@ void check_keywords(const std::string& name, const py::kwargs& keywords) {
   for (const auto& [key, value] : keywords) {
     const std::string keyword = shown(key);
     if (keyword == "dtype") continue;
-    throw InvalidArgument(
-        name + ": expected no " + keyword +
-        "= in a fused function; return what is computed" +
-        (keyword == "out" ? ", and give out= to the call" : " of where()"));
+    std::string text = name;
+    text += ": expected no " + keyword;
+    text += "= in a fused function; return what is computed";
+    text += keyword == "out" ? ", and give out= to the call" : " of where()";
+    throw InvalidArgument(text);
   }
 }
 
