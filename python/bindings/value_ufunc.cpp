@@ -106,9 +106,13 @@ void check_keywords(const std::string& name, const py::kwargs& keywords) {
     const std::string keyword = shown(key);
     if (keyword == "dtype") continue;
     std::string text = name;
-    text += ": expected no " + keyword;
-    text += "= in a fused function; return what is computed";
-    text += keyword == "out" ? ", and give out= to the call" : " of where()";
+    text += ": expected no " + keyword + "= in a fused function; ";
+    if (keyword == "out")
+      text += "return what is computed, and give out= to the call";
+    else if (keyword == "where")
+      text += "return what is computed of where()";
+    else
+      text += "values come by their place";
     throw InvalidArgument(text);
   }
 }

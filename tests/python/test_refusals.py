@@ -23,9 +23,13 @@ def test_objects_that_were_never_made_are_refused(host):
             continue
         known.add(kind.__name__)
         plain = set(dir(object)) | {"__module__", "__doc__", "__enter__"}
+        plain |= {"__slotnames__", "__annotations__"}  # of who asked before
         for name in set(dir(kind)) - plain:
-            with pytest.raises((TypeError, gpuos.InvalidArgument)):
+            try:
                 use(getattr(empty, name))
+            except (TypeError, gpuos.InvalidArgument):
+                continue
+            pytest.fail(f"{kind.__name__}.{name} raised nothing")
         for call in (repr, lambda x: gpuos.fuse(len, runtime=x)(1)):
             if kind is gpuos.Runtime:
                 with pytest.raises((TypeError, gpuos.InvalidArgument)):
