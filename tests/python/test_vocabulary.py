@@ -165,5 +165,7 @@ def test_float_power_is_float64(rt):
 
 
 def test_a_value_by_name_is_refused_with_a_sentence(rt):
-    with pytest.raises(gpuos.InvalidArgument, match="values come by their place"):
+    with pytest.raises(
+        gpuos.InvalidArgument, match="values come by their place"
+    ):
         rt.fuse(lambda v: np.sinc(x=v))(rt.array(np.ones(3)))
