@@ -341,7 +341,11 @@ std::uint64_t OperatorRegistry::restore(const Record& record) {
 Slots OperatorRegistry::trim(OperatorRecord& record, std::size_t before) {
   Slots unused = record.versions->keep(versions_);
   old_slots_ += record.versions->old_slots() - before;
-  while (old_slots_ > kMostOldSlots) append(unused, forget_most_kept());
+  while (old_slots_ > kMostOldSlots) {
+    const Slots more = forget_most_kept();
+    if (more.empty()) break;
+    append(unused, more);
+  }
   return unused;
 }
 

@@ -25,8 +25,8 @@ class SlotTable {
   SlotTable(Backend& backend, std::function<Marks()> heads,
             std::function<bool(const Marks&)> wait_past);
 
-  /// So many free ones, once `make_room` gave back what it can. Empty: there
-  /// are fewer.
+  /// So many free ones, once what was dropped is unloaded. Empty: there are
+  /// fewer. Waits until the deadline of `wait_past`.
   Slots take(std::size_t count);
   std::size_t free() const;
   /// Loaded code that no later task can use.

@@ -54,9 +54,12 @@ py::object inputs_of(const OperatorObject& self) {
   return py::tuple(py::cast(names));
 }
 
-py::object expression_of(const OperatorObject& self) {
-  const std::string text = self.op.expression();
+py::object text_or_none(const std::string& text) {
   return text.empty() ? py::object(py::none()) : py::str(text);
+}
+
+py::object expression_of(const OperatorObject& self) {
+  return text_or_none(self.op.expression());
 }
 
 std::vector<OperatorVersion> versions_of(const OperatorObject& self) {
@@ -76,10 +79,6 @@ std::string version_repr(const OperatorVersion& self) {
   if (!self.source.empty()) text += ", source";
   if (self.is_builtin) text += ", built in";
   return text + (self.is_current ? ", current)" : ")");
-}
-
-py::object text_or_none(const std::string& text) {
-  return text.empty() ? py::object(py::none()) : py::str(text);
 }
 
 void register_version(py::module_& module) {
