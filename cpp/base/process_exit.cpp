@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <thread>
@@ -15,17 +17,20 @@ namespace gpuos {
 namespace {
 
 // Compilers are asked to give up, and the host's are killed, so this is for
-// what cannot be: a phase of NVRTC (machine code of one function; 0.8 s were
-// seen), a wait inside the driver. Less would not be safe, see docs/errors.md.
-constexpr std::chrono::seconds kPatience{5};
+// what cannot be: a phase of NVRTC (machine code of one function), a wait
+// inside the driver. Less would not be safe, see docs/errors.md.
+constexpr std::array<std::chrono::seconds, 2> kPatience{
+    std::chrono::seconds{5}, std::chrono::seconds{60}};
 constexpr std::chrono::microseconds kStep{500};
+
+using Counts = std::array<std::uint32_t, kPatience.size()>;
 
 // All without constructors: they are used while static objects are made and
 // destroyed.
 constinit std::atomic<bool> is_exiting{false};
-constinit std::atomic<std::uint32_t> holds{0};
+constinit std::array<std::atomic<std::uint32_t>, kPatience.size()> holds{};
 constinit std::atomic<void (*)() noexcept> stop_hook{nullptr};
-constinit thread_local std::uint32_t own_holds = 0;
+constinit thread_local Counts own_holds{};
 constinit thread_local bool is_exiter = false;
 
 void begin_exit() noexcept {
@@ -33,10 +38,12 @@ void begin_exit() noexcept {
   if (is_exiting.exchange(true, std::memory_order_seq_cst)) return;
   is_exiter = true;
   if (const auto stop = stop_hook.load()) stop();
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (holds.load(std::memory_order_seq_cst) > own_holds &&
-         std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(kStep);
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    while (holds[i].load(std::memory_order_seq_cst) > own_holds[i] &&
+           std::chrono::steady_clock::now() < begin + kPatience[i])
+      std::this_thread::sleep_for(kStep);
+  }
 }
 
 // exit() destroys what is local to its thread before it calls what was
@@ -52,7 +59,9 @@ void end_with_this_thread() {
 }
 
 // A child of a fork has none of the other threads.
-void forget_others() { holds.store(own_holds); }
+void forget_others() {
+  for (std::size_t i = 0; i < holds.size(); ++i) holds[i].store(own_holds[i]);
+}
 
 [[maybe_unused]] const int kLoaded = []() noexcept {
   expect_process_exit();
@@ -74,19 +83,21 @@ void at_process_exit(void (*stop)() noexcept) noexcept {
   stop_hook.store(stop);
 }
 
-HoldsExit::HoldsExit() noexcept {
-  holds.fetch_add(1, std::memory_order_seq_cst);
+HoldsExit::HoldsExit(For what) noexcept : what_(what) {
+  const auto i = static_cast<std::size_t>(what_);
+  holds[i].fetch_add(1, std::memory_order_seq_cst);
   holds_ = !is_exiting.load(std::memory_order_seq_cst);
   if (holds_)
-    ++own_holds;
+    ++own_holds[i];
   else
-    holds.fetch_sub(1, std::memory_order_seq_cst);
+    holds[i].fetch_sub(1, std::memory_order_seq_cst);
 }
 
 HoldsExit::~HoldsExit() {
   if (!holds_) return;
-  --own_holds;
-  holds.fetch_sub(1, std::memory_order_seq_cst);
+  const auto i = static_cast<std::size_t>(what_);
+  --own_holds[i];
+  holds[i].fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void refuse_at_exit() {

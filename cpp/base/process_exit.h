@@ -17,15 +17,19 @@ void at_process_exit(void (*stop)() noexcept) noexcept;
 
 /// exit() tears down compilers, the driver and our own state while other
 /// threads use them. For as long as one lives that was made before exit()
-/// began, exit() waits, some seconds at most.
+/// began, exit() waits: for a compiler, which ends, a minute at most; for the
+/// driver, which may wait for an endless kernel, some seconds.
 class HoldsExit {
  public:
-  HoldsExit() noexcept;
+  enum class For : unsigned char { kDriver, kCompiler };
+
+  explicit HoldsExit(For what) noexcept;
   ~HoldsExit();
   HoldsExit(const HoldsExit&) = delete;
   HoldsExit& operator=(const HoldsExit&) = delete;
 
  private:
+  const For what_;
   bool holds_ = false;
 };
 

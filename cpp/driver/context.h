@@ -43,7 +43,7 @@ class CurrentContext {
   CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
-  const HoldsExit hold_;
+  const HoldsExit hold_{HoldsExit::For::kDriver};
   bool is_pushed_ = false;
 };
 

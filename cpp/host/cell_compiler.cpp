@@ -105,7 +105,7 @@ Prelude& CellCompiler::prelude_of(const std::vector<std::string>& command,
 }
 
 void CellCompiler::check(const std::string& text) {
-  const HoldsExit hold;
+  const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
   const TempFolder folder;
   std::vector<std::string> command = options();
@@ -118,7 +118,8 @@ void CellCompiler::check(const std::string& text) {
 }
 
 HostImage CellCompiler::compile(const CellSource& source) {
-  const HoldsExit hold;  // or files and a compiler would be left behind
+  // Or files and a compiler would be left behind.
+  const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
   const TempFolder folder;
   std::vector<std::string> command = options();

@@ -111,7 +111,8 @@ std::string_view hint_for(const std::string& log) {
 
 HostImage compile(const HostCompiler& compiler,
                   const HostCompileRequest& request) {
-  const HoldsExit hold;  // or files and a compiler would be left behind
+  // Or files and a compiler would be left behind.
+  const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
   const TempFolder folder;
   write_headers(folder);

@@ -46,7 +46,7 @@ std::string Prelude::file() const { return folder_->file("prelude.h"); }
 // What fails costs time only.
 void Prelude::read() noexcept {
   try {
-    const HoldsExit hold;
+    const HoldsExit hold{HoldsExit::For::kCompiler};
     refuse_at_exit();
     std::vector<std::string> command = command_;
     const std::string made = folder_->file("read");

@@ -81,7 +81,7 @@ void CompilePool::work() {
 
 void CompilePool::run(std::function<void()> job) noexcept {
   try {
-    const HoldsExit hold;
+    const HoldsExit hold{HoldsExit::For::kCompiler};
     refuse_at_exit();
     job();
     job = nullptr;

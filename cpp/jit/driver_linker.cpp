@@ -39,7 +39,7 @@ class ContextScope {
   }
 
  private:
-  const HoldsExit hold_;
+  const HoldsExit hold_{HoldsExit::For::kCompiler};
   CUdevice device_;
 };
 

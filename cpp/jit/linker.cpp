@@ -69,7 +69,7 @@ class Link {
     return text.substr(0, text.find('\0'));
   }
 
-  const HoldsExit hold_;
+  const HoldsExit hold_{HoldsExit::For::kCompiler};
   const NvJitLink& api_;
   nvJitLinkHandle handle_ = nullptr;
 };

@@ -43,7 +43,7 @@ class NvrtcProgram {
   template <typename Size, typename Get>
   std::string text(Size size, Get get) const;
 
-  const HoldsExit hold_;
+  const HoldsExit hold_{HoldsExit::For::kCompiler};
   const Nvrtc& api_;
   nvrtcProgram program_ = nullptr;
 };

@@ -23,7 +23,7 @@ void run_inside(const std::vector<Parkable*>& runtimes, std::size_t next,
 
 void unload(CUcontext context, CUmodule module) noexcept {
   const DriverApi* api = try_driver();
-  const HoldsExit hold;
+  const HoldsExit hold{HoldsExit::For::kDriver};
   if (api == nullptr || api->cuCtxPushCurrent(context) != CUDA_SUCCESS) return;
   api->cuModuleUnload(module);
   api->cuCtxPopCurrent(&context);

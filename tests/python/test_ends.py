@@ -206,7 +206,7 @@ print(future.done())
 
 def test_the_end_stops_a_compilation_in_the_background(run_python):
     need_nvrtc()
-    # It would take minutes.
+    # It would take minutes. NVRTC is waited for, or the end would crash.
     done = run_python(ENDLESS_COMPILE, timeout=WAIT_S, GPUOS_CACHE_DIR="off")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "False\n"

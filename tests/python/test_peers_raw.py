@@ -387,10 +387,10 @@ def test_an_address_is_a_number(cuda):
 def test_dynamic_shared_memory(cuda):
     module = gpuos.JitModule("""
     extern "C" __global__ void turn(float* x) {
-      extern __shared__ float all[];
-      all[threadIdx.x] = x[threadIdx.x];
+      extern __shared__ float row[];
+      row[threadIdx.x] = x[threadIdx.x];
       __syncthreads();
-      x[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x];
+      x[threadIdx.x] = row[blockDim.x - 1 - threadIdx.x];
     }
     """)
     x = cuda.array(np.arange(64, dtype="f4"))

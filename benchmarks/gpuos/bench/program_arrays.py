@@ -130,6 +130,38 @@ def run_transpose(context: Context, row: Row) -> None:
     _run_large(context, row, work, 3, add(*inputs))
 
 
+@TABLE.rows("slices", _of_a_copy("x[:, 1:] - x[:, :-1] of 64 Mi", 85))
+def run_slices(context: Context, row: Row) -> None:
+    def steps(x: Any) -> Any:
+        return x[:, 1:] - x[:, :-1]
+
+    work = Work(_square(context, 1), steps, steps, lambda _torch: steps)
+    _run_large(context, row, work, 2, steps(*work.inputs))
+
+
+@TABLE.rows("stencil", _of_a_copy("stencil of 5 points, 64 Mi", 70))
+def run_stencil(context: Context, row: Row) -> None:
+    def spread(x: Any) -> Any:
+        middle = x[1:-1, 1:-1]
+        beside = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
+        return middle + 0.25 * (beside - 4.0 * middle)
+
+    work = Work(_square(context, 1), spread, spread, lambda _torch: spread)
+    _run_large(context, row, work, 2, spread(*work.inputs))
+
+
+@TABLE.rows("turned", _of_a_copy("concatenate of -x[:, 1:], x[:, :1], 64 Mi", 85))
+def run_turned(context: Context, row: Row) -> None:
+    def turned(x: Any) -> Any:
+        return np.concatenate([-x[..., 1:], x[..., :1]], -1)
+
+    def of_torch(torch: Any) -> Callable[..., Any]:
+        return lambda x: torch.cat([-x[..., 1:], x[..., :1]], -1)
+
+    work = Work(_square(context, 1), turned, turned, of_torch)
+    _run_large(context, row, work, 2, turned(*work.inputs))
+
+
 def ask_beside_compiled(row: Row) -> None:
     """Ask for what torch.compile reaches, too, if it was measured."""
     theirs = row.peers.get("torch.compile")
