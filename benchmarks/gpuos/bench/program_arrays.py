@@ -150,7 +150,9 @@ def run_stencil(context: Context, row: Row) -> None:
     _run_large(context, row, work, 2, spread(*work.inputs))
 
 
-@TABLE.rows("turned", _of_a_copy("concatenate of -x[:, 1:], x[:, :1], 64 Mi", 85))
+@TABLE.rows(
+    "turned", _of_a_copy("concatenate of -x[:, 1:], x[:, :1], 64 Mi", 85)
+)
 def run_turned(context: Context, row: Row) -> None:
     def turned(x: Any) -> Any:
         return np.concatenate([-x[..., 1:], x[..., :1]], -1)
