@@ -1,11 +1,14 @@
 #include "expression/expression_operators.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/concat.h"
 #include "expression/tree.h"
 #include "gpuos/error.h"
+#include "queue/default_values.h"
 
 namespace gpuos {
 namespace {
@@ -74,21 +77,27 @@ std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
 struct BodyCall {
   BodyCall(const Body& body, std::span<const TensorView> given,
            const TensorView& out, std::span<const Scalar> params)
-      : inputs(given) {
+      : inputs(given), scalars(params) {
     const auto& [output, names, declared, tree] = body.expression();
     if (given.size() != names.size())
       throw InvalidArgument(
           concat("expected ", names.size(), " inputs, got ", given.size()));
-    if (params.size() != declared.size())
-      throw InvalidArgument(concat("expected ", declared.size(),
-                                   " scalars, got ", params.size()));
-    for (std::size_t i = 0; i < params.size(); ++i)
-      static_cast<void>(params[i].bits_as(declared[i].dtype));
+    if (params.size() != declared.size()) {
+      filled = with_defaults(declared, params);
+      if (!filled)
+        throw InvalidArgument(concat("expected ", declared.size(),
+                                     " scalars, got ", params.size()));
+      scalars = *filled;
+    }
+    for (std::size_t i = 0; i < scalars.size(); ++i)
+      static_cast<void>(scalars[i].bits_as(declared[i].dtype));
     plan = &body.plan_for(given, out);
     if (given.empty()) inputs = {&out, 1};
   }
 
   std::span<const TensorView> inputs;  // of the program
+  std::span<const Scalar> scalars;     // the same
+  std::optional<std::vector<Scalar>> filled;
   const std::shared_ptr<const program::Plan>* plan = nullptr;
 };
 
@@ -122,7 +131,7 @@ Ticket ExpressionOperators::submit(const OperatorRecord& op, const Body& body,
                                    const ProgramTable::Allocate& allocate) {
   try {
     const BodyCall call(body, inputs, out, params);
-    return programs_.submit(*call.plan, {call.inputs, {&out, 1}}, params,
+    return programs_.submit(*call.plan, {call.inputs, {&out, 1}}, call.scalars,
                             stream, allocate);
   } catch (const InvalidArgument& error) {
     refuse(op, error.what());
@@ -136,8 +145,8 @@ bool ExpressionOperators::try_submit(const OperatorRecord& op, const Body& body,
                                      const Stream& stream, Ticket& ticket) {
   try {
     const BodyCall call(body, inputs, out, params);
-    return programs_.try_submit(*call.plan, {call.inputs, {&out, 1}}, params,
-                                stream, ticket);
+    return programs_.try_submit(*call.plan, {call.inputs, {&out, 1}},
+                                call.scalars, stream, ticket);
   } catch (const InvalidArgument& error) {
     refuse(op, error.what());
   }
@@ -151,7 +160,10 @@ Ticket ExpressionOperators::submit_many(const OperatorRecord& op,
     any.dtype = many.dtype;
     const std::vector<TensorView> inputs(many.inputs.size(), any);
     const BodyCall call(body, inputs, any, many.params);
-    return programs_.submit_many(*call.plan, many, stream);
+    if (!call.filled) return programs_.submit_many(*call.plan, many, stream);
+    ManyTasks all = many;
+    all.params = *call.filled;
+    return programs_.submit_many(*call.plan, all, stream);
   } catch (const InvalidArgument& error) {
     refuse(op, error.what());
   }

@@ -44,6 +44,7 @@ std::vector<OperatorVersion> OperatorHistory::list() const {
                         .before = version.before,
                         .expression = version.code->expression,
                         .source = version.code->source,
+                        .params = version.code->params,
                         .is_builtin = version.code->is_builtin,
                         .is_current = version.number == last_});
   return versions;

@@ -23,6 +23,9 @@ struct OperatorCode {
   std::array<std::int32_t, kDTypeCount> slots;
   std::shared_ptr<const expression::Body> body;
   std::shared_ptr<const CheckedOperator> checked;
+  // What has the parameters of the version; null: what the name is itself.
+  std::shared_ptr<OperatorRecord> variant;
+  std::vector<Parameter> params;
   std::string expression;
   std::string source;
   bool is_builtin = false;  // its slots are never given back

@@ -18,6 +18,12 @@ OperatorRecord& checked(const std::shared_ptr<OperatorRecord>& record,
   return *record;
 }
 
+/// The operator that a handle means, with all that its name has.
+const OperatorRecord& whole(const OperatorRecord& record) {
+  const OperatorRecord& now = record.resolved();
+  return now.base == nullptr ? now : *now.base;
+}
+
 bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
   for (; from != nullptr; from = from->target.load()) {
     if (from == to) return true;
@@ -27,17 +33,36 @@ bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
 
 }  // namespace
 
-bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
+namespace {
+
+bool has_same_default(const Parameter& a, const Parameter& b) {
+  if (a.default_value.has_value() != b.default_value.has_value()) return false;
+  return !a.default_value ||
+         a.default_value->bits_as(a.dtype) == b.default_value->bits_as(b.dtype);
+}
+
+}  // namespace
+
+bool can_replace(const OperatorRecord& a, const OperatorRecord& b) {
   if (a.inputs != b.inputs || a.elementwise != b.elementwise ||
-      a.params.size() != b.params.size())
+      a.params.size() > b.params.size())
     return false;
   for (std::size_t i = 0; i < a.params.size(); ++i) {
     // A built-in's scalar has the dtype of its buffers.
     if (a.params[i].name != b.params[i].name ||
-        (a.params[i].dtype != b.params[i].dtype && !a.is_builtin))
+        (a.params[i].dtype != b.params[i].dtype && !a.is_builtin) ||
+        (a.params[i].default_value && !b.params[i].default_value))
       return false;
   }
-  return true;
+  return std::all_of(
+      b.params.begin() + static_cast<long>(a.params.size()), b.params.end(),
+      [](const Parameter& added) { return added.default_value.has_value(); });
+}
+
+bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
+  if (a.params.size() != b.params.size() || !can_replace(a, b)) return false;
+  // A default value is written into a call as one that was given.
+  return std::ranges::equal(a.params, b.params, has_same_default);
 }
 
 void OperatorRecord::leave(const std::shared_ptr<OperatorRecord>& from) {
@@ -57,8 +82,18 @@ const std::vector<std::string>& Operator::input_names() const {
   return checked(record_, "Operator").resolved().input_names;
 }
 
+const std::vector<Parameter>& Operator::params() const {
+  return checked(record_, "Operator").resolved().params;
+}
+
+Operator Operator::pinned() const {
+  OperatorRecord& now = checked(record_, "Operator").resolved();
+  // Whoever holds it holds the name, and that holds its variants.
+  return Operator(std::shared_ptr<OperatorRecord>(record_, &now));
+}
+
 std::vector<OperatorVersion> Operator::versions() const {
-  const auto& versions = checked(record_, "Operator").resolved().versions;
+  const auto& versions = whole(checked(record_, "Operator")).versions;
   return versions == nullptr ? std::vector<OperatorVersion>()
                              : versions->list();
 }
@@ -93,7 +128,9 @@ void Alias::switch_to(const Operator& target) {
     throw InvalidArgument(
         concat(alias.name, ": expected a target that does not lead back, but ",
                next.name, " points at it"));
-  if (!takes_the_same(alias.resolved(), next.resolved()))
+  // They may differ in what has default values.
+  if (!can_replace(alias.resolved(), next.resolved()) &&
+      !can_replace(next.resolved(), alias.resolved()))
     throw InvalidArgument(concat(alias.name, ": expected the arguments of ",
                                  alias.resolved().name, ", but ", next.name,
                                  " takes others"));

@@ -53,6 +53,25 @@ void check_input_names(const OperatorDefinition& definition) {
                                  names.size()));
 }
 
+void check_params(const OperatorDefinition& definition) {
+  bool has_default = false;
+  for (const Parameter& param : definition.params) {
+    check_dtype(definition, param.dtype);
+    if (!param.default_value && has_default)
+      throw InvalidArgument(
+          concat(definition.name, ": ", param.name,
+                 ": expected a default value, as those before it have one"));
+    has_default = param.default_value.has_value();
+    if (!has_default) continue;
+    try {
+      static_cast<void>(param.default_value->bits_as(param.dtype));
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(concat(definition.name, ": ", param.name,
+                                   ": default value: ", error.what()));
+    }
+  }
+}
+
 }  // namespace
 
 int inputs_of(const OperatorDefinition& definition) noexcept {
@@ -78,8 +97,7 @@ void check_definition(const OperatorDefinition& definition) {
                                  ": expected a source without NUL, got one at ",
                                  definition.source.find('\0')));
   for (const DType dtype : definition.dtypes) check_dtype(definition, dtype);
-  for (const Parameter& param : definition.params)
-    check_dtype(definition, param.dtype);
+  check_params(definition);
   if (!definition.source.empty() && definition.dtypes.size() > 1)
     throw InvalidArgument(concat(definition.name,
                                  ": a whole operator has 1 dtype, got ",

@@ -10,6 +10,7 @@
 #include "gpuos/error.h"
 #include "operators/checked_source.h"
 #include "operators/operator_definition.h"
+#include "queue/default_values.h"
 
 namespace gpuos {
 namespace {
@@ -110,6 +111,7 @@ void OperatorRegistry::add_builtins() {
         record->params.push_back({"value", DType::Float64});
       for (std::size_t dtype = 0; dtype < kBuiltinDTypes; ++dtype)
         record->slots[dtype] = code->slots[dtype];
+      code->params = record->params;
       record->versions = std::make_shared<OperatorHistory>(code);
       records->emplace(builtin.name, std::move(record));
     }
@@ -238,6 +240,9 @@ void OperatorRegistry::check_replaceable(const OperatorRecord& record,
                                  record.name,
                                  " is an alias; switch() and "
                                  "rollback() of it change what it means"));
+  if (record.base != nullptr)
+    throw InvalidArgument(concat(what, ": expected an operator, got what ",
+                                 "pinned() gave of ", record.name));
   if (!record.is_defined.load())
     throw InvalidArgument(concat(what, ": expected a defined operator, but ",
                                  record.name, " was undefined"));
@@ -248,10 +253,11 @@ void OperatorRegistry::check(const Draft& draft) const {
     return check_name_is_free(draft.record->name, "define");
   const OperatorRecord& record = *draft.replaces;
   check_replaceable(record, "replace");
-  if (!takes_the_same(record, *draft.record))
+  if (!can_replace(record, *draft.record))
     throw InvalidArgument(
         concat("replace: expected the ", record.inputs, " inputs and ",
-               record.params.size(), " scalars of ", record.name, ", got ",
+               record.params.size(), " scalars of ", record.name,
+               ", and other scalars with default values, got ",
                draft.record->inputs, " and ", draft.record->params.size(),
                " or others; define a new operator"));
   check_checkable(record, *draft.record);
@@ -264,6 +270,7 @@ Slots OperatorRegistry::publish(Draft& draft) {
   const auto code = std::make_shared<OperatorCode>();
   code->body = draft.record->body.load();
   code->checked = draft.record->checked.load();
+  code->params = draft.record->params;
   code->expression = definition.expression;
   code->source = definition.source;
   if (!draft.slots.empty())
@@ -271,20 +278,45 @@ Slots OperatorRegistry::publish(Draft& draft) {
         static_cast<std::int32_t>(draft.slots[0]);
   if (draft.replaces != nullptr) {
     OperatorRecord& record = *draft.replaces;
+    code->variant = variant_of(draft.replaces, *draft.record);
     const std::size_t before = record.versions->old_slots();
     draft.number = record.versions->replace(code);
     become(record, *code);
     return trim(record, before);
   }
-  draft.record->versions = std::make_shared<OperatorHistory>(code);
-  for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype)
-    draft.record->slots[dtype].store(code->slots[dtype]);
-  records_.emplace(draft.record->name, draft.record);
+  OperatorRecord& record = *draft.record;
+  code->variant = variant_of(draft.record, record);
+  record.versions = std::make_shared<OperatorHistory>(code);
+  become(record, *code);
+  records_.emplace(record.name, draft.record);
   return {};
 }
 
-void OperatorRegistry::become(OperatorRecord& record,
-                              const OperatorCode& code) {
+OperatorRegistry::Record OperatorRegistry::variant_of(
+    const Record& name, const OperatorRecord& next) {
+  const auto has_those = [&](const OperatorRecord& record) {
+    return takes_the_same(record, next);
+  };
+  // What has default values is pinned to them, which a name is not.
+  if (!has_defaults(next.params) && has_those(*name)) return nullptr;
+  const auto known = std::ranges::find_if(
+      name->variants, [&](const Record& record) { return has_those(*record); });
+  if (known != name->variants.end()) return *known;
+  auto made = std::make_shared<OperatorRecord>();
+  made->owner = name->owner;
+  made->name = name->name;
+  made->inputs = name->inputs;
+  made->input_names = name->input_names;
+  made->params = next.params;
+  made->elementwise = name->elementwise;
+  made->base = name.get();
+  name->variants.push_back(made);
+  return made;
+}
+
+void OperatorRegistry::become(OperatorRecord& name, const OperatorCode& code) {
+  OperatorRecord& before = name.resolved();
+  OperatorRecord& record = code.variant == nullptr ? name : *code.variant;
   // Whoever finds the slot finds these.
   if (code.checked != nullptr) record.set_checked(code.checked);
   if (code.body == nullptr && !code.is_builtin) record.is_traced.store(true);
@@ -293,6 +325,15 @@ void OperatorRegistry::become(OperatorRecord& record,
   for (std::size_t dtype = 0; dtype < kDTypeCount; ++dtype)
     record.slots[dtype].store(code.slots[dtype]);
   if (code.body == nullptr) record.set_body(nullptr);
+  if (&before == &record) return;
+  // Pairs with the acquire load in OperatorRecord::resolved().
+  name.target.store(code.variant.get(), std::memory_order_release);
+  clear(before);
+}
+
+void OperatorRegistry::clear(OperatorRecord& record) {
+  record.set_body(nullptr);
+  for (auto& slot : record.slots) slot.store(OperatorRecord::kNoSlot);
 }
 
 std::uint64_t OperatorRegistry::rollback(const Record& record, std::uint64_t to,
@@ -379,7 +420,7 @@ bool OperatorRegistry::upgrade(const Record& record,
                                const OperatorDefinition& definition,
                                bool is_awaited) {
   const auto dtype = static_cast<std::size_t>(dtype_of(definition));
-  auto& slot = record->slots[dtype];
+  auto& slot = record->resolved().slots[dtype];
   std::int32_t before = slot.load();
   if (!record->is_defined.load() || before == OperatorRecord::kNoSlot)
     return false;
@@ -429,9 +470,10 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
       throw InvalidArgument(
           concat("undefine: expected a defined operator, but ", record->name,
                  " is not defined"));
-    record->is_defined.store(false);
-    record->set_body(nullptr);
-    for (auto& slot : record->slots) slot.store(OperatorRecord::kNoSlot);
+    for (OperatorRecord* each : {record.get(), &record->resolved()}) {
+      each->is_defined.store(false);
+      clear(*each);
+    }
     if (record->versions != nullptr) {
       old_slots_ -= record->versions->old_slots();
       old = record->versions->forget_all();

@@ -96,7 +96,10 @@ class OperatorRegistry {
   // In there:
   void check(const Draft& draft) const;
   Slots publish(Draft& draft);
-  static void become(OperatorRecord& record, const OperatorCode& code);
+  static void clear(OperatorRecord& record);
+  static void become(OperatorRecord& name, const OperatorCode& code);
+  /// What `name` is while it has the parameters of `next`; null: itself.
+  static Record variant_of(const Record& name, const OperatorRecord& next);
   /// Slots of versions that are too many, of `record` and then of others;
   /// `before`: how many old ones it had.
   Slots trim(OperatorRecord& record, std::size_t before);

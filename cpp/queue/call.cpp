@@ -5,6 +5,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
+#include "queue/default_values.h"
 #include "values/bounds.h"
 
 namespace gpuos {
@@ -93,12 +94,23 @@ inline void check_input(const OperatorRecord& op, std::size_t index,
   }
 }
 
+/// Those that are not given have their default values.
+[[gnu::cold, gnu::noinline]] void add_fewer_params(
+    Call& call, std::span<const Scalar> params) {
+  const OperatorRecord& op = *call.op;
+  const auto given = with_defaults(op.params, params);
+  if (!given)
+    refuse(op, "expected ", op.params.size(), " scalars, got ", params.size());
+  for (std::size_t i = 0; i < given->size(); ++i)
+    call.args[call.buffers + i] = (*given)[i].bits_as(op.params[i].dtype);
+  call.arg_count += static_cast<std::uint32_t>(given->size());
+}
+
 inline void add_params(Call& call, const std::span<const Scalar>& params) {
   const OperatorRecord& op = *call.op;
   call.arg_count = call.buffers;
   if (params.empty() && op.params.empty()) return;
-  if (params.size() != op.params.size())
-    refuse(op, "expected ", op.params.size(), " scalars, got ", params.size());
+  if (params.size() != op.params.size()) return add_fewer_params(call, params);
   for (std::size_t i = 0; i < params.size(); ++i) {
     // A built-in's scalar has the dtype of its buffers.
     const DType dtype = op.is_builtin ? call.dtype : op.params[i].dtype;
@@ -184,10 +196,18 @@ void resolve_again(Call& call) {
   const auto& slot = op.slots[static_cast<std::size_t>(call.dtype)];
   if (&op == &call.named->resolved() && slot.load() < 0) {
     if (op.has_body.load())
-      throw HasBody(concat(op.name, ": expected an operator with slots"));
+      throw HasChanged(concat(op.name, ": expected an operator with slots"));
+    if (op.base != nullptr && &op.base->resolved() != &op)
+      throw Superseded(concat(op.name, ": expected the parameters of its ",
+                              "current version, got those of another"));
     if (slot.load() < 0) refuse_dtype(op, call.dtype);
   }
   resolve(call);
+}
+
+void check_same(const Call& call, const OperatorRecord& now) {
+  if (!takes_the_same(*call.op, now))
+    throw HasChanged(concat(now.name, ": expected other parameters"));
 }
 
 Call make_call(const OperatorRecord& named, std::span<const TensorView> inputs,
@@ -230,6 +250,7 @@ void write_call(Call& call, const OperatorRecord& named, DType dtype,
                 std::uint64_t elems, std::span<const std::uint64_t> addresses,
                 std::span<const Scalar> params) {
   call.named = &named;
+  call.op = nullptr;
   call.dtype = dtype;
   resolve(call);
   check_inputs(*call.op, addresses.size() - 1);

@@ -36,14 +36,19 @@ struct Call {
 };
 
 /// resolve() for a name that has no such dtype at first sight. Throws:
-/// InvalidArgument, HasBody.
+/// InvalidArgument, HasChanged.
 void resolve_again(Call& call);
+/// Throws: HasChanged if the call was made for other parameters.
+void check_same(const Call& call, const OperatorRecord& now);
 
 /// Sets `op` and `slot` to what `named` means now. Only under the submit lock
 /// do they stay so until the tasks are queued: see OperatorRegistry::drop().
-/// Throws: InvalidArgument.
+/// Throws: InvalidArgument, HasChanged.
 inline void resolve(Call& call) {
-  call.op = &call.named->resolved();
+  const OperatorRecord& now = call.named->resolved();
+  if (call.op != nullptr && call.op != &now) [[unlikely]]
+    check_same(call, now);
+  call.op = &now;
   // Pairs with the stores in OperatorRegistry.
   const std::int32_t slot =
       call.op->slots[static_cast<std::size_t>(call.dtype)].load(

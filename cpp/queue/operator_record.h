@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/builtin_list.h"
@@ -67,13 +68,20 @@ struct OperatorRecord {
     is_checked.store(true);
   }
 
+  // What the name means if it is not this record: the target of an alias, or
+  // the variant that an operator's current version is.
+  std::atomic<OperatorRecord*> target{nullptr};
+
   // Of a name that is no alias.
   std::shared_ptr<OperatorHistory> versions;
+  // One for each list of parameters, other than `params`, that a version has
+  // had: as they are, because a submission may still read them.
+  std::vector<std::shared_ptr<OperatorRecord>> variants;
+  OperatorRecord* base = nullptr;  // of a variant: the name that it is one of
 
   // An alias only. `history` keeps its targets alive, its back is `target`; so
   // many switches can be taken back.
   static constexpr std::size_t kMaxSwitches = 256;
-  std::atomic<OperatorRecord*> target{nullptr};
   std::mutex history_mutex;
   std::deque<std::shared_ptr<OperatorRecord>> history;
   // Targets that were left, each once: a submission may still read them.
@@ -81,12 +89,17 @@ struct OperatorRecord {
   void leave(const std::shared_ptr<OperatorRecord>& from);
 
   bool is_alias() const noexcept {
-    return target.load(std::memory_order_acquire) != nullptr;
+    return versions == nullptr &&
+           target.load(std::memory_order_acquire) != nullptr;
   }
   /// The operator that the name stands for now.
+  OperatorRecord& resolved() noexcept {
+    return const_cast<OperatorRecord&>(std::as_const(*this).resolved());
+  }
   const OperatorRecord& resolved() const noexcept {
     const OperatorRecord* record = this;
-    // Pairs with the release store in Alias::switch_to().
+    // Pairs with the release stores in Alias::switch_to() and
+    // OperatorRegistry::become().
     while (const OperatorRecord* next =
                record->target.load(std::memory_order_acquire))
       record = next;
@@ -94,12 +107,16 @@ struct OperatorRecord {
   }
 };
 
-/// Thrown on the way of an operator's call: it has become an expression.
-struct HasBody : InvalidArgument {
+/// Thrown on the way of an operator's call, which must be made anew: it has
+/// become an expression, or takes other parameters.
+struct HasChanged : InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
-/// Whether `b` can stand where `a` stood.
+/// Whether `b` can stand where `a` stood in a call that was made.
 bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b);
+/// The same, in calls that will be made: it may take further parameters that
+/// have default values.
+bool can_replace(const OperatorRecord& a, const OperatorRecord& b);
 
 }  // namespace gpuos

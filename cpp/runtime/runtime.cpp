@@ -76,8 +76,8 @@ template <typename OfBody, typename OfSlots>
     }
     try {
       return of_slots(named);
-    } catch (const HasBody&) {  // NOLINT(bugprone-empty-catch)
-      // Then it has one now.
+    } catch (const HasChanged&) {  // NOLINT(bugprone-empty-catch)
+      // Then it is another now.
     }
   }
 }
@@ -88,9 +88,10 @@ OperatorDefinition completed(OperatorDefinition definition,
                              const OperatorRecord& record) {
   OperatorRegistry::check_replaceable(record, "replace");
   definition.name = record.name;
-  if (definition.params.empty()) definition.params = record.params;
+  const OperatorRecord& now = record.resolved();
+  if (definition.params.empty()) definition.params = now.params;
   if (!definition.checked && !definition.source.empty() &&
-      record.is_checked.load())
+      now.is_checked.load())
     definition.checked = true;
   return definition;
 }

@@ -12,6 +12,13 @@ class InvalidArgument : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+/// An operator's version, of Operator::pinned(), is no longer the current one
+/// and takes other parameters than that. Nothing was queued.
+class Superseded : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 /// Base of everything that is not the caller's fault.
 class Error : public std::runtime_error {
  public:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpuos/dtype.h"
+#include "gpuos/scalar.h"
 
 namespace gpuos {
 
@@ -15,6 +16,8 @@ namespace gpuos {
 struct Parameter {
   std::string name{};
   DType dtype = DType::Float32;
+  /// What it is in a call that does not give it; empty: each call must.
+  std::optional<Scalar> default_value{};
 };
 
 struct DeviceCode;  // private
@@ -28,6 +31,8 @@ struct OperatorDefinition {
   std::string expression{};
   /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
   std::string source{};
+  /// Those with a default value come last. In replace(): those of the operator,
+  /// then others with default values; empty: as they were.
   std::vector<Parameter> params{};
   /// Element types of the buffers. An expression takes these and no others;
   /// empty: all. A whole operator has one; empty: float32.
@@ -65,6 +70,7 @@ struct OperatorVersion {
   std::uint64_t before = 0;
   std::string expression{};  // empty: it has none
   std::string source{};      // the same
+  std::vector<Parameter> params{};
   bool is_builtin = false;
   bool is_current = false;
 };
@@ -85,6 +91,12 @@ class Operator {
   const std::vector<std::string>& input_names() const;
   /// The text of an expression; empty: it is a whole operator, or built in.
   std::string expression() const;
+  /// What its current version takes by value, in order.
+  const std::vector<Parameter>& params() const;
+  /// The operator with these parameters: where some have default values,
+  /// submit() to it throws Superseded once the current version has others. So
+  /// who binds names to places binds them to the code that will run.
+  Operator pinned() const;
   /// Those of its versions that are loaded, the current one last; none after
   /// undefine().
   std::vector<OperatorVersion> versions() const;

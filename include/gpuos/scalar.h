@@ -38,6 +38,10 @@ class Scalar {
   std::int64_t integer() const noexcept { return integer_; }
   /// Of a complex number the real part.
   double real() const noexcept;
+  /// If is_complex().
+  std::complex<float> complex() const noexcept {
+    return {complex_.real, complex_.imag};
+  }
 
   /// The value's bits as `dtype`, zero-extended to 64. Rounded once, to the
   /// nearest number and a tie to even; NaN as a short float has all bits but

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gpuos/error.h"
+#include "keywords.h"
 #include "numpy_dtype.h"
 #include "reading.h"
 
@@ -26,10 +27,23 @@ std::string own_name(py::handle given, const char* what) {
   return name;
 }
 
+// Of a dtype, or of a dtype and a default value.
+Parameter parameter_from(std::string name, const py::object& given) {
+  if (!py::isinstance<py::tuple>(given))
+    return {std::move(name), dtype_of(given)};
+  const py::tuple pair(given);
+  if (pair.size() != 2 || PyNumber_Check(pair[1].ptr()) == 0)
+    throw py::type_error("define: params: " + name +
+                         ": expected a dtype, or a tuple of a dtype and a "
+                         "number, got " +
+                         kind_shown(given.ptr()));
+  return {std::move(name), dtype_of(pair[0]), scalar_of(pair[1].ptr())};
+}
+
 std::vector<Parameter> params_from(const py::object& given) {
   std::vector<Parameter> params;
   for (const auto& [key, dtype] : pairs_of(given, "define: params")) {
-    params.push_back({own_name(key, "define: params"), dtype_of(dtype)});
+    params.push_back(parameter_from(own_name(key, "define: params"), dtype));
   }
   return params;
 }
@@ -71,7 +85,9 @@ OperatorDefinition definition_from(
   if (!expression.is_none())
     definition.expression = text_of(expression, "define: expression");
   if (!source.is_none()) definition.source = text_of(source, "define: source");
-  if (!params.is_none()) definition.params = params_from(params);
+  // Those of what is replaced may be more than it was defined with.
+  definition.params =
+      params.is_none() ? std::vector<Parameter>() : params_from(params);
   if (!dtype.is_none()) definition.dtypes = dtypes_from(dtype);
   if (!inputs.is_none()) read_inputs(definition, inputs);
   if (!elementwise.is_none()) definition.elementwise = truth_of(elementwise);

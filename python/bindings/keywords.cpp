@@ -51,10 +51,10 @@ bool is_complex_number(PyObject* number) {
                             reinterpret_cast<PyTypeObject*>(numpy_type)) != 0;
 }
 
-std::string known_names(const OperatorObject& op,
+std::string known_names(const std::vector<Parameter>& params,
                         const std::vector<std::string>& inputs) {
   std::string text;
-  for (const py::str& name : op.param_names) text += " " + shown(name);
+  for (const Parameter& param : params) text += " " + param.name;
   for (const std::string& name : inputs) text += " " + name;
   return text.empty() ? "it has none" : "it has" + text;
 }
@@ -90,19 +90,25 @@ Scalar scalar_of(PyObject* number) {
 }
 
 Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
-                   PyObject* names, std::size_t positional, bool is_many) {
+                   PyObject* names, std::size_t positional, bool is_many)
+    : target_(&op.op) {
   const Py_ssize_t count = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   const InputNames* inputs = nullptr;
+  Others others;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
     if (take_own(name, values[i], is_many) || take_param(op, name, values[i]))
       continue;
     // Once: an alias may mean another operator a moment later.
     if (inputs == nullptr) inputs = &op.op.input_names();
-    take_input(op, *inputs, name, values[i], positional);
+    if (!take_input(op, *inputs, name, values[i], positional))
+      others.emplace_back(name, values[i]);
   }
-  check_params(op);
-  if (inputs != nullptr) check_inputs(op, *inputs, positional);
+  count_ = op.param_names.size();
+  if (!others.empty() || given_ != (std::uint64_t{1} << count_) - 1)
+    add_defaults(op, others);
+  if (inputs != nullptr && given_inputs_ != 0)
+    check_inputs(op, *inputs, positional);
 }
 
 bool Keywords::take_own(PyObject* name, PyObject* value,
@@ -124,44 +130,72 @@ bool Keywords::take_own(PyObject* name, PyObject* value,
 
 bool Keywords::take_param(const OperatorObject& op, PyObject* name,
                           PyObject* value) {
-  auto* slots = reinterpret_cast<Scalar*>(storage_.data());
-  static_assert(kMost < 64);
   for (std::size_t i = 0; i < op.param_names.size(); ++i) {
     if (!is_same(name, op.param_names[i].ptr())) continue;
-    if (PyNumber_Check(value) == 0)
-      refuse_type((op.op.name() + ": " + shown(name)).c_str(), "a number",
-                  value);
-    std::construct_at(slots + i, scalar_of(value));
-    given_ |= std::uint64_t{1} << i;
+    set_param(op, i, name, value);
     return true;
   }
   return false;
 }
 
-void Keywords::take_input(const OperatorObject& op, const InputNames& names,
+void Keywords::set_param(const OperatorObject& op, std::size_t index,
+                         PyObject* name, PyObject* value) {
+  static_assert(kMost < 64);
+  if (PyNumber_Check(value) == 0)
+    refuse_type((op.op.name() + ": " + shown(name)).c_str(), "a number", value);
+  std::construct_at(reinterpret_cast<Scalar*>(storage_.data()) + index,
+                    scalar_of(value));
+  given_ |= std::uint64_t{1} << index;
+}
+
+bool Keywords::take_input(const OperatorObject& op, const InputNames& names,
                           PyObject* name, PyObject* value,
                           std::size_t positional) {
   // Names of inputs are ASCII.
   const auto found = std::ranges::find_if(names, [=](const std::string& input) {
     return PyUnicode_CompareWithASCIIString(name, input.c_str()) == 0;
   });
-  if (found == names.end())
-    throw InvalidArgument(op.op.name() + ": there is no parameter or input '" +
-                          shown(name) + "'; " + known_names(op, names));
+  if (found == names.end()) return false;
   const auto index = static_cast<std::size_t>(found - names.begin());
   if (index < positional)
     throw InvalidArgument(op.op.name() + ": expected the input '" + *found +
                           "' once, got it by its place and by its name");
   inputs_[index - positional] = value;
   given_inputs_ |= std::uint64_t{1} << (index - positional);
+  return true;
 }
 
-void Keywords::check_params(const OperatorObject& op) {
-  count_ = op.param_names.size();
-  if (given_ == (std::uint64_t{1} << count_) - 1) return;
-  const auto missing = static_cast<std::size_t>(std::countr_one(given_));
-  throw InvalidArgument(op.op.name() + ": expected the parameter " +
-                        shown(op.param_names[missing]) + ", got none");
+// Of the current version, whatever becomes of the name meanwhile.
+void Keywords::add_defaults(const OperatorObject& op, const Others& others) {
+  pinned_ = op.op.pinned();
+  target_ = &pinned_;
+  const std::vector<Parameter>& params = pinned_.params();
+  for (const auto& [name, value] : others) {
+    const auto found =
+        std::ranges::find_if(params, [=](const Parameter& param) {
+          return PyUnicode_CompareWithASCIIString(name, param.name.c_str()) ==
+                 0;
+        });
+    if (found == params.end())
+      throw InvalidArgument(op.op.name() +
+                            ": there is no parameter or input '" + shown(name) +
+                            "'; " + known_names(params, pinned_.input_names()));
+    set_param(op, static_cast<std::size_t>(found - params.begin()), name,
+              value);
+  }
+  if (given_ >> params.size() != 0)
+    throw InvalidArgument(op.op.name() + ": there is no parameter '" +
+                          shown(op.param_names[params.size()]) + "'; " +
+                          known_names(params, pinned_.input_names()));
+  count_ = params.size();
+  for (std::size_t i = 0; i < count_; ++i) {
+    if ((given_ >> i & 1) != 0) continue;
+    if (!params[i].default_value)
+      throw InvalidArgument(op.op.name() + ": expected the parameter " +
+                            params[i].name + ", got none");
+    std::construct_at(reinterpret_cast<Scalar*>(storage_.data()) + i,
+                      *params[i].default_value);
+  }
 }
 
 void Keywords::check_inputs(const OperatorObject& op, const InputNames& names,

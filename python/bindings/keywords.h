@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpuos/scalar.h"
@@ -38,21 +39,29 @@ class Keywords {
   std::span<const Scalar> params() const noexcept {
     return {reinterpret_cast<const Scalar*>(storage_.data()), count_};
   }
+  /// What to submit to: the operator, or, where default values were filled in,
+  /// that of its versions which has them. That may be superseded.
+  const Operator& target() const noexcept { return *target_; }
 
  private:
   using InputNames = std::vector<std::string>;
+  using Others = std::vector<std::pair<PyObject*, PyObject*>>;
 
   bool take_own(PyObject* name, PyObject* value, bool is_many) noexcept;
   bool take_param(const OperatorObject& op, PyObject* name, PyObject* value);
-  void take_input(const OperatorObject& op, const InputNames& names,
+  bool take_input(const OperatorObject& op, const InputNames& names,
                   PyObject* name, PyObject* value, std::size_t positional);
-  void check_params(const OperatorObject& op);
+  void set_param(const OperatorObject& op, std::size_t index, PyObject* name,
+                 PyObject* value);
+  void add_defaults(const OperatorObject& op, const Others& others);
   void check_inputs(const OperatorObject& op, const InputNames& names,
                     std::size_t positional);
 
   // What no operator has more of: OperatorObject sees to it.
   static constexpr std::size_t kMost = kMaxArguments;
 
+  const Operator* target_;
+  Operator pinned_;
   std::uint64_t given_ = 0;         // a bit for each parameter
   std::uint64_t given_inputs_ = 0;  // the same for `inputs_`
   std::size_t count_ = 0;

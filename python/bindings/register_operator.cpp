@@ -41,11 +41,27 @@ OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
 
 namespace {
 
-py::dict params_of(const OperatorObject& self) {
-  py::dict params;
-  for (const Parameter& param : self.definition.params)
-    params[py::str(param.name)] = py::str(std::string(name_of(param.dtype)));
-  return params;
+py::dict dtypes_of(const std::vector<Parameter>& params) {
+  py::dict dtypes;
+  for (const Parameter& param : params)
+    dtypes[py::str(param.name)] = py::str(std::string(name_of(param.dtype)));
+  return dtypes;
+}
+
+py::object number_of(const Scalar& scalar) {
+  if (scalar.is_complex()) return py::cast(scalar.complex());
+  if (scalar.is_above_int64())
+    return py::int_(static_cast<std::uint64_t>(scalar.integer()));
+  if (scalar.is_integer()) return py::int_(scalar.integer());
+  return py::float_(scalar.real());
+}
+
+py::dict defaults_of(const std::vector<Parameter>& params) {
+  py::dict defaults;
+  for (const Parameter& param : params)
+    if (param.default_value)
+      defaults[py::str(param.name)] = number_of(*param.default_value);
+  return defaults;
 }
 
 py::object inputs_of(const OperatorObject& self) {
@@ -103,6 +119,14 @@ void register_version(py::module_& module) {
           "source",
           [](const OperatorVersion& self) { return text_or_none(self.source); },
           "CUDA C++ of a whole operator; None: it is none, or built in.")
+      .def_property_readonly(
+          "params",
+          [](const OperatorVersion& self) { return dtypes_of(self.params); },
+          "Scalar parameters: name to dtype, in order.")
+      .def_property_readonly(
+          "defaults",
+          [](const OperatorVersion& self) { return defaults_of(self.params); },
+          "Their default values: name of a parameter to number.")
       .def_readonly("is_builtin", &OperatorVersion::is_builtin,
                     "Whether it is the operator that every runtime has.")
       .def_readonly("is_current", &OperatorVersion::is_current,
@@ -188,8 +212,19 @@ void register_operator(py::module_& module) {
           "is_defined",
           [](const OperatorObject& self) { return self.op.is_defined(); },
           "False after undefine().")
-      .def_property_readonly("params", &params_of,
-                             "Scalar parameters: name to dtype, in order.")
+      .def_property_readonly(
+          "params",
+          [](const OperatorObject& self) {
+            return dtypes_of(self.op.params());
+          },
+          "Scalar parameters of the current version: name to dtype, in order.")
+      .def_property_readonly(
+          "defaults",
+          [](const OperatorObject& self) {
+            return defaults_of(self.op.params());
+          },
+          "Default values of the current version: name of a parameter to "
+          "number.")
       .def_property_readonly(
           "inputs", &inputs_of,
           "Names of the inputs that submit() takes, in order, as a tuple of "

@@ -59,10 +59,10 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
   // To give the GIL away and to take it back costs much beside the rest, so it
   // is done only for what may wait.
   std::optional<Ticket> queued = runtime.core().try_submit(
-      known->op, inputs.view(), out, keywords.params(), stream);
+      keywords.target(), inputs.view(), out, keywords.params(), stream);
   if (!queued) {
     queued = interruptible([&] {
-      return runtime.core().submit(known->op, inputs.view(), out,
+      return runtime.core().submit(keywords.target(), inputs.view(), out,
                                    keywords.params(), stream);
     });
   }
@@ -75,9 +75,15 @@ template <auto kSubmit>
 PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count,
                PyObject* names) noexcept {
   return guarded([&] {
-    return make_ticket(
-        kSubmit(runtime_of(self), args, static_cast<std::size_t>(count), names),
-        self);
+    for (;;) {
+      try {
+        return make_ticket(kSubmit(runtime_of(self), args,
+                                   static_cast<std::size_t>(count), names),
+                           self);
+      } catch (const Superseded&) {  // NOLINT(bugprone-empty-catch)
+        // Another version came; its parameters may be others.
+      }
+    }
   });
 }
 

@@ -234,8 +234,9 @@ Ticket submit_many(RuntimeObject& runtime, PyObject* const* args,
   }
   many.params.assign(keywords.params().begin(), keywords.params().end());
   const Stream stream = stream_from(keywords.stream);
-  const Ticket ticket = interruptible(
-      [&] { return runtime.core().submit_many(known->op, many, stream); });
+  const Ticket ticket = interruptible([&] {
+    return runtime.core().submit_many(keywords.target(), many, stream);
+  });
   if (arguments.has_foreign()) arguments.keep_until(ticket);
   return ticket;
 }

@@ -381,6 +381,8 @@ class Operator:
     @property
     def params(self) -> dict[str, str]: ...
     @property
+    def defaults(self) -> dict[str, int | float | complex]: ...
+    @property
     def inputs(self) -> tuple[str, ...] | None: ...
     @property
     def expression(self) -> str | None: ...
@@ -400,6 +402,10 @@ class OperatorVersion:
     def expression(self) -> str | None: ...
     @property
     def source(self) -> str | None: ...
+    @property
+    def params(self) -> dict[str, str]: ...
+    @property
+    def defaults(self) -> dict[str, int | float | complex]: ...
     @property
     def is_builtin(self) -> bool: ...
     @property
@@ -526,7 +532,8 @@ class Runtime(metaclass=_RuntimeType):
         expression: str | None = None,
         *,
         source: str | None = None,
-        params: Mapping[str, npt.DTypeLike] | None = None,
+        params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
+        | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
         elementwise: bool = True,
@@ -542,7 +549,8 @@ class Runtime(metaclass=_RuntimeType):
         expression: str | None = None,
         *,
         source: str | None = None,
-        params: Mapping[str, npt.DTypeLike] | None = None,
+        params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
+        | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
         elementwise: bool | None = None,
@@ -595,7 +603,8 @@ class Transaction:
         expression: str | None = None,
         *,
         source: str | None = None,
-        params: Mapping[str, npt.DTypeLike] | None = None,
+        params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
+        | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
         elementwise: bool = True,
@@ -607,7 +616,8 @@ class Transaction:
         expression: str | None = None,
         *,
         source: str | None = None,
-        params: Mapping[str, npt.DTypeLike] | None = None,
+        params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
+        | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
         elementwise: bool | None = None,

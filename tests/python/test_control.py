@@ -63,6 +63,10 @@ def test_the_words_of_the_command(rt, server):
     assert value_of(rt) == 9.0
     run("define", "scaled", "-e", "o = k * x", "--param", "k=float32")
     assert rt.find("scaled").params == {"k": "float32"}
+    shifted = ("--param", "k=float32", "--param", "b=float64=-2.5")
+    run("replace", "scaled", "-e", "o = k * x + b", *shifted)
+    assert rt.find("scaled").defaults == {"b": -2.5}
+    assert "params      k=float32 b=float64=-2.5" in run("show", "scaled")
     run("define", "f", "-e", "o = p - q", "--inputs", "q,p", "--dtype", "f8")
     assert rt.find("f").inputs == ("q", "p")
     assert "tasks_submitted" in run("stats")
@@ -97,6 +101,8 @@ def test_a_whole_operator_is_sent_as_text(rt, server, tmp_path):
         (("replace", "wave", "f", "-e", "o = x"), "FILE or --expr"),
         (("define", "wave", "-e", "o = x"), "wave"),
         (("define", "f", "-e", "o = x", "--param", "k"), "NAME=DTYPE"),
+        (("define", "f", "-e", "o = x", "--param", "k=f4=x"), "=DEFAULT"),
+        (("define", "f", "-e", "o = x", "--param", "k=f4=1=1"), "=DEFAULT"),
         (("show", "nothing"), "unknown operator 'nothing'"),
         (("show", "wave", "--runtime", "99"), "runtime 99"),
         (("wait", "--timeout", "0"), "--timeout"),

@@ -58,6 +58,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     _add_text(add["define"])
     _add_definition(add["define"])
     _add_text(add["replace"])
+    _add_params(add["replace"])
     for action in ("replace", "rollback"):
         add[action].add_argument(
             "--expect",
@@ -85,15 +86,19 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-e", "--expr", metavar="TEXT", help="the text itself")
 
 
-def _add_definition(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+def _add_params(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--param",
         action="append",
         default=[],
-        metavar="NAME=DTYPE",
+        metavar="NAME=DTYPE[=DEFAULT]",
         help="a scalar parameter; may be given many times",
     )
+
+
+def _add_definition(parser: argparse.ArgumentParser) -> None:
+    _add_params(parser)
+    add = parser.add_argument
     add("--dtype", metavar="DTYPE", help="of the arrays")
     add("--inputs", metavar="N | A,B", help="how many inputs, or their names")
     add(
@@ -134,6 +139,8 @@ def message_of(arguments: argparse.Namespace) -> Answer:
         message |= keywords_of(text_of(arguments.file, arguments.expr))
     if getattr(arguments, "expect", None) is not None:
         message["expected"] = arguments.expect
+    if arguments.action == "replace":
+        message |= params_from(arguments)
     if arguments.action == "define":
         message |= definition_of(arguments)
     return message
@@ -159,18 +166,36 @@ def text_of(file: str | None, text: str | None) -> str:
         raise bad_input(message) from None
 
 
+def number_of(text: str) -> float:
+    """Return an int or a float."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def params_from(arguments: argparse.Namespace) -> Answer:
+    """Return what --param says."""
+    params: dict[str, str | list[str | float]] = {}
+    for text in arguments.param:
+        name, *words = text.split("=")
+        try:
+            match words:
+                case [dtype]:
+                    params[name] = dtype
+                case [dtype, default]:
+                    params[name] = [dtype, number_of(default)]
+                case _:
+                    raise ValueError
+        except ValueError:
+            message = f"--param: expected NAME=DTYPE[=DEFAULT], got {text!r}"
+            raise bad_input(message) from None
+    return {"params": params} if params else {}
+
+
 def definition_of(arguments: argparse.Namespace) -> Answer:
     """Return what else define() takes."""
-    found: Answer = {}
-    params: dict[str, str] = {}
-    for text in arguments.param:
-        name, separator, dtype = text.partition("=")
-        if not separator:
-            message = f"--param: expected NAME=DTYPE, got {text!r}"
-            raise bad_input(message)
-        params[name] = dtype
-    if params:
-        found["params"] = params
+    found = params_from(arguments)
     if arguments.dtype:
         found["dtype"] = arguments.dtype
     if arguments.inputs:
@@ -192,13 +217,24 @@ def lines_of_list(answer: Answer) -> Sequence[str]:
     ]
 
 
+def params_of(answer: Answer) -> Sequence[str]:
+    """Return the parameters as --param takes them."""
+    defaults = answer["defaults"]
+    return [
+        f"{name}={dtype}={defaults[name]}"
+        if name in defaults
+        else f"{name}={dtype}"
+        for name, dtype in answer["params"].items()
+    ]
+
+
 def lines_of_show(answer: Answer) -> Sequence[str]:
     """Return a line for each thing that is known."""
     known = {
         "name": answer["operator"],
         "expression": answer["expression"],
         "inputs": answer["inputs"] and " ".join(answer["inputs"]),
-        "params": " ".join(f"{k}={v}" for k, v in answer["params"].items()),
+        "params": " ".join(params_of(answer)),
         "version": answer["version"],
     }
     lines = [f"{name:<10}  {text}" for name, text in known.items() if text]

@@ -146,6 +146,10 @@ class Commands:
             "expression": found.expression,
             "inputs": None if names is None else [*names],
             "params": found.params,
+            "defaults": {
+                name: str(value) if isinstance(value, complex) else value
+                for name, value in found.defaults.items()
+            },
             "version": found.version,
             "versions": [shown(version) for version in found.versions],
         }
@@ -154,7 +158,7 @@ class Commands:
         self, name: str, runtime: int | None = None, **definition: Any
     ) -> Answer:
         """Define an operator."""
-        made = self._one(runtime).define(name, **definition)
+        made = self._one(runtime).define(name, **_typed(definition))
         return changed(made, made.version)
 
     def replace(
@@ -167,7 +171,7 @@ class Commands:
         """Give an operator another body."""
         rt = self._one(runtime, op)
         found = rt.find(op)
-        version = rt.replace(found, expected=expected, **definition)
+        version = rt.replace(found, expected=expected, **_typed(definition))
         return changed(found, version)
 
     def rollback(
@@ -223,6 +227,16 @@ def launch_size() -> int:
     if distributed is not None and distributed.is_initialized():
         size = max(size, distributed.get_world_size())
     return size
+
+
+def _typed(definition: Answer) -> Answer:
+    """Return it with tuples where JSON has lists."""
+    params = definition.get("params") or {}
+    typed = {
+        name: tuple(given) if isinstance(given, list) else given
+        for name, given in params.items()
+    }
+    return definition | ({"params": typed} if typed else {})
 
 
 _RUNTIME = {"runtime": Field(fields.NUMBER)}

@@ -68,8 +68,15 @@ def _is_number_or_texts(value: object) -> bool:
     return _is_number(value) or _is_texts(value)
 
 
-def _is_texts_by_name(value: object) -> bool:
-    return isinstance(value, dict) and _is_texts([*value, *value.values()])
+def _is_parameter(value: object) -> bool:
+    match value:
+        case [dtype, default]:
+            return _is_text(dtype) and isinstance(default, int | float)
+    return _is_text(value)
+
+
+def _is_parameters(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_parameter, value.values()))
 
 
 TEXT = Kind("a text", _is_text)
@@ -79,7 +86,9 @@ VERSION = Kind("a whole number of 1 or more", _is_version)
 SECONDS = Kind("a number of seconds", _is_seconds)
 DTYPES = Kind("a text or a list of texts", _is_text_or_texts)
 INPUTS = Kind("a whole number or a list of texts", _is_number_or_texts)
-PARAMS = Kind("an object of texts", _is_texts_by_name)
+PARAMS = Kind(
+    "an object of dtypes, or of lists of a dtype and a number", _is_parameters
+)
 
 
 def read(

@@ -63,6 +63,53 @@ struct Model {
   }
 };
 
+// What a version may have beside the parameters that all of them have.
+TEST_P(RuntimeVersions, FewerScalarsThanAVersionTakesAreCompleted) {
+  const Parameter k{.name = "k"};
+  const auto with = [&](const char* text, double b) {
+    return OperatorDefinition{.name = "step",
+                              .expression = text,
+                              .params = {k, {.name = "b", .default_value = b}}};
+  };
+  const Operator op = runtime().define(
+      {.name = "step", .expression = "o = x + k", .params = {k}});
+  const auto run_with = [&](const Operator& target,
+                            std::initializer_list<Scalar> params) {
+    runtime().submit(target, {x_->view()}, out_->view(), params);
+    return out_->read()[0];
+  };
+  EXPECT_EQ(run_with(op, {1}), 1);
+  EXPECT_THROW(run_with(op, {1, 2}), InvalidArgument);
+  runtime().replace(op, with("o = x + k + 10 * b", 3));
+  EXPECT_EQ(op.params().size(), 2u);
+  EXPECT_EQ(run_with(op, {1}), 31);
+  EXPECT_EQ(run_with(op, {1, 2}), 21);
+  EXPECT_THROW(run_with(op, {}), InvalidArgument);
+  EXPECT_THROW(run_with(op, {1, 2, 3}), InvalidArgument);
+  const Operator pinned = op.pinned();
+  runtime().replace(op, with("o = x + k - 10 * b", 3));
+  EXPECT_EQ(run_with(pinned, {1}), -29);  // the same parameters
+  runtime().replace(op, with("o = x + k - 10 * b", 4));
+  EXPECT_EQ(run_with(op, {1}), -39);
+  EXPECT_THROW(run_with(pinned, {1}), Superseded);
+  EXPECT_THROW(runtime().replace(pinned, plus(1)), InvalidArgument);
+  runtime().rollback(op);
+  EXPECT_EQ(run_with(pinned, {1}), -29);
+  const Operator other =
+      runtime().define({.name = "other",
+                        .expression = "o = x + k",
+                        .params = {{.name = "k", .default_value = 5}}});
+  const Operator first = other.pinned();
+  EXPECT_EQ(run_with(first, {}), 5);
+  runtime().replace(other, {.expression = "o = x + k",
+                            .params = {{.name = "k", .default_value = 6}}});
+  EXPECT_EQ(run_with(other, {}), 6);
+  EXPECT_THROW(run_with(first, {}), Superseded);
+  runtime().undefine(op);
+  EXPECT_THROW(run_with(pinned, {1}), InvalidArgument);
+  EXPECT_THROW(run_with(op, {1}), InvalidArgument);
+}
+
 TEST_P(RuntimeVersions, AreThoseOfAModel) {
   constexpr int kSteps = 400, kBodies = 5;
   for (const unsigned seed : {1u, 2u, 3u}) {

@@ -1,0 +1,266 @@
+"""Parameters with default values, which a replacement may add."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from deadlines import WAIT_S
+
+import gpuos
+
+BASE = {"a": "float32"}
+SOURCE = """
+GPUOS_OPERATOR({name}) {{
+  float sum = 0;
+  const float factors[] = {{ {factors} }};
+  for (gpuos::u32 k = 0; k < {count}; ++k) sum += factors[k];
+  for (gpuos::u32 i = lane.index(); i < task.count; i += lane.count())
+    task.pointer<float>(0)[i] = task.pointer<const float>(1)[i] + sum;
+}}"""
+
+
+@pytest.fixture
+def rt(backend):
+    with gpuos.Runtime(backend) as runtime:
+        yield runtime
+
+
+@dataclass(frozen=True)
+class Body:
+    """Computes x + a * weight + the added ones, each times 10."""
+
+    weight: int
+    added: dict[str, int] = field(default_factory=dict)  # name to default
+
+    def params(self):
+        added = {k: ("float32", v) for k, v in self.added.items()}
+        return BASE | added
+
+    def definition(self, is_source):
+        if not is_source:
+            terms = "".join(f" + {name} * 10" for name in self.added)
+            return {"expression": f"o = x + a * {self.weight}{terms}"}
+        words = [f"{self.weight} * task.scalar<float>(2)"]
+        words += [
+            f"10 * task.scalar<float>({3 + k})" for k in range(len(self.added))
+        ]
+        return {
+            "source": SOURCE.format(
+                name="op", factors=", ".join(words), count=len(words)
+            )
+        }
+
+    def value(self, x, given):
+        """Return the result, or None if the call is refused."""
+        if "a" not in given or given.keys() - self.params().keys():
+            return None
+        values = self.added | given
+        return (
+            x
+            + values["a"] * self.weight
+            + sum(10 * values[name] for name in self.added)
+        )
+
+
+def call(rt, op, x, given, many):
+    array = rt.array(np.full(3, x, "f4"))
+    out = rt.zeros(3)
+    if many:
+        rt.submit_many(op, array.reshape(1, 3), out=out.reshape(1, 3), **given)
+    else:
+        rt.submit(op, array, out=out, **given)
+    return out.numpy().tolist()
+
+
+NAMES = ["b", "c", "d"]
+
+
+@pytest.mark.parametrize("is_source", [False, True])
+def test_random_versions_against_a_model(rt, is_source):
+    draw = random.Random(5)
+    steps = 12 if is_source else 60
+    versions = {1: Body(1)}
+    number = 1
+    op = rt.define(
+        "op", params=BASE, inputs=1, **versions[1].definition(is_source)
+    )
+    for _ in range(steps):
+        choice = draw.random()
+        if choice < 0.25 and len(versions) > 1:
+            to = draw.choice([*versions][-7:])
+            versions[number + 1] = versions[to]
+            assert rt.rollback(op, to=to) == number + 1
+        else:
+            added = draw.sample(NAMES, draw.randrange(4))
+            body = Body(
+                draw.randrange(1, 5),
+                {name: draw.randrange(9) for name in added},
+            )
+            definition = body.definition(is_source)
+            versions[number + 1] = body
+            assert (
+                rt.replace(op, params=body.params(), **definition) == number + 1
+            )
+        number += 1
+        body = versions[number]
+        assert op.version == number
+        assert [*op.params] == [*body.params()]
+        assert op.defaults == body.added
+        for count in range(3):
+            given = {
+                name: draw.randrange(9)
+                for name in ["a", *draw.sample(NAMES, count)]
+            }
+            if draw.random() < 0.1:
+                del given["a"]
+            expected = body.value(2, given)
+            many = draw.random() < 0.5
+            if expected is None:
+                with pytest.raises(gpuos.InvalidArgument, match="parameter"):
+                    call(rt, op, 2, given, many)
+            else:
+                assert call(rt, op, 2, given, many) == [expected] * 3
+
+
+KINDS = [
+    ("float32", 0.5),
+    ("float64", -2),
+    ("int32", 7),
+    ("int64", -(2**40)),
+    ("uint64", 2**64 - 1),
+    ("bool", True),
+    ("complex64", 1 - 2j),
+]
+
+
+@pytest.mark.parametrize(("dtype", "value"), KINDS)
+def test_each_dtype_has_default_values(rt, dtype, value):
+    op = rt.define("op", "o = k", params={"k": (dtype, value)})
+    out = rt.empty(2, dtype)
+    rt.submit(op, out=out)
+    np.testing.assert_array_equal(out.numpy(), np.full(2, value, dtype))
+    assert op.params == {"k": dtype}
+    assert op.defaults == {"k": value}
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"b": ("float32", 1)}, "1 inputs and 1 scalars of op"),
+        ({"a": "float64"}, "1 inputs and 1 scalars of op"),
+        ({"a": "float32", "b": "float32"}, "other scalars with default"),
+        ({"b": ("float32", 1), "a": "float32"}, "a: expected a default value"),
+        ({"a": "float32", "b": ("int8", 1000)}, "b: default value: .*int8"),
+    ],
+)
+def test_what_cannot_replace(rt, params, message):
+    op = rt.define("op", "o = x + a", params=BASE)
+    with pytest.raises(gpuos.InvalidArgument, match=message):
+        rt.replace(op, "o = x + a", params=params)
+    assert op.version == 1
+
+
+@pytest.mark.parametrize(
+    "wrong", [("float32",), ("float32", 1, 2), ("f4", "1")]
+)
+def test_a_default_value_is_a_number(rt, wrong):
+    with pytest.raises(TypeError, match="a dtype, or a tuple of a dtype and"):
+        rt.define("op", "o = x + a", params={"a": wrong})
+
+
+def test_a_replacement_keeps_what_is_not_said(rt):
+    op = rt.define("op", "o = x + a", params=BASE)
+    rt.replace(op, "o = x + a + b", params=BASE | {"b": ("float32", 4)})
+    rt.replace(op, "o = x + a - b")
+    assert op.defaults == {"b": 4}
+    assert call(rt, op, 1, {"a": 1}, False) == [-2.0] * 3
+    assert [version.defaults for version in op.versions] == [
+        {},
+        {"b": 4},
+        {"b": 4},
+    ]
+
+
+def test_an_alias_takes_what_its_target_takes(rt):
+    op = rt.define("op", "o = x + a", params=BASE)
+    more = rt.define(
+        "more", "o = x + a + b", params=BASE | {"b": ("float32", 4)}
+    )
+    alias = rt.alias("alias", op)
+    alias.switch(more)
+    assert call(rt, alias, 1, {"a": 1}, False) == [6.0] * 3
+    assert call(rt, alias, 1, {"a": 1, "b": 2}, True) == [4.0] * 3
+    alias.rollback()
+    with pytest.raises(
+        gpuos.InvalidArgument, match="no parameter or input 'b'"
+    ):
+        call(rt, alias, 1, {"a": 1, "b": 2}, False)
+    with pytest.raises(gpuos.InvalidArgument, match="takes others"):
+        alias.switch(rt.define("other", "o = x + b", params={"b": "float32"}))
+
+
+def test_a_built_in_operator_gets_another_parameter(rt):
+    rt.replace("add", "o = (x + y) * k", params={"k": ("float32", 2)})
+    x = rt.array([1.0, 2.0], dtype="float32")
+    out = rt.empty(2)
+    rt.submit("add", x, x, out=out)
+    assert out.numpy().tolist() == [4.0, 8.0]
+    rt.submit("add", x, x, out=out, k=3)
+    assert out.numpy().tolist() == [6.0, 12.0]
+    rt.restore("add")
+    rt.submit("add", x, x, out=out)
+    assert out.numpy().tolist() == [2.0, 4.0]
+    assert (x + x).numpy().tolist() == [2.0, 4.0]
+
+
+ADDED = [Body(3), Body(1, {"b": 100}), Body(2, {"c": 200})]
+CHANGED = [Body(k, {"b": 100 * k}) for k in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("is_source", [False, True])
+@pytest.mark.parametrize("bodies", [ADDED, CHANGED], ids=["added", "changed"])
+def test_no_call_meets_the_parameters_of_another_version(rt, bodies, is_source):
+    """Each sum says whose weight and whose default values it was made of."""
+    first = bodies[0]
+    definition = first.definition(is_source)
+    op = rt.define("op", params=first.params(), inputs=1, **definition)
+    for body in bodies[1:]:
+        rt.replace(op, params=body.params(), **body.definition(is_source))
+    is_done = threading.Event()
+    wrong = []
+    names = ["", "b", "c"]
+    calls = dict.fromkeys(names, 0)
+
+    def submit(name):
+        x, out = rt.zeros(3), rt.zeros(3)
+        given = {"a": 1} | ({name: 5} if name else {})
+        right = {body.value(0, given) for body in bodies}
+        while not is_done.is_set():
+            calls[name] += 1
+            try:
+                rt.submit(op, x, out=out, **given)
+            except gpuos.InvalidArgument as error:
+                if None not in right or "no parameter" not in str(error):
+                    wrong.append(str(error))
+                continue
+            if not {*out.numpy().tolist()} <= right:
+                wrong.append(out.numpy().tolist())
+
+    threads = [threading.Thread(target=submit, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    try:
+        end = time.monotonic() + WAIT_S
+        while min(calls.values()) < 300 and time.monotonic() < end:
+            rt.rollback(op, to=op.versions[-3].number)
+    finally:
+        is_done.set()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+    assert min(calls.values()) >= 300
