@@ -384,6 +384,13 @@ void Runtime::hurry() { core().hurry(); }
 
 void Runtime::make_deterministic() { core().programs.make_deterministic(); }
 
+bool Runtime::has_captured() const {
+  const Backend& backend = *core().backend;
+  for (std::uint32_t slot = 0; slot < abi::kSlots; ++slot)
+    if (backend.is_captured(slot)) return true;
+  return false;
+}
+
 void Runtime::close() { core().close(); }
 
 bool Runtime::is_closed() const noexcept { return core_->is_closed(); }

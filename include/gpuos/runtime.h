@@ -196,6 +196,9 @@ class Runtime {
   /// What is submitted from now on is as if the runtime had been made with
   /// RuntimeOptions::deterministic; a closed runtime may be asked, too.
   void make_deterministic();
+  /// Whether a CUDA graph was captured that runs tasks of this runtime, which
+  /// must then live as long as the graph.
+  bool has_captured() const;
 
   const RuntimeOptions& options() const noexcept;
   /// "host" or "cuda".

@@ -57,11 +57,18 @@ void register_bridge(py::module_& module) {
       "is submitted from now on.");
   module.def(
       "_share",
+      [](const std::shared_ptr<RuntimeObject>& runtime, bool is_shared) {
+        runtime->is_shared = is_shared;
+      },
+      py::arg("runtime").none(false), py::arg("is_shared") = true,
+      "Whether the runtime refuses to be closed.");
+  module.def(
+      "_has_captured",
       [](const std::shared_ptr<RuntimeObject>& runtime) {
-        runtime->is_shared = true;
+        return runtime->core().has_captured();
       },
       py::arg("runtime").none(false),
-      "The runtime stays open until the process ends.");
+      "Whether a captured CUDA graph runs tasks of it.");
   module.def("_watch_arrays", &watch_arrays, py::arg("watch"),
              "Have a gpuos::ArrayWatch, from a capsule \"gpuos.array_watch\", "
              "told of tasks on foreign arrays, until the process ends.");

@@ -8,7 +8,7 @@ import threading
 
 from gpuos import _core
 
-# Under _making. They stay until the process ends.
+# Under _making. They stay until the process ends, or let_go().
 _of_devices: dict[tuple[str, int], _core.Runtime] = {}
 _of_parents: list[_core.Runtime] = []  # the same in a child of a fork
 _making = threading.Lock()
@@ -21,9 +21,9 @@ def default_runtime(device: str | int | None = None) -> _core.Runtime:
 
     It is made at its first use, again after a fork, and by schedulers of
     PyTorch as well: what is submitted to it is in one order with their
-    operators once gpuos.torch is in use. It stays until the process ends:
-    close() is refused, and a with-block leaves it open. A library that defines
-    operators in it puts its own name in front of theirs.
+    operators once gpuos.torch is in use. It stays until the process ends, or
+    gpuos.torch.shutdown(): close() is refused, and a with-block leaves it open.
+    A library that defines operators in it puts its own name in front of theirs.
 
     Parameters
     ----------
@@ -102,6 +102,19 @@ def make_deterministic() -> None:
         _deterministic = True
         for runtime in _of_devices.values():
             _core._make_deterministic(runtime)
+
+
+def let_go() -> None:
+    """Have the next use make new ones.
+
+    Those that are let go of end when nobody has them any more: no array and no
+    user. One that a captured graph runs stays what it is.
+    """
+    with _making:
+        for key, runtime in [*_of_devices.items()]:
+            if not _core._has_captured(runtime):
+                _core._share(runtime, False)
+                del _of_devices[key]
 
 
 def _leave_runtimes() -> None:

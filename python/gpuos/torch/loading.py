@@ -124,6 +124,14 @@ def bridge_if_tried() -> ModuleType | None:
         return None
 
 
+def bridge_if_loaded() -> ModuleType | None:
+    """Return the same, or None if nobody has used it yet."""
+    if _load.cache_info().currsize == 0:
+        return None
+    found = _load()
+    return None if isinstance(found, building.UntriedPyTorch) else found
+
+
 @functools.cache
 def _warn(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 import gpuos
 from gpuos.torch.expressions import Expression
-from gpuos.torch.loading import bridge, bridge_if_tried
-from gpuos.torch.scheduling import check_limits, flush, set_threads
+from gpuos.torch.loading import (
+    bridge,
+    bridge_if_loaded,
+    bridge_if_tried,
+    runtime,
+)
+from gpuos.torch.scheduling import check_limits, set_threads, shut_down
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import torch
 
 _registered: dict[str, Expression] = {}
 _REDUCTIONS = {
@@ -44,7 +49,10 @@ _STATS = (
 
 
 def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
-    """Get ready; every other function here does it by itself.
+    """Get ready: wait for the bridge, and have the workers of a device.
+
+    Every other function here does it by itself. The device is PyTorch's current
+    GPU, or the CPU if there is none.
 
     Parameters
     ----------
@@ -52,7 +60,8 @@ def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
         Requests that wait at most when one is added outside of schedulers, 1
         to 2**20; then they are run.
     threads_per_block : int
-        Threads of one worker on the GPU, a multiple of 32, 32 to 256.
+        Threads of one worker on the GPU, a multiple of 32, 32 to 256; of a
+        device that is used for the first time, or the first since `shutdown()`.
 
     Raises
     ------
@@ -64,6 +73,7 @@ def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
     check_limits(capacity, threads_per_block)
     set_threads(threads_per_block)
     bridge().set_capacity(capacity)
+    runtime("cuda" if torch.cuda.is_available() else "cpu").flush()
 
 
 def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
@@ -159,8 +169,22 @@ def submit_elementwise(
 
 
 def shutdown() -> None:
-    """Run what is pending and wait for it; requests may be made again."""
-    flush(sync=True)
+    """Run what is pending, wait for it and end the workers.
+
+    The runtimes of all devices are let go of, `gpuos.default_runtime()` too:
+    one that an array, a program or its user still has lives as long as those,
+    and one whose tasks a captured graph runs stays. Memory that no tensor uses
+    is given back. The next use of anything begins anew.
+
+    Raises
+    ------
+    gpuos.Error
+        A thread is inside of a scheduler; nothing was done.
+    """
+    module = bridge_if_loaded()
+    if module is None:
+        return
+    shut_down(module)
 
 
 def pending() -> int:

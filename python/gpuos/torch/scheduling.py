@@ -16,7 +16,7 @@ from gpuos.torch import access
 from gpuos.torch.loading import bridge, bridge_if_tried
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import ModuleType, TracebackType
 
 MAX_CAPACITY = 1 << 20
 
@@ -252,6 +252,26 @@ def _set_timer() -> None:
         bridge().start_timer(shortest / 1e3)
     else:
         bridge().pause_timer()
+
+
+def shut_down(module: ModuleType) -> None:
+    """Leave everything as if it had never been used.
+
+    Raises
+    ------
+    gpuos.Error
+        A thread is inside of a scheduler.
+    """
+    global _timer_ms  # noqa: PLW0603
+    with _lock:
+        if _blocks:
+            text = "shutdown: expected no scheduler in use, a thread is in one"
+            raise gpuos.Error(text)
+        module.stop_timer()
+        _timer_ms = 0.0
+    module.shut_down()
+    defaults.let_go()
+    retire()
 
 
 def retire() -> None:

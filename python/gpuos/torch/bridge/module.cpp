@@ -60,7 +60,6 @@ Runner make_runner(c10::Device device) {
       make_runtime, "si", c10::DeviceTypeName(device.type(), true).c_str(),
       device.has_index() ? device.index() : 0);
   if (capsule == nullptr) throw python_error();
-  // Never let go of: its runtime lives as long as the process.
   const auto* bridge =
       static_cast<const Bridge*>(PyCapsule_GetPointer(capsule, kBridgeCapsule));
   if (bridge == nullptr) throw python_error();
@@ -72,7 +71,12 @@ Runner make_runner(c10::Device device) {
   char error[kErrorSize] = "";
   void* handle = bridge->table->create(bridge->runtime, error, kErrorSize);
   TORCH_CHECK(handle != nullptr, error);
-  return {bridge->table, handle, bridge->runtime};
+  const auto let_go = [capsule, table = bridge->table](void* runner) {
+    table->destroy(runner);
+    const WithGil gil_to_drop;
+    Py_DECREF(capsule);
+  };
+  return {bridge->table, handle, {handle, let_go}, bridge->runtime};
 }
 
 void* find_handle(c10::Stream stream) {
@@ -319,9 +323,19 @@ PyObject* leave_slab_of(PyObject*, PyObject* storage) {
   END_HANDLE_TH_ERRORS
 }
 
+// shut_down(): the next request begins anew.
+PyObject* shut_down(PyObject*, PyObject*) {
+  HANDLE_TH_ERRORS {
+    const WithoutGil others_run;
+    pending.shut_down();
+  }
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
 PyObject* after_fork(PyObject*, PyObject*) {
   forget_timer();
-  pending.forget_starter();
+  pending.forget_parent();
   for (Slabs* slabs : all_slabs()) slabs->unlock();
   forget_sites();
   if (scheduler_depth > 0)
@@ -376,6 +390,7 @@ PyMethodDef methods_of_module[] = {
     {"capture", &capture, METH_O, nullptr},
     {"leave_slab", &leave_slab_of, METH_O, nullptr},
     {"after_fork", &after_fork, METH_NOARGS, nullptr},
+    {"shut_down", &shut_down, METH_NOARGS, nullptr},
     {"stats", &stats, METH_NOARGS, nullptr},
     GPUOS_REQUEST_FUNCTIONS(GPUOS_REQUEST_FUNCTION),
     {nullptr, nullptr, 0, nullptr}};

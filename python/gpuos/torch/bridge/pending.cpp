@@ -55,6 +55,7 @@ void Pending::Batch::clear() {
   bytes = 0;
   owners_lie_apart = true;
   has_chains = false;
+  site = {};
 }
 
 void Pending::append(const Deferred& deferred) {
@@ -163,7 +164,12 @@ void Pending::add(std::span<const Deferred> requests, const Site& site) {
   Done done;
   Batch chunk_done;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (C10_UNLIKELY(site.runner.handle == nullptr)) {
+      // Somebody shut down since it was looked up.
+      lock.unlock();
+      return add(requests, current_site(site.stream.device()));
+    }
     if (count_.load(std::memory_order_relaxed) > 0 &&
         batch_.site.stream != site.stream)
       done = run_all(error);
@@ -388,6 +394,26 @@ void Pending::synchronize() {
     TORCH_CHECK(runner.table->synchronize(runner.handle, kWaitNs, message,
                                           kErrorSize) == BridgeResult::Done,
                 "gpuos.torch: waiting for operations failed: ", message);
+}
+
+void Pending::shut_down() {
+  synchronize();
+  std::string error;
+  Done done;
+  std::vector<std::shared_ptr<void>> owners;
+  Site last;
+  {
+    const std::lock_guard lock(mutex_);
+    done = run_all(error);  // what came meanwhile
+    starter_.reset();
+    for (Slabs* slabs : all_slabs()) slabs->trim(0);
+    owners = retire_sites();
+    last = std::exchange(batch_.site, {});
+    for (Batch& spare : spares_) spare.site = {};
+  }
+  release_all(std::move(done), true);
+  owners.clear();
+  TORCH_CHECK(error.empty(), error);
 }
 
 }  // namespace gpuos::bridge

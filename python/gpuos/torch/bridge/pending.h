@@ -144,15 +144,19 @@ class Pending {
   bool lets_timer_sleep();
   /// Waits until everything flushed is done.
   void synchronize();
+  /// The same, and lets go of all runtimes and of memory that nobody uses.
+  void shut_down();
   RequestStats stats();
 
   /// Whether chunks for a GPU are started by a thread of their own.
   void use_starter(bool use);
   /// Waits for it and ends it; the next chunk begins another.
   void stop_starter();
-  /// In the child of a fork, where it is not. Nothing is pending there.
-  void forget_starter() noexcept {
+  /// In the child of a fork, where the starter is not and sites are made anew.
+  /// Nothing is pending there.
+  void forget_parent() noexcept {
     starter_.release();  // NOLINT(bugprone-unused-return-value)
+    batch_.site = {};
   }
   Counters counters();
   void count_fallback() noexcept {

@@ -14,18 +14,19 @@ namespace gpuos::bridge {
 namespace {
 
 std::mutex sites_mutex;
-std::deque<Site> sites;  // under places_mutex; never moves nor shrinks
+// Under sites_mutex; never moves nor shrinks, and stays when the process ends:
+// Python, which owns the runtimes, is gone by then.
+auto& sites = *new std::deque<Site>;
 std::atomic<std::size_t> first_valid{0};
 std::function<Runner(c10::Device)> make_runner;
 std::function<void*(c10::Stream)> find_handle;
 
-/// A runtime of some site; there are few, and they stay.
+/// A runtime of some site; there are few. Null: it was retired.
 struct Known {
-  const Runtime* runtime = nullptr;
-  const Known* next = nullptr;
+  std::atomic<const Runtime*> runtime{nullptr};
+  Known* next = nullptr;
 };
-std::atomic<const Known*> known_runtimes{
-    nullptr};  // written under places_mutex
+std::atomic<Known*> known_runtimes{nullptr};  // written under sites_mutex
 
 thread_local const Site* last GPUOS_NEAR_TLS = nullptr;
 thread_local std::size_t valid GPUOS_NEAR_TLS = 0;  // first_valid of `last`
@@ -59,6 +60,13 @@ Runner runner_of(c10::Device device) {
   return make_runner(device);
 }
 
+// Results that are still there have their memory of those of a retired site.
+Slabs* slabs_of(c10::Stream stream) {
+  for (const Site& site : sites)
+    if (site.stream == stream) return site.slabs;
+  return new Slabs(stream);
+}
+
 const Site& add(c10::Stream stream) {
   const Runner runner = runner_of(stream.device());
   void* const handle = stream.device().is_cpu() ? nullptr : find_handle(stream);
@@ -69,7 +77,7 @@ const Site& add(c10::Stream stream) {
       new Known{runner.runtime, known_runtimes.load(std::memory_order_relaxed)},
       std::memory_order_release);
   return sites.emplace_back(
-      Site{stream, handle, runner, new Slabs(stream), keys_of(stream.device()),
+      Site{stream, handle, runner, slabs_of(stream), keys_of(stream.device()),
            c10::GetAllocator(stream.device_type())->raw_deleter()});
 }
 
@@ -92,6 +100,19 @@ const Site& current_site(c10::Device device) {
 }
 
 void forget_sites() { first_valid = sites.size(); }
+
+std::vector<std::shared_ptr<void>> retire_sites() {
+  std::vector<std::shared_ptr<void>> owners;
+  const std::lock_guard lock(sites_mutex);
+  for (std::size_t i = first_valid; i < sites.size(); ++i) {
+    sites[i].runner.handle = nullptr;
+    owners.push_back(std::move(sites[i].runner.owner));
+  }
+  for (Known* known = known_runtimes; known != nullptr; known = known->next)
+    known->runtime = nullptr;
+  first_valid = sites.size();
+  return owners;
+}
 
 bool is_runtime_of_site(const Runtime* runtime) noexcept {
   // Pairs with the release in add().

@@ -6,6 +6,7 @@
 #include <c10/core/Stream.h>
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "gpuos/bridge.h"
@@ -17,7 +18,8 @@ class Slabs;
 /// A runtime's requests.
 struct Runner {
   const BridgeTable* table = nullptr;
-  void* handle = nullptr;
+  void* handle = nullptr;         // null: it was retired
+  std::shared_ptr<void> owner{};  // of the handle and of its runtime
   const Runtime* runtime = nullptr;
 };
 
@@ -43,6 +45,11 @@ void set_up_sites(std::function<Runner(c10::Device)> make_runner,
 
 /// In the child of a fork, where no runtime works any more: others are made.
 void forget_sites();
+
+/// The same, and returns what owned the runners: who drops it ends those
+/// runtimes that nobody else has. Only where nobody copies a site: under the
+/// lock of what is pending.
+std::vector<std::shared_ptr<void>> retire_sites();
 
 /// Whether requests run in it. Takes no lock.
 bool is_runtime_of_site(const Runtime* runtime) noexcept;

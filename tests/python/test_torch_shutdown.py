@@ -1,0 +1,216 @@
+"""init() and shutdown(): the workers of PyTorch's operators come and go."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+from deadlines import WAIT_S
+from torch_support import assert_same, gt, torch
+
+import gpuos
+from gpuos import defaults
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def anew():
+    gt.shutdown()
+    yield
+    gt.shutdown()
+
+
+def add(device):
+    a = torch.arange(8.0, device=device)
+    out = torch.empty_like(a)
+    gt.submit_add(a, a, out)
+    gt.flush(sync=True)
+    return out
+
+
+def test_init_has_the_workers():
+    assert defaults._of_devices == {}
+    gt.init(threads_per_block=64)
+    [found] = defaults._of_devices.values()
+    if found.backend == "cuda":
+        assert found.options["threads_per_worker"] == 64
+    assert found.stats()["tasks_submitted"] == 0
+
+
+def test_shutdown_ends_them_and_the_next_use_begins_anew(device):
+    made = []
+    for _ in range(3):
+        out = add(device)
+        [found] = defaults._of_devices.values()
+        made.append(id(found))
+        assert_same(out, torch.arange(8.0, device=device) * 2)
+        del found
+        gt.shutdown()
+        gc.collect()
+        assert defaults._of_devices == {}
+        # What it has written stays.
+        assert_same(out, torch.arange(8.0, device=device) * 2)
+
+
+def test_results_outlive_it(device):
+    with gt.scheduler():
+        a = torch.arange(100.0, device=device)
+        results = [a + k for k in range(50)]
+    gt.shutdown()
+    with gt.scheduler():
+        others = [a - k for k in range(50)]
+    for k, (more, less) in enumerate(zip(results, others, strict=True)):
+        assert_same(more, torch.arange(100.0, device=device) + k)
+        assert_same(less, torch.arange(100.0, device=device) - k)
+
+
+def test_pending_requests_are_run(device):
+    a = torch.ones(8, device=device)
+    out = torch.zeros(8, device=device)
+    gt.submit_add(a, a, out)
+    gt.shutdown()
+    assert gt.pending() == 0
+    assert_same(out, a * 2)
+
+
+def test_arrays_and_users_keep_theirs(device):
+    kept = gt.runtime(device)
+    x = kept.array([1.0, 2.0], dtype="float32")
+    op = kept.define("more", "o = x + 1")
+    add(device)
+    gt.shutdown()
+    assert gpuos.default_runtime(kept_name(kept)) is not kept
+    out = kept.empty(2)
+    kept.submit(op, x, out=out)
+    assert out.numpy().tolist() == [2.0, 3.0]
+    assert (x * 2).numpy().tolist() == [2.0, 4.0]
+    kept.close()  # nobody else has it
+    with pytest.raises(gpuos.QueueClosed):
+        kept.submit(op, x, out=out)
+    assert_same(add(device), torch.arange(8.0, device=device) * 2)
+
+
+def kept_name(rt):
+    return "host" if rt.backend == "host" else "cuda:0"
+
+
+def test_own_operators_are_in_order_again(device):
+    for _ in range(3):
+        rt = gt.runtime(device)
+        op = rt.define("more", "o = x + 1")
+        with gt.scheduler():
+            x = torch.zeros(16, device=device) + 1
+            out = torch.empty_like(x)
+            rt.submit(op, x, out=out)
+            y = out * 3
+        assert_same(y, torch.full((16,), 6.0, device=device))
+        gt.shutdown()
+
+
+def test_a_scheduler_refuses_it(device):
+    with (
+        gt.scheduler(),
+        pytest.raises(gpuos.Error, match="no scheduler in use"),
+    ):
+        gt.shutdown()
+    is_in, may_leave = threading.Event(), threading.Event()
+
+    def stay():
+        with gt.scheduler():
+            is_in.set()
+            may_leave.wait(WAIT_S)
+
+    other = threading.Thread(target=stay)
+    other.start()
+    assert is_in.wait(WAIT_S)
+    try:
+        with pytest.raises(gpuos.Error, match="no scheduler in use"):
+            gt.shutdown()
+        add(device)
+    finally:
+        may_leave.set()
+        other.join()
+    gt.shutdown()
+
+
+def test_requests_of_other_threads_meanwhile(device):
+    is_done = threading.Event()
+    wrong = []
+
+    def work(k):
+        a = torch.full((32,), float(k), device=device)
+        out = torch.empty_like(a)
+        while not is_done.is_set():
+            gt.submit_mul(a, a, out)
+            gt.flush(sync=True)
+            if out[0].item() != k * k:
+                wrong.append(k)
+
+    workers = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+    for worker in workers:
+        worker.start()
+    for _ in range(20):
+        gt.shutdown()
+    is_done.set()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_no_thread_and_no_memory_stays(run_python):
+    text = """
+import gc, threading
+from pathlib import Path
+import torch
+import gpuos.torch as gt
+
+def threads():
+    return len([*Path("/proc/self/task").iterdir()])
+
+def use():
+    a = torch.ones(64)
+    with gt.scheduler(auto_flush_ms=1.0):
+        for _ in range(100):
+            a = a * 0.5 + 1.0
+    assert float(a[0]) == 2.0, a
+    gt.shutdown()
+    gc.collect()
+
+def resident():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+
+torch.ones(1) + 1
+before = threads()
+counts, sizes = set(), []
+for _ in range(60):
+    use()
+    counts.add(threads() - before)
+    sizes.append(resident())
+print(max(counts), sizes[-1] - sizes[30] < 4)
+"""
+    done = run_python(text, OMP_NUM_THREADS="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "0 True\n"
+
+
+def test_a_captured_graph_keeps_its_runtime(device):
+    if device == "cpu":
+        pytest.skip("graphs are those of a GPU")
+    a = torch.arange(32.0, device=device)
+    with gt.scheduler():
+        a + 1
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), gt.scheduler():
+        out = a * 2 + 1
+    gt.shutdown()
+    assert len(defaults._of_devices) == 1
+    a.fill_(3)
+    graph.replay()
+    torch.cuda.synchronize()
+    np.testing.assert_array_equal(out.cpu().numpy(), np.full(32, 7.0))
