@@ -193,6 +193,11 @@ std::string install_cccl_headers(int cuda_major) {
   return pip_install({&kCccl, 1}, cuda_major);
 }
 
+std::string install_compiler(int cuda_major) {
+  return cuda_major < 13 ? "pip install gpuos[cuda12]"
+                         : "pip install gpuos[cuda]";
+}
+
 std::string reinstall_nvrtc(int major, int minor) {
   return concat(
       "install both again with: pip install --force-reinstall "
