@@ -153,11 +153,15 @@ TEST_F(ToolkitMix, ALibraryThatIsMissingIsNamed) {
   for (const Release& all : releases()) {
     const std::string version = concat(all.major, ".", all.minor);
     SCOPED_TRACE(version);
-    if (const std::string said = said_with({all.nvrtc, all.builtins});
-        said != "compiled by " + version)
-      expect_in(said, "no libnvJitLink.so of version " + version);
-    expect_in(said_with({all.nvrtc, all.nvjitlink}),
-              "libnvrtc-builtins.so." + version);
+    const auto expect_named = [&](const std::string& said,
+                                  const std::string& missing) {
+      // The driver links where there is one, and the system has libraries too.
+      if (said != "compiled by " + version) expect_in(said, missing);
+    };
+    expect_named(said_with({all.nvrtc, all.builtins}),
+                 "no libnvJitLink.so of version " + version);
+    expect_named(said_with({all.nvrtc, all.nvjitlink}),
+                 "libnvrtc-builtins.so." + version);
   }
 }
 
