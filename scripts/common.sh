@@ -65,6 +65,32 @@ ensure_venv() {
     "$VENV/bin/python" -m pip install -q -r /dev/stdin
 }
 
+# ensure_toolkit FOLDER: NVRTC and nvJitLink 12 in FOLDER/lib, away from those of
+# the virtual environment.
+ensure_toolkit() {
+  local folder="$1" wanted
+  wanted="$("$VENV/bin/python" scripts/requirements.py cuda12)"
+  if [ "$(cat "$folder/wanted" 2>/dev/null)" != "$wanted ${PIP_CONSTRAINT:-}" ]; then
+    rm -rf "$folder"
+    "$VENV/bin/python" -m pip install -q --no-deps --target "$folder" \
+      -r /dev/stdin <<<"$wanted" >&2
+    mkdir "$folder/lib"
+    (cd "$folder/lib" && ln -s ../nvidia/*/lib/*.so* .)
+    echo "$wanted ${PIP_CONSTRAINT:-}" >"$folder/wanted"
+  fi
+}
+
+# unpack_toolkit FROM TO: CUDA's libraries in the folder FROM, each as it is or
+# as .xz.
+unpack_toolkit() {
+  rm -rf "$2" && mkdir -p "$2" && cp "$1"/*.so* "$2" &&
+    find "$2" -name '*.xz' -exec python3 -c 'import lzma, pathlib, sys
+for name in sys.argv[1:]:
+    packed = pathlib.Path(name)
+    packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
+    packed.unlink()' {} +
+}
+
 # The cmake arguments that every build of the scripts shares.
 cmake_arguments() {
   printf '%s\n' -G Ninja -DGPUOS_WERROR=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON

@@ -38,6 +38,7 @@ const Config& config() {
   static const Config* const instance =
       new Config{.backend = variable("GPUOS_BACKEND"),
                  .nvrtc_arch = variable("GPUOS_NVRTC_ARCH"),
+                 .cuda_library_path = variable("GPUOS_CUDA_LIBRARY_PATH"),
                  .log = variable("GPUOS_LOG"),
                  .checked = variable("GPUOS_CHECKED"),
                  .workers = variable("GPUOS_WORKERS"),

@@ -11,9 +11,11 @@ namespace gpuos {
 struct Config {
   std::string backend;     // GPUOS_BACKEND: what "auto" means
   std::string nvrtc_arch;  // GPUOS_NVRTC_ARCH: "sm_90", "compute_90" or "90"
-  std::string log;         // GPUOS_LOG: a file that receives compiler logs
-  std::string checked;     // GPUOS_CHECKED: 1: operators are, unless they say
-  std::string workers;     // GPUOS_WORKERS: threads of the host backend
+  // GPUOS_CUDA_LIBRARY_PATH: folders to find NVRTC in before all others
+  std::string cuda_library_path;
+  std::string log;      // GPUOS_LOG: a file that receives compiler logs
+  std::string checked;  // GPUOS_CHECKED: 1: operators are, unless they say
+  std::string workers;  // GPUOS_WORKERS: threads of the host backend
   // OMP_NUM_THREADS, LOCAL_WORLD_SIZE: what others leave to this process
   std::string omp_num_threads;
   std::string local_world_size;

@@ -8,6 +8,7 @@
 #include "gpuos/error.h"
 #include "jit/driver_linker.h"
 #include "jit/operator_compiler.h"
+#include "jit/target.h"
 
 namespace gpuos::cu {
 namespace {
@@ -73,6 +74,17 @@ bool read(std::string_view bytes, std::uint64_t at, T& value) {
 }
 
 }  // namespace
+
+void check_capability(int compute_capability) {
+  const auto text = [](int capability) {
+    return concat(capability / 10, ".", capability % 10);
+  };
+  if (compute_capability < jit::kOldestDevice)
+    throw BackendUnavailable(concat(
+        "cuda: expected a GPU of compute capability ", text(jit::kOldestDevice),
+        " or newer, got ", text(compute_capability),
+        ", which has not the loads, stores and fences of a worker"));
+}
 
 LoadableWorker make_worker_image(WorkerImage kind, int compute_capability) {
   switch (kind) {

@@ -14,6 +14,9 @@ struct LoadableWorker {
   std::string kind;  // "embedded", "ptx" or "nvrtc"
 };
 
+/// Throws: BackendUnavailable if no worker runs on such a device.
+void check_capability(int compute_capability);
+
 /// The worker of one kind, not Auto. An embedded image may still be refused by
 /// the driver, with CUDA_ERROR_NO_BINARY_FOR_GPU, when it has no code for the
 /// device.

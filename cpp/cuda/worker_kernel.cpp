@@ -56,6 +56,7 @@ WorkerKernel::WorkerKernel(const Context& context, WorkerImage wanted)
 }
 
 void WorkerKernel::load(const Context& context, WorkerImage wanted) {
+  check_capability(context.compute_capability());
   std::string tried;
   for (const WorkerImage kind : candidates(wanted)) {
     try {

@@ -27,6 +27,7 @@ __device__ inline Chunk load_chunk(const void* from) {
 
 // Sends for 16 bytes past the L1: they are in shared memory when this thread
 // has awaited the group of copies that it then commits.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 __device__ inline void copy_chunk(Chunk* to, const Chunk* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                    static_cast<u32>(__cvta_generic_to_shared(to))),
@@ -41,6 +42,20 @@ template <u32 kLeft>
 __device__ inline void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
+#else  // there are no such copies before sm_80: each is awaited at once
+__device__ inline void copy_chunk(Chunk* to, const Chunk* from) {
+  Chunk c;
+  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(c.words[0]), "=r"(c.words[1]), "=r"(c.words[2]),
+                 "=r"(c.words[3])
+               : "l"(from)
+               : "memory");
+  *to = c;
+}
+__device__ inline void commit_copies() {}
+template <u32 kLeft>
+__device__ inline void await_copies() {}
+#endif
 
 __device__ inline u64 load_relaxed_sys(const u64* from) {
   u64 value;

@@ -186,6 +186,14 @@ void check_options(const JitOptions& options) {
   for (const std::string& option : options.extra) check_extra(option);
 }
 
+void check_options(const JitOptions& options, const Nvrtc& api) {
+  if (options.fast_compile != FastCompile::Off &&
+      (api.major < 12 || (api.major == 12 && api.minor < 8)))
+    throw InvalidArgument(concat(
+        "JitOptions: fast_compile: expected NVRTC 12.8 or newer for '",
+        name_of(options.fast_compile), "', got ", api.major, ".", api.minor));
+}
+
 std::vector<std::string> option_flags(const JitOptions& options) {
   std::vector<std::string> flags{concat("--std=", options.std)};
   for (const auto& [name, text] : options.defines)

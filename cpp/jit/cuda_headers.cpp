@@ -140,6 +140,20 @@ void add_folders_of_neighbours(std::vector<std::string>& dirs) {
   }
 }
 
+// Headers of another CUDA than NVRTC's are taken if there are no others, and
+// some of them work.
+std::string misfit_hint(const std::string& file, const Nvrtc& api) {
+  if (file.empty()) return "";
+  for (const std::string& dir : search_cuda_headers(api).other_dirs) {
+    if (!file.starts_with(dir + "/")) continue;
+    return concat("the headers in ", dir, " are of CUDA ",
+                  find_cuda_headers({dir}).version, ", NVRTC is ", api.major,
+                  ".", api.minor, "; install those that fit with: ",
+                  install_all_headers(api.major));
+  }
+  return "";
+}
+
 }  // namespace
 
 HeaderSearch search_cuda_headers(const Nvrtc& api) {
@@ -225,7 +239,8 @@ FoundHeader find_cccl_headers(const std::vector<std::string>& dirs) {
 }
 
 void throw_with_header_hint(const CompileError& error, const Nvrtc& api) {
-  const std::string hint = header_hint(missing_header(error.what()), api);
+  std::string hint = header_hint(missing_header(error.what()), api);
+  if (hint.empty()) hint = misfit_hint(error.place().file, api);
   if (!hint.empty())
     throw CompileError(concat(error.what(), "\n", hint), error.log(),
                        error.place());

@@ -46,7 +46,8 @@ std::string identity_of(std::span<const std::string> dirs);
 /// not CUDA's, CCCL's or the standard library's.
 std::string header_hint(std::string_view missing_header, const Nvrtc& api);
 
-/// `error` once more with the hint; returns if there is none.
+/// `error` once more with the hint, or with what is wrong about the headers of
+/// another CUDA in which it is; returns if there is none.
 void throw_with_header_hint(const CompileError& error, const Nvrtc& api);
 
 /// A header that tells of the others beside it.

@@ -45,7 +45,7 @@ Finding find_nvjitlink(int major, int minor) {
       "nvjitlink",
       concat("the driver links instead, if there is one; install "
              "nvJitLink ",
-             major, ".", minor, " or newer with: ", kInstallCompiler),
+             major, ".", minor, " or newer with: ", install_compiler(major)),
       std::move(searched));
 }
 

@@ -27,6 +27,7 @@ constexpr Package kFft{"nvidia-cufft", "nvidia-cufft-cu12", false};
 
 constexpr std::array kCooperative{kRuntime, kCccl};
 constexpr std::array kMatrix{kRuntime, kCompiler};
+constexpr std::array kAllHeaders{kRuntime, kCompiler, kCccl};
 
 // Of a whole folder or family of headers.
 struct HeaderFamily {
@@ -191,6 +192,15 @@ std::string install_cuda_headers(int cuda_major) {
 
 std::string install_cccl_headers(int cuda_major) {
   return pip_install({&kCccl, 1}, cuda_major);
+}
+
+std::string install_all_headers(int cuda_major) {
+  return pip_install(kAllHeaders, cuda_major);
+}
+
+std::string install_compiler(int cuda_major) {
+  return cuda_major < 13 ? "pip install gpuos[cuda12]"
+                         : "pip install gpuos[cuda]";
 }
 
 std::string reinstall_nvrtc(int major, int minor) {

@@ -21,7 +21,12 @@ std::string standard_hint(std::string_view header);
 std::string install_cuda_headers(int cuda_major);
 std::string install_cccl_headers(int cuda_major);
 
-/// pip install with the package that NVRTC itself is in.
+/// Of both.
+std::string install_all_headers(int cuda_major);
+
+/// pip install with the packages that NVRTC and nvJitLink are in.
+std::string install_compiler(int cuda_major);
+/// The same for a broken NVRTC of this version.
 std::string reinstall_nvrtc(int major, int minor);
 
 }  // namespace gpuos::jit

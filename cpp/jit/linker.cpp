@@ -7,6 +7,7 @@
 #include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "jit/driver_linker.h"
+#include "jit/header_packages.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/symbols.h"
 
@@ -119,8 +120,8 @@ std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
   throw BackendUnavailable(
       concat("nvjitlink: no libnvJitLink.so of version ", api.major, ".",
              api.minor, " or newer for NVRTC ", api.path,
-             ", and no driver that could link instead; install it with: pip "
-             "install gpuos[cuda]"));
+             ", and no driver that could link instead; install it with: ",
+             install_compiler(api.major)));
 }
 
 }  // namespace gpuos::jit

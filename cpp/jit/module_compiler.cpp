@@ -158,6 +158,7 @@ std::shared_ptr<const ModuleImage> compile_module(
   if (stop.stop_requested()) throw Cancelled("the compilation was cancelled");
   check_options(given.options);
   const Nvrtc& api = nvrtc();
+  check_options(given.options, api);
   const Target target = target_of(api, given, compute_capability);
   // The key has all that it is made of.
   if (!wants_files(given))

@@ -54,10 +54,23 @@ void add_environment_dirs(std::vector<std::string>& dirs) {
     dirs.push_back(std::string(root) + "/lib");
 }
 
+// The folders of GPUOS_CUDA_LIBRARY_PATH.
+std::vector<std::string> named_dirs() {
+  std::vector<std::string> dirs;
+  std::string_view rest = config().cuda_library_path;
+  while (!rest.empty()) {
+    const std::string_view dir = rest.substr(0, rest.find(':'));
+    if (!dir.empty()) dirs.emplace_back(dir);
+    rest.remove_prefix(std::min(dir.size() + 1, rest.size()));
+  }
+  return dirs;
+}
+
 }  // namespace
 
 std::vector<std::string> library_folders() {
-  std::vector<std::string> dirs = library_dirs();
+  std::vector<std::string> dirs = named_dirs();
+  for (std::string& dir : library_dirs()) dirs.push_back(std::move(dir));
   add_environment_dirs(dirs);
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const char* root = variable(name)) {
@@ -98,17 +111,18 @@ std::vector<std::string> files_like(const std::string& dir,
 LibrarySearch search_library(std::string_view stem) {
   const std::string file = concat("lib", stem, ".so");
   LibrarySearch search;
+  const auto add_dir = [&](const std::string& dir) {
+    add_unique(search.places, dir);
+    for (std::string& path : files_like(dir, file))
+      add_unique(search.candidates, std::move(path));
+  };
+  for (const std::string& dir : named_dirs()) add_dir(dir);
   LoadedScan loaded{.prefix = file, .paths = {}};
   dl_iterate_phdr(visit_loaded, &loaded);
   for (std::string& path : loaded.paths)
     add_unique(search.candidates, std::move(path));
   search.places.push_back("the process");
 
-  const auto add_dir = [&](const std::string& dir) {
-    add_unique(search.places, dir);
-    for (std::string& path : files_like(dir, file))
-      add_unique(search.candidates, std::move(path));
-  };
   for (const std::string& dir : library_folders()) add_dir(dir);
   // Names without a folder: the loader looks in LD_LIBRARY_PATH and ld.so's
   // cache.

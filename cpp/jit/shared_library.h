@@ -19,9 +19,9 @@ struct LibrarySearch {
   std::vector<std::string> places;      // looked at, for messages
 };
 
-/// Where lib`stem`.so may be: what the process has loaded, the folders of
-/// add_library_dir(), the active virtual or conda environment, CUDA_HOME and
-/// CUDA_PATH, the system. Opens nothing.
+/// Where lib`stem`.so may be: the folders of GPUOS_CUDA_LIBRARY_PATH, what the
+/// process has loaded, the folders of add_library_dir(), the active virtual or
+/// conda environment, CUDA_HOME and CUDA_PATH, the system. Opens nothing.
 LibrarySearch search_library(std::string_view stem);
 
 /// The folders among those places, but for the system's.

@@ -73,8 +73,8 @@ Target choose_target(const Nvrtc& api, int compute_capability,
         concat("nvrtc: the device is sm_", compute_capability, ", but NVRTC ",
                api.major, ".", api.minor, " (", api.path, ") begins at sm_",
                api.archs.front(),
-               "; install an older one: pip install "
-               "nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12"));
+               "; NVRTC 12 begins earlier: pip install gpuos[cuda12], and "
+               "GPUOS_CUDA_LIBRARY_PATH names its folder if both are there"));
   }
   // Without concat: whoever finds a module in memory comes here.
   const std::string arch = std::to_string(best);

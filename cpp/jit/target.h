@@ -6,6 +6,10 @@
 
 namespace gpuos::jit {
 
+/// The first device with the memory model that the queue's loads, stores and
+/// fences name (docs/toolkits.md): none older runs a worker.
+inline constexpr int kOldestDevice = 70;
+
 /// What NVRTC is asked for, for one device.
 struct Target {
   std::string arch;  // "sm_90", or "compute_90" for PTX

@@ -51,6 +51,9 @@ def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     need_nvrtc(texts)
     need_torch(texts)
     done = run_python(f"print({END[:-1]!r})\n".join([*texts, ""]))
+    # The page says which NVRTC it is about, or what to install beside it.
+    if re.search("expected NVRTC|; install those that fit", done.stderr):
+        pytest.skip(done.stderr.splitlines()[-1])
     assert (done.returncode, done.stderr) == (0, "")
     printed = done.stdout.split(END)
     assert printed == [output for _, output in blocks(page)] + [""]

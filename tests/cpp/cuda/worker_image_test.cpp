@@ -30,6 +30,21 @@ TEST(WorkerImages, EmbeddedOneIsThereOrSaysWhyNot) {
   }
 }
 
+TEST(WorkerImages, AreForNoDeviceOlderThanTheMemoryModel) {
+  for (const int device : {70, 75, 80, 90, 121})
+    EXPECT_NO_THROW(check_capability(device)) << device;
+  for (const int device : {30, 52, 60, 62}) {
+    try {
+      check_capability(device);
+      FAIL() << device;
+    } catch (const BackendUnavailable& error) {
+      EXPECT_NE(std::string(error.what()).find("7.0 or newer, got"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(WorkerImages, EmbeddedArchitecturesAreListed) {
   const auto names = architectures_of(embedded_worker_image());
   if (embedded_worker_image().empty()) {

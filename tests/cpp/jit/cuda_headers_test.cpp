@@ -182,6 +182,27 @@ TEST_F(CudaHeaders, OfAnotherMajorVersionComeLast) {
   EXPECT_EQ(find_cuda_headers({at("none")}).folder, "");
 }
 
+TEST_F(CudaHeaders, AnErrorInThoseOfAnotherMajorVersionSaysSo) {
+  add("old/include/cuda_runtime_api.h", "#define CUDART_VERSION  12090\n");
+  add("old/include/cuda_fp16.h");
+  ::setenv("CUDA_HOME", at("old").c_str(), 1);
+  const auto said_of = [&](const std::string& file) -> std::string {
+    try {
+      throw_with_header_hint(
+          CompileError("wrong", "", {.file = file, .line = 1}), api_);
+    } catch (const CompileError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string said = said_of(at("old/include/cuda_fp16.h"));
+  EXPECT_NE(said.find("are of CUDA 12.9, NVRTC is 13."), said.npos) << said;
+  EXPECT_NE(said.find("pip install \"nvidia-cuda-runtime==13.*\""), said.npos)
+      << said;
+  EXPECT_EQ(said_of(at("old/cuda_fp16.h")), "");
+  EXPECT_EQ(said_of(""), "");
+}
+
 TEST_F(CudaHeaders, OneFolderUnderTwoNamesIsOne) {
   add("real/include/cuda_fp16.h");
   fs::create_directory_symlink(at("real"), at("link"));
