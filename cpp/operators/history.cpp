@@ -44,6 +44,7 @@ std::vector<OperatorVersion> OperatorHistory::list() const {
                         .before = version.before,
                         .expression = version.code->expression,
                         .source = version.code->source,
+                        .symbol = version.code->symbol,
                         .is_builtin = version.code->is_builtin,
                         .is_current = version.number == last_});
   return versions;

@@ -25,6 +25,7 @@ struct OperatorCode {
   std::shared_ptr<const CheckedOperator> checked;
   std::string expression;
   std::string source;
+  std::string symbol;
   bool is_builtin = false;  // its slots are never given back
 
   Slots used_slots() const;

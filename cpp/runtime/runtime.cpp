@@ -16,6 +16,7 @@
 #include "program/call_outputs.h"
 #include "queue/call.h"
 #include "queue/submitter.h"
+#include "runtime/given_operator.h"
 #include "runtime/runtime_core.h"
 
 namespace gpuos {
@@ -89,6 +90,9 @@ OperatorDefinition completed(OperatorDefinition definition,
   OperatorRegistry::check_replaceable(record, "replace");
   definition.name = record.name;
   if (definition.params.empty()) definition.params = record.params;
+  if (definition.object && definition.input_names.empty() &&
+      definition.inputs < 0)
+    definition.inputs = record.inputs;
   if (!definition.checked && !definition.source.empty() &&
       record.is_checked.load())
     definition.checked = true;
@@ -108,6 +112,7 @@ std::vector<OperatorRegistry::Draft> apply_all(
       definitions.push_back(completed(
           change.definition, *own_record(*core, change.replaces, "replace")));
     check_definition(definitions.back());
+    complete_object(definitions.back(), core->backend->traits());
     has_source |= !definitions.back().source.empty();
   }
   std::vector<OperatorRegistry::Draft> drafts;

@@ -401,6 +401,8 @@ class OperatorVersion:
     @property
     def source(self) -> str | None: ...
     @property
+    def symbol(self) -> str | None: ...
+    @property
     def is_builtin(self) -> bool: ...
     @property
     def is_current(self) -> bool: ...
@@ -526,6 +528,10 @@ class Runtime(metaclass=_RuntimeType):
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike] | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
@@ -542,6 +548,10 @@ class Runtime(metaclass=_RuntimeType):
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike] | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
@@ -595,6 +605,10 @@ class Transaction:
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike] | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
@@ -607,6 +621,10 @@ class Transaction:
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike] | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
         inputs: int | Sequence[str] | None = None,
