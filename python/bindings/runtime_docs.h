@@ -211,8 +211,8 @@ inputs : sequence of str or int, keyword only
     None: those of an expression in order of first use. For a `source` also how
     many there are; None: any number. `ptx`, `ltoir` and `cubin` need it.
 elementwise : bool, keyword only
-    All but expressions: element i depends on elements i alone, so that shapes must
-    agree and a large task may be split.
+    All but expressions: element i depends on elements i alone, so that shapes
+    must agree and a large task may be split.
 tiered : bool, keyword only
     `source` only: begin with what the compiler makes soonest; optimised code
     takes its place when it is ready. The host backend compiles once.
@@ -233,7 +233,7 @@ InvalidArgument
 CompileError
     All but expressions: with the compiler's messages in `log`.
 BackendUnavailable
-    `source` only: if a compiler is missing.
+    If a compiler is missing, and for `ptx`, `ltoir` and `cubin` on the host.
 
 Examples
 --------

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "given_support.h"
+#include "jit/compile_pool.h"
 #include "jit/elf_resources.h"
 #include "nvrtc_support.h"
 
@@ -135,40 +137,47 @@ TEST_F(GivenOperators, EveryDtypeHasAFunctionOfC) {
 
 // A linker would not say that there are two of one name.
 TEST_F(GivenOperators, HelpersOfOneNameDoNotMeet) {
-  const auto definition = [](const std::string& name, int factor) {
+  const auto definition = [](std::size_t number) {
     const std::string source = concat(
         "extern \"C\" __device__ __noinline__ float helper(float x) { return ",
-        factor, " * x; }\nextern \"C\" __device__ float ", name,
-        "(float x) { return helper(x); }\n");
+        number,
+        " * x; }\nextern \"C\" __device__ float f(float x) { return "
+        "helper(x); }\n");
     OperatorDefinition made{
-        .name = name,
+        .name = concat("given_", number),
         .object =
-            DeviceObject{Kind::Ptx, made_object(Kind::Ptx, source, 80), ""},
+            DeviceObject{Kind::Ptx, made_object(Kind::Ptx, source, 80), "f"},
         .inputs = 1};
     complete_object(made, traits_of("cuda"));
     return made;
   };
-  const OperatorDefinition twice = definition("twice", 2);
-  const OperatorDefinition thrice = definition("thrice", 3);
-  const OperatorDefinition plain{
-      .name = "plain",
-      .source = "GPUOS_OPERATOR(plain) { *task.pointer<float>(0) = 1; }",
-      .inputs = 0};
-  const std::vector<OperatorBuild> builds{{twice, 0}, {plain, 1}, {thrice, 2}};
-  std::vector<std::string> found;
+  std::vector<OperatorDefinition> definitions;
+  // As many as make each thread compile three, a source between two objects.
+  for (std::size_t i = 0; i < 3 * jit::compile_threads(); ++i) {
+    const std::string name = concat("plain_", i);
+    definitions.push_back(
+        i % 3 != 1 ? definition(i)
+                   : OperatorDefinition{
+                         .name = name,
+                         .source = concat("GPUOS_OPERATOR(", name,
+                                          ") { *task.pointer<float>(0) = 1; }"),
+                         .inputs = 0});
+  }
+  std::vector<OperatorBuild> builds;
+  for (const OperatorDefinition& each : definitions)
+    builds.push_back({each, static_cast<std::uint32_t>(builds.size())});
+  std::set<std::uint32_t> found;
   for (const OperatorImage& image :
        build_images(builds, 90, {.registers = 64, .stack_bytes = 1024})) {
-    const auto has = [&](const char* name) {
-      return jit::has_symbol(image.image.binary, name);
-    };
     ASSERT_EQ(image.slots.size(), image.image.entries.size());
-    EXPECT_FALSE(has("gpuos_op_twice") && has("gpuos_op_thrice"));
-    for (const std::string& entry : image.image.entries) found.push_back(entry);
+    for (std::size_t i = 0; i < image.slots.size(); ++i) {
+      const OperatorDefinition& built = definitions[image.slots[i]];
+      EXPECT_EQ(image.image.entries[i], concat("gpuos_entry_", built.name));
+      EXPECT_TRUE(image.slots.size() == 1 || !built.object) << built.name;
+      found.insert(image.slots[i]);
+    }
   }
-  std::ranges::sort(found);
-  EXPECT_EQ(found,
-            (std::vector<std::string>{"gpuos_entry_plain", "gpuos_entry_thrice",
-                                      "gpuos_entry_twice"}));
+  EXPECT_EQ(found.size(), definitions.size());
 }
 
 // Neither from memory nor from the disk.
