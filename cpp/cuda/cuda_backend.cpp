@@ -100,6 +100,7 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
              // pages like.
              .interleaves_tiles = true,
              .builds_drafts = true,
+             .links_objects = true,
              .shared_words = {device_->shared_memory.as<std::uint64_t>(),
                               kSharedBytes / sizeof(std::uint64_t)}};
   const ContextScope scope(context_);

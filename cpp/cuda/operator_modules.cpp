@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <iterator>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -85,11 +86,33 @@ OperatorImage build_image(std::span<const OperatorBuild> builds,
   return image;
 }
 
+namespace {
+
+// Linkers say nothing of two functions of one name in objects that were given,
+// so each of these is an image of its own.
+std::vector<OperatorImage> build_part(std::span<const OperatorBuild> part,
+                                      int compute_capability,
+                                      const jit::Budget& budget) {
+  std::vector<OperatorImage> images;
+  std::vector<OperatorBuild> sources;
+  for (const OperatorBuild& build : part) {
+    if (build.definition.object)
+      images.push_back(build_image({&build, 1}, compute_capability, budget));
+    else
+      sources.push_back(build);
+  }
+  if (!sources.empty())
+    images.push_back(build_image(sources, compute_capability, budget));
+  return images;
+}
+
+}  // namespace
+
 std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
                                         int compute_capability,
                                         const jit::Budget& budget) {
   const auto build = [&](std::span<const OperatorBuild> part) {
-    return build_image(part, compute_capability, budget);
+    return build_part(part, compute_capability, budget);
   };
   const auto parts = parts_of(builds);
   std::atomic<bool> stops = false;
@@ -101,15 +124,15 @@ std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
         &stops);
     return build(part);
   };
-  std::vector<std::future<OperatorImage>> others;
+  std::vector<std::future<std::vector<OperatorImage>>> others;
   for (const auto& part : std::span(parts).subspan(1))
     others.push_back(std::async(std::launch::async, build_aside, part));
   try {
-    std::vector<OperatorImage> images{build(parts.front())};
+    std::vector<OperatorImage> images = build(parts.front());
     for (auto& other : others) {
       while (other.wait_for(Interrupt::kPeriod) != std::future_status::ready)
         Interrupt::check("define_many");
-      images.push_back(other.get());
+      std::ranges::move(other.get(), std::back_inserter(images));
     }
     return images;
   } catch (...) {

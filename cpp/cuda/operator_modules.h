@@ -26,7 +26,7 @@ struct OperatorImage {
 OperatorImage build_image(std::span<const OperatorBuild> builds,
                           int compute_capability, const jit::Budget& budget);
 
-/// The same as several, which as many threads compile.
+/// The same as several, which threads compile.
 std::vector<OperatorImage> build_images(std::span<const OperatorBuild> builds,
                                         int compute_capability,
                                         const jit::Budget& budget);

@@ -9,6 +9,7 @@ namespace gpuos::jit {
 namespace {
 
 constexpr std::uint16_t kMachineCuda = 190;
+constexpr std::uint16_t kRelocatable = 1;  // of ELF's types
 constexpr std::uint32_t kDirectCalls = 0xffffffffu;
 
 }  // namespace
@@ -34,6 +35,10 @@ Cubin::Cubin(std::string_view bytes) : bytes_(bytes) {
 std::uint32_t Cubin::architecture() const {
   const auto flags = read<std::uint32_t>(0x30);
   return (read<std::uint8_t>(8) >= 8 ? flags >> 8 : flags) & 0xff;
+}
+
+bool Cubin::is_relocatable() const {
+  return read<std::uint16_t>(16) == kRelocatable;
 }
 
 const Section* Cubin::find_section(std::string_view name) const {
@@ -87,6 +92,20 @@ std::vector<CallEdge> Cubin::calls() const {
   return found;
 }
 
+// Pairs of a symbol's index and a place among the symbols' names.
+std::string_view Cubin::prototype(std::uint32_t symbol) const {
+  const Section* pairs = find_section(".nv.prototype");
+  const Section* table = find_section(".symtab");
+  if (pairs == nullptr || table == nullptr || table->link >= sections_.size())
+    return {};
+  for (std::uint64_t i = 0; i + 8 <= pairs->size; i += 8) {
+    if (read<std::uint32_t>(pairs->offset + i) == symbol)
+      return text(sections_[table->link],
+                  read<std::uint32_t>(pairs->offset + i + 4));
+  }
+  return {};
+}
+
 std::string_view Cubin::text(const Section& table, std::uint32_t at) const {
   const std::uint64_t begin = table.offset + at;
   if (begin >= bytes_.size()) fail_cubin("a name outside the image");
@@ -132,6 +151,7 @@ void Cubin::read_symbols() {
         Symbol{.name = text(sections_[table->link], read<std::uint32_t>(at)),
                .type = static_cast<std::uint8_t>(info & 0xf),
                .binding = static_cast<std::uint8_t>(info >> 4),
+               .other = read<std::uint8_t>(at + 5),
                .section = read<std::uint16_t>(at + 6),
                .value = read<std::uint64_t>(at + 8),
                .bytes = read<std::uint64_t>(at + 16)});

@@ -23,6 +23,7 @@ struct Symbol {
   std::string_view name;
   std::uint8_t type = 0;
   std::uint8_t binding = 0;
+  std::uint8_t other = 0;
   std::uint16_t section = 0;  // 0: undefined
   std::uint64_t value = 0;    // offset in the section
   std::uint64_t bytes = 0;
@@ -54,6 +55,8 @@ class Cubin {
 
   /// 90 for sm_90.
   std::uint32_t architecture() const;
+  /// Whether it can be linked with others.
+  bool is_relocatable() const;
   const std::vector<Section>& sections() const { return sections_; }
   const std::vector<Symbol>& symbols() const { return symbols_; }
   const Section* find_section(std::string_view name) const;
@@ -62,6 +65,8 @@ class Cubin {
   std::vector<Attribute> attributes(std::string_view section_name) const;
   /// Direct calls.
   std::vector<CallEdge> calls() const;
+  /// "#iil" of a function that others may call; empty: it is not said.
+  std::string_view prototype(std::uint32_t symbol) const;
 
  private:
   template <typename T>

@@ -6,23 +6,11 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/cubin.h"
+#include "jit/image_format.h"
+#include "jit/ptx_text.h"
 
 namespace gpuos::jit {
 namespace {
-
-constexpr std::string_view kElf =
-    "\x7f"
-    "ELF";
-constexpr std::string_view kFatBinary = "\x50\xed\x55\xba";
-
-// 90 of the ".target sm_90a, debug" of PTX.
-std::string ptx_architecture(std::string_view text) {
-  constexpr std::string_view kTarget = ".target sm_";
-  const std::size_t at = text.find(kTarget);
-  if (at == text.npos || text.find(".version") > at) return "";
-  const std::string_view rest = text.substr(at + kTarget.size());
-  return std::string(rest.substr(0, rest.find_first_not_of("0123456789abcf")));
-}
 
 std::optional<std::uint32_t> cubin_architecture(std::string_view bytes) {
   try {
@@ -51,7 +39,7 @@ ModuleImage read_image(std::string bytes, const std::string& name) {
   } else {
     // Some write the zero that ends the text.
     bytes.erase(bytes.find_last_not_of('\0') + 1);
-    const std::string architecture = ptx_architecture(bytes);
+    const std::string architecture = read_ptx(bytes).architecture;
     if (!architecture.empty() && bytes.find('\0') == bytes.npos)
       made.target = {concat("compute_", architecture), true, {}};
   }

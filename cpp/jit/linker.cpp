@@ -33,9 +33,18 @@ class Link {
   }
 
   void add(const Object& object) {
-    check(api_.nvJitLinkAddData(
-        handle_, object.is_ptx ? NVJITLINK_INPUT_PTX : NVJITLINK_INPUT_CUBIN,
-        object.binary.data(), object.binary.size(), object.name.c_str()));
+    const nvJitLinkResult result = api_.nvJitLinkAddData(
+        handle_,
+        object.is_lto   ? NVJITLINK_INPUT_LTOIR
+        : object.is_ptx ? NVJITLINK_INPUT_PTX
+                        : NVJITLINK_INPUT_CUBIN,
+        object.binary.data(), object.binary.size(), object.name.c_str());
+    if (result == NVJITLINK_SUCCESS) return;
+    const std::string text = log();
+    const std::string reason = too_new(text);
+    if (!reason.empty())
+      throw CompileError(concat(object.name, ": ", reason), text);
+    fail(result, text);
   }
 
   std::string finish() {
@@ -47,15 +56,50 @@ class Link {
     return cubin;
   }
 
+  std::string finish_as_ptx() {
+    check(api_.nvJitLinkComplete(handle_));
+    std::size_t bytes = 0;
+    check(api_.nvJitLinkGetLinkedPtxSize(handle_, &bytes));
+    std::string ptx(bytes, '\0');
+    check(api_.nvJitLinkGetLinkedPtx(handle_, ptx.data()));
+    return ptx.substr(0, ptx.find('\0'));
+  }
+
  private:
   void check(nvJitLinkResult result) const {
-    if (result == NVJITLINK_SUCCESS) return;
-    const std::string text = log();
+    if (result != NVJITLINK_SUCCESS) fail(result, log());
+  }
+
+  [[noreturn]] static void fail(nvJitLinkResult result,
+                                const std::string& text) {
     throw CompileError(
         concat("link: ", text.empty() ? concat("nvJitLink error ", result)
                                       : with_demangled_names(
                                             text.substr(0, text.find('\n')))),
         text);
+  }
+
+  // What nvJitLink says of objects of newer compilers; empty for other errors.
+  std::string too_new(const std::string& text) const {
+    const std::string ours =
+        concat(" that nvJitLink ", api_.major, ".", api_.minor, " reads, got ");
+    constexpr const char* kNewer = "; a newer one: pip install -U gpuos[cuda]";
+    constexpr std::string_view kVersion = "Unsupported .version ";
+    constexpr std::string_view kKnown = "current version is '";
+    const std::size_t at = text.find(kVersion);
+    const std::size_t known = text.find(kKnown);
+    const auto number = [&](std::size_t begin) {
+      return text.substr(begin,
+                         text.find_first_not_of("0123456789.", begin) - begin);
+    };
+    if (at != text.npos && known != text.npos)
+      return concat("expected PTX of version ", number(known + kKnown.size()),
+                    " or older", ours, "version ", number(at + kVersion.size()),
+                    kNewer);
+    if (text.find("newer version of nvJitLink") != text.npos)
+      return concat("expected LTO-IR", ours,
+                    "one of a newer compiler or other bytes", kNewer);
+    return "";
   }
 
   std::string log() const {
@@ -96,6 +140,22 @@ std::vector<std::string> link_options(const Target& target, bool has_ptx,
   if (max_registers != 0)
     options.push_back(concat("-maxrregcount=", max_registers));
   return options;
+}
+
+Object link_time_optimized(const Nvrtc& api, std::span<const Object> objects,
+                           const Target& target) {
+  const NvJitLink* linker = try_nvjitlink(api.major, api.minor);
+  if (linker == nullptr)
+    throw BackendUnavailable(concat(
+        "nvjitlink: expected one for LTO-IR, found no libnvJitLink.so of "
+        "version ",
+        api.major, ".", api.minor, " or newer for NVRTC ", api.path,
+        "; install it with: pip install gpuos[cuda]"));
+  Link link(*linker, {concat("-arch=", target.link_arch), "-lto", "-ptx"});
+  for (const Object& object : objects) link.add(object);
+  return {.name = objects.front().name,
+          .binary = link.finish_as_ptx(),
+          .is_ptx = true};
 }
 
 std::string link_objects(const Nvrtc& api, std::span<const Object> objects,

@@ -19,6 +19,12 @@ namespace gpuos::jit {
 std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
                          const Target& target, std::uint32_t max_registers);
 
+/// Optimise LTO-IR together: one PTX that is linked with others. Functions that
+/// only these objects call become parts of those that call them.
+/// Throws: CompileError with the log, BackendUnavailable without an nvJitLink.
+Object link_time_optimized(const Nvrtc& api, std::span<const Object> objects,
+                           const Target& target);
+
 /// How nvJitLink is called; `max_registers` counts for PTX alone.
 std::vector<std::string> link_options(const Target& target, bool has_ptx,
                                       std::uint32_t max_registers);

@@ -12,7 +12,8 @@ enum nvJitLinkResult : int { NVJITLINK_SUCCESS = 0 };
 
 enum nvJitLinkInputType : int {
   NVJITLINK_INPUT_CUBIN = 1,
-  NVJITLINK_INPUT_PTX = 2
+  NVJITLINK_INPUT_PTX = 2,
+  NVJITLINK_INPUT_LTOIR = 3
 };
 
 // X(name, parameters...)
@@ -25,6 +26,8 @@ enum nvJitLinkInputType : int {
   X(nvJitLinkComplete, nvJitLinkHandle handle)                               \
   X(nvJitLinkGetLinkedCubinSize, nvJitLinkHandle handle, std::size_t* bytes) \
   X(nvJitLinkGetLinkedCubin, nvJitLinkHandle handle, void* cubin)            \
+  X(nvJitLinkGetLinkedPtxSize, nvJitLinkHandle handle, std::size_t* bytes)   \
+  X(nvJitLinkGetLinkedPtx, nvJitLinkHandle handle, char* ptx)                \
   X(nvJitLinkGetErrorLogSize, nvJitLinkHandle handle, std::size_t* bytes)    \
   X(nvJitLinkGetErrorLog, nvJitLinkHandle handle, char* log)
 

@@ -45,8 +45,10 @@ struct nvrtcBundledHeadersInfo {
   unsigned files;
 };
 
-// From 13.3 on.
+// From 13.3 on, and before them LTO-IR from 12.0 on.
 #define GPUOS_OPTIONAL_NVRTC_FUNCTIONS(X)                               \
+  X(nvrtcGetLTOIRSize, nvrtcProgram program, std::size_t* bytes)        \
+  X(nvrtcGetLTOIR, nvrtcProgram program, char* ltoir)                   \
   X(nvrtcGetBundledHeadersInfo, nvrtcBundledHeadersInfo* info,          \
     const char** error)                                                 \
   X(nvrtcInstallBundledHeaders, const char* folder, unsigned int flags, \

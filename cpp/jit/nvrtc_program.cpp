@@ -147,6 +147,15 @@ std::string NvrtcProgram::cubin() const {
   return bytes(api_.nvrtcGetCUBINSize, api_.nvrtcGetCUBIN);
 }
 
+std::string NvrtcProgram::ltoir() const {
+  if (api_.nvrtcGetLTOIRSize == nullptr || api_.nvrtcGetLTOIR == nullptr)
+    throw BackendUnavailable(
+        concat("nvrtc: expected one that makes LTO-IR, found NVRTC ",
+               api_.major, ".", api_.minor, " at ", api_.path,
+               "; install a newer one: pip install -U gpuos[cuda]"));
+  return bytes(api_.nvrtcGetLTOIRSize, api_.nvrtcGetLTOIR);
+}
+
 std::string NvrtcProgram::lowered_name(const std::string& name) const {
   const char* lowered = nullptr;
   check(api_.nvrtcGetLoweredName(program_, name.c_str(), &lowered));

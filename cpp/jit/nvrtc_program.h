@@ -33,6 +33,8 @@ class NvrtcProgram {
   std::string log() const;
   std::string ptx() const;
   std::string cubin() const;
+  /// Throws: BackendUnavailable if NVRTC has none.
+  std::string ltoir() const;
   /// Of a name expression. Throws: CompileError.
   std::string lowered_name(const std::string& name) const;
 

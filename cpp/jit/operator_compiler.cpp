@@ -5,7 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,11 +19,14 @@
 #include "jit/compile_log.h"
 #include "jit/disk_cache.h"
 #include "jit/elf_resources.h"
+#include "jit/given_object.h"
 #include "jit/header_packages.h"
 #include "jit/include_closure.h"
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
 #include "jit/nvrtc_api.h"
+#include "jit/ptx_text.h"
+#include "jit/sha256.h"
 #include "jit/source_inputs.h"
 #include "jit/target.h"
 #include "jit/toolchain_key.h"
@@ -120,6 +125,43 @@ std::string name_of(const CompileRequest& request, const std::string& entry) {
   return entry == stem ? entry : concat(stem, " (", entry, ")");
 }
 
+// What is compiled already stays as it is; PTX is compiled here, to fit.
+std::string given_hint(const CompileRequest& request, const Resources& all) {
+  const bool has_cubin =
+      std::ranges::any_of(request.objects, [](const Object& object) {
+        return object.given && !object.is_ptx && !object.is_lto;
+      });
+  if (!has_cubin) return "";
+  if (all.registers > request.budget.registers)
+    return concat("; compile the CUBIN with -maxrregcount=",
+                  request.budget.registers, ", or give PTX");
+  if (all.constant_bytes > 0)
+    return "; compile the CUBIN with -Xptxas --disable-optimizer-constants, or "
+           "give PTX";
+  return "";
+}
+
+// CUDA C++ has functions of its own, and would call them instead.
+void check_called(const CompileRequest& request, const Object& object) {
+  for (const Object& given : request.objects) {
+    if (!given.given || given.is_lto) continue;
+    bool is_called = false;
+    if (object.is_ptx) {
+      const auto functions = read_ptx(object.binary).functions;
+      is_called = std::ranges::find(functions, given.name,
+                                    &PtxFunction::name) != functions.end();
+    } else {
+      is_called = needs_symbol(object.binary, given.name);
+    }
+    if (!is_called)
+      throw CompileError(concat(request.file_name,
+                                ": expected a symbol that CUDA C++ has "
+                                "not, got ",
+                                given.name, "; give the function another name"),
+                         object.log);
+  }
+}
+
 // `all`: what every function of `cubin` needs together.
 void check_budget(const CompileRequest& request, std::string_view cubin,
                   const Resources& all) {
@@ -136,7 +178,7 @@ void check_budget(const CompileRequest& request, std::string_view cubin,
       break;
     }
   }
-  throw CompileError(concat(name, ": ", problem), "");
+  throw CompileError(concat(name, ": ", problem, given_hint(request, all)), "");
 }
 
 // Whether `bare` has all that `rooted` has beside the root. Without a kernel
@@ -151,23 +193,55 @@ bool keeps_all(const Object& root, std::string_view rooted,
       });
 }
 
+// PTX of LTO-IR, with its function as others would call it.
+std::string callable(const Nvrtc& api, const Object& given,
+                     const Target& target) {
+  const std::string source = concat(
+      "extern \"C\" __device__ void ", given.name,
+      "();\nextern \"C\" { __device__ void (*gpuos_called)() = ", given.name,
+      "; }\n");
+  const std::array objects{
+      compile_unit(api,
+                   {.source = source, .file_name = "called.cu", .as_lto = true},
+                   target),
+      given};
+  return link_time_optimized(api, objects, target).binary;
+}
+
+// What the operators are compiled to, LTO-IR among their objects included.
+Object compile_source(const Nvrtc& api, const CompileRequest& request,
+                      const Target& target) {
+  Unit unit{.source = request.source,
+            .file_name = request.file_name,
+            .options = {.max_registers = request.budget.registers,
+                        .fast_compile = request.is_draft ? FastCompile::Max
+                                                         : FastCompile::Off}};
+  std::vector<Object> objects;
+  std::ranges::copy_if(request.objects, std::back_inserter(objects),
+                       &Object::is_lto);
+  if (objects.empty()) return compile_unit(api, unit, target);
+  unit.as_lto = true;
+  const Object& source =
+      *objects.insert(objects.begin(), compile_unit(api, unit, target));
+  for (const Object& given : std::span(objects).subspan(1))
+    check_lto(given, callable(api, given, target));
+  Object linked = link_time_optimized(api, objects, target);
+  linked.log = source.log;
+  return linked;
+}
+
 // Linked, checked, and without the root where nothing is lost by that.
 Image link_operators(const Nvrtc& api, const CompileRequest& request,
                      const Target& target) {
   const std::uint32_t registers = request.budget.registers;
+  for (const Object& given : request.objects) check_architecture(given, target);
   Image image;
-  const Object object = compile_unit(
-      api,
-      {.source = request.source,
-       .file_name = request.file_name,
-       .options = {.max_registers = registers,
-                   .fast_compile =
-                       request.is_draft ? FastCompile::Max : FastCompile::Off}},
-      target);
+  const Object object = compile_source(api, request, target);
   image.log = object.log;
+  check_called(request, object);
   const auto link = [&](std::vector<Object> objects) {
-    objects.insert(objects.end(), request.objects.begin(),
-                   request.objects.end());
+    std::ranges::remove_copy_if(request.objects, std::back_inserter(objects),
+                                &Object::is_lto);
     std::string cubin = link_objects(api, objects, target, registers);
     check_entries(request, cubin);
     check_heap(request, cubin);
@@ -230,7 +304,8 @@ std::string key_of(const CompileRequest& request, const Target& target) {
       .add(request.source)
       .add(request.is_draft);
   for (const std::string& entry : request.entries) key.add(entry);
-  for (const Object& object : request.objects) key.add(object.binary);
+  for (const Object& object : request.objects)
+    key.add(object.given ? sha256_hex(object.binary) : object.binary);
   return key.text();
 }
 

@@ -69,9 +69,10 @@ std::vector<std::string> fixed_options(const Unit& unit, const Target& target) {
     options.push_back(concat("--include-path=", folder));
   if (!unit.relocatable) return options;
   options.emplace_back("--relocatable-device-code=true");
+  if (unit.as_lto) options.emplace_back("--dlink-time-opt");
   // An operator runs in a kernel of another image and sees that image's
   // constant banks; see elf_resources.cpp.
-  if (!target.is_ptx)
+  if (!target.is_ptx && !unit.as_lto)
     options.emplace_back("--ptxas-options=--disable-optimizer-constants");
   return options;
 }
@@ -118,8 +119,11 @@ std::string without_blanks(std::string text) {
 Object finish(const NvrtcProgram& program, const Unit& unit,
               const Target& target) {
   Object object{.name = unit.file_name,
-                .binary = target.is_ptx ? program.ptx() : program.cubin(),
-                .is_ptx = target.is_ptx,
+                .binary = unit.as_lto     ? program.ltoir()
+                          : target.is_ptx ? program.ptx()
+                                          : program.cubin(),
+                .is_ptx = target.is_ptx && !unit.as_lto,
+                .is_lto = unit.as_lto,
                 .log = program.log()};
   for (const std::string& name : unit.name_expressions)
     object.symbols.push_back({name, program.lowered_name(name)});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -24,17 +25,29 @@ struct Unit {
   std::vector<std::string> name_expressions{};
   /// To be linked with others; else whole.
   bool relocatable = true;
+  /// As LTO-IR, to be optimised together with others.
+  bool as_lto = false;
   /// Gives up when it says so.
   std::stop_token stop{};
 };
 
-/// What NVRTC made of a unit.
+/// The function for which an object was given that another compiler made.
+struct WantedFunction {
+  std::string where;        // for messages: the operator's name
+  std::string symbol;       // "f"
+  std::string declaration;  // "float f(float, float)"
+  std::string signature;    // "iii", see PtxFunction
+};
+
+/// What NVRTC made of a unit, or somebody else of something else.
 struct Object {
   std::string name{};
   std::string binary{};
   bool is_ptx = false;
-  std::string log{};                   // what the compiler said
-  std::vector<LoweredName> symbols{};  // of the name expressions
+  bool is_lto = false;  // LTO-IR, which link_time_optimized() takes
+  std::optional<WantedFunction> given{};  // set: NVRTC did not make it
+  std::string log{};                      // what the compiler said
+  std::vector<LoweredName> symbols{};     // of the name expressions
 };
 
 /// Compile with NVRTC. The embedded device headers are there under their own

@@ -45,6 +45,7 @@ std::vector<OperatorVersion> OperatorHistory::list() const {
                         .expression = version.code->expression,
                         .source = version.code->source,
                         .params = version.code->params,
+                        .symbol = version.code->symbol,
                         .is_builtin = version.code->is_builtin,
                         .is_current = version.number == last_});
   return versions;

@@ -28,6 +28,7 @@ struct OperatorCode {
   std::vector<Parameter> params;
   std::string expression;
   std::string source;
+  std::string symbol;
   bool is_builtin = false;  // its slots are never given back
 
   Slots used_slots() const;

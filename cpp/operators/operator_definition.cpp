@@ -72,6 +72,19 @@ void check_params(const OperatorDefinition& definition) {
   }
 }
 
+/// It must say in one way what it computes.
+void check_one_text(const OperatorDefinition& definition) {
+  const bool has_object = definition.object.has_value();
+  const int given = int{!definition.expression.empty()} +
+                    int{!definition.source.empty()} + int{has_object};
+  if (given == 1) return;
+  throw InvalidArgument(
+      concat(definition.name, ": expected either an expression or a source, ",
+             has_object ? "or an object (ptx, ltoir, cubin), got more than one"
+             : given == 0 ? "got neither"
+                          : "got both"));
+}
+
 }  // namespace
 
 int inputs_of(const OperatorDefinition& definition) noexcept {
@@ -88,28 +101,28 @@ void check_name(std::string_view name) {
 
 void check_definition(const OperatorDefinition& definition) {
   check_name(definition.name);
-  if (definition.expression.empty() == definition.source.empty())
-    throw InvalidArgument(
-        concat(definition.name, ": expected either an expression or a source, ",
-               definition.source.empty() ? "got neither" : "got both"));
+  check_one_text(definition);
   if (definition.source.find('\0') != std::string::npos)
     throw InvalidArgument(concat(definition.name,
                                  ": expected a source without NUL, got one at ",
                                  definition.source.find('\0')));
   for (const DType dtype : definition.dtypes) check_dtype(definition, dtype);
   check_params(definition);
-  if (!definition.source.empty() && definition.dtypes.size() > 1)
+  if (definition.expression.empty() && definition.dtypes.size() > 1)
     throw InvalidArgument(concat(definition.name,
                                  ": a whole operator has 1 dtype, got ",
                                  definition.dtypes.size()));
   if (definition.tiered && definition.source.empty())
-    throw InvalidArgument(concat(
-        definition.name, ": tiered: expected a source, got an expression"));
+    throw InvalidArgument(
+        concat(definition.name, ": tiered: expected a source, got ",
+               definition.object ? "an object, which is compiled already"
+                                 : "an expression"));
   if (definition.checked.value_or(false) && definition.source.empty())
-    throw InvalidArgument(concat(
-        definition.name,
-        ": checked: expected a source, got an expression, which touches only "
-        "what it was given"));
+    throw InvalidArgument(
+        concat(definition.name, ": checked: expected a source, got ",
+               definition.object
+                   ? "an object, whose accesses nobody can see"
+                   : "an expression, which touches only what it was given"));
   check_input_names(definition);
   const int inputs = inputs_of(definition);
   const std::size_t args = 1 + definition.params.size() +

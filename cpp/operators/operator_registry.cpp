@@ -272,7 +272,10 @@ Slots OperatorRegistry::publish(Draft& draft) {
   code->checked = draft.record->checked.load();
   code->params = draft.record->params;
   code->expression = definition.expression;
-  code->source = definition.source;
+  if (definition.object)
+    code->symbol = definition.object->symbol;
+  else
+    code->source = definition.source;
   if (!draft.slots.empty())
     code->slots[static_cast<std::size_t>(dtype_of(definition))] =
         static_cast<std::int32_t>(draft.slots[0]);

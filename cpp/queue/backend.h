@@ -81,6 +81,8 @@ struct Traits {
   bool interleaves_tiles = false;
   /// Whether the compiler of whole operators can be soon rather than good.
   bool builds_drafts = false;
+  /// Whether whole operators may be device code that is compiled already.
+  bool links_objects = false;
   /// Memory that the host writes and the workers read where it is; empty: there
   /// is none. It begins at a cache line and lives as long as the backend.
   std::span<std::uint64_t> shared_words{};

@@ -16,6 +16,7 @@
 #include "program/call_outputs.h"
 #include "queue/call.h"
 #include "queue/submitter.h"
+#include "runtime/given_operator.h"
 #include "runtime/runtime_core.h"
 
 namespace gpuos {
@@ -90,6 +91,9 @@ OperatorDefinition completed(OperatorDefinition definition,
   definition.name = record.name;
   const OperatorRecord& now = record.resolved();
   if (definition.params.empty()) definition.params = now.params;
+  if (definition.object && definition.input_names.empty() &&
+      definition.inputs < 0)
+    definition.inputs = record.inputs;
   if (!definition.checked && !definition.source.empty() &&
       now.is_checked.load())
     definition.checked = true;
@@ -109,6 +113,7 @@ std::vector<OperatorRegistry::Draft> apply_all(
       definitions.push_back(completed(
           change.definition, *own_record(*core, change.replaces, "replace")));
     check_definition(definitions.back());
+    complete_object(definitions.back(), core->backend->traits());
     has_source |= !definitions.back().source.empty();
   }
   std::vector<OperatorRegistry::Draft> drafts;

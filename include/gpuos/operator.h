@@ -22,8 +22,19 @@ struct Parameter {
 
 struct DeviceCode;  // private
 
-/// What Runtime::define() and Runtime::replace() take: an expression or a
-/// whole operator, never both.
+/// Device code that another compiler made: relocatable, with an extern "C"
+/// function of which an operator is made. docs/operators.md states what it
+/// takes.
+struct DeviceObject {
+  enum class Kind : std::uint8_t { Ptx, LtoIr, Cubin };
+
+  Kind kind = Kind::Ptx;
+  std::string bytes{};   // the text of PTX, or what a file of it has
+  std::string symbol{};  // of the function; empty: the operator's name
+};
+
+/// What Runtime::define() and Runtime::replace() take: an expression, a source
+/// or an object; the last two are whole operators.
 struct OperatorDefinition {
   std::string name{};
   /// "o = alpha * x + y"; names that are neither `params` nor functions are
@@ -31,6 +42,8 @@ struct OperatorDefinition {
   std::string expression{};
   /// CUDA C++ that contains GPUOS_OPERATOR(name) { ... }.
   std::string source{};
+  /// Instead of a source, on a GPU only; `inputs` must say how many there are.
+  std::optional<DeviceObject> object{};
   /// Those with a default value come last. In replace(): those of the operator,
   /// then others with default values; empty: as they were.
   std::vector<Parameter> params{};
@@ -56,7 +69,7 @@ struct OperatorDefinition {
   /// None: as the environment variable GPUOS_CHECKED says; in replace() as the
   /// operator was. docs/checked.md says what is not seen.
   std::optional<bool> checked{};
-  /// Set by a Session: what `source` calls.
+  /// Set by a Session, and for an object: what `source` calls.
   std::shared_ptr<const DeviceCode> code{};
 };
 
@@ -71,6 +84,7 @@ struct OperatorVersion {
   std::string expression{};  // empty: it has none
   std::string source{};      // the same
   std::vector<Parameter> params{};
+  std::string symbol{};  // of an object's function; the same
   bool is_builtin = false;
   bool is_current = false;
 };

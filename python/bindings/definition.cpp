@@ -1,11 +1,13 @@
 #include "definition.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gpuos/error.h"
 #include "keywords.h"
 #include "numpy_dtype.h"
+#include "python_module.h"
 #include "reading.h"
 
 namespace py = pybind11;
@@ -72,16 +74,63 @@ void read_inputs(OperatorDefinition& definition, const py::object& given) {
     definition.input_names.push_back(own_name(name, "define: inputs"));
 }
 
+// A text, bytes, or the path of a file. Python reads the file, so that one that
+// is not there is a FileNotFoundError.
+std::string object_bytes(const py::object& given, const std::string& keyword) {
+  const std::string what = "define: " + keyword;
+  if (PyBytes_Check(given.ptr()) != 0) return given.cast<std::string>();
+  const bool is_text = PyUnicode_Check(given.ptr()) != 0;
+  if (is_text && keyword == "ptx") return text_of(given, what.c_str());
+  if (is_text || !py::hasattr(given, "__fspath__"))
+    refuse_type(what.c_str(),
+                keyword == "ptx" ? "str, bytes or a path"
+                                 : "bytes or a path such as pathlib.Path",
+                given);
+  return python_module("pathlib")
+      .attr("Path")(given)
+      .attr("read_bytes")()
+      .cast<std::string>();
+}
+
+std::optional<DeviceObject> object_from(const ObjectArguments& given) {
+  using Kind = DeviceObject::Kind;
+  const struct {
+    const char* keyword;
+    const py::object& value;
+    Kind kind;
+  } all[] = {{"ptx", given.ptx, Kind::Ptx},
+             {"ltoir", given.ltoir, Kind::LtoIr},
+             {"cubin", given.cubin, Kind::Cubin}};
+  std::optional<DeviceObject> made;
+  std::string known;
+  for (const auto& [keyword, value, kind] : all) {
+    if (value.is_none()) continue;
+    if (made)
+      throw InvalidArgument(
+          "define: expected one of ptx, ltoir and cubin, got " + known +
+          " and " + keyword);
+    known = keyword;
+    made = DeviceObject{.kind = kind, .bytes = object_bytes(value, keyword)};
+  }
+  if (given.symbol.is_none()) return made;
+  if (!made)
+    throw InvalidArgument(
+        "define: symbol: expected ptx, ltoir or cubin with it, got none");
+  made->symbol = text_of(given.symbol, "define: symbol");
+  return made;
+}
+
 }  // namespace
 
 OperatorDefinition definition_from(
     OperatorDefinition base, const py::object& expression,
-    const py::object& source, const py::object& params, const py::object& dtype,
-    const py::object& inputs, const py::object& elementwise,
-    const py::object& checked) {
+    const py::object& source, const ObjectArguments& object,
+    const py::object& params, const py::object& dtype, const py::object& inputs,
+    const py::object& elementwise, const py::object& checked) {
   OperatorDefinition definition = std::move(base);
   definition.expression.clear();
   definition.source.clear();
+  definition.object = object_from(object);
   if (!expression.is_none())
     definition.expression = text_of(expression, "define: expression");
   if (!source.is_none()) definition.source = text_of(source, "define: source");

@@ -5,12 +5,22 @@
 
 namespace gpuos::python {
 
+/// The keywords of define() and replace() that give what another compiler made,
+/// as long as they run.
+struct ObjectArguments {
+  const pybind11::object& ptx;
+  const pybind11::object& ltoir;
+  const pybind11::object& cubin;
+  const pybind11::object& symbol;
+};
+
 /// What define() and replace() were given. None in `params` or `dtype` keeps
 /// what `base` has. Throws: InvalidArgument.
 OperatorDefinition definition_from(
     OperatorDefinition base, const pybind11::object& expression,
-    const pybind11::object& source, const pybind11::object& params,
-    const pybind11::object& dtype, const pybind11::object& inputs,
-    const pybind11::object& elementwise, const pybind11::object& checked);
+    const pybind11::object& source, const ObjectArguments& object,
+    const pybind11::object& params, const pybind11::object& dtype,
+    const pybind11::object& inputs, const pybind11::object& elementwise,
+    const pybind11::object& checked);
 
 }  // namespace gpuos::python

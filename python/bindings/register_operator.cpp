@@ -30,6 +30,7 @@ OperatorObject::OperatorObject(const RuntimeObject* runtime, Operator made,
   definition.inputs = op.inputs();
   definition.expression.clear();
   definition.source.clear();
+  definition.object.reset();
   definition.tiered = false;
   definition.checked.reset();
   for (const Parameter& param : definition.params) {
@@ -93,6 +94,7 @@ std::string version_repr(const OperatorVersion& self) {
   if (!self.expression.empty())
     text += ", " + std::string(py::repr(py::str(self.expression)));
   if (!self.source.empty()) text += ", source";
+  if (!self.symbol.empty()) text += ", symbol='" + self.symbol + "'";
   if (self.is_builtin) text += ", built in";
   return text + (self.is_current ? ", current)" : ")");
 }
@@ -127,6 +129,11 @@ void register_version(py::module_& module) {
           "defaults",
           [](const OperatorVersion& self) { return defaults_of(self.params); },
           "Their default values: name of a parameter to number.")
+      .def_property_readonly(
+          "symbol",
+          [](const OperatorVersion& self) { return text_or_none(self.symbol); },
+          "The function of `ptx`, `ltoir` or `cubin`; None: it is none of "
+          "those.")
       .def_readonly("is_builtin", &OperatorVersion::is_builtin,
                     "Whether it is the operator that every runtime has.")
       .def_readonly("is_current", &OperatorVersion::is_current,

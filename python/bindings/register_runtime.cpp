@@ -119,15 +119,17 @@ py::object filled(std::unique_ptr<Array> array, const py::object& value) {
 
 OperatorPtr define(RuntimeObject& self, const std::string& name,
                    const py::object& expression, const py::object& source,
+                   const py::object& ptx, const py::object& ltoir,
+                   const py::object& cubin, const py::object& symbol,
                    const py::object& params, const py::object& dtype,
                    const py::object& inputs, const py::object& elementwise,
                    bool tiered, const py::object& checked) {
   OperatorDefinition base;
   base.name = name;
   base.tiered = tiered;
-  const OperatorDefinition definition =
-      definition_from(std::move(base), expression, source, params, dtype,
-                      inputs, elementwise, checked);
+  const OperatorDefinition definition = definition_from(
+      std::move(base), expression, source, {ptx, ltoir, cubin, symbol}, params,
+      dtype, inputs, elementwise, checked);
   const Operator op =
       interruptible([&] { return self.core().define(definition); });
   auto made = std::make_shared<OperatorObject>(&self, op, definition);
@@ -138,8 +140,9 @@ OperatorPtr define(RuntimeObject& self, const std::string& name,
 // The keywords of define(), as a dict gives them.
 OperatorDefinition definition_from_dict(const py::object& given) {
   std::map<std::string, py::object, std::less<>> values;
-  for (const char* name : {"name", "expression", "source", "params", "dtype",
-                           "inputs", "elementwise", "tiered", "checked"})
+  for (const char* name :
+       {"name", "expression", "source", "ptx", "ltoir", "cubin", "symbol",
+        "params", "dtype", "inputs", "elementwise", "tiered", "checked"})
     values.emplace(name, py::none());
   for (const auto& [key, value] : pairs_of(given, "define_many")) {
     const auto known = values.find(text_of(key, "define_many"));
@@ -148,14 +151,18 @@ OperatorDefinition definition_from_dict(const py::object& given) {
                            "'");
     known->second = value;
   }
-  const auto get = [&](const char* key) { return values.find(key)->second; };
+  const auto get = [&](const char* key) -> const py::object& {
+    return values.find(key)->second;
+  };
   OperatorDefinition base;
   if (get("name").is_none())
     throw py::type_error("define_many: expected 'name' in each, got none");
   base.name = text_of(get("name"), "define_many: name");
   base.tiered = truth_of(get("tiered"));
+  const ObjectArguments object{get("ptx"), get("ltoir"), get("cubin"),
+                               get("symbol")};
   return definition_from(std::move(base), get("expression"), get("source"),
-                         get("params"), get("dtype"), get("inputs"),
+                         object, get("params"), get("dtype"), get("inputs"),
                          get("elementwise"), get("checked"));
 }
 
@@ -182,13 +189,15 @@ std::uint64_t expected_of(const py::object& given, const char* what) {
 
 std::uint64_t replace(RuntimeObject& self, const py::object& op,
                       const py::object& expression, const py::object& source,
+                      const py::object& ptx, const py::object& ltoir,
+                      const py::object& cubin, const py::object& symbol,
                       const py::object& params, const py::object& dtype,
                       const py::object& inputs, const py::object& elementwise,
                       const py::object& checked, const py::object& expected) {
   const OperatorPtr known = self.resolve(op.ptr());
-  const OperatorDefinition definition =
-      definition_from(known->definition, expression, source, params, dtype,
-                      inputs, elementwise, checked);
+  const OperatorDefinition definition = definition_from(
+      known->definition, expression, source, {ptx, ltoir, cubin, symbol},
+      params, dtype, inputs, elementwise, checked);
   const std::uint64_t version = expected_of(expected, "replace: expected");
   return interruptible(
       [&] { return self.core().replace(known->op, definition, version); });
@@ -301,12 +310,16 @@ template <typename Class>
 void add_operators(Class& type) {
   const auto none = py::none();
   type.def("define", &define, py::arg("name"), py::arg("expression") = none,
-           py::kw_only(), py::arg("source") = none, py::arg("params") = none,
+           py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
+           py::arg("ltoir") = none, py::arg("cubin") = none,
+           py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = true, py::arg("tiered") = false,
            py::arg("checked") = none, docs::kDefine)
       .def("replace", &replace, py::arg("op"), py::arg("expression") = none,
-           py::kw_only(), py::arg("source") = none, py::arg("params") = none,
+           py::kw_only(), py::arg("source") = none, py::arg("ptx") = none,
+           py::arg("ltoir") = none, py::arg("cubin") = none,
+           py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = none, py::arg("checked") = none,
            py::arg("expected") = none, docs::kReplace)

@@ -32,28 +32,33 @@ class Transaction {
   }
 
   void define(const std::string& name, const py::object& expression,
-              const py::object& source, const py::object& params,
+              const py::object& source, const py::object& ptx,
+              const py::object& ltoir, const py::object& cubin,
+              const py::object& symbol, const py::object& params,
               const py::object& dtype, const py::object& inputs,
               const py::object& elementwise, const py::object& checked) {
     check_open("define");
     OperatorDefinition base;
     base.name = name;
-    changes_.push_back({.definition = definition_from(
-                            std::move(base), expression, source, params, dtype,
-                            inputs, elementwise, checked)});
+    changes_.push_back(
+        {.definition = definition_from(std::move(base), expression, source,
+                                       {ptx, ltoir, cubin, symbol}, params,
+                                       dtype, inputs, elementwise, checked)});
   }
 
   void replace(const py::object& op, const py::object& expression,
-               const py::object& source, const py::object& params,
+               const py::object& source, const py::object& ptx,
+               const py::object& ltoir, const py::object& cubin,
+               const py::object& symbol, const py::object& params,
                const py::object& dtype, const py::object& inputs,
                const py::object& elementwise, const py::object& checked,
                const py::object& expected) {
     check_open("replace");
     const OperatorPtr known = runtime_->resolve(op.ptr());
     changes_.push_back(
-        {.definition =
-             definition_from(known->definition, expression, source, params,
-                             dtype, inputs, elementwise, checked),
+        {.definition = definition_from(known->definition, expression, source,
+                                       {ptx, ltoir, cubin, symbol}, params,
+                                       dtype, inputs, elementwise, checked),
          .replaces = known->op,
          .expected = expected.is_none()
                          ? 0
@@ -103,14 +108,18 @@ void register_transaction(py::module_& module) {
   forbid_new(type);
   type.def("define", &Transaction::define, py::arg("name"),
            py::arg("expression") = none, py::kw_only(),
-           py::arg("source") = none, py::arg("params") = none,
+           py::arg("source") = none, py::arg("ptx") = none,
+           py::arg("ltoir") = none, py::arg("cubin") = none,
+           py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = true, py::arg("checked") = none,
            "Define an operator as Runtime.define() does; find() has it after "
            "the block.")
       .def("replace", &Transaction::replace, py::arg("op"),
            py::arg("expression") = none, py::kw_only(),
-           py::arg("source") = none, py::arg("params") = none,
+           py::arg("source") = none, py::arg("ptx") = none,
+           py::arg("ltoir") = none, py::arg("cubin") = none,
+           py::arg("symbol") = none, py::arg("params") = none,
            py::arg("dtype") = none, py::arg("inputs") = none,
            py::arg("elementwise") = none, py::arg("checked") = none,
            py::arg("expected") = none,

@@ -191,18 +191,28 @@ expression : str
     not parameters or functions are inputs.
 source : str, keyword only
     Instead: CUDA C++ with GPUOS_OPERATOR(name) { ... }, compiled and loaded.
+ptx : str, bytes or path, keyword only
+    Instead, on a GPU: what another compiler made of an extern "C" function.
+    Elementwise it takes the elements at one place, then the parameters, and
+    returns the output's; else the addresses of the output and of the inputs,
+    the parameters, and three int64: the output's elements, the lane, and how
+    many lanes there are.
+ltoir, cubin : bytes or path, keyword only
+    The same as LTO-IR, or as a relocatable CUBIN.
+symbol : str, keyword only
+    The name of that function. None: the operator's.
 params : dict of str to dtype, keyword only
     Scalars that submit() takes by keyword, in this order.
 dtype : dtype or sequence of dtypes, keyword only
-    Of the arrays. None: any for an expression, float32 for `source`, which has
-    one.
+    Of the arrays. None: any for an expression, float32 for all others, which
+    have one.
 inputs : sequence of str or int, keyword only
     Names of the inputs, in order: submit() takes them by place or by name.
     None: those of an expression in order of first use. For a `source` also how
-    many there are; None: any number.
+    many there are; None: any number. `ptx`, `ltoir` and `cubin` need it.
 elementwise : bool, keyword only
-    `source` only: element i depends on elements i alone, so that shapes must
-    agree and a large task may be split.
+    All but expressions: element i depends on elements i alone, so that shapes
+    must agree and a large task may be split.
 tiered : bool, keyword only
     `source` only: begin with what the compiler makes soonest; optimised code
     takes its place when it is ready. The host backend compiles once.
@@ -218,11 +228,12 @@ Operator
 Raises
 ------
 InvalidArgument
-    If the name is taken or the expression is wrong.
+    If the name is taken, the expression is wrong, or an object has no such
+    function.
 CompileError
-    `source` only: with the compiler's messages in `log`.
+    All but expressions: with the compiler's messages in `log`.
 BackendUnavailable
-    `source` only: if a compiler is missing.
+    If a compiler is missing, and for `ptx`, `ltoir` and `cubin` on the host.
 
 Examples
 --------
@@ -266,7 +277,8 @@ Parameters
 ----------
 op : str or Operator
     What to replace; it may be built in.
-expression, source, params, dtype, inputs, elementwise, checked
+expression, source, ptx, ltoir, cubin, symbol, params, dtype, inputs,
+elementwise, checked
     As for define(); None keeps what define() was given.
 expected : int, optional
     The version that is replaced. None: whichever is there.

@@ -408,6 +408,8 @@ class OperatorVersion:
     @property
     def defaults(self) -> dict[str, int | float | complex]: ...
     @property
+    def symbol(self) -> str | None: ...
+    @property
     def is_builtin(self) -> bool: ...
     @property
     def is_current(self) -> bool: ...
@@ -533,6 +535,10 @@ class Runtime(metaclass=_RuntimeType):
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
         | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
@@ -550,6 +556,10 @@ class Runtime(metaclass=_RuntimeType):
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
         | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
@@ -604,6 +614,10 @@ class Transaction:
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
         | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,
@@ -617,6 +631,10 @@ class Transaction:
         expression: str | None = None,
         *,
         source: str | None = None,
+        ptx: str | bytes | os.PathLike[str] | None = None,
+        ltoir: bytes | os.PathLike[str] | None = None,
+        cubin: bytes | os.PathLike[str] | None = None,
+        symbol: str | None = None,
         params: Mapping[str, npt.DTypeLike | tuple[npt.DTypeLike, complex]]
         | None = None,
         dtype: npt.DTypeLike | Sequence[npt.DTypeLike] | None = None,

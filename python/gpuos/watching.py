@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import logging
 import os
+import re
 import select
 import threading
 import time
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("gpuos.watch")
 
+# What compilers begin PTX with, behind comments.
+PTX = re.compile(r"^\s*\.version\s", re.MULTILINE)
 # An editor may need several steps for one save.
 QUIET_S = 0.02
 # How often it is asked whether the runtime still is.
@@ -198,7 +201,10 @@ def watch(
 
 def _replace_operator(op: _core.Operator) -> Replace:
     def replace(rt: _core.Runtime, text: str) -> int:
-        return rt.replace(op, **keywords_of(text))
+        if not PTX.search(text):
+            return rt.replace(op, **keywords_of(text))
+        known = [each.symbol for each in op.versions if each.symbol]
+        return rt.replace(op, ptx=text, symbol=known[-1] if known else None)
 
     return replace
 

@@ -143,6 +143,10 @@ class Calls:
                 ["new", "o = p * x"],
                 {
                     "source": None,
+                    "ptx": None,
+                    "ltoir": None,
+                    "cubin": None,
+                    "symbol": None,
                     "params": {"p": "f4"},
                     "dtype": "f4",
                     "inputs": None,
@@ -161,6 +165,10 @@ class Calls:
                 [op, "o = a + x"],
                 {
                     "source": None,
+                    "ptx": None,
+                    "ltoir": None,
+                    "cubin": None,
+                    "symbol": None,
                     "params": {"a": "f4"},
                     "dtype": "f4",
                     "inputs": None,
@@ -180,6 +188,10 @@ class Calls:
                 ["later", "o = a * x"],
                 {
                     "source": None,
+                    "ptx": None,
+                    "ltoir": None,
+                    "cubin": None,
+                    "symbol": None,
                     "params": {"a": "f4"},
                     "dtype": "f4",
                     "inputs": None,
@@ -192,6 +204,10 @@ class Calls:
                 [op, "o = a - x"],
                 {
                     "source": None,
+                    "ptx": None,
+                    "ltoir": None,
+                    "cubin": None,
+                    "symbol": None,
                     "params": {"a": "f4"},
                     "dtype": "f4",
                     "inputs": None,

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gpuos/operator.h"
+#include "jit/target.h"
+#include "jit/unit_compiler.h"
+
+namespace gpuos::jit {
+
+struct GivenObject {
+  Object object;
+  char result = 'v';  // of its function, see PtxFunction
+};
+
+/// An object that somebody else compiled, ready to be linked. What LTO-IR has
+/// in it cannot be read before it is compiled: check_lto() does that.
+/// Throws: InvalidArgument if it is of another kind, has no such function, or
+/// one that takes other arguments.
+GivenObject read_object(const DeviceObject& given, WantedFunction function);
+
+/// Looks for the function in the PTX that was made of LTO-IR.
+/// Throws: CompileError for what read_object() throws InvalidArgument.
+void check_lto(const Object& object, std::string_view made);
+
+/// Throws: CompileError if it was given and is for another architecture than
+/// the operators that it is linked with.
+void check_architecture(const Object& object, const Target& target);
+
+}  // namespace gpuos::jit

@@ -1,0 +1,157 @@
+#include "jit/ptx_text.h"
+
+#include <cctype>
+#include <charconv>
+#include <cstddef>
+
+#include "base/concat.h"
+
+namespace gpuos::jit {
+namespace {
+
+// PtxWords and single signs, without comments and quoted texts.
+class PtxWords {
+ public:
+  explicit PtxWords(std::string_view text) : text_(text) {}
+
+  /// Empty at the end.
+  std::string_view next() {
+    skip();
+    if (at_ >= text_.size()) return {};
+    const std::size_t begin = at_++;
+    if (is_part(text_[begin]))
+      while (at_ < text_.size() && is_part(text_[at_])) ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
+  /// Behind the sign that ends what `begin` has begun.
+  void skip_body() {
+    for (std::size_t depth = 1; depth > 0;) {
+      const std::string_view word = next();
+      if (word.empty()) return;
+      if (word == "{") ++depth;
+      if (word == "}") --depth;
+    }
+  }
+
+ private:
+  static bool is_part(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+           c == '$' || c == '%' || c == '.';
+  }
+  bool skip_between(std::string_view begin, std::string_view end) {
+    if (!text_.substr(at_).starts_with(begin)) return false;
+    const std::size_t found = text_.find(end, at_ + begin.size());
+    at_ = found == text_.npos ? text_.size() : found + end.size();
+    return true;
+  }
+  void skip() {
+    while (at_ < text_.size()) {
+      if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
+        ++at_;
+      } else if (!skip_between("//", "\n") && !skip_between("/*", "*/") &&
+                 !skip_between("\"", "\"")) {
+        return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::size_t number(std::string_view digits) {
+  std::size_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+// 32 of ".b32".
+std::size_t bits_of(std::string_view type) {
+  constexpr std::string_view kKinds = "bfsu";
+  return type.size() < 3 || type[0] != '.' ||
+                 kKinds.find(type[1]) == kKinds.npos
+             ? 0
+             : number(type.substr(2));
+}
+
+// ".param .b32 a, .param .align 8 .b8 b[16])", behind its "(".
+std::string codes_of(PtxWords& words) {
+  std::string codes;
+  std::size_t bits = 0;
+  std::size_t elements = 0;
+  const auto finish = [&] {
+    if (elements != 0)
+      codes += concat("b", bits / 8 * elements);
+    else if (bits != 0)
+      codes += bits <= 32 ? "i" : bits == 64 ? "l" : "?";
+    bits = elements = 0;
+  };
+  for (std::string_view word = words.next(); !word.empty();
+       word = words.next()) {
+    if (word == "[") elements = number(words.next());
+    if (const std::size_t found = bits_of(word)) bits = found;
+    if (word == "," || word == ")") finish();
+    if (word == ")") break;
+  }
+  return codes;
+}
+
+// Behind ".func" or ".entry".
+PtxFunction function_of(PtxWords& words) {
+  PtxFunction function;
+  std::string result = "v";
+  std::string_view word = words.next();
+  if (word == "(") {
+    result = codes_of(words);
+    word = words.next();
+  }
+  function.name = word;
+  word = words.next();
+  std::string parameters;
+  if (word == "(") {
+    parameters = codes_of(words);
+    word = words.next();
+  }
+  // Between lie directives, such as .maxntid.
+  while (!word.empty() && word != "{" && word != ";") word = words.next();
+  function.is_defined = word == "{";
+  if (function.is_defined) words.skip_body();
+  function.signature = result + parameters;
+  return function;
+}
+
+}  // namespace
+
+PtxText read_ptx(std::string_view text) {
+  PtxText found;
+  PtxWords words(text);
+  bool is_visible = false;
+  bool has_version = false;
+  for (std::string_view word = words.next(); !word.empty();
+       word = words.next()) {
+    constexpr std::string_view kTarget = "sm_";
+    if (word == ".version") has_version = true;
+    if (!has_version) return found;
+    if (word == ".target" && found.architecture.empty()) {
+      const std::string_view target = words.next();
+      if (target.starts_with(kTarget))
+        found.architecture = target.substr(kTarget.size());
+    } else if (word == ".visible" || word == ".weak") {
+      is_visible = true;
+    } else if (word == ".func" || word == ".entry") {
+      PtxFunction function = function_of(words);
+      function.is_visible = is_visible;
+      function.is_kernel = word == ".entry";
+      found.functions.push_back(std::move(function));
+      is_visible = false;
+    } else if (word == "{") {
+      words.skip_body();
+    } else if (word == ";") {
+      is_visible = false;
+    }
+  }
+  return found;
+}
+
+}  // namespace gpuos::jit

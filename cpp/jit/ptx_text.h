@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpuos::jit {
+
+/// A function or kernel of a PTX text.
+struct PtxFunction {
+  std::string name;
+  /// As linkers compare it: the result, then the parameters. "v" is nothing,
+  /// "i" 4 bytes or less, "l" 8, "b16" a structure of 16; "?" is others.
+  std::string signature;
+  bool is_kernel = false;
+  bool is_defined = false;  // it has a body
+  bool is_visible = false;  // to other objects: .visible or .weak
+};
+
+struct PtxText {
+  std::string architecture;  // "90a" of ".target sm_90a, debug"; empty: none
+  std::vector<PtxFunction> functions;
+};
+
+/// What a text says; a text that is no PTX says nothing.
+PtxText read_ptx(std::string_view text);
+
+}  // namespace gpuos::jit
