@@ -27,8 +27,7 @@ std::string file_bytes(const std::string& path) {
 JitModule::JitModule(JitSource source, int device, std::stop_token stop) {
   auto compiled = jit::compile_module(
       source, cu::try_compute_capability(device), std::move(stop));
-  const std::string name = source.name;
-  state_ = std::make_shared<State>(name, device, std::move(source),
+  state_ = std::make_shared<State>(device, false, std::move(source),
                                    std::move(compiled));
 }
 
@@ -36,8 +35,8 @@ JitModule JitModule::from_image(std::string image, std::string name,
                                 int device) {
   auto given = std::make_shared<const jit::ModuleImage>(
       jit::read_image(std::move(image), name));
-  return JitModule(std::make_shared<State>(std::move(name), device,
-                                           std::nullopt, std::move(given)));
+  return JitModule(std::make_shared<State>(
+      device, true, JitSource{.name = std::move(name)}, std::move(given)));
 }
 
 JitModule JitModule::from_file(const std::string& path, int device) {

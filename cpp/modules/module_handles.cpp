@@ -37,6 +37,7 @@ std::shared_ptr<const KernelHandle> ModuleHandles::add(
                   [](const auto& handle) { return handle.expired(); });
     prunes_at_ = std::max(prunes_at_, 2 * handles_.size());
   }
+  if (mutex_ == nullptr) mutex_ = std::make_shared<QuickMutex>();
   const auto handle = std::make_shared<Handle>(mutex_, std::move(kernel));
   handles_.push_back(handle);
   return handle;
@@ -51,6 +52,7 @@ void ModuleHandles::replace(const Make& make) {
     kernels.push_back(make(handle->name()));
     live.push_back(std::move(handle));
   }
+  if (live.empty()) return;
   // The old ones go behind the lock.
   const std::lock_guard lock(*mutex_);
   for (std::size_t i = 0; i < live.size(); ++i) live[i]->swap(kernels[i]);

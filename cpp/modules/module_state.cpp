@@ -11,39 +11,31 @@ namespace gpuos {
 
 using cu::ModuleVersion;
 
-JitModule::State::State(std::string name, int device,
-                        std::optional<JitSource> source,
-                        std::shared_ptr<const jit::ModuleImage> compiled)
-    : name_(std::move(name)),
-      device_(device),
-      now_(std::make_unique<ModuleVersion>(1, name_, device, std::move(source),
-                                           std::move(compiled))) {}
-
 std::uint64_t JitModule::State::version() const {
   const std::lock_guard lock(mutex_);
-  return now_->number();
+  return now_.number();
 }
 
 std::shared_ptr<const jit::ModuleImage> JitModule::State::compiled() const {
   const std::lock_guard lock(mutex_);
-  return now_->compiled();
+  return now_.compiled();
 }
 
 Kernel JitModule::State::kernel(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const cu::LoadedKernel> kernel = now_->kernel(name);
+  std::shared_ptr<const cu::LoadedKernel> kernel = now_.kernel(name);
   known_.try_emplace(std::string(name), kernel->parameters());
   return Kernel(handles_.add(std::move(kernel)));
 }
 
 JitModule::State::Variable JitModule::State::variable(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  const cu::DeviceGlobal global = now_->global(name);
-  return {now_->load(), global};
+  const cu::DeviceGlobal global = now_.global(name);
+  return {now_.load(), global};
 }
 
 JitSource JitModule::State::source_of(JitReplacement& given) const {
-  JitSource source = now_->source().value_or(JitSource{.name = name_});
+  JitSource source = now_.source();
   source.source = std::move(given.source);
   if (given.name_expressions)
     source.name_expressions = std::move(*given.name_expressions);
@@ -56,9 +48,18 @@ JitSource JitModule::State::source_of(JitReplacement& given) const {
 JitModule::State::Types JitModule::State::types_of(
     const ModuleVersion& version, std::span<const std::string> names,
     const std::stop_token& stop) const {
-  if (names.empty() || !version.source()) return {};
-  return jit::variable_types(*version.source(), names,
+  if (names.empty() || version.is_given()) return {};
+  return jit::variable_types(version.source(), names,
                              cu::try_compute_capability(device_), stop);
+}
+
+void JitModule::State::check_types(const Types& old, const Types& now) const {
+  for (const auto& [name, type] : now) {
+    const auto found = old.find(name);
+    if (found != old.end() && found->second != type)
+      throw InvalidArgument(concat(name_, ": keep: ", name, ": expected ",
+                                   found->second, ", got ", type));
+  }
 }
 
 void JitModule::State::check_kernels(ModuleVersion& next) const {
@@ -78,8 +79,8 @@ void JitModule::State::check_kernels(ModuleVersion& next) const {
 }
 
 void JitModule::State::copy_variable(const std::string& name,
-                                     ModuleVersion& next) const {
-  const cu::DeviceGlobal from = now_->global(name), to = next.global(name);
+                                     ModuleVersion& next) {
+  const cu::DeviceGlobal from = now_.global(name), to = next.global(name);
   cu::check_bytes(from, to.bytes, concat(name_, ": keep: ", name));
   std::vector<char> bytes(from.bytes);
   const cu::Context& context = next.load()->context();
@@ -91,31 +92,23 @@ std::uint64_t JitModule::State::replace(JitReplacement given,
                                         std::stop_token stop) {
   const std::lock_guard one(replacing_);
   const std::vector<std::string> keep = std::move(given.keep);
-  const JitSource source = source_of(given);
+  JitSource source = source_of(given);
   auto compiled =
       jit::compile_module(source, cu::try_compute_capability(device_), stop);
-  auto next = std::make_unique<ModuleVersion>(
-      now_->number() + 1, name_, device_, source, std::move(compiled));
-  const Types old_types = types_of(*now_, keep, stop);
-  const Types new_types = types_of(*next, keep, stop);
-  for (const auto& [name, type] : new_types) {
-    const auto found = old_types.find(name);
-    if (found != old_types.end() && found->second != type)
-      throw InvalidArgument(concat(name_, ": keep: ", name, ": expected ",
-                                   found->second, ", got ", type));
-  }
-  // Taken before what goes, and so given back first.
-  std::unique_ptr<ModuleVersion> old;
+  // Becomes the old one, which goes behind the lock.
+  ModuleVersion next(now_.number() + 1, device_, false, std::move(source),
+                     std::move(compiled));
+  check_types(types_of(now_, keep, stop), types_of(next, keep, stop));
   const std::lock_guard lock(mutex_);
-  if (now_->is_loaded() || !keep.empty()) {
-    next->load();
-    check_kernels(*next);
-    for (const std::string& name : keep) copy_variable(name, *next);
+  if (now_.is_loaded() || !keep.empty()) {
+    next.load();
+    check_kernels(next);
+    for (const std::string& name : keep) copy_variable(name, next);
     handles_.replace(
-        [&](const std::string& name) { return next->kernel(name); });
+        [&](const std::string& name) { return next.kernel(name); });
   }
-  old = std::exchange(now_, std::move(next));
-  return now_->number();
+  std::swap(now_, next);
+  return now_.number();
 }
 
 }  // namespace gpuos

@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gpuos/jit_module.h"
 #include "modules/module_handles.h"
@@ -27,8 +28,12 @@ class JitModule::State {
     cu::DeviceGlobal global;
   };
 
-  State(std::string name, int device, std::optional<JitSource> source,
-        std::shared_ptr<const jit::ModuleImage> compiled);
+  /// `source` has no text for an image that was given.
+  State(int device, bool is_given, JitSource&& source,
+        std::shared_ptr<const jit::ModuleImage> compiled)
+      : name_(source.name),
+        device_(device),
+        now_(1, device, is_given, std::move(source), std::move(compiled)) {}
 
   const std::string& name() const { return name_; }
   std::uint64_t version() const;
@@ -45,15 +50,16 @@ class JitModule::State {
   Types types_of(const cu::ModuleVersion& version,
                  std::span<const std::string> names,
                  const std::stop_token& stop) const;
+  void check_types(const Types& old, const Types& now) const;
   void check_kernels(cu::ModuleVersion& next) const;
-  void copy_variable(const std::string& name, cu::ModuleVersion& next) const;
+  void copy_variable(const std::string& name, cu::ModuleVersion& next);
 
   const std::string name_;
   const int device_;
   std::mutex replacing_;  // one replace() at a time; before mutex_
   mutable std::mutex mutex_;
   // Under mutex_, but for what is const of it; replace() alone exchanges it.
-  std::unique_ptr<cu::ModuleVersion> now_;
+  cu::ModuleVersion now_;
   // Under mutex_. All that were ever got, also by handles that have gone:
   // module["k"].launch() gets a new one each time.
   std::map<std::string, cu::ParameterList, std::less<>> known_;

@@ -51,12 +51,12 @@ const std::shared_ptr<LoadedModule>& ModuleVersion::load() {
   const std::shared_ptr<const std::string> image(compiled_,
                                                  &compiled_->image.binary);
   try {
-    loaded_ = {LoadedModule::load(device_, name_, image), "JitModule"};
+    loaded_ = {LoadedModule::load(device_, module_name(), image), "JitModule"};
   } catch (const CudaError& error) {
     if (!is_misfit(error.code())) throw;
     const std::string& arch = compiled_->target.arch;
-    if (source_) explain_misfit(error, name_, device_, arch);
-    explain_given_misfit(error, name_, device_, arch);
+    if (is_given_) explain_given_misfit(error, module_name(), device_, arch);
+    explain_misfit(error, module_name(), device_, arch);
   }
   // Who replaces a module does it again.
   if (number_ > 1) loaded_->launches().follow();
@@ -64,7 +64,7 @@ const std::shared_ptr<LoadedModule>& ModuleVersion::load() {
 }
 
 std::string ModuleVersion::symbol_of(std::string_view name) const {
-  return jit::resolve_name(compiled_->image, name, name_);
+  return jit::resolve_name(compiled_->image, name, module_name());
 }
 
 std::shared_ptr<const LoadedKernel> ModuleVersion::kernel(
@@ -81,7 +81,7 @@ DeviceGlobal ModuleVersion::global(std::string_view name) {
   } catch (const CudaError& error) {
     if (error.code() != CUDA_ERROR_NOT_FOUND) throw;
     throw InvalidArgument(
-        concat(name_, ": expected the name of a variable, got '", name,
+        concat(module_name(), ": expected the name of a variable, got '", name,
                "'; NVRTC keeps a variable that is in name_expressions"));
   }
 }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,18 +16,19 @@ namespace gpuos::cu {
 /// Threads: one at a time.
 class ModuleVersion {
  public:
-  /// `source` is empty for an image that was given.
-  ModuleVersion(std::uint64_t number, std::string name, int device,
-                std::optional<JitSource> source,
+  /// `source` has no text for an image that was given.
+  ModuleVersion(std::uint64_t number, int device, bool is_given,
+                JitSource&& source,
                 std::shared_ptr<const jit::ModuleImage> compiled)
       : number_(number),
-        name_(std::move(name)),
         device_(device),
+        is_given_(is_given),
         source_(std::move(source)),
         compiled_(std::move(compiled)) {}
 
   std::uint64_t number() const { return number_; }
-  const std::optional<JitSource>& source() const { return source_; }
+  bool is_given() const { return is_given_; }
+  const JitSource& source() const { return source_; }
   const std::shared_ptr<const jit::ModuleImage>& compiled() const {
     return compiled_;
   }
@@ -42,13 +42,14 @@ class ModuleVersion {
   DeviceGlobal global(std::string_view name);
 
  private:
+  const std::string& module_name() const { return source_.name; }
   std::string symbol_of(std::string_view name) const;
 
-  const std::uint64_t number_;
-  const std::string name_;
-  const int device_;
-  const std::optional<JitSource> source_;
-  const std::shared_ptr<const jit::ModuleImage> compiled_;
+  std::uint64_t number_;
+  int device_;
+  bool is_given_;
+  JitSource source_;
+  std::shared_ptr<const jit::ModuleImage> compiled_;
   ModuleUse<LoadedModule> loaded_;
 };
 

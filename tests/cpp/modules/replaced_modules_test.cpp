@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -524,7 +525,8 @@ TEST_F(ReplacedModules, LaunchesOfOtherThreadsSeeOneMoment) {
   JitModule module = first();
   const std::array kernels{module["k"], module["e"]};
   simulator().reset_counts();
-  constexpr unsigned kThreads = 3;
+  constexpr unsigned kThreads = 3, kReplacements = 100;
+  std::atomic<unsigned> turns{0};
   {
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < kThreads; ++t) {
@@ -532,11 +534,16 @@ TEST_F(ReplacedModules, LaunchesOfOtherThreadsSeeOneMoment) {
         while (!stop.stop_requested()) {
           kernels[0].launch(t + 1, 1, KernelArgs::of(&module, 3));
           kernels[1].launch(t + 1, 1, KernelArgs::of(&module));
+          ++turns;
         }
       });
     }
-    for (unsigned i = 0; i < 200; ++i)
+    for (unsigned i = 0; i < kReplacements; ++i) {
       module.replace(variants()[1 - i % 2].replacement());
+      const unsigned before = turns.load();
+      // One turn may have begun before it.
+      ASSERT_TRUE(becomes_true([&] { return turns > before + kThreads; }));
+    }
   }
   const auto launched = simulator().kernels();
   std::map<unsigned, std::uint64_t> last;
@@ -546,7 +553,7 @@ TEST_F(ReplacedModules, LaunchesOfOtherThreadsSeeOneMoment) {
     last[launch.grid] = launch.module;
     seen.insert(launch.module);
   }
-  EXPECT_GT(seen.size(), 1u) << launched.size();
+  EXPECT_GE(seen.size(), kReplacements);
   EXPECT_EQ(simulator().faults(), std::vector<std::string>{});
 }
 
