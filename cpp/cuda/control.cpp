@@ -51,6 +51,8 @@ std::optional<microseconds> CudaBackend::tick() {
   for (Ring* ring : rings_) ring->advance();
   if (Clock::now() < awake_until_) return kActiveTick;
   if (is_pending(*rings_[0]) || is_pending(*rings_[1])) return kPendingTick;
+  // Their launches go on, and nobody tells of their end.
+  if (dropped_count() > 0) return kPendingTick;
   return std::nullopt;
 }
 

@@ -84,6 +84,20 @@ const char* what_is(const Scalar& number) {
   return number.is_integer() ? "an integer" : "a real number";
 }
 
+// Where the two disagree, as for an empty struct, sizes alone count.
+std::string type_of(const ParameterList& parameters, std::size_t i) {
+  const auto& [bytes, types] = parameters;
+  if (!types || (bytes && types->size() != bytes->size())) return "";
+  return i < types->size() ? (*types)[i] : "";
+}
+
+std::string without_const(std::string type) {
+  constexpr std::string_view kConst = " const";
+  for (auto at = type.find(kConst); at != type.npos; at = type.find(kConst))
+    type.erase(at, kConst.size());
+  return type;
+}
+
 class Binder {
  public:
   Binder(const std::string& kernel, const ParameterList& parameters,
@@ -102,7 +116,7 @@ class Binder {
 
   std::uint64_t bits_of(std::size_t i, const KernelArg& arg) const {
     const std::size_t bytes = bytes_of(i);
-    const Takes takes = what_takes(type_of(i));
+    const Takes takes = what_takes(type_of(parameters_, i));
     check_kind(arg, takes);
     // Not one value: a struct says which bytes.
     if (arg.number.is_complex()) mismatch();
@@ -114,19 +128,10 @@ class Binder {
 
   void check_value(std::size_t i, const KernelArg& arg) const {
     if (bytes_of(i) != 0 && bytes_of(i) != arg.bytes) mismatch();
-    check_kind(arg, what_takes(type_of(i)));
+    check_kind(arg, what_takes(type_of(parameters_, i)));
   }
 
  private:
-  std::string type_of(std::size_t i) const {
-    const auto& types = parameters_.types;
-    // Where the two disagree, as for an empty struct, sizes alone count.
-    if (!types ||
-        (parameters_.bytes && types->size() != parameters_.bytes->size()))
-      return "";
-    return i < types->size() ? (*types)[i] : "";
-  }
-
   void check_kind(const KernelArg& arg, Takes takes) const {
     if (!is_of_kind(arg, takes)) mismatch();
   }
@@ -164,18 +169,9 @@ class Binder {
 
   [[noreturn]] void mismatch() const {
     throw InvalidArgument(
-        concat(kernel_, ": expected ", wanted(), ", got ", given()));
-  }
-
-  std::string wanted() const {
-    if (!parameters_.bytes) return "other arguments";
-    std::string text;
-    for (std::size_t i = 0; i < parameters_.bytes->size(); ++i) {
-      const std::string type = type_of(i);
-      text += concat(i == 0 ? "(" : ", ", type.empty() ? "" : type + ": ",
-                     bytes_of(i), " bytes");
-    }
-    return text.empty() ? "()" : text + ")";
+        concat(kernel_, ": expected ",
+               parameters_.bytes ? text_of(parameters_) : "other arguments",
+               ", got ", given()));
   }
 
   std::string given() const {
@@ -195,6 +191,27 @@ class Binder {
 };
 
 }  // namespace
+
+std::string text_of(const ParameterList& parameters) {
+  const auto& [bytes, types] = parameters;
+  if (!bytes && !types) return "(...)";
+  std::string text;
+  const std::size_t count = bytes ? bytes->size() : types->size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string type = type_of(parameters, i);
+    text +=
+        concat(i == 0 ? "" : ", ", type, type.empty() || !bytes ? "" : ": ");
+    if (bytes) text += concat((*bytes)[i], " bytes");
+  }
+  return concat("(", text, ")");
+}
+
+bool take_the_same(const ParameterList& a, const ParameterList& b) {
+  if (a.bytes && b.bytes && *a.bytes != *b.bytes) return false;
+  if (!a.types || !b.types) return true;
+  return std::ranges::equal(*a.types, *b.types, {}, without_const,
+                            without_const);
+}
 
 BoundArguments::BoundArguments(const std::string& kernel,
                                const ParameterList& parameters,

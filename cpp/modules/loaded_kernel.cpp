@@ -159,12 +159,20 @@ void LoadedKernel::launch(const LaunchConfig& config,
   const CurrentContext scope(module_->context());
   check(config);
   allow_shared(config.shared_bytes);
-  const auto& [grid, block, shared, stream, cooperative, cluster] = config;
+  const CUstream stream = handle_of(config.stream);
+  const bool is_captured = LaunchRecord::is_capturing(stream);
+  launch_in(stream, config, bound);
+  module_->launches().note(stream, is_captured);
+}
+
+void LoadedKernel::launch_in(CUstream stream, const LaunchConfig& config,
+                             BoundArguments& bound) const {
+  const Dim3 &grid = config.grid, &block = config.block;
   Attributes attributes(config);
   if (attributes.count() == 0) {
     GPUOS_CUDA_CHECK(driver().cuLaunchKernel(
-        function_, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
-        handle_of(stream), bound.pointers(), nullptr));
+        function_, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+        config.shared_bytes, stream, bound.pointers(), nullptr));
     return;
   }
   if (driver().cuLaunchKernelEx == nullptr)
@@ -178,8 +186,8 @@ void LoadedKernel::launch(const LaunchConfig& config,
                               block.x,
                               block.y,
                               block.z,
-                              shared,
-                              handle_of(stream),
+                              config.shared_bytes,
+                              stream,
                               attributes.data(),
                               attributes.count()};
   GPUOS_CUDA_CHECK(
@@ -208,28 +216,28 @@ Occupancy LoadedKernel::suggest_block(std::size_t shared_bytes) const {
 namespace gpuos {
 namespace {
 
-const cu::LoadedKernel& loaded(
-    const std::shared_ptr<const cu::LoadedKernel>& kernel) {
-  if (kernel == nullptr)
+const cu::KernelHandle& checked(
+    const std::shared_ptr<const cu::KernelHandle>& handle) {
+  if (handle == nullptr)
     throw InvalidArgument("Kernel: expected one of a JitModule, got none");
-  return *kernel;
+  return *handle;
 }
 
 }  // namespace
 
-const std::string& Kernel::name() const { return loaded(kernel_).name(); }
+const std::string& Kernel::name() const { return checked(handle_).name(); }
 
 KernelAttributes Kernel::attributes() const {
-  return loaded(kernel_).attributes();
+  return checked(handle_).current()->attributes();
 }
 
 std::vector<std::size_t> Kernel::parameter_bytes() const {
-  return loaded(kernel_).parameters().bytes.value_or(
+  return checked(handle_).current()->parameters().bytes.value_or(
       std::vector<std::size_t>{});
 }
 
 void Kernel::launch(const LaunchConfig& config, const KernelArgs& args) const {
-  loaded(kernel_).launch(config, args);
+  checked(handle_).current()->launch(config, args);
 }
 
 void Kernel::launch(Dim3 grid, Dim3 block, const KernelArgs& args,
@@ -242,11 +250,11 @@ void Kernel::launch(Dim3 grid, Dim3 block, const KernelArgs& args,
 }
 
 int Kernel::max_active_blocks(int block, std::size_t shared_bytes) const {
-  return loaded(kernel_).max_active_blocks(block, shared_bytes);
+  return checked(handle_).current()->max_active_blocks(block, shared_bytes);
 }
 
 Occupancy Kernel::suggest_block(std::size_t shared_bytes) const {
-  return loaded(kernel_).suggest_block(shared_bytes);
+  return checked(handle_).current()->suggest_block(shared_bytes);
 }
 
 }  // namespace gpuos

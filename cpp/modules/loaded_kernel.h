@@ -1,25 +1,31 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
 
 #include "gpuos/jit_module.h"
 #include "modules/bind_arguments.h"
+#include "modules/kernel_handle.h"
 #include "modules/loaded_module.h"
 
 namespace gpuos::cu {
 
-/// A kernel and what keeps it loaded.
+/// A kernel and what keeps it loaded. As a handle it is always the same one.
 ///
 /// Threads: any.
-class LoadedKernel {
+class LoadedKernel final : public KernelHandle,
+                           public std::enable_shared_from_this<LoadedKernel> {
  public:
   /// `name` is for messages.
   /// Throws: InvalidArgument if `symbol` is no kernel, CudaError.
   LoadedKernel(ModuleUse<LoadedModule> module, std::string name,
                const std::string& symbol);
 
-  const std::string& name() const noexcept { return name_; }
+  const std::string& name() const noexcept override { return name_; }
+  std::shared_ptr<const LoadedKernel> current() const override {
+    return shared_from_this();
+  }
   const ParameterList& parameters() const noexcept { return parameters_; }
   KernelAttributes attributes() const;
   void launch(const LaunchConfig& config, const KernelArgs& args) const;
@@ -29,6 +35,8 @@ class LoadedKernel {
  private:
   int attribute(CUfunction_attribute which) const;
   void check(const LaunchConfig& config) const;
+  void launch_in(CUstream stream, const LaunchConfig& config,
+                 BoundArguments& bound) const;
   void allow_shared(std::uint32_t bytes) const;
 
   const ModuleUse<LoadedModule> module_;

@@ -97,27 +97,33 @@ std::optional<int> try_compute_capability(int ordinal) {
 }
 
 std::shared_ptr<LoadedModule> LoadedModule::load(
-    int ordinal, std::string name, std::shared_ptr<const std::string> image) {
+    int ordinal, std::string name, std::shared_ptr<const std::string> image,
+    Keeps keeps) {
   const Context& context = device_context(ordinal);
   const auto module = std::make_shared<CUmodule>(nullptr);
   Parking::instance().run_parked(ordinal, [&context, module, image] {
     *module = load_now(context, *image);
   });
   return std::make_shared<LoadedModule>(context, *module, std::move(name),
-                                        image->size());
+                                        image->size(), std::move(keeps));
 }
 
 LoadedModule::LoadedModule(const Context& context, CUmodule module,
-                           std::string name, std::size_t bytes)
+                           std::string name, std::size_t bytes, Keeps keeps)
     : context_(context),
       module_(module),
       generation_(fork_generation()),
-      record_(std::move(name), context.ordinal(), bytes) {}
+      record_(std::move(name), context.ordinal(), bytes),
+      keeps_(std::move(keeps)) {}
 
 LoadedModule::~LoadedModule() {
-  // A child process has no part in its parent's modules.
-  if (generation_ != fork_generation()) return;
-  Parking::instance().drop(context_.ordinal(), context_.get(), module_);
+  // A child process has no part in its parent's modules and their events.
+  if (generation_ != fork_generation()) {
+    static_cast<void>(launches_.release());
+    return;
+  }
+  Parking::instance().drop({context_.ordinal(), context_.get(), module_,
+                            std::move(launches_), std::move(keeps_)});
 }
 
 CUfunction LoadedModule::function(const std::string& symbol) const {

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "driver/context.h"
+#include "modules/launch_record.h"
 #include "modules/module_record.h"
 
 namespace gpuos::cu {
@@ -42,22 +44,28 @@ std::optional<int> try_compute_capability(int ordinal);
 /// launch has to.
 ///
 /// Threads: any.
-/// Lifetime: unloaded after the last reference, when no worker stays.
+/// Lifetime: unloaded after the last reference, when its launches have ended
+/// and no worker stays; never, if a graph has captured one of them.
 class LoadedModule {
  public:
-  /// Parks the workers that stay on the device meanwhile.
+  using Keeps = std::vector<std::shared_ptr<const void>>;
+
+  /// Parks the workers that stay on the device meanwhile. `keeps`: what the
+  /// image has addresses of.
   /// Throws: BackendUnavailable, CudaError.
   static std::shared_ptr<LoadedModule> load(
-      int ordinal, std::string name, std::shared_ptr<const std::string> image);
+      int ordinal, std::string name, std::shared_ptr<const std::string> image,
+      Keeps keeps = {});
   /// What load() makes of a module that the driver has.
   LoadedModule(const Context& context, CUmodule module, std::string name,
-               std::size_t bytes);
+               std::size_t bytes, Keeps keeps);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;
 
   const Context& context() const noexcept { return context_; }
   ModuleRecord& record() noexcept { return record_; }
+  LaunchRecord& launches() const noexcept { return *launches_; }
 
   /// Throws: CudaError, CUDA_ERROR_NOT_FOUND if there is none.
   CUfunction function(const std::string& symbol) const;
@@ -68,6 +76,8 @@ class LoadedModule {
   const CUmodule module_;
   const std::uint32_t generation_;
   ModuleRecord record_;
+  std::unique_ptr<LaunchRecord> launches_ = std::make_unique<LaunchRecord>();
+  Keeps keeps_;
 };
 
 }  // namespace gpuos::cu

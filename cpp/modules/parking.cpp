@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <exception>
-#include <memory>
+#include <iterator>
+#include <utility>
 
 #include "base/process_exit.h"
 #include "driver/driver_api.h"
@@ -21,12 +22,21 @@ void run_inside(const std::vector<Parkable*>& runtimes, std::size_t next,
       [runtimes, next, job] { run_inside(runtimes, next + 1, job); });
 }
 
-void unload(CUcontext context, CUmodule module) noexcept {
+// False if its launches go on. In any thread: a graph that this one captures is
+// not spoilt.
+bool unload(const DroppedModule& dropped) noexcept {
   const DriverApi* api = try_driver();
   const HoldsExit hold{HoldsExit::For::kDriver};
-  if (api == nullptr || api->cuCtxPushCurrent(context) != CUDA_SUCCESS) return;
-  api->cuModuleUnload(module);
+  CUcontext context = dropped.context;
+  if (api == nullptr || api->cuCtxPushCurrent(context) != CUDA_SUCCESS)
+    return true;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  api->cuThreadExchangeStreamCaptureMode(&mode);
+  const bool have_ended = dropped.launches->have_ended();
+  if (have_ended) api->cuModuleUnload(dropped.module);
+  api->cuThreadExchangeStreamCaptureMode(&mode);
   api->cuCtxPopCurrent(&context);
+  return have_ended;
 }
 
 }  // namespace
@@ -60,43 +70,49 @@ void Parking::leave(Parkable* runtime) {
 
 void Parking::run_parked(int ordinal, std::function<void()> job) {
   const std::lock_guard jobs(jobs_mutex_);
-  run_inside(runtimes_on(ordinal), 0,
+  const std::vector<Parkable*> runtimes = runtimes_on(ordinal);
+  run_inside(runtimes, 0,
              std::make_shared<std::function<void()>>(std::move(job)));
+  if (runtimes.empty()) unload_dropped(ordinal);
 }
 
-void Parking::drop(int ordinal, CUcontext context, CUmodule module) noexcept {
+void Parking::drop(DroppedModule module) noexcept {
+  const int ordinal = module.ordinal;
   {
     const std::lock_guard lock(mutex_);
+    const bool is_captured = module.launches->is_captured();
+    (is_captured ? captured_ : dropped_).push_back(std::move(module));
+    if (is_captured) return;
     bool has_runtime = false;
     for (Parkable* runtime : runtimes_) {
       if (runtime->ordinal() != ordinal) continue;
       has_runtime = true;
       runtime->notify_dropped();
     }
-    if (has_runtime) {
-      dropped_.push_back({ordinal, context, module});
-      return;
-    }
+    if (has_runtime) return;
   }
-  unload(context, module);
+  unload_dropped(ordinal);
 }
 
 std::size_t Parking::dropped_count(int ordinal) const noexcept {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(std::ranges::count(
-      dropped_, ordinal, [](const Dropped& d) { return d.ordinal; }));
+  return static_cast<std::size_t>(
+      std::ranges::count(dropped_, ordinal, &DroppedModule::ordinal));
 }
 
 void Parking::unload_dropped(int ordinal) noexcept {
-  std::vector<Dropped> mine;
+  std::vector<DroppedModule> mine;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(dropped_, [&](const Dropped& dropped) {
-      if (dropped.ordinal == ordinal) mine.push_back(dropped);
-      return dropped.ordinal == ordinal;
-    });
+    const auto others = std::ranges::partition(
+        dropped_, [&](const auto& d) { return d.ordinal != ordinal; });
+    std::ranges::move(others, std::back_inserter(mine));
+    dropped_.erase(others.begin(), others.end());
   }
-  for (const Dropped& dropped : mine) unload(dropped.context, dropped.module);
+  // What goes takes along what it keeps, which is dropped in turn.
+  std::erase_if(mine, unload);
+  const std::lock_guard lock(mutex_);
+  std::ranges::move(mine, std::back_inserter(dropped_));
 }
 
 std::vector<Parkable*> Parking::runtimes_on(int ordinal) const {

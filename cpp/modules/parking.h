@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
 
 #include "driver/driver_types.h"
+#include "modules/launch_record.h"
 
 namespace gpuos::cu {
 
@@ -19,6 +22,16 @@ class Parkable {
   virtual void run_parked(std::function<void()> job) = 0;
   /// There are modules to unload.
   virtual void notify_dropped() noexcept = 0;
+};
+
+/// A module that nobody holds any more.
+struct DroppedModule {
+  int ordinal = 0;
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  std::unique_ptr<LaunchRecord> launches{};
+  /// What its code uses; released once it is unloaded.
+  std::vector<std::shared_ptr<const void>> keeps{};
 };
 
 /// All runtimes of the process. Loading a module waits for whatever runs on
@@ -45,26 +58,22 @@ class Parking {
   /// workers may never leave.
   void run_parked(int ordinal, std::function<void()> job);
 
-  /// Unload when no worker stays: now, if there is no runtime.
-  void drop(int ordinal, CUcontext context, CUmodule module) noexcept;
+  /// Unload when its launches have ended and no worker stays; never, if a graph
+  /// has one of them. Without a runtime: now, or at the next load or drop.
+  void drop(DroppedModule module) noexcept;
   std::size_t dropped_count(int ordinal) const noexcept;
-  /// No worker may stay, and the context must be current.
+  /// Those whose launches have ended. No worker may stay.
   void unload_dropped(int ordinal) noexcept;
 
  private:
-  struct Dropped {
-    int ordinal;
-    CUcontext context;
-    CUmodule module;
-  };
-
   std::vector<Parkable*> runtimes_on(int ordinal) const;
 
   std::mutex jobs_mutex_;  // one job at a time; before mutex_
   mutable std::mutex mutex_;
-  std::vector<Parkable*> runtimes_;  // under mutex_
-  std::vector<Dropped> dropped_;     // under mutex_
-  std::set<int> stuck_;              // under mutex_
+  std::vector<Parkable*> runtimes_;      // under mutex_
+  std::vector<DroppedModule> dropped_;   // under mutex_
+  std::vector<DroppedModule> captured_;  // under mutex_; never unloaded
+  std::set<int> stuck_;                  // under mutex_
 };
 
 }  // namespace gpuos::cu

@@ -2,54 +2,45 @@
 
 #include "gpuos/error.h"
 #include "jit/object_symbols.h"
-#include "modules/loaded_kernel.h"
 
 namespace gpuos::session {
-namespace {
-
-// An image and the images that its pointers lead to.
-struct WithStorage {
-  std::shared_ptr<cu::LoadedModule> module;
-  std::vector<std::shared_ptr<const void>> storage;
-};
-
-}  // namespace
 
 const cu::Context& Device::context() const {
   if (!refusal_.empty()) throw BackendUnavailable(refusal_);
   return cu::device_context(ordinal_);
 }
 
-std::shared_ptr<cu::LoadedModule> Device::load_image(const std::string& name,
-                                                     std::string image) {
+std::shared_ptr<cu::LoadedModule> Device::load_image(
+    const std::string& name, std::string image, cu::LoadedModule::Keeps keeps) {
   context();
   ++loaded_;
   return cu::LoadedModule::load(
-      ordinal_, name, std::make_shared<const std::string>(std::move(image)));
+      ordinal_, name, std::make_shared<const std::string>(std::move(image)),
+      std::move(keeps));
 }
 
-Kernel Device::load(const std::shared_ptr<const Linked>& linked,
-                    Linker& linker) {
+std::shared_ptr<const cu::LoadedKernel> Device::load(
+    const std::shared_ptr<const Linked>& linked, Linker& linker) {
   const Definition& root = *linked->root;
   Loaded& kept = kernels_[linked.get()];
   if (kept.linked.expired()) {
     context();
-    const auto whole = std::make_shared<WithStorage>();
     std::vector<jit::SymbolAddress> addresses;
+    cu::LoadedModule::Keeps storages;
     for (const DefinitionPtr& variable : linked->closure.variables) {
       addresses.push_back(
           {variable->symbol, storage(variable, linker).address});
-      whole->storage.push_back(owner(variable, "session"));
+      storages.push_back(owner(variable, "session"));
     }
     std::string image = linked->image;
     jit::put_addresses(image, addresses);
-    whole->module = load_image(root.title(), std::move(image));
-    const std::shared_ptr<cu::LoadedModule> module(whole, whole->module.get());
-    kept = {linked, {module, "session"}};
+    kept = {linked,
+            {load_image(root.title(), std::move(image), std::move(storages)),
+             "session"}};
   }
-  return Kernel(std::make_shared<const cu::LoadedKernel>(
+  return std::make_shared<const cu::LoadedKernel>(
       ModuleUse<cu::LoadedModule>(kept.module.shared(), "Kernel"),
-      root.item.name, root.symbol));
+      root.item.name, root.symbol);
 }
 
 cu::DeviceGlobal Device::storage(const DefinitionPtr& variable,

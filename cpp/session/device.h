@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpuos/jit_module.h"
-#include "gpuos/stream.h"
+#include "modules/loaded_kernel.h"
 #include "modules/loaded_module.h"
 #include "session/closure.h"
 
@@ -26,7 +25,8 @@ class Device {
   /// Loaded unless it is already. The handle keeps the image and the storage
   /// of its variables.
   /// Throws: BackendUnavailable, CudaError.
-  Kernel load(const std::shared_ptr<const Linked>& linked, Linker& linker);
+  std::shared_ptr<const cu::LoadedKernel> load(
+      const std::shared_ptr<const Linked>& linked, Linker& linker);
   /// The one storage of a variable, loaded if it was not.
   /// Throws: BackendUnavailable, CudaError.
   cu::DeviceGlobal storage(const DefinitionPtr& variable, Linker& linker);
@@ -54,8 +54,9 @@ class Device {
     ModuleUse<cu::LoadedModule> module;
   };
 
-  std::shared_ptr<cu::LoadedModule> load_image(const std::string& name,
-                                               std::string image);
+  std::shared_ptr<cu::LoadedModule> load_image(
+      const std::string& name, std::string image,
+      cu::LoadedModule::Keeps keeps = {});
 
   const int ordinal_;
   const std::string refusal_;

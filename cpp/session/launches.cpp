@@ -86,16 +86,16 @@ void Launches::add_links(const std::vector<Item>& statements,
 }
 
 bool Launches::run(const LinkedLaunch& launch) {
-  const Kernel kernel = device_.load(launch.linked, workspace_.linker());
+  const auto kernel = device_.load(launch.linked, workspace_.linker());
   const LaunchConfig config = make_config(launch);
-  kernel.launch(config, make_arguments(launch));
+  kernel->launch(config, make_arguments(launch));
   return !config.stream.is_named;
 }
 
 bool Launches::run(const DefinitionPtr& kernel, const LaunchConfig& config,
                    const KernelArgs& args) {
   Linker& linker = workspace_.linker();
-  device_.load(linker.link(kernel), linker).launch(config, args);
+  device_.load(linker.link(kernel), linker)->launch(config, args);
   return !config.stream.is_named;
 }
 

@@ -17,6 +17,7 @@
 #include "jit/nvrtc_api.h"
 #include "session/bound_names.h"
 #include "session/device.h"
+#include "session/followed_kernel.h"
 #include "session/host_runner.h"
 #include "session/launches.h"
 #include "session/operators.h"
@@ -69,10 +70,13 @@ class Session::Impl {
         device(device_of(owner, options), refusal_of(owner)),
         launches(workspace, device, bindings),
         bound_names(bindings),
+        newest(std::make_shared<session::NewestKernels>(
+            [this](const std::string& name) { return find_kernel(name); })),
         host(workspace, device, launches, state, [this] { settle(); }) {}
 
   CellResult run(std::string_view text, std::string_view name,
                  std::unique_lock<std::mutex>& held);
+  std::shared_ptr<const cu::LoadedKernel> find_kernel(std::string_view name);
   DefinitionPtr find_variable(std::string_view name) const;
   cu::DeviceGlobal storage(std::string_view name) {
     return device.storage(find_variable(name), workspace.linker());
@@ -90,6 +94,7 @@ class Session::Impl {
   session::Launches launches;
   session::BoundNames bound_names;
   session::Around around;
+  const std::shared_ptr<session::NewestKernels> newest;
   session::HostRunner host;  // last: its variables may use all of them
 
  private:
@@ -197,10 +202,18 @@ std::optional<session::BoundName> Session::Impl::find_bound(
 void Session::Impl::finish(bool is_kept) {
   if (is_kept) {
     workspace.accept();
+    newest->note_change();
   } else {
     workspace.roll_back();
   }
   device.collect();
+}
+
+std::shared_ptr<const cu::LoadedKernel> Session::Impl::find_kernel(
+    std::string_view name) {
+  const Held lock(*this);
+  session::Linker& linker = workspace.linker();
+  return device.load(linker.link(workspace.kernel(name)), linker);
 }
 
 DefinitionPtr Session::Impl::find_variable(std::string_view name) const {
@@ -232,7 +245,8 @@ Session::Session(SessionOptions options)
 Session::Session(Runtime& runtime, SessionOptions options)
     : impl_(std::make_unique<Impl>(&runtime, options)) {}
 
-Session::~Session() = default;
+// Who launches a kernel that follows may be looking into it.
+Session::~Session() { impl_->newest->close(); }
 
 CellResult Session::run(std::string_view text, std::string_view name) {
   const std::lock_guard lock(impl_->mutex);
@@ -272,6 +286,7 @@ HostVariableInfo Session::host_variable(std::string_view name) const {
 bool Session::undo() {
   const Held lock(*impl_);
   const bool is_undone = impl_->workspace.undo();
+  impl_->newest->note_change();
   impl_->device.collect();
   return is_undone;
 }
@@ -294,9 +309,12 @@ void Session::unbind(std::string_view name) {
 }
 
 Kernel Session::kernel(std::string_view name) {
-  const Held lock(*impl_);
-  session::Linker& linker = impl_->workspace.linker();
-  return impl_->device.load(linker.link(impl_->workspace.kernel(name)), linker);
+  return Kernel(impl_->find_kernel(name));
+}
+
+Kernel Session::follow(std::string_view name) {
+  return Kernel(std::make_shared<const session::FollowedKernel>(
+      std::string(name), impl_->newest));
 }
 
 std::string Session::link(std::string_view kernel) {

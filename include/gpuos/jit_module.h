@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -58,18 +59,19 @@ struct Occupancy {
 };
 
 namespace cu {
-class LoadedKernel;
-class LoadedModule;
+class KernelHandle;
 }  // namespace cu
 
-/// A kernel. A cheap handle that keeps its module loaded.
+/// A kernel. A cheap handle that keeps its module loaded. After
+/// JitModule::replace() it is the new one; what a session's is, its kernel()
+/// says.
 ///
 /// Threads: any.
 class Kernel {
  public:
   Kernel() = default;
-  explicit Kernel(std::shared_ptr<const cu::LoadedKernel> kernel)
-      : kernel_(std::move(kernel)) {}
+  explicit Kernel(std::shared_ptr<const cu::KernelHandle> handle)
+      : handle_(std::move(handle)) {}
 
   /// As it was asked for: "k<float>".
   const std::string& name() const;
@@ -90,7 +92,7 @@ class Kernel {
   Occupancy suggest_block(std::size_t shared_bytes = 0) const;
 
  private:
-  std::shared_ptr<const cu::LoadedKernel> kernel_;
+  std::shared_ptr<const cu::KernelHandle> handle_;
 };
 
 /// What a JitModule is compiled from.
@@ -107,13 +109,27 @@ struct JitSource {
   std::string name = "module.cu";
 };
 
+/// What JitModule::replace() compiles. What is empty stays what the module was
+/// compiled with.
+struct JitReplacement {
+  std::string source{};
+  /// __device__ and __constant__ variables whose bytes the new ones take over.
+  std::vector<std::string> keep{};
+  std::optional<std::vector<std::string>> name_expressions{};
+  std::optional<std::vector<JitHeader>> headers{};
+  std::optional<std::vector<std::string>> include_dirs{};
+  std::optional<JitOptions> options{};
+};
+
 /// CUDA C++ that is compiled at run time, or an image. The embedded `gpuos/`
 /// headers can be included. Compiled once in a process and kept in the disk
 /// cache; loaded at the first use of a kernel or a variable, so that compiling
 /// needs no GPU.
 ///
 /// Threads: any.
-/// Lifetime: the image stays loaded while the module or a Kernel of it lives.
+/// Lifetime: the image stays loaded while the module or a Kernel of it lives,
+/// until the launches that are known have ended, and for ever once one of them
+/// was captured into a graph.
 class JitModule {
  public:
   /// Throws: InvalidArgument, CompileError, BackendUnavailable without NVRTC;
@@ -149,21 +165,38 @@ class JitModule {
   void read(std::string_view name, void* to, std::size_t bytes) const;
   void write(std::string_view name, const void* from, std::size_t bytes) const;
 
+  /// Another source under the same handles; returns the number of its version.
+  /// Launches that begin after it, by whatever Kernel of the module, run the
+  /// new code, those before the old. Variables begin anew, but for those of
+  /// `keep`, which are copied after the kernels that run now in the legacy
+  /// default stream; addresses of the old ones are no longer those of the
+  /// module.
+  ///
+  /// Whatever it throws, everything stays as it was. Every kernel that was
+  /// ever asked for must be there again and take the same parameters; those of
+  /// which nobody knows may change and go.
+  /// Throws: as the constructor and kernel(); InvalidArgument for other
+  /// parameters, and for a variable of `keep` that is missing or has another
+  /// type or size. Without a GPU, if `keep` is not empty: BackendUnavailable.
+  std::uint64_t replace(JitReplacement replacement, std::stop_token stop = {});
+  /// 1, and one more for each replace().
+  std::uint64_t version() const;
+
+  /// Of the newest version.
   /// CUBIN, or PTX if the device is newer than NVRTC; what was given as one.
-  const std::string& image() const;
+  std::string image() const;
   /// What the compiler said.
-  const std::string& log() const;
+  std::string log() const;
   /// "sm_90", or "compute_90" for PTX.
-  const std::string& arch() const;
+  std::string arch() const;
   const std::string& name() const;
 
  private:
-  struct State;
+  class State;
 
-  explicit JitModule(std::shared_ptr<const State> state)
-      : state_(std::move(state)) {}
+  explicit JitModule(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-  std::shared_ptr<const State> state_;
+  std::shared_ptr<State> state_;
 };
 
 /// Wait until what was launched in a stream is done; empty: in the legacy

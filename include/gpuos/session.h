@@ -107,6 +107,14 @@ class Session {
   /// Throws: InvalidArgument, CompileError, BackendUnavailable, CudaError.
   Kernel kernel(std::string_view name);
   Kernel operator[](std::string_view name) { return kernel(name); }
+  /// The same, but the handle is the newest version of the name at each launch,
+  /// after undo() too, linked and loaded when it is first launched. What was
+  /// captured into a graph stays. A launch waits for a cell that runs if a cell
+  /// has ended since the last one. After the session's end the handle keeps
+  /// what it launched last.
+  /// Throws, also from the launch: what kernel() throws; InvalidArgument if the
+  /// newest takes other parameters than the first.
+  Kernel follow(std::string_view name);
   /// The image that kernel() would load, but for the addresses of variables.
   std::string link(std::string_view kernel);
 

@@ -73,22 +73,30 @@ void check_one_origin(const ModuleRequest& asked) {
         "already");
 }
 
-JitSource source_from(const ModuleRequest& asked) {
-  if (PyUnicode_Check(asked.name_expressions.ptr()) != 0)
+std::vector<std::string> names_from(const py::object& expressions) {
+  if (PyUnicode_Check(expressions.ptr()) != 0)
     throw py::type_error(
         "name_expressions: expected a sequence, got str; one kernel of a "
         "module is JitModule(source)[" +
-        py::repr(asked.name_expressions).cast<std::string>() + "]");
-  JitSource made{
+        py::repr(expressions).cast<std::string>() + "]");
+  return texts_of(expressions, "name_expressions");
+}
+
+std::vector<JitHeader> headers_from(const py::object& headers) {
+  std::vector<JitHeader> made;
+  for (const auto& [name, text] : pairs_of(headers, "headers"))
+    made.push_back({text_of(name, "headers"), text_of(text, "headers")});
+  return made;
+}
+
+JitSource source_from(const ModuleRequest& asked) {
+  return {
       .source = source_text(asked.source),
-      .name_expressions = texts_of(asked.name_expressions, "name_expressions"),
+      .name_expressions = names_from(asked.name_expressions),
+      .headers = headers_from(asked.headers),
       .include_dirs = texts_of(asked.include_dirs, "include_dirs"),
       .options = jit_options_from(asked.options),
       .name = asked.name.is_none() ? "module.cu" : text_of(asked.name, "name")};
-  for (const auto& [header, text] : pairs_of(asked.headers, "headers"))
-    made.headers.push_back(
-        {text_of(header, "headers"), text_of(text, "headers")});
-  return made;
 }
 
 // Python reads the file, so that one that is not there is a FileNotFoundError.
@@ -143,9 +151,33 @@ void write(const JitModule& module, const std::string& name,
   });
 }
 
+std::uint64_t replace_source(JitModule& module, const py::object& source,
+                             const py::object& keep,
+                             const py::object& name_expressions,
+                             const py::object& headers,
+                             const py::object& include_dirs,
+                             const py::object& options) {
+  JitReplacement made{.source = source_text(source),
+                      .keep = texts_of(keep, "keep")};
+  if (!name_expressions.is_none())
+    made.name_expressions = names_from(name_expressions);
+  if (!headers.is_none()) made.headers = headers_from(headers);
+  if (!include_dirs.is_none())
+    made.include_dirs = texts_of(include_dirs, "include_dirs");
+  if (!options.is_none()) made.options = jit_options_from(options);
+  return interruptible([&] { return module.replace(std::move(made)); });
+}
+
 Kernel kernel_of(const JitModule& module, const std::string& name) {
   const WithoutGil no_gil;
   return module.kernel(name);
+}
+
+// Who replaces the module may hold its lock, and wait for the GIL.
+std::string told(const JitModule& module,
+                 std::string (JitModule::*what)() const) {
+  const WithoutGil no_gil;
+  return (module.*what)();
 }
 
 void register_module_info(py::module_& module) {
@@ -262,17 +294,56 @@ void register_jit(py::module_& module) {
            "Raises\n------\nInvalidArgument\n"
            "    If `values` has not the size of the variable.",
            py::arg("name"), py::arg("values"))
+      .def("replace", &replace_source,
+           "Another source under the same handles.\n\n"
+           "Launches that begin later run the new code. Whatever is raised,\n"
+           "everything stays as it was. Every kernel that was ever asked for\n"
+           "must be there again and take the same parameters.\n\n"
+           "Parameters\n----------\n"
+           "source : str\n"
+           "keep : sequence of str\n"
+           "    Variables whose bytes the new ones take over; the others "
+           "begin\n"
+           "    anew. Needs a GPU.\n"
+           "name_expressions, headers, include_dirs, options\n"
+           "    As for JitModule(); None: as before.\n\n"
+           "Returns\n-------\nint\n    The number of the new version.\n\n"
+           "Raises\n------\n"
+           "InvalidArgument\n"
+           "    For other parameters, and for a variable of `keep` that is\n"
+           "    missing or has another type or size.\n"
+           "CompileError, BackendUnavailable, CudaError",
+           py::arg("source"), py::kw_only(), py::arg("keep") = py::tuple(),
+           py::arg("name_expressions") = py::none(),
+           py::arg("headers") = py::none(),
+           py::arg("include_dirs") = py::none(),
+           py::arg("options") = py::none())
+      .def_property_readonly(
+          "version",
+          [](const JitModule& self) {
+            const WithoutGil no_gil;
+            return self.version();
+          },
+          "Number of the current source: 1, and one more for each replace().")
       .def_property_readonly(
           "image",
-          [](const JitModule& self) { return py::bytes(self.image()); },
+          [](const JitModule& self) {
+            return py::bytes(told(self, &JitModule::image));
+          },
           "CUBIN, or PTX if the device is newer than NVRTC; what was given.")
-      .def_property_readonly("log", &JitModule::log, "What the compiler said.")
-      .def_property_readonly("arch", &JitModule::arch,
-                             "'sm_90', or 'compute_90' for PTX.")
+      .def_property_readonly(
+          "log",
+          [](const JitModule& self) { return told(self, &JitModule::log); },
+          "What the compiler said.")
+      .def_property_readonly(
+          "arch",
+          [](const JitModule& self) { return told(self, &JitModule::arch); },
+          "'sm_90', or 'compute_90' for PTX.")
       .def_property_readonly("name", &JitModule::name,
                              "For messages and profilers.")
       .def("__repr__", [](const JitModule& self) {
-        return "gpuos.JitModule('" + self.name() + "', " + self.arch() + ")";
+        return "gpuos.JitModule('" + self.name() + "', " +
+               told(self, &JitModule::arch) + ")";
       });
 }
 

@@ -90,6 +90,15 @@ void launch_configured(const KernelLaunch& self, const py::args& values) {
   self.kernel.launch(self.config, args);
 }
 
+// What a kernel that follows a session may have to wait for.
+template <typename Result, typename... Args>
+auto without_gil(Result (Kernel::*member)(Args...) const) {
+  return [member](const Kernel& self, Args... args) {
+    const WithoutGil no_gil;
+    return (self.*member)(args...);
+  };
+}
+
 std::string text_of_dim(const Dim3& dim) {
   return "(" + std::to_string(dim.x) + ", " + std::to_string(dim.y) + ", " +
          std::to_string(dim.z) + ")";
@@ -176,15 +185,17 @@ void register_kernel(py::module_& module) {
   register_attributes(module);
   register_launch(module);
   py::class_<Kernel> type(module, "Kernel",
-                          "A kernel, which keeps its module loaded.",
+                          "A kernel, which keeps its module loaded. After\n"
+                          "JitModule.replace() it is the new one.",
                           py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";
   forbid_new(type);
   type.def_property_readonly("name", &Kernel::name,
                              "As it was asked for: 'f<float>'.")
-      .def_property_readonly("attributes", &Kernel::attributes,
+      .def_property_readonly("attributes", without_gil(&Kernel::attributes),
                              "What it needs, a KernelAttributes.")
-      .def_property_readonly("parameter_bytes", &Kernel::parameter_bytes,
+      .def_property_readonly("parameter_bytes",
+                             without_gil(&Kernel::parameter_bytes),
                              "Bytes of each parameter, in order.")
       .def("launch", &launch,
            "Launch it.\n\n"
@@ -222,13 +233,14 @@ void register_kernel(py::module_& module) {
            "kernel[grid, block](x, 3), kernel[grid, block, stream, "
            "shared_bytes].",
            py::arg("key"))
-      .def("max_active_blocks", &Kernel::max_active_blocks,
+      .def("max_active_blocks", without_gil(&Kernel::max_active_blocks),
            "Blocks that fit one multiprocessor at a time.", py::arg("block"),
            py::arg("shared_bytes") = 0)
       .def(
           "suggest_block",
           [](const Kernel& self, std::size_t shared_bytes) {
-            const Occupancy occupancy = self.suggest_block(shared_bytes);
+            const Occupancy occupancy =
+                without_gil(&Kernel::suggest_block)(self, shared_bytes);
             return std::pair(occupancy.min_grid, occupancy.block);
           },
           "The grid and block that keep most threads on the device.",

@@ -96,10 +96,16 @@ void register_uses(Type& type) {
            py::arg("value"))
       .def("kernel", &SessionObject::kernel,
            "The newest version of 'k', 'a::k', 'k(int)' or 'k<float>'.\n\n"
-           "The handle keeps that version.\n\n"
+           "Parameters\n----------\n"
+           "name : str\n"
+           "follow : bool\n"
+           "    The handle is the newest version of the name at each launch,\n"
+           "    after undo() too. Else it keeps the version that it has.\n\n"
            "Raises\n------\n"
-           "InvalidArgument, CompileError, BackendUnavailable, CudaError",
-           py::arg("name"))
+           "InvalidArgument, CompileError, BackendUnavailable, CudaError\n"
+           "    With `follow` from the launch, too; InvalidArgument if the\n"
+           "    newest takes other parameters than the first.",
+           py::arg("name"), py::kw_only(), py::arg("follow") = false)
       .def("link", &SessionObject::link,
            "The CUBIN of a kernel, before it has the addresses of variables.",
            py::arg("kernel"))

@@ -104,8 +104,9 @@ void SessionObject::unbind(const py::args& names) {
   }
 }
 
-Kernel SessionObject::kernel(const std::string& name) {
-  return interruptible([&] { return session_->kernel(name); });
+Kernel SessionObject::kernel(const std::string& name, bool follow) {
+  return interruptible(
+      [&] { return follow ? session_->follow(name) : session_->kernel(name); });
 }
 
 py::object SessionObject::item(const std::string& name) {
@@ -115,7 +116,7 @@ py::object SessionObject::item(const std::string& name) {
     variable = session_->host_variable(name);
   }
   if (variable.data != nullptr) return host_value(name, variable);
-  return py::cast(kernel(name));
+  return py::cast(kernel(name, false));
 }
 
 void SessionObject::set_item(const std::string& name, const py::object& value) {

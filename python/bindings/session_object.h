@@ -27,7 +27,7 @@ class SessionObject {
   bool undo();
   void bind(const pybind11::kwargs& values);
   void unbind(const pybind11::args& names);
-  Kernel kernel(const std::string& name);
+  Kernel kernel(const std::string& name, bool follow);
   /// A kernel, or the value of a variable of host code.
   pybind11::object item(const std::string& name);
   void set_item(const std::string& name, const pybind11::object& value);

@@ -70,6 +70,7 @@ RARE = {
     "gpuos.Runtime.session": 0.1,
     "gpuos.Fused.compile": 0.005,
     "gpuos.JitModule.__init__": 0.3,
+    "gpuos.JitModule.replace": 0.3,
     "gpuos.Session.__init__": 0.3,
     "gpuos.compile_async": 0.05,
     "gpuos.diagnose": 0.002,

@@ -348,6 +348,8 @@ BY_NAME = {
     "Session.link.kernel": ["'k'"],
     "JitModule.source": ["''", "'__device__ int v;'", "None"],
     "JitModule.path": ["None", "'/nowhere'"],
+    "JitModule.replace.source": ["''", "'__device__ int v;'", "'nonsense'"],
+    "JitModule.replace.keep": ["()", "['v']"],
     "Runtime.watch.path": ["None", "'/nowhere/text'", "'/dev/null'"],
     "on_error": ["None", "print"],
     "JitModule.image": ["None", "b''", "module.image"],

@@ -189,13 +189,13 @@ import gpuos
 module = gpuos.JitModule(image=open({path!r}, "rb").read())
 k = module["sizes"]
 WRONG = [
-    (1, 128, (), {{}}),
-    ((0, 2), 32, (), {{}}),
+    (1, 128, (None,), {{}}),
+    ((0, 2), 32, (None,), {{}}),
     (1, 32, (1, 2.5), {{}}),
-    (1, 32, (), {{"shared": 1 << 20}}),
-    (1, 2**40, (), {{}}),
-    ("a", 32, (), {{}}),
-    ((1, 2, 3, 4), 32, (), {{}}),
+    (1, 32, (None,), {{"shared": 1 << 20}}),
+    (1, 2**40, (None,), {{}}),
+    ("a", 32, (None,), {{}}),
+    ((1, 2, 3, 4), 32, (None,), {{}}),
 ]
 FORMS = [
     lambda g, b, a, shared=0: k.launch(g, b, a, shared),
@@ -210,7 +210,7 @@ for grid, block, args, more in WRONG:
         except (TypeError, gpuos.InvalidArgument) as error:
             texts.add(f"{{type(error).__name__}}: {{error}}")
     print(*texts, sep=" | ")
-print(module.read("counter", "u8"))
+print(module.read("counter", "i4"))
 """
 
 
@@ -227,7 +227,7 @@ def test_forms_of_launching_refuse_the_same(run_python, tmp_path):
     expected = [
         "sizes: block: expected at most 64 threads, got 128",
         "sizes: grid and block: expected no 0, got (0, 2, 1) and (32, 1, 1)",
-        "sizes: expected (), got (an integer, a real number)",
+        "sizes: expected (8 bytes), got (an integer, a real number)",
         "sizes: shared_bytes: expected at most",
         "block: expected an integer of 0 to 4294967295, got int 1099511627776",
         "grid: expected",
@@ -237,7 +237,7 @@ def test_forms_of_launching_refuse_the_same(run_python, tmp_path):
     for line, text in zip(lines, expected, strict=False):
         assert text in line
         assert " | " not in line
-    assert lines[-1] == "[0]"
+    assert lines[-1] == "[5]"
 
 
 # CUB takes NVRTC seconds.

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "modules.h"
+
 namespace gpuos::sim {
 namespace {
 
@@ -131,6 +133,40 @@ std::vector<KernelLaunch> Device::kernels() const {
 void Device::note_kernel(KernelLaunch launch) {
   const std::lock_guard lock(mutex_);
   kernels_.push_back(std::move(launch));
+}
+
+ModuleCounts Device::modules() const { return Modules::instance().counts(); }
+
+std::vector<std::string> Device::faults() const {
+  std::vector<std::string> found = Modules::instance().faults();
+  const std::lock_guard lock(mutex_);
+  if (spoilt_captures_ != 0)
+    found.push_back(std::to_string(spoilt_captures_) +
+                    " events in the legacy stream spoilt a capture");
+  return found;
+}
+
+void Device::capture(const void* stream, bool begins) {
+  const std::lock_guard lock(mutex_);
+  if (begins)
+    captured_.insert(stream);
+  else
+    captured_.erase(stream);
+}
+
+bool Device::captures(const void* stream) const {
+  const std::lock_guard lock(mutex_);
+  return captured_.contains(stream);
+}
+
+bool Device::captures_any() const {
+  const std::lock_guard lock(mutex_);
+  return !captured_.empty();
+}
+
+void Device::note_spoilt_capture() {
+  const std::lock_guard lock(mutex_);
+  ++spoilt_captures_;
 }
 
 void Device::add(std::uint64_t Counts::* count, std::uint64_t by) {

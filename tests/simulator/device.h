@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -33,6 +34,12 @@ class Device final : public Simulator {
   void reset_counts() override;
   std::vector<KernelLaunch> kernels() const override;
   void note_kernel(KernelLaunch launch);
+  ModuleCounts modules() const override;
+  std::vector<std::string> faults() const override;
+  void capture(const void* stream, bool begins);
+  bool captures(const void* stream) const;
+  bool captures_any() const;
+  void note_spoilt_capture();
   void hold_whole_tasks(bool holds) override { holds_.store(holds); }
   void hold_events(bool holds) override { holds_events_.store(holds); }
   bool holds_events() const { return holds_events_.load(); }
@@ -78,6 +85,8 @@ class Device final : public Simulator {
   std::atomic<bool> holds_events_{false};
   std::atomic<bool> mixes_{false};
   std::vector<KernelLaunch> kernels_;  // under mutex_
+  std::set<const void*> captured_;     // streams; under mutex_
+  std::uint64_t spoilt_captures_ = 0;  // under mutex_
   std::atomic<std::chrono::microseconds> launch_time_{};
   std::atomic<std::chrono::microseconds> load_time_{};
 

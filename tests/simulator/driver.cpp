@@ -1,23 +1,20 @@
 // The driver functions whose answer or effect the CUDA backend needs. Device
 // memory is host memory, and copies are done before they return.
-#include <cxxabi.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <mutex>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "device.h"
 #include "driver_functions.h"
+#include "modules.h"
 
 namespace gpuos::cu {
 namespace {
 
 using sim::Device;
+using sim::Modules;
 
 // Held by a load until the device is idle, and by all that then has to wait.
 std::mutex& driver_mutex() {
@@ -68,56 +65,6 @@ CUresult launch(void** parameters) {
   else
     static_cast<abi::Launch&>(launch) = given;
   Device::instance().launch(launch);
-  return CUDA_SUCCESS;
-}
-
-/// Kernels of users, by their handles.
-struct UserKernels {
-  std::mutex mutex;
-  std::map<CUfunction, std::string> names;
-};
-UserKernels& user_kernels() {
-  static auto* const kernels = new UserKernels;
-  return *kernels;
-}
-
-// Empty for one of the worker's, whose name is C's.
-std::string user_kernel(CUfunction function) {
-  UserKernels& kernels = user_kernels();
-  const std::lock_guard lock(kernels.mutex);
-  const auto found = kernels.names.find(function);
-  return found == kernels.names.end() ? "" : found->second;
-}
-
-// Of "_Z1kPfi" 8 and 4: what the types of tests have.
-std::vector<std::size_t> parameter_bytes(const std::string& symbol) {
-  char* const whole =
-      ::abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr);
-  std::string text = whole == nullptr ? "" : whole;
-  std::free(whole);
-  std::vector<std::size_t> bytes;
-  const std::size_t open = text.rfind('(');
-  if (open == text.npos || text.ends_with("()")) return bytes;
-  text = text.substr(open + 1, text.size() - open - 2) + ",";
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t comma = text.find(',', at);
-    const std::string type = text.substr(at, comma - at);
-    const bool is_wide = type.ends_with('*') ||
-                         type.find("long") != type.npos ||
-                         type.find("double") != type.npos;
-    bytes.push_back(is_wide ? 8 : 4);
-    at = comma + 1;
-  }
-  return bytes;
-}
-
-CUresult note_kernel(const std::string& symbol, unsigned int grid,
-                     unsigned int block, void** parameters) {
-  sim::KernelLaunch launch{.name = symbol, .grid = grid, .block = block};
-  for (const std::size_t bytes : parameter_bytes(symbol))
-    launch.arguments.emplace_back(
-        static_cast<const char*>(parameters[launch.arguments.size()]), bytes);
-  Device::instance().note_kernel(std::move(launch));
   return CUDA_SUCCESS;
 }
 
@@ -198,10 +145,11 @@ CUresult cuCtxSynchronize() {
   return CUDA_SUCCESS;
 }
 
-CUresult cuModuleLoadData(CUmodule* module, const void*) {
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   const std::lock_guard lock(driver_mutex());
   Device::instance().load();
-  return create(module);
+  *module = Modules::instance().load(image);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int,
@@ -209,32 +157,38 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int,
   return cuModuleLoadData(module, image);
 }
 
-CUresult cuModuleUnload(CUmodule) {
+CUresult cuModuleUnload(CUmodule module) {
   const std::lock_guard lock(driver_mutex());
+  Modules::instance().unload(module, Device::instance().holds_events());
   Device::instance().synchronize();
   return CUDA_SUCCESS;
 }
 
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
-  create(function);
-  UserKernels& kernels = user_kernels();
-  const std::lock_guard lock(kernels.mutex);
-  if (std::string_view(name).starts_with("_Z")) kernels.names[*function] = name;
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module,
+                             const char* name) {
+  const auto found = Modules::instance().function(module, name);
+  if (!found) return CUDA_ERROR_NOT_FOUND;
+  *function = *found;
   return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* pointer, std::size_t* bytes,
-                              CUmodule, const char*) {
-  static const u64 nothing = 0;
-  *pointer = reinterpret_cast<CUdeviceptr>(&nothing);
-  *bytes = sizeof(nothing);
+                              CUmodule module, const char* name) {
+  static u64 nothing = 0;
+  auto found = Modules::instance().variable(module, name);
+  // Of a worker that is PTX.
+  if (!found && std::string_view(name).starts_with("gpuos_"))
+    found = {&nothing, sizeof nothing};
+  if (!found) return CUDA_ERROR_NOT_FOUND;
+  *pointer = reinterpret_cast<CUdeviceptr>(found->data);
+  *bytes = found->bytes;
   return CUDA_SUCCESS;
 }
 
 // The worker's kernels take nothing.
 CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index,
                             std::size_t* offset, std::size_t* bytes) {
-  const auto all = parameter_bytes(user_kernel(function));
+  const auto all = Modules::instance().parameter_bytes(function);
   if (index >= all.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = 8 * index;
   if (bytes != nullptr) *bytes = all[index];
@@ -254,27 +208,48 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction,
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigned int,
                         unsigned int, unsigned int block, unsigned int,
-                        unsigned int, unsigned int, CUstream, void** parameters,
-                        void**) {
-  const std::string user = user_kernel(function);
-  if (!user.empty()) return note_kernel(user, grid, block, parameters);
-  return launch(parameters);
+                        unsigned int, unsigned int, CUstream stream,
+                        void** parameters, void**) {
+  const bool is_users =
+      Modules::instance().launch(function, stream, grid, block, parameters);
+  return is_users ? CUDA_SUCCESS : launch(parameters);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
                           void** parameters, void**) {
-  const std::string user = user_kernel(function);
-  if (!user.empty())
-    return note_kernel(user, config->gridDimX, config->blockDimX, parameters);
-  return launch(parameters);
+  return cuLaunchKernel(function, config->gridDimX, 1, 1, config->blockDimX, 1,
+                        1, 0, config->hStream, parameters, nullptr);
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned int) {
+  return create(stream);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
   return create(stream);
 }
 
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
+  Device::instance().capture(stream, true);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  Device::instance().capture(stream, false);
+  return create(graph);
+}
+
+// As if all streams that are captured were of those that the legacy one waits
+// for.
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  const bool is_legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (is_legacy)
+    return Device::instance().captures_any()
+               ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+               : CUDA_SUCCESS;
+  if (Device::instance().captures(stream))
+    *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
 
@@ -285,6 +260,13 @@ CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr to, std::uint64_t value,
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned int) { return create(event); }
+
+CUresult cuEventRecord(CUevent, CUstream stream) {
+  const bool is_legacy = stream == nullptr || stream == CU_STREAM_LEGACY;
+  if (!is_legacy || !Device::instance().captures_any()) return CUDA_SUCCESS;
+  Device::instance().note_spoilt_capture();
+  return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
 
 CUresult cuEventQuery(CUevent) {
   return Device::instance().holds_events() ? CUDA_ERROR_NOT_READY

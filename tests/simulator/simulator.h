@@ -29,12 +29,23 @@ struct Counts {
   bool is_loading = false;  // a module
 };
 
-/// A launch of a C++ kernel that is none of the worker's. Nothing runs it.
+/// What was loaded since the process began.
+struct ModuleCounts {
+  std::uint64_t loads = 0;
+  std::uint64_t unloads = 0;
+  /// While events were held, of a module that was launched: the driver waits.
+  std::uint64_t waiting_unloads = 0;
+  std::uint64_t captured = 0;  // that are loaded and in a graph
+};
+
+/// A launch of a kernel that is none of the worker's. Nothing runs it.
 struct KernelLaunch {
-  std::string name;  // mangled
+  std::string name{};  // mangled
   unsigned int grid = 0;
   unsigned int block = 0;
   std::vector<std::string> arguments{};  // their bytes
+  std::uint64_t module = 0;              // the number of its load
+  bool is_captured = false;
 };
 
 /// What a test may ask of the simulated device and its driver.
@@ -49,6 +60,10 @@ class Simulator {
   virtual void reset_counts() = 0;
   /// Since the counts were reset.
   virtual std::vector<KernelLaunch> kernels() const = 0;
+  virtual ModuleCounts modules() const = 0;
+  /// What a driver would answer with an error or a crash: unloading what is not
+  /// loaded or is in a graph, launching what is unloaded.
+  virtual std::vector<std::string> faults() const = 0;
   /// Tasks of whole operators do not end until this is set back.
   virtual void hold_whole_tasks(bool holds) = 0;
   /// Events do not come until this is set back.

@@ -242,6 +242,41 @@ TEST_F(CudaJit, KernelKeepsItsModule) {
   EXPECT_EQ(ModuleRegistry::list().size(), before);
 }
 
+TEST_F(CudaJit, HandlesRunTheSourceThatReplacedTheirs) {
+  JitModule module = compile();
+  const Kernel kernel = module["read_all"];
+  const std::array<float, 4> table{1, 2, 3, 4};
+  module.write("table", table.data(), sizeof(table));
+  const Stream stream = make_stream();
+  Buffer<float> out({0, 0});
+  GPUOS_CUDA_CHECK(driver().cuStreamBeginCapture(
+      stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED));
+  kernel.launch(1, 1, KernelArgs::of(out.get()), 0, named(stream));
+  CUgraph graph = nullptr;
+  CUgraphExec captured = nullptr;
+  GPUOS_CUDA_CHECK(driver().cuStreamEndCapture(stream.get(), &graph));
+  GPUOS_CUDA_CHECK(driver().cuGraphInstantiateWithFlags(&captured, graph, 0));
+
+  std::string other = kSource;
+  other.replace(other.find("counter = 5"), 11, "counter = 50");
+  EXPECT_EQ(module.replace({.source = other, .keep = {"table"}}), 2u);
+  kernel.launch(1, 1, KernelArgs::of(out.get()));
+  EXPECT_EQ(out.read(), (std::vector<float>{50, 3}));
+  EXPECT_EQ(module.replace({.source = other}), 3u);
+  kernel.launch(1, 1, KernelArgs::of(out.get()));
+  EXPECT_EQ(out.read(), (std::vector<float>{50, 0}));
+  other.replace(other.find("read_all(float* out"), 19,
+                "read_all(float* out, int");
+  EXPECT_THROW(module.replace({.source = other}), InvalidArgument);
+  EXPECT_EQ(module.version(), 3u);
+
+  // The graph has the first one.
+  GPUOS_CUDA_CHECK(driver().cuGraphLaunch(captured, stream.get()));
+  EXPECT_EQ(out.read(), (std::vector<float>{5, 3}));
+  driver().cuGraphExecDestroy(captured);
+  driver().cuGraphDestroy(graph);
+}
+
 class CudaJitBeside : public CudaJit,
                       public testing::WithParamInterface<Residency> {};
 

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "driver/owned.h"
+
+namespace gpuos::cu {
+
+/// What is known of a module's launches when it is to be unloaded: whether
+/// they have ended, and whether a graph has one.
+///
+/// Threads: any; the module's context is current where a member says so.
+class LaunchRecord {
+ public:
+  /// Records an event behind each launch from now on. Without it the launches
+  /// in streams of callers are unknown, and the driver waits for them when it
+  /// unloads: an event costs a launch more than the rest of the record.
+  void follow() noexcept { is_followed_.store(true); }
+
+  /// Whether a launch in `stream` goes into a graph. Current.
+  static bool is_capturing(CUstream stream) noexcept;
+  /// A launch in `stream` has succeeded. Current. A failure to record an event
+  /// is not the launch's: its stream is then unknown.
+  void note(CUstream stream, bool is_captured) noexcept;
+
+  /// A graph may launch the module at any time.
+  bool is_captured() const noexcept { return is_captured_.load(); }
+  /// Whether all that is known of has ended. Nothing is launched any more.
+  /// Current.
+  bool have_ended() noexcept;
+
+ private:
+  // Of the thread only where each has a stream by the same handle.
+  using Place = std::pair<CUstream, std::thread::id>;
+
+  bool has_legacy_ended() noexcept;
+
+  std::atomic<bool> is_followed_{false};
+  std::atomic<bool> is_captured_{false};
+  std::atomic<bool> uses_legacy_{false};
+  std::mutex mutex_;
+  std::map<Place, Event> behind_;  // under mutex_; the last launch of each
+  Event behind_legacy_;            // under mutex_
+};
+
+}  // namespace gpuos::cu

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/quick_mutex.h"
+#include "modules/loaded_kernel.h"
+
+namespace gpuos::cu {
+
+/// The handles of a JitModule's kernels, which go over to another version at
+/// one moment.
+///
+/// Threads: one at a time, beside any that launch by the handles.
+/// Lifetime: the handles may outlive it.
+class ModuleHandles {
+ public:
+  using Make = std::function<std::shared_ptr<const LoadedKernel>(
+      const std::string& name)>;
+
+  std::shared_ptr<const KernelHandle> add(
+      std::shared_ptr<const LoadedKernel> kernel);
+  /// Asks `make` for a kernel for each handle that lives. Whoever launches sees
+  /// all of the old ones or all of the new ones.
+  /// Throws: what `make` throws; then nothing has changed.
+  void replace(const Make& make);
+
+ private:
+  class Handle;
+
+  // Of launches too, and so of the handles; made for the first one.
+  std::shared_ptr<QuickMutex> mutex_;
+  std::vector<std::weak_ptr<Handle>> handles_;
+  std::size_t prunes_at_ = 16;
+};
+
+}  // namespace gpuos::cu

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "jit/module_compiler.h"
+#include "modules/loaded_kernel.h"
+
+namespace gpuos::cu {
+
+/// One source of a JitModule, or the image that it was given, and what came of
+/// it. Loaded at its first use.
+///
+/// Threads: one at a time.
+class ModuleVersion {
+ public:
+  /// `source` has no text for an image that was given.
+  ModuleVersion(std::uint64_t number, int device, bool is_given,
+                JitSource&& source,
+                std::shared_ptr<const jit::ModuleImage> compiled)
+      : number_(number),
+        device_(device),
+        is_given_(is_given),
+        source_(std::move(source)),
+        compiled_(std::move(compiled)) {}
+
+  std::uint64_t number() const { return number_; }
+  bool is_given() const { return is_given_; }
+  const JitSource& source() const { return source_; }
+  const std::shared_ptr<const jit::ModuleImage>& compiled() const {
+    return compiled_;
+  }
+  bool is_loaded() const { return static_cast<bool>(loaded_); }
+
+  /// Throws: InvalidArgument if the device does not take the image that was
+  /// given, BackendUnavailable, CompileError, CudaError.
+  const std::shared_ptr<LoadedModule>& load();
+  /// Throws: what load() does; InvalidArgument for a name that it has not.
+  std::shared_ptr<const LoadedKernel> kernel(std::string_view name);
+  DeviceGlobal global(std::string_view name);
+
+ private:
+  const std::string& module_name() const { return source_.name; }
+  std::string symbol_of(std::string_view name) const;
+
+  std::uint64_t number_;
+  int device_;
+  bool is_given_;
+  JitSource source_;
+  std::shared_ptr<const jit::ModuleImage> compiled_;
+  ModuleUse<LoadedModule> loaded_;
+};
+
+}  // namespace gpuos::cu

@@ -1,0 +1,50 @@
+#include "session/followed_kernel.h"
+
+#include <utility>
+
+#include "base/concat.h"
+#include "gpuos/error.h"
+
+namespace gpuos::session {
+
+NewestKernels::Found NewestKernels::find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  return find_ == nullptr ? nullptr : find_(name);
+}
+
+void NewestKernels::close() {
+  const std::lock_guard lock(mutex_);
+  find_ = nullptr;
+}
+
+FollowedKernel::FollowedKernel(std::string name,
+                               std::shared_ptr<const NewestKernels> newest)
+    : name_(std::move(name)),
+      newest_(std::move(newest)),
+      changes_(newest_->changes()),
+      kernel_(newest_->find(name_)) {
+  parameters_ = kernel_->parameters();
+}
+
+std::shared_ptr<const cu::LoadedKernel> FollowedKernel::current() const {
+  // Read first: what changes while it is looked for is looked for again.
+  const std::uint64_t changes = newest_->changes();
+  {
+    const std::lock_guard lock(mutex_);
+    if (changes_ >= changes) return kernel_;
+  }
+  // Not under the lock: a compilation may be behind it.
+  NewestKernels::Found found = newest_->find(name_);
+  if (found != nullptr && !cu::take_the_same(parameters_, found->parameters()))
+    throw InvalidArgument(
+        concat(name_, ": expected the parameters ", cu::text_of(parameters_),
+               " that it had when this handle was got, got ",
+               cu::text_of(found->parameters()), "; a new handle launches it"));
+  const std::lock_guard lock(mutex_);
+  if (found == nullptr || changes_ >= changes) return kernel_;
+  changes_ = changes;
+  kernel_.swap(found);
+  return kernel_;
+}
+
+}  // namespace gpuos::session

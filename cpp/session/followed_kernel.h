@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "modules/loaded_kernel.h"
+
+namespace gpuos::session {
+
+/// Where handles that follow a session find its newest kernels; it outlives the
+/// session.
+///
+/// Threads: any.
+class NewestKernels {
+ public:
+  using Found = std::shared_ptr<const cu::LoadedKernel>;
+  using Find = std::function<Found(const std::string& name)>;
+
+  explicit NewestKernels(Find find) : find_(std::move(find)) {}
+
+  /// Definitions are others from now on.
+  void note_change() noexcept {
+    // Pairs with changes(): who sees it finds what was changed.
+    changes_.fetch_add(1, std::memory_order_release);
+  }
+  std::uint64_t changes() const noexcept {
+    // Pairs with note_change().
+    return changes_.load(std::memory_order_acquire);
+  }
+  /// Null once the session has ended.
+  /// Throws: what the session does for a name that has no kernel.
+  Found find(const std::string& name) const;
+  /// The session ends. Waits for who looks for a kernel.
+  void close();
+
+ private:
+  std::atomic<std::uint64_t> changes_{0};
+  mutable std::mutex mutex_;  // before those of the session
+  Find find_;                 // under mutex_
+};
+
+/// A kernel of a session that is the newest of its name at each launch.
+///
+/// Threads: any.
+class FollowedKernel final : public cu::KernelHandle {
+ public:
+  /// Throws: what NewestKernels::find() does.
+  FollowedKernel(std::string name, std::shared_ptr<const NewestKernels> newest);
+
+  const std::string& name() const noexcept override { return name_; }
+  /// Throws: what NewestKernels::find() does; InvalidArgument for other
+  /// parameters than the first had.
+  std::shared_ptr<const cu::LoadedKernel> current() const override;
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<const NewestKernels> newest_;
+  cu::ParameterList parameters_;
+  mutable std::mutex mutex_;
+  mutable std::uint64_t changes_;        // under mutex_; when it was found
+  mutable NewestKernels::Found kernel_;  // under mutex_
+};
+
+}  // namespace gpuos::session
