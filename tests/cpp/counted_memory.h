@@ -23,11 +23,15 @@ class CountedMemory {
   static std::size_t bytes() { return live.load(); }
 
   static void* allocate(std::size_t size, std::size_t alignment) {
+    if (void* const data = try_allocate(size, alignment)) return data;
+    throw std::bad_alloc();
+  }
+  static void* try_allocate(std::size_t size, std::size_t alignment) noexcept {
     // The size lies before it; 0: is not counted.
     const std::size_t before = before_of(alignment);
     const std::size_t all = (size + 2 * before - 1) / before * before;
     auto* const base = static_cast<char*>(std::aligned_alloc(before, all));
-    if (base == nullptr) throw std::bad_alloc();
+    if (base == nullptr) return nullptr;
     char* const data = base + before;
     const std::size_t counted = counts ? all : 0;
     *size_of(data) = counted;
@@ -60,6 +64,15 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return gpuos::CountedMemory::allocate(size,
                                         static_cast<std::size_t>(alignment));
+}
+// Sanitizers have their own of these, which would not go with the others.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return gpuos::CountedMemory::try_allocate(size, 0);
+}
+void* operator new(std::size_t size, std::align_val_t alignment,
+                   const std::nothrow_t&) noexcept {
+  return gpuos::CountedMemory::try_allocate(
+      size, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* data) noexcept {
   gpuos::CountedMemory::release(data, 0);

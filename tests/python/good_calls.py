@@ -75,6 +75,7 @@ class Calls:
             "_is_operation": (_core._is_operation, ["sinc"], {}),
             "_make_deterministic": (_core._make_deterministic, [rt], {}),
             "_overlap": (_core._overlap, [x, out], {}),
+            "_has_captured": (_core._has_captured, [rt], {}),
             "_share": (_core._share, [gpuos.default_runtime("host")], {}),
             "_prune_cache": (_core._prune_cache, [2**40], {}),
             "_wait_for": (_core._wait_for, [rt, x], {}),
