@@ -473,9 +473,11 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
       throw InvalidArgument(
           concat("undefine: expected a defined operator, but ", record->name,
                  " is not defined"));
-    for (OperatorRecord* each : {record.get(), &record->resolved()}) {
-      each->is_defined.store(false);
-      clear(*each);
+    record->is_defined.store(false);
+    clear(*record);
+    for (const Record& variant : record->variants) {
+      variant->is_defined.store(false);
+      clear(*variant);
     }
     if (record->versions != nullptr) {
       old_slots_ -= record->versions->old_slots();

@@ -140,6 +140,7 @@ def test_random_steps_give_what_the_bookkeeping_says():
 
 
 WIDE = """
+__device__ char much[1 << 20];  // so that a module which stays is seen
 extern "C" __global__ void fill(int* out) {{
   out[blockIdx.x * blockDim.x + threadIdx.x] = {code};
 }}
@@ -195,8 +196,8 @@ def test_a_thousand_replacements_under_launches(cuda):
         thread.join(COMPILE_S)
         assert not thread.is_alive()
     assert wrong == []
-    # A module that stayed would take some KiB each time, 800 times.
-    assert taken < 4 << 20
+    # 800 modules have gone; some wait for an event, as the last ones did then.
+    assert taken < 64 << 20
     assert len([m for m in gpuos.modules() if m.name == "thousand.cu"]) == 1
 
 

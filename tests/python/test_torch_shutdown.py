@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 import threading
 
-import numpy as np
 import pytest
 from deadlines import WAIT_S
-from torch_support import assert_same, gt, torch
+from torch_support import assert_same, gt, scheduler, torch
 
 import gpuos
 from gpuos import defaults
@@ -168,7 +167,9 @@ import torch
 import gpuos.torch as gt
 
 def threads():
-    return len([*Path("/proc/self/task").iterdir()])
+    # Compilers leave by themselves, a second after the last program.
+    names = [(t / "comm").read_text().strip() for t in Path("/proc/self/task").iterdir()]
+    return sorted(name for name in names if name != "gpuos-compile")
 
 def use():
     a = torch.ones(64)
@@ -186,31 +187,33 @@ def resident():
 
 torch.ones(1) + 1
 before = threads()
-counts, sizes = set(), []
+sizes, more = [], set()
 for _ in range(60):
     use()
-    counts.add(threads() - before)
+    more |= {*threads()} - {*before} if len(threads()) > len(before) else set()
     sizes.append(resident())
-print(max(counts), sizes[-1] - sizes[30] < 4)
+print(*more, sizes[-1] - sizes[30] < 4)
 """
     done = run_python(text, OMP_NUM_THREADS="1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "0 True\n"
+    assert done.stdout == "True\n"
 
 
 def test_a_captured_graph_keeps_its_runtime(device):
     if device == "cpu":
         pytest.skip("graphs are those of a GPU")
-    a = torch.arange(32.0, device=device)
-    with gt.scheduler():
-        a + 1
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph), gt.scheduler():
-        out = a * 2 + 1
+    a = torch.ones(64, device=device)
+    side = torch.cuda.Stream()
+    with scheduler(takes=0):
+        with torch.cuda.stream(side):
+            out = ((a + 1) * 2).relu()  # before the capture, as PyTorch asks
+        side.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = ((a + 1) * 2).relu()
     gt.shutdown()
     assert len(defaults._of_devices) == 1
-    a.fill_(3)
-    graph.replay()
-    torch.cuda.synchronize()
-    np.testing.assert_array_equal(out.cpu().numpy(), np.full(32, 7.0))
+    for k in range(5):
+        a.fill_(k)
+        graph.replay()
+        assert_same(out, torch.full_like(a, 2.0 * (k + 1)))
