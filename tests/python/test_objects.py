@@ -407,8 +407,8 @@ def test_a_saved_ptx_runs(cuda, tmp_path):
     ("source", "message"),
     [
         (
-            "__shared__ float s[9]; s[int(x)] = x; __syncthreads(); "
-            "return s[8 - int(x)];",
+            """__shared__ float s[9];
+            s[int(x)] = x; __syncthreads(); return s[8 - int(x)];""",
             "__shared__ memory",
         ),
         ("return *(float*)malloc(8);", "uses malloc"),
