@@ -123,7 +123,7 @@ inline Bytes numbers(DType dtype, std::size_t count, bool near_one) {
 template <typename T>
 std::vector<T> as(const Bytes& bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
