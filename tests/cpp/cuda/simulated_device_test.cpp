@@ -101,7 +101,8 @@ TEST_F(SimulatedDevice, AwaitedTasksMakeWorkersStayAndNoBurstWaitsForThem) {
   for (; Clock::now() - begin < 2s; ++more) round_trip(op, x);
   const auto leases =
       static_cast<std::uint64_t>((Clock::now() - begin) / kLease);
-  EXPECT_LE(residencies() - before, leases + 3);
+  // On a busy machine they also leave because the next task comes late.
+  EXPECT_LE(residencies() - before, 2 * leases + 3);
   EXPECT_LT(longest_behind(), kLease / 2);
   EXPECT_EQ(x.read()[0], rounds + more);
 }
