@@ -145,8 +145,9 @@ class Runtime {
   std::vector<Operator> define_many(
       std::span<const OperatorDefinition> definitions);
   /// Give `op`, which may be built in, a new body that takes the same
-  /// arguments; returns the number of its version. Tasks submitted before run
-  /// the old one; a failure leaves the old one working.
+  /// arguments, and maybe others that have default values; returns the number
+  /// of its version. Tasks submitted before run the old one; a failure leaves
+  /// the old one working.
   /// Throws: as define(); InvalidArgument if its version is not `expected`,
   /// which may be 0 for any.
   std::uint64_t replace(const Operator& op,

@@ -201,8 +201,9 @@ ltoir, cubin : bytes or path, keyword only
     The same as LTO-IR, or as a relocatable CUBIN.
 symbol : str, keyword only
     The name of that function. None: the operator's.
-params : dict of str to dtype, keyword only
-    Scalars that submit() takes by keyword, in this order.
+params : dict of str to dtype, or to (dtype, number), keyword only
+    Scalars that submit() takes by keyword, in this order. One with a number,
+    its default value, need not be given; those come last.
 dtype : dtype or sequence of dtypes, keyword only
     Of the arrays. None: any for an expression, float32 for all others, which
     have one.
@@ -279,7 +280,8 @@ op : str or Operator
     What to replace; it may be built in.
 expression, source, ptx, ltoir, cubin, symbol, params, dtype, inputs,
 elementwise, checked
-    As for define(); None keeps what define() was given.
+    As for define(); None keeps what the operator has. `params` may be more
+    than define() was given, with default values.
 expected : int, optional
     The version that is replaced. None: whichever is there.
 
