@@ -217,7 +217,11 @@ def test_demo_checks_everything(backend):
     assert table["tasks wrong"].strip() == "0"
     assert int(table["elements checked"].replace(",", "")) > 100_000
     assert int(table["operators injected"]) >= 3
-    assert done.stdout.splitlines()[-1].startswith("right:")
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("right:") for line in lines)
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines[2:4]] == ["NumPy", "gpuos"]
+    assert "    force = -4.0 * x - 0.1 * v" in done.stdout
 
 
 def test_demo_refuses_no_time():
