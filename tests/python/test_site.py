@@ -229,3 +229,32 @@ def test_a_notebook_is_shown_with_its_outputs():
     assert "# A session, cell by cell" in page
     assert "````cpp\n%%cuda session" in page
     assert '````text title="Output"\n3 values, 0 launches\n' in page
+
+
+def rows():
+    """The lines of the table on the first page: which one do I want?"""
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    table = text.partition("|---|---|---|\n")[2].partition("\n\n")[0]
+    return [line.strip("| ").split(" | ") for line in table.splitlines()]
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_a_row_names_what_is_there_and_its_page(row):
+    have, want, take = row
+    assert have
+    assert want
+    assert len(re.findall(r"\]\((\w+)\.md\)", take)) == 1
+    kinds = {"gpuos": gpuos, "rt": gpuos.Runtime}
+    for first, name in re.findall(r"`(gpuos|rt)\.(\w+)", take):
+        if name == "torch":
+            continue  # which may not be installed
+        assert hasattr(kinds[first], name) or importlib.import_module(
+            f"{first}.{name}"
+        )
+
+
+def test_who_cites_it_names_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    build = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    version = re.search(r"^version: (.*)$", citation, re.MULTILINE)
+    assert f"project(gpuos VERSION {version[1]}" in " ".join(build.split())
