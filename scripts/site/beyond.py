@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TREE = "tree/"
-LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 LANGUAGES = {
     ".cpp": "cpp",
@@ -54,41 +55,50 @@ def file_at(root: Path, link: str, page: str) -> str | None:
 
 
 def texts(markdown: str) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a page, and whether links in them are links."""
-    fence = ""
+    """Yield the parts of a page, and whether links in them are links."""
+    part, fence = "", ""
     for line in markdown.splitlines(keepends=True):
         found = FENCE.match(line)
         if found and not fence:
-            fence = found[1]
-            yield line, False
-        elif found and found[1].startswith(fence) and fence:
-            fence = ""
-            yield line, False
-        else:
-            yield line, not fence
+            yield part, True
+            part, fence = "", found[1]
+        part += line
+        if found and found[1].startswith(fence) and part != line:
+            yield part, False
+            part, fence = "", ""
+    yield part, not fence
+
+
+def said(root: Path, words: str, link: str, path: str) -> str:
+    """Return the words of a link: a page's title for the name of its file."""
+    if words not in (link, posixpath.basename(link)) or path[-3:] != ".md":
+        return words
+    title = TITLE.search((root / path).read_text(encoding="utf-8"))
+    return title[1] if title else words
 
 
 def with_links_of_the_site(root: Path, uri: str, markdown: str) -> str:
     """Return a page with the links that it has in the site."""
     page = path_of(uri)
 
-    def replaced(link: re.Match[str]) -> str:
-        path = file_at(root, link[2], page)
+    def replaced(found: re.Match[str]) -> str:
+        words, link, anchor = found[1], found[2], found[3] or ""
+        path = file_at(root, link, page)
         if path is None:
-            return link[0]
+            return found[0]
         there = posixpath.relpath(uri_of(path), posixpath.dirname(uri) or ".")
-        return f"{link[1]}{there}{link[3] or ''}{link[4]}"
+        return f"[{said(root, words, link, path)}]({there}{anchor})"
 
     return "".join(
-        LINK.sub(replaced, line) if is_text else line
-        for line, is_text in texts(markdown)
+        LINK.sub(replaced, part) if is_text else part
+        for part, is_text in texts(markdown)
     )
 
 
 def linked(root: Path, page: str, markdown: str) -> set[str]:
     """Return the files that a page of the repository links to."""
-    lines = (line for line, is_text in texts(markdown) if is_text)
-    links = (link[2] for line in lines for link in LINK.finditer(line))
+    parts = (part for part, is_text in texts(markdown) if is_text)
+    links = (link[2] for part in parts for link in LINK.finditer(part))
     return {path for x in links if (path := file_at(root, x, page))}
 
 

@@ -68,7 +68,9 @@ def page(path: Path) -> str:
 def pages(root: Path) -> dict[str, str]:
     """Return the pages: address and text."""
     texts = {
-        path: page(path) for path in sorted(root.glob("include/gpuos/*.h"))
+        path: page(path)
+        for path in sorted(root.glob("include/gpuos/*.h"))
+        if path.stem != "gpuos"  # which only includes the others
     }
     lines = [
         "# C++\n",

@@ -44,7 +44,9 @@ def split(text: str) -> list[str]:
 
 def signature(node: ast.FunctionDef) -> str:
     """Return how a function is called, in lines that are short enough."""
-    parts = [x for x in split(ast.unparse(node.args)) if x != "self"]
+    parts = split(ast.unparse(node.args))
+    # What begins with a line is no caller's.
+    parts = [x for x in parts if x != "self" and not x.startswith("_")]
     if parts[:1] == ["/"]:
         parts.pop(0)
     parts = [x.replace("=", " = ", 1) if ": " in x else x for x in parts]

@@ -78,6 +78,7 @@ def test_docstrings_are_taken_over(python_pages):
     # Neither what pybind11 writes in front, nor what any class says.
     text = "".join(python_pages.values())
     assert "(self: gpuos." not in text
+    assert "_stop" not in text
     assert "See help(type(self))" not in text
 
 
@@ -208,8 +209,23 @@ def test_declarations_of_a_header():
 )
 def test_links_lead_to_where_pages_are_in_the_site(uri, link, there):
     code = f"```cpp\n[a]({link})\n```\n"
-    page = beyond.with_links_of_the_site(ROOT, uri, f"{code}see [a]({link}).\n")
-    assert page == f"{code}see [a]({there}).\n"
+    text = code + "see [a\nb]({}).\n" + code + "and\n"
+    page = beyond.with_links_of_the_site(ROOT, uri, text.format(link))
+    assert page == text.format(there)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("design.md", "Design"),
+        ("../docs/design.md", "Design"),
+        ("its design", "its design"),
+    ],
+)
+def test_the_name_of_a_file_is_shown_as_its_title(words, said):
+    text = f"[{words}](../docs/design.md#order)"
+    page = beyond.with_links_of_the_site(ROOT, "tree/cpp/README.md", text)
+    assert page == f"[{said}](../../design.md#order)"
 
 
 def test_what_is_linked_is_there(python_pages):
