@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 TREE = "tree/"
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+# Who searches wants pages, not sources.
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 LANGUAGES = {
     ".cpp": "cpp",
@@ -110,7 +112,7 @@ def content(root: Path, path: str) -> str:
         return text
     if suffix == ".ipynb":
         return notebook.page(text)
-    title = f"# {posixpath.basename(path)}\n\n`{path}`\n\n"
+    title = f"{UNSEARCHED}# {posixpath.basename(path)}\n\n`{path}`\n\n"
     return f"{title}````{LANGUAGES.get(suffix, 'text')}\n{text}\n````\n"
 
 
