@@ -1,0 +1,134 @@
+"""Files outside docs/ that pages link to, as pages below `tree/`.
+
+A link of a page leads to a file of the repository, so that it can be followed
+there too. In the site docs/ is the top, and everything else is in `tree/`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+import notebook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TREE = "tree/"
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+# Who searches wants pages, not sources.
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+FENCE = re.compile(r"^\s*(```+|~~~+)")
+LANGUAGES = {
+    ".cpp": "cpp",
+    ".h": "cpp",
+    ".py": "python",
+    ".toml": "toml",
+    ".txt": "text",
+}
+
+
+def uri_of(path: str) -> str:
+    """Return where a file of the repository is in the site."""
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    stem, suffix = posixpath.splitext(path)
+    if suffix == ".md":
+        return TREE + path
+    return TREE + (stem if suffix == ".ipynb" else path) + ".md"
+
+
+def path_of(uri: str) -> str:
+    """Return the file of the repository that a page was, for its links."""
+    return uri.removeprefix(TREE) if uri.startswith(TREE) else "docs/" + uri
+
+
+def file_at(root: Path, link: str, page: str) -> str | None:
+    """Return the file that a link of `page` means; a folder's is its README."""
+    if "://" in link or link.startswith(("/", "mailto:")):
+        return None
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
+    if (root / path).is_dir():
+        path = posixpath.normpath(posixpath.join(path, "README.md"))
+    return path if (root / path).is_file() else None
+
+
+def texts(markdown: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a page, and whether links in them are links."""
+    part, fence = "", ""
+    for line in markdown.splitlines(keepends=True):
+        found = FENCE.match(line)
+        if found and not fence:
+            yield part, True
+            part, fence = "", found[1]
+        part += line
+        if found and found[1].startswith(fence) and part != line:
+            yield part, False
+            part, fence = "", ""
+    yield part, not fence
+
+
+def said(root: Path, words: str, link: str, path: str) -> str:
+    """Return the words of a link: a page's title for the name of its file."""
+    if words not in (link, posixpath.basename(link)) or path[-3:] != ".md":
+        return words
+    title = TITLE.search((root / path).read_text(encoding="utf-8"))
+    return title[1] if title else words
+
+
+def with_links_of_the_site(root: Path, uri: str, markdown: str) -> str:
+    """Return a page with the links that it has in the site."""
+    page = path_of(uri)
+
+    def replaced(found: re.Match[str]) -> str:
+        words, link, anchor = found[1], found[2], found[3] or ""
+        path = file_at(root, link, page)
+        if path is None:
+            return found[0]
+        there = posixpath.relpath(uri_of(path), posixpath.dirname(uri) or ".")
+        return f"[{said(root, words, link, path)}]({there}{anchor})"
+
+    return "".join(
+        LINK.sub(replaced, part) if is_text else part
+        for part, is_text in texts(markdown)
+    )
+
+
+def linked(root: Path, page: str, markdown: str) -> set[str]:
+    """Return the files that a page of the repository links to."""
+    parts = (part for part, is_text in texts(markdown) if is_text)
+    links = (link[2] for part in parts for link in LINK.finditer(part))
+    return {path for x in links if (path := file_at(root, x, page))}
+
+
+def content(root: Path, path: str) -> str:
+    """Return a file as a page; what is not Markdown as one block of code."""
+    text = (root / path).read_text(encoding="utf-8")
+    suffix = posixpath.splitext(path)[1]
+    if suffix == ".md":
+        return text
+    if suffix == ".ipynb":
+        return notebook.page(text)
+    title = f"{UNSEARCHED}# {posixpath.basename(path)}\n\n`{path}`\n\n"
+    return f"{title}````{LANGUAGES.get(suffix, 'text')}\n{text}\n````\n"
+
+
+def pages(root: Path, made: dict[str, str]) -> dict[str, str]:
+    """Return all that is reached by links: address and text.
+
+    The links begin in docs/, in pages that were made (`made`), and in those of
+    the first folder, which the menu has.
+    """
+    begin = [*(root / "docs").rglob("*.md"), *root.glob("*.md")]
+    known = {path.relative_to(root).as_posix() for path in begin}
+    waiting = {path_of(uri): text for uri, text in made.items()}
+    waiting |= {path: content(root, path) for path in known}
+    while waiting:
+        found = linked(root, *waiting.popitem()) - known
+        known |= found
+        waiting |= {x: content(root, x) for x in found if x.endswith(".md")}
+    outside = sorted(path for path in known if not path.startswith("docs/"))
+    return {uri_of(path): content(root, path) for path in outside}

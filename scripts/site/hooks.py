@@ -1,0 +1,74 @@
+"""What MkDocs calls while it builds the site: `hooks` of mkdocs.yml."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import beyond
+import cpp_reference
+import python_reference
+from mkdocs.structure.files import File
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+# MkDocs knows one word behind the language; these blocks have two.
+FOR_A_GPU = re.compile(r"^```python gpu$", re.MULTILINE)
+STYLE = "style.css"
+# In the menu: every page of a folder.
+EVERY = "/**"
+
+# Address and text of the pages that are no files of docs/.
+made: dict[str, str] = {}
+
+
+def in_folder(folder: str) -> list[str]:
+    """Return the pages of a folder; the first one is the folder's own."""
+    files = {
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in (ROOT / "docs" / folder).glob("*.md")
+    } | {uri for uri in made if uri.rpartition("/")[0] == folder}
+    return sorted(
+        files, key=lambda x: (not x.endswith(("/index.md", "/README.md")), x)
+    )
+
+
+def expanded(menu: Any) -> Any:
+    """Return the menu, or a part of it, with the pages of its folders."""
+    if isinstance(menu, list):
+        return [expanded(part) for part in menu]
+    if isinstance(menu, dict):
+        return {title: expanded(part) for title, part in menu.items()}
+    return in_folder(menu.removesuffix(EVERY)) if menu.endswith(EVERY) else menu
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Make the pages that are not files of docs/, and put them in the menu."""
+    made.clear()
+    made.update(python_reference.pages(ROOT))
+    made.update(cpp_reference.pages(ROOT))
+    made.update(beyond.pages(ROOT, made))
+    config.nav = expanded(config.nav)
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that were made."""
+    style = (Path(__file__).parent / STYLE).read_text(encoding="utf-8")
+    for uri, text in {**made, STYLE: style}.items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
+    """Let the links of a page lead to where its neighbours are in the site."""
+    del config, files
+    text = FOR_A_GPU.sub('```python title="on a GPU"', markdown)
+    return beyond.with_links_of_the_site(ROOT, page.file.src_uri, text)

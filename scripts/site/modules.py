@@ -1,0 +1,178 @@
+"""What a module of the package has: its names, how they are called, docstrings.
+
+Modules of Python are read, not imported. The docstrings of the extension module
+are in it alone, so gpuos has to be installed; its signatures are in its stub.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WIDTH = 80
+CORE = "gpuos._core"
+SHOWN = ("__init__", "__call__", "__getitem__", "__setitem__")
+# Of which gpuos.functions takes its functions.
+FUNCTIONS = "_Functions"
+
+
+class Entry(NamedTuple):
+    """A name: what declares it, its docstring, and what a class has."""
+
+    name: str
+    nodes: list[Any]  # more than one: overloads
+    doc: str | None
+    members: list[Entry]
+
+
+def split(text: str) -> list[str]:
+    """Split at the commas that are in no bracket."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def signature(node: ast.FunctionDef) -> str:
+    """Return how a function is called, in lines that are short enough."""
+    parts = split(ast.unparse(node.args))
+    # What begins with a line is no caller's.
+    parts = [x for x in parts if x != "self" and not x.startswith("_")]
+    if parts[:1] == ["/"]:
+        parts.pop(0)
+    parts = [x.replace("=", " = ", 1) if ": " in x else x for x in parts]
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    line = f"{node.name}({', '.join(parts)}){returns}"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join(
+        [f"{node.name}(", *(f"    {part}," for part in parts), f"){returns}"]
+    )
+
+
+def decorators(node: Any) -> list[str]:
+    return [ast.unparse(x) for x in getattr(node, "decorator_list", [])]
+
+
+def declaration(nodes: list[Any]) -> str:
+    """Return the code that shows what a name is."""
+    node = nodes[0]
+    if isinstance(node, ast.ClassDef):
+        bases = ", ".join(map(ast.unparse, node.bases))
+        return f"class {node.name}" + (f"({bases})" if bases else "")
+    if isinstance(node, ast.AnnAssign):
+        return f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
+    if "property" in decorators(node):
+        return f"{node.name}: {ast.unparse(node.returns)}"
+    overloads = [x for x in nodes if "overload" in decorators(x)]
+    return "\n".join(map(signature, overloads or nodes[:1]))
+
+
+def declared(body: list[ast.stmt]) -> dict[str, list[Any]]:
+    """Return what a module or class declares, by name."""
+    found: dict[str, list[Any]] = {}
+    for node in body:
+        if isinstance(node, ast.If):  # TYPE_CHECKING
+            found = {**declared(node.body), **found}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if not any(x.endswith(".setter") for x in decorators(node)):
+                found.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.AnnAssign):
+            found.setdefault(ast.unparse(node.target), []).append(node)
+    return found
+
+
+def is_shown(name: str, nodes: list[Any]) -> bool:
+    returns = getattr(nodes[-1], "returns", None)
+    if returns is not None and ast.unparse(returns) == "NoReturn":
+        return False  # what nobody may call
+    return name in SHOWN or not name.startswith("_")
+
+
+def written_doc(nodes: list[Any]) -> str | None:
+    """Return the docstring in a source; of overloads the last one has it."""
+    node = nodes[-1]
+    has_one = isinstance(node, ast.FunctionDef | ast.ClassDef)
+    return ast.get_docstring(node) if has_one else None
+
+
+class Module:
+    """A module of the package, from its source or its stub."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.root = root
+        self.name = name
+        stem = root.joinpath("python", *name.split("."))
+        paths = [stem.with_suffix(x) for x in (".py", ".pyi")]
+        path = next(x for x in [stem / "__init__.py", *paths] if x.exists())
+        self.body = ast.parse(path.read_text(encoding="utf-8")).body
+        self.own = declared(self.body)
+        self.aliases = {
+            ast.unparse(node.targets[0]): node.value.id
+            for node in self.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        }
+
+    def all(self) -> list[str]:
+        """Return the names of `__all__`."""
+        found = [
+            ast.literal_eval(node.value)
+            for node in self.body
+            if isinstance(node, ast.Assign)
+            and ast.unparse(node.targets[0]) == "__all__"
+        ]
+        return list(found[0])
+
+    def origin(self, name: str) -> str:
+        """Return the module that a name is imported from, or this one."""
+        for node in self.body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [alias.asname or alias.name for alias in node.names]
+                if name in names:
+                    return node.module
+        return self.name
+
+    def entry(self, name: str) -> Entry:
+        """Return a name, wherever it is defined. Raises: KeyError."""
+        if name in self.own:
+            return self.own_entry(name)
+        origin = self.origin(name)
+        if name in self.aliases:
+            return self.entry(self.aliases[name])._replace(name=name)
+        if origin != self.name:
+            return Module(self.root, origin).entry(name)
+        functions = Module(self.root, CORE).own_entry(FUNCTIONS)
+        return {member.name: member for member in functions.members}[name]
+
+    def own_entry(self, name: str) -> Entry:
+        nodes = self.own[name]
+        if self.name != CORE:
+            return Entry(name, nodes, written_doc(nodes), self.members(nodes))
+        found = getattr(importlib.import_module(CORE), name)
+        return Entry(name, nodes, found.__doc__, self.members(nodes, found))
+
+    def members(self, nodes: list[Any], found: Any = None) -> list[Entry]:
+        """Return what a class has; `found` is it, where docstrings are there."""
+        if not isinstance(nodes[0], ast.ClassDef):
+            return []
+        return list(self.each_member(nodes[0], found))
+
+    def each_member(self, node: ast.ClassDef, found: Any) -> Iterator[Entry]:
+        for name, nodes in declared(node.body).items():
+            if not is_shown(name, nodes):
+                continue
+            doc = written_doc(nodes)
+            if found is not None:
+                doc = getattr(getattr(found, name, None), "__doc__", None)
+            if isinstance(nodes[0], ast.AnnAssign):
+                doc = None  # that of its type
+            yield Entry(name, nodes, doc, [])

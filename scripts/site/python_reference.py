@@ -1,0 +1,123 @@
+"""Pages of what `import gpuos` gives: how it is called, and its docstring."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpydoc
+from modules import Module, declaration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from modules import Entry
+
+FOLDER = "reference/python/"
+
+
+class Topic(NamedTuple):
+    """A page: its title, what it begins with, and which names it has."""
+
+    title: str
+    about: str
+    names: str = ""  # none: all of the module's `__all__`
+    module: str = "gpuos"
+
+
+def example(*pages: str) -> str:
+    links = (f"[{page}](../../{page})" for page in pages)
+    return f"By example: {', '.join(links)}.\n"
+
+
+TOPICS = {
+    "runtime": Topic(
+        "Runtimes and operators",
+        example("python.md", "operators.md", "control.md"),
+        "Runtime Ticket Operator OperatorVersion Alias Transaction "
+        "default_runtime serve synchronize",
+    ),
+    "arrays": Topic(
+        "Arrays",
+        example("python.md") + "Operators, and the protocols of NumPy and "
+        "DLPack, are not listed.\n",
+        "Array",
+    ),
+    "programs": Topic(
+        "Programs", example("programs.md"), "fuse Fused Program Value"
+    ),
+    "functions": Topic(
+        "gpuos.functions",
+        "What each means: [functions.md](../../functions.md).\n",
+        module="gpuos.functions",
+    ),
+    "kernels": Topic(
+        "Kernels of your own",
+        example("jit.md"),
+        "JitModule JitOptions Kernel KernelArgs KernelAttributes KernelLaunch "
+        "ModuleInfo modules CompileFuture compile_async get_include",
+    ),
+    "sessions": Topic(
+        "Sessions",
+        example("sessions.md"),
+        "Session CellResult load_ipython_extension",
+    ),
+    "errors": Topic(
+        "Errors",
+        "When which is raised: [errors.md](../../errors.md).\n",
+        "Error InvalidArgument BackendUnavailable CudaError CompileError "
+        "HostError TaskError QueueClosed Cancelled Timeout",
+    ),
+    "machine": Topic(
+        "What is found on this machine",
+        "What helps: [troubleshooting.md](../../troubleshooting.md).\n",
+        "diagnose Diagnosis Finding",
+    ),
+    "cache": Topic(
+        "gpuos.cache",
+        "What is kept: [cache.md](../../cache.md).\n",
+        module="gpuos.cache",
+    ),
+    "torch": Topic("gpuos.torch", example("torch.md"), module="gpuos.torch"),
+}
+
+
+def part(entry: Entry, level: int) -> str:
+    """Return what a page says of one name."""
+    code = f"```python\n{declaration(entry.nodes)}\n```\n"
+    title = f"{'#' * level} `{entry.name}`\n"
+    return "\n".join([title, code, numpydoc.markdown(entry.doc)])
+
+
+def is_field(entry: Entry) -> bool:
+    return isinstance(entry.nodes[0], ast.AnnAssign)
+
+
+def page(root: Path, topic: Topic) -> str:
+    """Return a page: each name, and below a class what it has."""
+    module = Module(root, topic.module)
+    parts = [f"# {topic.title}\n\n{topic.about}"]
+    for name in topic.names.split() or module.all():
+        found = module.entry(name)
+        parts.append(part(found, 2))
+        # What has a type and no text needs no title.
+        fields = [x for x in found.members if is_field(x)]
+        if fields:
+            code = "\n".join(declaration(x.nodes) for x in fields)
+            parts.append(f"```python\n{code}\n```\n")
+        parts += [part(x, 3) for x in found.members if not is_field(x)]
+    return "\n".join(parts)
+
+
+def pages(root: Path) -> dict[str, str]:
+    """Return the pages: address and text."""
+    lines = [
+        "# Python\n",
+        "What each name takes, gives and raises, from its docstring.",
+        "[python.md](../../python.md) shows the package by example.\n",
+        *(f"- [{topic.title}]({x}.md)" for x, topic in TOPICS.items()),
+    ]
+    return {
+        FOLDER + "index.md": "\n".join(lines) + "\n",
+        **{f"{FOLDER}{x}.md": page(root, topic) for x, topic in TOPICS.items()},
+    }
