@@ -23,9 +23,9 @@ PHASES = 4
 SHARE_OF_SIDES = 0.25  # of the time
 NEXT = """
 Next:
-  python -m gpuos run "o = a * b + 1" a.npy b.npy    an expression on files
-  python -m gpuos bench queue --quick                beside launches and graphs
-  python -m gpuos info                               what of this machine is used
+  python -m gpuos run "o = a * b + 1" a.npy b.npy   an expression on files
+  python -m gpuos bench queue --quick               beside launches and graphs
+  python -m gpuos info                              what is used of this machine
 """
 
 

@@ -93,7 +93,7 @@ def measure(rt: gpuos.Runtime, seconds: float) -> tuple[list[Side], bool]:
 
 def lines_of(sides: list[Side]) -> list[str]:
     """Return bars, the factor and what was run, at most 80 columns each."""
-    mark = "█" if (sys.stdout.encoding or "").lower() == "utf-8" else "#"
+    mark = "\u2588" if (sys.stdout.encoding or "").lower() == "utf-8" else "#"
     most = max(side.step_us for side in sides)
     lines = [
         f"A step of {OPERATIONS} operations on {ELEMENTS} numbers, in a loop:",
