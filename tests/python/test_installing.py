@@ -81,6 +81,66 @@ def test_the_command_is_the_module():
     assert usage.stdout.startswith("usage: gpuos run ")
 
 
+WANTS_MUCH = """
+#include <condition_variable>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <spawn.h>
+#include <thread>
+extern "C" int f(const char* path) {
+  std::random_device random;
+  std::condition_variable condition;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  condition.wait_for(lock, std::chrono::milliseconds(1));
+  std::jthread thread([&] { std::cout << random() << std::flush; });
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  return std::filesystem::is_directory(path) + std::filesystem::exists(path);
+}
+"""
+
+
+def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, run_python):
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    if not compiler or not shutil.which("nm"):
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "f.cpp"
+    source.write_text(WANTS_MUCH)
+    module = tmp_path / "f.so"
+    stubs = subprocess.run(
+        [
+            *(sys.executable, ROOT / "scripts/glibc_stubs.py"),
+            tmp_path / "stubs",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    flags = ("-std=c++20", "-shared", "-fPIC", "-Wl,--exclude-libs,ALL")
+    subprocess.run([compiler, *flags, *stubs, source, "-o", module], check=True)
+    symbols = subprocess.run(
+        ["nm", "-D", "--undefined-only", module],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = re.findall(r"@GLIBC_(\d+)\.(\d+)", symbols)
+    assert found
+    assert max((int(a), int(b)) for a, b in found) <= (2, 28)
+    assert "@GLIBCXX" not in symbols
+    assert re.findall(r"^ +U [^@\n]+$", symbols, re.MULTILINE) == []
+    done = run_python(
+        "import ctypes, os\n"
+        "f = ctypes.CDLL(os.environ['MODULE']).f\n"
+        "assert f(b'/') == 2 and f(b'/no such file') == 0",
+        MODULE=str(module),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A checkout of which a release could be made."""
