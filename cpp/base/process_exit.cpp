@@ -1,6 +1,7 @@
 #include "base/process_exit.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -76,7 +77,8 @@ bool is_process_exiting() noexcept {
 
 void expect_process_exit() noexcept {
   static_cast<void>(std::atexit(begin_exit));
-  if (gettid() == getpid()) end_with_this_thread();
+  // gettid() is not in glibc 2.28, for which wheels are built.
+  if (syscall(SYS_gettid) == getpid()) end_with_this_thread();
 }
 
 void at_process_exit(void (*stop)() noexcept) noexcept {

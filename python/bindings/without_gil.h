@@ -1,6 +1,7 @@
 #pragma once
 
 #include <Python.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace gpuos::python {
@@ -18,7 +19,8 @@ class WithoutGil {
   bool has_signal_raised() noexcept {
     // Handlers run in the main thread alone. A daemon thread might stay here
     // when the interpreter goes down, in the middle of a compilation.
-    if (gettid() != getpid()) return false;
+    // gettid() is not in glibc 2.28, for which wheels are built.
+    if (syscall(SYS_gettid) != getpid()) return false;
     take_back();
     const bool has_raised = PyErr_CheckSignals() != 0;
     state_ = PyEval_SaveThread();

@@ -1,4 +1,4 @@
-"""`python -m gpuos`."""
+"""`python -m gpuos`, and the command `gpuos`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ import sys
 
 from gpuos.cli import main
 
-if __name__ == "__main__":
+
+def command() -> int:
+    """Run the command line of this process and return its exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names of files need not be text; standard error does the same.
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(command())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -241,6 +242,25 @@ def test_info_is_a_table():
         "backend 'auto' is",
     ):
         assert word in done.stdout
+
+
+def test_info_as_json_has_what_a_report_needs(monkeypatch):
+    monkeypatch.setenv("GPUOS_WORKERS", "1")
+    done = gpuos_command("info", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["gpuos"] == gpuos.__version__
+    assert found["python"] == sys.version
+    assert found["packages"]["numpy"] == np.__version__
+    assert found["environment"]["GPUOS_WORKERS"] == "1"
+    assert [one["what"] for one in found["findings"]] == [
+        one.what for one in gpuos.diagnose()
+    ]
+    assert found["runtime"]["workers"] >= 1
+    # A runtime that cannot be is a part of the report, not its end.
+    monkeypatch.setenv("GPUOS_BACKEND", "no_backend")
+    found = json.loads(gpuos_command("info", "--json").stdout)
+    assert "no_backend" in found["runtime"]["error"]
 
 
 def test_help_and_version():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpuos
@@ -16,10 +17,16 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 
 
+def program_name() -> str:
+    """Return what the user typed: the installed command, or the module."""
+    is_command = Path(sys.argv[0]).name == "gpuos" if sys.argv else False
+    return "gpuos" if is_command else "python -m gpuos"
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of every subcommand but `bench`, which has its own."""
     parser = argparse.ArgumentParser(
-        prog="python -m gpuos",
+        prog=program_name(),
         description="Workers that stay on a GPU and run tiny operations.",
     )
     parser.add_argument(

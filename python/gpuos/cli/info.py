@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
+import os
+import platform
+import sys
 from typing import TYPE_CHECKING
 
 import gpuos
@@ -20,11 +25,68 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         description="Show what gpuos finds on this machine and where; for "
         "what is missing, what to install.",
     )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="all that a report of a bug needs, as one JSON object",
+    )
     parser.set_defaults(function=main)
 
 
-def main(_arguments: argparse.Namespace) -> int:
-    """Print the table."""
+# What gpuos computes with, or finds NVRTC in.
+PACKAGES = (
+    *("numpy", "ml_dtypes", "torch", "cupy", "numba"),
+    *("nvidia-cuda-nvrtc", "nvidia-nvjitlink"),
+    *("nvidia-cuda-nvrtc-cu12", "nvidia-nvjitlink-cu12"),
+)
+# Which libraries, compiler and processors are used, beside GPUOS_* and CUDA_*.
+VARIABLES = ("CXX", "LD_LIBRARY_PATH", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS")
+FINDING = ("what", "found", "version", "where", "hint", "searched")
+
+
+def version_of(package: str) -> str | None:
+    """Return the version that is installed, without importing it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def report() -> dict[str, Any]:
+    """Return what a report of a bug needs: versions, findings, a runtime."""
+    runtime: dict[str, Any]
+    try:
+        with gpuos.Runtime() as rt:
+            runtime = dict(rt.stats())
+    except gpuos.Error as error:
+        runtime = {"error": f"{type(error).__name__}: {error}"}
+    return {
+        "gpuos": gpuos.__version__,
+        "python": sys.version,
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+        "processors": os.cpu_count(),
+        "packages": {name: version_of(name) for name in PACKAGES},
+        "environment": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if name.startswith(("GPUOS_", "CUDA_")) or name in VARIABLES
+        },
+        "findings": [
+            {name: getattr(finding, name) for name in FINDING}
+            for finding in gpuos.diagnose()
+        ],
+        "runtime": runtime,
+    }
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the table, or the report."""
+    if arguments.json:
+        print(json.dumps(report(), indent=2, default=str))
+        return 0
     print(f"gpuos {gpuos.__version__}")
     findings = gpuos.diagnose()
     print(findings)

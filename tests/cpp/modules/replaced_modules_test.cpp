@@ -52,8 +52,8 @@ struct Variant {
   }
 };
 
-const Variable kInt{"int", bytes_of({1})};
-const Variable kPair{"float [2]", bytes_of({1.0f, 2.0f})};
+Variable an_int() { return {"int", bytes_of({1})}; }
+Variable a_pair() { return {"float [2]", bytes_of({1.0f, 2.0f})}; }
 
 const std::array<Variant, 9>& variants() {
   static const std::array<Variant, 9> all{
@@ -61,7 +61,7 @@ const std::array<Variant, 9>& variants() {
                       "__global__ void k(float* x, int n) { x[n] = v; }"
                       "extern \"C\" __global__ void e(int* x) { *x = w[1]; }",
               .kernels = {{"k", "float*, int"}, {"e", "8"}},
-              .variables = {{"v", kInt}, {"w", kPair}}},
+              .variables = {{"v", an_int()}, {"w", a_pair()}}},
       Variant{.text = "__device__ int v = 5; __constant__ float w[2] = {3, 4};"
                       "__global__ void k(float* x, int n) { x[n] = v + 2; }"
                       "extern \"C\" __global__ void e(int* x) { *x = w[0]; }",
@@ -81,19 +81,19 @@ const std::array<Variant, 9>& variants() {
                       "__global__ void k(float* x, float n) { *x = v + n; }"
                       "extern \"C\" __global__ void e(int* x) { *x = 1; }",
               .kernels = {{"k", "float*, float"}, {"e", "8"}},
-              .variables = {{"v", kInt}}},
+              .variables = {{"v", an_int()}}},
       // No k.
       Variant{.text = "__device__ int v = 1;"
                       "extern \"C\" __global__ void e(int* x) { *x = v; }",
               .kernels = {{"e", "8"}},
-              .variables = {{"v", kInt}}},
+              .variables = {{"v", an_int()}}},
       // e takes more.
       Variant{.text = "__device__ float w[2] = {1, 2};"
                       "__global__ void k(float* x, int n) { x[n] = w[n]; }"
                       "extern \"C\" __global__ void e(int* x, int n)"
                       "{ *x = n; }",
               .kernels = {{"k", "float*, int"}, {"e", "8, 4"}},
-              .variables = {{"w", kPair}}},
+              .variables = {{"w", a_pair()}}},
       // e takes something wider.
       Variant{.text = "__global__ void k(float* x, int n) { x[n] = 4; }"
                       "struct S { int* x; int n; };"
@@ -101,11 +101,12 @@ const std::array<Variant, 9>& variants() {
               .kernels = {{"k", "float*, int"}, {"e", "16"}},
               .variables = {}},
       // v is as long, and something else.
-      Variant{.text = "__device__ float v = 9; __device__ float w[2] = {1, 2};"
-                      "__global__ void k(float* x, int n) { x[n] = v + w[n]; }"
-                      "extern \"C\" __global__ void e(int* x) { *x = 3; }",
-              .kernels = {{"k", "float*, int"}, {"e", "8"}},
-              .variables = {{"v", {"float", bytes_of({9.0f})}}, {"w", kPair}}},
+      Variant{
+          .text = "__device__ float v = 9; __device__ float w[2] = {1, 2};"
+                  "__global__ void k(float* x, int n) { x[n] = v + w[n]; }"
+                  "extern \"C\" __global__ void e(int* x) { *x = 3; }",
+          .kernels = {{"k", "float*, int"}, {"e", "8"}},
+          .variables = {{"v", {"float", bytes_of({9.0f})}}, {"w", a_pair()}}},
       Variant{.text = "__global__ void k(float* x, int n) { nonsense }",
               .compiles = false}};
   return all;

@@ -30,7 +30,7 @@ namespace gpuos {
 namespace {
 
 // What is compiled here must not have been kept by an earlier run.
-[[maybe_unused]] const int is_cache_off = setenv("GPUOS_CACHE_DIR", "off", 1);
+[[maybe_unused]] const int kCacheOff = setenv("GPUOS_CACHE_DIR", "off", 1);
 
 constexpr jit::Budget kBudget{.registers = jit::kWorkerRegisters,
                               .stack_bytes = 768};

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Write a folder to link with, so that what is linked needs no newer glibc.
+
+    scripts/glibc_stubs.py FOLDER [MAJOR.MINOR]
+
+A linker takes the newest version of each symbol that the machine's glibc has,
+and then the program wants that glibc. The folder has libraries without code
+that name each symbol once, with the newest version that the glibc meant, 2.28
+if none is, has too; glibc keeps these for ever. What it lacks altogether is in
+`glibc_2_28.c`. Prints the arguments for the linker, between spaces.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+LIBRARIES = ("libc.so.6", "libm.so.6")
+# Whose symbols moved to libc.so.6 with 2.34; before, they have to be loaded.
+MOVED = ("libpthread.so.0", "libdl.so.2")
+SYMBOL = re.compile(r"([^@\s]+)@@?(GLIBC_([\d.]+))$")
+C = os.environ.get("CC", "cc")
+
+
+def run(*command: str | Path) -> str:
+    """Return what a command prints; its errors are shown."""
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def number(version: str) -> tuple[int, ...]:
+    """Return 2.28 as (2, 28), which compares as versions do."""
+    return tuple(map(int, version.split(".")))
+
+
+def symbols(library: Path, newest: tuple[int, ...]) -> dict[str, tuple]:
+    """Return version and kind of each symbol, as of that glibc."""
+    lines = run("nm", "-D", "--defined-only", "--with-symbol-versions", library)
+    best: dict[str, tuple] = {}
+    for line in lines.splitlines():
+        *_, kind, name = line.split()
+        found = SYMBOL.match(name)
+        if kind == "A" or not found or number(found[3]) > newest:
+            continue
+        what = "function" if kind in "TWi" else "object"
+        entry = (number(found[3]), found[2], what)
+        best[found[1]] = max(entry, best.get(found[1], entry))
+    return best
+
+
+def write_stub(folder: Path, name: str, known: dict[str, tuple]) -> None:
+    """Link a library of that name which has the symbols and nothing in them."""
+    lines = [".text"]
+    for i, (symbol, (_, version, what)) in enumerate(sorted(known.items())):
+        lines += [
+            f".globl stub_{i}",
+            f".type stub_{i},%{what}",
+            f".symver stub_{i},{symbol}@@{version},remove",
+            f"stub_{i}: .byte 0",
+        ]
+    source = folder / f"{name}.s"
+    source.write_text("\n".join(lines) + "\n")
+    versions = sorted({version for _, version, _ in known.values()})
+    script = folder / f"{name}.map"
+    script.write_text("".join(f"{version} {{}};\n" for version in versions))
+    run(
+        *(C, "-shared", "-nostdlib", f"-Wl,-soname,{name}"),
+        *([f"-Wl,--version-script={script}"] if versions else []),
+        *(source, "-o", folder / name),
+    )
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]).resolve()
+    newest = number(sys.argv[2] if len(sys.argv) > 2 else "2.28")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in LIBRARIES:
+        library = Path(run(C, f"-print-file-name={name}").strip())
+        write_stub(folder, name, symbols(library, newest))
+    for name in MOVED:
+        write_stub(folder, name, {})
+    missing = folder / "glibc_missing"
+    source = Path(__file__).with_name("glibc_2_28.c")
+    flags = ("-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections")
+    run(C, *flags, "-c", source, "-o", missing.with_suffix(".o"))
+    run("ar", "crs", missing.with_suffix(".a"), missing.with_suffix(".o"))
+    # A script that also names the loader and what is always linked in.
+    script = Path(run(C, "-print-file-name=libc.so").strip()).read_text()
+    ours = f"{folder / 'libc.so.6'} {missing}.a"
+    (folder / "libc.so").write_text(re.sub(r"\S*libc\.so\.6", ours, script))
+    (folder / "libm.so").symlink_to("libm.so.6")
+    moved = ",".join(str(folder / name) for name in MOVED)
+    print(
+        f"-L{folder}",
+        f"-Wl,--push-state,--no-as-needed,{moved},--pop-state",
+        "-static-libstdc++",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""What a user installs runs without anything else; what a release checks."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from deadlines import COMPILE_S
+
+import gpuos
+
+ROOT = Path(__file__).resolve().parents[2]
+# A wheel of this Python; else the package as it is installed.
+WHAT = os.environ.get("GPUOS_TEST_WHEEL", "installed")
+LOOK = """
+import gpuos, os
+assert not os.path.exists("/bin") and not os.path.exists("/proc")
+print(*(f.what for f in gpuos.diagnose() if f.found))
+with gpuos.Runtime() as rt:
+    print(rt.backend, (rt.array([1.0, 2.0]) * 3).numpy())
+    try:
+        rt.define("f", source="GPUOS_OPERATOR(f) {}")
+    except gpuos.BackendUnavailable as error:
+        print(error)
+"""
+
+
+def in_empty_root(*words):
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/in_empty_root.py", WHAT, *words],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_S,
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip(done.stderr)
+    return done
+
+
+def is_copied():
+    files = importlib.metadata.files("gpuos") or []
+    return any(file.name == "__main__.py" for file in files)
+
+
+@pytest.mark.skipif(not is_copied(), reason="gpuos is installed as editable")
+class TestEmptyRoot:
+    def test_the_demo_runs(self):
+        done = in_empty_root("-m", "gpuos", "demo", "--seconds", "0.5")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.search(r"^backend +host", done.stdout, re.MULTILINE)
+        assert done.stdout.splitlines()[-1].startswith("right: ")
+
+    def test_what_is_missing_is_said(self):
+        done = in_empty_root("-c", LOOK)
+        assert (done.returncode, done.stderr) == (0, "")
+        found, result, error = done.stdout.split("\n", 2)
+        assert "compiler" not in found
+        assert "nvrtc" not in found
+        assert result == "host [3. 6.]"
+        assert "compiler" in error
+
+
+def test_the_command_is_the_module():
+    command = Path(sys.executable).with_name("gpuos")
+    if not command.exists():
+        pytest.skip(f"gpuos is installed without {command}")
+    done = subprocess.run(
+        [command, "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"gpuos {gpuos.__version__}\n"
+    usage = subprocess.run(
+        [command, "run", "--help"], capture_output=True, text=True, check=True
+    )
+    assert usage.stdout.startswith("usage: gpuos run ")
+
+
+WANTS_MUCH = """
+#include <condition_variable>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <spawn.h>
+#include <thread>
+extern "C" int f(const char* path) {
+  std::random_device random;
+  std::condition_variable condition;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  condition.wait_for(lock, std::chrono::milliseconds(1));
+  std::jthread thread([&] { std::cout << random() << std::flush; });
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  return std::filesystem::is_directory(path) + std::filesystem::exists(path);
+}
+"""
+
+
+def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, run_python):
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    if not compiler or not shutil.which("nm"):
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "f.cpp"
+    source.write_text(WANTS_MUCH)
+    module = tmp_path / "f.so"
+    stubs = subprocess.run(
+        [
+            *(sys.executable, ROOT / "scripts/glibc_stubs.py"),
+            tmp_path / "stubs",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    flags = ("-std=c++20", "-shared", "-fPIC", "-Wl,--exclude-libs,ALL")
+    subprocess.run([compiler, *flags, *stubs, source, "-o", module], check=True)
+    symbols = subprocess.run(
+        ["nm", "-D", "--undefined-only", module],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = re.findall(r"@GLIBC_(\d+)\.(\d+)", symbols)
+    assert found
+    assert max((int(a), int(b)) for a, b in found) <= (2, 28)
+    assert "@GLIBCXX" not in symbols
+    assert re.findall(r"^ +U [^@\n]+$", symbols, re.MULTILINE) == []
+    done = run_python(
+        "import ctypes, os\n"
+        "f = ctypes.CDLL(os.environ['MODULE']).f\n"
+        "assert f(b'/') == 2 and f(b'/no such file') == 0",
+        MODULE=str(module),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A checkout of which a release could be made."""
+    for name in ("scripts", "python/gpuos"):
+        shutil.copytree(
+            ROOT / name,
+            tmp_path / name,
+            ignore=shutil.ignore_patterns("__pycache__", "*.so"),
+        )
+    target = tmp_path / "tests/python/public_names.txt"
+    target.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "tests/python/public_names.txt", target)
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"project(gpuos VERSION {gpuos.__version__} LANGUAGES CXX)\n"
+    )
+    (tmp_path / "CHANGELOG.md").write_text(
+        f"# Changelog\n\n## [{gpuos.__version__}] - 2026-12-01\n\n## [0.0.1]\n"
+    )
+    git(tmp_path, "init", "-q")
+    commit(tmp_path)
+    return tmp_path
+
+
+def git(tree, *words):
+    subprocess.run(
+        ["git", "-c", "user.name=n", "-c", "user.email=e@e", *words],
+        cwd=tree,
+        check=True,
+    )
+
+
+def commit(tree):
+    git(tree, "add", ".")
+    git(tree, "commit", "-q", "-m", "All")
+
+
+def change(tree, name, old, new):
+    path = tree / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def release(tree):
+    done = subprocess.run(
+        [tree / "scripts/release", "--dry-run"],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_S,
+        check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert not (tree / "dist").exists()
+    return done.returncode, done.stderr
+
+
+def test_nothing_stands_in_the_way_of_a_release(tree):
+    assert release(tree) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "word"),
+    [
+        ("CMakeLists.txt", gpuos.__version__, "9.8.7", "'## [9.8.7] - "),
+        (
+            "CMakeLists.txt",
+            gpuos.__version__,
+            "9.8",
+            "such as 0.1.0, got '9.8'",
+        ),
+        ("CHANGELOG.md", " - 2026-12-01", "", "YYYY-MM-DD"),
+        ("CHANGELOG.md", "## [0.0.1]", "", "1 changed files"),
+        (
+            "tests/python/public_names.txt",
+            "gpuos.Alias.target\n",
+            "gpuos.Alias.aim\n",
+            "gpuos.Alias.aim",
+        ),
+    ],
+)
+def test_what_stands_in_the_way_is_said(tree, name, old, new, word):
+    change(tree, name, old, new)
+    if "changed" not in word:
+        commit(tree)
+    code, error = release(tree)
+    assert code == 1
+    assert word in error
+    assert "nothing is built" in error
+
+
+def test_a_version_is_released_once(tree):
+    git(tree, "tag", f"v{gpuos.__version__}")
+    code, error = release(tree)
+    assert code == 1
+    assert f"no tag v{gpuos.__version__}" in error
