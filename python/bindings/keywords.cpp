@@ -94,7 +94,7 @@ Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
     : target_(&op.op) {
   const Py_ssize_t count = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   const InputNames* inputs = nullptr;
-  Others others;
+  bool has_others = false;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
     if (take_own(name, values[i], is_many) || take_param(op, name, values[i]))
@@ -102,11 +102,11 @@ Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
     // Once: an alias may mean another operator a moment later.
     if (inputs == nullptr) inputs = &op.op.input_names();
     if (!take_input(op, *inputs, name, values[i], positional))
-      others.emplace_back(name, values[i]);
+      has_others = true;
   }
   count_ = op.param_names.size();
-  if (!others.empty() || given_ != (std::uint64_t{1} << count_) - 1)
-    add_defaults(op, others);
+  if (has_others || given_ != (std::uint64_t{1} << count_) - 1) [[unlikely]]
+    add_defaults(op, values, names, is_many);
   if (inputs != nullptr && given_inputs_ != 0)
     check_inputs(op, *inputs, positional);
 }
@@ -165,12 +165,23 @@ bool Keywords::take_input(const OperatorObject& op, const InputNames& names,
   return true;
 }
 
-// Of the current version, whatever becomes of the name meanwhile.
-void Keywords::add_defaults(const OperatorObject& op, const Others& others) {
+// Of the current version, whatever becomes of the name
+// meanwhile.
+void Keywords::add_defaults(const OperatorObject& op, PyObject* const* values,
+                            PyObject* names, bool is_many) {
   pinned_ = op.op.pinned();
   target_ = &pinned_;
   const std::vector<Parameter>& params = pinned_.params();
-  for (const auto& [name, value] : others) {
+  const InputNames& inputs = op.op.input_names();
+  const auto is_input = [&](PyObject* name) {
+    return std::ranges::any_of(inputs, [=](const std::string& input) {
+      return PyUnicode_CompareWithASCIIString(name, input.c_str()) == 0;
+    });
+  };
+  const Py_ssize_t given = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  for (Py_ssize_t i = 0; i < given; ++i) {
+    PyObject* const name = PyTuple_GET_ITEM(names, i);
+    if (take_own(name, values[i], is_many) || is_input(name)) continue;
     const auto found =
         std::ranges::find_if(params, [=](const Parameter& param) {
           return PyUnicode_CompareWithASCIIString(name, param.name.c_str()) ==
@@ -181,7 +192,7 @@ void Keywords::add_defaults(const OperatorObject& op, const Others& others) {
                             ": there is no parameter or input '" + shown(name) +
                             "'; " + known_names(params, pinned_.input_names()));
     set_param(op, static_cast<std::size_t>(found - params.begin()), name,
-              value);
+              values[i]);
   }
   if (given_ >> params.size() != 0)
     throw InvalidArgument(op.op.name() + ": there is no parameter '" +

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gpuos/scalar.h"
@@ -45,7 +44,6 @@ class Keywords {
 
  private:
   using InputNames = std::vector<std::string>;
-  using Others = std::vector<std::pair<PyObject*, PyObject*>>;
 
   bool take_own(PyObject* name, PyObject* value, bool is_many) noexcept;
   bool take_param(const OperatorObject& op, PyObject* name, PyObject* value);
@@ -53,7 +51,9 @@ class Keywords {
                   PyObject* name, PyObject* value, std::size_t positional);
   void set_param(const OperatorObject& op, std::size_t index, PyObject* name,
                  PyObject* value);
-  void add_defaults(const OperatorObject& op, const Others& others);
+  [[gnu::cold]] void add_defaults(const OperatorObject& op,
+                                  PyObject* const* values, PyObject* names,
+                                  bool is_many);
   void check_inputs(const OperatorObject& op, const InputNames& names,
                     std::size_t positional);
 
