@@ -98,12 +98,14 @@ inline void check_input(const OperatorRecord& op, std::size_t index,
 [[gnu::cold, gnu::noinline]] void add_fewer_params(
     Call& call, std::span<const Scalar> params) {
   const OperatorRecord& op = *call.op;
-  const auto given = with_defaults(op.params, params);
-  if (!given)
+  if (!may_be_fewer(op.params, params.size()))
     refuse(op, "expected ", op.params.size(), " scalars, got ", params.size());
-  for (std::size_t i = 0; i < given->size(); ++i)
-    call.args[call.buffers + i] = (*given)[i].bits_as(op.params[i].dtype);
-  call.arg_count += static_cast<std::uint32_t>(given->size());
+  for (std::size_t i = 0; i < op.params.size(); ++i) {
+    const Parameter& param = op.params[i];
+    const Scalar& value = i < params.size() ? params[i] : *param.default_value;
+    call.args[call.buffers + i] = value.bits_as(param.dtype);
+  }
+  call.arg_count += static_cast<std::uint32_t>(op.params.size());
 }
 
 inline void add_params(Call& call, const std::span<const Scalar>& params) {

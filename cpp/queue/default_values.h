@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,16 +14,21 @@ inline bool has_defaults(std::span<const Parameter> params) noexcept {
   return !params.empty() && params.back().default_value.has_value();
 }
 
+/// Whether all parameters behind the first `given` have default values.
+inline bool may_be_fewer(std::span<const Parameter> params,
+                         std::size_t given) noexcept {
+  return given <= params.size() &&
+         (given == params.size() || params[given].default_value.has_value());
+}
+
 /// `given`, and the default values of the parameters behind them. Nothing if
 /// there are too many, or one that has none is missing.
 inline std::optional<std::vector<Scalar>> with_defaults(
     std::span<const Parameter> params, std::span<const Scalar> given) {
-  if (given.size() > params.size()) return {};
+  if (!may_be_fewer(params, given.size())) return {};
   std::vector<Scalar> all(given.begin(), given.end());
-  for (const Parameter& param : params.subspan(given.size())) {
-    if (!param.default_value) return {};
+  for (const Parameter& param : params.subspan(given.size()))
     all.push_back(*param.default_value);
-  }
   return all;
 }
 

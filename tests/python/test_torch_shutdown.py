@@ -161,7 +161,8 @@ def test_requests_of_other_threads_meanwhile(device):
 
 def test_no_thread_and_no_memory_stays(run_python):
     text = """
-import gc, threading
+import gc
+from collections import Counter
 from pathlib import Path
 import torch
 import gpuos.torch as gt
@@ -186,11 +187,11 @@ def resident():
             return int(line.split()[1]) / 1024
 
 torch.ones(1) + 1
-before = threads()
-sizes, more = [], set()
+before = Counter(threads())
+sizes, more = [], Counter()
 for _ in range(60):
     use()
-    more |= {*threads()} - {*before} if len(threads()) > len(before) else set()
+    more |= Counter(threads()) - before
     sizes.append(resident())
 print(*more, sizes[-1] - sizes[30] < 4)
 """
