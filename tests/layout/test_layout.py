@@ -194,6 +194,12 @@ def test_links_of_pages_lead_to_files() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_every_page_stands_in_the_menu_of_the_site() -> None:
+    menu = set(re.findall(r"[\w/]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert pages <= menu, f"not in mkdocs.yml: {sorted(pages - menu)}"
+
+
 def test_lines_of_pages_are_short_enough_to_read() -> None:
     long = []
     for page in pages():
