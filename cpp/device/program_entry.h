@@ -4,6 +4,7 @@
 
 #include "program_loops_device.h"
 #include "program_streamed_rows.h"
+#include "program_strips.h"
 #include "program_tiles.h"
 
 namespace gpuos {
@@ -11,16 +12,16 @@ namespace program {
 
 // Calls, so that what is rare takes no registers from the rest.
 template <typename P>
-__device__ __noinline__ void run_strided(Task task, Lane lane) {
-  Tile<PassOf<P, false>>(task, lane).run();
+__device__ __noinline__ bool run_packs(Task task, Lane lane) {
+  return Tile<PassOf<P, false>>(task, lane).run();
 }
 // Each call is the last thing that it does, so that little is saved for it.
 template <typename P>
 __device__ __noinline__ void start_strided(Task task, Lane lane) {
   if (find_tiles<P>(task, lane))
     run_tiles<P>(task, lane);
-  else
-    run_strided<P>(task, lane);
+  else if (!run_packs<P>(task, lane))
+    run_strips<P>(task, lane);
 }
 template <typename P>
 __device__ __noinline__ void run_rest(Task task, Lane lane) {

@@ -27,14 +27,12 @@ class Tile {
         scratch_(join_scratch(task)),
         half_(half) {}
 
-  // False if it has to be run_rest().
+  // False if it has to be run_rest(), or run_strips() of a pass without
+  // reductions.
   __device__ bool run() {
-    if constexpr (!P::kReduces) {
-      run_elements();
-    } else {
-      if (!memory_.has_packs) return false;
-      run_rows<Packs>();
-    }
+    if constexpr (!P::kReduces) return run_elements();
+    if (!memory_.has_packs) return false;
+    run_rows<Packs>();
     return true;
   }
   __device__ void run_rest() { run_rows<Scattered>(); }
@@ -90,25 +88,29 @@ class Tile {
     return W::kPackWidth;
   }
 
-  __device__ void run_elements() {
+  __device__ bool run_elements() {
     // What takes long to compile, and to run, is written out less often.
     constexpr bool kIsLong = P::kScattered == 1;
+    constexpr bool kHasPacks = P::kIsFlat || !kIsLong;
     const u64 columns = memory_.rows.columns;
     u64 begin = 0;
     // Where everybody has one element at most, that one soon.
     if (columns > lane_.count()) {
-      if (memory_.has_packs && (P::kIsFlat || !kIsLong)) {
-        if constexpr (P::kIsFlat || !kIsLong) {
+      if (kHasPacks && memory_.has_packs) {
+        if constexpr (kHasPacks) {
           begin = columns - columns % P::kWidth;
           run_elements<Packs>(0, begin);
         }
+      } else if constexpr (!P::kIsFlat) {
+        return false;
       } else if constexpr (!kIsLong) {
         begin = columns;
         run_elements<Scattered>(0, begin);
       }
-      if (begin == columns) return;
+      if (begin == columns) return true;
     }
     run_elements<Single>(begin, columns);
+    return true;
   }
 
   template <typename W>

@@ -25,6 +25,7 @@ inline thread_local uint3 threadIdx{};
 inline thread_local uint3 blockDim{1, 1, 1};
 
 inline int __clz(unsigned x) { return std::countl_zero(x); }
+inline int __popc(unsigned x) { return std::popcount(x); }
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
 }
@@ -39,6 +40,11 @@ inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline std::size_t __cvta_generic_to_shared(const void* address) {
   return reinterpret_cast<std::size_t>(address);
 }
+inline void* __cvta_shared_to_generic(std::size_t address) {
+  return reinterpret_cast<void*>(address);
+}
+inline unsigned min(unsigned a, unsigned b) { return std::min(a, b); }
+inline unsigned max(unsigned a, unsigned b) { return std::max(a, b); }
 inline void __syncthreads() {}
 /// What any lane has said since it was cleared: of a second turn, all of them.
 inline thread_local bool said_by_any = false;
@@ -47,4 +53,5 @@ inline int __syncthreads_or(int x) { return said_by_any |= x != 0; }
 #define gpuos gpuos_of_device
 #include "device/program_memory.h"
 #include "device/program_share.h"
+#include "device/program_strips.h"
 #undef gpuos

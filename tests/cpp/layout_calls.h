@@ -121,6 +121,16 @@ class Calls {
   u32 turn_ = 0;
 };
 
+/// Runs a world; whether its output is what is wanted, and nothing else
+/// changed.
+inline bool is_right(Calls& calls, const World& world, Arrays& arrays,
+                     const Calls::RunTask& run_task) {
+  fill(world, arrays);
+  const Guarded x = arrays.x, y = arrays.y;
+  calls.run(world, arrays, run_task);
+  return arrays.out == arrays.wanted && arrays.x == x && arrays.y == y;
+}
+
 /// Runs every world of `rank`, and compares it with what is wanted. Returns how
 /// many there were.
 inline std::size_t expect_right(Calls& calls, int rank, unsigned every,
@@ -130,12 +140,7 @@ inline std::size_t expect_right(Calls& calls, int rank, unsigned every,
   std::size_t wrong = 0;
   each_world(rank, every, [&](const World& world) {
     ++worlds;
-    fill(world, arrays);
-    const Guarded x = arrays.x, y = arrays.y;
-    calls.run(world, arrays, run_task);
-    const bool is_right =
-        arrays.out == arrays.wanted && arrays.x == x && arrays.y == y;
-    if (is_right || ++wrong > 5) return;
+    if (is_right(calls, world, arrays, run_task) || ++wrong > 5) return;
     ADD_FAILURE() << to_string(world);
   });
   EXPECT_EQ(wrong, 0u) << "of " << worlds;

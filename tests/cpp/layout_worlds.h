@@ -13,6 +13,7 @@
 
 #include "base/concat.h"
 #include "gpuos/program.h"
+#include "walks.h"
 
 namespace gpuos::worlds {
 
@@ -170,8 +171,6 @@ inline Place view_of(const World& world) {
 class Guarded {
  public:
   static constexpr int kRoom = 16;  // elements
-  static constexpr std::int64_t kUntouched = -77777;
-
   void begin(int span) {
     values_.assign(static_cast<std::size_t>(span + 2 * kRoom), kUntouched);
   }

@@ -4,6 +4,9 @@
 
 namespace gpuos::worlds {
 
+/// What lies where no walk has been.
+inline constexpr long long kUntouched = -77777;
+
 /// A task of a pass of int64. Its accesses: of a sum of two x, y and the
 /// output; else x and the output.
 struct WalkedTask {

@@ -1,3 +1,5 @@
+#include <sys/mman.h>
+
 #include "device_on_host.h"
 #include "walks.h"
 
@@ -13,13 +15,14 @@ using gpuos_of_device::Vector;
 
 enum : u32 { kLanes = 32, kWidth = 2 };
 
-template <u32 kCount, bool kRows>
+template <u32 kCount, bool kRows, u32 kTogether = 2>
 struct Pass {
   enum : u32 {
     kAccesses = kCount,
     kScalars = 0,
     kReduces = kRows,
     kWidth = worlds::kWidth,
+    kScattered = kTogether,
     kColumns = (1u << kCount) - 1
   };
   static constexpr u32 bytes(u32) { return sizeof(i64); }
@@ -56,6 +59,35 @@ using Packs = device::Share<P, kWidth, 2>;
 template <typename P>
 using Apart = device::Share<P, 1, 4>;
 
+/// What another lane has written, too, is wrong.
+template <typename P>
+void add_strip(const device::StripShare<P>& share) {
+  constexpr u32 kElements = device::StripShare<P>::N;
+  Vector<i64, kElements> x{}, out{}, before{};
+  share.template load<0>(x);
+  share.template load<1>(out);
+  share.template load<2>(before);
+  for (u32 w = 0; w < kElements; ++w)
+    out[w] = before[w] == kUntouched ? out[w] + x[w] : 0;
+  share.template store<2>(out);
+}
+
+/// Each lane's strips, as if all had come to the barrier between the two. So
+/// few lanes that small arrays have strips of all kinds.
+template <typename P>
+void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
+  const u32 kinds[] = {1, 2, 3, 8, kLanes};
+  blockDim.x = kinds[elements % std::size(kinds)];
+  const gpuos_of_device::Lane lane =
+      gpuos_of_device::Lane::of(told.tile, told.tiles);
+  for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
+    device::find_strips<P>(task);
+  for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
+    device::each_strip<P>(device::scratch_of(task), lane, add_strip<P>);
+  threadIdx.x = 0;
+  blockDim.x = 1;
+}
+
 template <typename P>
 void walk(const Task& task, const WalkedTask& told) {
   // As if all lanes had come to the barrier.
@@ -75,6 +107,13 @@ void walk(const Task& task, const WalkedTask& told) {
       walk_row<P>(share, range.begin, whole, true, false, sum);
       if (told.tile + 1 < told.tiles) return;
       range.begin = whole;
+    } else if constexpr (!P::kIsFlat) {
+      const u64 elements = memory.rows.columns;
+      if (elements % 2 == 0)
+        walk_strips<Pass<P::kAccesses, false, 1>>(task, told, elements);
+      else
+        walk_strips<P>(task, told, elements);
+      return;
     }
     Apart<P> share{memory};
     walk_row<P>(share, range.begin, range.end, true, false, sum);
@@ -166,11 +205,18 @@ class Interpreted {
   const WalkedTask& told_;
 };
 
+/// A worker's, at an address of 32 bits, as shared memory has them.
+void* scratch() {
+  static void* const memory =
+      mmap(nullptr, gpuos_of_device::abi::kScratchBytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+  return memory;
+}
+
 }  // namespace
 
 void walk_compiled_device(const WalkedTask& told) {
-  std::array<device::Divider, 16> dividers;
-  const Task task{told.args, dividers.data(), told.count};
+  const Task task{told.args, scratch(), told.count};
   const u32 accesses = told.kind == WalkedTask::Add ? 3 : 2;
   const auto shape =
       gpuos_of_device::bit_cast<device::TaskShape>(told.args[1 + accesses]);

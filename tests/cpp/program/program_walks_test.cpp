@@ -2,6 +2,8 @@
 // the interpreter's and compiled code's, of the host and of the device.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "layout_calls.h"
 #include "program/host_interpreter.h"
 #include "walks.h"
@@ -17,25 +19,64 @@ class ProgramWalks : public testing::TestWithParam<int> {
   /// Of four axes there are very many.
   static unsigned every() { return GetParam() < 4 ? 1 : 61; }
 
-  /// What is neither a sum of two nor of rows the interpreter runs.
   template <typename F>
   static void expect_right_walk(const program::Workers& workers, F walk) {
     Calls calls(workers);
     std::size_t walked = 0;
-    expect_right(
-        calls, GetParam(), every(),
-        [&](const program::Pass& pass, const Task& task, const Lane& lane) {
-          const auto told = told_of(pass, task, lane);
-          walked += told ? 1 : 0;
-          if (told)
-            walk(*told);
-          else
-            program::interpret(task, lane);
-        });
+    expect_right(calls, GetParam(), every(), walk_of(walked, walk));
+    EXPECT_GT(walked, 0u);
+  }
+  /// Sums of two of so many axes that hold hundreds of elements.
+  template <typename F>
+  static void expect_right_large_walk(const program::Workers& workers, F walk) {
+    const int rank = std::max(GetParam(), 1);
+    Calls calls(workers);
+    Arrays arrays;
+    std::size_t walked = 0;
+    std::mt19937 draw(25);
+    for (int i = 0; i < 400; ++i) {
+      const World world = large_world(rank, draw);
+      EXPECT_TRUE(is_right(calls, world, arrays, walk_of(walked, walk)))
+          << to_string(world);
+      if (HasFailure()) return;
+    }
     EXPECT_GT(walked, 0u);
   }
 
  private:
+  /// What is neither a sum of two nor of rows the interpreter runs.
+  template <typename F>
+  static Calls::RunTask walk_of(std::size_t& walked, F walk) {
+    return [&walked, walk](const program::Pass& pass, const Task& task,
+                           const Lane& lane) {
+      const auto told = told_of(pass, task, lane);
+      walked += told ? 1 : 0;
+      if (told)
+        walk(*told);
+      else
+        program::interpret(task, lane);
+    };
+  }
+  static World large_world(int rank, std::mt19937& draw) {
+    const auto below = [&](int end) {
+      return static_cast<int>(draw() % static_cast<unsigned>(end));
+    };
+    const auto place = [&](int axes, const Numbers& sizes, int kinds) {
+      const std::vector<Numbers> orders = orders_of(axes);
+      Kinds kind{};
+      for (int d = 0; d < axes; ++d) kind[d] = static_cast<Axis>(below(kinds));
+      return place_of(axes, sizes, orders[draw() % orders.size()], kind);
+    };
+    const int most[] = {0, 2000, 60, 16, 8};
+    Numbers sizes{};
+    for (int d = 0; d < rank; ++d) sizes[d] = 1 + below(most[rank]);
+    World world;
+    world.form = {Kind::Add, rank};
+    world.x = place(rank, sizes, 4);
+    world.y = place(1, {sizes[rank - 1]}, 4);
+    world.out = place(rank, out_sizes(world), 3);
+    return world;
+  }
   static std::optional<WalkedTask> told_of(const program::Pass& pass,
                                            const Task& task, const Lane& lane) {
     const bool adds = !pass.has_reduction;
@@ -76,6 +117,15 @@ TEST_P(ProgramWalks, OfCompiledCodeAlongRowsAreIndexByIndex) {
 
 TEST_P(ProgramWalks, OfCompiledCodeOfTheDeviceAreIndexByIndex) {
   expect_right_walk(kDevice, walk_compiled_device);
+}
+
+TEST_P(ProgramWalks, OfLargerArraysAreIndexByIndex) {
+  expect_right_large_walk(
+      kHost, [](const WalkedTask& task) { walk_compiled_host(task, false); });
+  expect_right_large_walk(
+      kHost, [](const WalkedTask& task) { walk_compiled_host(task, true); });
+  expect_right_large_walk(kDevice, walk_compiled_device);
+  expect_right_large_walk(kDevice, walk_interpreted_device);
 }
 
 TEST_P(ProgramWalks, OfTheInterpreterOfTheDeviceAreIndexByIndex) {
