@@ -104,7 +104,7 @@ __device__ inline void fail_assert(GpuosNoNotes, const char*, u32) { __trap(); }
 
 #define GPUOS_CHECKED_NOTES(notes, fault, task)                            \
   const gpuos::checked::Notes notes{fault, const_cast<void*>(task.state)}; \
-  notes.has_told() = 0
+  notes.begin()
 #else
 #define GPUOS_CHECKED_NOTES(notes, fault, task) \
   gpuos::checked::Aside aside;                  \
@@ -174,6 +174,7 @@ GPUOS_DEVICE inline void map(const checked::Pointer<T>& out, checked::At count,
     using Table = gpuos::checked::GPUOS_CHECKED_TABLE;                \
     GPUOS_CHECKED_NOTES(notes, Table::fault(task.args), task);        \
     gpuos_checked_##name({task, notes}, lane, notes);                 \
+    finish(notes);                                                    \
   }                                                                   \
   extern "C" {                                                        \
   GPUOS_ENTRY gpuos::OpFn gpuos_entry_##name = gpuos_op_##name;       \

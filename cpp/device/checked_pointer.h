@@ -72,16 +72,28 @@ GPUOS_DEVICE inline u32 bytes_of(u32 type) {
 // ---- What is told.
 
 // What a lane has beside its task: where reads out of range find a 0 and writes
-// are lost, which must be memory that atomics know; and whether it has told of
+// are lost, which must be memory that atomics know; and what it tells first of
 // a failure.
 enum : u32 { kLostBytes = 64, kMaxLanes = 256 };
-static_assert(kMaxLanes * (kLostBytes + sizeof(u32)) <= abi::kScratchBytes,
-              "the worker's scratch has room");
 
+#if defined(__CUDACC__)
+// An index out of range. Told when the lane is through with its task: a call in
+// a loop would have the loop's values in registers that must be saved first,
+// for all lanes of all workers and for each task.
+struct Noted {
+  u64 where;  // argument << 32 | line, 0 if there is nothing
+  i64 index;
+  u64 extent;
+};
+enum : u64 { kIsTold = ~0ull };  // in place of `where`
+static_assert(kMaxLanes * (kLostBytes + sizeof(Noted)) <= abi::kScratchBytes,
+              "the worker's scratch has room");
+#else
 struct Aside {
   alignas(kLostBytes) char lost[kLostBytes];
   u32 has_told;
 };
+#endif
 
 struct Notes {
   abi::Fault* fault;
@@ -91,9 +103,16 @@ struct Notes {
   __device__ char* lost() const {
     return static_cast<char*>(state) + threadIdx.x * kLostBytes;
   }
-  __device__ u32& has_told() const {
-    return reinterpret_cast<u32*>(static_cast<char*>(state) +
-                                  kMaxLanes * kLostBytes)[threadIdx.x];
+  __device__ Noted& noted() const {
+    return reinterpret_cast<Noted*>(static_cast<char*>(state) +
+                                    kMaxLanes * kLostBytes)[threadIdx.x];
+  }
+  __device__ void begin() const { noted().where = 0; }
+  // Whether this lane has not told of anything.
+  __device__ bool tells_first() const {
+    const bool is_first = noted().where == 0;
+    if (is_first) noted().where = kIsTold;
+    return is_first;
   }
   // Whether nobody else has told of this task.
   __device__ bool takes_fault() const {
@@ -111,7 +130,13 @@ struct Notes {
   }
 #else
   char* lost() const { return static_cast<Aside*>(state)->lost; }
-  u32& has_told() const { return static_cast<Aside*>(state)->has_told; }
+  // Whether this lane has not told of anything.
+  bool tells_first() const {
+    u32& has_told = static_cast<Aside*>(state)->has_told;
+    const bool is_first = has_told == 0;
+    has_told = 1;
+    return is_first;
+  }
   // Of the threads that run tiles of one task. Pairs with nothing: who finds
   // it taken writes nothing.
   bool takes_fault() const {
@@ -129,9 +154,7 @@ struct Notes {
 
 // A lane tells once of a task, and of its lanes one.
 GPUOS_DEVICE inline bool begins_fault(const Notes& notes) {
-  if (notes.has_told() != 0) return false;
-  notes.has_told() = 1;
-  return notes.takes_fault();
+  return notes.tells_first() && notes.takes_fault();
 }
 
 GPUOS_COLD static GPUOS_DEVICE void note_access(Notes notes, u32 kind,
@@ -146,23 +169,50 @@ GPUOS_COLD static GPUOS_DEVICE void note_access(Notes notes, u32 kind,
   notes.publish();
 }
 
-// Returns what stands in for the element.
-GPUOS_COLD static GPUOS_DEVICE void* note_index(Notes notes, u32 argument,
-                                                i64 index, u64 extent,
-                                                u32 line) {
-  if (begins_fault(notes)) {
-    notes.fault->kind = abi::kIndexFault;
-    notes.fault->argument = argument;
-    notes.fault->line = line;
-    notes.fault->index = index;
-    notes.fault->extent = extent;
-    notes.publish();
-  }
-  char* const lost = notes.lost();
-  for (u32 i = 0; i < kLostBytes / sizeof(u64); ++i)
-    reinterpret_cast<u64*>(lost)[i] = 0;
+GPUOS_DEVICE inline void tell_index(const Notes& notes, u32 argument, i64 index,
+                                    u64 extent, u32 line) {
+  notes.fault->kind = abi::kIndexFault;
+  notes.fault->argument = argument;
+  notes.fault->line = line;
+  notes.fault->index = index;
+  notes.fault->extent = extent;
+  notes.publish();
+}
+
+// Returns what stands in for an element of so many bytes.
+#if defined(__CUDACC__)
+template <u32 kBytes>
+__device__ inline void* note_index(const Notes& notes, u32 argument, i64 index,
+                                   u64 extent, u32 line) {
+  Noted& noted = notes.noted();
+  if (noted.where == 0) noted = {u64{argument} << 32 | line, index, extent};
+  u64* const lost = reinterpret_cast<u64*>(notes.lost());
+#pragma unroll
+  for (u32 i = 0; i * sizeof(u64) < kBytes; ++i) lost[i] = 0;
   return lost;
 }
+// Of a lane that is through with its task.
+__device__ __noinline__ static void tell_noted(Notes notes) {
+  const Noted noted = notes.noted();
+  if (notes.takes_fault())
+    tell_index(notes, static_cast<u32>(noted.where >> 32), noted.index,
+               noted.extent, static_cast<u32>(noted.where));
+}
+__device__ inline void finish(const Notes& notes) {
+  const u64 where = notes.noted().where;
+  if (where != 0 && where != kIsTold) tell_noted(notes);
+}
+#else
+template <u32 kBytes>
+GPUOS_COLD void* note_index(const Notes& notes, u32 argument, i64 index,
+                            u64 extent, u32 line) {
+  if (begins_fault(notes)) tell_index(notes, argument, index, extent, line);
+  char* const lost = notes.lost();
+  for (u32 i = 0; i < kBytes; ++i) lost[i] = 0;
+  return lost;
+}
+inline void finish(const Notes&) {}
+#endif
 
 GPUOS_COLD static GPUOS_DEVICE void note_assert(Notes notes, const char* text,
                                                 u32 line) {
@@ -302,8 +352,8 @@ class Pointer {
     const u64 from = static_cast<u64>(index_);
     const u64 elements = elements_.count;
     if (from <= elements && count <= elements - from) return true;
-    note_index(notes_, argument_, index_ + static_cast<i64>(count) - 1,
-               elements, line);
+    note_index<0>(notes_, argument_, index_ + static_cast<i64>(count) - 1,
+                  elements, line);
     return false;
   }
 
@@ -315,7 +365,7 @@ class Pointer {
     if (__builtin_expect(static_cast<u64>(index) < elements_.count, 1))
       return base_ + index;
     return static_cast<T*>(
-        note_index(notes_, argument_, index, elements_.count, line));
+        note_index<sizeof(T)>(notes_, argument_, index, elements_.count, line));
   }
 
   T* base_;

@@ -190,7 +190,7 @@ TEST(DeviceHeaderSet, IsSmall) {
   }
   EXPECT_LE(all, 44u << 10);
   EXPECT_LE(functions, 36u << 10);
-  EXPECT_LE(checked, 21u << 10);
+  EXPECT_LE(checked, 23u << 10);
   EXPECT_LE(standard, 28u << 10);
   // A compiled program includes half of it.
   EXPECT_LE(programs, 139u << 10);
