@@ -58,9 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["bench"]:
-        from gpuos.bench import main as bench  # noqa: PLC0415 (it is large)
+        from gpuos.bench import start  # noqa: PLC0415 (it is large)
 
-        return int(bench(arguments[1:]) or 0)
+        return start(arguments[1:])
     parsed = make_parser().parse_args(arguments)
     try:
         code = int(parsed.function(parsed))
