@@ -15,6 +15,7 @@ import gpuos
 from gpuos.bench.apart import INTERRUPTED, State, run_apart
 from gpuos.bench.command import COMMANDS, Command
 from gpuos.bench.runner import Run, describe, make_context, say
+from gpuos.cli.words import program_name
 
 CACHE = "GPUOS_CACHE_DIR"
 
@@ -22,7 +23,7 @@ CACHE = "GPUOS_CACHE_DIR"
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of `bench`."""
     parser = argparse.ArgumentParser(
-        prog="python -m gpuos bench", description="Measure this machine."
+        prog=f"{program_name()} bench", description="Measure this machine."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     for command in COMMANDS:
