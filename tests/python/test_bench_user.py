@@ -116,7 +116,7 @@ def test_a_row_that_fails_takes_no_other_along(run_ways, ways):
         assert WORDS[way] in "\n".join(printed[at : at + 2])
     bad = len([way for way in ways if way not in ("works", "lacks")])
     assert f"{ways.count('works')} measured, {bad} failed" in printed[-1]
-    assert ("--asked names them" in printed[-1]) is ("lacks" in ways)
+    assert ("1 left out" in printed[-1]) is ("lacks" in ways)
     assert done.returncode == 1
 
 

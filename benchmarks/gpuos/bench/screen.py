@@ -128,5 +128,5 @@ def summary(rows: Sequence[Row]) -> str:
     measured = sum(row.value is not None for row in rows)
     text = f"{measured} measured, {len(failed)} failed"
     if absent:
-        text += f"; {len(absent)} need what is not here, --asked names them"
+        text += f", {len(absent)} left out (--asked says why)"
     return text
