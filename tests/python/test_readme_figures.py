@@ -14,6 +14,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from deadlines import WAIT_S
 
+from gpuos.bench.report import number
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "readme_figures"
 PICTURES = ROOT / "docs" / "pictures"
@@ -48,17 +50,17 @@ def run(tmp_path):
 def a_run(**changes):
     """The file of a run in which every program takes its place's number."""
     rows = []
-    for number, name in enumerate(PARTS["PROGRAMS"], 2):
+    for place, name in enumerate(PARTS["PROGRAMS"], 2):
         peers = {
             "eager us": 12.0,
-            "CUDA graph us": 12.0 / number,
+            "CUDA graph us": 12.0 / place,
             "torch.compile default us": 24.0,
             "torch.compile default first ms": 0.001,
             "torch.compile reduce-overhead us": 6.0,
             "_foreach us": 0.5,
         }
-        row = {"name": f"{name}, over eager", "value": 12.0 / number}
-        row |= {"also": {"ours us": float(number)}, "peers": peers}
+        row = {"name": f"{name}, over eager", "value": 12.0 / place}
+        row |= {"also": {"ours us": float(place)}, "peers": peers}
         rows.append(row | changes.get(name, {}))
     return {
         "device": "Some GPU",
@@ -81,15 +83,15 @@ def test_the_readme_and_pictures_are_those_of_the_file(run):
 @pytest.mark.parametrize("program", KEPT["programs"], ids=lambda x: x["name"])
 def test_the_file_has_what_was_measured(program):
     """Until a run writes it anew, it has what the page of measurements says."""
-    number = PARTS["factor"]
-    ours = f"{number(program['over eager'])} x, {program['us']:,} us"
+    ours = f"{number(program['over eager'])} x, {number(program['us'])} us"
     lines = re.findall(
         rf"^\| {re.escape(program['name'])},? .*$", MEASURED, re.MULTILINE
     )
     [line] = [x for x in lines if "over eager" in x]
     assert ours in line
-    graph = program.get("peers us", {}).get("CUDA graph")
-    assert graph is None or f"CUDA graph {graph:g} us" in line
+    # The page has the best peer alone.
+    if best := re.search(r"CUDA graph ([\d,.]+) us", line):
+        assert best[1] == number(program["peers us"]["CUDA graph"])
 
 
 LAB = (ROOT / "docs" / "lab" / "torch_gpu.md").read_text(encoding="utf-8")
@@ -123,14 +125,31 @@ def test_the_file_has_what_the_lab_says_of_compilers(program):
 
 
 def test_figures_of_the_queue_are_those_of_the_page():
-    part = README.partition("## The queue by itself")[2].partition("\n## ")[0]
-    figures = re.findall(r"[\d.]+(?= (?:ns|us|%))", part)
-    assert len(figures) >= 8
-    known = set(re.findall(r"[\d.]+", MEASURED))
-    assert [x for x in figures if x not in known] == []
-    commit = re.search(r"commit (\w+)", part)
-    assert commit
-    assert f"commit {commit[1]}" in MEASURED
+    part = README.partition("<!-- queue -->")[2].partition("<!-- end -->")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(PARTS["QUEUE"])
+    for name, line in zip(PARTS["QUEUE"], lines, strict=True):
+        [there] = [
+            x for x in MEASURED.splitlines() if x.startswith(f"| {name}")
+        ]
+        ours, peer = PARTS["cells_of"](line)[1:]
+        assert f" {ours} |" in there
+        assert peer.removeprefix("CUDA graph") in there
+    # What the first screen says of replacing.
+    pause = re.search(r"pauses ([\d,.]+) us \(worst ([\d,.]+)\)", README)
+    assert pause
+    assert f"| {pause[1]} us; {pause[2]} us |" in part
+    assert "| 0 tasks |" in part
+
+
+def test_a_row_of_the_queue_that_is_gone_is_named(run, tmp_path):
+    name = "Python submit() with three arrays"
+    path = tmp_path / "measurements.md"
+    path.write_text(MEASURED.replace(name, "Another row"))
+    done, folder = run("--measured", path)
+    assert done.returncode != 0
+    assert name in done.stderr
+    assert (folder / "README.md").read_text(encoding="utf-8") == README
 
 
 def test_a_run_becomes_the_file(run, tmp_path):
@@ -141,12 +160,12 @@ def test_a_run_becomes_the_file(run, tmp_path):
     done, folder = run(path, "--commit", "abc")
     assert (done.returncode, done.stderr) == (0, "")
     content = json.loads((folder / "gains.json").read_text())
-    for number, program in enumerate(content["programs"], 2):
+    for place, program in enumerate(content["programs"], 2):
         found = PARTS["factors"](program)
-        expected = {"gpuos": 12.0 / number}
+        expected = {"gpuos": 12.0 / place}
         if program["name"] != name:
             # Eager's 12 over the graph's, and over the better compiler's.
-            expected |= {"CUDA graph": float(number), "torch.compile": 2.0}
+            expected |= {"CUDA graph": float(place), "torch.compile": 2.0}
         assert found == pytest.approx(expected)
     page = (folder / "README.md").read_text()
     assert "One Some GPU; all 2027-01-02, commit abc." in page
