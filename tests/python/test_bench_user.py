@@ -158,6 +158,28 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
     assert rows[0]["value"] > 0
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_what_measures_ends_with_who_began_it(tmp_path, name):
+    """Also where only that one is told, as by `timeout` or a scheduler."""
+    number = getattr(signal, name)
+    command = [sys.executable, "-m", "gpuos", "bench", "queue", "--quick"]
+    with subprocess.Popen(
+        [*command, "--backend", "host"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # some of it stays
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.send_signal(number)
+        # What it prints ends when all have ended.
+        rest, _ = process.communicate(timeout=WAIT_S)
+    ended_by = 128 + number if name == "SIGTERM" else -number
+    assert process.returncode == ended_by
+    assert "awaited adds beside" not in rest  # the last one's
+
+
 def test_asked_shows_what_is_asked_and_what_is_not_there(run_ways):
     done, _ = run_ways(["works", "lacks"], "--asked")
     assert "other is not installed" in done.stdout

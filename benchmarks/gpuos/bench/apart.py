@@ -14,12 +14,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from gpuos.bench.row import Row, Series
 
 LATE = 3  # the exit code of a run that hangs
 ENDS = (0, 1, 2, 130)  # all was tried, or cannot be, or Ctrl-C
+ENDED_BY = 128  # and the signal's number, as shells have it
 INTERRUPTED = 130
 WAIT_S = 30.0
 
@@ -47,6 +49,11 @@ class State:
         # Of the process before, which died in the middle of it.
         self.died_in: str = content.get("current", "")
         self.reason: str = content.get("reason", "")
+        self._parent = os.getppid()
+
+    def is_wanted(self) -> bool:
+        """Whether the process that began this one is still there."""
+        return self._path is None or os.getppid() == self._parent
 
     def save(
         self,
@@ -105,22 +112,33 @@ def run_apart(command: Sequence[str]) -> int:
             code = _wait([*command, "--state", str(path)], folder)
             content = _read(path)
             before, tried = tried, _tried(content)
-            if code in ENDS or tried == before:
+            if code in ENDS or code > ENDED_BY or tried == before:
                 return code
             content["reason"] = reason_of_end(code)
             _write(path, content)
 
 
 def _wait(command: Sequence[str], folder: str) -> int:
+    """Return how the process ended, or what a shell has for our own signal."""
     # What a process that dies would leave behind goes with the folder.
     environment = {**os.environ, "TMPDIR": folder}
+    told: list[int] = []
     with subprocess.Popen(command, env=environment) as process:
+
+        def tell(number: int, _frame: FrameType | None) -> None:
+            told.append(number)
+            process.send_signal(number)
+
+        before = signal.signal(signal.SIGTERM, tell)
         try:
-            return process.wait()
+            code = process.wait()
         except KeyboardInterrupt:
             # A terminal has told it too; it saves what it has.
+            code = INTERRUPTED
             try:
                 process.wait(WAIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
-            return INTERRUPTED
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    return ENDED_BY + told[0] if told else code

@@ -123,6 +123,8 @@ class Run:
         left = [one for one in measures if one.name not in self._state.done]
         start = time.monotonic()
         for index, measure in enumerate(left):
+            if not self._state.is_wanted():
+                break
             self._show_progress(measures, left[index:], start)
             self.current = measure.rows
             for row in measure.rows:
