@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TREE = "tree/"
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+# Of a picture that is written as HTML, for one theme each.
+SOURCE = re.compile(r'\b(src|srcset)="([^"\s]+)"')
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 # Who searches wants pages, not sources.
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
@@ -91,10 +93,26 @@ def with_links_of_the_site(root: Path, uri: str, markdown: str) -> str:
         there = posixpath.relpath(uri_of(path), posixpath.dirname(uri) or ".")
         return f"[{said(root, words, link, path)}]({there}{anchor})"
 
+    def shown(found: re.Match[str]) -> str:
+        path = file_at(root, found[2], page)
+        if path is None:
+            return found[0]
+        # Nobody changes HTML for the folder in which the page's address is.
+        there = posixpath.relpath(uri_of(path), address_of(uri) or ".")
+        return f'{found[1]}="{there}"'
+
     return "".join(
-        LINK.sub(replaced, part) if is_text else part
+        SOURCE.sub(shown, LINK.sub(replaced, part)) if is_text else part
         for part, is_text in texts(markdown)
     )
+
+
+def address_of(uri: str) -> str:
+    """Return the folder that the site has for a page."""
+    folder, name = posixpath.split(uri)
+    stem = posixpath.splitext(name)[0]
+    is_first = stem in ("index", "README")
+    return folder if is_first else posixpath.join(folder, stem)
 
 
 def linked(root: Path, page: str, markdown: str) -> set[str]:

@@ -49,7 +49,7 @@ def run_tiny(monkeypatch, tmp_path):
 
 
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
-    code, content = run_tiny()
+    code, content = run_tiny("--asked")
     printed = capsys.readouterr().out
     names = [row.name for m in QUEUE.measures() for row in m.rows]
     assert [row["name"] for row in content["rows"]] == names
@@ -73,14 +73,16 @@ def test_json_says_where_and_how(run_tiny):
 
 def test_markdown_has_a_line_for_each_row(run_tiny, tmp_path):
     path = tmp_path / "table.md"
-    run_tiny("--only", "host", "define", "--markdown", str(path))
-    lines = [x for x in path.read_text().splitlines() if x.startswith("|")]
-    assert len(lines) == 2 + 4
-    assert {line.count("|") for line in lines} == {6}
+    for asked, columns in (((), 4), (("--asked",), 5)):
+        run_tiny("--only", "host", "define", "--markdown", str(path), *asked)
+        lines = [x for x in path.read_text().splitlines() if x.startswith("|")]
+        assert len(lines) == 2 + 4
+        assert {line.count("|") for line in lines} == {columns + 1}
 
 
-def test_plot_is_optional(run_tiny, tmp_path, capsys):
-    path = tmp_path / "plot.png"
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_plot_is_optional(run_tiny, tmp_path, capsys, kind):
+    path = tmp_path / f"plot.{kind}"
     code, content = run_tiny("--only", "scaling", "--plot", str(path))
     assert content["series"]["elems"]["x"] == [64, 256]
     assert path.exists() or "no plot: matplotlib" in capsys.readouterr().out

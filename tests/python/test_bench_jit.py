@@ -40,7 +40,7 @@ def run_tiny(monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("nvrtc")
 def test_every_row_is_measured_but_those_of_a_gpu(run_tiny, capsys):
-    code, content = run_tiny()
+    code, content = run_tiny("--asked")
     printed = capsys.readouterr().out
     names = [row.name for m in JIT.measures() for row in m.rows]
     assert [row["name"] for row in content["rows"]] == names

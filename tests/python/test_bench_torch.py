@@ -54,7 +54,7 @@ def run_tiny(monkeypatch, tmp_path):
 
 
 def test_every_row_is_measured_or_says_why_not(run_tiny, capsys):
-    code, content = run_tiny("--quick")
+    code, content = run_tiny("--quick", "--asked")
     printed = capsys.readouterr().out
     names = [row.name for m in TORCH.measures() for row in m.rows]
     assert [row["name"] for row in content["rows"]] == names
@@ -78,6 +78,29 @@ def test_bridge_is_compiled_before_the_rows(monkeypatch):
     )
     assert main(["torch", "--device", "cpu", "--only", "host-add"]) == 0
     assert order == ["bridge", "rows"]
+
+
+@pytest.mark.parametrize("ratios", [(0.5, 2.0), (2.0, 0.5)])
+def test_times_are_those_of_the_ratio_that_is_shown(
+    run_tiny, monkeypatch, ratios
+):
+    came = iter(ratios)
+
+    def over_eager(_context, _torch, _gt, row, _eager, _ours):
+        value = next(came)
+        row.peers["eager us"], row.also["ours us"] = 8.0, 8.0 / value
+        return value
+
+    monkeypatch.setattr("gpuos.bench.torch_runs._over_eager", over_eager)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    try:
+        _, content = run_tiny("--only", "host-block")
+    finally:
+        torch.set_num_threads(1)
+    (row,) = content["rows"]
+    assert row["value"] == 0.5
+    assert row["peers"]["eager us"] / row["also"]["ours us"] == 0.5
+    assert row["also"]["2 threads"] == ratios[1]
 
 
 def test_compiler_is_left_out_if_asked(run_tiny, monkeypatch):

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from deadlines import COMPILE_S
 
 import gpuos
+from gpuos import bench
+from gpuos.cli import demo, make_parser, sides
 from gpuos.cli.progress import ProgressLine, bar
 
 
@@ -222,7 +226,61 @@ def test_demo_checks_everything(backend):
     assert any(line.startswith("right:") for line in lines)
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines[2:4]] == ["NumPy", "gpuos"]
+    assert ("torch.scheduler():" in done.stdout) is (
+        "  PyTorch " in done.stdout
+    )
+    for change in (
+        "mul is defined while add runs",
+        "+ becomes - while it runs",
+    ):
+        assert re.fullmatch(
+            r"in [\d,.]+ ms; the queue's pause: \d+ us", table[change].strip()
+        )
     assert "    force = -4.0 * x - 0.1 * v" in done.stdout
+
+
+def test_demo_has_pytorch_where_its_bridge_is():
+    pytest.importorskip("torch")
+    from gpuos.torch import building  # noqa: PLC0415 (needs PyTorch)
+
+    building.build()
+    found, is_same = sides.torch_sides(on_gpu=False, seconds=0.1)
+    assert building.is_built()
+    assert is_same
+    assert [side.name for side in found] == ["PyTorch", "+ scheduler"]
+    assert found[0].factor is None
+    ratio = found[0].step_us / found[1].step_us
+    assert found[1].factor == pytest.approx(ratio)
+
+
+def test_demo_waits_for_no_bridge(monkeypatch):
+    building = pytest.importorskip("gpuos.torch.building")
+    monkeypatch.setenv("CXX", "/no/compiler")
+    monkeypatch.setenv("PATH", "/no/path")
+    assert not building.is_built()
+    assert sides.torch_sides(on_gpu=False, seconds=0.1) == ([], True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_bars_are_as_long_as_times(monkeypatch, encoding):
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(encoding=encoding))
+    four = [*sides.pair("NumPy", "gpuos", (8.0, 2.0))]
+    four += sides.pair("PyTorch", "+ scheduler", (16.0, 0.001))
+    text = sides.lines_of(four)
+    mark = "#" if encoding == "ascii" else "\u2588"
+    assert [line.count(mark) for line in text[2:6]] == [16, 4, 32, 1]
+    assert ["4.0 x" in line for line in text[2:5]] == [False, True, False]
+    assert max(map(len, text)) <= 80
+
+
+def test_what_to_try_next_are_commands():
+    for command, _ in demo.NEXT:
+        words = shlex.split(command)
+        if words[0] == "bench":
+            bench.make_parser().parse_args(words[1:])
+        else:
+            make_parser().parse_args(words)
+    assert max(map(len, demo.next_lines())) <= 80
 
 
 def test_demo_refuses_no_time():

@@ -33,3 +33,14 @@ def test_the_readmes_python_prints_what_it_says(number, run_python):
     assert (done.returncode, done.stderr) == (0, "")
     if output:
         assert done.stdout == output
+
+
+def test_the_first_screen_has_what_decides():
+    """What is in it, where it ran, how it is got, seen and switched off."""
+    first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:25])
+    for word in (
+        *("Alpha", "H200", "gpuos.torch.scheduler()", "GPUOS_TORCH=off"),
+        *("pip install . && python -m gpuos demo", "gains-dark.svg"),
+        *("task is lost", "not in every bit"),
+    ):
+        assert word in first, word

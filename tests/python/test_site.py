@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from pathlib import Path
@@ -274,3 +275,32 @@ def test_who_cites_it_names_this_version():
     build = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     version = re.search(r"^version: (.*)$", citation, re.MULTILINE)
     assert f"project(gpuos VERSION {version[1]}" in " ".join(build.split())
+
+
+@pytest.mark.parametrize(
+    ("uri", "page", "there"),
+    [
+        ("tree/README.md", "", "../pictures/gains-dark.svg"),
+        ("tree/SUPPORT.md", "", "../../pictures/gains-dark.svg"),
+        ("index.md", "../", "pictures/gains-dark.svg"),
+        ("numbers.md", "../", "../pictures/gains-dark.svg"),
+    ],
+)
+def test_pictures_are_found_from_where_a_page_is(uri, page, there):
+    """HTML is taken as it is: addresses are those of the page's own folder."""
+    text = '<source srcset="{}">\n```html\n<img src="docs/pictures/{}">\n```\n'
+    gone = "gains-dark.svg"
+    markdown = text.format(f"{page}docs/pictures/{gone}", gone)
+    found = beyond.with_links_of_the_site(ROOT, uri, markdown)
+    assert found == text.format(there, gone)
+    other = '<img src="https://example.org/a.svg">\n'
+    assert beyond.with_links_of_the_site(ROOT, uri, other) == other
+
+
+def test_the_readmes_chart_is_in_the_site():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = beyond.with_links_of_the_site(ROOT, "tree/README.md", readme)
+    for name in re.findall(r'src(?:set)?="([^"]*)"', found):
+        # docs/ is the site's top, one above tree/.
+        path = ROOT / "docs" / "tree" / name
+        assert Path(os.path.normpath(path)).is_file(), name

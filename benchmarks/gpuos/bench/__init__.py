@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import gpuos
-from gpuos.bench import report
+from gpuos.bench.apart import INTERRUPTED, State, run_apart
 from gpuos.bench.command import COMMANDS, Command
 from gpuos.bench.runner import Run, describe, make_context, say
+from gpuos.cli.words import program_name
 
 CACHE = "GPUOS_CACHE_DIR"
 
@@ -22,7 +23,7 @@ CACHE = "GPUOS_CACHE_DIR"
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of `bench`."""
     parser = argparse.ArgumentParser(
-        prog="python -m gpuos bench", description="Measure this machine."
+        prog=f"{program_name()} bench", description="Measure this machine."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     for command in COMMANDS:
@@ -57,6 +58,9 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
         what = "such as sm_90; the device's, or the newest, if not given"
         add("--arch", metavar="SM", help=what)
     add("--quick", action="store_true", help="fewer repetitions")
+    what = "what our issues ask for on one H200, and rows without a figure too"
+    add("--asked", action="store_true", help=what)
+    add("--state", type=Path, help=argparse.SUPPRESS)
     what = "some measurements: " + ", ".join(names)
     add("--only", nargs="+", choices=names, metavar="NAME", help=what)
     files = {
@@ -64,7 +68,7 @@ def _add_options(parser: argparse.ArgumentParser, command: Command) -> None:
         "markdown": "the table as Markdown",
     }
     if command.has_plot:
-        files["plot"] = "a PNG of time over sizes and counts"
+        files["plot"] = "time over sizes and counts, as PNG or SVG"
     for name, what in files.items():
         add(f"--{name}", type=Path, metavar="PATH", help=f"write {what}")
 
@@ -95,22 +99,42 @@ def _compile_bridge() -> None:
         importlib.import_module("gpuos.torch").build(say)
 
 
+def start(argv: Sequence[str]) -> int:
+    """Run `bench` in a process of its own; return what `main` returns.
+
+    A measurement that kills it, or hangs, is a row that failed: another process
+    goes on behind it.
+    """
+    make_parser().parse_args(argv)
+    return run_apart([sys.executable, "-m", "gpuos.bench", *argv])
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `bench`; return 0, or 1 if a row failed (not if it is slow)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     options = make_parser().parse_args(arguments)
-    command: Command = options.chosen
+    chosen: Command = options.chosen
     measures = [
         measure
-        for measure in command.measures()
+        for measure in chosen.measures()
         if not options.only or measure.name in options.only
     ]
-    with _cache_of(command):
-        context, stats = make_context(options)
+    if options.state:
+        arguments = arguments[: arguments.index("--state")]
+    state = State(options.state)
+    with _cache_of(chosen):
+        try:
+            context, stats = make_context(options)
+        except gpuos.Error as error:
+            sys.stderr.write(f"gpuos bench: {error}\n")
+            return 1
         environment = describe(stats, arguments)
-        if command.is_of_torch:
+        if chosen.is_of_torch:
             _compile_bridge()
-        say(report.format_header(environment))
-        run = Run(options, context, environment)
-        run.measure(measures)
+        run = Run(options, context, environment, state)
+        try:
+            run.measure(measures)
+        except KeyboardInterrupt:
+            run.finish()
+            return INTERRUPTED
         return run.finish()

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpuos.bench import _loops
 from gpuos.bench.context import Context
-from gpuos.bench.peers import add_python_peers
+from gpuos.bench.peers import add_python_peers, numpy_add
 from gpuos.bench.row import (
     Row,
     Series,
@@ -154,7 +154,7 @@ def add_copy_peer(context: Context, row: Row, elems: int, reps: int) -> float:
 @TABLE.rows("scaling", Row("points of the plot", ""))
 def run_scaling(context: Context, row: Row) -> None:
     sizes = context.sizes
-    elems = Series("elements", "ns an add", list(sizes.scaling_elems))
+    elems = Series("elements of an add", "ns an add", list(sizes.scaling_elems))
     tasks = Series("adds in a batch", "ns an add", list(sizes.scaling_tasks))
     context.series.update(elems=elems, tasks=tasks)
     largest = max(1024, *elems.x)
@@ -171,6 +171,13 @@ def run_scaling(context: Context, row: Row) -> None:
     if context.is_cuda:
         with context.rig("burst", largest) as rig:
             _add_peer_lines(context, rig, elems, tasks)
+    else:
+        for n in elems.x:
+            elems.add("numpy.add", 1e3 * numpy_add(context, n))
+        # A call is one add, whatever the batch.
+        alone_ns = 1e3 * numpy_add(context, 1024)
+        for _ in tasks.x:
+            tasks.add("numpy.add", alone_ns)
     row.value = points(elems, tasks)
 
 

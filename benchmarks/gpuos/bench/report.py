@@ -1,8 +1,7 @@
-"""A run's rows as a table, as Markdown and as JSON; its lines as a plot."""
+"""A run's rows beside what is asked: a table, Markdown, and JSON."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from collections.abc import Sequence
@@ -71,6 +70,18 @@ def format_header(environment: dict[str, Any]) -> str:
     )
 
 
+def summary(rows: Sequence[Row]) -> str:
+    """Return one sentence: how many figures are as asked, and what is none."""
+    judged = [row for row in rows if row.ok is not None]
+    good = sum(row.ok is True for row in judged)
+    absent = sum(row.is_unavailable for row in rows)
+    failed = sum(bool(row.error) for row in rows) - absent
+    return (
+        f"{good} of {len(judged)} figures as asked, "
+        f"{absent} not on this machine, {failed} failed"
+    )
+
+
 def markdown(environment: dict[str, Any], rows: Sequence[Row]) -> str:
     """Return a section of Markdown with all that was measured."""
     versions = ", ".join(f"{k} {v}" for k, v in environment["versions"].items())
@@ -108,37 +119,3 @@ def write_json(
         "series": {name: asdict(s) for name, s in series.items()},
     }
     path.write_text(json.dumps(content, indent=1) + "\n")
-
-
-def write_plot(
-    path: Path, environment: dict[str, Any], series: dict[str, Series]
-) -> None:
-    """Draw each series beside the others.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If matplotlib is not installed.
-    """
-    agg = importlib.import_module("matplotlib.backends.backend_agg")
-    matplotlib = importlib.import_module("matplotlib.figure")
-    size = (5.5 * len(series), 4.5)
-    figure = matplotlib.Figure(figsize=size, layout="constrained")
-    agg.FigureCanvasAgg(figure)
-    figure.suptitle(f"{environment['device']}, {environment['date'][:10]}")
-    for index, one in enumerate(series.values()):
-        axes = figure.add_subplot(1, len(series), index + 1)
-        for name, values in one.lines.items():
-            points = [
-                (x, y)
-                for x, y in zip(one.x, values, strict=False)
-                if y is not None
-            ]
-            if points:
-                axes.plot(*zip(*points, strict=True), marker="o", label=name)
-        axes.set(
-            xscale="log", yscale="log", xlabel=one.x_name, ylabel=one.y_name
-        )
-        axes.grid(visible=True, which="both", alpha=0.3)
-        axes.legend()
-    figure.savefig(path, dpi=120)

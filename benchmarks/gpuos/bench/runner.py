@@ -8,18 +8,19 @@ import os
 import platform
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
 import gpuos
-from gpuos.bench import report
+from gpuos.bench import plots, report, screen
+from gpuos.bench.apart import LATE, State
 from gpuos.bench.context import Context, Sizes, host_sizes
 from gpuos.bench.row import Measure, Row, fail_rows, run_measure
-from gpuos.bench.timing import seconds
+from gpuos.cli.progress import ProgressLine
 
-EXIT_CODE = 3  # of a run that hangs
 PACKAGES = ("numpy", "torch", "cuda-core", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -90,40 +91,86 @@ def describe(stats: dict[str, Any], command: list[str]) -> dict[str, Any]:
 
 
 class Run:
-    """Measures, prints as it goes, saves after every row."""
+    """Measures, prints as it goes, saves after every row.
+
+    Parameters
+    ----------
+    state : State
+        What processes before this one have measured.
+    """
 
     def __init__(
         self,
         options: argparse.Namespace,
         context: Context,
         environment: dict[str, Any],
+        state: State,
     ) -> None:
         self.options = options
         self.context = context
         self.environment = environment
-        self.rows: list[Row] = []
+        self.rows = state.rows
         self.current: list[Row] = []
+        self._state = state
+        self._view = report if options.asked else screen
+        self._line = ProgressLine()
+        context.series.update(state.series)
+        if not self.rows and not state.died_in:
+            say(self._view.format_header(environment))
 
     def measure(self, measures: Sequence[Measure]) -> None:
-        """Fill and print the rows."""
-        for measure in measures:
+        """Fill and print the rows that no process before this one tried."""
+        left = [one for one in measures if one.name not in self._state.done]
+        start = time.monotonic()
+        for index, measure in enumerate(left):
+            if not self._state.is_wanted():
+                break
+            self._show_progress(measures, left[index:], start)
             self.current = measure.rows
             for row in measure.rows:
                 row.is_judged = self.context.is_cuda or row.on_host
-            # A call that hangs may have no deadline of its own.
-            watchdog = threading.Timer(
-                measure.limit_s, self.end, [measure.limit_s]
-            )
-            watchdog.daemon = True
-            watchdog.start()
-            took = seconds(lambda one=measure: run_measure(self.context, one))  # type: ignore[misc]
+            if measure.name == self._state.died_in:
+                fail_rows(measure.rows, RuntimeError(self._state.reason))
+            else:
+                self._run(measure)
+            self._line.clear()
+            self._keep(measure)
+
+    def _show_progress(
+        self, measures: Sequence[Measure], left: Sequence[Measure], start: float
+    ) -> None:
+        """Say how far it is, and how long the rest takes if it goes on so."""
+        done = len(measures) - len(left)
+        text = f"measurement {done + 1} of {len(measures)}: {left[0].name}"
+        tried = done - len(self._state.before)
+        if tried:
+            each = (time.monotonic() - start) / tried
+            text += f", about {each * len(left):.0f} s left"
+        self._line.show(text[: screen.WIDTH - 1])
+
+    def _run(self, measure: Measure) -> None:
+        self._state.save(self.rows, self.context.series, measure.name)
+        # A call that hangs may have no deadline of its own.
+        watchdog = threading.Timer(
+            measure.limit_s, self.end, [measure, measure.limit_s]
+        )
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            run_measure(self.context, measure)
+        finally:
             watchdog.cancel()
-            for row in measure.rows:
-                say(report.format_row(row))
-            sys.stderr.write(f"[{measure.name}: {took:.1f} s]\n")
-            self.rows += measure.rows
-            self.current = []
-            self.save()
+
+    def _keep(self, measure: Measure) -> None:
+        self.rows += measure.rows
+        self.current = []
+        self._state.done.append(measure.name)
+        self._state.save(self.rows, self.context.series)
+        self.save()
+        # What is seen is saved, whenever the run is interrupted.
+        for row in measure.rows:
+            if self.options.asked or screen.is_shown(row):
+                say(self._view.format_row(row))
 
     def save(self) -> None:
         """Write the JSON file, if one is wanted."""
@@ -133,35 +180,30 @@ class Run:
                 self.options.json, self.environment, rows, self.context.series
             )
 
-    def end(self, limit_s: float) -> None:
+    def end(self, measure: Measure, limit_s: float) -> None:
         """Save what there is and end the process."""
         try:
             late = TimeoutError(f"did not end within {limit_s:g} s")
-            fail_rows(self.current, late)
-            for row in self.current:
-                say(report.format_row(row))
-            self.save()
+            fail_rows(measure.rows, late)
+            self._line.clear()
+            self._keep(measure)
         finally:
-            os._exit(EXIT_CODE)  # the other threads may never come back
+            os._exit(LATE)  # the other threads may never come back
 
     def finish(self) -> int:
-        """Write the other files and the summary; return the exit code."""
-        judged = [row for row in self.rows if row.ok is not None]
-        good = sum(row.ok is True for row in judged)
-        absent = sum(row.is_unavailable for row in self.rows)
-        failed = sum(bool(row.error) for row in self.rows) - absent
-        say(
-            f"\n{good} of {len(judged)} figures as asked, "
-            f"{absent} not on this machine, {failed} failed"
-        )
+        """Write the files and the summary; return the exit code."""
+        self._line.clear()
+        self.save()
+        say("\n" + self._view.summary(self.rows))
         if self.options.markdown:
-            text = report.markdown(self.environment, self.rows)
+            text = self._view.markdown(self.environment, self.rows)
             self.options.markdown.write_text(text)
         if self.options.plot and self.context.series:
             try:
-                report.write_plot(
+                plots.write_plot(
                     self.options.plot, self.environment, self.context.series
                 )
             except ModuleNotFoundError as error:
                 say(f"no plot: {error.name} is not installed")
+        failed = [r for r in self.rows if r.error and not r.is_unavailable]
         return 1 if failed else 0

@@ -195,15 +195,19 @@ def even_run(make: Make) -> Fill:
         torch, gt = modules_of(context)
         default = torch.get_num_threads()
         counts = [default] if context.is_cuda else sorted({1, default})
-        ratios = []
         try:
             for count in counts:
                 torch.set_num_threads(count)
-                ratios.append(ratio(context, torch, gt, row))
-                row.also[f"{count} threads"] = ratios[-1]
+                tried = Row(row.name, row.unit)
+                value = ratio(context, torch, gt, tried)
+                row.also[f"{count} threads"] = value
+                if row.value is None or value < row.value:
+                    # Times are those of the ratio that is shown.
+                    row.value, row.note = value, tried.note
+                    row.peers = tried.peers
+                    row.also |= tried.also
         finally:
             torch.set_num_threads(default)
-        row.value = min(ratios)
 
     return run
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpuos
 from gpuos.cli import build_torch, cache, ctl, demo, info, run
+from gpuos.cli.words import program_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BAD_INPUT = 2
-
-
-def program_name() -> str:
-    """Return what the user typed: the installed command, or the module."""
-    is_command = Path(sys.argv[0]).name == "gpuos" if sys.argv else False
-    return "gpuos" if is_command else "python -m gpuos"
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -58,9 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["bench"]:
-        from gpuos.bench import main as bench  # noqa: PLC0415 (it is large)
+        from gpuos.bench import start  # noqa: PLC0415 (it is large)
 
-        return int(bench(arguments[1:]) or 0)
+        return start(arguments[1:])
     parsed = make_parser().parse_args(arguments)
     try:
         code = int(parsed.function(parsed))

@@ -11,6 +11,7 @@ from gpuos.cli import sides
 from gpuos.cli.flow import ELEMENTS, Flow
 from gpuos.cli.options import add_backend, number_of_seconds
 from gpuos.cli.progress import ProgressLine
+from gpuos.cli.words import program_name
 
 if TYPE_CHECKING:
     import argparse
@@ -21,12 +22,22 @@ if TYPE_CHECKING:
 
 PHASES = 4
 SHARE_OF_SIDES = 0.25  # of the time
-NEXT = """
-Next:
-  python -m gpuos run "o = a * b + 1" a.npy b.npy   an expression on files
-  python -m gpuos bench queue --quick               beside launches and graphs
-  python -m gpuos info                              what is used of this machine
-"""
+# Commands, and what for.
+NEXT = (
+    ("bench queue --quick", "beside CUDA graphs, NumPy, PyTorch"),
+    ("build-torch", "the bridge to PyTorch, half a minute"),
+    ("info", "what is used of this machine"),
+    ('run --expr "o = a * b + 1" a.npy b.npy -o o.npy', "any size"),
+)
+
+
+def next_lines() -> list[str]:
+    """Return what to try next, as the user calls the program."""
+    width = max(len(command) for command, _ in NEXT[:-1])
+    return [
+        f"  {program_name()} {command:<{width}}  {what}"
+        for command, what in NEXT
+    ]
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -34,7 +45,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "demo",
         help="what a loop gains; operators switched while tasks flow",
-        description="Run a loop of small operations by NumPy and by gpuos. "
+        description="Run a loop of small operations by NumPy, by PyTorch if its "
+        "bridge was compiled, and by gpuos. "
         "Then keep tasks flowing, compile and inject an operator, switch it in "
         "place, switch and roll back an alias; check every element of every "
         "result.",
@@ -67,7 +79,8 @@ class Demo:
     def __init__(self, rt: gpuos.Runtime, seconds: float) -> None:
         self.rt = rt
         self.flow = Flow(rt)
-        self.pauses_us: list[float] = []
+        self.changes: list[tuple[str, float, float]] = []  # ms, pause in us
+        self.switches = 0
         self._phase_s = seconds / PHASES
         self._line = ProgressLine()
         self._start = time.monotonic()
@@ -86,7 +99,7 @@ class Demo:
 
     def _inject(self) -> None:
         self._during(
-            "mul is compiled and injected while add runs",
+            "mul is defined while add runs",
             lambda: self._define("demo_mul", "*"),
             "add",
             self._sum,
@@ -99,7 +112,7 @@ class Demo:
         self._keep(op, self._sum, share=0.5)
         # Tasks submitted meanwhile may run either, each of them wholly.
         self._during(
-            "online switch: + becomes - under load",
+            "+ becomes - while it runs",
             lambda: self._replace(op, "-"),
             op,
             self._sum,
@@ -117,6 +130,7 @@ class Demo:
             alias.switch("demo_mul")
             self.flow.submit("demo_alias", self._product)
             alias.rollback()
+            self.switches += 2
             self._say("dual-slot switch and rollback")
         self.flow.submit("demo_alias", self._sum)
         self.flow.finish()
@@ -156,10 +170,13 @@ class Demo:
         *allowed: Floats,
     ) -> None:
         errors: list[Exception] = []
+        took_ms: list[float] = []
 
         def work() -> None:
+            start = time.monotonic()
             try:
                 change()
+                took_ms.append(1e3 * (time.monotonic() - start))
             except Exception as error:  # noqa: BLE001 (raised again below)
                 errors.append(error)
 
@@ -171,7 +188,8 @@ class Demo:
         thread.join()
         if errors:
             raise errors[0]
-        self.pauses_us.append(self.rt.stats()["last_pause_us"])
+        pause_us = self.rt.stats()["last_pause_us"]
+        self.changes.append((text, took_ms[0], pause_us))
         self.flow.finish()
 
     def _say(self, text: str) -> None:
@@ -191,7 +209,11 @@ def print_table(demo: Demo, seconds: float) -> None:
         ("tasks run", f"{flow.tasks:,} of {ELEMENTS} elements"),
         ("rate", f"{flow.tasks / seconds:,.0f} tasks/s, checking included"),
         ("operators injected", f"{stats['injections']:,}"),
-        ("queue's longest pause", f"{max(demo.pauses_us):.0f} us"),
+        *(
+            (text, f"in {ms:,.1f} ms; the queue's pause: {pause:.0f} us")
+            for text, ms, pause in demo.changes
+        ),
+        ("alias switched and back", f"{demo.switches:,} times, no pause"),
         ("elements checked", f"{flow.checked:,}"),
         ("tasks wrong", f"{flow.wrong:,}"),
         ("tasks lost", f"{flow.lost:,}"),
@@ -205,10 +227,13 @@ def main(arguments: argparse.Namespace) -> int:
     """Run the demo; 1 if any element was wrong or any task lost."""
     seconds = number_of_seconds("--seconds", arguments.seconds)
     with gpuos.Runtime(arguments.backend, arguments.device) as rt:
-        both, is_right = sides.measure(rt, seconds * SHARE_OF_SIDES)
-        print("\n".join(sides.lines_of(both)))
-        if not is_right:
-            print("WRONG: the loop comes to other numbers than NumPy's")
+        share = seconds * SHARE_OF_SIDES / 2
+        beside_numpy, is_right = sides.numpy_sides(rt, share)
+        beside_torch, is_same = sides.torch_sides(rt.backend == "cuda", share)
+        print("\n".join(sides.lines_of(beside_numpy + beside_torch)))
+        if not (is_right and is_same):
+            peer = "PyTorch" if is_right else "NumPy"
+            print(f"WRONG: the loop comes to other numbers than {peer}'s")
             return 1
         print("Operators replaced while tasks flow, every element checked:\n")
         demo = Demo(rt, seconds * (1 - SHARE_OF_SIDES))
@@ -221,5 +246,5 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"WRONG: {failed:,} tasks gave other results than NumPy")
             return 1
     print("right: every element is what NumPy gives, nothing was lost")
-    print(NEXT, end="")
+    print("\nNext:", *next_lines(), sep="\n")
     return 0

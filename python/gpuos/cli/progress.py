@@ -48,6 +48,7 @@ class ProgressLine:
             self._stream.write("\r" + " " * self._length + "\r")
             self._stream.flush()
             self._length = 0
+            self._next = 0.0  # the next text is another one's beginning
 
 
 def bar(part: float) -> str:

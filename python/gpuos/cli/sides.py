@@ -1,7 +1,9 @@
-"""One loop of small operations, by NumPy and by gpuos, side by side."""
+"""One loop of small operations, by NumPy and PyTorch and by gpuos."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
 import re
 import sys
@@ -39,10 +41,14 @@ OPERATIONS = 7  # of it
 
 @dataclass(frozen=True)
 class Side:
-    """Who ran the loop, and what a step took."""
+    """Who ran the loop, what a step took, and how often that is in another's.
+
+    `factor` is None for one that others are compared with.
+    """
 
     name: str
     step_us: float
+    factor: float | None = None
 
 
 def begin() -> tuple[Any, Any]:
@@ -74,7 +80,17 @@ def time_of(
             return best * 1e6
 
 
-def measure(rt: gpuos.Runtime, seconds: float) -> tuple[list[Side], bool]:
+def pair(theirs: str, ours: str, us: tuple[float, float]) -> list[Side]:
+    """Return two sides, the second compared with the first."""
+    return [Side(theirs, us[0]), Side(ours, us[1], us[0] / us[1])]
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two results of `CHECKED_STEPS` are the same, roundings apart."""
+    return bool(np.allclose(a, b, TOLERANCE, TOLERANCE))
+
+
+def numpy_sides(rt: gpuos.Runtime, seconds: float) -> tuple[list[Side], bool]:
     """Return both sides, and whether they come to the same."""
     fused = rt.fuse(step)
     x, v = begin()
@@ -87,24 +103,63 @@ def measure(rt: gpuos.Runtime, seconds: float) -> tuple[list[Side], bool]:
     for _ in range(CHECKED_STEPS):
         a, b = step(a, b)
         c, d = fused(c, d)
-    is_right = bool(np.allclose(a, c.numpy(), TOLERANCE, TOLERANCE))
-    return [Side("NumPy", theirs), Side("gpuos", ours)], is_right
+    sides = pair("NumPy", "gpuos", (theirs, ours))
+    return sides, is_same(a, c.numpy())
+
+
+def torch_sides(on_gpu: bool, seconds: float) -> tuple[list[Side], bool]:
+    """Return PyTorch alone and in a scheduler, and whether they are the same.
+
+    Empty if PyTorch is not there, or its bridge was never compiled, which takes
+    longer than all of this.
+    """
+    if importlib.util.find_spec("torch") is None:
+        return [], True
+    torch: Any = importlib.import_module("torch")
+    gt: Any = importlib.import_module("gpuos.torch")
+    if not importlib.import_module("gpuos.torch.building").is_built():
+        return [], True
+    device = "cuda" if on_gpu and torch.cuda.is_available() else "cpu"
+
+    def tensors() -> list[Any]:
+        return [torch.from_numpy(each).to(device) for each in begin()]
+
+    def result() -> Any:
+        x, v = tensors()
+        for _ in range(CHECKED_STEPS):
+            x, v = step(x, v)
+        return x.cpu()
+
+    def time() -> float:
+        x, v = tensors()
+        return time_of(step, x, v, lambda x: x.cpu(), seconds / 2)
+
+    with torch.no_grad():
+        theirs, expected = time(), result()
+        with gt.scheduler():
+            ours, came = time(), result()
+    sides = pair("PyTorch", "+ scheduler", (theirs, ours))
+    return sides, is_same(expected, came)
 
 
 def lines_of(sides: list[Side]) -> list[str]:
-    """Return bars, the factor and what was run, at most 80 columns each."""
+    """Return bars, factors and what was run, at most 80 columns each."""
     mark = "\u2588" if (sys.stdout.encoding or "").lower() == "utf-8" else "#"
     most = max(side.step_us for side in sides)
+    width = max(len(side.name) for side in sides)
     lines = [
         f"A step of {OPERATIONS} operations on {ELEMENTS} numbers, in a loop:",
         "",
     ]
     for side in sides:
         bar = mark * max(1, round(BAR * side.step_us / most))
-        lines.append(f"  {side.name:<6} {bar:<{BAR}} {side.step_us:6.2f} us")
-    first, last = sides
+        text = f"  {side.name:<{width}}  {bar:<{BAR}} {side.step_us:7.2f} us"
+        if side.factor is not None:
+            text += f"  {side.factor:4.1f} x"
+        lines.append(text)
     lines += [
-        f"  {first.step_us / last.step_us:.1f} x, by these lines:",
+        "",
+        "by these lines:",
         "",
         "    rt = gpuos.Runtime()",
         "    @rt.fuse",
@@ -112,6 +167,12 @@ def lines_of(sides: list[Side]) -> list[str]:
         "    for _ in range(steps): x, v = step(x, v)",
         "",
     ]
+    if any(side.name == "PyTorch" for side in sides):
+        lines += [
+            "and under PyTorch, without a change of the loop, by one:",
+            "",
+        ]
+        lines += ["    with torch.no_grad(), gpuos.torch.scheduler():", ""]
     return lines
 
 

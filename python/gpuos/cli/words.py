@@ -1,8 +1,17 @@
-"""Numbers as people say them."""
+"""Numbers as people say them, and the program as the user called it."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 KIB = 1024
+
+
+def program_name() -> str:
+    """Return what the user typed: the installed command, or the module."""
+    is_command = Path(sys.argv[0]).name == "gpuos" if sys.argv else False
+    return "gpuos" if is_command else "python -m gpuos"
 
 
 def count(number: int, noun: str) -> str:

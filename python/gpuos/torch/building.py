@@ -90,6 +90,15 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     return target
 
 
+def is_built() -> bool:
+    """Whether the bridge was compiled before: its first use waits for none."""
+    try:
+        folder = _folder(_compiler())
+    except gpuos.BackendUnavailable:
+        return False
+    return (folder / f"{NAME}.so").exists()
+
+
 def _ignore(_line: str) -> None:
     pass
 
