@@ -1,14 +1,18 @@
 #include "host/temp_folder.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "base/concat.h"
 #include "base/environment.h"
@@ -27,21 +31,68 @@ std::filesystem::path parent_folder() {
   return "/tmp";
 }
 
+constexpr std::string_view kName = "gpuos-XXXXXX";
+constexpr char kLockFile[] = "/lock";
+constexpr std::time_t kYoungSeconds = 60;
+
+/// Takes the lock of the folder, which may have none; -1 if another has it.
+int take_lock(const std::string& folder, int flags) noexcept {
+  const int file = ::open((folder + kLockFile).c_str(),
+                          O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+  if (file < 0 || ::flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  ::close(file);
+  return -1;
+}
+
+bool is_old_and_ours(const std::string& folder) noexcept {
+  struct stat status{};
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == ::geteuid() &&
+         status.st_mtime + kYoungSeconds < std::time(nullptr);
+}
+
 }  // namespace
+
+std::size_t remove_left_folders(const std::string& parent) noexcept {
+  std::size_t removed = 0;
+  try {
+    std::error_code ignored;
+    std::filesystem::directory_iterator entry(parent, ignored), end;
+    for (; entry != end; entry.increment(ignored)) {
+      const std::string path = entry->path().string();
+      const std::string name = entry->path().filename().string();
+      if (name.size() != kName.size() || !name.starts_with("gpuos-") ||
+          !is_old_and_ours(path))
+        continue;
+      const int lock = take_lock(path, 0);
+      if (lock < 0) continue;
+      std::filesystem::remove_all(path, ignored);
+      ::close(lock);
+      ++removed;
+    }
+  } catch (const std::exception&) {
+    return removed;  // no memory: another time
+  }
+  return removed;
+}
 
 TempFolder::TempFolder() {
   const std::filesystem::path parent = parent_folder();
-  path_ = (parent / "gpuos-XXXXXX").string();
+  static std::once_flag looked;
+  std::call_once(looked, remove_left_folders, parent.string());
+  path_ = (parent / kName).string();
   if (::mkdtemp(path_.data()) == nullptr) {
     throw Error(concat("host compiler: cannot make a folder in ",
                        parent.string(), ": ", std::strerror(errno),
                        "; set TMPDIR"));
   }
+  lock_ = take_lock(path_, O_CREAT);
 }
 
 TempFolder::~TempFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 std::string TempFolder::file(std::string_view name) const {

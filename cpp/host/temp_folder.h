@@ -7,7 +7,8 @@
 
 namespace gpuos::host {
 
-/// A folder that only this user can read; removed with its files.
+/// A folder that only this user can read; removed with its files. What a killed
+/// process left is removed by the next one that makes such a folder.
 class TempFolder {
  public:
   /// Throws: Error if the temporary folder cannot be written.
@@ -21,7 +22,12 @@ class TempFolder {
 
  private:
   std::string path_;
+  int lock_ = -1;  // of a file in it: who has it lives
 };
+
+/// Removes the folders in `parent` whose processes are gone, but none younger
+/// than a minute. Returns how many there were.
+std::size_t remove_left_folders(const std::string& parent) noexcept;
 
 /// Throws: Error.
 void write_file(const std::string& path, std::string_view text);

@@ -1,0 +1,98 @@
+// Folders of processes that were killed.
+#include "host/temp_folder.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/environment.h"
+
+namespace gpuos::host {
+namespace {
+
+class TempFolders : public testing::Test {
+ protected:
+  TempFolders() {
+    parent_ = testing::TempDir() + "left-XXXXXX";
+    EXPECT_NE(::mkdtemp(parent_.data()), nullptr);
+    ::setenv("TMPDIR", parent_.c_str(), 1);
+    note_environment();
+  }
+  ~TempFolders() override {
+    ::unsetenv("TMPDIR");
+    note_environment();
+    std::filesystem::remove_all(parent_);
+  }
+
+  /// As if nothing in it had changed for two minutes.
+  static void make_old(const std::string& folder) {
+    const timespec then{::time(nullptr) - 120, 0};
+    const timespec times[] = {then, then};
+    ASSERT_EQ(::utimensat(AT_FDCWD, folder.c_str(), times, 0), 0);
+  }
+  /// Of a process that has made it and was killed.
+  std::string folder_of_the_dead() const {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const TempFolder folder;
+      write_file(folder.file("a.cpp"), "int a;");
+      const std::string& path = folder.path();
+      (void)!::write(ends[1], path.data(), path.size());
+      ::_exit(0);  // no destructor runs
+    }
+    ::close(ends[1]);
+    ::waitpid(child, nullptr, 0);
+    char path[4096];
+    const ssize_t size = ::read(ends[0], path, sizeof(path));
+    ::close(ends[0]);
+    return {path, size > 0 ? static_cast<std::size_t>(size) : 0};
+  }
+
+  std::string parent_;
+};
+
+TEST_F(TempFolders, OfTheDeadAreRemovedWhenTheyAreOld) {
+  const std::string left = folder_of_the_dead();
+  ASSERT_TRUE(std::filesystem::exists(left + "/a.cpp"));
+  EXPECT_EQ(remove_left_folders(parent_), 0u);
+  make_old(left);
+  EXPECT_EQ(remove_left_folders(parent_), 1u);
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+TEST_F(TempFolders, OfTheLivingStay) {
+  const TempFolder folder;
+  write_file(folder.file("a.cpp"), "int a;");
+  make_old(folder.path());
+  EXPECT_EQ(remove_left_folders(parent_), 0u);
+  EXPECT_TRUE(std::filesystem::exists(folder.file("a.cpp")));
+}
+
+TEST_F(TempFolders, OfOthersStay) {
+  // A link, a name of another form, a file, and a folder without a lock.
+  const std::string target = parent_ + "/target";
+  std::filesystem::create_directory(target);
+  write_file(target + "/lock", "");
+  std::filesystem::create_directory_symlink(target, parent_ + "/gpuos-aaaaaa");
+  std::filesystem::create_directory(parent_ + "/gpuos-bbbbbbb");
+  write_file(parent_ + "/gpuos-bbbbbbb/lock", "");
+  write_file(parent_ + "/gpuos-cccccc", "");
+  std::filesystem::create_directory(parent_ + "/gpuos-dddddd");
+  for (const char* name :
+       {"/target", "/gpuos-bbbbbbb", "/gpuos-cccccc", "/gpuos-dddddd"})
+    make_old(parent_ + name);
+  EXPECT_EQ(remove_left_folders(parent_), 0u);
+  EXPECT_TRUE(std::filesystem::exists(target + "/lock"));
+  EXPECT_TRUE(std::filesystem::exists(parent_ + "/gpuos-bbbbbbb/lock"));
+}
+
+}  // namespace
+}  // namespace gpuos::host
