@@ -16,6 +16,7 @@ from deadlines import COMPILE_S, WAIT_S
 COMPILER = """#!/bin/sh
 [ "$1" = --version ] && echo 1.0 && exit
 echo "$$ $(nice)" >>"$FOLDER/started"
+echo "$@" >>"$FOLDER/words"
 echo >"$TMPDIR/left"
 while [ ! -e "$FOLDER/go" ]; do sleep 0.02; done
 if [ -e "$FOLDER/refuse" ]; then echo "expected a wonder" >&2; exit 1; fi

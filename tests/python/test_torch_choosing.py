@@ -179,6 +179,26 @@ def test_the_wheel_has_it(site):
     assert info == f"prebuilt: {path}\n"
 
 
+def test_what_the_wheel_has_is_compiled_for_it(site):
+    site.touch("go")
+    old = site.folder / "made" / f"{choosing.name()[:-16]}{'0' * 16}.so"
+    other = old.with_name("bridge-2.11.0-cpython-310-x86_64-linux-gnu-0.so")
+    old.parent.mkdir()
+    old.touch()
+    other.touch()
+    said = site.run("""
+from gpuos.torch import building
+print(building.compile_into(FOLDER / "made", ["-Wl,one", "-ltwo"], print))
+""")
+    path = site.folder / "made" / f"{choosing.name()}.so"
+    assert said == f"1 of 3\n2 of 3\n3 of 3\n{path}\n"
+    assert sorted(path.parent.glob("*.so")) == sorted([path, other])
+    *_, link = (site.folder / "words").read_text().splitlines()
+    assert link.endswith("-lc10 -Wl,one -ltwo")
+    assert "rpath" not in link
+    assert site.left() == []
+
+
 OFF = """
 a, b, out = torch.arange(4.0), torch.ones(4), torch.zeros(4)
 whole = torch.zeros(())

@@ -340,6 +340,51 @@ time.sleep(1000)
         process.communicate(timeout=COMPILE_S)
 
 
+def test_a_warning_that_is_an_error_comes_once(site):
+    site.run("""
+warnings.simplefilter("error")
+try:
+    defers()
+except UserWarning:
+    assert not defers()
+else:
+    raise AssertionError
+from gpuos.torch import scheduling
+assert not scheduling._thread.eager
+""")
+
+
+def test_threads_leave_what_they_entered(site):
+    site.run("""
+warnings.simplefilter("ignore")
+shared = gt.scheduler(auto_flush_ms=60_000)
+inside, leave, left = (threading.Event() for _ in range(3))
+
+def work():
+    with shared:
+        inside.set()
+        leave.wait()
+    left.set()
+
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+inside.wait()
+touch("go")
+gt.wait_ready()
+from gpuos.torch import scheduling
+with torch.no_grad(), shared:
+    x = torch.ones(2) + 1
+    waiting = gt.pending()
+    assert waiting > 0
+    leave.set()
+    assert left.wait(60)
+    assert gt.pending() == waiting
+    assert len(scheduling._blocks) == 1
+assert not scheduling._blocks
+assert defers()
+""")
+
+
 def test_the_log_says_what_was_done(site):
     site.touch("go")
     said = site.run("""
