@@ -7,9 +7,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from deadlines import COMPILE_S, WAIT_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # It notes its process and priority, leaves a file, and waits until it may go on.
 # What it makes is the bridge that the tests use.
@@ -132,7 +136,9 @@ def until(question) -> None:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
+def site(tmp_path: Path) -> Iterator[Site]:
     from gpuos.torch import readiness  # noqa: PLC0415
 
-    return Site(tmp_path, Path(readiness.bridge().__file__))
+    made = Site(tmp_path, Path(readiness.bridge().__file__))
+    yield made
+    made.touch("go")  # what a test that failed has left ends
