@@ -15,14 +15,16 @@ from deadlines import COMPILE_S, WAIT_S
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# It notes its process and priority, leaves a file, and waits until it may go on.
+# It notes its process and priority, leaves a file, and waits until it may go on
+# for a process of its own, as a compiler's driver does.
 # What it makes is the bridge that the tests use.
 COMPILER = """#!/bin/sh
 [ "$1" = --version ] && echo 1.0 && exit
 echo "$$ $(nice)" >>"$FOLDER/started"
 echo "$@" >>"$FOLDER/words"
 echo >"$TMPDIR/left"
-while [ ! -e "$FOLDER/go" ]; do sleep 0.02; done
+while [ ! -e "$FOLDER/go" ]; do sleep 0.02; done &
+wait
 if [ -e "$FOLDER/refuse" ]; then echo "expected a wonder" >&2; exit 1; fi
 while [ $# != 0 ]; do [ "$1" = -o ] && made="$2"; shift; done
 cp "$BRIDGE" "$made"

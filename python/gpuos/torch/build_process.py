@@ -130,6 +130,6 @@ class BuildProcess:
 
     def forget(self) -> None:
         """Let go of it in the child of a fork, whose it is not."""
-        with contextlib.suppress(OSError):
-            os.close(self._input.fileno())
+        self._input.close()
+        self._output.close()
         self._process.returncode = 0
