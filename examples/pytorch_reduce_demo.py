@@ -26,6 +26,7 @@ def main() -> None:
     torch.manual_seed(0)
     x = torch.randn(8, 16, 64, device=device)
     expected = reductions(x)  # by PyTorch itself
+    gt.wait_ready()  # without it the first run may be eager
     with torch.no_grad(), gt.scheduler():
         results = reductions(x)
     for name, one in results.items():

@@ -24,6 +24,7 @@ def main() -> None:
     a, b = torch.randn(2, ELEMS, device=device)
     expected = program(a, b)  # by PyTorch itself
 
+    gt.wait_ready()  # without it the first run may be eager
     before = gt.stats()["intercepted"]
     with (
         torch.no_grad(),

@@ -251,11 +251,10 @@ def run_child(
     options: argparse.Namespace,
     choice: dict[str, Any],
     folder: Path,
-    bridge: Path,
+    site: Path,
 ) -> dict[str, list[list[str]]]:
     """Return what the programs of one run noted."""
     cache = Path(tempfile.mkdtemp(prefix="cache-", dir=folder))
-    (cache / "bridge").symlink_to(bridge)
     compiler = cache / "c++"
     compiler.write_text(
         f'#!/bin/sh\nsleep {choice["compiler_s"]}\nexec {options.cxx} "$@"\n'
@@ -266,6 +265,9 @@ def run_child(
         "GPUOS_WORKERS": str(choice["workers"]),
         # Nothing that an earlier run compiled.
         "GPUOS_CACHE_DIR": str(cache),
+        "PYTHONPATH": os.pathsep.join(
+            [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
+        ),
         "CXX": str(compiler),
     }
     command = [sys.executable, __file__, "--once", json.dumps(choice)]
@@ -287,11 +289,18 @@ def run_child(
     return noted
 
 
-def bridge_folder() -> Path:
-    """Return where built bridges are, for runs that have caches of their own."""
-    import gpuos.torch  # noqa: PLC0415 (a run imports it for itself)
+def make_site(folder: Path) -> Path:
+    """Return a folder with a gpuos-torch, for runs that have caches of their own.
 
-    return gpuos.torch.build().parents[1]
+    Their compilers are not those of the bridge, which is no matter here.
+    """
+    from gpuos.torch import building, choosing  # noqa: PLC0415 (as run_once)
+
+    package = folder / "site" / choosing.PACKAGE
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / f"{choosing.name()}.so").symlink_to(building.build())
+    return package.parent
 
 
 def first_difference(
@@ -318,7 +327,6 @@ def main() -> int:
     parser.add_argument(
         "--only", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS)
     )
-    # A bridge is known by what its compiler says of itself.
     cxx = os.environ.get("CXX", "c++")
     parser.add_argument("--cxx", default=cxx, help=argparse.SUPPRESS)
     parser.add_argument("--once", help=argparse.SUPPRESS)
@@ -329,9 +337,9 @@ def main() -> int:
     differ = 0
     expected = None
     with tempfile.TemporaryDirectory(prefix="gpuos-same-") as name:
-        bridge = bridge_folder()
+        site = make_site(Path(name))
         choices = [choose(index) for index in range(options.runs)]
-        run = partial(run_child, options, folder=Path(name), bridge=bridge)
+        run = partial(run_child, options, folder=Path(name), site=site)
         pool = ThreadPoolExecutor(options.jobs)
         try:
             for index, came in enumerate(pool.map(run, choices)):

@@ -77,7 +77,9 @@ def takes_what_it_can(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.get_closest_marker("torch") is None:
         yield
         return
-    bridge = importlib.import_module("gpuos.torch").bridge()
+    gt = importlib.import_module("gpuos.torch")
+    gt.wait_ready()  # no test passes by having been eager
+    bridge = gt.bridge()
     bridge.weigh_costs(False)
     yield
     bridge.weigh_costs(True)

@@ -255,8 +255,7 @@ def test_demo_has_pytorch_where_its_bridge_is():
 
 def test_demo_waits_for_no_bridge(monkeypatch):
     building = pytest.importorskip("gpuos.torch.building")
-    monkeypatch.setenv("CXX", "/no/compiler")
-    monkeypatch.setenv("PATH", "/no/path")
+    monkeypatch.setattr(building.choosing, "find", lambda: None)
     assert not building.is_built()
     assert sides.torch_sides(on_gpu=False, seconds=0.1) == ([], True)
 

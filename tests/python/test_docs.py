@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def need_nvrtc(texts):
 def need_torch(texts):
     if any("import torch" in text for text in texts):
         pytest.importorskip("torch")
+        # Those programs find the bridge, as their schedulers do not wait.
+        importlib.import_module("gpuos.torch").wait_ready()
 
 
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]

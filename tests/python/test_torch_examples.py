@@ -21,7 +21,7 @@ def run(name, device):
     """Return what an example prints."""
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")],
         env=os.environ | hidden,
         capture_output=True,
         text=True,

@@ -95,7 +95,7 @@ def test_a_result_outlives_everything(device):
 
 LEAVES_PYTORCH = """
 import torch, gpuos.torch as gt
-from gpuos.torch.loading import bridge
+from gpuos.torch.readiness import bridge
 a = torch.ones(4)
 with torch.no_grad(), gt.scheduler():
     a + 1

@@ -12,7 +12,7 @@ from deadlines import WAIT_S
 torch = pytest.importorskip("torch")
 
 import gpuos.torch as gt
-from gpuos.torch.loading import bridge
+from gpuos.torch.readiness import bridge
 
 # Eager's threads take longer to meet than these tests to compute.
 torch.set_num_threads(1)

@@ -76,7 +76,7 @@ def modules_of(context: Context) -> tuple[Any, Any]:
     """
     torch = torch_of(context)
     gt = importlib.import_module("gpuos.torch")
-    importlib.import_module("gpuos.torch.loading").bridge().watch_anew()
+    gt.bridge().watch_anew()  # which says what is missing, if it is
     return torch, gt
 
 

@@ -16,14 +16,15 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "build-torch",
         help="compile the bridge to the PyTorch that is installed",
-        description="Compile the bridge that gpuos.torch needs, which its "
-        "first use would do.",
+        description="Compile the bridge that gpuos.torch needs, unless "
+        "gpuos-torch has one that fits; else the first scheduler would have it "
+        "compiled in the background.",
     )
     parser.set_defaults(function=build)
 
 
 def build(_arguments: argparse.Namespace) -> int:
-    """Compile it, and print the way."""
+    """Compile it unless it is there, and print the way."""
     try:
         from gpuos.torch import building  # noqa: PLC0415 (needs PyTorch)
     except ModuleNotFoundError as error:

@@ -79,7 +79,19 @@ def report() -> dict[str, Any]:
             for finding in gpuos.diagnose()
         ],
         "runtime": runtime,
+        "torch": state_of_torch(),
     }
+
+
+def state_of_torch() -> str:
+    """Return which bridge `gpuos.torch` uses here."""
+    if version_of("torch") is None:
+        return "none: PyTorch is not installed"
+    try:
+        from gpuos.torch import choosing  # noqa: PLC0415 (takes seconds)
+    except Exception as error:  # noqa: BLE001 (whatever a broken one raises)
+        return f"none: PyTorch cannot be imported: {error}"
+    return choosing.describe()
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -98,4 +110,5 @@ def main(arguments: argparse.Namespace) -> int:
             f"backend 'auto' is {rt.backend}: {stats['device']}, "
             f"{stats['workers']} workers"
         )
+    print(f"bridge to PyTorch: {state_of_torch()}")
     return 0

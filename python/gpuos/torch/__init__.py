@@ -17,12 +17,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpuos.torch import at_once
 from gpuos.torch.building import build
-from gpuos.torch.loading import bridge, runtime
+from gpuos.torch.choosing import is_off
+from gpuos.torch.readiness import bridge, wait_ready
 from gpuos.torch.requests import (
     init,
     pending,
     register_elementwise,
+    runtime,
     shutdown,
     stats,
     submit_binary,
@@ -74,6 +77,7 @@ __all__ = [
     "submit_reduce",
     "submit_sub",
     "submit_unary",
+    "wait_ready",
 ]
 
 _OF_THE_BRIDGE = ("submit_add", "submit_sub", "submit_mul", "submit_div")
@@ -88,8 +92,9 @@ def __getattr__(name: str) -> Any:
     if name not in _OF_THE_BRIDGE:
         text = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(text)
+    source = at_once if is_off() else bridge()
     for found in _OF_THE_BRIDGE:
-        globals()[found] = getattr(bridge(), found)
+        globals()[found] = getattr(source, found)
     # Python is quicker with the attributes of a module that has none of this.
     globals().pop("__getattr__", None)
     return globals()[name]

@@ -1,56 +1,39 @@
 """Compiling the bridge against the PyTorch that is installed.
 
-PyTorch's C++ interface changes with every version, so the bridge is built on
-the user's machine: at the first use, or by ``python -m gpuos build-torch``.
+PyTorch's C++ interface changes with every version, so where no gpuos-torch has a
+bridge that fits it is built on the user's machine.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import re
-import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 import gpuos
+from gpuos.torch import choosing
+from gpuos.torch.build_process import BuildProcess, Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-NAME = "_bridge"
-# The versions for which bridge/private_parts.h is right.
-TRIED = ("2.11", "2.13")
-FLAGS = (
-    "-std=c++20",
-    "-O2",
-    "-DNDEBUG",
-    "-fPIC",
-    "-fno-plt",
-    "-fvisibility=hidden",
-    "-Wall",
-    "-Wextra",
-    "-Wno-invalid-offsetof",  # bridge/private_parts.h
-)
 OWN_HEADER = re.compile(r'^#include "([^"/]+)"$', re.MULTILINE)
-LIBRARIES = ("-ltorch", "-ltorch_cpu", "-ltorch_python", "-lc10")
-COMPILE_TIMEOUT_S = 600
-
-
-class UntriedPyTorch(gpuos.BackendUnavailable):
-    """The bridge does not know the insides of this PyTorch."""
+LIBRARIES = ("-ltorch_cpu", "-ltorch_python", "-lc10")
+DEADLINE_S = 3600  # by the lowest priority, on a busy machine
+LOOK_S = 0.05
 
 
 def build(report: Callable[[str], None] | None = None) -> Path:
-    """Compile the bridge unless that was done before.
+    """Compile the bridge unless there is one that fits.
+
+    That is so where `GPUOS_TORCH=off` too.
 
     Parameters
     ----------
@@ -60,7 +43,7 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     Returns
     -------
     Path
-        The extension module, in the cache.
+        The extension module, of an installed gpuos-torch or in the cache.
 
     Raises
     ------
@@ -69,69 +52,151 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     gpuos.CompileError
         It refused; the message has its output.
     """
-    version = ".".join(torch.__version__.split(".")[:2])
-    if version not in TRIED:
-        text = (
-            f"gpuos.torch: expected PyTorch {' or '.join(TRIED)}, which were "
-            f"tried, got {torch.__version__}"
+    report = report or _ignore
+    is_told = False
+    while (found := choosing.find()) is None:
+        process = start(at_a_time=os.cpu_count() or 1, nice=0)
+        if process is None:
+            if not is_told:
+                report("waiting for another process that compiles it")
+            is_told = True
+            time.sleep(LOOK_S)
+            continue
+        report(
+            f"compiling the bridge for PyTorch {torch.__version__} "
+            f"with {choosing.compiler()}, once"
         )
-        raise UntriedPyTorch(text)
-    compiler = _compiler()
-    folder = _folder(compiler)
-    target = folder / f"{NAME}.so"
-    if target.exists():
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        # Another process may be at it.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.exists():
-            _compile(compiler, target, report or _ignore)
+        try:
+            _follow(process, report)
+        finally:
+            process.stop()
+    return found
+
+
+def start(
+    at_a_time: int, nice: int, target: Path | None = None
+) -> BuildProcess | None:
+    """Compile the bridge in another process, unless one is at it already.
+
+    Parameters
+    ----------
+    at_a_time : int
+        Compilers that run side by side.
+    nice : int
+        0 to 19, the lowest priority.
+    target : Path, optional
+        Where it will be; by default the cache.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable
+        There is no compiler, or no place.
+    """
+    target = target or choosing.place()
+    try:
+        lock = Lock(target.parent)
+    except OSError as error:
+        text = f"gpuos.torch: expected to write into {target.parent}: {error}"
+        raise gpuos.BackendUnavailable(text) from None
+    try:
+        if not lock.acquire() or target.exists():
+            return None
+        return BuildProcess(_plan(target, at_a_time, nice), lock)
+    finally:
+        lock.close()
+
+
+def compile_into(
+    folder: Path, linker_flags: list[str], report: Callable[[str], None]
+) -> Path:
+    """Compile a bridge for a gpuos-torch, see scripts/wheel.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it will be, by the name under which it is looked for.
+    linker_flags : list of str
+        Words that the link has beside its own.
+    """
+    choosing.check_tried()
+    target = folder / f"{choosing.name()}.so"
+    # What other sources gave for the same PyTorch and Python.
+    for old in folder.glob(f"{choosing.name().rpartition('-')[0]}-*.so"):
+        old.unlink()
+    plan = _plan(target, os.cpu_count() or 1, 0)
+    plan["trailing"] += linker_flags
+    lock = Lock(folder)
+    process = BuildProcess(plan, lock)
+    try:
+        _follow(process, report)
+    finally:
+        process.stop()
+        lock.close()
     return target
 
 
 def is_built() -> bool:
-    """Whether the bridge was compiled before: its first use waits for none."""
+    """Whether a scheduler could defer at once: a bridge lies somewhere."""
     try:
-        folder = _folder(_compiler())
-    except gpuos.BackendUnavailable:
+        return not choosing.is_off() and choosing.find() is not None
+    except gpuos.Error:
         return False
-    return (folder / f"{NAME}.so").exists()
+
+
+def _follow(process: BuildProcess, report: Callable[[str], None]) -> None:
+    while True:
+        has_ended = process.has_ended()
+        for line in process.new_lines():
+            if "done" in line:
+                report(f"{line['says']}{line['done']} of {line['of']}")
+        if has_ended:
+            break
+        time.sleep(LOOK_S)
+    process.check()
 
 
 def _ignore(_line: str) -> None:
     pass
 
 
-def _compiler() -> str:
-    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
-        if name and (path := shutil.which(name)):
-            return path
-    text = (
-        "gpuos.torch: expected a C++20 compiler as c++, g++, clang++ or CXX, "
-        "found none"
-    )
-    raise gpuos.BackendUnavailable(text)
+def _plan(target: Path, at_a_time: int, nice: int) -> dict[str, Any]:
+    """Return what build_worker.py does."""
+    compiler = choosing.compiler()
+    libraries = Path(torch.__file__).parent / "lib"
+    return {
+        "target": str(target),
+        "units": _units(),
+        "compile": [compiler, *_flags(), "-c"],
+        # No call waits for the loader. PyTorch is in the process before, so the
+        # file says nothing of where that lies.
+        "link": [compiler, "-shared", "-Wl,-z,now"],
+        "trailing": [f"-L{libraries}", *LIBRARIES],
+        "at_a_time": at_a_time,
+        "nice": nice,
+        "deadline_s": DEADLINE_S,
+    }
 
 
-def _write_units(folder: Path) -> list[Path]:
+def _units() -> dict[str, str]:
     """Group what is compiled together, as most of the time goes to headers.
 
     Files that know Python's objects need the dearer ones of PyTorch.
     """
-    units = folder / "python.cpp", folder / "others.cpp"
-    texts = dict.fromkeys(units, "")
-    for source in sorted((Path(__file__).parent / "bridge").glob("*.cpp")):
+    units = dict.fromkeys(("python.cpp", "others.cpp"), "")
+    for source in sorted(choosing.SOURCES.glob("*.cpp")):
         knows = _includes_header(source, "torch/csrc/")
-        texts[units[0 if knows else 1]] += f'#include "{source}"\n'
-    for unit, text in texts.items():
-        unit.write_text(text)
-    return list(units)
+        name = "python.cpp" if knows else "others.cpp"
+        units[name] += f'#include "{source}"\n'
+    return units
 
 
 def _flags() -> list[str]:
     abi = int(torch.compiled_with_cxx11_abi())
-    return [*FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *_includes()]
+    return [
+        *choosing.FLAGS,
+        f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+        *_includes(),
+    ]
 
 
 def _includes_header(path: Path, folder: str) -> bool:
@@ -151,36 +216,12 @@ def check_with(program: str, *options: str) -> int:
         0 if it found nothing.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        units = _write_units(Path(scratch))
-        command = [program, *options, *map(str, units), "--", *_flags()]
+        files = []
+        for name, text in _units().items():
+            files.append(str(Path(scratch) / name))
+            Path(files[-1]).write_text(text)
+        command = [program, *options, *files, "--", *_flags()]
         return subprocess.run(command, check=False).returncode
-
-
-def _folder(compiler: str) -> Path:
-    """Return the place of this very bridge: another for any other input."""
-    digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "bridge").glob("*.[ch]*")):
-        digest.update(path.name.encode() + path.read_bytes())
-    for path in sorted(Path(gpuos.get_include()).glob("gpuos/*.h")):
-        digest.update(path.name.encode() + path.read_bytes())
-    version = _run([compiler, "--version"]).stdout
-    for text in (
-        torch.__version__,
-        sys.version,
-        compiler,  # a script may add options of its own
-        version,
-        *FLAGS,
-    ):
-        digest.update(text.encode())
-    return _cache() / f"torch-{torch.__version__}-{digest.hexdigest()[:16]}"
-
-
-def _cache() -> Path:
-    own = gpuos.cache.info().own
-    if own.folder:
-        return Path(own.folder) / "bridge"
-    # The cache is off: another one for each user, that lasts until a restart.
-    return Path(tempfile.gettempdir()) / f"gpuos-{os.getuid()}" / "bridge"
 
 
 def _includes() -> Iterator[str]:
@@ -192,61 +233,3 @@ def _includes() -> Iterator[str]:
         sysconfig.get_paths()["include"],
     ):
         yield f"-isystem{path}"  # their warnings are not ours
-
-
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=COMPILE_TIMEOUT_S,
-        check=False,
-    )
-
-
-def _check(command: list[str]) -> str:
-    """Run it; return its warnings."""
-    result = _run(command)
-    if result.returncode != 0:
-        text = f"gpuos.torch: {' '.join(command)}\n{result.stderr}"
-        raise gpuos.CompileError(text)
-    return result.stderr
-
-
-def _compile(
-    compiler: str, target: Path, report: Callable[[str], None]
-) -> None:
-    report(
-        f"compiling the bridge for PyTorch {torch.__version__} "
-        f"with {compiler}, once"
-    )
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        objects = []
-        with ThreadPoolExecutor() as pool:
-            jobs = []
-            for unit in _write_units(Path(scratch)):
-                objects.append(unit.with_suffix(".o"))
-                command = [compiler, *_flags(), "-c", str(unit)]
-                jobs.append(
-                    pool.submit(_check, [*command, "-o", str(objects[-1])])
-                )
-            for done, job in enumerate(jobs, 1):
-                warnings = job.result()
-                report(f"{warnings}{done} of {len(jobs)}")
-        libraries = Path(torch.__file__).parent / "lib"
-        linked = Path(scratch) / target.name
-        _check(
-            [
-                compiler,
-                "-shared",
-                *map(str, objects),
-                "-o",
-                str(linked),
-                "-Wl,-z,now",  # no call waits for the loader
-                f"-L{libraries}",
-                *LIBRARIES,
-                f"-Wl,-rpath,{libraries}",
-            ]
-        )
-        linked.replace(target)
-    report(f"built {target}")

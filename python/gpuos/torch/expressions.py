@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 import gpuos
-from gpuos.torch.loading import bridge
+from gpuos.torch.choosing import is_off
+from gpuos.torch.readiness import bridge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,18 +56,26 @@ class Expression:
             text = f"{self.text!r}: expected {wanted}, got {len(operands)}"
             raise gpuos.InvalidArgument(text)
         values = dict(zip(self.names, operands, strict=True))
+        if is_off():
+            self._compute(values, out)
+            return
         module = bridge()
         module.enter()
         try:
-            with torch.no_grad():
-                result = eval(
-                    self._code,
-                    {"__builtins__": {}},
-                    {**self._functions, **values},
-                )
-                out.copy_(result)
+            self._compute(values, out)
         finally:
             module.leave(False)
+
+    def _compute(
+        self, values: dict[str, torch.Tensor | float], out: torch.Tensor
+    ) -> None:
+        with torch.no_grad():
+            result = eval(
+                self._code,
+                {"__builtins__": {}},
+                {**self._functions, **values},
+            )
+            out.copy_(result)
 
 
 def _parse(text: str) -> ast.expr:

@@ -6,19 +6,17 @@ import atexit
 import functools
 import importlib.util
 import os
-import sys
-import threading
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 import gpuos
 from gpuos import defaults
-from gpuos.torch import building
+from gpuos.torch import choosing
 from gpuos.torch.composites import COMPOSITE
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
 # What looks at no elements, or is made of operators that are taken: these pass
@@ -91,73 +89,38 @@ READERS = [
 ]
 
 
+NAME = "_bridge"  # as its C++ has it
 IMPLICIT = "CompositeImplicitAutograd"
 
-_loading = threading.Lock()
+
+class NotLoaded(gpuos.BackendUnavailable):
+    """It needs what this machine has not."""
 
 
-def bridge() -> ModuleType:
-    """Return the extension module, built and set up if need be.
+def load(path: Path) -> ModuleType:
+    """Return the extension module in `path`, set up; once in a process.
 
     Raises
     ------
-    gpuos.BackendUnavailable, gpuos.CompileError
-        As `build()`.
-    """
-    # Threads may come here together: the cache alone would load it for each.
-    with _loading:
-        found = _load()
-    if isinstance(found, building.UntriedPyTorch):
-        raise found
-    return found
-
-
-def bridge_if_tried() -> ModuleType | None:
-    """Return the same, or None with a PyTorch that it does not know.
-
-    Then schedulers defer nothing; the first one of a process warns.
+    choosing.UntriedPyTorch
+        PyTorch's insides lie elsewhere.
+    NotLoaded
+        The dynamic loader refused.
     """
     try:
-        return bridge()
-    except building.UntriedPyTorch as error:
-        _warn(f"{error}; schedulers defer nothing, PyTorch does everything")
-        return None
-
-
-def bridge_if_loaded() -> ModuleType | None:
-    """Return the same, or None if nobody has used it yet."""
-    if _load.cache_info().currsize == 0:
-        return None
-    found = _load()
-    return None if isinstance(found, building.UntriedPyTorch) else found
-
-
-@functools.cache
-def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=4)
-
-
-@functools.cache
-def _load() -> ModuleType | building.UntriedPyTorch:
-    try:
-        return _load_anew()
-    except building.UntriedPyTorch as error:
-        return error
-
-
-def _load_anew() -> ModuleType:
-    path = building.build(_tell)
-    spec = importlib.util.spec_from_file_location(building.NAME, path)
-    if spec is None or spec.loader is None:
-        text = f"gpuos.torch: expected an extension module, got {path}"
-        raise gpuos.Error(text)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+        spec = importlib.util.spec_from_file_location(NAME, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        text = f"gpuos.torch: expected to load {path}: {error}"
+        raise NotLoaded(text) from None
     try:
         module.check_private_parts()
     except RuntimeError as error:
         text = f"gpuos.torch: {str(error).splitlines()[0]}"
-        raise building.UntriedPyTorch(text) from None
+        raise choosing.UntriedPyTorch(text) from None
     known = _aten(torch._C._dispatch_get_all_op_names())
     passing = set(COMPOSITE)
     watch = module.setup(
@@ -236,12 +199,6 @@ def _finish(module: ModuleType) -> None:
     module.flush()
 
 
-def _tell(line: str) -> None:
-    """Say why the first use takes so long, to a user who watches."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"gpuos.torch: {line}\n")
-
-
 def _aten(names: list[str]) -> set[str]:
     return {
         name.removeprefix("aten::")
@@ -264,41 +221,12 @@ def composite() -> list[str]:
 
 def _bridge_of_runtime(kind: str, index: int) -> Any:
     """Return a capsule of the runtime for tensors of one device."""
-    return gpuos._core._bridge(_runtime_of(kind, index))
+    return gpuos._core._bridge(runtime_of(kind, index))
 
 
-def _runtime_of(kind: str, index: int) -> gpuos.Runtime:
+def runtime_of(kind: str, index: int) -> gpuos.Runtime:
+    """Return the runtime for tensors of one device."""
     return defaults.of_device("host" if kind == "cpu" else kind, index)
-
-
-def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:
-    """Return the runtime in which a device's operations run.
-
-    What is submitted to it is in one order with PyTorch's operators: it comes
-    after what was deferred before, and a tensor that it reads or writes is
-    waited for by whatever comes to it later.
-
-    Parameters
-    ----------
-    device : torch.device, str or int
-        As PyTorch takes it; a GPU without an index is the current one.
-
-    Raises
-    ------
-    gpuos.BackendUnavailable, gpuos.CompileError
-        The bridge cannot be built.
-    gpuos.InvalidArgument
-        For a device that is no CPU and no GPU of CUDA.
-    """
-    found = torch.device(device)
-    if found.type not in ("cpu", "cuda"):
-        text = f"runtime: expected a device cpu or cuda, got {found}"
-        raise gpuos.InvalidArgument(text)
-    index = found.index or 0
-    if found.type == "cuda" and found.index is None:
-        index = torch.cuda.current_device()
-    bridge().use_device(found.type, index)
-    return _runtime_of(found.type, index)
 
 
 def _stream_handle(stream: int, kind: int, index: int) -> int:

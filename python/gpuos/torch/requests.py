@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import torch
 
 import gpuos
+from gpuos.torch import at_once, scheduling
+from gpuos.torch.choosing import is_off
 from gpuos.torch.expressions import Expression
-from gpuos.torch.loading import (
-    bridge,
-    bridge_if_loaded,
-    bridge_if_tried,
-    runtime,
-)
+from gpuos.torch.loading import runtime_of
+from gpuos.torch.readiness import bridge, bridge_if_loaded, wait_ready
 from gpuos.torch.scheduling import check_limits, set_threads, shut_down
 
 if TYPE_CHECKING:
@@ -72,8 +70,42 @@ def init(capacity: int = 4096, threads_per_block: int = 256) -> None:
     """
     check_limits(capacity, threads_per_block)
     set_threads(threads_per_block)
+    if is_off():
+        return
+    wait_ready()
     bridge().set_capacity(capacity)
     runtime("cuda" if torch.cuda.is_available() else "cpu").flush()
+
+
+def runtime(device: torch.device | str | int = "cpu") -> gpuos.Runtime:
+    """Return the runtime in which a device's operations run.
+
+    What is submitted to it is in one order with PyTorch's operations: it comes
+    after what was deferred before, and a tensor that it reads or writes is
+    waited for by whatever comes to it later.
+
+    Parameters
+    ----------
+    device : torch.device, str or int
+        As PyTorch takes it; a GPU without an index is the current one.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable, gpuos.CompileError
+        The bridge cannot be built, or `GPUOS_TORCH=off`: without it nobody
+        would keep that order.
+    gpuos.InvalidArgument
+        For a device that is no CPU and no GPU of CUDA.
+    """
+    found = torch.device(device)
+    if found.type not in ("cpu", "cuda"):
+        text = f"runtime: expected a device cpu or cuda, got {found}"
+        raise gpuos.InvalidArgument(text)
+    index = found.index or 0
+    if found.type == "cuda" and found.index is None:
+        index = torch.cuda.current_device()
+    bridge().use_device(found.type, index)
+    return runtime_of(found.type, index)
 
 
 def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
@@ -84,14 +116,20 @@ def submit_unary(name: str, a: torch.Tensor, out: torch.Tensor) -> None:
     ValueError
         Also for a name that is none.
     """
-    bridge().submit(name, a, out)
+    if is_off():
+        at_once.submit(name, (a,), out)
+    else:
+        bridge().submit(name, a, out)
 
 
 def submit_binary(
     name: str, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor
 ) -> None:
     """Defer ``out = torch.name(a, b)``, such as maximum; as `submit_unary()`."""
-    bridge().submit(name, a, b, out)
+    if is_off():
+        at_once.submit(name, (a, b), out)
+    else:
+        bridge().submit(name, a, b, out)
 
 
 def submit_reduce(
@@ -126,7 +164,10 @@ def submit_reduce(
         )
         raise ValueError(text)
     dims = [dim] if isinstance(dim, int) else dim
-    bridge().submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
+    if is_off():
+        at_once.submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
+    else:
+        bridge().submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
 
 
 def register_elementwise(key: str, expression: str) -> None:
@@ -189,12 +230,12 @@ def shutdown() -> None:
 
 def pending() -> int:
     """Return how many operations wait."""
-    module = bridge_if_tried()
+    module = bridge_if_loaded()
     return 0 if module is None else int(module.pending())
 
 
 def stats() -> dict[str, int]:
-    """Return counters since the bridge was loaded.
+    """Return counters since the bridge was loaded, all 0 before that but one.
 
     ``intercepted`` operations were deferred, ``left`` ones were not because of
     their size or their cost, ``fallbacks`` are operators of PyTorch inside a
@@ -202,7 +243,9 @@ def stats() -> dict[str, int]:
     saved, less the flushes, by the estimates that decide. ``flushes`` ran
     something, as ``tasks`` of the workers; ``programs`` different chains were
     met, ``unwritten`` results were needed by nobody; ``pending`` wait, and so
-    many parts of programs are ``compiling``, or will be soon.
+    many parts of programs are ``compiling``, or will be soon. ``eager``
+    schedulers were entered that deferred nothing, as there was no bridge.
     """
-    module = bridge_if_tried()
-    return dict.fromkeys(_STATS, 0) if module is None else dict(module.stats())
+    module = bridge_if_loaded()
+    counted = dict.fromkeys(_STATS, 0) if module is None else module.stats()
+    return {**counted, "eager": scheduling.count_of_eager()}

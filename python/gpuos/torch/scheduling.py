@@ -13,7 +13,11 @@ import torch
 import gpuos
 from gpuos import defaults
 from gpuos.torch import access
-from gpuos.torch.loading import bridge, bridge_if_tried
+from gpuos.torch.readiness import (
+    bridge,
+    bridge_if_loaded,
+    bridge_of_scheduler,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType, TracebackType
@@ -22,6 +26,7 @@ MAX_CAPACITY = 1 << 20
 
 _lock = threading.Lock()
 _guards: access.Guards | None = None  # under _lock
+_eager = 0  # schedulers that were entered without a bridge. Under _lock
 _timer_ms = 0.0  # the shortest interval of those in use; 0: none. Under _lock
 
 
@@ -37,6 +42,8 @@ _blocks: weakref.WeakSet[_Block] = weakref.WeakSet()  # of all, under _lock
 
 class _Thread(threading.local):
     def __init__(self) -> None:
+        # Those that were entered without a bridge are outside of the others.
+        self.eager = 0
         self.blocks: list[_Block] = []
 
 
@@ -58,11 +65,12 @@ class Scheduler:
     deterministic: bool | None
 
     def __enter__(self) -> Scheduler:  # noqa: PYI034 (Self is newer than 3.10)
-        module = bridge_if_tried()
+        is_fixed = _is_fixed(self.deterministic)
+        module = bridge_of_scheduler(must_wait=is_fixed)
         if module is None:
+            _enter_eager()
             return self
         set_threads(self.threads_per_block)
-        is_fixed = _is_fixed(self.deterministic)
         if is_fixed:
             defaults.make_deterministic()
         _install(self.auto_flush_ms)
@@ -75,7 +83,10 @@ class Scheduler:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        module = bridge_if_tried()
+        if _thread.eager and not _thread.blocks:
+            _thread.eager -= 1
+            return
+        module = bridge_if_loaded()
         if module is None:
             return
         try:
@@ -100,7 +111,7 @@ def flush(sync: bool = False) -> None:
     sync : bool
         Wait until it is done on a GPU too.
     """
-    module = bridge_if_tried()
+    module = bridge_if_loaded()
     if module is None:
         return
     if sync:
@@ -117,6 +128,10 @@ def scheduler(
     deterministic: bool | None = None,
 ) -> Scheduler:
     """Defer small operations, and run them together.
+
+    Without a bridge to this PyTorch the block is eager: until one is compiled in
+    the background, which the first scheduler of a process begins, or for good
+    where none can be, or where `GPUOS_TORCH=off`. See `wait_ready()`.
 
     Parameters
     ----------
@@ -138,20 +153,23 @@ def scheduler(
         and from then on sums on a GPU have one order in all of the process.
         If not given: when the scheduler is entered while
         ``torch.are_deterministic_algorithms_enabled()``. Always under a process
-        group of several ranks, which must agree.
+        group of several ranks, which must agree. The scheduler waits for the
+        bridge then.
 
     Raises
     ------
     gpuos.InvalidArgument
         For a value outside of these ranges.
     gpuos.BackendUnavailable, gpuos.CompileError
-        When entered: the bridge cannot be built.
+        When a deterministic one is entered: the bridge cannot be built.
 
     Warns
     -----
+    UserWarning
+        When the first one is entered and the bridge is being compiled.
     RuntimeWarning
-        When the first one is entered with a PyTorch that was never tried: it
-        puts nothing off, and PyTorch does everything itself.
+        When one is entered: the bridge could not be built, or the PyTorch was
+        never tried. From then on all are eager.
     """
     check_limits(capacity, threads_per_block)
     if size_threshold < 0:
@@ -208,6 +226,18 @@ def check_limits(capacity: int, threads_per_block: int) -> None:
 def set_threads(threads_per_block: int) -> None:
     """Remember what runtimes are made with."""
     defaults.threads_per_worker = threads_per_block
+
+
+def _enter_eager() -> None:
+    global _eager  # noqa: PLW0603
+    _thread.eager += 1
+    with _lock:
+        _eager += 1
+
+
+def count_of_eager() -> int:
+    """Return how many schedulers were entered that deferred nothing."""
+    return _eager
 
 
 def _install(auto_flush_ms: float) -> None:

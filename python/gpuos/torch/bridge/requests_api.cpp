@@ -140,8 +140,12 @@ PyObject* submit_request(PyObject*, PyObject* const* arguments,
                  std::string(name).c_str());
     return nullptr;
   }
-  return submit_named(name, {what->recipe, what->rule}, arguments + 1,
-                      count - 1);
+  const Elementwise as{what->recipe, what->rule};
+  if (what->recipe == Recipe::Subtract && name == "rsub" && count == 4) {
+    PyObject* const swapped[] = {arguments[2], arguments[1], arguments[3]};
+    return submit_named(name, as, swapped, 3);
+  }
+  return submit_named(name, as, arguments + 1, count - 1);
 }
 
 PyObject* submit_add(PyObject*, PyObject* const* arguments, Py_ssize_t count) {

@@ -1,0 +1,177 @@
+"""Compile and link a bridge: a process of its own, see build_process.py.
+
+It needs nothing but Python's standard library, so that it is there at once. Its
+standard input is a plan, one line of JSON, and then nothing: its end says that
+whoever asked is gone, however that came, or wants no bridge any more. Then the
+compilers are killed, what they have written is removed, and this ends.
+
+A plan has a `target`, a folder's file that appears when all is done; `units`,
+texts of C++ by their names; `compile` and `link`, the words of a command before
+`FILE -o OBJECT` and before `-o TARGET`; `trailing`, words behind those of the
+link; `at_a_time` compilers; `nice`; and `deadline_s`.
+
+Prints a line of JSON for each step: `{"done": 1, "of": 2, "says": "warnings"}`,
+or at last `{"error": "what the compiler said"}` with the exit code 1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+SCRATCH = "building-"  # what folders are called that are removed at the end
+LOOK_S = 0.02
+STOPPED = 3
+
+_stop = threading.Event()
+
+
+class Failed(Exception):
+    """A compiler refused."""
+
+
+class Stopped(Exception):
+    """Nobody wants the result any more."""
+
+
+class Command:
+    """One run of a compiler, with all that it starts."""
+
+    def __init__(self, words: list[str], scratch: Path, number: int) -> None:
+        self.words = words
+        self._output = scratch / f"{number}.log"
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=scratch,
+                env={**os.environ, "TMPDIR": str(scratch)},
+                start_new_session=True,
+            )
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def says(self) -> str:
+        """Return its warnings; raise Failed with its errors."""
+        text = self._output.read_text(errors="replace")
+        code = self._process.returncode
+        if code != 0:
+            words = " ".join(self.words)
+            raise Failed(f"{words}: exit code {code}\n{text.rstrip()}")
+        return text
+
+    def end(self) -> None:
+        """Kill it and its children, unless it has ended."""
+        if not self.has_ended():
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+class Work:
+    """The steps of one plan."""
+
+    def __init__(self, plan: dict[str, Any], scratch: Path) -> None:
+        self._plan = plan
+        self._scratch = scratch
+        self._end = time.monotonic() + plan["deadline_s"]
+        self._started = self._done = 0
+        self._of = len(plan["units"]) + 1
+
+    def run(self) -> None:
+        units, objects = [], []
+        for name, text in self._plan["units"].items():
+            unit = self._scratch / name
+            unit.write_text(text)
+            units.append(unit)
+            objects.append(str(unit.with_suffix(".o")))
+        words = [
+            [*self._plan["compile"], str(unit), "-o", made]
+            for unit, made in zip(units, objects, strict=True)
+        ]
+        self._run_all(words)
+        target = Path(self._plan["target"])
+        linked = self._scratch / "linked.so"
+        link = [*self._plan["link"], *objects, "-o", str(linked)]
+        self._run_all([[*link, *self._plan["trailing"]]])
+        linked.replace(target)
+
+    def _run_all(self, waiting: list[list[str]]) -> None:
+        running: list[Command] = []
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._plan["at_a_time"]:
+                    self._started += 1
+                    running.append(
+                        Command(waiting.pop(0), self._scratch, self._started)
+                    )
+                for command in [one for one in running if one.has_ended()]:
+                    running.remove(command)
+                    says = command.says()
+                    self._done += 1
+                    tell(done=self._done, of=self._of, says=says)
+                self._wait()
+        finally:
+            for command in running:
+                command.end()
+
+    def _wait(self) -> None:
+        if _stop.wait(LOOK_S):
+            raise Stopped
+        if time.monotonic() > self._end:
+            limit = self._plan["deadline_s"]
+            raise Failed(f"expected the compiler to end within {limit} s")
+
+
+def tell(**line: Any) -> None:
+    """Print a line for whoever started this."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def watch_input() -> None:
+    """Stop when the other end of the standard input is closed."""
+    while os.read(0, 1):
+        pass
+    _stop.set()
+
+
+def main() -> int:
+    """Follow the plan; return the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: _stop.set())
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return STOPPED
+    plan = json.loads(line)
+    threading.Thread(target=watch_input, daemon=True).start()
+    os.nice(plan["nice"])
+    folder = Path(plan["target"]).parent
+    for left in folder.glob(f"{SCRATCH}*"):  # by one that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder))
+    try:
+        Work(plan, scratch).run()
+    except (Failed, OSError) as error:
+        tell(error=str(error))
+        return 1
+    except Stopped:
+        return STOPPED
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+"""Which bridge fits the PyTorch that is installed, and where one lies."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import shutil
+import stat
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+import gpuos
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+# The versions for which bridge/private_parts.h is right.
+TRIED = ("2.11", "2.13")
+SOURCES = Path(__file__).parent / "bridge"
+PACKAGE = "gpuos_torch"  # of bridges that were compiled elsewhere
+FLAGS = (
+    "-std=c++20",
+    "-O2",
+    "-DNDEBUG",
+    "-fPIC",
+    "-fno-plt",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wno-invalid-offsetof",  # bridge/private_parts.h
+)
+VERSION_TIMEOUT_S = 60
+
+
+class UntriedPyTorch(gpuos.BackendUnavailable):
+    """The bridge does not know the insides of this PyTorch."""
+
+
+@functools.cache
+def is_off() -> bool:
+    """Return whether GPUOS_TORCH switches gpuos.torch off in this process.
+
+    Raises
+    ------
+    gpuos.InvalidArgument
+        The variable says something else.
+    """
+    value = os.environ.get("GPUOS_TORCH", "")
+    if value not in ("", "on", "off"):
+        text = f"GPUOS_TORCH: expected on or off, got {value!r}"
+        raise gpuos.InvalidArgument(text)
+    return value == "off"
+
+
+def check_tried() -> None:
+    """Refuse a PyTorch that was never tried.
+
+    Raises
+    ------
+    UntriedPyTorch
+    """
+    if ".".join(torch.__version__.split(".")[:2]) not in TRIED:
+        text = (
+            f"gpuos.torch: expected PyTorch {' or '.join(TRIED)}, which were "
+            f"tried, got {torch.__version__}"
+        )
+        raise UntriedPyTorch(text)
+
+
+@functools.cache
+def name() -> str:
+    """Return the name of the bridges that fit, without what follows it.
+
+    It tells PyTorch's version with its kind (CUDA's or the CPU's), Python's
+    binary interface, and by a digest all that is compiled: other sources,
+    headers or flags give another name, and so does the ABI of C++.
+    """
+    digest = hashlib.sha256()
+    files = (
+        *sorted(SOURCES.glob("*.[ch]*")),
+        *sorted(Path(gpuos.get_include()).glob("gpuos/*.h")),
+    )
+    for path in files:
+        digest.update(path.name.encode() + path.read_bytes())
+    python = sysconfig.get_config_var("SOABI")
+    abi = int(torch.compiled_with_cxx11_abi())
+    for text in (torch.__version__, python, str(abi), *FLAGS):
+        digest.update(text.encode() + b"\0")
+    return f"bridge-{torch.__version__}-{python}-{digest.hexdigest()[:16]}"
+
+
+def prebuilt(refused: Collection[Path] = ()) -> Path | None:
+    """Return the bridge of an installed gpuos-torch, if it has one that fits."""
+    spec = importlib.util.find_spec(PACKAGE)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder) / f"{name()}.so"
+        if path not in refused and path.exists():
+            return path
+    return None
+
+
+def cached() -> Path | None:
+    """Return one that was compiled here, by the compiler that is found now.
+
+    Without a compiler it is that of any: the folder may be shared with a machine
+    that has one.
+    """
+    try:
+        target = place()
+    except gpuos.BackendUnavailable:
+        others = sorted(folder().glob(f"{name()}-*.so"))
+        return others[0] if others else None
+    return target if target.exists() else None
+
+
+def find(refused: Collection[Path] = ()) -> Path | None:
+    """Return a bridge that fits, if there is one.
+
+    Parameters
+    ----------
+    refused : collection of Path
+        Prebuilt ones that are none.
+
+    Raises
+    ------
+    UntriedPyTorch
+    """
+    check_tried()
+    return prebuilt(refused) or cached()
+
+
+def describe() -> str:
+    """Return which bridge schedulers use in this environment, or why none."""
+    try:
+        if is_off():
+            return "off: GPUOS_TORCH=off"
+        if path := find():
+            return f"{'compiled' if path == cached() else 'prebuilt'}: {path}"
+        return f"the first scheduler has it compiled by {compiler()}"
+    except gpuos.Error as error:
+        return f"none: {error}"
+
+
+def place() -> Path:
+    """Return where a bridge lies that is compiled here.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable
+        There is no compiler.
+    """
+    return folder() / f"{name()}-{_identity(compiler())}.so"
+
+
+@functools.cache
+def _identity(path: str) -> str:
+    # Also the path: a script may add options of its own.
+    version = subprocess.run(
+        [path, "--version"],
+        capture_output=True,
+        text=True,
+        timeout=VERSION_TIMEOUT_S,
+        check=False,
+    ).stdout
+    return hashlib.sha256(f"{path}\0{version}".encode()).hexdigest()[:8]
+
+
+@functools.cache
+def compiler() -> str:
+    """Return the C++ compiler's path.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable
+        There is none.
+    """
+    for found in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if found and (path := shutil.which(found)):
+            return path
+    text = (
+        "gpuos.torch: expected a C++20 compiler as c++, g++, clang++ or CXX, "
+        f"found none, nor a gpuos-torch with {name()}.so"
+    )
+    raise gpuos.BackendUnavailable(text)
+
+
+def folder() -> Path:
+    """Return where bridges lie that are compiled here.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable
+        The cache is off, and what takes its place is not this user's own.
+    """
+    own = gpuos.cache.info().own
+    if own.folder:
+        return Path(own.folder) / "bridge"
+    # Another one for each user, that lasts until a restart. Whoever comes first
+    # has the name.
+    path = Path(tempfile.gettempdir()) / f"gpuos-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    status = path.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        text = (
+            f"gpuos.torch: expected {path} to be a folder that only this user "
+            f"may write, got mode {stat.S_IMODE(status.st_mode):o} of user "
+            f"{status.st_uid}"
+        )
+        raise gpuos.BackendUnavailable(text)
+    return path / "bridge"

@@ -1,0 +1,284 @@
+"""Whether the bridge is there, and what is done meanwhile.
+
+Nothing of PyTorch waits for a compiler: until there is a bridge, schedulers are
+eager. What must not depend on when one is there waits for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import subprocess
+import threading
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+import torch
+
+import gpuos
+from gpuos.torch import building, choosing, loading
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+    from gpuos.torch.build_process import BuildProcess
+
+# Measured on one processor, for people.
+BUILD_S = 30
+LOWEST_PRIORITY = 19
+LOOK_S = 0.05
+MOST_TEXT = 2000  # characters of a compiler's errors in a warning
+
+log = logging.getLogger("gpuos.torch")
+log.addHandler(logging.NullHandler())  # silent unless the program wants it
+
+
+class _Process:
+    """What this process knows of its bridge, in one thread at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.module: ModuleType | None = None
+        self.build: BuildProcess | None = None
+        self.failure: gpuos.Error | None = None
+        self.untold: list[tuple[str, type[Warning]]] = []
+        self.has_told = False
+        self.refused: set[Path] = set()  # prebuilt ones that cannot be loaded
+
+    def step(self, in_haste: bool = False) -> None:
+        """Come nearer to a bridge; under `lock`. Never waits for a compiler.
+
+        Parameters
+        ----------
+        in_haste : bool
+            Whether somebody does wait for it.
+        """
+        if self.module is not None or self.failure is not None:
+            return
+        try:
+            self._step(in_haste)
+        except choosing.UntriedPyTorch as error:
+            self._fail(
+                error, "schedulers defer nothing, PyTorch does everything"
+            )
+        except (gpuos.Error, OSError, subprocess.SubprocessError) as error:
+            if not isinstance(error, gpuos.Error):
+                text = f"gpuos.torch: compiling the bridge: {error}"
+                error = gpuos.BackendUnavailable(text)
+            self._fail(
+                error,
+                "schedulers defer nothing from now on. Install gpuos-torch, or "
+                "a C++ compiler that takes it; `python -m gpuos build-torch` "
+                "shows what it does, and gpuos.torch.wait_ready() tries again",
+            )
+
+    def _step(self, in_haste: bool) -> None:
+        if self.build is not None:
+            if not self.build.has_ended():
+                return
+            try:
+                self.build.check()
+            finally:
+                seconds = self.build.seconds()
+                self.stop()
+            log.info("the bridge was compiled within %.0f s", seconds)
+        if path := choosing.find(self.refused):
+            self._load(path)
+        else:
+            self._start(in_haste)
+
+    def _load(self, path: Path) -> None:
+        try:
+            self.module = loading.load(path)
+        except loading.NotLoaded as error:
+            if path.parent == choosing.folder():
+                raise
+            self.refused.add(path)
+            text = f"{error}; one that is compiled here takes its place"
+            self.untold.append((text, RuntimeWarning))
+        else:
+            log.info("loaded %s", path)
+
+    def _start(self, in_haste: bool) -> None:
+        self.build = building.start(
+            at_a_time=(os.cpu_count() or 1) if in_haste else 1,
+            nice=0 if in_haste else LOWEST_PRIORITY,
+        )
+        if not self.has_told:
+            self.has_told = True
+            self.untold.append((_beginning(in_haste), UserWarning))
+
+    def _fail(self, error: gpuos.Error, so: str) -> None:
+        self.failure = error
+        text = str(error)
+        if len(text) > MOST_TEXT:
+            text = f"{text[:MOST_TEXT]} ..."
+        self.untold.append((f"{text}; {so}", RuntimeWarning))
+
+    def stop(self) -> None:
+        """End the compilation, if there is one; it leaves nothing."""
+        if self.build is not None:
+            self.build.stop()
+            self.build = None
+
+    def forget(self) -> None:
+        """Let go of it in the child of a fork, whose it is not."""
+        self.lock = threading.Lock()
+        if self.build is not None:
+            self.build.forget()
+            self.build = None
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.forget)
+
+
+@atexit.register
+def _finish() -> None:
+    _process.stop()
+
+
+def _beginning(in_haste: bool) -> str:
+    how = (
+        f"now, once, about {BUILD_S} s; this waits for it"
+        if in_haste
+        else f"in the background, once, about {BUILD_S} s of one idle "
+        "processor; until then schedulers defer nothing"
+    )
+    return (
+        f"gpuos.torch: the bridge for PyTorch {torch.__version__} is compiled "
+        f"{how}. `pip install gpuos-torch` or `python -m gpuos build-torch` has "
+        "it ahead of time, gpuos.torch.wait_ready() waits for it"
+    )
+
+
+def _tell(stacklevel: int) -> None:
+    # Not under the lock: a program may have made errors of warnings, or show
+    # them by functions of its own.
+    while True:
+        try:
+            text, kind = _process.untold.pop(0)
+        except IndexError:  # or another thread was quicker
+            return
+        log.log(
+            logging.WARNING if kind is RuntimeWarning else logging.INFO, text
+        )
+        warnings.warn(text, kind, stacklevel=stacklevel)
+
+
+def bridge_if_loaded() -> ModuleType | None:
+    """Return the extension module, or None if nobody has used it yet."""
+    return _process.module
+
+
+def bridge_of_scheduler(must_wait: bool) -> ModuleType | None:
+    """Return the extension module if it is there, loaded if need be.
+
+    Else a scheduler is eager. The first time begins to compile it, and warns.
+
+    Parameters
+    ----------
+    must_wait : bool
+        Whether all that use it at other times or places must do the same: then
+        it is there, or this raises, unless the PyTorch was never tried.
+    """
+    if _process.module is not None:
+        return _process.module
+    if choosing.is_off():
+        return None
+    with _process.lock:
+        _process.step(must_wait)
+        failure = _process.failure
+    must_wait = must_wait and not isinstance(failure, choosing.UntriedPyTorch)
+    if failure is None or not must_wait:
+        _tell(stacklevel=4)
+    return _wait(None) if must_wait else _process.module
+
+
+def bridge() -> ModuleType:
+    """Return the extension module, for which this waits.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable
+        There is no C++ compiler, it was never tried with this PyTorch, or
+        `GPUOS_TORCH=off`.
+    gpuos.CompileError
+        The compiler refused; the message has its output.
+    """
+    if _process.module is not None:
+        return _process.module
+    if choosing.is_off():
+        text = "gpuos.torch: expected a bridge, but GPUOS_TORCH is off"
+        raise gpuos.BackendUnavailable(text)
+    with _process.lock:
+        _process.step(in_haste=True)
+        failure = _process.failure
+    if failure is None:  # else it is raised
+        _tell(stacklevel=4)
+    return _wait(None)
+
+
+def wait_ready(timeout: float | None = None) -> None:
+    """Wait until schedulers defer; compile the bridge if need be.
+
+    Ctrl-C ends the wait and the compilation. Does nothing where
+    `GPUOS_TORCH=off`.
+
+    Parameters
+    ----------
+    timeout : float, optional
+        How long to wait at most; the compilation goes on behind that. Units:
+        seconds.
+
+    Raises
+    ------
+    gpuos.BackendUnavailable
+        There is no C++ compiler, or it was never tried with this PyTorch.
+    gpuos.CompileError
+        The compiler refused; the message has its output. The next call tries
+        again.
+    gpuos.Timeout
+        It is not there yet.
+    gpuos.InvalidArgument
+        For a negative time.
+    """
+    if timeout is not None and not timeout >= 0:
+        text = f"wait_ready: expected a timeout of at least 0 s, got {timeout}"
+        raise gpuos.InvalidArgument(text)
+    if choosing.is_off() or _process.module is not None:
+        return
+    with _process.lock:
+        if not isinstance(_process.failure, choosing.UntriedPyTorch):
+            _process.failure = None
+        _process.has_told = (
+            True  # who waits need not be told that it takes long
+        )
+    _wait(timeout)
+
+
+def _wait(timeout: float | None) -> ModuleType:
+    end = time.monotonic() + (
+        threading.TIMEOUT_MAX if timeout is None else timeout
+    )
+    try:
+        while True:
+            with _process.lock:
+                _process.step(in_haste=True)
+                module, failure = _process.module, _process.failure
+            if module is not None:
+                return module
+            if failure is not None:
+                _process.untold.clear()  # it is told by that
+                raise failure
+            if time.monotonic() >= end:
+                text = f"wait_ready: expected the bridge within {timeout} s"
+                raise gpuos.Timeout(text)
+            time.sleep(LOOK_S)
+    except KeyboardInterrupt:
+        with _process.lock:
+            _process.stop()
+        raise

@@ -1,0 +1,146 @@
+"""A compiler that does what a test says, and programs that use gpuos.torch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from deadlines import COMPILE_S, WAIT_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# It notes its process and priority, leaves a file, and waits until it may go on
+# for a process of its own, as a compiler's driver does.
+# What it makes is the bridge that the tests use.
+COMPILER = """#!/bin/sh
+[ "$1" = --version ] && echo 1.0 && exit
+echo "$$ $(nice)" >>"$FOLDER/started"
+echo "$@" >>"$FOLDER/words"
+echo >"$TMPDIR/left"
+while [ ! -e "$FOLDER/go" ]; do sleep 0.02; done &
+wait
+if [ -e "$FOLDER/refuse" ]; then echo "expected a wonder" >&2; exit 1; fi
+while [ $# != 0 ]; do [ "$1" = -o ] && made="$2"; shift; done
+cp "$BRIDGE" "$made"
+"""
+COMMANDS = 3  # two units and the link
+PRELUDE = f"""
+import os, pathlib, sys, threading, time, warnings
+import torch
+import gpuos
+import gpuos.torch as gt
+
+FOLDER = pathlib.Path(os.environ["FOLDER"])
+
+def touch(name):
+    (FOLDER / name).touch()
+
+def until(question):
+    end = time.monotonic() + {WAIT_S}
+    while not question():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+def started():
+    lines = FOLDER / "started"
+    return lines.read_text().count("\\n") if lines.exists() else 0
+
+def defers(**options):
+    "Whether a scheduler does; what is computed is right."
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=60_000, **options):
+        x = torch.arange(4.0)
+        y = (x + x).relu()
+        waiting = gt.pending()
+    assert y.tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert gt.pending() == 0
+    return waiting > 0
+"""
+
+
+class Site:
+    """A machine of one user: a compiler and an empty cache."""
+
+    def __init__(self, folder: Path, bridge: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+        compiler = folder / "compiler"
+        compiler.write_text(COMPILER)
+        compiler.chmod(0o700)
+        self.variables = {
+            "FOLDER": str(folder),
+            "BRIDGE": str(bridge),
+            "CXX": str(compiler),
+            "GPUOS_CACHE_DIR": str(self.cache),
+        }
+
+    def take_compiler(self) -> None:
+        """Leave no compiler on the machine, nor anything else."""
+        self.variables |= {"CXX": "/nowhere/c++", "PATH": "/nowhere"}
+
+    def start(self, text: str, **variables: str) -> subprocess.Popen[str]:
+        """Run a program beside the test."""
+        return subprocess.Popen(
+            [sys.executable, "-c", PRELUDE + text],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **self.variables, **variables},
+        )
+
+    def run(self, text: str, **variables: str) -> str:
+        """Run a program that ends well; return what it printed."""
+        with self.start(text, **variables) as process:
+            output, errors = process.communicate(timeout=COMPILE_S)
+        assert (process.returncode, errors) == (0, ""), errors
+        return output
+
+    def touch(self, name: str) -> None:
+        (self.folder / name).touch()
+
+    def started(self) -> list[tuple[int, int]]:
+        """Return process and priority of each command of the compiler."""
+        try:
+            lines = (self.folder / "started").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [tuple(map(int, line.split())) for line in lines]
+
+    def processes(self) -> list[str]:
+        """Return the commands that run on this machine."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                environment = (path / "environ").read_bytes()
+                words = (path / "cmdline").read_bytes()
+            except OSError:
+                continue  # it has ended
+            if f"FOLDER={self.folder}\0".encode() in environment:
+                found.append(words.replace(b"\0", b" ").decode())
+        return found
+
+    def left(self) -> list[str]:
+        """Return the files of the cache of bridges."""
+        return sorted(path.name for path in self.cache.glob("bridge/*"))
+
+
+def until(question) -> None:
+    """Wait until the answer is yes."""
+    end = time.monotonic() + WAIT_S
+    while not question():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    from gpuos.torch import readiness  # noqa: PLC0415
+
+    made = Site(tmp_path, Path(readiness.bridge().__file__))
+    yield made
+    made.touch("go")  # what a test that failed has left ends

@@ -1,0 +1,380 @@
+"""Which bridge is taken: one that is prebuilt, one of the cache, or none."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from building_support import COMMANDS, site
+from deadlines import COMPILE_S
+from torch_support import assert_same, gt, pair, torch
+
+import gpuos
+from gpuos.torch import at_once, choosing, readiness
+from gpuos.torch.requests import _REDUCTIONS
+
+__all__ = ["site"]
+
+pytestmark = pytest.mark.torch
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFERS = """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(defers())
+    print(gt.bridge().__file__ if gt.stats()["eager"] == 0 else "")
+print(*(str(one.message) for one in caught))
+"""
+
+
+def prebuild(site, name):
+    """Install a package of one bridge."""
+    package = site.folder / "site/gpuos_torch"
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").touch()
+    shutil.copy(readiness.bridge().__file__, package / f"{name}.so")
+    site.variables["PYTHONPATH"] = str(package.parent)
+    return package / f"{name}.so"
+
+
+def test_a_prebuilt_bridge_needs_no_compiler(site):
+    path = prebuild(site, choosing.name())
+    site.take_compiler()
+    assert site.run(DEFERS).splitlines() == ["True", str(path), ""]
+    assert site.left() == []
+
+
+def names_of_others(monkeypatch):
+    """Return the names of bridges for anything else that can be installed."""
+    real = choosing.name()
+    found = {}
+
+    def note(what):
+        choosing.name.cache_clear()
+        found[what] = choosing.name()
+        monkeypatch.undo()
+
+    for version in ("2.11.0", "2.13.1+cpu", "2.13.0+cu130", "2.13.0"):
+        monkeypatch.setattr(torch, "__version__", version)
+        note(version)
+    for python in ("cpython-312-x86_64-linux-gnu", "cpython-311d-x86_64"):
+        monkeypatch.setattr(
+            sysconfig, "get_config_var", lambda _, one=python: one
+        )
+        note(python)
+    abi = torch.compiled_with_cxx11_abi()
+    monkeypatch.setattr(torch, "compiled_with_cxx11_abi", lambda: not abi)
+    note("the ABI of C++")
+    monkeypatch.setattr(choosing, "FLAGS", (*choosing.FLAGS, "-O3"))
+    note("flags")
+    read = Path.read_bytes
+    for name in ("front.cpp", "keys.h", "requests.h"):
+        monkeypatch.setattr(
+            Path,
+            "read_bytes",
+            lambda path, name=name: read(path) + b"\n" * (path.name == name),
+        )
+        note(name)
+    choosing.name.cache_clear()
+    assert choosing.name() == real
+    return real, found
+
+
+def test_a_bridge_for_anything_else_is_not_taken(site, monkeypatch):
+    real, others = names_of_others(monkeypatch)
+    assert len({real, *others.values()}) == len(others) + 1, others
+    for name in others.values():
+        prebuild(site, name)
+    site.take_compiler()
+    defers, path, warning = site.run(DEFERS).split("\n", 2)
+    assert (defers, path) == ("False", "")
+    assert f"nor a gpuos-torch with {real}.so" in warning
+
+
+def test_one_that_cannot_be_loaded_is_compiled_here(site):
+    path = prebuild(site, choosing.name())
+    path.write_text("made for another machine")
+    site.touch("go")
+    said = site.run(
+        DEFERS.replace("print(defers", "defers(); until(defers); print(defers")
+    )
+    assert said.startswith("True\n")
+    assert f"expected to load {path}" in said
+    assert len(site.started()) == COMMANDS
+
+
+def test_a_prebuilt_bridge_goes_before_the_cache(site):
+    site.touch("go")
+    site.run("gt.wait_ready()")
+    [bridge, _] = site.left()
+    assert site.run(DEFERS).splitlines()[1] == str(
+        site.cache / "bridge" / bridge
+    )
+    path = prebuild(site, choosing.name())
+    assert site.run(DEFERS).splitlines()[1] == str(path)
+
+
+def test_the_cache_is_used_without_a_compiler(site):
+    site.touch("go")
+    site.run("gt.wait_ready()")
+    site.take_compiler()
+    assert site.run(DEFERS).startswith("True\n")
+
+
+def test_a_folder_of_somebody_else_is_not_used(site):
+    folder = site.folder / f"gpuos-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    site.variables |= {
+        "GPUOS_CACHE_DIR": "off",
+        "TMPDIR": str(site.folder),
+    }
+    site.touch("go")
+    said = site.run(DEFERS)
+    assert said.startswith("False\n")
+    assert "that only this user may write, got mode 777" in said
+    assert site.started() == []
+    folder.chmod(0o700)
+    site.run("gt.wait_ready()\nassert defers()")
+    assert list(folder.glob("bridge/*.so"))
+
+
+def test_the_wheel_has_it(site):
+    """Made, installed and loaded on a machine without a compiler."""
+    bridges = site.folder / "bridges"
+    bridges.mkdir()
+    shutil.copy(readiness.bridge().__file__, bridges / f"{choosing.name()}.so")
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-index")
+
+    def run(*words):
+        return subprocess.run(
+            words,
+            cwd=site.folder,
+            capture_output=True,
+            text=True,
+            timeout=COMPILE_S,
+            check=True,
+        ).stdout.strip()
+
+    wheel = Path(
+        run(sys.executable, ROOT / "scripts/torch_wheel.py", bridges, "out")
+    )
+    tag = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert wheel.name.startswith(f"gpuos_torch-{gpuos.__version__}-{tag}-")
+    run(*pip, "--no-deps", "--target", "site", site.folder / wheel)
+    site.variables["PYTHONPATH"] = str(site.folder / "site")
+    site.take_compiler()
+    path = site.folder / "site/gpuos_torch" / f"{choosing.name()}.so"
+    assert site.run(DEFERS).splitlines() == ["True", str(path), ""]
+    info = site.run(
+        "from gpuos.cli.info import state_of_torch\nprint(state_of_torch())"
+    )
+    assert info == f"prebuilt: {path}\n"
+
+
+def test_what_the_wheel_has_is_compiled_for_it(site):
+    site.touch("go")
+    old = site.folder / "made" / f"{choosing.name()[:-16]}{'0' * 16}.so"
+    other = old.with_name("bridge-2.11.0-cpython-310-x86_64-linux-gnu-0.so")
+    old.parent.mkdir()
+    old.touch()
+    other.touch()
+    said = site.run("""
+from gpuos.torch import building
+print(building.compile_into(FOLDER / "made", ["-Wl,one", "-ltwo"], print))
+""")
+    path = site.folder / "made" / f"{choosing.name()}.so"
+    assert said == f"1 of 3\n2 of 3\n3 of 3\n{path}\n"
+    assert sorted(path.parent.glob("*.so")) == sorted([path, other])
+    *_, link = (site.folder / "words").read_text().splitlines()
+    assert link.endswith("-lc10 -Wl,one -ltwo")
+    assert "rpath" not in link
+    assert site.left() == []
+
+
+OFF = """
+a, b, out = torch.arange(4.0), torch.ones(4), torch.zeros(4)
+whole = torch.zeros(())
+
+def use_add(call, wanted):
+    call(a, b, out)
+    assert torch.equal(out, wanted), call
+
+def use_elementwise():
+    gt.register_elementwise("twice", "o = 2 * x + relu(y)")
+    gt.submit_elementwise("twice", a, b, out=out)
+    assert torch.equal(out, 2 * a + 1)
+
+def use_reduce():
+    gt.submit_reduce("sum", a, whole)
+    assert whole.item() == 6.0
+
+def refuses(use, kind):
+    try:
+        use()
+    except kind as error:
+        assert "GPUOS_TORCH" in str(error) or "compiler" in str(error), error
+    else:
+        raise AssertionError(use)
+
+USES = {
+    "Scheduler": lambda: gt.Scheduler(1, 32, 1, 1.0, None).__enter__().flush(),
+    "build": lambda: refuses(gt.build, gpuos.BackendUnavailable),
+    "flush": lambda: gt.flush(sync=True),
+    "init": lambda: gt.init(capacity=16),
+    "pending": lambda: gt.pending(),
+    "register_elementwise": use_elementwise,
+    "runtime": lambda: refuses(gt.runtime, gpuos.BackendUnavailable),
+    "scheduler": lambda: defers(deterministic=True) and 1 / 0,
+    "scheduler_context": lambda: defers() and 1 / 0,
+    "shutdown": lambda: gt.shutdown(),
+    "stats": lambda: gt.stats(),
+    "submit_add": lambda: use_add(gt.submit_add, a + b),
+    "submit_binary": lambda: (
+        gt.submit_binary("maximum", a, b, out),
+        torch.equal(out, a.maximum(b)) or 1 / 0,
+    ),
+    "submit_div": lambda: use_add(gt.submit_div, a / b),
+    "submit_elementwise": use_elementwise,
+    "submit_mul": lambda: use_add(gt.submit_mul, a * b),
+    "submit_reduce": use_reduce,
+    "submit_sub": lambda: use_add(gt.submit_sub, a - b),
+    "submit_unary": lambda: (
+        gt.submit_unary("exp", a, out),
+        torch.equal(out, a.exp()) or 1 / 0,
+    ),
+    "wait_ready": lambda: gt.wait_ready(),
+}
+assert sorted(USES) == sorted(gt.__all__)
+warnings.simplefilter("error")
+for name in gt.__all__:
+    USES[name]()
+counted = gt.stats()
+assert counted.pop("eager") == 3 and set(counted.values()) == {0}, counted
+assert "bridge-" not in pathlib.Path("/proc/self/maps").read_text()
+assert threading.active_count() == 1
+"""
+
+
+def test_off_switches_everything_off(site):
+    prebuild(site, choosing.name())
+    prebuilt = site.variables.pop("PYTHONPATH")
+    site.take_compiler()
+    site.run(OFF, GPUOS_TORCH="off")
+    # Also where it could be on.
+    site.variables["PYTHONPATH"] = prebuilt
+    site.run("assert not defers()", GPUOS_TORCH="off")
+    site.run("assert defers()", GPUOS_TORCH="on")
+    site.run("assert defers()", GPUOS_TORCH="")
+    said = site.run(
+        "from gpuos.cli.info import state_of_torch\nprint(state_of_torch())",
+        GPUOS_TORCH="off",
+    )
+    assert said == "off: GPUOS_TORCH=off\n"
+
+
+def test_off_is_one_word(site):
+    site.run(
+        "try:\n    defers()\n"
+        "except gpuos.InvalidArgument as error:\n"
+        "    assert str(error) == \"GPUOS_TORCH: expected on or off, got '0'\"\n"
+        "else:\n    raise AssertionError",
+        GPUOS_TORCH="0",
+    )
+
+
+TABLE = (ROOT / "python/gpuos/torch/bridge/table.h").read_text()
+TABLE = TABLE[TABLE.index("kElementwiseNames[]") :]
+NAMES = re.findall(
+    r'^ +\{"(\w+)", Recipe::', TABLE[: TABLE.index("};")], re.MULTILINE
+)
+# They take numbers, three tensors or nothing.
+OF_OTHERS = {
+    *("addcdiv", "addcmul", "clamp", "copy", "elu", "fill", "hardtanh"),
+    *("leaky_relu", "lerp", "masked_fill", "softplus", "threshold"),
+    *("threshold_backward", "where", "zero"),
+}
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.bool)
+
+
+def outcome(call, *given, out):
+    """Return what a request wrote, or its error."""
+    try:
+        call(*given)
+    except (TypeError, ValueError) as error:
+        return error
+    gt.flush()
+    return out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_switched_off_computes_the_same(name):
+    compared = 0
+    for dtype, made, count in itertools.product(DTYPES, DTYPES, (1, 2)):
+        given = [x.abs().to(dtype) for x in pair("cpu", 64)][:count]
+        out = torch.zeros(64, dtype=made)
+        theirs = outcome(at_once.submit, name, given, out, out=out)
+        out = torch.zeros(64, dtype=made)
+        ours = outcome(gt.bridge().submit, name, *given, out, out=out)
+        if isinstance(theirs, Exception) or isinstance(ours, Exception):
+            continue  # each takes some that the other one does not
+        tolerance = 2e-2 if dtype.itemsize == 2 else 1e-5
+        assert_same(theirs, ours, rtol=tolerance, atol=1e-5)
+        compared += 1
+    assert compared or name in OF_OTHERS
+
+
+@pytest.mark.parametrize("name", sorted(set(_REDUCTIONS.values())))
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dims", [None, [0], [1, -1], [0, 1, 2], [-2]], ids=str)
+def test_what_is_switched_off_reduces_the_same(name, dims, keepdim):
+    a = torch.rand(3, 4, 5, generator=torch.Generator().manual_seed(1))
+    if name in ("any", "all"):
+        a = a > 0.5
+    over = range(3) if dims is None else [d % 3 for d in dims]
+    shape = [
+        1 if k in over else a.size(k)
+        for k in range(3)
+        if keepdim or k not in over
+    ]
+    dtype = torch.int64 if name.startswith("arg") else a.dtype
+    out = torch.zeros(shape, dtype=dtype)
+    theirs = outcome(at_once.submit_rows, name, a, out, dims, keepdim, out=out)
+    if name.startswith("arg") and dims is not None and len(dims) > 1:
+        assert "expected one dim or none" in str(theirs)
+        return
+    out = torch.zeros(shape, dtype=dtype)
+    ours = outcome(
+        gt.bridge().submit_rows, name, a, out, dims, keepdim, out=out
+    )
+    assert_same(theirs, ours)
+    wrong = torch.zeros([*shape, 2])
+    with pytest.raises(ValueError, match="expected an out of shape"):
+        at_once.submit_rows(name, a, wrong, dims, keepdim)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "out"),
+    [
+        ("no_such", [torch.ones(2)], torch.ones(2)),
+        ("__dir__", [torch.ones(2)], torch.ones(2)),
+        ("exp", [torch.ones(2)], torch.ones(3)),
+        ("exp", [torch.ones(2)], torch.ones(2, dtype=torch.int32)),
+        ("add", [torch.ones(2), torch.ones(3)], torch.ones(2)),
+        ("exp", [torch.ones(2, requires_grad=True)], torch.ones(2)),
+    ],
+)
+def test_what_is_switched_off_refuses_the_same(name, operands, out):
+    for submit in (
+        lambda: gt.bridge().submit(name, *operands, out),
+        lambda: at_once.submit(name, operands, out),
+    ):
+        with pytest.raises(ValueError, match=r"^submit: "):
+            submit()

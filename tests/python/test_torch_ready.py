@@ -1,0 +1,396 @@
+"""Until the bridge is compiled schedulers are eager, and nothing waits for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+import pytest
+from building_support import COMMANDS, site, until
+from deadlines import COMPILE_S
+
+__all__ = ["site"]
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+TAKES_OVER = """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert not defers()
+    until(started)
+    for k in range(3):
+        with gt.scheduler() as outer:
+            assert not defers()
+            outer.flush(sync=True)
+    counted = gt.stats()
+    assert counted.pop("eager") == 7, counted
+    assert set(counted.values()) == {0}, counted
+    assert all("gpuos" not in repr(f) for f in vars(torch.Tensor).values())
+    with gt.scheduler():
+        touch("go")
+        until(defers)  # also inside of one that is eager
+        assert torch.ones(2).add(1).sum() == 4
+    assert defers()
+    eager = gt.stats()["eager"]
+    assert defers()
+    assert gt.stats()["eager"] == eager
+    assert gt.stats()["intercepted"] > 0
+    from gpuos.torch import scheduling
+    assert not scheduling._blocks and not scheduling._thread.eager
+assert len(caught) == 1, list(map(str, caught))
+[warning] = caught
+assert warning.category is UserWarning, warning
+assert warning.filename == "<string>", warning
+print(warning.message)
+"""
+
+
+def test_a_scheduler_takes_over_when_the_bridge_is_there(site):
+    said = site.run(TAKES_OVER)
+    assert re.search(r"compiled in the background, once, about \d+ s", said)
+    assert "wait_ready()" in said
+    assert [priority for _, priority in site.started()] == [19] * COMMANDS
+    [bridge, lock] = site.left()
+    assert bridge.endswith(".so")
+    assert lock == "lock"
+    # The next process has it at once.
+    site.run("assert defers()\nassert gt.stats()['eager'] == 0")
+    assert len(site.started()) == COMMANDS
+
+
+WAITS = {
+    "deterministic=True": "assert defers(deterministic=True)",
+    "PyTorch is deterministic": """
+torch.use_deterministic_algorithms(True)
+assert defers()
+""",
+    "ranks": """
+torch.distributed.is_initialized = lambda: True
+torch.distributed.get_world_size = lambda: 2
+assert defers()
+""",
+    "a request": """
+x = torch.ones(2)
+out = torch.empty(2)
+gt.submit_add(x, x, out)
+assert gt.pending() == 1
+gt.flush()
+assert out.tolist() == [2.0, 2.0]
+""",
+    "runtime": "assert gt.runtime().backend == 'host'",
+    "wait_ready": "gt.wait_ready()\nassert defers()",
+    "init": "gt.init()\nassert defers()",
+    "build": "print(gt.build())\nassert defers()",
+}
+IS_TOLD = """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    threading.Thread(target=lambda: until(started) or touch("go")).start()
+{}
+    assert gt.stats()["eager"] == 0
+    assert started() == {}
+print(len(caught))
+"""
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_what_must_not_depend_on_time_waits(site, what):
+    block = "\n".join(f"    {line}" for line in WAITS[what].splitlines())
+    said = site.run(IS_TOLD.format(block, COMMANDS)).split()
+    # Who asked for the wait is not told that there is one.
+    asked = what in ("wait_ready", "init", "build")
+    assert said[-1] == ("0" if asked else "1")
+    assert {priority for _, priority in site.started()} == {os.nice(0)}
+
+
+def test_a_wait_may_have_an_end(site):
+    site.run("""
+for timeout in (0, 0.05):
+    try:
+        gt.wait_ready(timeout)
+    except gpuos.Timeout as error:
+        assert f"within {timeout} s" in str(error), error
+    else:
+        raise AssertionError
+for wrong in (-1, float("nan")):
+    try:
+        gt.wait_ready(timeout=wrong)
+    except gpuos.InvalidArgument:
+        pass
+    else:
+        raise AssertionError
+assert not defers()
+touch("go")
+gt.wait_ready(timeout=60)
+assert defers()
+""")
+
+
+def test_one_thread_may_wait_while_others_go_on(site):
+    site.run("""
+waiting = threading.Thread(target=gt.wait_ready)
+waiting.start()
+until(started)
+for _ in range(20):
+    assert not defers()
+assert waiting.is_alive()
+touch("go")
+waiting.join()
+assert defers()
+""")
+
+
+def test_a_compiler_that_refuses_is_asked_once(site):
+    site.touch("refuse")
+    site.touch("go")
+    said = site.run("""
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    until(lambda: defers() or len(caught) == 2)
+    count = started()
+    for _ in range(10):
+        assert not defers()
+assert len(caught) == 2 and started() == count
+assert caught[1].category is RuntimeWarning
+assert caught[1].filename == "<string>"
+print(caught[1].message)
+x = torch.ones(2)
+for use in (
+    lambda: defers(deterministic=True),
+    gt.runtime,
+    lambda: gt.submit_add(x, x, x),
+):
+    try:
+        use()
+    except gpuos.CompileError as error:
+        assert "expected a wonder" in str(error)
+    else:
+        raise AssertionError(use)
+assert started() == count
+for use in (gt.wait_ready, gt.init, gt.build):
+    count = started()
+    try:
+        use()
+    except gpuos.CompileError as error:
+        assert "expected a wonder" in str(error)
+    else:
+        raise AssertionError(use)
+    assert started() > count
+assert not defers()
+(FOLDER / "refuse").unlink()
+gt.wait_ready()
+assert defers()
+""")
+    assert "expected a wonder" in said
+    assert "build-torch" in said
+    assert "wait_ready() tries again" in said
+
+
+def test_without_a_compiler_it_is_eager_and_says_so(site):
+    site.take_compiler()
+    said = site.run("""
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert not defers() and not defers()
+[warning] = caught
+assert warning.category is RuntimeWarning
+print(warning.message)
+for use in (lambda: defers(deterministic=True), gt.wait_ready, gt.build):
+    try:
+        use()
+    except gpuos.BackendUnavailable as error:
+        print(error)
+    else:
+        raise AssertionError(use)
+""")
+    assert said.count("expected a C++20 compiler") == 4
+    assert "Install gpuos-torch" in said.splitlines()[0]
+    assert site.left() == []
+
+
+BEGINNINGS = {
+    "background": "warnings.simplefilter('ignore')\nassert not defers()\n",
+    "wait_ready": "threading.Thread(target=gt.wait_ready, daemon=True).start()",
+}
+ENDINGS = {
+    "interrupt": (signal.SIGINT, "time.sleep(1000)"),
+    "terminate": (signal.SIGTERM, "time.sleep(1000)"),
+    "kill": (signal.SIGKILL, "time.sleep(1000)"),
+    "end": (None, ""),
+    "error": (None, "1 / 0"),
+    "_exit": (None, "os._exit(3)"),
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_end_of_a_program_ends_its_compiler(site, beginning, ending):
+    number, last = ENDINGS[ending]
+    text = f"{BEGINNINGS[beginning]}\nuntil(started)\ntouch('ready')\n{last}"
+    with site.start(text) as process:
+        until((site.folder / "ready").exists)
+        if number is not None:
+            assert len(site.processes()) > 1
+            process.send_signal(number)
+        process.communicate(timeout=COMPILE_S)
+    until(lambda: site.processes() == [])
+    until(lambda: site.left() == ["lock"])
+
+
+def test_control_c_ends_a_wait_and_its_compiler_at_once(site):
+    text = """
+try:
+    gt.wait_ready()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    sys.stdin.readline()
+"""
+    with site.start(text) as process:
+        until(site.started)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        # Before the program ends.
+        assert site.left() == ["lock"]
+        process.kill()
+        process.communicate(timeout=COMPILE_S)
+
+
+def test_two_processes_have_one_compiler(site):
+    text = """
+warnings.simplefilter("ignore")
+assert not defers()
+until(started)
+touch(f"one-{os.getpid()}")
+until(defers)
+"""
+    with site.start(text) as one, site.start(text) as other:
+        until(lambda: len(list(site.folder.glob("one-*"))) == 2)
+        assert len(site.started()) == 1
+        site.touch("go")
+        for process in (one, other):
+            _, errors = process.communicate(timeout=COMPILE_S)
+            assert (process.returncode, errors) == (0, "")
+    assert len(site.started()) == COMMANDS
+
+
+def test_when_one_that_compiles_is_killed_another_one_begins(site):
+    text = (
+        "warnings.simplefilter('ignore')\nassert not defers()\nuntil(started)\n"
+    )
+    with site.start(text + "time.sleep(1000)") as one:
+        until(site.started)
+        with site.start(text + "until(defers)") as other:
+            one.kill()
+            until(lambda: len(site.started()) > 1)
+            site.touch("go")
+            _, errors = other.communicate(timeout=COMPILE_S)
+            assert (other.returncode, errors) == (0, "")
+        one.communicate(timeout=COMPILE_S)
+
+
+def test_what_a_killed_one_left_is_removed_by_the_next(site):
+    left = site.cache / "bridge/building-x"
+    left.mkdir(parents=True)
+    (left / "python.o").touch()
+    site.touch("go")
+    site.run("gt.wait_ready()")
+    assert not left.exists()
+
+
+def test_the_child_of_a_fork_leaves_the_compiler_alone(site):
+    site.run("""
+warnings.simplefilter("ignore")
+assert not defers()
+until(started)
+child = os.fork()
+if child == 0:
+    assert not defers()
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert started() == 1
+child = os.fork()
+if child == 0:
+    touch("go")
+    until(defers)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+until(defers)
+""")
+    assert len(site.started()) == COMMANDS
+
+
+def test_the_child_of_a_fork_does_not_keep_it(site):
+    text = """
+warnings.simplefilter("ignore")
+assert not defers()
+until(started)
+if os.fork() == 0:
+    touch("child")
+    until((FOLDER / "enough").exists)
+    os._exit(0)
+time.sleep(1000)
+"""
+    with site.start(text) as process:
+        until((site.folder / "child").exists)
+        process.kill()
+        until(lambda: site.left() == ["lock"])
+        site.touch("enough")
+        process.communicate(timeout=COMPILE_S)
+
+
+def test_a_warning_that_is_an_error_comes_once(site):
+    site.run("""
+warnings.simplefilter("error")
+try:
+    defers()
+except UserWarning:
+    assert not defers()
+else:
+    raise AssertionError
+from gpuos.torch import scheduling
+assert not scheduling._thread.eager
+""")
+
+
+def test_threads_leave_what_they_entered(site):
+    site.run("""
+warnings.simplefilter("ignore")
+shared = gt.scheduler(auto_flush_ms=60_000)
+inside, leave, left = (threading.Event() for _ in range(3))
+
+def work():
+    with shared:
+        inside.set()
+        leave.wait()
+    left.set()
+
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+inside.wait()
+touch("go")
+gt.wait_ready()
+from gpuos.torch import scheduling
+with torch.no_grad(), shared:
+    x = torch.ones(2) + 1
+    waiting = gt.pending()
+    assert waiting > 0
+    leave.set()
+    assert left.wait(60)
+    assert gt.pending() == waiting
+    assert len(scheduling._blocks) == 1
+assert not scheduling._blocks
+assert defers()
+""")
+
+
+def test_the_log_says_what_was_done(site):
+    site.touch("go")
+    said = site.run("""
+import logging
+logging.basicConfig(level=logging.INFO, stream=sys.stdout)
+gt.wait_ready()
+""")
+    assert "INFO:gpuos.torch:the bridge was compiled within " in said
+    assert "INFO:gpuos.torch:loaded " in said
