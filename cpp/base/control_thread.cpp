@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "base/quiet_thread.h"
 #include "gpuos/error.h"
 
 namespace gpuos {
@@ -16,7 +17,7 @@ constexpr std::chrono::milliseconds kCheckPeriod{10};
 ControlThread::ControlThread(Job setup, Tick tick) : tick_(std::move(tick)) {
   // Before the thread begins, so that no tick comes first.
   std::future<void> is_ready = enqueue(std::move(setup));
-  thread_ = std::thread([this] { loop(); });
+  thread_ = quiet_thread([this] { loop(); });
   try {
     is_ready.get();
   } catch (...) {

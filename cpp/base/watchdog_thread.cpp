@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/quiet_thread.h"
+
 namespace gpuos {
 namespace {
 
@@ -19,7 +21,7 @@ milliseconds period_of(milliseconds limit) {
 WatchdogThread::WatchdogThread(milliseconds limit, Look look)
     : period_(period_of(limit)),
       look_(std::move(look)),
-      thread_([this] { loop(); }) {}
+      thread_(quiet_thread([this] { loop(); })) {}
 
 WatchdogThread::~WatchdogThread() { stop(); }
 

@@ -5,6 +5,7 @@
 
 #include "base/concat.h"
 #include "base/cpu_relax.h"
+#include "base/quiet_thread.h"
 #include "gpuos/error.h"
 #include "jit/operator_compiler.h"
 
@@ -129,7 +130,7 @@ CudaBackend::CudaBackend(const RuntimeOptions& options,
       options_.watchdog, [this] { return look_for_stuck(); });
   // Opening NVRTC and its first compile take 0.1 to 0.3 s that the first
   // define() need not wait for.
-  warm_up_ = std::thread([arch = context_.compute_capability()] {
+  warm_up_ = quiet_thread([arch = context_.compute_capability()] {
     try {
       jit::prepare_compiler(arch);
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch)

@@ -1,41 +1,20 @@
 #include "host/worker_threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <system_error>
 
 #include "base/concat.h"
+#include "base/quiet_thread.h"
 #include "gpuos/error.h"
 
 namespace gpuos::host {
-namespace {
-
-// Threads that are started meanwhile take no signals: those are for the
-// program's own threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
 
 WorkerThreads::WorkerThreads(const std::shared_ptr<Shared>& shared)
     : shared_(shared), exits_(std::make_shared<Exits>()) {
   const auto count = static_cast<std::uint32_t>(shared->states.size());
   exits_->has_left.resize(count);
   threads_.reserve(count);
-  const SignalsBlocked blocked;
   try {
     for (std::uint32_t i = 0; i < count; ++i) start(i);
   } catch (const std::system_error& error) {
@@ -48,7 +27,7 @@ WorkerThreads::WorkerThreads(const std::shared_ptr<Shared>& shared)
 }
 
 void WorkerThreads::start(std::uint32_t index) {
-  threads_.emplace_back([shared = shared_, exits = exits_, index] {
+  threads_.push_back(quiet_thread([shared = shared_, exits = exits_, index] {
     pthread_setname_np(pthread_self(), concat("gpuos-", index).c_str());
     run_worker(*shared, index);
     {
@@ -57,7 +36,7 @@ void WorkerThreads::start(std::uint32_t index) {
       ++exits->count;
     }
     exits->changed.notify_all();
-  });
+  }));
 }
 
 void WorkerThreads::stop(std::chrono::milliseconds grace) {

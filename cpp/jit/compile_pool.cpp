@@ -11,6 +11,7 @@
 #include "base/fork_guard.h"
 #include "base/process_exit.h"
 #include "base/processors.h"
+#include "base/quiet_thread.h"
 #include "gpuos/error.h"
 
 namespace gpuos::jit {
@@ -57,7 +58,7 @@ void CompilePool::post(std::function<void()> job) {
     needs_thread = jobs_.size() > idle_ && threads_ < most_;
     if (needs_thread) ++threads_;
   }
-  if (needs_thread) std::thread([this] { work(); }).detach();
+  if (needs_thread) quiet_thread([this] { work(); }).detach();
   wake_.notify_one();
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/concat.h"
 #include "base/interruptible.h"
+#include "base/quiet_thread.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
 #include "jit/compile_log.h"
@@ -179,7 +180,7 @@ Object compile_aside(const Nvrtc& api, const Unit& unit, const Target& target) {
   std::packaged_task<Object()> task(
       [&api, owned] { return compile_here(api, owned->unit, owned->target); });
   std::future<Object> object = task.get_future();
-  std::thread(std::move(task)).detach();
+  quiet_thread(std::move(task)).detach();
   const auto stop = [&] { owned->stop.request_stop(); };
   const std::stop_callback forward(unit.stop, stop);
   while (object.wait_for(Interrupt::kPeriod) != std::future_status::ready) {

@@ -122,3 +122,30 @@ def test_no_threads_are_left(run_python):
         "print(during > before, count() - before)"
     )
     assert check(run_python(text)) == "True 0\n"
+
+
+def test_signals_are_for_the_threads_of_the_program(backend, run_python):
+    text = START.format(backend=backend) + (
+        "from pathlib import Path\n"
+        "rt.define('f', source='GPUOS_OPERATOR(f) {}', inputs=1)\n"
+        "for _ in range(9): rt.wait(rt.submit('f', one, out=out))\n"
+        "time.sleep(0.2)  # each has begun, and has its name\n"
+        "for task in Path('/proc/self/task').iterdir():\n"
+        "  lines = (task / 'status').read_text().splitlines()\n"
+        "  said = dict(line.split(':\\t', 1) for line in lines)\n"
+        "  if not said['Name'].startswith('gpuos-'): continue\n"
+        "  blocked = int(said['SigBlk'], 16)\n"
+        "  ours = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}\n"
+        "  takes = [int(s) for s in ours if not blocked >> s - 1 & 1]\n"
+        "  print(said['Name'].rstrip('0123456789'), *takes)\n"
+        "rt.close()"
+    )
+    lines = set(check(run_python(text)).splitlines())
+    assert "gpuos-watchdog" in lines
+    assert lines <= {
+        "gpuos-",
+        "gpuos-control",
+        "gpuos-watchdog",
+        "gpuos-compile",
+    }
+    assert ("gpuos-" in lines) == (backend == "host")
