@@ -24,12 +24,13 @@ std::vector<std::string> words_of_rule(std::string_view rule) {
   };
   for (std::size_t i = 0; i < rule.size(); ++i) {
     const char next = i + 1 < rule.size() ? rule[i + 1] : ' ';
-    if (rule[i] == '\\' && (next == ' ' || next == '#' || next == '\\'))
-      word += rule[++i];
-    else if (rule[i] == '$' && next == '$')
-      word += rule[++i];
-    else if (rule[i] == ' ' || rule[i] == '\n' || rule[i] == '\t' ||
-             (rule[i] == '\\' && next == '\n'))
+    const bool is_escape =
+        (rule[i] == '\\' && (next == ' ' || next == '#' || next == '\\')) ||
+        (rule[i] == '$' && next == '$');
+    const bool is_space = rule[i] == ' ' || rule[i] == '\n' ||
+                          rule[i] == '\t' || (rule[i] == '\\' && next == '\n');
+    if (is_escape) ++i;
+    if (is_space)
       end_word();
     else
       word += rule[i];

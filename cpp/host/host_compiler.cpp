@@ -211,6 +211,8 @@ std::vector<std::string> compiler_places() {
 
 std::string version_of(const HostCompiler& compiler) {
   try {
+    const HoldsExit hold{HoldsExit::For::kCompiler};
+    refuse_at_exit();
     const TempFolder folder;
     std::vector<std::string> command = compiler.command;
     command.emplace_back("--version");
@@ -220,6 +222,8 @@ std::string version_of(const HostCompiler& compiler) {
     if (result.exit_code > 0 || result.is_timeout) return "";
     const std::string text = read_file(log, kMaxLogBytes);
     return text.substr(0, text.find('\n'));
+  } catch (const Cancelled&) {
+    throw;
   } catch (const Error&) {
     return "";
   }

@@ -4,8 +4,6 @@
 #include <sys/utsname.h>
 
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -69,16 +67,10 @@ std::string identity_of(const HostCompiler& compiler) {
   file.add(status.st_size)
       .add(status.st_mtim.tv_sec)
       .add(status.st_mtim.tv_nsec);
-  static std::mutex mutex;
-  static auto* const versions = new std::map<std::string, std::string>;
-  const std::lock_guard lock(mutex);
-  const auto [at, is_new] = versions->try_emplace(file.text());
-  if (is_new) at->second = version_of(compiler);
-  if (at->second.empty()) {
-    versions->erase(at);
-    return "";
-  }
-  return concat(file.text(), at->second);
+  static auto* const versions = new jit::CompileCache<std::string>;
+  const auto said =
+      versions->get(file.text(), [&] { return version_of(compiler); });
+  return said->empty() ? "" : concat(file.text(), *said);
 }
 
 /// Empty: it cannot be told what decides.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
-from deadlines import COMPILE_S
+from deadlines import COMPILE_S, WAIT_S
 
 # Prints 2 * 3 + HEADER's number, by an operator and by a compiled program.
 PROGRAM = '''
@@ -151,3 +153,33 @@ def test_no_cache_on_the_disk(machine, monkeypatch):
     monkeypatch.setenv("GPUOS_CACHE_DIR", "off")
     assert machine.run()[1] == 2
     assert machine.run()[1] == 2
+
+
+def test_who_waits_for_another_process_can_be_interrupted(machine, tmp_path):
+    asked = tmp_path / "asked"
+    machine.compiler.write_text(
+        f'#!/bin/sh\nif [ "$1" = --version ]; then echo >> {asked}; echo 1\n'
+        f"else echo >> {machine.runs}; exec sleep 1000; fi\n"
+    )
+    first = machine.start()
+    waits_for(lambda: machine.count() == 1)
+    second = machine.start()
+    waits_for(lambda: len(asked.read_text()) == 2)
+    time.sleep(0.5)  # it waits; the test holds as well if it does not yet
+    begin = time.monotonic()
+    second.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in second.communicate(timeout=COMPILE_S)[1]
+    assert time.monotonic() - begin < LOCKED_S
+    assert machine.count() == 1
+    first.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in first.communicate(timeout=COMPILE_S)[1]
+
+
+LOCKED_S = 9  # less than who waits goes without the lock
+
+
+def waits_for(is_there):
+    deadline = time.monotonic() + WAIT_S
+    while not is_there():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
