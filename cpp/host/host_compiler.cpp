@@ -11,7 +11,9 @@
 #include "base/environment.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
+#include "host/dependencies.h"
 #include "host/image_cache.h"
+#include "host/kept_images.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
 
@@ -19,6 +21,7 @@ namespace gpuos::host {
 namespace {
 
 constexpr std::size_t kMaxLogBytes = 64 * 1024;
+constexpr std::size_t kMaxRuleBytes = 4 * 1024 * 1024;
 constexpr std::size_t kMaxImageBytes = 256 * 1024 * 1024;
 
 std::string variable(std::string_view name) {
@@ -62,25 +65,33 @@ void write_headers(const TempFolder& folder) {
     write_file(folder.file(name), "#include \"gpuos/asserts.h\"\n");
 }
 
-std::vector<std::string> command_for(const HostCompiler& compiler,
-                                     const TempFolder& folder) {
-  std::vector<std::string> command = compiler.command;
-  const std::string headers = folder.file("gpuos");
+std::vector<std::string> options() {
+  std::vector<std::string> all;
   // Without -ffp-contract=off the result of a * b + c would depend on the
   // processor; the other two let loops with comparisons and roots vectorise
   // and change no result.
   for (const char* option : {"-std=c++20", "-O3", "-fPIC", "-shared", "-pipe",
                              "-w", "-fvisibility=hidden", "-ffp-contract=off",
                              "-fno-math-errno", "-fno-trapping-math"}) {
-    command.emplace_back(option);
+    all.emplace_back(option);
   }
 #if defined(__x86_64__)
-  command.emplace_back("-march=native");
+  all.emplace_back("-march=native");
 #endif
+  return all;
+}
+
+std::vector<std::string> command_for(const HostCompiler& compiler,
+                                     const TempFolder& folder) {
+  std::vector<std::string> command = compiler.command;
+  const std::string headers = folder.file("gpuos");
+  for (std::string& option : options()) command.push_back(std::move(option));
   command.push_back("-I" + folder.path());
   // Not -I: <math.h> must stay the system's.
   command.insert(command.end(), {"-iquote", headers});
   command.insert(command.end(), {"-include", headers + "/host_names.h"});
+  // What it has read.
+  command.insert(command.end(), {"-MD", "-MF", folder.file("read")});
   command.insert(command.end(), {folder.file("operator.cpp"), "-o",
                                  folder.file("operator.so")});
   return command;
@@ -109,8 +120,8 @@ std::string_view hint_for(const std::string& log) {
   return "";
 }
 
-HostImage compile(const HostCompiler& compiler,
-                  const HostCompileRequest& request) {
+CompiledLibrary compile(const HostCompiler& compiler,
+                        const HostCompileRequest& request) {
   // Or files and a compiler would be left behind.
   const HoldsExit hold{HoldsExit::For::kCompiler};
   refuse_at_exit();
@@ -150,7 +161,14 @@ HostImage compile(const HostCompiler& compiler,
                "; let large data be zero at the start, or pass it as an input"),
         log);
   }
-  return make_host_image(read_file(image, kMaxImageBytes), request.entry);
+  CompiledLibrary made{.bytes = read_file(image, kMaxImageBytes),
+                       .dependencies = {}};
+  static_cast<void>(make_host_image(made.bytes, request.entry));  // it is whole
+  const std::string rule = folder.file("read");
+  if (regular_file_bytes(rule))
+    made.dependencies =
+        dependencies_from(read_file(rule, kMaxRuleBytes), folder.path());
+  return made;
 }
 
 ImageCache& images() {
@@ -193,6 +211,8 @@ std::vector<std::string> compiler_places() {
 
 std::string version_of(const HostCompiler& compiler) {
   try {
+    const HoldsExit hold{HoldsExit::For::kCompiler};
+    refuse_at_exit();
     const TempFolder folder;
     std::vector<std::string> command = compiler.command;
     command.emplace_back("--version");
@@ -202,6 +222,8 @@ std::string version_of(const HostCompiler& compiler) {
     if (result.exit_code > 0 || result.is_timeout) return "";
     const std::string text = read_file(log, kMaxLogBytes);
     return text.substr(0, text.find('\n'));
+  } catch (const Cancelled&) {
+    throw;
   } catch (const Error&) {
     return "";
   }
@@ -211,8 +233,11 @@ HostModule compile_host_operator(const HostCompileRequest& request) {
   const std::string key = concat(request.prelude, request.source);
   std::shared_ptr<const HostImage> image = images().find(key);
   if (image == nullptr) {
-    image = std::make_shared<const HostImage>(
-        compile(find_host_compiler(), request));
+    const HostCompiler compiler = find_host_compiler();
+    image = std::make_shared<const HostImage>(make_host_image(
+        kept_or_compiled(compiler, options(), request,
+                         [&] { return compile(compiler, request); }),
+        request.entry));
     images().add(key, image);
   }
   return load_host_image(*image, request.entry);

@@ -22,7 +22,7 @@ HostCompiler find_host_compiler();
 /// Where find_host_compiler() looks: CXX, then the folders of PATH.
 std::vector<std::string> compiler_places();
 
-/// The first line of its `--version`; empty if that fails.
+/// The first line of its `--version`; empty if that fails. Throws: Cancelled.
 std::string version_of(const HostCompiler& compiler);
 
 struct HostCompileRequest {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/concat.h"
+#include "gpuos/interrupt.h"
 
 namespace gpuos::jit {
 namespace {
@@ -135,6 +136,7 @@ FileLock::FileLock(const CacheFolder& folder, std::string name,
   while (!try_once(is_hopeless) && !is_hopeless) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) return;
+    Interrupt::check("compile");
     std::this_thread::sleep_for(
         std::min<std::chrono::nanoseconds>(pause, deadline - now));
     pause = std::min(pause * 2, std::chrono::microseconds(8000));

@@ -28,7 +28,7 @@ bool write_cached(const CacheFolder& folder, const std::string& name,
 /// Held by one thread of all processes. Its file goes with it.
 class FileLock {
  public:
-  /// Tries until `deadline`, then goes without.
+  /// Tries until `deadline`, then goes without. Throws: Cancelled.
   FileLock(const CacheFolder& folder, std::string name,
            std::chrono::steady_clock::time_point deadline);
   FileLock(const FileLock&) = delete;

@@ -42,17 +42,26 @@ std::string DiskCache::file_name(const std::string& key) {
   return sha256_hex(key) + std::string(kEntrySuffix);
 }
 
-Image DiskCache::get(CacheEntry wanted, const std::function<Image()>& make) {
-  if (auto image = find(wanted.key)) return *std::move(image);
+Image DiskCache::get(CacheEntry wanted, const std::function<Image()>& make,
+                     const IsCurrent& is_current) {
+  const auto is_usable = [&](const Image& image) {
+    return !is_current || is_current(image);
+  };
+  const auto find_usable = [&] {
+    auto image = find(wanted.key);
+    if (image && !is_usable(*image)) image.reset();
+    return image;
+  };
+  if (auto image = find_usable()) return *std::move(image);
   if (settings_.folder.empty()) return make();
   const CacheFolder folder =
       open_folder(settings_.folder, FolderUse::ReadWrite);
   if (!folder) return make();
   const FileLock lock(folder, sha256_hex(wanted.key) + std::string(kLockSuffix),
                       std::chrono::steady_clock::now() + lock_timeout_);
-  if (auto image = find(wanted.key)) return *std::move(image);
+  if (auto image = find_usable()) return *std::move(image);
   wanted.image = make();
-  store(wanted);
+  if (is_usable(wanted.image)) store(wanted);
   return std::move(wanted.image);
 }
 

@@ -26,10 +26,15 @@ class DiskCache {
                      std::chrono::milliseconds lock_timeout = kLockTimeout)
       : settings_(std::move(settings)), lock_timeout_(lock_timeout) {}
 
+  /// Whether what an image was made of is still what it was.
+  using IsCurrent = std::function<bool(const Image&)>;
+
   /// The image kept under `wanted.key`, else what `make` returns, which is
   /// then kept. Processes that ask for one key at a time wait for the first.
+  /// One that is not current is neither taken nor kept.
   /// Throws: what `make` throws.
-  Image get(CacheEntry wanted, const std::function<Image()>& make);
+  Image get(CacheEntry wanted, const std::function<Image()>& make,
+            const IsCurrent& is_current = {});
 
   /// Only what was written whole and with this very key.
   std::optional<Image> find(const std::string& key);

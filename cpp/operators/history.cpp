@@ -36,19 +36,30 @@ const OperatorHistory::Version& OperatorHistory::earlier(
   return *at;
 }
 
+OperatorVersion OperatorHistory::shown(const Version& version) const {
+  const OperatorCode& code = *version.code;
+  return {.number = version.number,
+          .before = version.before,
+          .expression = code.expression,
+          .source = code.source,
+          .params = code.params,
+          .symbol = code.symbol,
+          .is_builtin = code.is_builtin,
+          .is_current = version.number == last_,
+          .definition = code.definition};
+}
+
 std::vector<OperatorVersion> OperatorHistory::list() const {
   std::vector<OperatorVersion> versions;
   const std::lock_guard lock(mutex_);
-  for (const Version& version : kept_)
-    versions.push_back({.number = version.number,
-                        .before = version.before,
-                        .expression = version.code->expression,
-                        .source = version.code->source,
-                        .params = version.code->params,
-                        .symbol = version.code->symbol,
-                        .is_builtin = version.code->is_builtin,
-                        .is_current = version.number == last_});
+  for (const Version& version : kept_) versions.push_back(shown(version));
   return versions;
+}
+
+std::optional<OperatorVersion> OperatorHistory::newest() const {
+  const std::lock_guard lock(mutex_);
+  if (kept_.empty()) return std::nullopt;
+  return shown(kept_.back());
 }
 
 std::size_t OperatorHistory::old_slots() const {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct OperatorCode {
   std::string expression;
   std::string source;
   std::string symbol;
+  std::shared_ptr<const OperatorDefinition> definition;
   bool is_builtin = false;  // its slots are never given back
 
   Slots used_slots() const;
@@ -59,6 +61,8 @@ class OperatorHistory {
     return add(earlier.code, earlier.before);
   }
   std::vector<OperatorVersion> list() const;
+  /// The current one of them; none once they are forgotten.
+  std::optional<OperatorVersion> newest() const;
 
   /// How many slots those have that are not current.
   std::size_t old_slots() const;
@@ -74,6 +78,7 @@ class OperatorHistory {
 
  private:
   std::uint64_t add(Code code, std::uint64_t before);
+  OperatorVersion shown(const Version& version) const;  // mutex_ held
 
   mutable std::mutex mutex_;  // of what list() sees
   std::deque<Version> kept_;

@@ -1,6 +1,8 @@
 #include "gpuos/operator.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -96,6 +98,16 @@ std::vector<OperatorVersion> Operator::versions() const {
   const auto& versions = whole(checked(record_, "Operator")).versions;
   return versions == nullptr ? std::vector<OperatorVersion>()
                              : versions->list();
+}
+
+OperatorVersion Operator::current() const {
+  const auto& versions = whole(checked(record_, "Operator")).versions;
+  std::optional<OperatorVersion> newest;
+  if (versions != nullptr) newest = versions->newest();
+  if (!newest)
+    throw InvalidArgument(concat("Operator: expected a defined operator, but ",
+                                 name(), " was undefined"));
+  return *std::move(newest);
 }
 
 bool Operator::is_defined() const noexcept {

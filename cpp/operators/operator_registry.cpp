@@ -64,6 +64,26 @@ void check_scalars(const OperatorRecord& record,
           name_of(dtype), ", as its buffers are, got ", name_of(param.dtype)));
 }
 
+/// What define() takes to make the same again; null: nobody else has a
+/// session's code.
+std::shared_ptr<const OperatorDefinition> definition_of(
+    const OperatorRegistry::Draft& draft) {
+  const OperatorDefinition& from = draft.definition;
+  if (from.code != nullptr && !from.object) return nullptr;
+  auto made = std::make_shared<OperatorDefinition>(from);
+  if (from.object) {
+    made->source.clear();  // what calls it
+    made->code = nullptr;
+    made->checked.reset();
+  }
+  // An expression alone would name them in another order.
+  if (draft.replaces != nullptr && made->input_names.empty()) {
+    made->input_names = draft.replaces->input_names;
+    if (!made->input_names.empty()) made->inputs = -1;
+  }
+  return made;
+}
+
 /// A checked operator's pointers are objects, of which compilers write pages.
 [[noreturn]] void rethrow_with_hint(const OperatorRegistry::Draft& draft,
                                     const CompileError& error) {
@@ -272,6 +292,7 @@ Slots OperatorRegistry::publish(Draft& draft) {
   code->checked = draft.record->checked.load();
   code->params = draft.record->params;
   code->expression = definition.expression;
+  code->definition = definition_of(draft);
   if (definition.object)
     code->symbol = definition.object->symbol;
   else

@@ -53,7 +53,6 @@ void complete_object(OperatorDefinition& definition, const Traits& traits) {
       object_source(definition, object.symbol, given.result).source;
   definition.code = std::move(code);
   definition.checked = false;
-  object.bytes.clear();  // the code has them
 }
 
 }  // namespace gpuos

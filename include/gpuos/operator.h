@@ -73,6 +73,10 @@ struct OperatorDefinition {
   std::shared_ptr<const DeviceCode> code{};
 };
 
+/// 64 hexadecimal digits that say what a definition makes: all of it but the
+/// name, so that one text under two names has one digest.
+std::string digest_of(const OperatorDefinition& definition);
+
 struct OperatorRecord;  // private
 
 /// One of the bodies that an operator has had: replace() and rollback() make a
@@ -87,6 +91,9 @@ struct OperatorVersion {
   std::string symbol{};  // of an object's function; the same
   bool is_builtin = false;
   bool is_current = false;
+  /// What define() takes to make it again; null: it is built in, or a
+  /// Session's.
+  std::shared_ptr<const OperatorDefinition> definition{};
 };
 
 /// A defined operator. A cheap handle; copies mean the same operator.
@@ -114,6 +121,8 @@ class Operator {
   /// Those of its versions that are loaded, the current one last; none after
   /// undefine().
   std::vector<OperatorVersion> versions() const;
+  /// The last of them. Throws: InvalidArgument after undefine().
+  OperatorVersion current() const;
   const std::shared_ptr<OperatorRecord>& record() const noexcept {
     return record_;
   }

@@ -95,6 +95,35 @@ py::array to_numpy(py::handle self, bool copy) {
   return copy ? copy_out(self.cast<Array&>()) : view_out(self);
 }
 
+py::array bytes_of(py::handle self) {
+  auto& array = self.cast<Array&>();
+  const Borrow borrow(array);
+  if (!borrow.view().is_contiguous()) return bytes_of(self.attr("copy")());
+  const auto size = static_cast<py::ssize_t>(array.bytes());
+  if (array.runtime().is_cuda()) {
+    py::array_t<std::uint8_t> bytes(size);
+    borrow.copy_to_host(bytes.mutable_data());
+    return bytes;
+  }
+  borrow.mark_exported();
+  borrow.wait();
+  py::array bytes(py::dtype::of<std::uint8_t>(), {size}, {}, borrow.view().data,
+                  self);
+  bytes.attr("setflags")(py::arg("write") = false);
+  return bytes;
+}
+
+void set_bytes(Array& array, const py::object& source) {
+  const Borrow borrow(array);
+  const py::buffer_info given = py::buffer(source).request();
+  const auto bytes = static_cast<std::size_t>(given.size * given.itemsize);
+  if (bytes != array.bytes())
+    throw InvalidArgument("unpickle: expected " +
+                          std::to_string(array.bytes()) + " bytes, got " +
+                          std::to_string(bytes));
+  borrow.copy_from_host(given.ptr);
+}
+
 py::object to_array(py::handle self, const py::object& dtype,
                     const py::object& copy) {
   auto& array = self.cast<Array&>();

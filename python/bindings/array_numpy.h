@@ -23,4 +23,10 @@ pybind11::object to_array(pybind11::handle self, const pybind11::object& dtype,
 pybind11::dict host_interface(Array& array);
 pybind11::dict cuda_interface(Array& array);
 
+/// The elements in C order as uint8, read-only: the memory itself where it is
+/// the host's and has no gaps. Waits for what writes them.
+pybind11::array bytes_of(pybind11::handle self);
+/// Copies a buffer of Array::bytes() bytes. Throws: InvalidArgument.
+void set_bytes(Array& array, const pybind11::object& source);
+
 }  // namespace gpuos::python

@@ -1,5 +1,6 @@
 #include "definition.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -142,6 +143,34 @@ OperatorDefinition definition_from(
   if (!elementwise.is_none()) definition.elementwise = truth_of(elementwise);
   if (!checked.is_none()) definition.checked = truth_of(checked);
   return definition;
+}
+
+OperatorDefinition definition_from_dict(const py::object& given,
+                                        const std::string& where) {
+  std::map<std::string, py::object, std::less<>> values;
+  for (const char* name :
+       {"name", "expression", "source", "ptx", "ltoir", "cubin", "symbol",
+        "params", "dtype", "inputs", "elementwise", "tiered", "checked"})
+    values.emplace(name, py::none());
+  for (const auto& [key, value] : pairs_of(given, where.c_str())) {
+    const auto known = values.find(text_of(key, where.c_str()));
+    if (known == values.end())
+      throw py::type_error(where + ": unexpected keyword '" + shown(key) + "'");
+    known->second = value;
+  }
+  const auto get = [&](const char* key) -> const py::object& {
+    return values.find(key)->second;
+  };
+  OperatorDefinition base;
+  if (get("name").is_none())
+    throw py::type_error(where + ": expected 'name' in each, got none");
+  base.name = text_of(get("name"), (where + ": name").c_str());
+  base.tiered = truth_of(get("tiered"));
+  const ObjectArguments object{get("ptx"), get("ltoir"), get("cubin"),
+                               get("symbol")};
+  return definition_from(std::move(base), get("expression"), get("source"),
+                         object, get("params"), get("dtype"), get("inputs"),
+                         get("elementwise"), get("checked"));
 }
 
 }  // namespace gpuos::python

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "gpuos/operator.h"
 #include "pybind_objects.h"
 
@@ -22,5 +24,10 @@ OperatorDefinition definition_from(
     const pybind11::object& params, const pybind11::object& dtype,
     const pybind11::object& inputs, const pybind11::object& elementwise,
     const pybind11::object& checked);
+
+/// The same from a dict of the keywords of define(), which has 'name'. `where`
+/// begins the messages. Throws: InvalidArgument, TypeError.
+OperatorDefinition definition_from_dict(const pybind11::object& given,
+                                        const std::string& where);
 
 }  // namespace gpuos::python

@@ -90,6 +90,8 @@ class Fused {
   /// traced.
   void check_gives_the_same(const pybind11::object& function) const;
   std::uint64_t version() const noexcept { return *version_; }
+  /// What it was made for; may be None.
+  const pybind11::object& runtime() const noexcept { return runtime_; }
   std::string repr() const;
 
   template <typename Visit>

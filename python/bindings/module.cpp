@@ -29,6 +29,7 @@ PYBIND11_MODULE(_core, module) {
   gpuos::python::register_diagnose(module);
   gpuos::python::register_ticket(module);
   gpuos::python::register_array(module);
+  gpuos::python::register_definition(module);
   gpuos::python::register_operator(module);
   gpuos::python::register_runtime(module);
   gpuos::python::register_control(module);

@@ -249,6 +249,18 @@ void register_array(py::module_& module) {
       .def_property_readonly("__array_interface__", &host_interface)
       .def_property_readonly("__cuda_array_interface__", &cuda_interface);
   add_operators(type);
+  module.def(
+      "_bytes_of", &bytes_of, py::arg("array"),
+      "Wait, and return the elements in C order as an ndarray of uint8:\n"
+      "the memory itself where that is possible.");
+  module.def("_set_bytes", &set_bytes, py::arg("array"), py::arg("source"),
+             "Copy a buffer of as many bytes into a new array.");
+  module.def(
+      "_dtype_name",
+      [](const Array& array) {
+        return std::string(name_of(array.form().dtype));
+      },
+      py::arg("array"), "Of its elements, also where NumPy has no such dtype.");
   module.def("_overlap", &overlap, py::arg("a"), py::arg("b"),
              "Whether two arrays have memory in common, but for one view.");
 }

@@ -107,6 +107,32 @@ PyObject* version(PyObject* self, void* /*unused*/) noexcept {
   return PyLong_FromUnsignedLongLong(as_instance(self)->fused->version());
 }
 
+PyObject* runtime(PyObject* self, void* /*unused*/) noexcept {
+  return as_instance(self)->fused->runtime().inc_ref().ptr();
+}
+
+PyObject* itself(PyObject* self, PyObject* /*unused*/) noexcept {
+  return Py_NewRef(self);
+}
+
+PyObject* reduce(PyObject* self, PyObject* /*protocol*/) noexcept {
+  return guarded([&] {
+    return python_module("gpuos.sending")
+        .attr("of_fused")(py::handle(self))
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* token(PyObject* self, PyObject* /*unused*/) noexcept {
+  return guarded([&] {
+    return python_module("gpuos.sending")
+        .attr("token_of_fused")(py::handle(self))
+        .release()
+        .ptr();
+  });
+}
+
 PyObject* repr(PyObject* self) noexcept {
   return guarded([&] {
     return PyUnicode_FromString(as_instance(self)->fused->repr().c_str());
@@ -188,6 +214,14 @@ PyMethodDef methods[] = {
     {"_check_gives_the_same", check_gives_the_same, METH_O,
      "_check_gives_the_same($self, function, /)\n--\n\n"
      "Raise what replace() would."},
+    {"__copy__", itself, METH_NOARGS, "__copy__($self, /)\n--\n\nItself."},
+    {"__deepcopy__", itself, METH_O,
+     "__deepcopy__($self, memo, /)\n--\n\nItself."},
+    {"__reduce_ex__", reduce, METH_O,
+     "__reduce_ex__($self, protocol, /)\n--\n\n"
+     "Pickles have its name, or its function where it cannot be imported."},
+    {"__dask_tokenize__", token, METH_NOARGS,
+     "__dask_tokenize__($self, /)\n--\n\nWhat Dask names results by."},
     {"programs", programs, METH_NOARGS,
      "programs($self, /)\n--\n\n"
      "A list of the programs so far, one for each structure: the dtypes and\n"
@@ -203,11 +237,13 @@ PyMemberDef members[] = {
      READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict,
-                             PyObject_GenericSetDict, nullptr, nullptr},
-                            {"version", version, nullptr,
-                             "1, and one more for each replace().", nullptr},
-                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
+     nullptr},
+    {"_runtime", runtime, nullptr, "What it was fused for; None.", nullptr},
+    {"version", version, nullptr, "1, and one more for each replace().",
+     nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kCallDoc)},
                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "definition_object.h"
 #include "gpuos/error.h"
 #include "operator_object.h"
+#include "python_module.h"
 #include "registrations.h"
 #include "runtime_object.h"
 #include "without_gil.h"
@@ -49,6 +51,8 @@ py::dict dtypes_of(const std::vector<Parameter>& params) {
   return dtypes;
 }
 
+}  // namespace
+
 py::object number_of(const Scalar& scalar) {
   if (scalar.is_complex()) return py::cast(scalar.complex());
   if (scalar.is_above_int64())
@@ -56,6 +60,8 @@ py::object number_of(const Scalar& scalar) {
   if (scalar.is_integer()) return py::int_(scalar.integer());
   return py::float_(scalar.real());
 }
+
+namespace {
 
 py::dict defaults_of(const std::vector<Parameter>& params) {
   py::dict defaults;
@@ -195,6 +201,12 @@ void register_alias(py::module_& module) {
            "Back to the target before the last switch; the last 256 can be "
            "taken back.\n\n"
            "Raises\n------\nInvalidArgument\n    If there is none.")
+      .def(
+          "__reduce_ex__",
+          [](const AliasObject& /*self*/, int /*protocol*/) {
+            return python_module("gpuos.sending").attr("refuse")("Alias");
+          },
+          py::arg("protocol"), py::pos_only())
       .def("__repr__", [](const AliasObject& self) {
         return "gpuos.Alias('" + self.alias.name() + "' -> '" +
                target_name(self) + "')";
@@ -246,6 +258,28 @@ void register_operator(py::module_& module) {
       .def_property_readonly("versions", &versions_of,
                              "Those that are loaded, the current one last: a "
                              "list of OperatorVersion.")
+      .def_property_readonly(
+          "definition",
+          [](const OperatorObject& self) { return definition_of(self.op); },
+          "What define() takes to make its current version: a Definition.\n"
+          "Raises InvalidArgument for what is built in, undefined or of a "
+          "Session.")
+      .def("__copy__", [](const OperatorPtr& self) { return self; })
+      .def(
+          "__deepcopy__",
+          [](const OperatorPtr& self, const py::object&) { return self; },
+          py::arg("memo"), py::pos_only())
+      .def(
+          "__reduce_ex__",
+          [](const OperatorPtr& self, int /*protocol*/) {
+            return python_module("gpuos.sending").attr("of_operator")(self);
+          },
+          py::arg("protocol"), py::pos_only(), "Pickles give its definition.")
+      .def("__dask_tokenize__",
+           [](const OperatorPtr& self) {
+             return python_module("gpuos.sending")
+                 .attr("token_of_operator")(self);
+           })
       .def("__repr__", &operator_repr);
   register_alias(module);
 }

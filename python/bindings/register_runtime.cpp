@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "array_numpy.h"
 #include "array_shape.h"
 #include "definition.h"
+#include "definition_object.h"
 #include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
@@ -117,19 +117,8 @@ py::object filled(std::unique_ptr<Array> array, const py::object& value) {
   return made;
 }
 
-OperatorPtr define(RuntimeObject& self, const std::string& name,
-                   const py::object& expression, const py::object& source,
-                   const py::object& ptx, const py::object& ltoir,
-                   const py::object& cubin, const py::object& symbol,
-                   const py::object& params, const py::object& dtype,
-                   const py::object& inputs, const py::object& elementwise,
-                   bool tiered, const py::object& checked) {
-  OperatorDefinition base;
-  base.name = name;
-  base.tiered = tiered;
-  const OperatorDefinition definition = definition_from(
-      std::move(base), expression, source, {ptx, ltoir, cubin, symbol}, params,
-      dtype, inputs, elementwise, checked);
+OperatorPtr define_new(RuntimeObject& self,
+                       const OperatorDefinition& definition) {
   const Operator op =
       interruptible([&] { return self.core().define(definition); });
   auto made = std::make_shared<OperatorObject>(&self, op, definition);
@@ -137,41 +126,61 @@ OperatorPtr define(RuntimeObject& self, const std::string& name,
   return made;
 }
 
-// The keywords of define(), as a dict gives them.
-OperatorDefinition definition_from_dict(const py::object& given) {
-  std::map<std::string, py::object, std::less<>> values;
-  for (const char* name :
-       {"name", "expression", "source", "ptx", "ltoir", "cubin", "symbol",
-        "params", "dtype", "inputs", "elementwise", "tiered", "checked"})
-    values.emplace(name, py::none());
-  for (const auto& [key, value] : pairs_of(given, "define_many")) {
-    const auto known = values.find(text_of(key, "define_many"));
-    if (known == values.end())
-      throw py::type_error("define_many: unexpected keyword '" + shown(key) +
-                           "'");
-    known->second = value;
+// Null: there is none of this name, or it does something else.
+OperatorPtr find_same(RuntimeObject& self, const DefinitionObject& wanted) {
+  try {
+    OperatorPtr known = self.find(wanted.given.name);
+    if (definition_of(known->op)->digest == wanted.digest) return known;
+  } catch (const InvalidArgument&) {  // NOLINT(bugprone-empty-catch)
+    // It is unknown, or built in.
   }
-  const auto get = [&](const char* key) -> const py::object& {
-    return values.find(key)->second;
-  };
+  return nullptr;
+}
+
+// One that came twice, from two processes or by two threads, is one.
+OperatorPtr define_given(RuntimeObject& self, const DefinitionObject& wanted) {
+  try {
+    return define_new(self, wanted.given);
+  } catch (const InvalidArgument&) {
+    OperatorPtr known = find_same(self, wanted);
+    if (known == nullptr) throw;
+    return known;
+  }
+}
+
+OperatorPtr define(RuntimeObject& self, const py::object& name,
+                   const py::object& expression, const py::object& source,
+                   const py::object& ptx, const py::object& ltoir,
+                   const py::object& cubin, const py::object& symbol,
+                   const py::object& params, const py::object& dtype,
+                   const py::object& inputs, const py::object& elementwise,
+                   bool tiered, const py::object& checked) {
+  if (const DefinitionObject* given = as_definition(name)) {
+    bool is_alone = !tiered && truth_of(elementwise);
+    for (const py::object* other :
+         {&expression, &source, &ptx, &ltoir, &cubin, &symbol, &params, &dtype,
+          &inputs, &checked})
+      is_alone = is_alone && other->is_none();
+    if (!is_alone)
+      throw InvalidArgument(
+          "define: expected a Definition and no other argument, which it says "
+          "itself");
+    return define_given(self, *given);
+  }
   OperatorDefinition base;
-  if (get("name").is_none())
-    throw py::type_error("define_many: expected 'name' in each, got none");
-  base.name = text_of(get("name"), "define_many: name");
-  base.tiered = truth_of(get("tiered"));
-  const ObjectArguments object{get("ptx"), get("ltoir"), get("cubin"),
-                               get("symbol")};
-  return definition_from(std::move(base), get("expression"), get("source"),
-                         object, get("params"), get("dtype"), get("inputs"),
-                         get("elementwise"), get("checked"));
+  base.name = text_of(name, "define: name");
+  base.tiered = tiered;
+  return define_new(self, definition_from(std::move(base), expression, source,
+                                          {ptx, ltoir, cubin, symbol}, params,
+                                          dtype, inputs, elementwise, checked));
 }
 
 std::vector<OperatorPtr> define_many(RuntimeObject& self,
                                      const py::object& given) {
   std::vector<OperatorDefinition> definitions;
   for (const py::handle one : items_of(given, "define_many"))
-    definitions.push_back(
-        definition_from_dict(py::reinterpret_borrow<py::object>(one)));
+    definitions.push_back(definition_from_dict(
+        py::reinterpret_borrow<py::object>(one), "define_many"));
   const std::vector<Operator> operators =
       interruptible([&] { return self.core().define_many(definitions); });
   std::vector<OperatorPtr> made;
@@ -467,6 +476,12 @@ void add_life(Class& type) {
             return options_to_dict(self.core().options());
           },
           "What the runtime was set up with, defaults included.")
+      .def(
+          "__reduce_ex__",
+          [](const RuntimeObject& /*self*/, int /*protocol*/) {
+            return python_module("gpuos.sending").attr("refuse")("Runtime");
+          },
+          py::arg("protocol"), py::pos_only())
       .def("__repr__", &repr);
 }
 
@@ -479,6 +494,10 @@ void register_runtime(py::module_& module) {
   type.attr("__module__") = "gpuos";
   module.def("_wait_for", &wait_for, py::arg("runtime"), py::arg("array"),
              "Wait for the pending tasks that use this memory.");
+  module.def(
+      "_is_shared",
+      [](const RuntimeObject& runtime) { return runtime.is_shared; },
+      py::arg("runtime"), "Whether it is the default runtime of a device.");
   add_life(type);
   add_memory(type);
   add_operators(type);

@@ -26,6 +26,7 @@ void register_cache(pybind11::module_& module);
 void register_diagnose(pybind11::module_& module);
 void register_ticket(pybind11::module_& module);
 void register_array(pybind11::module_& module);
+void register_definition(pybind11::module_& module);
 void register_operator(pybind11::module_& module);
 void register_runtime(pybind11::module_& module);
 void register_control(pybind11::module_& module);

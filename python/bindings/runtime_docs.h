@@ -176,6 +176,23 @@ InvalidArgument
     For the runtime of default_runtime(), which a with-block leaves open.
 )";
 
+inline constexpr char kDefinition[] =
+    R"(All that Runtime.define() takes, to be kept and sent: from
+Operator.definition, or made of the same arguments.
+
+It cannot be changed. Operators are pickled as their definitions; what comes of
+one in another process is what the operator was when it was sent, whatever it
+becomes meanwhile.
+
+Examples
+--------
+>>> op = rt.define("axpy", "o = alpha * x + y", params={"alpha": "float32"})
+>>> op.definition
+gpuos.Definition('axpy', 'o = alpha * x + y', version=1)
+>>> rt.define(op.definition) is op
+True
+)";
+
 inline constexpr char kDefine[] =
     R"(Make an operator while tasks flow.
 
@@ -184,8 +201,9 @@ is interpreted, and is compiled when it was called often.
 
 Parameters
 ----------
-name : str
-    A new name; letters, digits and "_".
+name : str or Definition
+    A new name; letters, digits and "_". A Definition says all of the rest; an
+    operator that has its name and its digest already is what is returned.
 expression : str
     Such as "o = alpha * x + y" or "o = sum(x, axis=-1) / n". Names that are
     not parameters or functions are inputs.

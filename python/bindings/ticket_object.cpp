@@ -1,14 +1,21 @@
 #include "ticket_object.h"
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "errors.h"
 #include "native.h"
+#include "python_module.h"
 #include "reading.h"
 #include "registrations.h"
 #include "runtime_object.h"
+#include "waiting.h"
 #include "without_gil.h"
 
 namespace py = pybind11;
@@ -84,7 +91,45 @@ PyObject* wait(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
+PyObject* add_done_callback(PyObject* self, PyObject* callback) {
+  return guarded([&]() -> PyObject* {
+    return python_module("gpuos.awaiting")
+        .attr("add_done_callback")(py::handle(self), py::handle(callback))
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* await(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    return python_module("gpuos.awaiting")
+        .attr("wait_in_loop")(py::handle(self))
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* reduce(PyObject* /*self*/, PyObject* /*protocol*/) {
+  return guarded([&]() -> PyObject* {
+    return python_module("gpuos.sending")
+        .attr("refuse")("Ticket")
+        .release()
+        .ptr();
+  });
+}
+
 PyMethodDef methods[] = {
+    {"add_done_callback", add_done_callback, METH_O,
+     "add_done_callback($self, callback, /)\n--\n\n"
+     "Call `callback(ticket)` once, when the task is done or has failed.\n\n"
+     "Parameters\n----------\n"
+     "callback : callable\n"
+     "    Called at once if it is done now, else in a thread of gpuos: it\n"
+     "    should be short, as the next one waits for it. What it raises goes\n"
+     "    to sys.unraisablehook."},
+    {"__reduce_ex__", reduce, METH_O,
+     "__reduce_ex__($self, protocol, /)\n--\n\n"
+     "Raise PicklingError: it means nothing in another process."},
     {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wait)),
      METH_VARARGS | METH_KEYWORDS,
      "wait($self, /, timeout=None)\n--\n\n"
@@ -109,6 +154,7 @@ PyType_Slot slots[] = {
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_am_await, reinterpret_cast<void*>(await)},
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
     {0, nullptr}};
@@ -117,6 +163,56 @@ PyType_Spec spec = {"gpuos.Ticket", sizeof(TicketObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION |
                         Py_TPFLAGS_IMMUTABLETYPE,
                     slots};
+
+bool is_over(Runtime& core, const Ticket& ticket,
+             std::chrono::nanoseconds timeout) noexcept {
+  try {
+    return core.wait(ticket, timeout);
+  } catch (...) {
+    return true;  // whoever asks the ticket hears of it
+  }
+}
+
+// One who waits runs small tasks itself, before a worker has woken up.
+bool is_over_soon(const py::object& given, double timeout) {
+  const Ticket& ticket = ticket_of(given.ptr());
+  Runtime& core = runtime_of(given.ptr()).core();
+  const Deadline deadline =
+      Deadline::from_timeout(py::float_(timeout), "timeout");
+  const WithoutGil no_gil;
+  return is_over(core, ticket, deadline.next_slice());
+}
+
+// Who calls this with the GIL held holds up nobody: without it all of them are
+// looked at, and then one is waited for.
+std::vector<std::size_t> first_done(const py::object& given, double timeout) {
+  constexpr std::size_t kMost = 64;  // handled without a pause
+  constexpr std::chrono::microseconds kFirstSlice{100};
+  constexpr std::chrono::milliseconds kLastSlice{2};
+  struct Pending {
+    Runtime* core;
+    Ticket ticket;
+  };
+  const py::tuple tickets = items_of(given, "tickets");  // they hold runtimes
+  const Deadline deadline =
+      Deadline::from_timeout(py::float_(timeout), "tickets");
+  std::vector<Pending> all;
+  for (const py::handle ticket : tickets) {
+    const Ticket& checked = ticket_of(ticket.ptr());
+    all.push_back({&runtime_of(ticket.ptr()).core(), checked});
+  }
+  std::vector<std::size_t> done;
+  if (all.empty()) return done;
+  const WithoutGil no_gil;
+  for (std::chrono::nanoseconds slice = kFirstSlice;;
+       slice = std::min<std::chrono::nanoseconds>(2 * slice, kLastSlice)) {
+    for (std::size_t i = 0; i < all.size() && done.size() < kMost; ++i)
+      if (is_over(*all[i].core, all[i].ticket, {})) done.push_back(i);
+    if (!done.empty() || deadline.has_passed()) return done;
+    static_cast<void>(is_over(*all[0].core, all[0].ticket,
+                              std::min(slice, deadline.next_slice())));
+  }
+}
 
 }  // namespace
 
@@ -140,6 +236,11 @@ void register_ticket(py::module_& module) {
   ticket_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (ticket_type == nullptr) throw py::error_already_set();
   module.add_object("Ticket", reinterpret_cast<PyObject*>(ticket_type));
+  module.def("_is_over", &is_over_soon, py::arg("ticket"), py::arg("timeout"),
+             "Whether it is done, or has failed, within some seconds.");
+  module.def("_first_done", &first_done, py::arg("tickets"), py::arg("timeout"),
+             "Wait until some are done, or have failed; return their places, "
+             "at most 64.");
 }
 
 }  // namespace gpuos::python

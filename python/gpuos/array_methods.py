@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core, made_functions, numpy_functions
+from gpuos import _core, made_functions, numpy_functions, sending
 from gpuos.arrays import call, call_ufunc, operation, refuse, write
 from gpuos.fusing import fuse
 
@@ -441,8 +441,12 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__bool__": _as_bool,
     "__complex__": lambda x: complex(_one(x)),
     "__contains__": _contains,
+    "__copy__": copy,
+    "__dask_tokenize__": sending.token_of_array,
+    "__deepcopy__": lambda x, _: copy(x),
     "__float__": lambda x: float(_one(x)),
     "__index__": _as_index,
+    "__reduce_ex__": sending.of_array,
     "__int__": lambda x: int(_one(x)),
     "__setitem__": set_item,
     "__str__": lambda x: str(x.numpy()),

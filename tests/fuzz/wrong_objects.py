@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import operator
+import pickle
 import random
 import re
 import sys
@@ -62,6 +63,7 @@ ALLOWED = (
     TypeError,
     ValueError,
     BufferError,
+    pickle.PicklingError,
     MemoryError,
     OverflowError,
     RecursionError,

@@ -40,7 +40,7 @@ LAYERS = {
     "operators": "base queue device",
     "program": "base queue device operators",
     "expression": "base queue device operators program",
-    "host": "base queue device modules program",
+    "host": "base queue device jit modules program",
     "cuda": "base driver queue device jit modules",
     "runtime": "base driver queue jit operators program expression host cuda",
     "requests": "base queue program runtime",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 import gpuos
@@ -38,6 +40,8 @@ def of_array(x):
     calls |= {
         "__array_function__": ([np.sum, (type(x),), (x,), {}], {}),
         "__array_ufunc__": ([np.sin, "__call__", x], {}),
+        "__deepcopy__": ([{}], {}),
+        "__reduce_ex__": ([5], {}),
         "__setitem__": ([0, 1.5], {}),
         "astype": (["f8"], {"copy": False}),
         "clip": ([0, 1], {}),
@@ -66,7 +70,7 @@ class Calls:
         ticket = rt.submit("add", x, x, out=out)
         fused = rt.fuse(lambda x, y: x + y)
         self.transaction = rt.transaction().__enter__()
-        self.rt, self.value = rt, value
+        self.rt, self.value, self.ticket = rt, value, ticket
         # Function, arguments and keywords. Those of which every use changes
         # something are made anew by what stands for the function.
         self.good = {
@@ -90,6 +94,44 @@ class Calls:
             ),
             "synchronize": (_core.synchronize, [None, 0], {}),
             "Ticket.wait": (ticket.wait, [1.0], {}),
+            "Ticket.add_done_callback": (
+                self.add_done_callback,
+                [lambda _: None],
+                {},
+            ),
+            "_is_over": (_core._is_over, [ticket, 0.0], {}),
+            "_first_done": (_core._first_done, [[ticket], 0.0], {}),
+            "_is_shared": (_core._is_shared, [rt], {}),
+            "_bytes_of": (_core._bytes_of, [x], {}),
+            "_set_bytes": (_core._set_bytes, [out, bytes(16)], {}),
+            "_dtype_name": (_core._dtype_name, [x], {}),
+            "_load_definition": (
+                _core._load_definition,
+                [{"name": "f", "expression": "o = x"}, 1],
+                {},
+            ),
+            "Definition.__deepcopy__": (op.definition.__deepcopy__, [{}], {}),
+            "Operator.__deepcopy__": (op.__deepcopy__, [{}], {}),
+            "Operator.__reduce_ex__": (op.__reduce_ex__, [5], {}),
+            "Fused.__deepcopy__": (gpuos.fuse(len).__deepcopy__, [{}], {}),
+            "Fused.__reduce_ex__": (gpuos.fuse(len).__reduce_ex__, [5], {}),
+            "Definition.__init__": (
+                gpuos.Definition,
+                ["new", "o = p * x"],
+                {
+                    "source": None,
+                    "ptx": None,
+                    "ltoir": None,
+                    "cubin": None,
+                    "symbol": None,
+                    "params": {"p": "f4"},
+                    "dtype": "f4",
+                    "inputs": None,
+                    "elementwise": True,
+                    "tiered": False,
+                    "checked": False,
+                },
+            ),
             "Array.numpy": (x.numpy, [], {"copy": True}),
             "Array.copy_from": (x.copy_from, [np.ones(4, "f4")], {}),
             "Array.transpose": (x.transpose, [0], {}),
@@ -298,6 +340,15 @@ class Calls:
     def define(self, name, *args, **keywords):
         op = self.rt.define(name, *args, **keywords)
         self.rt.undefine(op)
+
+    def add_done_callback(self, *args, **keywords):
+        # What a callback raises is told to nobody here.
+        told, sys.unraisablehook = sys.unraisablehook, lambda _: None
+        try:
+            self.ticket.wait()
+            self.ticket.add_done_callback(*args, **keywords)
+        finally:
+            sys.unraisablehook = told
 
     def watch(self, *args, **keywords):
         self.rt.watch(*args, **keywords).close()

@@ -166,11 +166,15 @@ def is_running(process):
     return True
 
 
-def test_the_end_kills_a_compiler(run_python, tmp_path):
+# Its version is asked before it compiles.
+@pytest.mark.parametrize("version", ["", "[ $1 = --version ] && exec echo 1"])
+def test_the_end_kills_a_compiler(run_python, tmp_path, version):
     compiler, pid = tmp_path / "c++", tmp_path / "pid"
     temp = tmp_path / "temp"
     temp.mkdir()
-    compiler.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 1000\n")
+    compiler.write_text(
+        f"#!/bin/sh\n{version}\necho $$ > {pid}\nexec sleep 1000\n"
+    )
     compiler.chmod(stat.S_IRWXU)
     text = (
         "import gpuos, os, threading, time\n"

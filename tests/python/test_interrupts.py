@@ -14,7 +14,8 @@ folder = tempfile.TemporaryDirectory()
 def compile_for_ever():
     path = os.path.join(folder.name, "cxx")
     with open(path, "w") as script:
-        script.write("#!/bin/sh\\nexec sleep 1000\\n")
+        script.write("#!/bin/sh\\n[ $1 = --version ] && exec echo 1\\n"
+                     "exec sleep 1000\\n")
     os.chmod(path, 0o700)
     os.environ["CXX"] = path
 

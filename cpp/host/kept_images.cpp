@@ -1,0 +1,129 @@
+#include "host/kept_images.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include "base/concat.h"
+#include "base/embedded.h"
+#include "base/environment.h"
+#include "device/task_abi.h"
+#include "gpuos/version.h"
+#include "host/dependencies.h"
+#include "jit/compile_cache.h"
+#include "jit/disk_cache.h"
+#include "jit/sha256.h"
+
+namespace gpuos::host {
+namespace {
+
+std::string machine() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.machine : "unknown";
+}
+
+/// What -march=native may look at: the first processor as the system names it.
+std::string read_processor() {
+  const std::set<std::string> wanted{
+      "vendor_id",       "cpu family",       "model",    "model name",
+      "stepping",        "cache size",       "flags",    "Features",
+      "CPU implementer", "CPU architecture", "CPU part", "CPU variant"};
+  std::string text = machine();
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line) && !line.empty();) {
+    const std::string name = line.substr(0, line.find_first_of("\t:"));
+    if (wanted.contains(name)) text += concat("\n", line);
+  }
+  return text;
+}
+
+const std::string& processor() {
+  static const auto* const text = new std::string(read_processor());
+  return *text;
+}
+
+// Of all of them: which ones a source includes is not known before it is
+// compiled, and they change together, with gpuos.
+const std::string& headers_digest() {
+  static const auto* const digest = new std::string([] {
+    jit::CacheKey texts;
+    for (const EmbeddedFile& file : embedded_files())
+      texts.add(std::string(file.name)).add(std::string(file.text));
+    return jit::sha256_hex(texts.text());
+  }());
+  return *digest;
+}
+
+/// The compiler's file and what it says of itself, asked once in a process:
+/// behind a wrapper the file is another one.
+std::string identity_of(const HostCompiler& compiler) {
+  struct stat status{};
+  if (::stat(compiler.path.c_str(), &status) != 0) return "";
+  jit::CacheKey file;
+  for (const std::string& word : compiler.command) file.add(word);
+  file.add(status.st_size)
+      .add(status.st_mtim.tv_sec)
+      .add(status.st_mtim.tv_nsec);
+  static auto* const versions = new jit::CompileCache<std::string>;
+  const auto said =
+      versions->get(file.text(), [&] { return version_of(compiler); });
+  return said->empty() ? "" : concat(file.text(), *said);
+}
+
+/// Empty: it cannot be told what decides.
+std::string key_of(const HostCompiler& compiler,
+                   const std::vector<std::string>& options,
+                   const HostCompileRequest& request) {
+  const std::string identity = identity_of(compiler);
+  if (identity.empty()) return "";
+  jit::CacheKey key;
+  key.add(std::string("host"))
+      .add(jit::kCacheSchema)
+      .add(static_cast<int>(abi::kAbiVersion))
+      .add(std::string(version()))
+      .add(headers_digest())
+      .add(processor())
+      .add(identity);
+  for (const std::string& option : options) key.add(option);
+  for (const char* name :
+       {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH",
+        "GCC_EXEC_PREFIX", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS"})
+    key.add(std::string(variable_of(*environment(), name)));
+  key.add(request.entry).add(request.prelude).add(request.source);
+  return key.text();
+}
+
+}  // namespace
+
+std::string kept_or_compiled(const HostCompiler& compiler,
+                             const std::vector<std::string>& options,
+                             const HostCompileRequest& request,
+                             const std::function<CompiledLibrary()>& compile) {
+  jit::DiskCache& cache = jit::disk_cache();
+  const bool is_off = cache.settings().folder.empty() &&
+                      cache.settings().readonly_folder.empty();
+  if (is_off || has_hidden_inputs(request.source)) return compile().bytes;
+  const std::string key = key_of(compiler, options, request);
+  if (key.empty()) return compile().bytes;
+  const auto make = [&] {
+    CompiledLibrary made = compile();
+    jit::Image image{.binary = std::move(made.bytes),
+                     .entries = {concat("gpuos_entry_", request.entry)}};
+    image.log = std::move(made.dependencies);
+    return image;
+  };
+  jit::CacheEntry wanted{.key = key,
+                         .name = concat(request.entry, ".cpp"),
+                         .arch = machine(),
+                         .image = {}};
+  return std::move(
+      cache
+          .get(std::move(wanted), make,
+               [](const jit::Image& image) { return are_unchanged(image.log); })
+          .binary);
+}
+
+}  // namespace gpuos::host

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "gpuos/operator.h"
+#include "pybind_objects.h"
+
+namespace gpuos::python {
+
+/// What Python calls gpuos.Definition: never changed once it is made.
+struct DefinitionObject {
+  OperatorDefinition given;
+  std::uint64_t version = 0;  // of the operator that it was taken from
+  std::string digest;
+};
+
+/// Throws: InvalidArgument if a value is not one of its parameter's dtype.
+std::shared_ptr<DefinitionObject> make_definition(OperatorDefinition given,
+                                                  std::uint64_t version);
+
+/// The definition of the current version. Throws: InvalidArgument for what
+/// cannot be defined elsewhere.
+std::shared_ptr<DefinitionObject> definition_of(const Operator& op);
+
+/// Null for any other object.
+const DefinitionObject* as_definition(pybind11::handle object);
+
+/// A number as Python has it.
+pybind11::object number_of(const Scalar& scalar);
+
+}  // namespace gpuos::python
