@@ -9,6 +9,7 @@ from typing import Any
 import gpuos
 from gpuos.bench import _loops
 from gpuos.bench.row import Series, Unavailable, check_right, median
+from gpuos.typing import Backend, Residency
 
 SETS = 256
 WAIT_S = 20.0
@@ -122,7 +123,7 @@ def host_sizes() -> Sizes:
 class Context:
     """Where and how much to measure, and what rows leave for the plot."""
 
-    backend: str
+    backend: Backend
     device: int
     sizes: Sizes
     why_no_cuda: str = ""
@@ -135,7 +136,7 @@ class Context:
         return self.backend == "cuda"
 
     @property
-    def modes(self) -> tuple[str, ...]:
+    def modes(self) -> tuple[Residency, ...]:
         """The residencies worth comparing; processors have one."""
         return ("resident", "burst", "auto") if self.is_cuda else ("resident",)
 
@@ -163,7 +164,7 @@ class Context:
             _loops.Rig(sets, elems, residency=residency, **options)
         )
 
-    def runtime(self, residency: str, **options: Any) -> gpuos.Runtime:
+    def runtime(self, residency: Residency, **options: Any) -> gpuos.Runtime:
         """Make a runtime of the public kind, which a block closes."""
         return gpuos.Runtime(self.backend, self.device, residency, **options)
 

@@ -20,6 +20,7 @@ from gpuos.bench.apart import LATE, State
 from gpuos.bench.context import Context, Sizes, host_sizes
 from gpuos.bench.row import Measure, Row, fail_rows, run_measure
 from gpuos.cli.progress import ProgressLine
+from gpuos.typing import Backend, Stats
 
 PACKAGES = ("numpy", "torch", "cuda-core", "cupy-cuda13x", "cupy-cuda12x")
 
@@ -32,9 +33,11 @@ def say(text: str) -> None:
 
 def make_context(
     options: argparse.Namespace,
-) -> tuple[Context, dict[str, Any]]:
+) -> tuple[Context, Stats]:
     """Return the context of a run and the statistics of its runtime."""
-    backend = "host" if options.backend == "cpu" else options.backend
+    backend: Backend = options.backend
+    if options.backend == "cpu":
+        backend = "host"
     with gpuos.Runtime(backend, options.device) as rt:
         why = "needs the cuda backend"
         if backend == "auto" and rt.backend == "host":
@@ -57,7 +60,7 @@ def _why_no_cuda(device: int) -> str:
     return "GPUOS_BACKEND asks for the host"
 
 
-def describe(stats: dict[str, Any], command: list[str]) -> dict[str, Any]:
+def describe(stats: Stats, command: list[str]) -> dict[str, Any]:
     """Return date, device, driver, versions and command.
 
     Parameters
