@@ -130,8 +130,25 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
   refuse_no_array(role, "a gpuos.Array or an array on the device", object);
 }
 
+// What keeps the memory of an ndarray where it is. One over a mapping or a
+// bytearray holds that object, but not its memory: who closes or resizes it
+// while a task is pending is told so by this.
+[[gnu::cold]] py::object owner_of(PyObject* ndarray, PyObject* base) {
+  auto held = py::reinterpret_borrow<py::object>(ndarray);
+  while (base != nullptr && is_ndarray(base))
+    base = py::detail::array_proxy(base)->base;
+  if (base == nullptr || PyObject_CheckBuffer(base) == 0) return held;
+  PyObject* buffer = PyPickleBuffer_FromObject(base);
+  if (buffer == nullptr) throw py::error_already_set();
+  return py::make_tuple(std::move(held),
+                        py::reinterpret_steal<py::object>(buffer));
+}
+
 ForeignView view_on_host(PyObject* object, Role role) {
   if (is_ndarray(object)) {
+    PyObject* const base = py::detail::array_proxy(object)->base;
+    if (base != nullptr) [[unlikely]]
+      return {view_ndarray(object, role), owner_of(object, base)};
     return {view_ndarray(object, role),
             py::reinterpret_borrow<py::object>(object)};
   }

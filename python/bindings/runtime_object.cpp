@@ -206,6 +206,7 @@ void RuntimeObject::wait_for_memory(const void* data, std::size_t bytes) {
                  [&](std::chrono::nanoseconds slice) {
                    return core_->wait_for_memory(data, bytes, slice);
                  });
+  drain_done();
 }
 
 void RuntimeObject::close() {

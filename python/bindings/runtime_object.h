@@ -49,6 +49,11 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
     if (kept_.size() > kKeptAtEase) drain_some(kDrainAtOnce);
   }
 
+  /// Let go of all that finished tasks used: somebody has seen that one is.
+  void drain_done() {
+    if (!kept_.empty()) drain_some(kept_.size());
+  }
+
   /// Operations on arrays that nobody has looked at.
   DeferredOperations& deferred() noexcept { return deferred_; }
   /// Submit them: before anything else is submitted, that may write what they

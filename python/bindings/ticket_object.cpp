@@ -74,6 +74,7 @@ PyObject* get_done(PyObject* self, void* /*unused*/) {
       const WithoutGil no_gil;
       is_done = core.is_done(as_ticket(self)->ticket);
     }
+    if (is_done) runtime_of(self).drain_done();
     return PyBool_FromLong(is_done);
   });
 }
