@@ -103,6 +103,44 @@ def test_binary_by_name(device, name):
     assert_same(getattr(torch, name)(a, b), out)
 
 
+@pytest.mark.parametrize("dims", [None, [], [0], [-1], [0, 1], [1, -1], [2]])
+@pytest.mark.parametrize(
+    "name",
+    ["sum", "mean", "prod", "amax", "any", "all", "argmax", "argmin"],
+)
+def test_reduce_is_right_or_refused_at_once(device, name, dims):
+    x = torch.arange(6.0, device=device).view(2, 3)
+    made = make_reduced(name, x, dims)
+    out = torch.empty((2, 3) if made is None else made.shape, device=device)
+    out = out if made is None else out.to(made.dtype)
+    try:
+        gt.submit_reduce(name, x, out, dims)
+    except (ValueError, IndexError, RuntimeError):
+        if isinstance(dims, list) and len(dims) == 1 and dims[0] < 2:
+            raise
+        gt.flush(sync=True)
+        return
+    assert made is not None
+    gt.flush(sync=True)
+    assert torch.equal(made, out)
+
+
+def make_reduced(name, x, dims):
+    """Return what eager says, whose functions take one dimension or several."""
+    if dims is None or (dims == [] and name not in ("argmax", "argmin")):
+        dims = [0, 1]
+        if name in ("argmax", "argmin"):
+            return getattr(torch, name)(x)
+    try:
+        if name in ("prod", "argmax", "argmin"):
+            for dim in sorted(dims, reverse=True):
+                x = getattr(torch, name)(x, dim)
+            return x if name == "prod" or len(dims) == 1 else None
+        return getattr(torch, name)(x, dim=dims)
+    except (RuntimeError, IndexError):
+        return None
+
+
 def test_operator_of_an_expression(device):
     x, y = pair(device)
     out = torch.empty_like(x)

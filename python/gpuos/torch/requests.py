@@ -32,6 +32,7 @@ _REDUCTIONS = {
     "argmin": "argmin",
     "logsumexp": "logsumexp",
 }
+_PLACES = ("argmax", "argmin")  # of one dimension, or of all
 _STATS = (
     "intercepted",
     "fallbacks",
@@ -164,6 +165,12 @@ def submit_reduce(
         )
         raise ValueError(text)
     dims = [dim] if isinstance(dim, int) else dim
+    if name in _PLACES and dims is not None and len(dims) != 1:
+        text = (
+            f"submit_reduce: {name}: expected one dimension or None, got "
+            f"{list(dims)}"
+        )
+        raise ValueError(text)
     if is_off():
         at_once.submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
     else:
