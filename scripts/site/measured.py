@@ -25,7 +25,7 @@ MEASURED = re.compile(r"^```text measured$", re.MULTILINE)
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*|\?")
 SPACES = re.compile(r" +")
 END = "--- the end of a block ---\n"
-LIMIT_S = 300
+LIMIT_S = 600  # PyTorch's bridge may have to be compiled first
 PRINT_DEVICE = """
 import gpuos
 print(*[f.version for f in gpuos.diagnose() if f.found and f.what == "device 0"])
@@ -92,9 +92,12 @@ def outputs(codes: tuple[str, ...]) -> list[str]:
     Raises
     ------
     RuntimeError
-        If one of them fails; the text is what Python said.
+        If one of them fails, or takes too long; the text is what Python said.
     """
-    done = python(f"print({END[:-1]!r})\n".join([*codes, ""]))
+    try:
+        done = python(f"print({END[:-1]!r})\n".join([*codes, ""]))
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(str(error)) from error
     if done.returncode != 0 or done.stderr:
         raise RuntimeError(done.stderr)
     return done.stdout.split(END)[:-1]
