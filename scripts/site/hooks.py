@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import beyond
 import cpp_reference
+import measured
 import python_reference
 from mkdocs.structure.files import File
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
+log = logging.getLogger("mkdocs.hooks.gpuos")
 ROOT = Path(__file__).resolve().parents[2]
 # MkDocs knows one word behind the language; these blocks have two.
 FOR_A_GPU = re.compile(r"^```python gpu$", re.MULTILINE)
@@ -68,7 +71,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(
     markdown: str, page: Page, config: MkDocsConfig, files: Files
 ) -> str:
-    """Let the links of a page lead to where its neighbours are in the site."""
+    """Measure what is measured here, and let links lead to the site's pages."""
     del config, files
-    text = FOR_A_GPU.sub('```python title="on a GPU"', markdown)
+    text = markdown
+    if measured.MEASURED.search(text):
+        try:
+            text = measured.with_numbers_of_here(text)
+        except RuntimeError as error:  # no PyTorch, or no compiler
+            reason = str(error).splitlines()[-1]
+            log.info("%s keeps its numbers: %s", page.file.src_uri, reason)
+    text = FOR_A_GPU.sub('```python title="on a GPU"', text)
+    text = measured.MEASURED.sub('```text title="measured"', text)
     return beyond.with_links_of_the_site(ROOT, page.file.src_uri, text)

@@ -1,0 +1,105 @@
+"""Five users come from an empty machine to their first right result in time."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+USERS = Path(__file__).parents[1] / "users"
+MINUTES = {
+    name: int(minutes)
+    for name, minutes in re.findall(
+        r"^\| `(\w+)\.sh` \|.*\| (\d+) \|$",
+        (USERS / "README.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+}
+# What an installer adds to a wheel's files.
+ADDED = ("INSTALLER", "REQUESTED", "direct_url.json", "RECORD")
+
+
+def pack(path):
+    """Make a wheel of the package as it is installed, which compiles nothing."""
+    files = importlib.metadata.files("gpuos") or []
+    kept = [
+        file
+        for file in files
+        if ".." not in file.parts
+        and "__pycache__" not in file.parts
+        and file.name not in ADDED
+    ]
+    if not any(file.name == "__main__.py" for file in kept):
+        pytest.skip("gpuos is installed as editable")
+    (record,) = (file for file in files if file.name == "RECORD")
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in kept:
+            archive.write(file.locate(), str(file))
+        lines = [f"{file},,\n" for file in [*kept, record]]
+        archive.writestr(str(record), "".join(lines))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A wheel of this Python."""
+    given = os.environ.get("GPUOS_TEST_WHEEL", "installed")
+    if given != "installed":
+        return Path(given).resolve()
+    version = importlib.metadata.version("gpuos")
+    tag = re.search(
+        r"^Tag: (\S+)",
+        importlib.metadata.distribution("gpuos").read_text("WHEEL"),
+        re.MULTILINE,
+    )[1]
+    path = tmp_path_factory.mktemp("wheel") / f"gpuos-{version}-{tag}.whl"
+    pack(path)
+    return path
+
+
+def site_of(package):
+    """The folder in which a package is; empty if there is none."""
+    found = importlib.util.find_spec(package)
+    return str(Path(found.origin).parents[1]) if found else ""
+
+
+def test_each_script_has_its_minutes():
+    scripts = {path.stem for path in USERS.glob("*.sh")} - {"common"}
+    assert scripts == set(MINUTES)
+    assert len(scripts) == 5
+
+
+@pytest.mark.parametrize("name", MINUTES)
+def test_a_user_comes_to_a_right_result(name, wheel, tmp_path):
+    if name == "library" and os.environ.get("GPUOS_TEST_USERS") != "all":
+        pytest.skip("compiles the library: only with GPUOS_TEST_USERS=all")
+    started = subprocess.Popen(
+        [USERS / f"{name}.sh", wheel, tmp_path],
+        env=os.environ
+        | {
+            "GPUOS_BACKEND": "host",
+            "GPUOS_PYTHON": sys.executable,
+            "GPUOS_TEST_SITE": site_of("torch"),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, errors = started.communicate(timeout=60 * MINUTES[name])
+    finally:
+        if started.poll() is None:  # with all that it has started
+            os.killpg(started.pid, signal.SIGKILL)
+            started.wait()
+    if started.returncode == 77:
+        pytest.skip(errors.splitlines()[-1])
+    assert started.returncode == 0, output + errors
+    assert output.splitlines()[-1].startswith("right: ")
