@@ -174,7 +174,11 @@ def _numpy_functions() -> list[Callable]:
         place = function.__module__.replace("numpy", "np", 1)
         name = f"{place}.{function.__name__}"
         parameters = []
-        for p in inspect.signature(function).parameters.values():
+        try:
+            signature = inspect.signature(function)
+        except ValueError:  # of some NumPy that does not say
+            continue
+        for p in signature.parameters.values():
             kind = {p.KEYWORD_ONLY: "keyword", p.VAR_POSITIONAL: "*"}
             kind |= {p.VAR_KEYWORD: "**"}
             parameters.append(
