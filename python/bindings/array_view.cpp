@@ -51,8 +51,15 @@ py::object field(const py::object& interface, const char* name, Role role) {
   if (PyDict_Check(interface.ptr()) == 0)
     refuse(role, "an array interface that is a dict",
            type_text(interface.ptr()));
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* held = nullptr;
+  if (PyDict_GetItemStringRef(interface.ptr(), name, &held) < 0)
+    throw py::error_already_set();
+  const auto found = py::reinterpret_steal<py::object>(held);
+#else
   const auto found = py::reinterpret_borrow<py::object>(
       PyDict_GetItemString(interface.ptr(), name));
+#endif
   return found ? found : py::none();
 }
 

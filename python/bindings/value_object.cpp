@@ -7,6 +7,7 @@
 
 #include "array_view.h"
 #include "gpuos/error.h"
+#include "made_once.h"
 #include "native.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
@@ -22,9 +23,9 @@ PyTypeObject* value_type = nullptr;
 namespace {
 
 PyObject* numpy_generic() {
-  static PyObject* const type =
-      py::object(python_module("numpy").attr("generic")).release().ptr();
-  return type;
+  return made_once([] {
+    return py::object(python_module("numpy").attr("generic")).release().ptr();
+  });
 }
 
 [[noreturn]] void refuse_operand(PyObject* object, std::string_view where) {
@@ -61,9 +62,10 @@ py::object make_value(const Value& value) { return py::cast(value); }
 
 // No Exception, which the function may catch.
 PyObject* number_asked() {
-  static PyObject* const type = PyErr_NewException(
-      "gpuos._core.NumberAsked", PyExc_BaseException, nullptr);
-  return type;
+  return made_once([] {
+    return PyErr_NewException("gpuos._core.NumberAsked", PyExc_BaseException,
+                              nullptr);
+  });
 }
 
 void ask_number(const Value& value) {
