@@ -8,6 +8,7 @@
 
 #include "dlpack_view.h"
 #include "gpuos/error.h"
+#include "has_attribute.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
 #include "reading.h"
@@ -41,7 +42,7 @@ TensorView view_ndarray(PyObject* object, Role role) {
 // Objects that hand out host memory, as an ndarray over the same memory.
 py::object as_ndarray(PyObject* object) {
   if (PyObject_CheckBuffer(object) == 0 &&
-      !py::hasattr(object, "__array_interface__"))
+      !has_attribute(object, "__array_interface__"))
     return {};
   return python_module("numpy").attr("asarray")(py::handle(object));
 }
@@ -132,7 +133,7 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
            "memory of device " + std::to_string(memory.device));
   }
   if (memory.is_cuda) return view_dlpack(object, memory, role);
-  if (py::hasattr(object, "__cuda_array_interface__"))
+  if (has_attribute(object, "__cuda_array_interface__"))
     return view_cuda_interface(object, role);
   refuse_no_array(role, "a gpuos.Array or an array on the device", object);
 }

@@ -7,6 +7,7 @@
 
 #include "array_view.h"
 #include "gpuos/error.h"
+#include "has_attribute.h"
 #include "made_once.h"
 #include "native.h"
 #include "numpy_dtype.h"
@@ -31,8 +32,8 @@ PyObject* numpy_generic() {
 [[noreturn]] void refuse_operand(PyObject* object, std::string_view where) {
   const std::string got = type_text(object);
   const bool is_array = Py_TYPE(object)->tp_as_number == nullptr ||
-                        py::hasattr(object, "__dlpack__") ||
-                        py::hasattr(object, "__array_interface__");
+                        has_attribute(object, "__dlpack__") ||
+                        has_attribute(object, "__array_interface__");
   throw InvalidArgument(
       std::string(where) +
       ": expected values of the fused function, numbers or NumPy scalars, "

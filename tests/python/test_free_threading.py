@@ -20,6 +20,7 @@ from deadlines import WAIT_S
 import gpuos
 
 THREADS = 16
+ROUNDS = 60
 SIZE = 96
 SCALES = (2.0, 3.0, 5.0)
 
@@ -327,7 +328,7 @@ def test_threads_do_the_same_at_once(world, work):
     had_gil = has_gil()
 
     def body(number):
-        for _ in range(6):
+        for _ in range(ROUNDS):
             work(world, number)
 
     run_threads(body)
