@@ -129,7 +129,8 @@ void add_device(py::module_& module) {
 }  // namespace
 }  // namespace gpuos::python
 
-PYBIND11_MODULE(_loops, module) {
+// A rig is for one thread, with a GIL and without.
+PYBIND11_MODULE(_loops, module, pybind11::mod_gil_not_used()) {
   module.doc() = "Loops for `python -m gpuos bench`.";
   gpuos::python::add_rig(module);
   gpuos::python::add_device(module);

@@ -31,23 +31,27 @@ std::filesystem::path parent_folder() {
   return "/tmp";
 }
 
-constexpr std::string_view kName = "gpuos-XXXXXX";
-constexpr char kLockFile[] = "/lock";
+constexpr std::string_view kPrefix = "gpuos-work-";
+constexpr std::string_view kRandom = "XXXXXX";
 constexpr std::time_t kYoungSeconds = 60;
 
-/// Takes the lock of the folder, which may have none; -1 if another has it.
-int take_lock(const std::string& folder, int flags) noexcept {
-  const int file = ::open((folder + kLockFile).c_str(),
-                          O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+/// Takes the lock of the folder; -1 if another has it.
+int take_lock(const std::string& folder) noexcept {
+  const int file =
+      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0 || ::flock(file, LOCK_EX | LOCK_NB) == 0) return file;
   ::close(file);
   return -1;
 }
 
+bool is_named_as_ours(const std::string& name) noexcept {
+  return name.size() == kPrefix.size() + kRandom.size() &&
+         name.starts_with(kPrefix);
+}
 bool is_old_and_ours(const std::string& folder) noexcept {
   struct stat status{};
   return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == ::geteuid() &&
+         status.st_uid == ::geteuid() && (status.st_mode & 0777) == 0700 &&
          status.st_mtime + kYoungSeconds < std::time(nullptr);
 }
 
@@ -60,11 +64,10 @@ std::size_t remove_left_folders(const std::string& parent) noexcept {
     std::filesystem::directory_iterator entry(parent, ignored), end;
     for (; entry != end; entry.increment(ignored)) {
       const std::string path = entry->path().string();
-      const std::string name = entry->path().filename().string();
-      if (name.size() != kName.size() || !name.starts_with("gpuos-") ||
+      if (!is_named_as_ours(entry->path().filename().string()) ||
           !is_old_and_ours(path))
         continue;
-      const int lock = take_lock(path, 0);
+      const int lock = take_lock(path);
       if (lock < 0) continue;
       std::filesystem::remove_all(path, ignored);
       ::close(lock);
@@ -80,13 +83,13 @@ TempFolder::TempFolder() {
   const std::filesystem::path parent = parent_folder();
   static std::once_flag looked;
   std::call_once(looked, remove_left_folders, parent.string());
-  path_ = (parent / kName).string();
+  path_ = (parent / concat(kPrefix, kRandom)).string();
   if (::mkdtemp(path_.data()) == nullptr) {
     throw Error(concat("host compiler: cannot make a folder in ",
                        parent.string(), ": ", std::strerror(errno),
                        "; set TMPDIR"));
   }
-  lock_ = take_lock(path_, O_CREAT);
+  lock_ = take_lock(path_);
 }
 
 TempFolder::~TempFolder() {

@@ -12,6 +12,7 @@
 #include "gpuos/error.h"
 #include "gpuos/jit_module.h"
 #include "native.h"
+#include "own_lock.h"
 #include "pybind_objects.h"
 #include "without_gil.h"
 
@@ -73,7 +74,12 @@ Array::Array(std::shared_ptr<RuntimeObject> runtime, Buffer buffer,
     : runtime_(std::move(runtime)), buffer_(std::move(buffer)), view_(view) {}
 
 Array::~Array() {
-  leave_operation();
+  // Only who holds the array, which nobody does any more, changes whether it
+  // has one.
+  if (operation_ != nullptr) {
+    const WithLock lock;
+    leave_operation();
+  }
   if (buffer_ == nullptr) return;
   const WithoutGil no_gil;
   buffer_.reset();
@@ -159,6 +165,9 @@ py::object Array::make_deferred(RuntimeObject& runtime,
         std::make_unique<Array>(runtime.shared_from_this(), Buffer(), form));
   }
   operation->result = made.ptr();
+#if defined(Py_GIL_DISABLED)
+  operation->weak_result = py::weakref(made);
+#endif
   Array& array = *native<Array>(made.ptr());
   array.operation_ = std::move(operation);
   array.has_memory_ = false;

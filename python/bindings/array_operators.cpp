@@ -96,6 +96,7 @@ struct ArrayOperators {
       return binary<Op::Power>(x, y);
     // Some numbers are another function, as they are in a fused one.
     return guarded([&] {
+      const WithoutLock to_others;
       return function("power")(py::handle(x), py::handle(y)).release().ptr();
     });
   }
@@ -122,6 +123,7 @@ template <Op kOp>
 PyObject* in_place(PyObject* x, PyObject* y) noexcept {
   return guarded([&]() -> PyObject* {
     if (Py_TYPE(x) != array_type || !is_operand(y)) Py_RETURN_NOTIMPLEMENTED;
+    const WithoutLock to_others;
     return function("in_place")(info_of(kOp).name, py::handle(x), py::handle(y))
         .release()
         .ptr();
@@ -211,6 +213,7 @@ void add_operators(py::class_<Array>& type) {
         [name](const py::object& self, const py::args& args,
                const py::kwargs& keywords) {
           check_self(name, self);
+          const WithoutLock to_others;
           return method(name)(self, *args, **keywords);
         },
         doc_of(name).c_str());
@@ -220,6 +223,7 @@ void add_operators(py::class_<Array>& type) {
         name,
         [name](const py::object& self) {
           check_self(name, self);
+          const WithoutLock to_others;
           return method(name)(self);
         },
         doc_of(name).c_str());

@@ -4,6 +4,8 @@
 #include <pybind11/stl.h>
 
 #include "gpuos/error.h"
+#include "made_once.h"
+#include "python_module.h"
 #include "reading.h"
 
 namespace py = pybind11;
@@ -113,9 +115,10 @@ py::array shadow_by(const std::string& expected, F make) {
 
 // NumPy before 2.1 cannot be told not to copy, but to change the shape.
 py::array reshaped_shadow(py::array shadow, const py::object& shape) {
-  static const bool can_refuse =
-      py::module_::import("numpy").attr("__version__").cast<std::string>() >=
-      "2.1";
+  const bool can_refuse = made_once([] {
+    return python_module("numpy").attr("__version__").cast<std::string>() >=
+           "2.1";
+  });
   if (can_refuse) return shadow.attr("reshape")(shape, py::arg("copy") = false);
   shadow.attr("shape") = shape;
   return shadow;

@@ -8,6 +8,7 @@
 
 #include "dlpack_view.h"
 #include "gpuos/error.h"
+#include "has_attribute.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
 #include "reading.h"
@@ -41,7 +42,7 @@ TensorView view_ndarray(PyObject* object, Role role) {
 // Objects that hand out host memory, as an ndarray over the same memory.
 py::object as_ndarray(PyObject* object) {
   if (PyObject_CheckBuffer(object) == 0 &&
-      !py::hasattr(object, "__array_interface__"))
+      !has_attribute(object, "__array_interface__"))
     return {};
   return python_module("numpy").attr("asarray")(py::handle(object));
 }
@@ -51,8 +52,15 @@ py::object field(const py::object& interface, const char* name, Role role) {
   if (PyDict_Check(interface.ptr()) == 0)
     refuse(role, "an array interface that is a dict",
            type_text(interface.ptr()));
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* held = nullptr;
+  if (PyDict_GetItemStringRef(interface.ptr(), name, &held) < 0)
+    throw py::error_already_set();
+  const auto found = py::reinterpret_steal<py::object>(held);
+#else
   const auto found = py::reinterpret_borrow<py::object>(
       PyDict_GetItemString(interface.ptr(), name));
+#endif
   return found ? found : py::none();
 }
 
@@ -125,7 +133,7 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
            "memory of device " + std::to_string(memory.device));
   }
   if (memory.is_cuda) return view_dlpack(object, memory, role);
-  if (py::hasattr(object, "__cuda_array_interface__"))
+  if (has_attribute(object, "__cuda_array_interface__"))
     return view_cuda_interface(object, role);
   refuse_no_array(role, "a gpuos.Array or an array on the device", object);
 }

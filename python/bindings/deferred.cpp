@@ -163,7 +163,7 @@ void DeferredOperations::run() noexcept {
     for (DeferredOperation* operation : waiting_) {
       operations.push_back(operation->shared_from_this());
       // Another thread may let the result go meanwhile.
-      operation->keeper = py::reinterpret_borrow<py::object>(operation->result);
+      operation->keeper = operation->held_result();
     }
   } catch (const std::bad_alloc&) {
     return;  // as if nobody had looked; who did is told by Array
@@ -176,12 +176,18 @@ void DeferredOperations::run() noexcept {
     for (const auto& operation : operations)
       if (!operation->memory) operation->failure = std::current_exception();
   }
-  is_running_ = false;
   for (const auto& operation : operations) {
     remove(*operation);
+    PyObject* const kept = operation->keeper.ptr();
+    if (kept != nullptr && operation->result != nullptr &&
+        operation->failure == nullptr)
+      native<Array>(kept)->set_computed();
+  }
+  is_running_ = false;
+  // To let arrays go lets other threads in, and they find it all done.
+  for (const auto& operation : operations) {
     if (operation->failure != nullptr) operation->operands.clear();
-    if (operation->result == nullptr || operation->failure != nullptr) continue;
-    native<Array>(operation->result)->set_computed();
+    operation->keeper = py::object();
   }
 }
 

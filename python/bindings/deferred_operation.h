@@ -44,6 +44,22 @@ struct DeferredOperation
   PyObject* result = nullptr;  // a gpuos.Array; null: it is gone
   std::exception_ptr failure;  // why it could not be submitted
 
+  /// The result, held; null: it is gone, or goes at this moment.
+  pybind11::object held_result() const {
+#if defined(Py_GIL_DISABLED)
+    // Another thread may have let it go and wait for the lock.
+    if (result == nullptr) return {};
+    PyObject* held = nullptr;
+    if (PyWeakref_GetRef(weak_result.ptr(), &held) < 0) PyErr_Clear();
+    return pybind11::reinterpret_steal<pybind11::object>(held);
+#else
+    return pybind11::reinterpret_borrow<pybind11::object>(result);
+#endif
+  }
+#if defined(Py_GIL_DISABLED)
+  pybind11::object weak_result;
+#endif
+
   // Of run():
   std::size_t place = 0;      // among all that are run
   std::size_t last_user = 0;  // the place of the last one that takes its result

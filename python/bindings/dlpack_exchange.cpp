@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "made_once.h"
 #include "pybind_objects.h"
 
 namespace py = pybind11;
@@ -21,8 +22,7 @@ struct KnownType {
 };
 
 PyObject* requires_grad_name() {
-  static PyObject* name = PyUnicode_InternFromString("requires_grad");
-  return name;
+  return made_once([] { return PyUnicode_InternFromString("requires_grad"); });
 }
 
 const dlpack::ExchangeApi* api_from(const py::object& capsule) {

@@ -6,6 +6,7 @@
 #include "dlpack.h"
 #include "dlpack_exchange.h"
 #include "dlpack_export.h"
+#include "has_attribute.h"
 #include "numpy_dtype.h"
 #include "pybind_objects.h"
 #include "reading.h"
@@ -70,7 +71,7 @@ TensorView view_tensor(const dlpack::Tensor& tensor, Role role) {
 }
 
 bool is_true(PyObject* object, const char* method) {
-  return py::hasattr(object, method) &&
+  return has_attribute(object, method) &&
          truth_of(py::object(py::handle(object).attr(method)()));
 }
 
@@ -116,7 +117,7 @@ py::object dlpack_capsule(PyObject* object, bool is_cuda, Role role) {
 }  // namespace
 
 MemoryKind memory_of(PyObject* object) {
-  if (!py::hasattr(object, "__dlpack_device__")) return {};
+  if (!has_attribute(object, "__dlpack_device__")) return {};
   constexpr char kWhat[] = "__dlpack_device__";
   const py::object given =
       py::reinterpret_borrow<py::object>(object).attr(kWhat)();

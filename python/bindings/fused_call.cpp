@@ -5,6 +5,7 @@
 
 #include "array.h"
 #include "gpuos/error.h"
+#include "made_once.h"
 #include "value_object.h"
 #include "view_checks.h"
 
@@ -57,7 +58,7 @@ Scalar scalar_from(PyObject* number) {
 FusedCall::FusedCall(const char* name, PyObject* const* args, std::size_t count,
                      PyObject* names)
     : name_(name) {
-  static const Names known;
+  const Names& known = made_once([] { return Names(); });
   for (std::size_t i = 0; i < count; ++i) add_item(nullptr, args[i]);
   const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   for (Py_ssize_t i = 0; i < named; ++i) {

@@ -1,5 +1,6 @@
 #include "fused_key.h"
 
+#include "made_once.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 
@@ -72,8 +73,10 @@ bool KnownKey::matches(const CallKey& key) const {
 }
 
 bool is_static(PyObject* object) {
-  static PyTypeObject* const enum_type = type_from("enum", "Enum");
-  static PyTypeObject* const dtype_type = type_from("numpy", "dtype");
+  PyTypeObject* const enum_type =
+      made_once([] { return type_from("enum", "Enum"); });
+  PyTypeObject* const dtype_type =
+      made_once([] { return type_from("numpy", "dtype"); });
   return object == Py_None || object == Py_Ellipsis ||
          PyUnicode_Check(object) || PyTuple_Check(object) ||
          PyType_Check(object) || PyBytes_Check(object) ||

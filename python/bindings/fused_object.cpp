@@ -7,6 +7,7 @@
 #include "fused_results.h"
 #include "fused_running.h"
 #include "gpuos/error.h"
+#include "own_lock.h"
 #include "python_module.h"
 #include "stream.h"
 #include "waiting.h"
@@ -32,6 +33,13 @@ struct PythonCall {
 };
 
 }  // namespace
+
+py::list values_of(const py::object& dict) {
+  if (dict.is_none()) return py::list();
+  PyObject* const values = PyDict_Values(dict.ptr());
+  if (values == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::list>(values);
+}
 
 Fused::Fused(py::object function, py::object trace, py::object runtime,
              std::string name, bool is_deferred)
@@ -59,16 +67,22 @@ py::object Fused::call_foreign(PyObject* const* args, std::size_t count,
                                PyObject* names) {
   if (of_runtimes_.is_none()) of_runtimes_ = py::dict();
   const PythonCall call(args, count, names);
+  const py::object of_runtimes = of_runtimes_;
+  const py::object function = function_;
+  const WithoutLock to_others;
   return python_module("gpuos.foreign")
-      .attr("call")(of_runtimes_, function_, name_, call.args, call.keywords);
+      .attr("call")(of_runtimes, function, name_, call.args, call.keywords);
 }
 
 py::object Fused::call_tree(const char* method, PyObject* const* args,
                             std::size_t count, PyObject* names) {
   if (of_trees_.is_none()) of_trees_ = py::dict();
   const PythonCall call(args, count, names);
+  const py::object of_trees = of_trees_;
+  const py::object function = function_;
+  const WithoutLock to_others;
   return python_module("gpuos.trees")
-      .attr("call")(of_trees_, function_, runtime_, name_, method, call.args,
+      .attr("call")(of_trees, function, runtime_, name_, method, call.args,
                     call.keywords);
 }
 
@@ -113,8 +127,11 @@ py::object Fused::call(PyObject* const* args, std::size_t count,
   FusedCall call(name_.c_str(), args, count, names);
   if (call.is_traced()) {
     note_part();
+    // Held: another thread may replace it.
+    const py::object function = function_;
+    const WithoutLock to_others;
     return py::reinterpret_steal<py::object>(
-        PyObject_Vectorcall(function_.ptr(), args, count, names));
+        PyObject_Vectorcall(function.ptr(), args, count, names));
   }
   if (call.has_container()) {
     note_part();
@@ -209,9 +226,8 @@ py::tuple Fused::forms(PyObject* const* args, std::size_t count,
 std::vector<Program> Fused::programs() const {
   std::vector<Program> all;
   for (const auto& traced : traced_) all.push_back(traced->program);
-  for (const py::object* others : {&of_runtimes_, &of_trees_}) {
-    if (others->is_none()) continue;
-    for (const py::handle other : others->attr("values")()) {
+  for (const py::object& others : {of_runtimes_, of_trees_}) {
+    for (const py::handle other : values_of(others)) {
       for (const py::handle program : other.attr("programs")())
         all.push_back(program.cast<Program>());
     }

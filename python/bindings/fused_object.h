@@ -14,6 +14,9 @@
 
 namespace gpuos::python {
 
+/// The values of a dict, or of None, as they are now.
+pybind11::list values_of(const pybind11::object& dict);
+
 /// The scalars of a call, by number, that a function asked for.
 using AskedScalars = std::set<std::uint32_t>;
 

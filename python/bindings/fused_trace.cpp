@@ -10,6 +10,7 @@
 #include "fused_object.h"
 #include "fused_running.h"
 #include "gpuos/error.h"
+#include "own_lock.h"
 #include "python_module.h"
 #include "value_object.h"
 
@@ -189,7 +190,10 @@ std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
                                           const py::object& function,
                                           const AskedScalars& asked) const {
   const Stand stand(builder, key, example, asked);
-  const py::tuple result = trace_(function, stand.args, stand.keywords);
+  const py::tuple result = [&] {
+    const WithoutLock to_others;
+    return trace_(function, stand.args, stand.keywords);
+  }();
   auto made = std::make_unique<Traced>(key, example);
   if (py::len(result[0]) > kMaxFusedResults) {
     throw InvalidArgument(name_ + ": expected at most " +
@@ -231,11 +235,11 @@ std::uint64_t Fused::replace(py::object function) {
   std::vector<Part> parts;
   AllTraced next = trace_all(function, parts);
   if (!of_runtimes_.is_none())
-    for (const py::handle each : of_runtimes_.attr("values")())
+    for (const py::handle each : values_of(of_runtimes_))
       each.attr("_check_gives_the_same")(function);
   if (!of_trees_.is_none()) {
     const auto of_leaves = python_module("gpuos.trees").attr("of_leaves");
-    for (const auto& [shape, each] : of_trees_.cast<py::dict>())
+    for (const auto& [shape, each] : of_trees_.attr("copy")().cast<py::dict>())
       each.attr("_check_gives_the_same")(of_leaves(function, name_, shape));
   }
   // What others trace while this runs is of the version before.

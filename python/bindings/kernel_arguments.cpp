@@ -9,6 +9,7 @@
 #include "dlpack.h"
 #include "dlpack_view.h"
 #include "gpuos/error.h"
+#include "has_attribute.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "reading.h"
@@ -81,7 +82,7 @@ void* dlpack_pointer(const py::object& capsule, std::size_t index) {
 }
 
 void* device_pointer(const py::handle& value, std::size_t index) {
-  if (py::hasattr(value, "__cuda_array_interface__")) {
+  if (has_attribute(value, "__cuda_array_interface__")) {
     return interface_data(value.attr("__cuda_array_interface__"),
                           {"launch", static_cast<int>(index)})
         .address;
@@ -99,7 +100,7 @@ void* device_pointer(const py::handle& value, std::size_t index) {
 // torch.Tensor, without the refusals of its interfaces: gradients, dtypes of
 // others.
 bool add_tensor(KernelArgs& args, const py::handle& value, std::size_t index) {
-  if (!py::hasattr(value, "data_ptr") || !py::hasattr(value, "is_cuda"))
+  if (!has_attribute(value, "data_ptr") || !has_attribute(value, "is_cuda"))
     return false;
   if (!truth_of(value.attr("is_cuda")))
     refuse(index, "a tensor on the device", "one in host memory");

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "gpuos/error.h"
+#include "made_once.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "reading.h"
@@ -29,8 +30,7 @@ struct Names {
 };
 
 const Names& names_of_submit() {
-  static const Names names;
-  return names;
+  return made_once([] { return Names(); });
 }
 
 bool is_same(PyObject* a, PyObject* b) noexcept {
@@ -40,13 +40,11 @@ bool is_same(PyObject* a, PyObject* b) noexcept {
 // NumPy's complex64 is no Python complex, and as a float it would lose a part.
 bool is_complex_number(PyObject* number) {
   if (PyComplex_Check(number)) return true;
-  // No guarded initialisation: the import may let another thread in.
-  static PyObject* numpy_type = nullptr;
-  if (numpy_type == nullptr) {
-    numpy_type = py::object(python_module("numpy").attr("complexfloating"))
-                     .release()
-                     .ptr();
-  }
+  PyObject* const numpy_type = made_once([] {
+    return py::object(python_module("numpy").attr("complexfloating"))
+        .release()
+        .ptr();
+  });
   return PyObject_TypeCheck(number,
                             reinterpret_cast<PyTypeObject*>(numpy_type)) != 0;
 }

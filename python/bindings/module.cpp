@@ -1,5 +1,6 @@
 #include <pybind11/pybind11.h>
 
+#include "own_lock.h"
 #include "refused_arguments.h"
 #include "registrations.h"
 
@@ -22,7 +23,9 @@ bool is_in_subinterpreter() {
 #define PYBIND11_CHECK_PYTHON_VERSION \
   if (is_in_subinterpreter()) return nullptr;
 
-PYBIND11_MODULE(_core, module) {
+// It needs no GIL: it takes a lock of its own (own_lock.h).
+PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
+  if (!gpuos::python::WithLock::make()) throw pybind11::error_already_set();
   module.doc() = "The compiled part of gpuos.";
   gpuos::python::register_errors(module);
   gpuos::python::register_cache(module);

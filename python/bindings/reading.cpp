@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "gpuos/error.h"
+#include "has_attribute.h"
 
 namespace py = pybind11;
 
@@ -97,7 +98,7 @@ std::vector<std::string> texts_of(py::handle object, const char* what) {
 std::vector<std::pair<py::object, py::object>> pairs_of(py::handle object,
                                                         const char* what) {
   const bool is_dict = PyDict_Check(object.ptr()) != 0;
-  if (!is_dict && !py::hasattr(object, "keys"))
+  if (!is_dict && !has_attribute(object, "keys"))
     refuse_type(what, "a dict", object);
   const auto items = py::reinterpret_steal<py::object>(
       is_dict ? PyDict_Items(object.ptr()) : PyMapping_Items(object.ptr()));

@@ -104,7 +104,9 @@ PyObject* check_gives_the_same(PyObject* self, PyObject* function) noexcept {
 }
 
 PyObject* version(PyObject* self, void* /*unused*/) noexcept {
-  return PyLong_FromUnsignedLongLong(as_instance(self)->fused->version());
+  return guarded([&] {
+    return PyLong_FromUnsignedLongLong(as_instance(self)->fused->version());
+  });
 }
 
 PyObject* runtime(PyObject* self, void* /*unused*/) noexcept {

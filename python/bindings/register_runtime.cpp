@@ -69,8 +69,15 @@ void collect_cycles(PyHeapTypeObject* type) {
 }
 
 // What gc.callbacks calls. Young objects are left alone: that is too often.
+// Without a GIL all are looked at, and called young.
 void note_collection(py::handle phase, py::handle info) {
-  if (text_of(phase, "gc") == "start" && info["generation"].cast<int>() > 0)
+#if defined(Py_GIL_DISABLED)
+  constexpr int kFirst = 0;
+#else
+  constexpr int kFirst = 1;
+#endif
+  if (text_of(phase, "gc") == "start" &&
+      info["generation"].cast<int>() >= kFirst)
     RuntimeObject::drain_all();
 }
 

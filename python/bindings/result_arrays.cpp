@@ -4,6 +4,8 @@
 #include "native.h"
 
 namespace gpuos::python {
+
+#if !defined(Py_GIL_DISABLED)
 namespace {
 
 destructor destroy = nullptr;
@@ -20,6 +22,16 @@ void drop(PyObject* object) {
 
 }  // namespace
 
+void keep_dropped_results(PyTypeObject* type) noexcept {
+  destroy = type->tp_dealloc;
+  type->tp_dealloc = &drop;
+}
+#else
+// An object without references may live again only if no other thread can look
+// at it meanwhile.
+void keep_dropped_results(PyTypeObject* /*type*/) noexcept {}
+#endif
+
 ResultArrays::~ResultArrays() {
   for (Turns& turns : turns_) {
     while (PyObject* array = turns.pop_newest()) {
@@ -27,13 +39,6 @@ ResultArrays::~ResultArrays() {
       Py_DECREF(array);  // it has no runtime that would keep it again
     }
   }
-}
-
-void keep_dropped_results(PyTypeObject* type) noexcept {
-#if !defined(Py_GIL_DISABLED)
-  destroy = type->tp_dealloc;
-  type->tp_dealloc = &drop;
-#endif
 }
 
 }  // namespace gpuos::python

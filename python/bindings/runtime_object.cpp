@@ -11,6 +11,7 @@
 
 #include "gpuos/error.h"
 #include "native.h"
+#include "own_lock.h"
 #include "reading.h"
 #include "without_gil.h"
 
@@ -25,7 +26,7 @@ std::vector<RuntimeObject*>& live_runtimes() {
 }
 
 std::size_t next_number() {
-  static std::size_t last = 0;  // under the GIL
+  static std::size_t last = 0;  // under the GIL, or what stands for it
   return ++last;
 }
 
@@ -44,6 +45,7 @@ RuntimeObject::RuntimeObject(const RuntimeOptions& options)
 RuntimeObject::~RuntimeObject() {
   // The last owner may be an array that a foreign thread lets go.
   py::gil_scoped_acquire gil;
+  const WithLock lock;
   std::erase(live_runtimes(), this);
   try {
     const WithoutGil no_gil;
@@ -148,6 +150,7 @@ void RuntimeObject::drain_some(std::size_t most) {
 }
 
 void RuntimeObject::wait_and_let_go() noexcept {
+  const WithLock lock;
   const auto deadline =
       std::chrono::steady_clock::now() + core_->options().watchdog;
   const auto is_over = [&](const Ticket& ticket) noexcept {
@@ -250,6 +253,7 @@ void RuntimeObject::leave() {
 }
 
 void RuntimeObject::drain_all() noexcept {
+  const WithLock lock;
   try {
     // Held, because what is let go may be the last that holds one.
     std::vector<std::shared_ptr<RuntimeObject>> all;
@@ -274,6 +278,7 @@ std::vector<std::shared_ptr<RuntimeObject>> RuntimeObject::live() {
 }
 
 void RuntimeObject::close_all() noexcept {
+  const WithLock lock;
   std::vector<std::weak_ptr<RuntimeObject>> all;
   for (RuntimeObject* live : live_runtimes())
     all.push_back(live->weak_from_this());

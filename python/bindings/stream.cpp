@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "has_attribute.h"
 #include "pybind_objects.h"
 #include "reading.h"
 
@@ -20,7 +21,7 @@ Stream stream_from(PyObject* stream) {
   const py::handle object(stream);
   if (object.is_none()) return {};
   if (PyLong_Check(stream) != 0) return from_handle(object);
-  if (py::hasattr(object, "__cuda_stream__")) {
+  if (has_attribute(object, "__cuda_stream__")) {
     const py::object given = object.attr("__cuda_stream__")();
     const py::tuple pair = items_of(given, "__cuda_stream__");
     if (pair.size() != 2)
@@ -28,7 +29,7 @@ Stream stream_from(PyObject* stream) {
     return from_handle(pair[1]);
   }
   for (const char* name : {"cuda_stream", "ptr"}) {
-    if (py::hasattr(object, name)) return from_handle(object.attr(name));
+    if (has_attribute(object, name)) return from_handle(object.attr(name));
   }
   throw py::type_error(
       "stream: expected None, an integer or a stream object, got " +

@@ -7,6 +7,8 @@
 
 #include "array_view.h"
 #include "gpuos/error.h"
+#include "has_attribute.h"
+#include "made_once.h"
 #include "native.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
@@ -22,16 +24,16 @@ PyTypeObject* value_type = nullptr;
 namespace {
 
 PyObject* numpy_generic() {
-  static PyObject* const type =
-      py::object(python_module("numpy").attr("generic")).release().ptr();
-  return type;
+  return made_once([] {
+    return py::object(python_module("numpy").attr("generic")).release().ptr();
+  });
 }
 
 [[noreturn]] void refuse_operand(PyObject* object, std::string_view where) {
   const std::string got = type_text(object);
   const bool is_array = Py_TYPE(object)->tp_as_number == nullptr ||
-                        py::hasattr(object, "__dlpack__") ||
-                        py::hasattr(object, "__array_interface__");
+                        has_attribute(object, "__dlpack__") ||
+                        has_attribute(object, "__array_interface__");
   throw InvalidArgument(
       std::string(where) +
       ": expected values of the fused function, numbers or NumPy scalars, "
@@ -61,9 +63,10 @@ py::object make_value(const Value& value) { return py::cast(value); }
 
 // No Exception, which the function may catch.
 PyObject* number_asked() {
-  static PyObject* const type = PyErr_NewException(
-      "gpuos._core.NumberAsked", PyExc_BaseException, nullptr);
-  return type;
+  return made_once([] {
+    return PyErr_NewException("gpuos._core.NumberAsked", PyExc_BaseException,
+                              nullptr);
+  });
 }
 
 void ask_number(const Value& value) {

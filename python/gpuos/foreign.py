@@ -32,7 +32,8 @@ def call(
     runtime = default_runtime(library.device(first))
     fused = bound.get(runtime)
     if fused is None:
-        fused = bound[runtime] = fuse(function, runtime=runtime)
+        # Of threads that come here together, one gives the function for all.
+        fused = bound.setdefault(runtime, fuse(function, runtime=runtime))
     out = keywords.pop("out", None)
     stream = keywords.pop("stream", None)
     args = tuple(library.operand(name, x) for x in args)

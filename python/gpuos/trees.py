@@ -37,7 +37,8 @@ def call(
     fused = of_shapes.get(shape)
     if fused is None:
         compute = of_leaves(function, name, shape)
-        fused = of_shapes[shape] = fuse(compute, runtime=runtime)
+        # Of threads that come here together, one gives the function for all.
+        fused = of_shapes.setdefault(shape, fuse(compute, runtime=runtime))
     return getattr(fused, method)(*leaves, **reserved)
 
 

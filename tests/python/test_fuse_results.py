@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+import sysconfig
 
 import numpy as np
 import pytest
 
 import gpuos
+
+# Without a GIL another thread may look at what would live again.
+IS_REUSED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 def turn(a, b, u):
@@ -31,7 +35,7 @@ def test_memory_of_dropped_results_is_used_by_turns(rt, elems):
             before = rt.stats()["allocations"]
         a, b = fused(a, b, c)
         expected, other = turn(expected, other, u)
-    assert rt.stats()["allocations"] == before
+    assert not IS_REUSED or rt.stats()["allocations"] == before
     np.testing.assert_array_equal(a.numpy(), expected)
     np.testing.assert_array_equal(b.numpy(), other)
 
@@ -152,7 +156,7 @@ def test_results_may_be_dropped_before_their_tasks_ran(rt, nap):
     for _ in range(500):
         a, b = fused(a, b, c)
         expected, other = turn(expected, other, u)
-    assert rt.stats()["allocations"] - before <= 20
+    assert not IS_REUSED or rt.stats()["allocations"] - before <= 20
     np.testing.assert_array_equal(a.numpy(), expected)
 
 

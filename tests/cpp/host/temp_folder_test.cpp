@@ -77,21 +77,20 @@ TEST_F(TempFolders, OfTheLivingStay) {
 }
 
 TEST_F(TempFolders, OfOthersStay) {
-  // A link, a name of another form, a file, and a folder without a lock.
+  // A link, a name of another form, a file, and one that others may read.
   const std::string target = parent_ + "/target";
-  std::filesystem::create_directory(target);
-  write_file(target + "/lock", "");
-  std::filesystem::create_directory_symlink(target, parent_ + "/gpuos-aaaaaa");
-  std::filesystem::create_directory(parent_ + "/gpuos-bbbbbbb");
-  write_file(parent_ + "/gpuos-bbbbbbb/lock", "");
-  write_file(parent_ + "/gpuos-cccccc", "");
-  std::filesystem::create_directory(parent_ + "/gpuos-dddddd");
-  for (const char* name :
-       {"/target", "/gpuos-bbbbbbb", "/gpuos-cccccc", "/gpuos-dddddd"})
-    make_old(parent_ + name);
+  const std::string longer = parent_ + "/gpuos-work-bbbbbbb";
+  const std::string file = parent_ + "/gpuos-work-cccccc";
+  const std::string open = parent_ + "/gpuos-work-dddddd";
+  for (const std::string& folder : {target, longer, open})
+    ASSERT_EQ(::mkdir(folder.c_str(), folder == open ? 0755 : 0700), 0);
+  std::filesystem::create_directory_symlink(target,
+                                            parent_ + "/gpuos-work-aaaaaa");
+  write_file(file, "");
+  for (const std::string& each : {target, longer, file, open}) make_old(each);
   EXPECT_EQ(remove_left_folders(parent_), 0u);
-  EXPECT_TRUE(std::filesystem::exists(target + "/lock"));
-  EXPECT_TRUE(std::filesystem::exists(parent_ + "/gpuos-bbbbbbb/lock"));
+  for (const std::string& each : {target, longer, file, open})
+    EXPECT_TRUE(std::filesystem::exists(each)) << each;
 }
 
 }  // namespace

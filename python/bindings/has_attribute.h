@@ -1,0 +1,22 @@
+#pragma once
+
+#include "pybind_objects.h"
+
+namespace gpuos::python {
+
+/// Whether `object` has an attribute that can be read. One that raises is none,
+/// without a word: from 3.13 on PyObject_HasAttrString() reports what it drops.
+inline bool has_attribute(pybind11::handle object, const char* name) noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* found = nullptr;
+  if (PyObject_GetOptionalAttrString(object.ptr(), name, &found) < 0)
+    PyErr_Clear();
+  const bool is_there = found != nullptr;
+  Py_XDECREF(found);
+  return is_there;
+#else
+  return PyObject_HasAttrString(object.ptr(), name) == 1;
+#endif
+}
+
+}  // namespace gpuos::python
