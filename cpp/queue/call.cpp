@@ -185,7 +185,10 @@ Bounds bounds_of(const Column& column, std::size_t tasks) {
       known +=
           concat(known.empty() ? "" : " or ", name_of(static_cast<DType>(i)));
   }
-  refuse(op, "expected buffers of ", known, ", got ", name_of(dtype));
+  refuse(op, "expected buffers of ", known, ", got ", name_of(dtype),
+         op.is_builtin ? ""
+                       : "; a source is of one dtype, which `dtype` says "
+                         "where it is defined or replaced");
 }
 
 }  // namespace

@@ -194,3 +194,22 @@ def test_expressions_change_while_tasks_flow(rt):
     thread.join()
     assert not errors
     assert rt.stats()["injections"] == 0
+
+
+def test_a_source_is_of_one_dtype_and_the_error_says_where_to_say_it(rt):
+    op = rt.define("f", "o = 2 * x")
+    x, out = rt.ones(3, "float64"), rt.empty(3, "float64")
+    rt.wait(rt.submit(op, x, out=out), WAIT_S)
+    rt.replace(op, source="GPUOS_OPERATOR(f) {}")
+    with pytest.raises(gpuos.InvalidArgument, match="`dtype` says where it"):
+        rt.submit(op, x, out=out)
+    rt.replace(op, source="GPUOS_OPERATOR(f) {}", dtype="float64")
+    rt.wait(rt.submit(op, x, out=out), WAIT_S)
+    with pytest.raises(gpuos.InvalidArgument) as refused:
+        rt.submit(
+            "add",
+            rt.ones(3, "int8"),
+            rt.ones(3, "int8"),
+            out=rt.empty(3, "int8"),
+        )
+    assert "`dtype`" not in str(refused.value)
