@@ -34,7 +34,7 @@ TOPICS = {
     "runtime": Topic(
         "Runtimes and operators",
         example("python.md", "operators.md", "control.md"),
-        "Runtime Ticket Operator OperatorVersion Alias Transaction "
+        "Runtime Ticket Operator OperatorVersion Definition Alias Transaction "
         "default_runtime serve synchronize",
     ),
     "arrays": Topic(
