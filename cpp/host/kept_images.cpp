@@ -8,14 +8,11 @@
 #include <utility>
 
 #include "base/concat.h"
-#include "base/embedded.h"
 #include "base/environment.h"
-#include "device/task_abi.h"
-#include "gpuos/version.h"
 #include "host/dependencies.h"
 #include "jit/compile_cache.h"
 #include "jit/disk_cache.h"
-#include "jit/sha256.h"
+#include "jit/toolchain_key.h"
 
 namespace gpuos::host {
 namespace {
@@ -45,18 +42,6 @@ const std::string& processor() {
   return *text;
 }
 
-// Of all of them: which ones a source includes is not known before it is
-// compiled, and they change together, with gpuos.
-const std::string& headers_digest() {
-  static const auto* const digest = new std::string([] {
-    jit::CacheKey texts;
-    for (const EmbeddedFile& file : embedded_files())
-      texts.add(std::string(file.name)).add(std::string(file.text));
-    return jit::sha256_hex(texts.text());
-  }());
-  return *digest;
-}
-
 /// The compiler's file and what it says of itself, asked once in a process:
 /// behind a wrapper the file is another one.
 std::string identity_of(const HostCompiler& compiler) {
@@ -80,13 +65,8 @@ std::string key_of(const HostCompiler& compiler,
   const std::string identity = identity_of(compiler);
   if (identity.empty()) return "";
   jit::CacheKey key;
-  key.add(std::string("host"))
-      .add(jit::kCacheSchema)
-      .add(static_cast<int>(abi::kAbiVersion))
-      .add(std::string(version()))
-      .add(headers_digest())
-      .add(processor())
-      .add(identity);
+  jit::add_gpuos(key);
+  key.add(std::string("host")).add(processor()).add(identity);
   for (const std::string& option : options) key.add(option);
   for (const char* name :
        {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH",

@@ -4,7 +4,6 @@
 #include "device/task_abi.h"
 #include "gpuos/version.h"
 #include "jit/cache_entry.h"
-#include "jit/compile_cache.h"
 #include "jit/driver_linker.h"
 #include "jit/linker.h"
 #include "jit/nvjitlink_api.h"
@@ -43,13 +42,17 @@ void add_linker(CacheKey& key, const Nvrtc& api, const Target& target) {
 
 }  // namespace
 
-std::string toolchain_key(const Nvrtc& api, const Target& target) {
-  CacheKey key;
+void add_gpuos(CacheKey& key) {
   key.add(kCacheSchema)
       .add(static_cast<int>(abi::kAbiVersion))
       .add(std::string(version()))
-      .add(headers_digest())
-      .add(api.major)
+      .add(headers_digest());
+}
+
+std::string toolchain_key(const Nvrtc& api, const Target& target) {
+  CacheKey key;
+  add_gpuos(key);
+  key.add(api.major)
       .add(api.minor)
       .add(api.file)
       .add(target.arch)

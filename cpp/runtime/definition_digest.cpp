@@ -1,29 +1,12 @@
 // What a definition makes, as a number that other processes get too.
 #include <string>
-#include <string_view>
 
 #include "gpuos/operator.h"
+#include "jit/compile_cache.h"
 #include "jit/sha256.h"
 
 namespace gpuos {
 namespace {
-
-/// Fields with their lengths, so that no two lists read the same.
-class Text {
- public:
-  void add(std::string_view field) {
-    text_ += std::to_string(field.size());
-    text_ += ' ';
-    text_ += field;
-  }
-  void add(std::int64_t number) {
-    add(std::string_view(std::to_string(number)));
-  }
-  const std::string& text() const noexcept { return text_; }
-
- private:
-  std::string text_ = "gpuos definition 1 ";
-};
 
 std::string value_text(const Parameter& param) {
   if (!param.default_value) return "";
@@ -33,7 +16,8 @@ std::string value_text(const Parameter& param) {
 }  // namespace
 
 std::string digest_of(const OperatorDefinition& definition) {
-  Text all;
+  jit::CacheKey all;
+  all.add(std::string("gpuos definition 1"));
   all.add(definition.expression);
   all.add(definition.source);
   all.add(definition.object ? 1 + static_cast<int>(definition.object->kind)
@@ -46,11 +30,12 @@ std::string digest_of(const OperatorDefinition& definition) {
   all.add(static_cast<std::int64_t>(definition.params.size()));
   for (const Parameter& param : definition.params) {
     all.add(param.name);
-    all.add(name_of(param.dtype));
+    all.add(std::string(name_of(param.dtype)));
     all.add(value_text(param));
   }
   all.add(static_cast<std::int64_t>(definition.dtypes.size()));
-  for (const DType dtype : definition.dtypes) all.add(name_of(dtype));
+  for (const DType dtype : definition.dtypes)
+    all.add(std::string(name_of(dtype)));
   for (const std::string& name : definition.input_names) all.add(name);
   // An expression says these itself.
   if (definition.expression.empty()) {
