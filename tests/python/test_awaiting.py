@@ -178,6 +178,29 @@ def test_a_loop_that_is_closed_before_it_is_told(rt, nap):
     assert called(nap(1 * MS))
 
 
+def test_a_cancelled_wait_is_told_nothing_when_the_task_is_done(rt, nap):
+    seen = []
+
+    async def main():
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: seen.append(context)
+        )
+        task = asyncio.ensure_future(wait())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        rt.synchronize(WAIT_S)
+        last = nap(1 * MS)
+        await last  # told behind the first
+        await asyncio.sleep(0.01)
+        assert task.cancelled()
+
+    async def wait():
+        await nap(50 * MS)
+
+    asyncio.run(main())
+    assert seen == []
+
+
 def test_a_callback_that_raises(rt, nap, monkeypatch):
     raised = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
