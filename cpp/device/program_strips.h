@@ -1,8 +1,7 @@
 // Arrays whose rows begin anywhere: slices, rows of odd length, dimensions in
 // another order. A row is what the last dimension has. A lane has several
 // elements of one, and where they begin is found once for all of them, since it
-// takes a division for each dimension. The rows of a worker follow each other,
-// so that what the points of a stencil have in common is read from the L1.
+// takes a division for each dimension.
 #pragma once
 
 #include "program_tiles.h"
@@ -14,32 +13,47 @@ namespace program {
 template <typename P>
 struct Strips {
   enum : u32 {
-    // Elements that a lane has at a time, neighbouring lanes neighbouring ones,
+    // Elements that a lane has at a time,
     N = P::kScattered == 1 ? 1 : 2 * P::kScattered,
-    // and of a row, in several turns.
-    kOfRow = N < 8 ? 8 : 2 * N,
-    kMostDims = 16,
-    kLeastLanes = 32
+    // and of a row, in several turns. So many neighbouring lanes have
+    // neighbouring elements each time.
+    kOfRow = 16,
+    kNeighbourBits = 5,
+    kNeighbours = 1 << kNeighbourBits,
+    // Rows that a worker has one after another, so that it reads what the
+    // points of a stencil have in common from its L1.
+    kMostRows = 4,
+    kMostDims = 16
   };
 
   u64 starts[P::kAccesses];
   u64 strides[kMostDims][P::kAccesses];  // bytes
   Divider dividers[kMostDims];           // of all dimensions but the last
+  Divider parts;                         // of the columns, one worker's each
   const u64* scalars;
   u32 last;  // dimension
   u32 rows;
   u32 columns;
-  u32 bits;    // of the number of lanes that share a row
-  u32 groups;  // of rows that a worker has at a time
+  u32 bits;           // of the number of lanes that share a row
+  u32 groups;         // of rows that a worker has at a time
+  u32 groups_in_row;  // that follow each other
+  // Whether the elements of a row lie side by side in all arrays, and a warp
+  // has elements of one row.
+  bool is_plain;
 
-  // Columns of one worker.
+  __device__ u32 neighbour_bits() const {
+    return min(bits, u32{kNeighbourBits});
+  }
+  // Columns of neighbouring lanes,
+  __device__ u32 span() const { return kOfRow << neighbour_bits(); }
+  // and of one worker.
   __device__ u32 width() const { return kOfRow << bits; }
 };
 
 // Puts them into the scratch. All threads, of which there are more than
 // dimensions.
 template <typename P>
-__device__ inline void find_strips(const Task& task) {
+__device__ inline void find_strips(const Task& task, const Lane& lane) {
   using Cut = Strips<P>;
   const TaskArguments<P::kAccesses, P::kScalars> told(task);
   Cut& strips = *in_scratch<Cut>(scratch_of(task));
@@ -52,7 +66,7 @@ __device__ inline void find_strips(const Task& task) {
     // As many lanes as have something to do; neighbours read what lies side by
     // side even if each of them has fewer elements.
     const u32 wanted = max((columns + Cut::kOfRow - 1) / Cut::kOfRow,
-                           min(columns, u32{Cut::kLeastLanes}));
+                           min(columns, u32{Cut::kNeighbours}));
     u32 bits = 0;
     while (1u << bits < wanted && 2u << bits <= blockDim.x) ++bits;
     const u32 in_group = blockDim.x >> bits;
@@ -62,6 +76,16 @@ __device__ inline void find_strips(const Task& task) {
     strips.columns = columns;
     strips.bits = bits;
     strips.groups = (rows + in_group - 1) / in_group;
+    const u32 parts = (columns + strips.width() - 1) / strips.width();
+    strips.parts = Divider::of(parts);
+    // Every worker has something to do, several times.
+    const u32 turns = strips.groups / (4 * lane.tiles()) * parts;
+    strips.groups_in_row = max(1u, min(turns, u32{Cut::kMostRows}));
+    bool is_plain = bits >= Cut::kNeighbourBits;
+#pragma unroll 1
+    for (u32 a = 0; a < P::kAccesses; ++a)
+      is_plain = is_plain && told.strides_of(a)[last] == P::bytes(a);
+    strips.is_plain = is_plain;
   }
   if (at < last) strips.dividers[at] = Divider::of(told.sizes[at]);
 #pragma unroll 1
@@ -73,78 +97,55 @@ __device__ inline void find_strips(const Task& task) {
   }
 }
 
-// A lane's elements of a row.
-template <typename P>
+// A lane's elements of a row. `kIsPlain`: of plain strips, so that the compiler
+// knows how far they are from each other.
+template <typename P, bool kIsPlain>
 struct StripShare {
   enum : u32 { N = Strips<P>::N };
 
   u32 scratch;
-  u32 left = 0;             // columns of the worker, from the first one on
-  u32 valid;                // bit p: element p is there
+  u32 left = 0;             // elements, from the first one on
   u64 first[P::kAccesses];  // addresses
-
-  static __device__ constexpr u32 elements() { return N; }
 
   __device__ const Strips<P>& strips() const {
     return *in_scratch<Strips<P>>(scratch);
-  }
-  template <typename T>
-  __device__ T scalar(u32 index) const {
-    return from_bits<T>(strips().scalars[index]);
   }
 
   // `part`: of the columns, one worker's.
   __device__ StripShare(u32 at, u32 row, u32 part) : scratch(at) {
     const u32 sub = threadIdx.x & ((1u << strips().bits) - 1);
-    const u32 column = part * strips().width() + sub;
-    if (row < strips().rows && column < strips().columns) {
-      left = min(strips().columns - column, strips().width() - sub);
-      find(row, column);
-    }
-    look();
+    const u32 beside = sub & ((1u << bits()) - 1);
+    const u32 column =
+        part * strips().width() + (sub >> bits()) * strips().span() + beside;
+    if (row >= strips().rows || column >= strips().columns) return;
+    const u32 columns = min(strips().columns - column, strips().span() - beside);
+    left = ((columns - 1) >> bits()) + 1;
+    find(row, column);
   }
   __device__ void go_on() {
-    const u32 far = N << strips().bits;
-    left = left > far ? left - far : 0;
+    left -= min(left, u32{N});
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a) first[a] += N * step(a);
-    look();
   }
 
-  __device__ bool has(u32 element) const { return (valid >> element & 1) != 0; }
-  template <u32 A, typename S>
-  __device__ void load(Vector<S, N>& to) const {
-    u64 from = first[A];
-    const u64 far = step(A);
-#pragma unroll
-    for (u32 p = 0; p < N; ++p, from += far)
-      to[p] = has(p) ? *reinterpret_cast<const S*>(from) : S{};
-  }
-  template <u32 A, typename S>
-  __device__ void store(const Vector<S, N>& from) const {
-    u64 to = first[A];
-    const u64 far = step(A);
-#pragma unroll
-    for (u32 p = 0; p < N; ++p, to += far)
-      if (has(p)) *reinterpret_cast<S*>(to) = from[p];
-  }
+  // In bytes, from element to element.
+  __device__ u64 step(u32 access) const { return stride(access) << bits(); }
 
  private:
-  // From element to element. Bytes.
-  __device__ u64 step(u32 access) const {
-    return strips().strides[strips().last][access] << strips().bits;
+  // Of the number of neighbours.
+  __device__ u32 bits() const {
+    return kIsPlain ? u32{Strips<P>::kNeighbourBits}
+                    : strips().neighbour_bits();
   }
-  __device__ void look() {
-    valid = 0;
-#pragma unroll
-    for (u32 p = 0; p < N; ++p)
-      if (p << strips().bits < left) valid |= 1u << p;
+  // In bytes, from one column to the next.
+  __device__ u64 stride(u32 access) const {
+    return kIsPlain ? P::bytes(access)
+                    : strips().strides[strips().last][access];
   }
   __device__ void find(u32 row, u32 column) {
 #pragma unroll
     for (u32 a = 0; a < P::kAccesses; ++a)
-      first[a] =
-          strips().starts[a] + column * strips().strides[strips().last][a];
+      first[a] = strips().starts[a] + column * stride(a);
 #pragma unroll 1
     for (u32 d = strips().last; d > 0; --d) {
       u32 digit = row;
@@ -161,49 +162,96 @@ struct StripShare {
   }
 };
 
-// Calls `f` with each share of a lane of the worker, of a task whose strips are
-// found. Workers have ranges of what there is: all rows of some columns before
-// the next ones.
-template <typename P, typename F>
+// The next elements of a share: N of them, or what is left.
+template <typename P, bool kIsPlain, bool kHasAll>
+struct StripTurn {
+  enum : u32 { N = Strips<P>::N };
+
+  const StripShare<P, kIsPlain>& share;
+
+  static __device__ constexpr u32 elements() { return N; }
+
+  template <typename T>
+  __device__ T scalar(u32 index) const {
+    return from_bits<T>(share.strips().scalars[index]);
+  }
+  template <u32 A, typename S>
+  __device__ void load(Vector<S, N>& to) const {
+#pragma unroll
+    for (u32 p = 0; p < N; ++p)
+      to[p] = has(p) ? *reinterpret_cast<const S*>(address(A, p)) : S{};
+  }
+  template <u32 A, typename S>
+  __device__ void store(const Vector<S, N>& from) const {
+#pragma unroll
+    for (u32 p = 0; p < N; ++p)
+      if (has(p)) *reinterpret_cast<S*>(address(A, p)) = from[p];
+  }
+
+ private:
+  __device__ bool has(u32 element) const {
+    return kHasAll || element < share.left;
+  }
+  __device__ u64 address(u32 access, u32 element) const {
+    return share.first[access] + element * share.step(access);
+  }
+};
+
+// Calls `f` with each turn of a lane of the worker, of a task whose strips are
+// found. Workers take turns, so that all move through memory side by side.
+template <typename P, bool kIsPlain, typename F>
 __device__ inline void each_strip(u32 scratch, const Lane& lane, F f) {
   const Strips<P>& strips = *in_scratch<Strips<P>>(scratch);
-  const u32 groups = strips.groups;
-  const u32 width = strips.width();
-  const u32 units = groups * ((strips.columns + width - 1) / width);
-  const u32 range = (units + lane.tiles() - 1) / lane.tiles();
-  const u32 begin = lane.tile() * range;
-  const u32 end = min(units, begin + range);
   const u32 in_group = blockDim.x >> strips.bits;
   const u32 row = threadIdx.x >> strips.bits;
   if (row >= in_group) return;
-  u32 part = begin / groups;
-  u32 group = begin % groups;
+  const u32 blocks =
+      (strips.groups + strips.groups_in_row - 1) / strips.groups_in_row;
 #pragma unroll 1
-  for (u32 unit = begin; unit < end; ++unit) {
-    StripShare<P> share(scratch, group * in_group + row, part);
+  for (u32 unit = lane.tile(); unit < blocks * strips.parts.size;
+       unit += lane.tiles()) {
+    const u32 block =
+        static_cast<u32>(strips.parts.template quotient<false>(unit));
+    const u32 part = unit - block * strips.parts.size;
+    const u32 begin = block * strips.groups_in_row;
+    const u32 end = min(strips.groups, begin + strips.groups_in_row);
 #pragma unroll 1
-    for (; share.valid != 0; share.go_on()) f(share);
-    if (++group < groups) continue;
-    group = 0;
-    ++part;
+    for (u32 group = begin; group < end; ++group) {
+      StripShare<P, kIsPlain> share(scratch, group * in_group + row, part);
+#pragma unroll 1
+      for (; share.left != 0; share.go_on()) {
+        if (share.left >= Strips<P>::N)
+          f(StripTurn<P, kIsPlain, true>{share});
+        else
+          f(StripTurn<P, kIsPlain, false>{share});
+      }
+    }
   }
+}
+
+template <typename P, bool kIsPlain>
+__device__ __noinline__ void run_found_strips(Task task, Lane lane) {
+  typename P::template Row<1> row;
+  const TaskArguments<P::kAccesses, P::kScalars> told(task);
+  P::row(Part<0>{}, row, Whole<P>{told, lane.index() == 0});
+  each_strip<P, kIsPlain>(scratch_of(task), lane, [&](const auto& turn) {
+    typename P::template Columns<Strips<P>::N> x;
+    P::load(Part<1>{}, x, turn);
+    P::loop(Part<1>{}, row, x, turn);
+  });
+  P::row(Part<2>{}, row, Whole<P>{told, lane.index() == 0});
 }
 
 // All threads.
 template <typename P>
 __device__ __noinline__ void run_strips(Task task, Lane lane) {
-  using Told = TaskArguments<P::kAccesses, P::kScalars>;
   __syncthreads();  // nobody needs what lies in the scratch
-  find_strips<P>(task);
-  typename P::template Row<1> row;
-  P::row(Part<0>{}, row, Whole<P>{Told(task), lane.index() == 0});
+  find_strips<P>(task, lane);
   __syncthreads();  // the strips are there
-  each_strip<P>(scratch_of(task), lane, [&](const StripShare<P>& share) {
-    typename P::template Columns<StripShare<P>::N> x;
-    P::load(Part<1>{}, x, share);
-    P::loop(Part<1>{}, row, x, share);
-  });
-  P::row(Part<2>{}, row, Whole<P>{Told(task), lane.index() == 0});
+  if (in_scratch<Strips<P>>(scratch_of(task))->is_plain)
+    run_found_strips<P, true>(task, lane);
+  else
+    run_found_strips<P, false>(task, lane);
 }
 
 }  // namespace program

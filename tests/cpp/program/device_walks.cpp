@@ -60,30 +60,35 @@ template <typename P>
 using Apart = device::Share<P, 1, 4>;
 
 /// What another lane has written, too, is wrong.
-template <typename P>
-void add_strip(const device::StripShare<P>& share) {
-  constexpr u32 kElements = device::StripShare<P>::N;
-  Vector<i64, kElements> x{}, out{}, before{};
-  share.template load<0>(x);
-  share.template load<1>(out);
-  share.template load<2>(before);
-  for (u32 w = 0; w < kElements; ++w)
+template <typename M>
+void add_turn(const M& turn) {
+  Vector<i64, M::N> x{}, out{}, before{};
+  turn.template load<0>(x);
+  turn.template load<1>(out);
+  turn.template load<2>(before);
+  for (u32 w = 0; w < turn.elements(); ++w)
     out[w] = before[w] == kUntouched ? out[w] + x[w] : 0;
-  share.template store<2>(out);
+  turn.template store<2>(out);
 }
 
 /// Each lane's strips, as if all had come to the barrier between the two. So
 /// few lanes that small arrays have strips of all kinds.
 template <typename P>
 void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
-  const u32 kinds[] = {1, 2, 3, 8, kLanes};
+  const u32 kinds[] = {1, 2, 3, 8, kLanes, 2 * kLanes};
   blockDim.x = kinds[elements % std::size(kinds)];
   const gpuos_of_device::Lane lane =
       gpuos_of_device::Lane::of(told.tile, told.tiles);
   for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
-    device::find_strips<P>(task);
-  for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
-    device::each_strip<P>(device::scratch_of(task), lane, add_strip<P>);
+    device::find_strips<P>(task, lane);
+  const u32 scratch = device::scratch_of(task);
+  const auto add = [](const auto& turn) { add_turn(turn); };
+  for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) {
+    if (device::in_scratch<device::Strips<P>>(scratch)->is_plain)
+      device::each_strip<P, true>(scratch, lane, add);
+    else
+      device::each_strip<P, false>(scratch, lane, add);
+  }
   threadIdx.x = 0;
   blockDim.x = 1;
 }
