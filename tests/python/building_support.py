@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -83,6 +84,11 @@ class Site:
         """Leave no compiler on the machine, nor anything else."""
         self.variables |= {"CXX": "/nowhere/c++", "PATH": "/nowhere"}
 
+    def has_packages(self, folder: Path) -> None:
+        """Have programs find those of a folder, before all that they find now."""
+        found = (str(folder), os.environ.get("PYTHONPATH"))
+        self.variables["PYTHONPATH"] = os.pathsep.join(filter(None, found))
+
     def start(self, text: str, **variables: str) -> subprocess.Popen[str]:
         """Run a program beside the test."""
         return subprocess.Popen(
@@ -127,6 +133,19 @@ class Site:
     def left(self) -> list[str]:
         """Return the files of the cache of bridges."""
         return sorted(path.name for path in self.cache.glob("bridge/*"))
+
+
+def installed_files() -> list[importlib.metadata.PackagePath]:
+    """The files of the gpuos that is installed; none in a build's own folder."""
+    try:
+        return importlib.metadata.files("gpuos") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+
+
+def is_copied() -> bool:
+    """Whether the package's own files were installed, not a link to them."""
+    return any(file.name == "__main__.py" for file in installed_files())
 
 
 def until(question) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import shutil
@@ -11,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from building_support import is_copied
 from deadlines import COMPILE_S
 
 import gpuos
@@ -44,12 +44,7 @@ def in_empty_root(*words):
     return done
 
 
-def is_copied():
-    files = importlib.metadata.files("gpuos") or []
-    return any(file.name == "__main__.py" for file in files)
-
-
-@pytest.mark.skipif(not is_copied(), reason="gpuos is installed as editable")
+@pytest.mark.skipif(not is_copied(), reason="expected an installed gpuos")
 class TestEmptyRoot:
     def test_the_demo_runs(self):
         done = in_empty_root("-m", "gpuos", "demo", "--seconds", "0.5")
