@@ -65,6 +65,18 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
   return pthread_cond_timedwait(condition, mutex, &real);
 }
 
+// 2.38, whose headers put these in the place of C's own. They differ in 0b101,
+// which only they read as 5; here it is 0 and a rest, as it was for 2.28.
+#define ISOC23(type, name)                                       \
+  type plain_##name(const char*, char**, int) __asm__(#name);    \
+  type __isoc23_##name(const char* text, char** end, int base) { \
+    return plain_##name(text, end, base);                        \
+  }
+ISOC23(long, strtol)
+ISOC23(long long, strtoll)
+ISOC23(unsigned long, strtoul)
+ISOC23(unsigned long long, strtoull)
+
 // 2.34. Without it the child inherits what was not opened with O_CLOEXEC.
 int posix_spawn_file_actions_addclosefrom_np(
     posix_spawn_file_actions_t* actions, int from) {

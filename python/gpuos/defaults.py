@@ -85,12 +85,17 @@ def of_device(backend: str, index: int) -> _core.Runtime:
 def _new_runtime(backend: str, index: int) -> _core.Runtime:
     if backend == "host":
         return _core.Runtime(backend="host")
-    return _core.Runtime(
-        backend="cuda",
-        device=index,
-        residency="burst",
-        threads_per_worker=threads_per_worker,
-    )
+    try:
+        return _core.Runtime(
+            backend="cuda",
+            device=index,
+            residency="burst",
+            threads_per_worker=threads_per_worker,
+        )
+    except _core.InvalidArgument as error:  # the number is all that was given
+        raise _core.BackendUnavailable(
+            f"cuda:{index}: expected a GPU of that number: {error}"
+        ) from None
 
 
 def make_deterministic() -> None:

@@ -182,7 +182,9 @@ def _outer(a: Any, b: Any) -> Any:
 def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if not isinstance(fill_value, Value):  # as NumPy casts it
-        fill_value = np.full((), fill_value, dtype)
+        # But not as ml_dtypes does: what is too large would be a NaN.
+        of = dtype if dtype.isbuiltin == 1 else np.float64
+        fill_value = np.full((), fill_value, of)
     return a._filled(fill_value, dtype)
 
 

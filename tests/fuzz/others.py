@@ -109,7 +109,10 @@ def _like(name: str, dice: random.Random, x: np.ndarray) -> tuple[str, Compute]:
     """An array of its shape, of one number; perhaps of its own size."""
     number = ""
     if name == "full_like":
-        number = dice.choice([", 3", ", -2.5", ", len({0})", ", {0}.size % 7"])
+        numbers = [", 3", ", -2.5", ", len({0})", ", {0}.size % 7"]
+        if kind(x.dtype) == "f":  # what is too large for eight bits
+            numbers += [", 500", ", -6e4"]
+        number = dice.choice(numbers)
         if x.ndim == 0 or x.dtype.kind == "u":
             number = ", 3"
     text = f"np.{name}({{0}}{number})"

@@ -84,6 +84,11 @@ class Site:
         """Leave no compiler on the machine, nor anything else."""
         self.variables |= {"CXX": "/nowhere/c++", "PATH": "/nowhere"}
 
+    def has_packages(self, folder: Path) -> None:
+        """Have programs find those of a folder, before all that they find now."""
+        found = (str(folder), os.environ.get("PYTHONPATH"))
+        self.variables["PYTHONPATH"] = os.pathsep.join(filter(None, found))
+
     def start(self, text: str, **variables: str) -> subprocess.Popen[str]:
         """Run a program beside the test."""
         return subprocess.Popen(

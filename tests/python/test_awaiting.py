@@ -244,8 +244,10 @@ if child == 0:
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 """
+    # Newer Pythons warn of a fork where there are threads.
+    quietly = ("-W", "ignore:This process:DeprecationWarning")
     done = subprocess.run(
-        [sys.executable, "-c", text],
+        [sys.executable, *quietly, "-c", text],
         capture_output=True,
         text=True,
         timeout=WAIT_S,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpuos
+from gpuos import _core
 
 
 def test_it_is_one_for_each_device(rt):
@@ -73,8 +74,21 @@ def test_other_types_are_refused(device):
 
 
 def test_a_gpu_that_is_not_there_is_unavailable():
-    with pytest.raises((gpuos.BackendUnavailable, gpuos.InvalidArgument)):
+    with pytest.raises(gpuos.BackendUnavailable):
         gpuos.default_runtime("cuda:9999")
+
+
+def test_a_gpu_that_is_not_there_beside_one_that_is(monkeypatch):
+    def refuse(**options):
+        raise gpuos.InvalidArgument(
+            f"Runtime: device: expected 0 to 1, got {options['device']}"
+        )
+
+    monkeypatch.setattr(_core, "Runtime", refuse)
+    with pytest.raises(
+        gpuos.BackendUnavailable, match=r"cuda:977: .* expected 0 to 1, got 977"
+    ):
+        gpuos.default_runtime("cuda:977")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

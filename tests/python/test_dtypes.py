@@ -169,7 +169,7 @@ def test_booleans_come_and_go(host):
     assert array.numpy().tolist() == [False, False, True]
 
 
-@pytest.mark.parametrize(
+EIGHT_BITS = pytest.mark.parametrize(
     ("dtype", "numbers", "wanted"),
     [
         ("float8_e4m3fn", [464, 465, 1e9, np.inf], [448, 448, 448, 448]),
@@ -177,6 +177,9 @@ def test_booleans_come_and_go(host):
         ("float8_e5m2", [1.125, 1.375, 2**-17], [1, 1.5, 0]),
     ],
 )
+
+
+@EIGHT_BITS
 def test_numbers_of_eight_bits(rt, dtype, numbers, wanted):
     x = np.array([*numbers, np.nan])
     got = rt.fuse(lambda v, k: (v.astype(dtype), -v.astype(dtype) * k))(
@@ -187,6 +190,34 @@ def test_numbers_of_eight_bits(rt, dtype, numbers, wanted):
         assert array.nbytes == x.size
         want = [*(sign * np.array(wanted)), np.nan]
         np.testing.assert_array_equal(numbers_of(rt, array), want)
+
+
+# Where a number of Python becomes the elements of three; a list is NumPy's.
+FILLED = {
+    "full": lambda x, k: x.runtime.full(3, k, x.dtype),
+    "fill": lambda x, k: x.fill(k) or x,
+    "x[...] = k": lambda x, k: x.__setitem__(..., k) or x,
+    "full_like of an array": np.full_like,
+    "full_like": lambda x, k: x.runtime.fuse(lambda x: np.full_like(x, k))(x),
+    "full_like of another": lambda x, k: x.runtime.fuse(
+        lambda y: np.full_like(y, k, dtype=x.dtype)
+    )(x.runtime.zeros(3, "int64")),
+    "where": lambda x, k: x.runtime.fuse(lambda x: np.where(x == 0, k, x))(x),
+    "sum": lambda x, k: x.runtime.fuse(lambda x: x + k)(x),
+}
+
+
+@pytest.mark.parametrize("way", FILLED)
+@EIGHT_BITS
+def test_a_number_of_python_becomes_eight_bits(rt, dtype, numbers, wanted, way):
+    pytest.importorskip("ml_dtypes")
+    for number, want in zip([*numbers, np.nan], [*wanted, np.nan], strict=True):
+        for sign in (1, -1):
+            made = FILLED[way](rt.zeros(3, dtype), sign * number)
+            assert dtype in repr(made)
+            np.testing.assert_array_equal(
+                numbers_of(rt, made), [sign * want] * 3
+            )
 
 
 @pytest.mark.parametrize("dtype", OTHERS)

@@ -76,6 +76,7 @@ def test_the_command_is_the_module():
     assert usage.stdout.startswith("usage: gpuos run ")
 
 
+# Also what only the headers of another glibc, or a libstdc++ made with them, name.
 WANTS_MUCH = """
 #include <condition_variable>
 #include <filesystem>
@@ -83,6 +84,20 @@ WANTS_MUCH = """
 #include <random>
 #include <spawn.h>
 #include <thread>
+extern "C" {
+long __isoc23_strtol(const char*, char**, int);
+long long __isoc23_strtoll(const char*, char**, int);
+unsigned long __isoc23_strtoul(const char*, char**, int);
+unsigned long long __isoc23_strtoull(const char*, char**, int);
+}
+extern "C" long g(const char* text) {
+  char* end = nullptr;
+  long sum = __isoc23_strtol(text, &end, 0);
+  sum += static_cast<long>(__isoc23_strtoll(text, &end, 10));
+  sum += static_cast<long>(__isoc23_strtoul(text, &end, 10));
+  sum += static_cast<long>(__isoc23_strtoull(text, &end, 10));
+  return sum + (end - text);
+}
 extern "C" int f(const char* path) {
   std::random_device random;
   std::condition_variable condition;
@@ -129,8 +144,10 @@ def test_what_is_linked_with_the_stubs_needs_glibc_2_28(tmp_path, run_python):
     assert re.findall(r"^ +U [^@\n]+$", symbols, re.MULTILINE) == []
     done = run_python(
         "import ctypes, os\n"
-        "f = ctypes.CDLL(os.environ['MODULE']).f\n"
-        "assert f(b'/') == 2 and f(b'/no such file') == 0",
+        "module = ctypes.CDLL(os.environ['MODULE'])\n"
+        "f, g = module.f, module.g\n"
+        "assert f(b'/') == 2 and f(b'/no such file') == 0\n"
+        "assert g(b'-12.') == 4 * -12 + 3",
         MODULE=str(module),
     )
     assert (done.returncode, done.stderr) == (0, "")

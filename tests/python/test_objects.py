@@ -321,7 +321,13 @@ def test_lto_ir_computes(cuda):
         import functions  # noqa: PLC0415
     finally:
         sys.path.remove(str(OBJECTS))
-    for name, ltoir in functions.compiled("ltoir").items():
+    try:
+        compiled = functions.compiled("ltoir")
+    except AttributeError as error:  # what it needs first now
+        if "module 'numpy'" not in str(error):
+            raise
+        pytest.skip(f"Numba is of another NumPy's time: {error}")
+    for name, ltoir in compiled.items():
         op = cuda.define(name, ltoir=ltoir, **FUNCTIONS[name][0])
         check(cuda, op, name, 5000)
 

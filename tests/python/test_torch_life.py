@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 import time
-from pathlib import Path
 
 import pytest
 from deadlines import WAIT_S
@@ -22,26 +20,13 @@ from torch_support import (
     scheduler,
     taken,
     torch,
+    used_bytes,
 )
 
 pytestmark = pytest.mark.torch
 
 FLUSHES = 10_000
 MEBI = 1 << 20
-
-
-def resident_bytes():
-    """Return how much memory of the machine this process has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def used_bytes(device):
-    if device == "cuda":
-        torch.cuda.synchronize()
-        free, total = torch.cuda.mem_get_info()
-        return total - free
-    return resident_bytes()
 
 
 @pytest.mark.alone

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from deadlines import WAIT_S
@@ -57,6 +59,19 @@ def has_come_true(question):
             return True
         time.sleep(0.005)
     return False
+
+
+def used_bytes(device):
+    """Return a GPU's memory in use, or this process's own on the machine.
+
+    Pages of files do not count: libraries come as they are used.
+    """
+    if device == "cuda":
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+        return total - free
+    _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextlib.contextmanager
