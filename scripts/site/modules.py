@@ -63,6 +63,15 @@ def decorators(node: Any) -> list[str]:
     return [ast.unparse(x) for x in getattr(node, "decorator_list", [])]
 
 
+def alias(node: ast.AnnAssign) -> str:
+    """Return what a type is another name of."""
+    line = ast.unparse(node)
+    name, _, what = line.replace(": TypeAlias", "", 1).partition(" = ")
+    if len(f"{name} = {what}") <= WIDTH:
+        return f"{name} = {what}"
+    return f"{name} = (\n    " + what.replace(" | ", "\n    | ") + "\n)"
+
+
 def declaration(nodes: list[Any]) -> str:
     """Return the code that shows what a name is."""
     node = nodes[0]
@@ -70,6 +79,8 @@ def declaration(nodes: list[Any]) -> str:
         bases = ", ".join(map(ast.unparse, node.bases))
         return f"class {node.name}" + (f"({bases})" if bases else "")
     if isinstance(node, ast.AnnAssign):
+        if node.value and ast.unparse(node.annotation) == "TypeAlias":
+            return alias(node)
         return f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
     if "property" in decorators(node):
         return f"{node.name}: {ast.unparse(node.returns)}"
@@ -80,13 +91,15 @@ def declaration(nodes: list[Any]) -> str:
 def declared(body: list[ast.stmt]) -> dict[str, list[Any]]:
     """Return what a module or class declares, by name."""
     found: dict[str, list[Any]] = {}
-    for node in body:
+    for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.If):  # TYPE_CHECKING
             found = {**declared(node.body), **found}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             if not any(x.endswith(".setter") for x in decorators(node)):
                 found.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.AnnAssign):
+            if isinstance(after, ast.Expr):  # its docstring
+                node.doc = ast.literal_eval(after.value)  # type: ignore[attr-defined]
             found.setdefault(ast.unparse(node.target), []).append(node)
     return found
 
@@ -101,8 +114,9 @@ def is_shown(name: str, nodes: list[Any]) -> bool:
 def written_doc(nodes: list[Any]) -> str | None:
     """Return the docstring in a source; of overloads the last one has it."""
     node = nodes[-1]
-    has_one = isinstance(node, ast.FunctionDef | ast.ClassDef)
-    return ast.get_docstring(node) if has_one else None
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return ast.get_docstring(node)
+    return getattr(node, "doc", None)
 
 
 class Module:
@@ -171,8 +185,7 @@ class Module:
             if not is_shown(name, nodes):
                 continue
             doc = written_doc(nodes)
-            if found is not None:
+            # What a field has is the docstring of its type.
+            if found is not None and not isinstance(nodes[0], ast.AnnAssign):
                 doc = getattr(getattr(found, name, None), "__doc__", None)
-            if isinstance(nodes[0], ast.AnnAssign):
-                doc = None  # that of its type
             yield Entry(name, nodes, doc, [])

@@ -79,6 +79,11 @@ TOPICS = {
         module="gpuos.cache",
     ),
     "torch": Topic("gpuos.torch", example("torch.md"), module="gpuos.torch"),
+    "typing": Topic(
+        "gpuos.typing",
+        "Types for annotations.\n",
+        module="gpuos.typing",
+    ),
 }
 
 
@@ -87,6 +92,12 @@ def part(entry: Entry, level: int) -> str:
     code = f"```python\n{declaration(entry.nodes)}\n```\n"
     title = f"{'#' * level} `{entry.name}`\n"
     return "\n".join([title, code, numpydoc.markdown(entry.doc)])
+
+
+def item(entry: Entry) -> str:
+    """Return a line of a list: a field, and what it means."""
+    text = " ".join(str(entry.doc).split())
+    return f"- `{declaration(entry.nodes)}`: {text}"
 
 
 def is_field(entry: Entry) -> bool:
@@ -100,11 +111,15 @@ def page(root: Path, topic: Topic) -> str:
     for name in topic.names.split() or module.all():
         found = module.entry(name)
         parts.append(part(found, 2))
-        # What has a type and no text needs no title.
+        # Fields need no titles.
         fields = [x for x in found.members if is_field(x)]
-        if fields:
-            code = "\n".join(declaration(x.nodes) for x in fields)
+        told = [x for x in fields if x.doc]
+        untold = [declaration(x.nodes) for x in fields if not x.doc]
+        if untold:
+            code = "\n".join(untold)
             parts.append(f"```python\n{code}\n```\n")
+        if told:
+            parts.append("\n".join(map(item, told)) + "\n")
         parts += [part(x, 3) for x in found.members if not is_field(x)]
     return "\n".join(parts)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gpuos
+import gpuos.typing
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "site"))
@@ -41,7 +42,15 @@ def test_each_name_of_the_package_is_on_a_page(python_pages):
     # Modules, which have pages of their own, and a number.
     others = {"cache", "functions", "__version__"}
     assert set(gpuos.__all__) - others <= titles
-    assert set(gpuos.functions.__all__) | set(gpuos.cache.__all__) <= titles
+    for module in (gpuos.functions, gpuos.cache, gpuos.typing):
+        assert set(module.__all__) <= titles
+
+
+def test_each_number_of_the_stats_is_explained(python_pages):
+    page = python_pages["reference/python/typing.md"]
+    told = re.findall(r"^- `(\w+): \w+`: \S", page, re.MULTILINE)
+    assert told == [*gpuos.typing.Stats.__annotations__]
+    assert "Backend = Literal['auto', 'host', 'cuda']" in page
 
 
 # What raises an error that says what to do instead.
