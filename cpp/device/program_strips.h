@@ -20,9 +20,6 @@ struct Strips {
     kOfRow = 16,
     kNeighbourBits = 5,
     kNeighbours = 1 << kNeighbourBits,
-    // Rows that a worker has one after another, so that it reads what the
-    // points of a stencil have in common from its L1.
-    kMostRows = 4,
     kMostDims = 16
   };
 
@@ -34,9 +31,8 @@ struct Strips {
   u32 last;  // dimension
   u32 rows;
   u32 columns;
-  u32 bits;           // of the number of lanes that share a row
-  u32 groups;         // of rows that a worker has at a time
-  u32 groups_in_row;  // that follow each other
+  u32 bits;    // of the number of lanes that share a row
+  u32 groups;  // of rows that a worker has at a time
   // Whether the elements of a row lie side by side in all arrays, and a warp
   // has elements of one row.
   bool is_plain;
@@ -53,7 +49,7 @@ struct Strips {
 // Puts them into the scratch. All threads, of which there are more than
 // dimensions.
 template <typename P>
-__device__ inline void find_strips(const Task& task, const Lane& lane) {
+__device__ inline void find_strips(const Task& task) {
   using Cut = Strips<P>;
   const TaskArguments<P::kAccesses, P::kScalars> told(task);
   Cut& strips = *in_scratch<Cut>(scratch_of(task));
@@ -76,11 +72,7 @@ __device__ inline void find_strips(const Task& task, const Lane& lane) {
     strips.columns = columns;
     strips.bits = bits;
     strips.groups = (rows + in_group - 1) / in_group;
-    const u32 parts = (columns + strips.width() - 1) / strips.width();
-    strips.parts = Divider::of(parts);
-    // Every worker has something to do, several times.
-    const u32 turns = strips.groups / (4 * lane.tiles()) * parts;
-    strips.groups_in_row = max(1u, min(turns, u32{Cut::kMostRows}));
+    strips.parts = Divider::of((columns + strips.width() - 1) / strips.width());
     bool is_plain = bits >= Cut::kNeighbourBits;
 #pragma unroll 1
     for (u32 a = 0; a < P::kAccesses; ++a)
@@ -118,7 +110,8 @@ struct StripShare {
     const u32 column =
         part * strips().width() + (sub >> bits()) * strips().span() + beside;
     if (row >= strips().rows || column >= strips().columns) return;
-    const u32 columns = min(strips().columns - column, strips().span() - beside);
+    const u32 columns =
+        min(strips().columns - column, strips().span() - beside);
     left = ((columns - 1) >> bits()) + 1;
     find(row, column);
   }
@@ -205,40 +198,41 @@ __device__ inline void each_strip(u32 scratch, const Lane& lane, F f) {
   const u32 in_group = blockDim.x >> strips.bits;
   const u32 row = threadIdx.x >> strips.bits;
   if (row >= in_group) return;
-  const u32 blocks =
-      (strips.groups + strips.groups_in_row - 1) / strips.groups_in_row;
 #pragma unroll 1
-  for (u32 unit = lane.tile(); unit < blocks * strips.parts.size;
+  for (u32 unit = lane.tile(); unit < strips.groups * strips.parts.size;
        unit += lane.tiles()) {
-    const u32 block =
+    const u32 group =
         static_cast<u32>(strips.parts.template quotient<false>(unit));
-    const u32 part = unit - block * strips.parts.size;
-    const u32 begin = block * strips.groups_in_row;
-    const u32 end = min(strips.groups, begin + strips.groups_in_row);
+    StripShare<P, kIsPlain> share(scratch, group * in_group + row,
+                                  unit - group * strips.parts.size);
 #pragma unroll 1
-    for (u32 group = begin; group < end; ++group) {
-      StripShare<P, kIsPlain> share(scratch, group * in_group + row, part);
-#pragma unroll 1
-      for (; share.left != 0; share.go_on()) {
-        if (share.left >= Strips<P>::N)
-          f(StripTurn<P, kIsPlain, true>{share});
-        else
-          f(StripTurn<P, kIsPlain, false>{share});
-      }
+    for (; share.left != 0; share.go_on()) {
+      if (share.left >= Strips<P>::N)
+        f(StripTurn<P, kIsPlain, true>{share});
+      else
+        f(StripTurn<P, kIsPlain, false>{share});
     }
   }
 }
+
+template <typename P>
+struct RunTurn {
+  typename P::template Row<1>& row;
+
+  template <typename M>
+  __device__ void operator()(const M& turn) const {
+    typename P::template Columns<M::N> x;
+    P::load(Part<1>{}, x, turn);
+    P::loop(Part<1>{}, row, x, turn);
+  }
+};
 
 template <typename P, bool kIsPlain>
 __device__ __noinline__ void run_found_strips(Task task, Lane lane) {
   typename P::template Row<1> row;
   const TaskArguments<P::kAccesses, P::kScalars> told(task);
   P::row(Part<0>{}, row, Whole<P>{told, lane.index() == 0});
-  each_strip<P, kIsPlain>(scratch_of(task), lane, [&](const auto& turn) {
-    typename P::template Columns<Strips<P>::N> x;
-    P::load(Part<1>{}, x, turn);
-    P::loop(Part<1>{}, row, x, turn);
-  });
+  each_strip<P, kIsPlain>(scratch_of(task), lane, RunTurn<P>{row});
   P::row(Part<2>{}, row, Whole<P>{told, lane.index() == 0});
 }
 
@@ -246,7 +240,7 @@ __device__ __noinline__ void run_found_strips(Task task, Lane lane) {
 template <typename P>
 __device__ __noinline__ void run_strips(Task task, Lane lane) {
   __syncthreads();  // nobody needs what lies in the scratch
-  find_strips<P>(task, lane);
+  find_strips<P>(task);
   __syncthreads();  // the strips are there
   if (in_scratch<Strips<P>>(scratch_of(task))->is_plain)
     run_found_strips<P, true>(task, lane);

@@ -279,7 +279,13 @@ def test_what_to_try_next_are_commands():
             bench.make_parser().parse_args(words[1:])
         else:
             make_parser().parse_args(words)
-    assert max(map(len, demo.next_lines())) <= 80
+    assert max(map(len, demo.next_lines(lacks_bridge=True))) <= 80
+
+
+def test_the_bridge_is_not_next_where_it_is_there():
+    lines = {x: demo.next_lines(lacks_bridge=x) for x in (True, False)}
+    left_out = set(lines[True]) - set(lines[False])
+    assert ["build-torch" in line for line in left_out] == [True]
 
 
 def test_demo_refuses_no_time():

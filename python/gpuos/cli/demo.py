@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -23,20 +24,22 @@ if TYPE_CHECKING:
 PHASES = 4
 SHARE_OF_SIDES = 0.25  # of the time
 # Commands, and what for.
+BRIDGE = ("build-torch", "the bridge to PyTorch, half a minute")
 NEXT = (
     ("bench queue --quick", "beside CUDA graphs, NumPy, PyTorch"),
-    ("build-torch", "the bridge to PyTorch, half a minute"),
+    BRIDGE,
     ("info", "what is used of this machine"),
     ('run --expr "o = a * b + 1" a.npy b.npy -o o.npy', "any size"),
 )
 
 
-def next_lines() -> list[str]:
+def next_lines(lacks_bridge: bool) -> list[str]:
     """Return what to try next, as the user calls the program."""
-    width = max(len(command) for command, _ in NEXT[:-1])
+    shown = [each for each in NEXT if lacks_bridge or each != BRIDGE]
+    width = max(len(command) for command, _ in shown[:-1])
     return [
         f"  {program_name()} {command:<{width}}  {what}"
-        for command, what in NEXT
+        for command, what in shown
     ]
 
 
@@ -246,5 +249,6 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"WRONG: {failed:,} tasks gave other results than NumPy")
             return 1
     print("right: every element is what NumPy gives, nothing was lost")
-    print("\nNext:", *next_lines(), sep="\n")
+    has_torch = importlib.util.find_spec("torch") is not None
+    print("\nNext:", *next_lines(has_torch and not beside_torch), sep="\n")
     return 0

@@ -80,7 +80,7 @@ void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   const gpuos_of_device::Lane lane =
       gpuos_of_device::Lane::of(told.tile, told.tiles);
   for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
-    device::find_strips<P>(task, lane);
+    device::find_strips<P>(task);
   const u32 scratch = device::scratch_of(task);
   const auto add = [](const auto& turn) { add_turn(turn); };
   for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) {
