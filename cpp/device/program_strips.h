@@ -110,9 +110,8 @@ struct StripShare {
     const u32 column =
         part * strips().width() + (sub >> bits()) * strips().span() + beside;
     if (row >= strips().rows || column >= strips().columns) return;
-    const u32 columns =
-        min(strips().columns - column, strips().span() - beside);
-    left = ((columns - 1) >> bits()) + 1;
+    left = min(((strips().columns - column - 1) >> bits()) + 1,
+               u32{Strips<P>::kOfRow});
     find(row, column);
   }
   __device__ void go_on() {
