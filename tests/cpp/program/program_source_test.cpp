@@ -124,6 +124,22 @@ TEST(ProgramSourceText, OfSeveralElementsCompiles) {
     expect_compiles(builder.build(), Effort::Full, is_ordered, "sm_90");
 }
 
+// How many elements a lane has at a time depends on it, and so does what the
+// compiler unrolls.
+TEST(ProgramSourceText, OfAnyNumberOfArraysCompiles) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  for (const DType dtype : {DType::Float32, DType::Float16})
+    for (const unsigned inputs : {1, 2, 3, 4, 7, 8, 15, 24}) {
+      ProgramBuilder builder;
+      Value total = builder.literal(0.0);
+      for (unsigned i = 0; i < inputs; ++i)
+        total =
+            ProgramBuilder::apply(Op::Add, {total, builder.input(dtype, 2)});
+      builder.output(total);
+      expect_compiles(builder.build(), Effort::Full);
+    }
+}
+
 // Every function of two, added up: of two inputs, or of one beside a zero that
 // the compiler knows.
 Program every_pair(bool is_zero_known) {
