@@ -43,6 +43,12 @@ dist.init_process_group(
 )
 """
 
+# A rank that ends while another still talks to it may end by abort().
+END = """
+dist.barrier()
+dist.destroy_process_group()
+"""
+
 
 def run_ranks(text, *arguments, deadline, one_fails=False, **variables):
     """Run a program text in each rank and return what each printed.
@@ -50,7 +56,7 @@ def run_ranks(text, *arguments, deadline, one_fails=False, **variables):
     Parameters
     ----------
     text : str
-        Behind `BEGIN`.
+        Between `BEGIN` and `END`.
     deadline : float
         When ranks that are still there are killed, and the test fails. Units:
         seconds.
@@ -65,7 +71,12 @@ def run_ranks(text, *arguments, deadline, one_fails=False, **variables):
                 with path.open("wb") as output:
                     processes.append(
                         subprocess.Popen(
-                            [sys.executable, "-c", BEGIN + text, *arguments],
+                            [
+                                sys.executable,
+                                "-c",
+                                BEGIN + text + END,
+                                *arguments,
+                            ],
                             stdout=output,
                             stderr=subprocess.STDOUT,
                             env=environment(rank, Path(folder, "store"))
