@@ -23,9 +23,7 @@ inline const ArrayWatch* array_watch = nullptr;
 /// Threads: the GIL is held when it is made, filled and destroyed.
 class Arguments {
  public:
-  enum class For : bool { Tasks, Forms };  // of which no element is read
-  explicit Arguments(RuntimeObject& runtime, For use = For::Tasks)
-      : runtime_(runtime), use_(use) {}
+  explicit Arguments(RuntimeObject& runtime) : runtime_(runtime) {}
   ~Arguments() {
     for (std::size_t i = 0; i < few_; ++i) borrow_at(i).~Borrow();
     if (is_told_) array_watch->after(&runtime_.core());
@@ -70,10 +68,8 @@ class Arguments {
   }
   TensorView view_other(PyObject* object, Role role);
   void tell(PyObject* object);
-  ForeignView aligned(PyObject* object, const TensorView& odd, Role role);
 
   RuntimeObject& runtime_;
-  For use_;
   bool is_told_ = false;  // the watch: of a foreign array
   std::size_t few_ = 0;
   // The way of submit() allocates nothing.

@@ -211,7 +211,7 @@ py::tuple Fused::forms(PyObject* const* args, std::size_t count,
   const Running running(*this);
   FusedCall call(name_.c_str(), args, count, names);
   const std::shared_ptr<RuntimeObject> runtime = known_runtime_for(call);
-  Arguments arguments(*runtime, Arguments::For::Forms);
+  Arguments arguments(*runtime);
   call.read(arguments);
   Traced& traced = find_or_trace(call);
   py::list all;

@@ -225,9 +225,7 @@ void register_array(py::module_& module) {
            "object goes.")
       .def("__len__", &row_count)
       .def("__sizeof__",
-           [](const Array& self) {
-             return sizeof(Array) + static_cast<std::size_t>(self.bytes());
-           })
+           [](const Array& self) { return sizeof(Array) + self.bytes(); })
       .def(
           "__getitem__", &get_item, py::arg("index"),
           "A view, as NumPy's: integers, slices, None, ... and tuples of them.")
