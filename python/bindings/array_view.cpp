@@ -152,11 +152,34 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
                         py::reinterpret_steal<py::object>(buffer));
 }
 
-ForeignView view_on_host(PyObject* object, Role role) {
+// What other processes send lies anywhere in a buffer, and NumPy takes it.
+// Whoever copies reads at once, so what writes there comes first.
+[[gnu::cold]] ForeignView copy_aligned(PyObject* ndarray, const TensorView& odd,
+                                       RuntimeObject& runtime, Role role) {
+  const ByteRange range = odd.byte_range();
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  runtime.wait_for_memory(reinterpret_cast<const void*>(range.low),
+                          range.high - range.low);
+  py::object copy = python_module("numpy").attr("array")(
+      py::handle(ndarray), py::arg("order") = "C");
+  return {view_ndarray(copy.ptr(), role), std::move(copy)};
+}
+
+// One whose memory is another object's, and may so lie anywhere.
+[[gnu::cold]] ForeignView view_part(PyObject* ndarray, RuntimeObject& runtime,
+                                    Role role) {
+  const TensorView view = view_ndarray(ndarray, role);
+  const auto address = reinterpret_cast<std::uintptr_t>(view.data);
+  // Sizes of elements are powers of two.
+  if ((address & (size_of(view.dtype) - 1)) != 0 && role.input >= 0)
+    return copy_aligned(ndarray, view, runtime, role);
+  return {view, owner_of(ndarray, py::detail::array_proxy(ndarray)->base)};
+}
+
+ForeignView view_on_host(PyObject* object, RuntimeObject& runtime, Role role) {
   if (is_ndarray(object)) {
-    PyObject* const base = py::detail::array_proxy(object)->base;
-    if (base != nullptr) [[unlikely]]
-      return {view_ndarray(object, role), owner_of(object, base)};
+    if (py::detail::array_proxy(object)->base != nullptr) [[unlikely]]
+      return view_part(object, runtime, role);
     return {view_ndarray(object, role),
             py::reinterpret_borrow<py::object>(object)};
   }
@@ -188,10 +211,9 @@ std::string Role::text() const {
   return where + ": input " + std::to_string(input);
 }
 
-ForeignView view_foreign(PyObject* object, const RuntimeObject& runtime,
-                         Role role) {
+ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role) {
   if (runtime.is_cuda()) return view_on_cuda(object, runtime, role);
-  return view_on_host(object, role);
+  return view_on_host(object, runtime, role);
 }
 
 bool is_ndarray(PyObject* object) {

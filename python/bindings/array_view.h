@@ -24,12 +24,13 @@ struct ForeignView {
 };
 
 /// Any object but a gpuos.Array: a NumPy array, or whatever speaks DLPack, an
-/// array interface or the buffer protocol. Never copies.
+/// array interface or the buffer protocol. Never copies but inputs of NumPy on
+/// the host that lie where no element of their dtype does, once what writes
+/// them is done.
 ///
 /// Throws: InvalidArgument for what is no array, lies in the wrong memory, has
 /// a dtype that gpuos does not know or strides that are no whole elements.
-ForeignView view_foreign(PyObject* object, const RuntimeObject& runtime,
-                         Role role);
+ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role);
 
 bool is_ndarray(PyObject* object);
 

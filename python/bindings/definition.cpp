@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "definition_object.h"
 #include "gpuos/error.h"
 #include "keywords.h"
 #include "numpy_dtype.h"
@@ -128,6 +129,20 @@ OperatorDefinition definition_from(
     const py::object& source, const ObjectArguments& object,
     const py::object& params, const py::object& dtype, const py::object& inputs,
     const py::object& elementwise, const py::object& checked) {
+  if (const DefinitionObject* given = as_definition(expression)) {
+    bool is_alone = elementwise.is_none() || truth_of(elementwise);
+    for (const py::object* other :
+         {&source, &object.ptx, &object.ltoir, &object.cubin, &object.symbol,
+          &params, &dtype, &inputs, &checked})
+      is_alone = is_alone && other->is_none();
+    if (!is_alone)
+      throw InvalidArgument(base.name +
+                            ": expected a Definition and no other argument, "
+                            "which it says itself");
+    OperatorDefinition renamed = given->given;
+    renamed.name = std::move(base.name);
+    return renamed;
+  }
   OperatorDefinition definition = std::move(base);
   definition.expression.clear();
   definition.source.clear();
@@ -147,6 +162,8 @@ OperatorDefinition definition_from(
 
 OperatorDefinition definition_from_dict(const py::object& given,
                                         const std::string& where) {
+  if (const DefinitionObject* definition = as_definition(given))
+    return definition->given;
   std::map<std::string, py::object, std::less<>> values;
   for (const char* name :
        {"name", "expression", "source", "ptx", "ltoir", "cubin", "symbol",

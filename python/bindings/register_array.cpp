@@ -224,6 +224,8 @@ void register_array(py::module_& module) {
            "view, ptr, an array interface), the memory stays until this\n"
            "object goes.")
       .def("__len__", &row_count)
+      .def("__sizeof__",
+           [](const Array& self) { return sizeof(Array) + self.bytes(); })
       .def(
           "__getitem__", &get_item, py::arg("index"),
           "A view, as NumPy's: integers, slices, None, ... and tuples of them.")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "definition.h"
+#include "definition_object.h"
 #include "gpuos/error.h"
 #include "operator_object.h"
 #include "reading.h"
@@ -31,17 +32,24 @@ class Transaction {
     is_open_ = true;
   }
 
-  void define(const std::string& name, const py::object& expression,
+  void define(const py::object& name, const py::object& expression,
               const py::object& source, const py::object& ptx,
               const py::object& ltoir, const py::object& cubin,
               const py::object& symbol, const py::object& params,
               const py::object& dtype, const py::object& inputs,
               const py::object& elementwise, const py::object& checked) {
     check_open("define");
+    const DefinitionObject* given = as_definition(name);
     OperatorDefinition base;
-    base.name = name;
+    base.name = given != nullptr ? given->given.name
+                                 : text_of(name, "transaction: define: name");
+    if (given != nullptr && !expression.is_none())
+      throw InvalidArgument(
+          "transaction: define: expected a Definition and no other argument, "
+          "which it says itself");
+    const py::object& body = given != nullptr ? name : expression;
     changes_.push_back(
-        {.definition = definition_from(std::move(base), expression, source,
+        {.definition = definition_from(std::move(base), body, source,
                                        {ptx, ltoir, cubin, symbol}, params,
                                        dtype, inputs, elementwise, checked)});
   }

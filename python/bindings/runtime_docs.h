@@ -267,7 +267,7 @@ Whole operators are compiled together, which takes a tenth of the time for each.
 
 Parameters
 ----------
-definitions : iterable of dict
+definitions : iterable of dict or Definition
     The arguments of define() by name, 'name' among them.
 
 Returns
@@ -299,7 +299,8 @@ op : str or Operator
 expression, source, ptx, ltoir, cubin, symbol, params, dtype, inputs,
 elementwise, checked
     As for define(); None keeps what the operator has. `params` may be more
-    than define() was given, with default values.
+    than define() was given, with default values. A Definition in the place
+    of `expression` says all of them; its name is not used.
 expected : int, optional
     The version that is replaced. None: whichever is there.
 

@@ -367,6 +367,7 @@ class Array:
         object goes.
         """
     def __len__(self) -> int: ...
+    def __sizeof__(self) -> int: ...
     def __getitem__(self, index: _Index | tuple[_Index, ...]) -> Array: ...
     def __array__(
         self, dtype: npt.DTypeLike | None = None, *, copy: bool | None = None
@@ -1222,7 +1223,7 @@ class Runtime(metaclass=_RuntimeType):
         """
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn: ...
     def define_many(
-        self, definitions: Iterable[Mapping[str, Any]]
+        self, definitions: Iterable[Mapping[str, Any] | Definition]
     ) -> list[Operator]:
         """Make many operators at once, all or none.
 
@@ -1230,7 +1231,7 @@ class Runtime(metaclass=_RuntimeType):
 
         Parameters
         ----------
-        definitions : iterable of dict
+        definitions : iterable of dict or Definition
             The arguments of define() by name, 'name' among them.
 
         Returns
@@ -1251,7 +1252,7 @@ class Runtime(metaclass=_RuntimeType):
     def replace(
         self,
         op: str | Operator,
-        expression: str | None = None,
+        expression: str | Definition | None = None,
         *,
         source: str | None = None,
         ptx: str | bytes | os.PathLike[str] | None = None,
@@ -1278,7 +1279,8 @@ class Runtime(metaclass=_RuntimeType):
         expression, source, ptx, ltoir, cubin, symbol, params, dtype, inputs,
         elementwise, checked
             As for define(); None keeps what the operator has. `params` may be more
-            than define() was given, with default values.
+            than define() was given, with default values. A Definition in the place
+            of `expression` says all of them; its name is not used.
         expected : int, optional
             The version that is replaced. None: whichever is there.
 
@@ -1484,7 +1486,7 @@ class Transaction:
     ) -> None: ...
     def define(
         self,
-        name: str,
+        name: str | Definition,
         expression: str | None = None,
         *,
         source: str | None = None,
@@ -1503,7 +1505,7 @@ class Transaction:
     def replace(
         self,
         op: str | Operator,
-        expression: str | None = None,
+        expression: str | Definition | None = None,
         *,
         source: str | None = None,
         ptx: str | bytes | os.PathLike[str] | None = None,

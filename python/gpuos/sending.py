@@ -31,12 +31,69 @@ _INSTEAD = {
 }
 
 
-def refuse(kind: str) -> NoReturn:
+def refuse(kind: str) -> tuple[Any, ...]:
     """Raise for what means nothing in another process."""
-    raise pickle.PicklingError(
+    error = pickle.PicklingError(
         f"pickle: expected what another process can use, got a gpuos.{kind}: "
         f"{_INSTEAD[kind]}"
     )
+    if _is_worker_of_dask():
+        return load_absent, (error,)
+    raise error
+
+
+# ---- What an error would make Dask wait for, for ever: its workers do not tell
+# anybody that a result could not be sent, or not be loaded.
+
+
+def _is_worker_of_dask() -> bool:
+    """Return whether a worker of Dask runs in this process."""
+    worker = getattr(sys.modules.get("distributed.worker"), "Worker", None)
+    return bool(getattr(worker, "_instances", ()))
+
+
+def load_absent(error: Exception) -> Absent:
+    """Raise, or stand for what is not there where nobody would be told."""
+    if _is_worker_of_dask():
+        return Absent(error)
+    raise error
+
+
+class Absent:
+    """Stands for what could not come here: raises why when it is used."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_absent, (self._error,)
+
+    def __repr__(self) -> str:
+        return f"<absent: {self._error}>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # who asks what this is, uses nothing
+            raise AttributeError(name)
+        raise self._error
+
+
+def _raise(absent: Absent, *_: Any, **__: Any) -> NoReturn:
+    raise absent._error
+
+
+# Python looks these up in the class.
+_TWO = (
+    *("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow"),
+    *("rshift", "sub", "truediv", "xor"),
+)
+_OTHER = (
+    *("abs", "array", "array_function", "array_ufunc", "await", "bool", "call"),
+    *("contains", "complex", "dlpack", "enter", "float", "ge", "getitem", "gt"),
+    *("index", "int", "invert", "iter", "le", "len", "lt", "neg", "pos"),
+    *("setitem",),
+)
+for _name in (*_TWO, *(f"r{name}" for name in _TWO), *_OTHER):
+    setattr(Absent, f"__{_name}__", _raise)
 
 
 # ---- Operators.
@@ -77,18 +134,20 @@ def of_array(array: _core.Array, protocol: int) -> tuple[Any, ...]:
 
 def load_array(
     elements: Any, dtype: str, shape: tuple[int, ...], device: str
-) -> _core.Array:
+) -> _core.Array | Absent:
     """Make an array of the default runtime of that device here."""
     try:
         runtime = defaults.default_runtime(device)
     except _core.BackendUnavailable as error:
-        raise _core.BackendUnavailable(
+        text = (
             f"unpickle: expected {device}, on which the array was, and there "
             f"is none here; send x.numpy() instead: {error}"
-        ) from None
-    array = runtime.empty(shape, dtype)
-    _core._set_bytes(array, elements)
-    return array
+        )
+    else:
+        array = runtime.empty(shape, dtype)
+        _core._set_bytes(array, elements)
+        return array
+    return load_absent(_core.BackendUnavailable(text))
 
 
 def token_of_array(array: _core.Array) -> tuple[Any, ...]:
@@ -127,7 +186,9 @@ def token_of_fused(fused: _core.Fused) -> tuple[Any, ...]:
     reduced = of_fused(fused)
     if isinstance(reduced, str):
         return "gpuos.Fused", vars(fused)["__module__"], reduced
-    return "gpuos.Fused", hashlib.sha256(reduced[1][0]).hexdigest()
+    # Pickled again, since the first pickle also says which names were one object.
+    blob = _dumps(vars(_made_of(reduced[1][0]))["__wrapped__"])
+    return "gpuos.Fused", hashlib.sha256(blob).hexdigest()
 
 
 def load_fused(blob: bytes) -> _core.Fused:

@@ -140,6 +140,60 @@ def test_a_digest_that_comes_twice_is_one_operator(rt, way):
     assert op.version == 1
 
 
+@pytest.mark.parametrize("way", cases.DEFINED)
+def test_definitions_are_taken_wherever_operators_are_made(rt, way):
+    op = cases.define(rt, way)
+    sent, expected = op.definition, cases.run(rt, op)
+    rt.undefine(op)
+    (op,) = rt.define_many([sent])
+    assert cases.run(rt, op) == expected
+    rt.undefine(op)
+    with rt.transaction() as change:
+        change.define(sent)
+    op = rt.find(sent.name)
+    assert cases.run(rt, op) == expected
+
+
+def replaced_by_hand(rt, op, new):
+    return rt.replace(op, new)
+
+
+def replaced_in_a_transaction(rt, op, new):
+    with rt.transaction() as change:
+        change.replace(op, new)
+    return op.version
+
+
+REPLACE = [replaced_by_hand, replaced_in_a_transaction]
+
+
+@pytest.mark.parametrize("replace", REPLACE)
+@pytest.mark.parametrize("way", cases.REPLACED)
+def test_a_definition_replaces_an_operator_under_its_name(rt, way, replace):
+    source = cases.define(rt, way)
+    rt.replace(source, **cases.REPLACED[way])
+    new, expected = source.definition, cases.run(rt, source)
+    rt.undefine(source)
+    op = cases.define(rt, way)
+    renamed = gpuos.Definition("another", new)
+    assert renamed.digest == new.digest
+    assert replace(rt, op, renamed) == 2
+    assert op.name == new.name
+    assert cases.run(rt, op) == expected
+
+
+def test_a_definition_says_all_of_its_arguments(rt):
+    op, new = rt.define("f", "o = x"), gpuos.Definition("g", "o = 2 * x")
+    with pytest.raises(gpuos.InvalidArgument, match="f: expected a Definition"):
+        rt.replace(op, new, inputs=1)
+    with (
+        pytest.raises(gpuos.InvalidArgument, match="expected a Definition"),
+        rt.transaction() as change,
+    ):
+        change.define(new, "o = x")
+    assert op.version == 1
+
+
 def test_versions_stay_their_own(rt):
     op = rt.define("f", "o = x - y")
     sent = pickle.dumps(op)

@@ -208,11 +208,66 @@ def test_wrong_arguments_queue_nothing(rt):
         rt.submit("fill", out=out, value="x")
 
 
-def test_a_misaligned_buffer_is_refused(host):
-    raw = np.zeros(33, dtype="u1")
-    odd = raw[1:].view("f4")
+def odd_one(dtype, values, shift):
+    """Return an array that lies between the places of its elements."""
+    elems = np.asarray(values, dtype)
+    raw = np.zeros(elems.nbytes + 16, dtype="u1")
+    start = -raw.ctypes.data % 16 + shift
+    odd = raw[start : start + elems.nbytes].view(dtype).reshape(elems.shape)
+    odd[...] = elems
+    return odd
+
+
+@pytest.mark.parametrize("shift", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "f2", "u1", "c8"])
+def test_inputs_of_numpy_lie_anywhere(host, dtype, shift):
+    x = odd_one(dtype, [[1, 2, 3], [4, 5, 6]], shift)
+    expected = x * x + x
+    outs = [np.zeros_like(x, order="C") for _ in range(3)]
+    square = host.fuse(lambda x: x * x + x)
+    op = host.define("square_odd", "o = x * x + x", dtype=dtype)
+    host.wait(host.submit(op, x, out=outs[0]))
+    square(x.copy(), out=outs[1])
+    square(x, out=outs[2])
+    host.synchronize()
+    for out in (*outs, square(x).numpy(), gpuos.fuse(lambda x: x * x + x)(x)):
+        assert (out == expected).all()
+    op = host.define("rows_odd", "o = x - y", dtype=dtype)
+    y, rows = odd_one(dtype, [[1, 1, 1], [4, 4, 4]], shift), np.zeros_like(x)
+    host.wait(host.submit_many(op, x, y, out=rows))
+    assert (rows == x - y).all()
+    outs = [np.zeros_like(x) for _ in range(2)]
+    host.wait(host.submit_many(op, [x, x.copy()], [y, y], out=outs))
+    assert (outs == np.stack([x - y] * 2)).all()
+
+
+LATE = """
+#include <time.h>
+GPUOS_OPERATOR(late) {
+  const timespec pause{0, 20000000};
+  nanosleep(&pause, nullptr);
+  for (auto i = lane.index(); i < task.count; i += lane.count())
+    task.pointer<unsigned char>(0)[i] = task.pointer<unsigned char>(1)[i];
+}
+"""
+
+
+def test_what_writes_an_odd_input_comes_first(host):
+    x, out = odd_one("f4", np.zeros(16), 1), np.zeros(16, "f4")
+    late = host.define("late", source=LATE, dtype="u1", inputs=1)
+    for k in range(1, 6):
+        given = np.full(16, k, "f4").view("u1")
+        host.submit(late, given, out=x.view("u1"))
+        host.wait(host.submit("copy", x, out=out))
+        assert (out == k).all()
+
+
+def test_a_misaligned_output_is_refused(host):
+    odd = odd_one("f4", np.zeros(8), 1)
     with pytest.raises(gpuos.InvalidArgument, match="multiple of 4"):
-        host.submit("copy", odd, out=np.zeros(8, dtype="f4"))
+        host.submit("copy", np.zeros(8, dtype="f4"), out=odd)
+    with pytest.raises(gpuos.InvalidArgument, match="multiple of 4"):
+        host.fuse(lambda x: x + 1)(np.zeros(8, dtype="f4"), out=odd)
 
 
 def test_null_is_refused(host):

@@ -8,6 +8,7 @@ import torch
 
 import gpuos
 from gpuos.torch import at_once, scheduling
+from gpuos.torch.agreement import prepare_on_all
 from gpuos.torch.choosing import is_off
 from gpuos.torch.expressions import Expression
 from gpuos.torch.loading import runtime_of
@@ -16,6 +17,8 @@ from gpuos.torch.scheduling import check_limits, set_threads, shut_down
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from torch.distributed import ProcessGroup
 
 _registered: dict[str, Expression] = {}
 _REDUCTIONS = {
@@ -177,7 +180,9 @@ def submit_reduce(
         bridge().submit_rows(_REDUCTIONS[name], a, out, dims, keepdim)
 
 
-def register_elementwise(key: str, expression: str) -> None:
+def register_elementwise(
+    key: str, expression: str, *, group: ProcessGroup | None = None
+) -> None:
     """Name an expression for `submit_elementwise()`.
 
     Parameters
@@ -187,13 +192,36 @@ def register_elementwise(key: str, expression: str) -> None:
     expression : str
         Of Python, with PyTorch's functions: ``"o = 2 * x + relu(y)"``. Its
         operands are its names in the order of their first use.
+    group : torch.distributed.ProcessGroup, optional
+        All of its ranks call this with the same key and expression, as they
+        call any collective: all have the new one then, or none has. What a
+        rank deferred before the call has the old one, what it defers behind it
+        the new one. Waits for the others for the group's timeout. Not given:
+        of this process alone.
 
     Raises
     ------
     gpuos.InvalidArgument
-        It is none, or uses what is no function of PyTorch.
+        It is none, or uses what is no function of PyTorch; with a group on all
+        ranks, also if the ranks were given different ones, and the message
+        names the ranks.
+    gpuos.Error
+        A rank of the group has died, or did not call this in time.
     """
-    _registered[key] = Expression(expression)
+
+    def prepare() -> Expression:
+        if not (isinstance(key, str) and isinstance(expression, str)):
+            text = (
+                "register_elementwise: expected a name and an expression, got "
+                f"{key!r} and {expression!r}"
+            )
+            raise gpuos.InvalidArgument(text)
+        return Expression(expression)
+
+    if group is None:
+        _registered[key] = prepare()
+    else:
+        _registered[key] = prepare_on_all(key, expression, prepare, group)
 
 
 def submit_elementwise(
