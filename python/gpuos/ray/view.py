@@ -1,0 +1,69 @@
+"""A runtime in which names mean what they meant at one version of a pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpuos import _core
+from gpuos.ray.changes import Operator
+
+if TYPE_CHECKING:
+    from gpuos.ray.versions import Names
+
+
+class View:
+    """What a function of Pool.map() and submit() is given as its runtime.
+
+    All that a gpuos.Runtime has; operators of the pool go by their names, or by
+    what its define() returned.
+    """
+
+    def __init__(
+        self, runtime: _core.Runtime, names: Names, version: int
+    ) -> None:
+        self._runtime = runtime
+        self._names = names
+        self._version = version
+
+    @property
+    def version(self) -> int:
+        """The version of the pool."""
+        return self._version
+
+    def submit(self, op: Any, /, *inputs: Any, **keywords: Any) -> _core.Ticket:
+        """Queue one task, as Runtime.submit()."""
+        return self._runtime.submit(self._own(op), *inputs, **keywords)
+
+    def submit_many(
+        self, op: Any, /, *columns: Any, **keywords: Any
+    ) -> _core.Ticket:
+        """Queue many tasks, as Runtime.submit_many()."""
+        return self._runtime.submit_many(self._own(op), *columns, **keywords)
+
+    def find(self, name: str | Operator) -> _core.Operator:
+        """Return the operator of that name, as Runtime.find()."""
+        found = self._own(name)
+        return self._runtime.find(found) if isinstance(found, str) else found
+
+    def operators(self) -> list[str]:
+        """Return the names of the pool's operators."""
+        return sorted(self._names)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._runtime, name)
+
+    def _own(self, op: Any) -> Any:
+        name = op.name if isinstance(op, Operator) else op
+        if not isinstance(name, str):
+            return op
+        if name in self._names:
+            return self._names[name]
+        known = set(self._runtime.operators())
+        if name in known:
+            return name
+        raise _core.InvalidArgument(
+            f"unknown operator {name!r} at version {self.version}; the pool "
+            f"has {', '.join(self.operators()) or 'none'}"
+        )
