@@ -8,17 +8,24 @@ counts those that are, of 20,000 with three callers while members are killed.
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
 import sys
 import threading
 import time
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 from deadlines import WAIT_S
 
 import gpuos.ray
+from gpuos.ray import computing, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STORE_BYTES = 200_000_000
 
@@ -27,6 +34,11 @@ def start() -> Any:
     """Begin a Ray of two processors, and return the module."""
     import ray  # noqa: PLC0415
 
+    # Actors find the functions of tests by their names.
+    here = str(Path(__file__).parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        dict.fromkeys([here, *os.environ.get("PYTHONPATH", "").split(":")])
+    )
     ray.init(
         num_cpus=2,
         include_dashboard=False,
@@ -35,6 +47,35 @@ def start() -> Any:
         log_to_driver=False,
     )
     return ray
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what another process tells."""
+    end = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.005)
+
+
+def in_member(pool: gpuos.ray.Pool, member: int, f: Any, *args: Any) -> Any:
+    """Return the ObjectRef of `f(rt, *args)` in that member."""
+    run = pool._members[member].run
+    return run.remote(pool.version, computing.packed(f), {}, *args)
+
+
+def refuse(rt: Any, name: str) -> None:
+    """Have this process not compile a pool's operator of that name."""
+    with pytest.raises(gpuos.CompileError) as caught:
+        rt.define(name, source=f"GPUOS_OPERATOR({name}) {{ nonsense; }}")
+    whole = versions.Versions._change
+
+    def change(self: Any, version: int, change: Any, born: Any) -> None:
+        if change.definition.name == name:
+            again = pickle.dumps(caught.value)  # each is raised once
+            raise pickle.loads(again)
+        whole(self, version, change, born)
+
+    versions.Versions._change = change  # type: ignore[method-assign]
 
 
 def twice(rt: Any, x: Any) -> tuple[float, float]:

@@ -10,13 +10,11 @@ import numpy as np
 
 from gpuos import _core
 from gpuos.ray.changes import Operator
-from gpuos.ray.engine import ray
 
 if TYPE_CHECKING:
     from gpuos.ray.view import View
 
 _KEPT = 256  # functions that came here
-_LOOK_S = 0.05  # how often who waits looks whether the call was cancelled
 
 
 def packed(f: Any) -> bytes:
@@ -75,22 +73,8 @@ def _submit(
         np.broadcast_shapes(*(x.shape for x in inputs)),
         np.result_type(*(x.dtype for x in inputs)),
     )
-    wait(view.submit(name, *inputs, out=out, **params))
+    view.wait(view.submit(name, *inputs, out=out, **params))
     return _kept(out)
-
-
-def wait(ticket: _core.Ticket) -> None:
-    """Wait for a ticket, unless the caller takes the call back.
-
-    It ends with the task, or with the runtime when its watchdog ends that.
-    """
-    context = ray().get_runtime_context()
-    while True:
-        try:
-            return ticket.wait(_LOOK_S)
-        except _core.Timeout:
-            if context.is_canceled():
-                raise _core.Cancelled("the call was cancelled") from None
 
 
 def _near(view: View, x: Any) -> Any:

@@ -13,6 +13,8 @@ START_S = 300.0  # until all members of a new pool are up
 PREPARE_S = 600.0  # until a definition is compiled by every member
 ANSWER_S = 60.0  # what takes a member, or the log, no time
 FOLLOW_S = 10.0  # how long the log keeps who asks for news waiting
+ASKING = 10_000  # calls of the log at a time: most wait for news, on one loop
+WAITING = 32  # calls of a member that can be cancelled before they begin
 CONTROL = "control"  # the concurrency group that no computation is in
 
 
@@ -75,3 +77,16 @@ def raise_cause(error: Any) -> NoReturn:
     if isinstance(cause, Exception):
         raise cause from error
     raise error
+
+
+def newest_of(log: Any) -> int:
+    """Return the newest version that a log has."""
+    version: int = value_of(
+        log.newest.remote(), ANSWER_S, "the log of the pool"
+    )
+    return version
+
+
+def table_of(log: Any, version: int) -> Any:
+    """Return what names mean at a version: a Table."""
+    return value_of(log.table.remote(version), ANSWER_S, "the log of the pool")

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gpuos import _core
 from gpuos.ray.engine import PREPARE_S
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpuos.ray.changes import Change
 
 LEASE_S = 10.0  # after which one that is not heard of is gone
 ATTEND_S = 2.0  # how long it is kept waiting for something to do
@@ -20,11 +15,12 @@ _LOOK_S = 0.5
 
 
 class Request(NamedTuple):
-    """A version to prepare, or one to drop if there are no changes."""
+    """A version to prepare, or one to drop if there are no changes: as
+    pickled for Log.propose()."""
 
     version: int
     before: int
-    changes: Sequence[Change] | None
+    changes: bytes | None
 
 
 class Guest:
@@ -68,9 +64,7 @@ class Guest:
         self._requests.append(Request(version, 0, None))
         self._has_some.set()
 
-    async def prepared(
-        self, version: int, before: int, changes: Sequence[Change]
-    ) -> Any:
+    async def prepared(self, version: int, before: int, changes: bytes) -> Any:
         """Have it prepare a version; return None if it is gone.
 
         Raises

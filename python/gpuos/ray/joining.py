@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import threading
 import uuid
 import weakref
 from concurrent import futures
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpuos import _core, defaults
-from gpuos.ray.engine import ANSWER_S, name_of_log, ray, value_of
+from gpuos.ray.engine import ANSWER_S, name_of_log, newest_of, ray, table_of
 from gpuos.ray.guests import ATTEND_S
 from gpuos.ray.versions import Versions, outer
 from gpuos.ray.view import View
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
     from gpuos.ray.changes import Operator
     from gpuos.ray.guests import Request
-    from gpuos.ray.versions import Table
 
 _BUSY_S = 0.1  # between two questions of one that compiles
 
@@ -121,11 +122,8 @@ class _Follower:
 
     def __init__(self, pool: str, log: Any, runtime: _core.Runtime) -> None:
         self.who = f"a runtime of process {os.getpid()} that joined {pool!r}"
-        self._log = log
-        self.versions = Versions(runtime, self._read)
-        self.version = int(
-            value_of(log.newest.remote(), ANSWER_S, "the log of the pool")
-        )
+        self.versions = Versions(runtime, partial(table_of, log))
+        self.version = newest_of(log)
         with self.versions.at(self.version):
             pass
         threading.Thread(
@@ -142,19 +140,17 @@ class _Follower:
             return
         try:
             self.versions.prepare(
-                request.version, request.before, request.changes
+                request.version,
+                request.before,
+                pickle.loads(request.changes),
             )
             answers[request.version] = None
         except _core.Error as error:
             text, *more = error.args
             error.args = (f"{self.who}: {outer(text)}", *more)
+            # Its frames would keep this alive while it is on its way.
+            error.__traceback__ = error.__context__ = None
             answers[request.version] = error
-
-    def _read(self, version: int) -> Table:
-        table: Table = value_of(
-            self._log.table.remote(version), ANSWER_S, "the log of the pool"
-        )
-        return table
 
 
 def _attend(me: weakref.ref[_Follower], log: Any, who: str) -> None:
@@ -166,9 +162,7 @@ def _attend(me: weakref.ref[_Follower], log: Any, who: str) -> None:
         work: list[Any] = []
         while True:
             told = {key: answers.pop(key) for key in [*answers]}
-            ref = log.attend.options(concurrency_group="follow").remote(
-                who, told, _BUSY_S if work else ATTEND_S
-            )
+            ref = log.attend.remote(who, told, _BUSY_S if work else ATTEND_S)
             try:
                 version, requests = module.get(ref, timeout=ATTEND_S + ANSWER_S)
             except Exception:  # noqa: BLE001 (the pool or Ray is no more)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+import pickle
+from typing import Any
 
 from gpuos import _core
 from gpuos.ray.engine import CONTROL, PREPARE_S, raise_cause, ray
 from gpuos.ray.guests import Guest, Request
 from gpuos.ray.versions import Entry, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpuos.ray.changes import Change
 
 KEPT = 1024  # versions that a member can still be asked for
 
@@ -31,6 +27,7 @@ class Log:
     def __init__(self, pool: str) -> None:
         self._pool = pool
         self._members: list[Any] = []
+        self._prepares: list[Any] = []  # the same method of each
         self._tables: dict[int, Table] = {0: {}}
         self._newest = 0
         self._last = 0  # the newest number that was given
@@ -41,6 +38,10 @@ class Log:
     async def begin(self, members: list[Any]) -> None:
         """Take down the members, once they are up."""
         self._members = members
+        self._prepares = [
+            member.prepare.options(concurrency_group=CONTROL)
+            for member in members
+        ]
 
     async def members(self) -> list[Any]:
         """Return the members' handles."""
@@ -83,8 +84,10 @@ class Log:
         """Forget a runtime that joined."""
         self._guests.pop(who, None)
 
-    async def propose(self, changes: Sequence[Change]) -> int:
+    async def propose(self, changes: bytes) -> int:
         """Make a version of which all members have everything, or none.
+
+        `changes` is a pickled list of Change, which nobody reads here.
 
         Raises
         ------
@@ -109,14 +112,18 @@ class Log:
                 guest.prepared(version, before, changes)
                 for guest in self._guests.values()
             ]
-            answers = await asyncio.gather(
+            answers: list[Any] = await asyncio.gather(
                 *members, *guests, return_exceptions=True
             )
             for answer in answers:
                 if isinstance(answer, BaseException):
                     self._drop(version)
                     raise answer
-            self._write(version, answers[0])
+            changed = pickle.loads(answers[0])
+            if changed:
+                self._write(version, changed)
+            else:  # it was all there
+                self._drop(version)
             return self._newest
 
     def _drop(self, version: int) -> None:
@@ -127,13 +134,11 @@ class Log:
             guest.drop(version)
 
     async def _prepared(
-        self, index: int, version: int, before: int, changes: Sequence[Change]
+        self, index: int, version: int, before: int, changes: bytes
     ) -> Any:
-        call = self._members[index].prepare.options(concurrency_group=CONTROL)
+        call = self._prepares[index].remote(version, before, changes)
         try:
-            return await asyncio.wait_for(
-                call.remote(version, before, changes), PREPARE_S
-            )
+            return await asyncio.wait_for(call, PREPARE_S)
         except asyncio.TimeoutError:
             raise _core.Timeout(
                 f"member {index} of pool {self._pool!r}: expected a version to "
@@ -142,9 +147,9 @@ class Log:
         except ray().exceptions.RayTaskError as error:
             raise_cause(error)
 
-    def _write(self, version: int, changed: Any) -> None:
-        if not changed:
-            return
+    def _write(
+        self, version: int, changed: dict[str, _core.Definition]
+    ) -> None:
         table = dict(self._tables[self._newest])
         for name, definition in changed.items():
             table[name] = Entry(version, definition)

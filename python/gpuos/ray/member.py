@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpuos import _core, defaults
 from gpuos.ray import computing
-from gpuos.ray.engine import ANSWER_S, name_of_log, ray, value_of
+from gpuos.ray.engine import name_of_log, newest_of, ray, table_of
+from gpuos.ray.gate import Gate
 from gpuos.ray.versions import Versions, outer
 from gpuos.ray.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from gpuos.ray.changes import Change
-    from gpuos.ray.versions import Table
 
 _LEAVE_S = 1.0  # from the error of a dead runtime to the end of its process
 
@@ -28,16 +29,21 @@ class Member:
     Ray makes it again when it dies: it then has what the log has.
     """
 
-    def __init__(self, index: int, pool: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self, index: int, pool: str, threads: int, options: dict[str, Any]
+    ) -> None:
         self._name = f"member {index} of pool {pool!r}"
         self._index = index
         self._log = ray().get_actor(name_of_log(pool))
+        self._gate = Gate(threads)
         self._leaves: threading.Timer | None = None
         with self._named():
             self._runtime = _core.Runtime(**options)
             defaults.adopt(self._runtime)
-            self._versions = Versions(self._runtime, self._read)
-            with self._versions.at(self._newest()):
+            self._versions = Versions(
+                self._runtime, partial(table_of, self._log)
+            )
+            with self._versions.at(newest_of(self._log)):
                 pass
 
     def ready(self) -> int:
@@ -48,22 +54,27 @@ class Member:
         self, version: int, work: bytes, params: dict[str, Any], *arrays: Any
     ) -> Any:
         """Compute at a version of the pool, whatever is the newest."""
-        self._leave_if_dead()
         try:
-            with self._named(), self._versions.at(version) as names:
+            with (
+                self._named(),
+                self._gate.passed(),
+                self._versions.at(version) as names,
+            ):
+                self._leave_if_dead()
                 view = View(self._runtime, names, version)
                 return computing.compute(view, work, arrays, params)
         except BaseException:
             self._look_if_dead()
             raise
 
-    def prepare(
-        self, version: int, before: int, changes: Sequence[Change]
-    ) -> dict[str, _core.Definition]:
-        """See Versions.prepare()."""
+    def prepare(self, version: int, before: int, changes: bytes) -> bytes:
+        """See Versions.prepare(): of pickles, which are made once for all."""
         self._leave_if_dead()
         with self._named():
-            return self._versions.prepare(version, before, changes)
+            made = self._versions.prepare(
+                version, before, pickle.loads(changes)
+            )
+        return pickle.dumps(made)
 
     def drop(self, version: int) -> None:
         """See Versions.drop()."""
@@ -80,18 +91,6 @@ class Member:
             "version": self._versions.newest,
             **self._runtime.stats(),
         }
-
-    def _read(self, version: int) -> Table:
-        table: Table = value_of(
-            self._log.table.remote(version), ANSWER_S, "the log of the pool"
-        )
-        return table
-
-    def _newest(self) -> int:
-        version: int = value_of(
-            self._log.newest.remote(), ANSWER_S, "the log of the pool"
-        )
-        return version
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

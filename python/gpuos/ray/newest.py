@@ -42,9 +42,7 @@ def _follow(me: weakref.ref[Newest], log: Any) -> None:
     while (newest := me()) is not None:
         version = newest.version
         del newest  # so that it can end while the log has no news
-        ref = log.follow.options(concurrency_group="follow").remote(
-            version, FOLLOW_S
-        )
+        ref = log.follow.remote(version, FOLLOW_S)
         try:
             version = module.get(ref, timeout=FOLLOW_S + ANSWER_S)
         except Exception:  # noqa: BLE001 (the pool or Ray is no more; calls will say it)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import pickle
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,10 @@ from gpuos.ray import changes, computing, progress
 from gpuos.ray.changes import Operator, Transaction
 from gpuos.ray.engine import (
     ANSWER_S,
+    ASKING,
     CONTROL,
     START_S,
+    WAITING,
     name_of_log,
     ray,
     value_of,
@@ -98,9 +101,7 @@ class Pool:
         name = name or uuid.uuid4().hex[:12]
         try:
             log = (
-                module.remote(num_cpus=0, concurrency_groups={"follow": 1000})(
-                    Log
-                )
+                module.remote(num_cpus=0, max_concurrency=ASKING)(Log)
                 .options(name=name_of_log(name))
                 .remote(name)
             )
@@ -113,10 +114,10 @@ class Pool:
             num_gpus=num_gpus,
             max_restarts=-1,
             max_task_retries=RETRIES,
-            max_concurrency=threads,
+            max_concurrency=threads + WAITING,
             concurrency_groups={CONTROL: 1},
         )(Member)
-        members = [kind.remote(i, name, chosen) for i in range(size)]
+        members = [kind.remote(i, name, threads, chosen) for i in range(size)]
         self._have(name, log, members, 0)
         try:
             value_of(
@@ -352,7 +353,9 @@ class Pool:
         self._check_open()
         # As long as compilers take: the log has a deadline for each member.
         version: int = value_of(
-            self._log.propose.remote(asked), None, f"pool {self.name!r}"
+            self._log.propose.remote(pickle.dumps(asked)),
+            None,
+            f"pool {self.name!r}",
         )
         self._newest.saw(version)
         return version

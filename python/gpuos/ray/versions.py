@@ -66,10 +66,11 @@ class Versions:
     @contextlib.contextmanager
     def at(self, version: int) -> Iterator[Names]:
         """Hold what names mean at a version: it is made if it is not there."""
-        while not self._hold(version):
+        if not self._hold(version):
             with self._making:
-                if version not in self._names:
+                if not self._hold(version):
                     self._make(version)
+                    self._hold(version)
         try:
             yield self._names[version]
         finally:
@@ -189,15 +190,16 @@ class Versions:
         self._users.update(born.items())
         with self._lock:
             self._names[version], self._born[version] = names, born
-        self._trim()
+        self._trim(version)
 
-    def _trim(self) -> None:
-        """Drop what is old and in nobody's use."""
+    def _trim(self, kept: int) -> None:
+        """Drop what is old and in nobody's use, but for one version."""
         for version in sorted(self._names)[:-2]:
             few = len(self._operators) <= KEPT_OPERATORS
             if len(self._names) <= KEPT and few:
                 return
-            self._drop(version)
+            if version != kept:
+                self._drop(version)
 
     def _drop(self, version: int) -> None:
         with self._lock:

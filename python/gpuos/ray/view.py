@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from gpuos import _core
 from gpuos.ray.changes import Operator
+from gpuos.ray.gate import is_cancelled
 
 if TYPE_CHECKING:
     from gpuos.ray.versions import Names
+
+_LOOK_S = 0.05  # how often who waits looks whether the call was cancelled
 
 
 class View:
@@ -39,6 +43,25 @@ class View:
     ) -> _core.Ticket:
         """Queue many tasks, as Runtime.submit_many()."""
         return self._runtime.submit_many(self._own(op), *columns, **keywords)
+
+    def wait(self, ticket: _core.Ticket, timeout: float | None = None) -> None:
+        """Wait for a task, as Runtime.wait(); also until ray.cancel().
+
+        Raises
+        ------
+        Cancelled
+            If the call was cancelled; the task goes on.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = _LOOK_S if end is None else end - time.monotonic()
+            try:
+                return ticket.wait(max(0.0, min(left, _LOOK_S)))
+            except _core.Timeout:
+                if is_cancelled():
+                    raise _core.Cancelled("the call was cancelled") from None
+                if left <= _LOOK_S and end is not None:
+                    raise
 
     def find(self, name: str | Operator) -> _core.Operator:
         """Return the operator of that name, as Runtime.find()."""
