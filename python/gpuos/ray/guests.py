@@ -46,6 +46,12 @@ class Guest:
             if waiting is not None and not waiting.done():
                 waiting.set_result(answer)
 
+    def leave(self) -> None:
+        """Have nobody wait for its answers."""
+        for waiting in self._answers.values():
+            if not waiting.done():
+                waiting.set_result(None)
+
     async def next(self, seconds: float) -> list[Request]:
         """Return what there is to do, at the latest after a time."""
         with contextlib.suppress(asyncio.TimeoutError):

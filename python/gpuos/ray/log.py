@@ -82,7 +82,9 @@ class Log:
 
     async def leave(self, who: str) -> None:
         """Forget a runtime that joined."""
-        self._guests.pop(who, None)
+        guest = self._guests.pop(who, None)
+        if guest is not None:
+            guest.leave()
 
     async def propose(self, changes: bytes) -> int:
         """Make a version of which all members have everything, or none.
