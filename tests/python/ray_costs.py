@@ -80,7 +80,7 @@ def deaths(pool: gpuos.ray.Pool) -> None:
         os.kill(pool.stats()[0]["pid"], signal.SIGKILL)
         pool.map("step", x).parts(WAIT_S)
 
-    say("SIGKILL to answer, 150 definitions", times(die, 5))
+    say("SIGKILL to answer, 150 definitions", times(die, 9))
 
 
 def smooth(x: Any) -> Any:

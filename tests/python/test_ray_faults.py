@@ -158,6 +158,20 @@ def test_a_log_that_died_ends_the_pool_with_errors(pool):
     assert answer(pool) == [2.0] * 16
 
 
+def test_a_pool_that_nobody_has_ends_when_it_has_computed(cluster, monkeypatch):
+    monkeypatch.setattr("gpuos.ray.newest.FOLLOW_S", 0.1)
+    made = gr.Pool(1, num_cpus=0)
+
+    def slow(_, x):
+        time.sleep(1)
+        return x * 2
+
+    y = made.map(slow, gr.shard(ONES, 3))
+    del made
+    assert y.gather(WAIT_S).tolist() == [2.0] * 16
+    ray_support.until(lambda: cluster.util.list_named_actors() == [])
+
+
 def test_members_that_find_no_place_are_a_timeout(cluster, monkeypatch):
     monkeypatch.setattr("gpuos.ray.pool.START_S", 1.0)
     with pytest.raises(gpuos.Timeout, match=r"2 members of num_cpus=2"):

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuos.ray.engine import ANSWER_S, FOLLOW_S, ray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Newest:
     """A number that only grows: what this process was told by the log.
 
     A thread asks, and is answered when there is news. It ends with this object,
-    with the log or with Ray.
+    with the log or with Ray. `actors` are those that end with this object, when
+    they have computed what they were asked for.
     """
 
-    def __init__(self, log: Any, version: int) -> None:
+    def __init__(self, log: Any, version: int, actors: Sequence[Any]) -> None:
         self._changed = threading.Condition()
         self._version = version
         me = weakref.ref(self)
         threading.Thread(
-            target=_follow, args=(me, log), name="gpuos.ray", daemon=True
+            target=_follow,
+            args=(me, log, actors),
+            name="gpuos.ray",
+            daemon=True,
         ).start()
 
     @property
@@ -37,7 +44,7 @@ class Newest:
                 self._changed.notify_all()
 
 
-def _follow(me: weakref.ref[Newest], log: Any) -> None:
+def _follow(me: weakref.ref[Newest], log: Any, actors: Sequence[Any]) -> None:
     module = ray()
     while (newest := me()) is not None:
         version = newest.version
@@ -50,3 +57,5 @@ def _follow(me: weakref.ref[Newest], log: Any) -> None:
         if (newest := me()) is not None:
             newest.saw(version)
             del newest
+    for actor in actors:
+        actor.__ray_terminate__.remote()

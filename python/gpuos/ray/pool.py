@@ -118,7 +118,7 @@ class Pool:
             concurrency_groups={CONTROL: 1},
         )(Member)
         members = [kind.remote(i, name, threads, chosen) for i in range(size)]
-        self._have(name, log, members, 0)
+        self._have(name, log, members, 0, [*members, log])
         try:
             value_of(
                 [member.ready.remote() for member in members],
@@ -132,12 +132,17 @@ class Pool:
             raise
 
     def _have(
-        self, name: str, log: Any, members: Sequence[Any], version: int
+        self,
+        name: str,
+        log: Any,
+        members: Sequence[Any],
+        version: int,
+        owned: Sequence[Any] = (),
     ) -> None:
         self.name = name
         self._log = log
         self._members = [*members]
-        self._newest = Newest(log, version)
+        self._newest = Newest(log, version, owned)
         self._fixed: int | None = None
         self._turn = itertools.count()
         self._is_closed = False
