@@ -37,30 +37,37 @@ class Member:
         self._log = ray().get_actor(name_of_log(pool))
         self._gate = Gate(threads)
         self._leaves: threading.Timer | None = None
-        with self._named():
-            self._runtime = _core.Runtime(**options)
-            defaults.adopt(self._runtime)
-            self._versions = Versions(
-                self._runtime, partial(table_of, self._log)
-            )
-            with self._versions.at(newest_of(self._log)):
-                pass
+        self._failed: Exception | None = None
+        try:
+            with self._named():
+                self._begin(options)
+        except Exception as error:  # noqa: BLE001 (whoever calls gets it)
+            self._failed = error
+
+    def _begin(self, options: dict[str, Any]) -> None:
+        self._runtime = _core.Runtime(**options)
+        defaults.adopt(self._runtime)
+        self._versions = Versions(self._runtime, partial(table_of, self._log))
+        with self._versions.at(newest_of(self._log)):
+            pass
 
     def ready(self) -> int:
         """Return the process that this member is in."""
+        self._check()
         return os.getpid()
 
     def run(
         self, version: int, work: bytes, params: dict[str, Any], *arrays: Any
     ) -> Any:
         """Compute at a version of the pool, whatever is the newest."""
+        self._check()
         try:
             with (
                 self._named(),
                 self._gate.passed(),
                 self._versions.at(version) as names,
             ):
-                self._leave_if_dead()
+                self._check()
                 view = View(self._runtime, names, version)
                 return computing.compute(view, work, arrays, params)
         except BaseException:
@@ -69,7 +76,7 @@ class Member:
 
     def prepare(self, version: int, before: int, changes: bytes) -> bytes:
         """See Versions.prepare(): of pickles, which are made once for all."""
-        self._leave_if_dead()
+        self._check()
         with self._named():
             made = self._versions.prepare(
                 version, before, pickle.loads(changes)
@@ -78,10 +85,12 @@ class Member:
 
     def drop(self, version: int) -> None:
         """See Versions.drop()."""
+        self._check()
         self._versions.drop(version)
 
     def stats(self) -> dict[str, Any]:
         """Return the runtime's stats, and who and where this is."""
+        self._check()
         context = ray().get_runtime_context()
         return {
             "member": self._index,
@@ -104,14 +113,25 @@ class Member:
 
     # ---- A runtime that is dead: only another process has another one.
 
+    def _check(self) -> None:
+        """Raise if this member could not begin.
+
+        If its runtime is dead, have Ray call the next one: this returns never,
+        since the process ends. Who was told of the fault must hear it first.
+        """
+        if self._failed is not None:
+            self._leave_soon()
+            raise self._failed
+        if self._leaves is not None:
+            self._leaves.join()
+
     def _look_if_dead(self) -> None:
-        """Leave soon if it is, and not at once: the caller gets the error."""
-        if self._leaves is None and self._runtime.stats()["is_dead"]:
+        if self._failed is None and self._runtime.stats()["is_dead"]:
+            self._leave_soon()
+
+    def _leave_soon(self) -> None:
+        """Leave, and not at once: the caller gets the error."""
+        if self._leaves is None:
             self._leaves = threading.Timer(_LEAVE_S, os._exit, (1,))
             self._leaves.daemon = True
             self._leaves.start()
-
-    def _leave_if_dead(self) -> None:
-        """Leave, so that Ray makes this member again and calls that one."""
-        if self._leaves is not None:
-            os._exit(1)
