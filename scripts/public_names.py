@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "gpuos"
 TARGET = ROOT / "tests" / "python" / "public_names.txt"
 # Modules whose `__all__`, or else whose public functions, are for users.
-MODULES = ("gpuos", "gpuos.array_api", "gpuos.cache", "gpuos.torch")
+MODULES = (
+    *("gpuos", "gpuos.array_api", "gpuos.cache", "gpuos.ray", "gpuos.torch"),
+)
 SPECIAL = ("__init__", "__call__", "__getitem__", "__setitem__", "__len__")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -98,6 +98,16 @@ def _new_runtime(backend: str, index: int) -> _core.Runtime:
         ) from None
 
 
+def adopt(runtime: _core.Runtime) -> None:
+    """Have a runtime be the default one of its device from now on."""
+    key = ("host", 0)
+    if runtime.options["backend"] != "host":
+        key = ("cuda", int(runtime.options["device"]))
+    with _making:
+        _core._share(runtime)
+        _of_devices[key] = runtime
+
+
 def make_deterministic() -> None:
     """Have all of them add up in one order, now and later."""
     global _deterministic  # noqa: PLW0603 (one choice a process)

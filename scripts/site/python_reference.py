@@ -78,6 +78,7 @@ TOPICS = {
         "What is kept: [cache.md](../../cache.md).\n",
         module="gpuos.cache",
     ),
+    "ray": Topic("gpuos.ray", example("ray.md"), module="gpuos.ray"),
     "torch": Topic("gpuos.torch", example("torch.md"), module="gpuos.torch"),
     "typing": Topic(
         "gpuos.typing",

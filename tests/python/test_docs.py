@@ -45,6 +45,11 @@ def need_torch(texts):
         importlib.import_module("gpuos.torch").wait_ready()
 
 
+def need_ray(texts):
+    if any("import ray" in text for text in texts):
+        pytest.importorskip("ray")
+
+
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 
 
@@ -53,6 +58,7 @@ def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     texts = [text for text, _ in blocks(page)]
     need_nvrtc(texts)
     need_torch(texts)
+    need_ray(texts)
     done = run_python(f"print({END[:-1]!r})\n".join([*texts, ""]))
     # The page says which NVRTC it is about, or what to install beside it.
     if re.search("expected NVRTC|; install those that fit", done.stderr):

@@ -227,7 +227,7 @@ def test_files_of_the_pages():
 
 
 def test_names_of_the_package():
-    for module in ("array_api", "typing"):  # which pages name
+    for module in ("array_api", "ray", "typing"):  # which pages name
         importlib.import_module(f"gpuos.{module}")
     pattern = re.compile(r"`gpuos\.([A-Za-z_]+)(?:\.([A-Za-z_]+))?")
     missing = []

@@ -40,8 +40,9 @@ def test_the_lines_are_names_that_there_are():
         name = line.partition("(")[0]
         if name.startswith("gpuos.torch"):
             continue  # needs PyTorch
-        if name.startswith("gpuos.array_api"):
-            importlib.import_module("gpuos.array_api")
+        for module in ("gpuos.array_api", "gpuos.ray"):
+            if name.startswith(module):
+                importlib.import_module(module)
         found = gpuos
         for word in name.split(".")[1:]:
             # A field of a dataclass without a default is in no class.

@@ -28,7 +28,7 @@ def test_ci_installs_known_versions():
     text = (ROOT / ".ci/constraints.txt").read_text()
     known = {line.split("==")[0] for line in text.splitlines()[1:]}
     lists = ["build", "run", "cuda", "cuda12", "dev"]
-    lists += ["test", "test-array-api", "test-torch", "test-dask"]
+    lists += ["test", "test-array-api", "test-dask", "test-ray", "test-torch"]
     wanted = listed(*lists)
     names = {NAME.match(requirement)[0] for requirement in wanted}
     assert names - {name.replace("_", "-") for name in known} - known == set()

@@ -1,0 +1,112 @@
+"""What a pool is asked to define and to replace, and the `with` block of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gpuos import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+
+class Operator(NamedTuple):
+    """An operator of a pool, for map() and submit() of every caller."""
+
+    name: str
+
+
+class Change(NamedTuple):
+    """One operator that is defined, or replaced if `given` is not None."""
+
+    definition: _core.Definition
+    given: tuple[str, ...] | None  # the arguments that replace() was given
+
+
+def define(
+    name: str | _core.Definition, expression: str | None, keywords: Any
+) -> Change:
+    """Return the change that defines; arguments are those of define()."""
+    if not isinstance(name, _core.Definition):
+        return Change(_core.Definition(name, expression, **keywords), None)
+    if expression is not None or keywords:
+        raise _core.InvalidArgument(
+            "define: expected nothing beside a gpuos.Definition, got more"
+        )
+    return Change(name, None)
+
+
+def replace(
+    op: str | Operator, expression: str | None, keywords: Any
+) -> Change:
+    """Return the change that replaces; arguments are those of replace()."""
+    given = {k: value for k, value in keywords.items() if value is not None}
+    if expression is not None:
+        given["expression"] = expression
+    name = name_of(op)
+    return Change(_core.Definition(name, **given), tuple(given))
+
+
+def name_of(op: str | Operator) -> str:
+    """Return the name of an operator of a pool."""
+    if isinstance(op, str):
+        return op
+    if isinstance(op, Operator):
+        return op.name
+    raise TypeError(
+        f"expected the name of an operator of the pool, or what its define() "
+        f"returned, got {type(op).__name__}"
+    )
+
+
+class Transaction:
+    """Definitions and replacements of a pool that become visible together when
+    the `with` block ends, or not at all: from Pool.transaction().
+
+    Attributes
+    ----------
+    version : int or None
+        That of the pool after the block; None inside of it.
+    """
+
+    def __init__(self, commit: Callable[[list[Change]], int]) -> None:
+        self._commit = commit
+        self._changes: list[Change] = []
+        self.version: int | None = None
+
+    def define(
+        self,
+        name: str | _core.Definition,
+        expression: str | None = None,
+        **keywords: Any,
+    ) -> Operator:
+        """Define an operator, as Pool.define() does, when the block ends."""
+        change = define(name, expression, keywords)
+        self._changes.append(change)
+        return Operator(change.definition.name)
+
+    def replace(
+        self,
+        op: str | Operator,
+        expression: str | None = None,
+        **keywords: Any,
+    ) -> None:
+        """Replace an operator, as Pool.replace() does, when the block ends."""
+        self._changes.append(replace(op, expression, keywords))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        changes, self._changes = self._changes, []
+        if kind is None:
+            self.version = self._commit(changes)

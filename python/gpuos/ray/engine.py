@@ -1,0 +1,92 @@
+"""Ray, where it is installed: calls of its actors with deadlines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gpuos import _core
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+START_S = 300.0  # until all members of a new pool are up
+PREPARE_S = 600.0  # until a definition is compiled by every member
+ANSWER_S = 60.0  # what takes a member, or the log, no time
+FOLLOW_S = 10.0  # how long the log keeps who asks for news waiting
+ASKING = 10_000  # calls of the log at a time: most wait for news, on one loop
+WAITING = 32  # calls of a member that can be cancelled before they begin
+CONTROL = "control"  # the concurrency group that no computation is in
+
+
+def ray() -> ModuleType:
+    """Return the module `ray`.
+
+    Raises
+    ------
+    BackendUnavailable
+        If it is not installed.
+    """
+    try:
+        import ray as found  # noqa: PLC0415 (not everybody has it)
+    except ModuleNotFoundError as error:
+        raise _core.BackendUnavailable(
+            "gpuos.ray: expected Ray, and it is not installed: "
+            "pip install 'gpuos[ray]'"
+        ) from error
+    module: ModuleType = found
+    return module
+
+
+def name_of_log(pool: str) -> str:
+    """Return the name that Ray has for the log of a pool."""
+    return f"gpuos.ray.{pool}"
+
+
+def value_of(ref: Any, timeout: float | None, what: str) -> Any:
+    """Return what an ObjectRef, or each of a list, holds.
+
+    Raises
+    ------
+    Timeout
+        After `timeout` seconds; the message begins with `what`.
+    Exception
+        What the call raised, as it was raised there, without Ray's class.
+    Cancelled
+        If ray.cancel() took it back.
+    Error
+        If its actor died, and is not made again.
+    """
+    module = ray()
+    try:
+        return module.get(ref, timeout=timeout)
+    except module.exceptions.GetTimeoutError:
+        raise _core.Timeout(
+            f"{what}: expected an answer within {timeout:g} s"
+        ) from None
+    except module.exceptions.TaskCancelledError as error:
+        raise _core.Cancelled(f"{what}: the call was cancelled") from error
+    except module.exceptions.RayActorError as error:
+        raise _core.Error(f"{what}: an actor is dead: {error}") from error
+    except module.exceptions.RayTaskError as error:
+        raise_cause(error)
+
+
+def raise_cause(error: Any) -> NoReturn:
+    """Raise what a call raised in its actor, without Ray's class around it."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, Exception):
+        raise cause from error
+    raise error
+
+
+def newest_of(log: Any) -> int:
+    """Return the newest version that a log has."""
+    version: int = value_of(
+        log.newest.remote(), ANSWER_S, "the log of the pool"
+    )
+    return version
+
+
+def table_of(log: Any, version: int) -> Any:
+    """Return what names mean at a version: a Table."""
+    return value_of(log.table.remote(version), ANSWER_S, "the log of the pool")

@@ -1,0 +1,61 @@
+"""The newest version of a pool, as one caller knows it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from gpuos.ray.engine import ANSWER_S, FOLLOW_S, ray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Newest:
+    """A number that only grows: what this process was told by the log.
+
+    A thread asks, and is answered when there is news. It ends with this object,
+    with the log or with Ray. `actors` are those that end with this object, when
+    they have computed what they were asked for.
+    """
+
+    def __init__(self, log: Any, version: int, actors: Sequence[Any]) -> None:
+        self._changed = threading.Condition()
+        self._version = version
+        me = weakref.ref(self)
+        threading.Thread(
+            target=_follow,
+            args=(me, log, actors),
+            name="gpuos.ray",
+            daemon=True,
+        ).start()
+
+    @property
+    def version(self) -> int:
+        """The newest version that is known here."""
+        return self._version
+
+    def saw(self, version: int) -> None:
+        """Take down that there is a version."""
+        with self._changed:
+            if version > self._version:
+                self._version = version
+                self._changed.notify_all()
+
+
+def _follow(me: weakref.ref[Newest], log: Any, actors: Sequence[Any]) -> None:
+    module = ray()
+    while (newest := me()) is not None:
+        version = newest.version
+        del newest  # so that it can end while the log has no news
+        ref = log.follow.remote(version, FOLLOW_S)
+        try:
+            version = module.get(ref, timeout=FOLLOW_S + ANSWER_S)
+        except Exception:  # noqa: BLE001 (the pool or Ray is no more; calls will say it)
+            return
+        if (newest := me()) is not None:
+            newest.saw(version)
+            del newest
+    for actor in actors:
+        actor.__ray_terminate__.remote()

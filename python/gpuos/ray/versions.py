@@ -1,0 +1,237 @@
+"""What names of operators mean in a runtime at each version of a pool."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpuos import _core
+from gpuos.ray import renaming
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gpuos.ray.changes import Change
+
+KEPT = 64  # versions, and any that is in use
+KEPT_OPERATORS = 384  # of a runtime's 1024 slots; the newest has what it needs
+
+
+class Entry(NamedTuple):
+    """What a name means: the version that gave it this, and what it is."""
+
+    born: int
+    definition: _core.Definition
+
+
+Table = dict[str, Entry]
+Names = dict[str, _core.Operator]
+
+
+class Versions:
+    """The versions of a pool that one runtime has operators of.
+
+    Each body is an operator of its own, so that one that was replaced can be
+    called on. Threads: all, at any time; one compiles, and who calls what is
+    there does not wait for it.
+
+    Parameters
+    ----------
+    runtime : Runtime
+    read : callable
+        Given a version, returns its Table, from the log.
+    """
+
+    def __init__(
+        self, runtime: _core.Runtime, read: Callable[[int], Table]
+    ) -> None:
+        self._runtime = runtime
+        self._read = read
+        self._making = threading.Lock()  # goes before the other
+        self._lock = threading.Lock()
+        # Under _lock:
+        self._names: dict[int, Names] = {}
+        self._born: dict[int, dict[str, int]] = {}
+        self._calls: Counter[int] = Counter()
+        # Under _making: operators by name and birth, and the versions of each.
+        self._operators: dict[tuple[str, int], _core.Operator] = {}
+        self._users: Counter[tuple[str, int]] = Counter()
+        self._taken = frozenset(
+            name for name in runtime.operators() if _is_built_in(runtime, name)
+        )
+
+    @contextlib.contextmanager
+    def at(self, version: int) -> Iterator[Names]:
+        """Hold what names mean at a version: it is made if it is not there."""
+        if not self._hold(version):
+            with self._making:
+                if not self._hold(version):
+                    self._make(version)
+                    self._hold(version)
+        try:
+            yield self._names[version]
+        finally:
+            with self._lock:
+                self._calls[version] -= 1
+
+    def prepare(
+        self, version: int, before: int, changes: Sequence[Change]
+    ) -> dict[str, _core.Definition]:
+        """Make a version that nobody uses yet; return what is new in it.
+
+        Raises
+        ------
+        InvalidArgument, CompileError, BackendUnavailable
+            As define() and replace() do; nothing has changed then.
+        """
+        with self._making:
+            if version not in self._names:  # Ray may call again
+                if before not in self._names:
+                    self._make(before)
+                born = dict(self._born[before])
+                try:
+                    for change in changes:
+                        self._change(version, change, born)
+                except BaseException:
+                    for change in changes:
+                        self._undefine((change.definition.name, version))
+                    raise
+                self._publish(version, born)
+            return {
+                name: renaming.renamed(
+                    self._names[version][name].definition, name
+                )
+                for name, birth in self._born[version].items()
+                if birth == version
+            }
+
+    @property
+    def newest(self) -> int:
+        """The newest version that is here; it may be one that is proposed."""
+        with self._lock:
+            return max(self._names, default=0)
+
+    def drop(self, version: int) -> None:
+        """Forget a version that was prepared and will not be used."""
+        with self._making:
+            self._drop(version)
+
+    # ---- Under _making, but for _hold().
+
+    def _hold(self, version: int) -> bool:
+        with self._lock:
+            has = version in self._names
+            self._calls[version] += has
+            return has
+
+    def _make(self, version: int) -> None:
+        """Define what a version of the log has and this runtime has not."""
+        table = self._read(version)
+        born = {name: entry.born for name, entry in table.items()}
+        keys = [key for key in born.items() if key not in self._operators]
+        made = self._runtime.define_many(
+            renaming.keywords_of(table[name].definition, _inner(name, birth))
+            for name, birth in keys
+        )
+        self._operators.update(zip(keys, made, strict=True))
+        self._publish(version, born)
+
+    def _change(
+        self, version: int, change: Change, born: dict[str, int]
+    ) -> None:
+        """Make the operator that a change asks for."""
+        definition, name = change.definition, change.definition.name
+        inner = _inner(name, version)
+        if change.given is None:
+            if self._is_there(definition, born):
+                return
+            made = self._runtime.define(renaming.renamed(definition, inner))
+            self._operators[name, version] = made
+        else:
+            if name not in born:
+                raise _core.InvalidArgument(
+                    f"replace: expected an operator of the pool, got {name!r}; "
+                    f"it has {', '.join(sorted(born)) or 'none'}"
+                )
+            # A copy of the old one, so that the runtime's rules are the pool's.
+            if born[name] != version:
+                old = self._operators[name, born[name]].definition
+                self._operators[name, version] = self._runtime.define(
+                    renaming.renamed(old, inner)
+                )
+            keywords = renaming.keywords_of(definition, inner)
+            self._runtime.replace(
+                self._operators[name, version],
+                **{key: keywords[key] for key in change.given},
+            )
+        born[name] = version
+
+    def _is_there(
+        self, definition: _core.Definition, born: dict[str, int]
+    ) -> bool:
+        """Return whether the pool has it; raise if it has another one."""
+        name = definition.name
+        if name in born:
+            known = self._operators[name, born[name]].definition
+            if renaming.renamed(known, name).digest == definition.digest:
+                return True
+        elif name not in self._taken:
+            return False
+        raise _core.InvalidArgument(
+            f"define: expected a new name, got {name!r}; replace() gives an "
+            "operator of the pool another body"
+        )
+
+    def _publish(self, version: int, born: dict[str, int]) -> None:
+        names = {key[0]: self._operators[key] for key in born.items()}
+        self._users.update(born.items())
+        with self._lock:
+            self._names[version], self._born[version] = names, born
+        self._trim(version)
+
+    def _trim(self, kept: int) -> None:
+        """Drop what is old and in nobody's use, but for one version."""
+        for version in sorted(self._names)[:-2]:
+            few = len(self._operators) <= KEPT_OPERATORS
+            if len(self._names) <= KEPT and few:
+                return
+            if version != kept:
+                self._drop(version)
+
+    def _drop(self, version: int) -> None:
+        with self._lock:
+            if version not in self._names or self._calls[version]:
+                return
+            del self._names[version], self._calls[version]
+            born = self._born.pop(version)
+        for key in born.items():
+            self._users[key] -= 1
+            if not self._users[key]:
+                del self._users[key]
+                self._undefine(key)
+
+    def _undefine(self, key: tuple[str, int]) -> None:
+        op = self._operators.pop(key, None)
+        if op is not None:
+            self._runtime.undefine(op)
+
+
+def _inner(name: str, birth: int) -> str:
+    """Return the name that a body has in the runtime."""
+    return f"{name}__{birth}"
+
+
+def outer(text: str) -> str:
+    """Return a message with the pool's names in place of such."""
+    return re.sub(r"\b([A-Za-z]\w*?)__[0-9]+\b", r"\1", text)
+
+
+def _is_built_in(runtime: _core.Runtime, name: str) -> bool:
+    try:
+        runtime.find(name).definition  # noqa: B018 (whether it raises)
+    except _core.InvalidArgument:
+        return True
+    return False
