@@ -132,6 +132,8 @@ class Member:
     def _leave_soon(self) -> None:
         """Leave, and not at once: the caller gets the error."""
         if self._leaves is None:
-            self._leaves = threading.Timer(_LEAVE_S, os._exit, (1,))
-            self._leaves.daemon = True
-            self._leaves.start()
+            leaves = threading.Timer(_LEAVE_S, os._exit, (1,))
+            leaves.daemon = True
+            leaves.start()
+            # Other threads join what they see here.
+            self._leaves = leaves
