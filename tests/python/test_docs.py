@@ -48,6 +48,7 @@ def need_torch(texts):
 def need_ray(texts):
     if any("import ray" in text for text in texts):
         pytest.importorskip("ray")
+        importlib.import_module("ray_support").start().shutdown()
 
 
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
