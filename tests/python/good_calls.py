@@ -26,6 +26,15 @@ BINARY = [
     "rshift",
 ]
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+# Of what define() and Definition() take.
+DEFINED = {
+    **dict.fromkeys(("source", "ptx", "ltoir", "cubin", "symbol", "inputs")),
+    "params": {"p": "f4"},
+    "dtype": "f4",
+    "elementwise": True,
+    "tiered": False,
+    "checked": False,
+}
 
 
 def of_array(x):
@@ -118,19 +127,7 @@ class Calls:
             "Definition.__init__": (
                 gpuos.Definition,
                 ["new", "o = p * x"],
-                {
-                    "source": None,
-                    "ptx": None,
-                    "ltoir": None,
-                    "cubin": None,
-                    "symbol": None,
-                    "params": {"p": "f4"},
-                    "dtype": "f4",
-                    "inputs": None,
-                    "elementwise": True,
-                    "tiered": False,
-                    "checked": False,
-                },
+                {**DEFINED},
             ),
             "Array.numpy": (x.numpy, [], {"copy": True}),
             "Array.copy_from": (x.copy_from, [np.ones(4, "f4")], {}),
@@ -184,19 +181,7 @@ class Calls:
             "Runtime.define": (
                 self.define,
                 ["new", "o = p * x"],
-                {
-                    "source": None,
-                    "ptx": None,
-                    "ltoir": None,
-                    "cubin": None,
-                    "symbol": None,
-                    "params": {"p": "f4"},
-                    "dtype": "f4",
-                    "inputs": None,
-                    "elementwise": True,
-                    "tiered": False,
-                    "checked": False,
-                },
+                {**DEFINED},
             ),
             "Runtime.define_many": (
                 self.define_many,

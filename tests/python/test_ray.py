@@ -243,6 +243,14 @@ def test_progress_does_not_wait_for_what_failed_to_begin(pool):
         fails()
 
 
+def test_progress_raises_what_its_function_raises(pool):
+    def report(*_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), gr.progress(report):
+        pool.map("double", gr.shard(X, 3))
+
+
 def test_a_closed_pool_says_so():
     ray.is_initialized() or ray_support.start()
     made = gr.Pool(1, num_cpus=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from deadlines import WAIT_S
 
 import gpuos
 import gpuos.ray
-from gpuos.ray import changes, gate, renaming, versions
+from gpuos.ray import changes, gate, joining, newest, renaming, versions
 from gpuos.ray.versions import Entry, Versions
 
 ONES = np.ones(8, "float32")
@@ -178,3 +179,55 @@ def test_a_gate_lets_so_many_in_and_in_their_order(monkeypatch):
     assert order[:3] == [0, 1, "not 3"]
     assert sorted(order[3:]) == [2, 4, 5]
     assert way._free == 2
+
+
+# ---- Who follows a log.
+
+
+class SlowLog:
+    """A log, and Ray: it answers late where there is None, at last no more."""
+
+    class LateError(Exception):
+        pass
+
+    def __init__(self, *answers):
+        self.exceptions = SimpleNamespace(GetTimeoutError=self.LateError)
+        self.answers = iter(answers)
+        self.asked = []
+        self.ended = threading.Event()
+        self.follow = self.attend = SimpleNamespace(remote=self._ask)
+
+    def _ask(self, *question):
+        self.asked.append(question)
+
+    def get(self, _, timeout):  # noqa: ARG002 (its name is Ray's)
+        try:
+            answer = next(self.answers)
+        except StopIteration:
+            self.ended.set()
+            raise ConnectionError from None
+        if answer is None:
+            raise self.LateError
+        return answer
+
+
+def test_a_late_answer_is_no_end_of_following(monkeypatch):
+    log = SlowLog(1, None, 7)
+    monkeypatch.setattr(newest, "ray", lambda: log)
+    known = newest.Newest(log, 0, ())
+    assert log.ended.wait(WAIT_S)
+    assert known.version == 7
+
+
+def test_who_joined_tells_a_late_log_once_more(monkeypatch):
+    def do(request, answers):
+        answers[request] = None
+
+    log = SlowLog((1, [1]), None, (2, []))
+    monkeypatch.setattr(joining, "ray", lambda: log)
+    monkeypatch.setattr(joining, "_BUSY_S", WAIT_S)  # until it has done it
+    follower = SimpleNamespace(version=0, do=do)
+    joining._attend(lambda: follower, log, "who")
+    assert follower.version == 2
+    told = [question[1] for question in log.asked]
+    assert told[:3] == [{}, {1: None}, {1: None}]

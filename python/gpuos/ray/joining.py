@@ -165,6 +165,9 @@ def _attend(me: weakref.ref[_Follower], log: Any, who: str) -> None:
             ref = log.attend.remote(who, told, _BUSY_S if work else ATTEND_S)
             try:
                 version, requests = module.get(ref, timeout=ATTEND_S + ANSWER_S)
+            except module.exceptions.GetTimeoutError:
+                answers.update(told)  # it lives, and may not have heard them
+                continue
             except Exception:  # noqa: BLE001 (the pool or Ray is no more)
                 return
             follower = me()

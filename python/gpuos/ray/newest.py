@@ -21,7 +21,7 @@ class Newest:
     """
 
     def __init__(self, log: Any, version: int, actors: Sequence[Any]) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._version = version
         me = weakref.ref(self)
         threading.Thread(
@@ -38,10 +38,8 @@ class Newest:
 
     def saw(self, version: int) -> None:
         """Take down that there is a version."""
-        with self._changed:
-            if version > self._version:
-                self._version = version
-                self._changed.notify_all()
+        with self._lock:
+            self._version = max(self._version, version)
 
 
 def _follow(me: weakref.ref[Newest], log: Any, actors: Sequence[Any]) -> None:
@@ -52,6 +50,8 @@ def _follow(me: weakref.ref[Newest], log: Any, actors: Sequence[Any]) -> None:
         ref = log.follow.remote(version, FOLLOW_S)
         try:
             version = module.get(ref, timeout=FOLLOW_S + ANSWER_S)
+        except module.exceptions.GetTimeoutError:
+            continue  # it lives, on a busy machine
         except Exception:  # noqa: BLE001 (the pool or Ray is no more; calls will say it)
             return
         if (newest := me()) is not None:

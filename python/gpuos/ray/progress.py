@@ -22,7 +22,8 @@ class progress:
     """Tell how many parts of the maps in a `with` block are computed.
 
     Counted are maps that this thread begins. The end of the block waits for
-    them, unless it ends by an exception.
+    them, unless it ends by an exception; it raises what `report` raised, which
+    is not called again.
 
     Parameters
     ----------
@@ -45,8 +46,9 @@ class progress:
         self._all = 0
         self._leave = threading.Event()
         self._left_at_once = False
+        self._failed: BaseException | None = None
         self._thread = threading.Thread(
-            target=self._look, name="gpuos.ray.progress", daemon=True
+            target=self._run, name="gpuos.ray.progress", daemon=True
         )
 
     def __enter__(self) -> Self:
@@ -65,11 +67,19 @@ class progress:
         self._left_at_once = kind is not None
         self._leave.set()
         self._thread.join()  # as long as the maps take, as gather() waits
+        if self._failed is not None and kind is None:
+            raise self._failed
 
     def _add(self, refs: Sequence[Any]) -> None:
         with self._lock:
             self._pending.extend(refs)
             self._all += len(refs)
+
+    def _run(self) -> None:
+        try:
+            self._look()
+        except BaseException as error:  # noqa: BLE001 (raised by the block)
+            self._failed = error
 
     def _look(self) -> None:
         told = (0, 0)

@@ -124,7 +124,8 @@ class Versions:
     def _hold(self, version: int) -> bool:
         with self._lock:
             has = version in self._names
-            self._calls[version] += has
+            if has:
+                self._calls[version] += 1
             return has
 
     def _make(self, version: int) -> None:
