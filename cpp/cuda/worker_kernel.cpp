@@ -100,7 +100,7 @@ WorkerKernel::~WorkerKernel() {
 std::uint32_t WorkerKernel::max_workers(std::uint32_t threads) const {
   int blocks = 0;
   GPUOS_CUDA_CHECK(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, function_, static_cast<int>(threads), abi::kScratchBytes));
+      &blocks, function_, static_cast<int>(threads), abi::kSharedBytes));
   return static_cast<std::uint32_t>(blocks) * multiprocessors_;
 }
 
@@ -124,7 +124,7 @@ void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
                                 .blockDimX = threads,
                                 .blockDimY = 1,
                                 .blockDimZ = 1,
-                                .sharedMemBytes = abi::kScratchBytes,
+                                .sharedMemBytes = abi::kSharedBytes,
                                 .hStream = stream,
                                 .attrs = &attribute,
                                 .numAttrs = 1};
@@ -133,7 +133,7 @@ void WorkerKernel::launch(const abi::Launch& launch, std::uint32_t workers,
     return;
   }
   GPUOS_CUDA_CHECK(driver().cuLaunchKernel(function, workers, 1, 1, threads, 1,
-                                           1, abi::kScratchBytes, stream,
+                                           1, abi::kSharedBytes, stream,
                                            parameters, nullptr));
 }
 

@@ -68,7 +68,10 @@ __device__ inline void run_ring_burst(const abi::Launch& launch, Work& work) {
       chunk = load_burst_chunk(launch, position + gridDim.x);
     }
     if (position == first) begin_burst(launch);
-    if (threadIdx.x == 0) mark_started(launch.queue, work, position);
+    if (threadIdx.x == 0) {
+      set_turns(launch.queue, work.payload, position);
+      mark_started(launch.queue, work, position);
+    }
     __syncthreads();
     run_task(work, launch.table);
     __syncthreads();
@@ -87,6 +90,12 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
     }
     if (threadIdx.x < 32) {
       __syncwarp();
+      if (threadIdx.x == 0) {
+        if (launch.signal != 0)
+          set_turns(launch.queue, work.payload, launch.begin + i);
+        else
+          set_turns(nullptr);  // see run_row_burst()
+      }
       if (abi::is_chain(work.payload.flags))
         load_chain(work.chain, work.payload);
     }
@@ -118,6 +127,13 @@ __device__ inline void run_row_burst(const abi::Launch& launch, Work& work) {
   if (threadIdx.x < tiled.arg_count)
     work.args[threadIdx.x] = tiled.args[threadIdx.x];
   const Task task{work.args, worker_scratch, tiled.count};
+  if (threadIdx.x == 0) {
+    // While a captured launch runs, others may have its places.
+    const bool is_shared = launch.signal != 0 && tiled.parts > 1;
+    set_turns(is_shared ? launch.queue.counts +
+                              place_of(launch.queue, launch.begin + 1)
+                        : nullptr);
+  }
   if (launch.is_independent == 0) begin_burst(launch);
   __syncthreads();
   for (u32 tile = blockIdx.x; tile < launch.inline_count; tile += gridDim.x) {

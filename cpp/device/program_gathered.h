@@ -9,7 +9,6 @@ namespace gpuos {
 namespace program {
 
 enum : u32 {
-  kEveryLane = 0xffffffffu,
   // Where joins keep values in the scratch, in words: behind the dividers, in
   // two halves by turns, so that one barrier a join is enough.
   kJoinWords = 64,

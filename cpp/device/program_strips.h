@@ -20,6 +20,9 @@ struct Strips {
     kOfRow = 16,
     kNeighbourBits = 5,
     kNeighbours = 1 << kNeighbourBits,
+    // Of so many rows a warp has one, so that those of a worker, which lie
+    // above each other, are in its L1 together.
+    kManyRows = 64,
     kMostDims = 16
   };
 
@@ -32,7 +35,10 @@ struct Strips {
   u32 rows;
   u32 columns;
   u32 bits;    // of the number of lanes that share a row
-  u32 groups;  // of rows that a worker has at a time
+  u32 units;   // that the workers take one by one
+  u32* turns;  // counts those that are taken; null: every worker's turn comes
+               // as often
+  u32 next[2];
   // Whether the elements of a row lie side by side in all arrays, and a warp
   // has elements of one row.
   bool is_plain;
@@ -44,12 +50,24 @@ struct Strips {
   __device__ u32 span() const { return kOfRow << neighbour_bits(); }
   // and of one worker.
   __device__ u32 width() const { return kOfRow << bits; }
+  // After `unit`. One thread. Each unit's worker asks once, so the last one
+  // brings the counter back to 0. Relaxed: nothing is handed over by it.
+  __device__ u32 take_next(u32 unit, u32 workers) const {
+    return turns == nullptr ? unit + workers
+                            : workers + atomicInc(turns, units - 1);
+  }
 };
+
+// What set_turns() was told.
+__device__ inline u32* turns_of(const Task& task) {
+  return *reinterpret_cast<u32* const*>(static_cast<const char*>(task.state) +
+                                        abi::kScratchBytes);
+}
 
 // Puts them into the scratch. All threads, of which there are more than
 // dimensions.
 template <typename P>
-__device__ inline void find_strips(const Task& task) {
+__device__ inline void find_strips(const Task& task, const Lane& lane) {
   using Cut = Strips<P>;
   const TaskArguments<P::kAccesses, P::kScalars> told(task);
   Cut& strips = *in_scratch<Cut>(scratch_of(task));
@@ -63,16 +81,21 @@ __device__ inline void find_strips(const Task& task) {
     // side even if each of them has fewer elements.
     const u32 wanted = max((columns + Cut::kOfRow - 1) / Cut::kOfRow,
                            min(columns, u32{Cut::kNeighbours}));
+    const u32 most = rows < Cut::kManyRows
+                         ? blockDim.x
+                         : min(blockDim.x, u32{Cut::kNeighbours});
     u32 bits = 0;
-    while (1u << bits < wanted && 2u << bits <= blockDim.x) ++bits;
+    while (1u << bits < wanted && 2u << bits <= most) ++bits;
     const u32 in_group = blockDim.x >> bits;
     strips.scalars = told.args + P::kAccesses;
     strips.last = last;
     strips.rows = rows;
     strips.columns = columns;
     strips.bits = bits;
-    strips.groups = (rows + in_group - 1) / in_group;
     strips.parts = Divider::of((columns + strips.width() - 1) / strips.width());
+    strips.units = (rows + in_group - 1) / in_group * strips.parts.size;
+    // Workers are not equally fast, so whoever has one done takes the next.
+    strips.turns = strips.units > lane.tiles() ? turns_of(task) : nullptr;
     bool is_plain = bits >= Cut::kNeighbourBits;
 #pragma unroll 1
     for (u32 a = 0; a < P::kAccesses; ++a)
@@ -189,30 +212,33 @@ struct StripTurn {
   }
 };
 
-// Calls `f` with each turn of a lane of the worker, of a task whose strips are
-// found. Workers take turns, so that all move through memory side by side.
+// Calls `f` with each turn of a lane, of a unit of the task whose strips are
+// found: so many rows and columns as a worker has at a time. Units follow each
+// other along the rows, so that workers move through memory side by side.
 template <typename P, bool kIsPlain, typename F>
-__device__ inline void each_strip(u32 scratch, const Lane& lane, F f) {
+__device__ inline void each_turn(u32 scratch, u32 unit, F f) {
   const Strips<P>& strips = *in_scratch<Strips<P>>(scratch);
   const u32 in_group = blockDim.x >> strips.bits;
   const u32 row = threadIdx.x >> strips.bits;
   if (row >= in_group) return;
+  const u32 group =
+      static_cast<u32>(strips.parts.template quotient<false>(unit));
+  StripShare<P, kIsPlain> share(scratch, group * in_group + row,
+                                unit - group * strips.parts.size);
+  // The lanes of a warp together, see issue_loads().
 #pragma unroll 1
-  for (u32 unit = lane.tile(); unit < strips.groups * strips.parts.size;
-       unit += lane.tiles()) {
-    const u32 group =
-        static_cast<u32>(strips.parts.template quotient<false>(unit));
-    StripShare<P, kIsPlain> share(scratch, group * in_group + row,
-                                  unit - group * strips.parts.size);
-#pragma unroll 1
-    for (; share.left != 0; share.go_on()) {
-      if (share.left >= Strips<P>::N)
-        f(StripTurn<P, kIsPlain, true>{share});
-      else
-        f(StripTurn<P, kIsPlain, false>{share});
-    }
+  for (; __any_sync(kEveryLane, share.left != 0); share.go_on()) {
+    if (__all_sync(kEveryLane, share.left >= Strips<P>::N))
+      f(StripTurn<P, kIsPlain, true>{share});
+    else
+      f(StripTurn<P, kIsPlain, false>{share});
   }
 }
+
+// Between what loads and what computes. Without it ptxas 13.0 computes between
+// the loads, which then wait for each other: it spares the registers that a
+// function has to save for its caller.
+__device__ inline void issue_loads() { __syncwarp(kEveryLane); }
 
 template <typename P>
 struct RunTurn {
@@ -222,6 +248,7 @@ struct RunTurn {
   __device__ void operator()(const M& turn) const {
     typename P::template Columns<M::N> x;
     P::load(Part<1>{}, x, turn);
+    issue_loads();
     P::loop(Part<1>{}, row, x, turn);
   }
 };
@@ -231,7 +258,18 @@ __device__ __noinline__ void run_found_strips(Task task, Lane lane) {
   typename P::template Row<1> row;
   const TaskArguments<P::kAccesses, P::kScalars> told(task);
   P::row(Part<0>{}, row, Whole<P>{told, lane.index() == 0});
-  each_strip<P, kIsPlain>(scratch_of(task), lane, RunTurn<P>{row});
+  const u32 scratch = scratch_of(task);
+  Strips<P>& strips = *in_scratch<Strips<P>>(scratch);
+  u32 unit = lane.tile();
+  for (u32 turn = 0; unit < strips.units; ++turn) {
+    u32 next = 0;  // arrives while the lanes are at work
+    if (threadIdx.x == 0) next = strips.take_next(unit, lane.tiles());
+    each_turn<P, kIsPlain>(scratch, unit, RunTurn<P>{row});
+    // In one of two places: who is late still reads the other.
+    if (threadIdx.x == 0) strips.next[turn & 1] = next;
+    __syncthreads();  // the next one is there
+    unit = strips.next[turn & 1];
+  }
   P::row(Part<2>{}, row, Whole<P>{told, lane.index() == 0});
 }
 
@@ -239,7 +277,7 @@ __device__ __noinline__ void run_found_strips(Task task, Lane lane) {
 template <typename P>
 __device__ __noinline__ void run_strips(Task task, Lane lane) {
   __syncthreads();  // nobody needs what lies in the scratch
-  find_strips<P>(task);
+  find_strips<P>(task, lane);
   __syncthreads();  // the strips are there
   if (in_scratch<Strips<P>>(scratch_of(task))->is_plain)
     run_found_strips<P, true>(task, lane);

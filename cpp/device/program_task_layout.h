@@ -9,6 +9,8 @@
 namespace gpuos {
 namespace program {
 
+enum : u32 { kEveryLane = 0xffffffffu };
+
 // A pass whose tasks all are flat, or none is. Code for each, so that a flat
 // task does not pay for what the others need.
 template <typename Pass, bool kFlatOnly>

@@ -20,7 +20,7 @@ namespace abi {
 
 // Enumerators, because each constant would be a variable in every image.
 enum Limit : u32 {
-  kAbiVersion = 4,
+  kAbiVersion = 5,
   kInlineArgs = 4,          // arguments that fit a descriptor
   kMaxArgs = 32,            // output, inputs and scalars together
   kSlots = 1024,            // operators loaded at the same time
@@ -28,7 +28,8 @@ enum Limit : u32 {
   kChainRecords = 128,      // of one of a chain's blocks
   kChainPiece = 64,         // of them, which a worker fetches together
   kLaunchDescriptors = 56,  // that fit a launch's parameters
-  kScratchBytes = 36864     // shared memory of a worker for its operator
+  kScratchBytes = 36864,    // shared memory of a worker for its operator,
+  kSharedBytes = kScratchBytes + 16  // and behind it set_turns()
 };
 
 // The low bits of Payload::flags; the tile's number lies above them.

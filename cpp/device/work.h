@@ -46,6 +46,21 @@ __device__ inline void load_operator(const abi::Launch& launch, Work& work,
   work.operator_fn = launch.table[word & 0xffff];
 }
 
+// Thread 0, before the barrier ahead of a task: where the workers that share it
+// count the turns that they take, or null. turns_of() reads it.
+__device__ inline void set_turns(u32* turns) {
+  *reinterpret_cast<u32**>(worker_scratch + abi::kScratchBytes / sizeof(u32)) =
+      turns;
+}
+// The place behind that of the task's first tile, whose own may be where its
+// batch counts. It is 0 then, and again when all turns are taken.
+__device__ inline void set_turns(const abi::Queue& queue,
+                                 const abi::Payload& payload, u64 position) {
+  const bool is_shared = payload.parts > 1 && !(payload.flags & abi::kJoin);
+  const u64 first = position - (payload.flags >> abi::kTileShift);
+  set_turns(is_shared ? queue.counts + place_of(queue, first + 1) : nullptr);
+}
+
 // All threads of the worker.
 __device__ inline void run_task(Work& work, const OpFn* table) {
   const abi::Payload& payload = work.payload;

@@ -147,7 +147,10 @@ __device__ void stay(const Launch& launch, Work& work) {
           await_batches(launch, watch, work, position, next);
       if (stays) {
         load_arg_block(launch.queue, work, position);
-        if (threadIdx.x == 0) mark_started(launch.queue, work, position);
+        if (threadIdx.x == 0) {
+          set_turns(launch.queue, work.payload, position);
+          mark_started(launch.queue, work, position);
+        }
       }
       if (threadIdx.x == 0) work.leave = !stays;
     }

@@ -46,6 +46,14 @@ inline void* __cvta_shared_to_generic(std::size_t address) {
 inline unsigned min(unsigned a, unsigned b) { return std::min(a, b); }
 inline unsigned max(unsigned a, unsigned b) { return std::max(a, b); }
 inline void __syncthreads() {}
+inline unsigned atomicInc(unsigned* counter, unsigned last) {
+  const unsigned before = *counter;
+  *counter = before >= last ? 0 : before + 1;
+  return before;
+}
+inline void __syncwarp(unsigned) {}
+inline bool __any_sync(unsigned, bool x) { return x; }
+inline bool __all_sync(unsigned, bool x) { return x; }
 /// What any lane has said since it was cleared: of a second turn, all of them.
 inline thread_local bool said_by_any = false;
 inline int __syncthreads_or(int x) { return said_by_any |= x != 0; }

@@ -268,6 +268,18 @@ def test_sources_are_ascii() -> None:
     assert not wrong, "not ASCII:\n" + "\n".join(wrong)
 
 
+def test_programs_that_tests_start_find_what_the_test_finds() -> None:
+    # A gpuos that lies in the PYTHONPATH is lost where a folder replaces it.
+    replaced = re.compile(r"PYTHONPATH\W*(=|:|,)\s*(str|f?[\"'])\b")
+    wrong = [
+        name_of(path)
+        for path in sources(".py")
+        if name_of(path).startswith("tests/python/")
+        and replaced.search(path.read_text())
+    ]
+    assert not wrong, "expected python_path():\n" + "\n".join(wrong)
+
+
 def test_library_never_prints_or_ends_the_process() -> None:
     wrong = []
     for path in sources(".h", ".cpp", ".cu"):

@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 from deadlines import COMPILE_S
+from path_support import python_path
 
 HERE = Path(__file__).parent
 MISSING = HERE / "array_api_missing.txt"
@@ -61,7 +62,6 @@ def run(folder, outcomes, examples, is_random=False):
     command += ["-p", "no:cacheprovider", "-p", Path(__file__).stem]
     command += [f"--max-examples={examples}", "--disable-deadline"]
     command += [] if is_random else ["--derandomize"]
-    paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
     ended = subprocess.run(
         [*command, *files],
         cwd=folder,
@@ -69,7 +69,7 @@ def run(folder, outcomes, examples, is_random=False):
             **os.environ,
             "ARRAY_API_TESTS_MODULE": "gpuos.array_api",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+            "PYTHONPATH": python_path(HERE),
             _OUTCOMES: str(outcomes),
         },
         stdout=subprocess.PIPE,

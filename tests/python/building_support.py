@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from deadlines import COMPILE_S, WAIT_S
+from path_support import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,8 +87,7 @@ class Site:
 
     def has_packages(self, folder: Path) -> None:
         """Have programs find those of a folder, before all that they find now."""
-        found = (str(folder), os.environ.get("PYTHONPATH"))
-        self.variables["PYTHONPATH"] = os.pathsep.join(filter(None, found))
+        self.variables["PYTHONPATH"] = python_path(folder)
 
     def start(self, text: str, **variables: str) -> subprocess.Popen[str]:
         """Run a program beside the test."""

@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from path_support import python_path
+
 RANKS = 2
 GROUP_S = 60  # that a collective waits for the other ranks
 LOOK_S = 0.02
@@ -25,7 +27,7 @@ def environment(rank, store):
         "OMP_NUM_THREADS": "1",
         "GLOO_SOCKET_IFNAME": "lo",
         "RANKS_STORE": f"file://{store}",
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": python_path(Path(__file__).parent),
     }
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from deadlines import WAIT_S
+from path_support import python_path
 
 import gpuos.ray
 from gpuos.ray import computing, versions
@@ -38,10 +39,7 @@ def start() -> Any:
     import ray  # noqa: PLC0415
 
     # Actors find the functions of tests by their names.
-    here = str(Path(__file__).parent)
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        dict.fromkeys([here, *os.environ.get("PYTHONPATH", "").split(":")])
-    )
+    os.environ["PYTHONPATH"] = python_path(Path(__file__).parent)
     try:
         ray.init(
             num_cpus=2,

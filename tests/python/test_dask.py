@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import sending_cases as cases
 from deadlines import WAIT_S
+from path_support import python_path
 
 import gpuos
 
@@ -35,7 +36,7 @@ VALUES = [np.arange(4, dtype="float32") * k for k in range(5)]
 @pytest.fixture(scope="module")
 def client():
     path = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+    os.environ["PYTHONPATH"] = python_path(Path(__file__).parent)
     try:
         with (
             distributed.LocalCluster(

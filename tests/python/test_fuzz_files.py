@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from path_support import python_path
 
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
@@ -58,7 +59,7 @@ def test_a_crash_is_a_finding(tmp_path, monkeypatch):
         "def text(case): return f'case of {case}'\n"
         "def finding(case): return os.abort() if case > 0.9 else ''\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", python_path(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
     found = alone.first_finding("crashing", 100, seed=1)
     assert "ended the process with -6" in found

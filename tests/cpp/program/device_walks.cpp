@@ -1,5 +1,8 @@
 #include <sys/mman.h>
 
+#include <stdexcept>
+#include <utility>
+
 #include "device_on_host.h"
 #include "walks.h"
 
@@ -71,8 +74,8 @@ void add_turn(const M& turn) {
   turn.template store<2>(out);
 }
 
-/// Each lane's strips, as if all had come to the barrier between the two. So
-/// few lanes that small arrays have strips of all kinds.
+/// Each lane's strips of a unit, as if all had come to the barriers between
+/// them. So few lanes that small arrays have strips of all kinds.
 template <typename P>
 void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   const u32 kinds[] = {1, 2, 3, 8, kLanes, 2 * kLanes};
@@ -80,18 +83,25 @@ void walk_strips(const Task& task, const WalkedTask& told, u64 elements) {
   const gpuos_of_device::Lane lane =
       gpuos_of_device::Lane::of(told.tile, told.tiles);
   for (threadIdx.x = 0; threadIdx.x < kLanes; ++threadIdx.x)
-    device::find_strips<P>(task);
+    device::find_strips<P>(task, lane);
   const u32 scratch = device::scratch_of(task);
   const auto add = [](const auto& turn) { add_turn(turn); };
-  for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) {
-    if (device::in_scratch<device::Strips<P>>(scratch)->is_plain)
-      device::each_strip<P, true>(scratch, lane, add);
-    else
-      device::each_strip<P, false>(scratch, lane, add);
+  const auto& strips = *device::in_scratch<device::Strips<P>>(scratch);
+  for (u32 unit = lane.tile(); unit < strips.units;
+       unit = strips.take_next(unit, lane.tiles())) {
+    for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) {
+      if (strips.is_plain)
+        device::each_turn<P, true>(scratch, unit, add);
+      else
+        device::each_turn<P, false>(scratch, unit, add);
+    }
   }
   threadIdx.x = 0;
   blockDim.x = 1;
 }
+
+/// Of the workers that share a task, if they are asked for.
+u32 turns = 0;
 
 template <typename P>
 void walk(const Task& task, const WalkedTask& told) {
@@ -210,10 +220,17 @@ class Interpreted {
   const WalkedTask& told_;
 };
 
+/// As set_turns() does in a worker.
+void set_turns(const Task& task, u32* counter) {
+  char* const scratch = static_cast<char*>(const_cast<void*>(task.state));
+  std::memcpy(scratch + gpuos_of_device::abi::kScratchBytes, &counter,
+              sizeof(counter));
+}
+
 /// A worker's, at an address of 32 bits, as shared memory has them.
 void* scratch() {
   static void* const memory =
-      mmap(nullptr, gpuos_of_device::abi::kScratchBytes, PROT_READ | PROT_WRITE,
+      mmap(nullptr, gpuos_of_device::abi::kSharedBytes, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
   return memory;
 }
@@ -222,6 +239,7 @@ void* scratch() {
 
 void walk_compiled_device(const WalkedTask& told) {
   const Task task{told.args, scratch(), told.count};
+  set_turns(task, told.tiles % 2 == 0 ? &turns : nullptr);
   const u32 accesses = told.kind == WalkedTask::Add ? 3 : 2;
   const auto shape =
       gpuos_of_device::bit_cast<device::TaskShape>(told.args[1 + accesses]);
@@ -232,6 +250,8 @@ void walk_compiled_device(const WalkedTask& told) {
     walk<device::PassOf<Added, true>>(task, told);
   else
     walk<device::PassOf<Added, false>>(task, told);
+  if (told.tile + 1 == told.tiles && std::exchange(turns, 0) != 0)
+    throw std::logic_error("expected all turns to be taken");
 }
 
 void walk_interpreted_device(const WalkedTask& told) {

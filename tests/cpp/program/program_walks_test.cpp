@@ -70,8 +70,10 @@ class ProgramWalks : public testing::TestWithParam<int> {
     const int most[] = {0, 2000, 60, 16, 8};
     Numbers sizes{};
     for (int d = 0; d < rank; ++d) sizes[d] = 1 + below(most[rank]);
-    // Rows that several warps share.
-    if (rank == 2 && below(2) == 0) sizes = {1 + below(5), 1 + below(1400)};
+    // Rows that several warps share, and so many that each warp has one.
+    if (rank == 2 && below(2) == 0)
+      sizes = below(2) == 0 ? Numbers{1 + below(5), 1 + below(1400)}
+                            : Numbers{64 + below(40), 1 + below(70)};
     World world;
     world.form = {Kind::Add, rank};
     world.x = place(rank, sizes, 4);
