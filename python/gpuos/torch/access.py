@@ -58,6 +58,10 @@ class Guards:
         # Autograd's own calls cost little, and what they give is needed by the
         # next product of matrices.
         self._put(torch.autograd, "_engine_run_backward", self._paused)
+        # Before 2.13 nothing else notices that it reads what it has copied.
+        self._put(
+            torch.distributed, "_verify_params_across_processes", self._paused
+        )
         # It brings the compiler, which may not be imported yet.
         self._put(torch, "compile", self._compiling)
         self.guard_compiled_code()
