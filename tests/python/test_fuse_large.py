@@ -64,3 +64,29 @@ def test_results_have_more_elements_than_32_bits_count(cuda):
         )
         assert total(z.reshape(-1)).numpy() == expected
         del z
+
+
+@pytest.mark.parametrize("residency", ["burst", "resident"])
+@pytest.mark.parametrize(
+    "shape", [(100_003, 17), (2_049, 1_025), (9, 1 << 18), (2, 1_500_001)]
+)
+def test_workers_share_the_rows_of_slices(backend, residency, shape):
+    # So many that each has several turns, in several calls at a time.
+    x = (np.arange(np.prod(shape)) % 251).astype(np.float32).reshape(shape)
+    functions = (
+        lambda x: x[:, 1:] - x[:, :-1],
+        lambda x: x[1:] * 2 - x[:-1],
+        lambda x: np.concatenate([-x[:, 1:], x[:, :1]], -1),
+    )
+    with gpuos.Runtime(backend, residency=residency) as rt:
+        on = rt.array(x)
+        fused = [rt.fuse(function) for function in functions]
+        for each in fused:
+            try:
+                each.compile(on)
+            except gpuos.BackendUnavailable as error:
+                pytest.skip(str(error))
+        made = [(each(on), each(on)) for each in fused]
+        for function, results in zip(functions, made, strict=True):
+            for result in results:
+                np.testing.assert_array_equal(result.numpy(), function(x))
