@@ -222,6 +222,9 @@ USES = {
     "item": lambda x: x[0],
     "length": len,
     "truth": bool,
+    "array": lambda x: gpuos.default_runtime("host").array(x),
+    "fused": lambda x: gpuos.default_runtime("host").fuse(np.negative)(x),
+    "other operand": lambda x: gpuos.default_runtime("host").ones(3) + x,
 }
 
 
