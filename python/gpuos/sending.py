@@ -89,8 +89,8 @@ _TWO = (
 _OTHER = (
     *("abs", "array", "array_function", "array_ufunc", "await", "bool", "call"),
     *("contains", "complex", "dlpack", "dlpack_device", "enter", "float", "ge"),
-    *("getitem", "gt", "index", "int", "invert", "iter", "le", "len", "lt", "neg"),
-    *("pos", "setitem"),
+    *("getitem", "gt", "index", "int", "invert", "iter", "le", "len", "lt"),
+    *("neg", "pos", "setitem"),
 )
 for _name in (*_TWO, *(f"r{name}" for name in _TWO), *_OTHER):
     setattr(Absent, f"__{_name}__", _raise)
