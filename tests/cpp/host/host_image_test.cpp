@@ -57,7 +57,8 @@ class Script {
   explicit Script(const std::string& text) {
     const std::string path = folder_.file("c++");
     write_file(path, concat("#!/bin/sh\n"
-                            "for out; do :; done\n",  // the last argument
+                            "for out; do :; done\n"  // the last argument
+                            "[ \"$out\" != --version ] || exit 1\n",
                             text, "\n"));
     chmod(path.c_str(), 0700);
     if (const char* old = getenv("CXX")) old_ = old;
