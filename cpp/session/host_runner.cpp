@@ -177,6 +177,7 @@ HostRunner::~HostRunner() {
   is_over_ = true;
   objects_.end();
   calls_->session = nullptr;
+  if (has_cells_) static_cast<void>(calls_.release());
 }
 
 void HostRunner::open(HostUnit unit, HostCell cell,
@@ -190,7 +191,8 @@ void HostRunner::open(HostUnit unit, HostCell cell,
       ::dlsym(library.handle, concat(unit.name, "_begin").c_str()));
   if (begin == nullptr)
     throw Error(concat(cell.cell, ": expected the beginning of ", unit.name));
-  begin(calls_);
+  has_cells_ = true;
+  begin(calls_.get());
   workspace_.host().publish(unit, library, objects_, workspace_.journal());
   running_ = Running{.unit = std::move(unit),
                      .cell = std::move(cell),

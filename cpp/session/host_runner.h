@@ -78,7 +78,9 @@ class HostRunner {
   std::mutex& state_;
   const std::function<void()> settle_;
   HostMemory memory_;
-  gpuos_host::Calls* const calls_;  // for ever: a thread may come late
+  // For ever, once a cell has it: a thread of its may come late.
+  std::unique_ptr<gpuos_host::Calls> calls_;
+  bool has_cells_ = false;
   std::optional<Running> running_;
   std::size_t launched_ = 0;
   bool must_wait_ = false;
