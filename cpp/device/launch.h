@@ -13,7 +13,8 @@ struct Queue {
   u32* done;     // host memory: lap tag of the last batch that began here and
                  // is finished
   u32* started;  // host memory: lap tag of the last traced task begun here
-  u32* counts;   // device memory: finished tasks of the batch that began here
+  u32* counts;   // device memory: finished tasks of the batch that began here;
+                 // turns of a task that began one before: set_turns()
   u32* flags;    // device memory: like `done`, for workers that wait
   u32 capacity;  // a power of two
   u32 capacity_bits;
