@@ -32,11 +32,17 @@ __device__ inline void begin_burst(const abi::Launch& launch) {
   let_next_launch_begin();
 }
 
+// A captured launch has none in the ring: while it runs, others may have those
+// of its positions.
+__device__ inline bool has_places(const abi::Launch& launch) {
+  return launch.signal != 0;
+}
+
 // Thread 0, after a barrier that follows the worker's last task. Which worker
 // is last is counted in workers: the batch is the whole launch.
 __device__ inline void finish_burst(const abi::Launch& launch) {
   if (launch.is_independent != 0) await_previous_launch();
-  if (launch.signal == 0) return;
+  if (!has_places(launch)) return;
   const abi::Queue& queue = launch.queue;
   const u32 place = place_of(queue, launch.begin);
   if (gridDim.x == 1) {
@@ -90,12 +96,9 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
     }
     if (threadIdx.x < 32) {
       __syncwarp();
-      if (threadIdx.x == 0) {
-        if (launch.signal != 0)
-          set_turns(launch.queue, work.payload, launch.begin + i);
-        else
-          set_turns(nullptr);  // see run_row_burst()
-      }
+      if (threadIdx.x == 0)
+        set_turns(launch.queue, work.payload, launch.begin + i,
+                  has_places(launch));
       if (abi::is_chain(work.payload.flags))
         load_chain(work.chain, work.payload);
     }
@@ -109,7 +112,7 @@ __device__ inline void run_inline_burst(const abi::InlineLaunch& launch,
         work.args[threadIdx.x] = args[threadIdx.x];
       __syncthreads();
     }
-    if (threadIdx.x == 0 && launch.signal != 0)
+    if (threadIdx.x == 0 && has_places(launch))
       mark_started(launch.queue, work, launch.begin + i);
     run_task(work, launch.table);
     __syncthreads();
@@ -127,17 +130,13 @@ __device__ inline void run_row_burst(const abi::Launch& launch, Work& work) {
   if (threadIdx.x < tiled.arg_count)
     work.args[threadIdx.x] = tiled.args[threadIdx.x];
   const Task task{work.args, worker_scratch, tiled.count};
-  if (threadIdx.x == 0) {
-    // While a captured launch runs, others may have its places.
-    const bool is_shared = launch.signal != 0 && tiled.parts > 1;
-    set_turns(is_shared ? launch.queue.counts +
-                              place_of(launch.queue, launch.begin + 1)
-                        : nullptr);
-  }
+  if (threadIdx.x == 0)
+    set_turns(launch.queue, launch.begin,
+              has_places(launch) && tiled.parts > 1);
   if (launch.is_independent == 0) begin_burst(launch);
   __syncthreads();
   for (u32 tile = blockIdx.x; tile < launch.inline_count; tile += gridDim.x) {
-    if (threadIdx.x == 0 && tiled.is_traced != 0 && launch.signal != 0)
+    if (threadIdx.x == 0 && tiled.is_traced != 0 && has_places(launch))
       mark_started(launch.queue, launch.begin + tile);
     operator_fn(task, Lane::of(tile, tiled.parts));
     __syncthreads();

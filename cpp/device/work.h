@@ -47,18 +47,19 @@ __device__ inline void load_operator(const abi::Launch& launch, Work& work,
 }
 
 // Thread 0, before the barrier ahead of a task: where the workers that share it
-// count the turns that they take, or null. turns_of() reads it.
-__device__ inline void set_turns(u32* turns) {
+// count the turns that they take, or null. turns_of() reads it. It is the place
+// behind that of the task's first tile, whose own may be where its batch
+// counts: 0 then, and again when all turns are taken.
+__device__ inline void set_turns(const abi::Queue& queue, u64 first,
+                                 bool is_shared) {
   *reinterpret_cast<u32**>(worker_scratch + abi::kScratchBytes / sizeof(u32)) =
-      turns;
+      is_shared ? queue.counts + place_of(queue, first + 1) : nullptr;
 }
-// The place behind that of the task's first tile, whose own may be where its
-// batch counts. It is 0 then, and again when all turns are taken.
 __device__ inline void set_turns(const abi::Queue& queue,
-                                 const abi::Payload& payload, u64 position) {
-  const bool is_shared = payload.parts > 1 && !(payload.flags & abi::kJoin);
-  const u64 first = position - (payload.flags >> abi::kTileShift);
-  set_turns(is_shared ? queue.counts + place_of(queue, first + 1) : nullptr);
+                                 const abi::Payload& payload, u64 position,
+                                 bool has_places = true) {
+  set_turns(queue, position - (payload.flags >> abi::kTileShift),
+            has_places && payload.parts > 1 && !(payload.flags & abi::kJoin));
 }
 
 // All threads of the worker.
