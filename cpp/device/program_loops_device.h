@@ -89,9 +89,7 @@ class Tile {
   }
 
   __device__ bool run_elements() {
-    // What takes long to compile, and to run, is written out less often.
-    constexpr bool kIsLong = P::kScattered == 1;
-    constexpr bool kHasPacks = P::kIsFlat || !kIsLong;
+    constexpr bool kHasPacks = P::kIsFlat || !kIsLong<P>;
     const u64 columns = memory_.rows.columns;
     u64 begin = 0;
     // Where everybody has one element at most, that one soon.
@@ -103,7 +101,7 @@ class Tile {
         }
       } else if constexpr (!P::kIsFlat) {
         return false;
-      } else if constexpr (!kIsLong) {
+      } else if constexpr (!kIsLong<P>) {
         begin = columns;
         run_elements<Scattered>(0, begin);
       }

@@ -14,7 +14,7 @@ template <typename P>
 struct Strips {
   enum : u32 {
     // Elements that a lane has at a time,
-    N = P::kScattered == 1 ? 1 : 2 * P::kScattered,
+    N = kIsLong<P> ? 1 : 2 * P::kScattered,
     // and of a row, in several turns. So many neighbouring lanes have
     // neighbouring elements each time.
     kOfRow = 16,
@@ -225,11 +225,12 @@ __device__ inline void each_turn(u32 scratch, u32 unit, F f) {
       static_cast<u32>(strips.parts.template quotient<false>(unit));
   StripShare<P, kIsPlain> share(scratch, group * in_group + row,
                                 unit - group * strips.parts.size);
+  constexpr bool kHasWhole = !kIsLong<P>;
   // The lanes of a warp together, see issue_loads().
 #pragma unroll 1
   for (; __any_sync(kEveryLane, share.left != 0); share.go_on()) {
-    if (__all_sync(kEveryLane, share.left >= Strips<P>::N))
-      f(StripTurn<P, kIsPlain, true>{share});
+    if (kHasWhole && __all_sync(kEveryLane, share.left >= Strips<P>::N))
+      f(StripTurn<P, kIsPlain, kHasWhole>{share});
     else
       f(StripTurn<P, kIsPlain, false>{share});
   }
@@ -279,8 +280,9 @@ __device__ __noinline__ void run_strips(Task task, Lane lane) {
   __syncthreads();  // nobody needs what lies in the scratch
   find_strips<P>(task, lane);
   __syncthreads();  // the strips are there
-  if (in_scratch<Strips<P>>(scratch_of(task))->is_plain)
-    run_found_strips<P, true>(task, lane);
+  constexpr bool kHasPlain = !kIsLong<P>;
+  if (kHasPlain && in_scratch<Strips<P>>(scratch_of(task))->is_plain)
+    run_found_strips<P, kHasPlain>(task, lane);
   else
     run_found_strips<P, false>(task, lane);
 }

@@ -18,6 +18,10 @@ struct PassOf : Pass {
   static constexpr bool kIsFlat = kFlatOnly;
 };
 
+// What takes long to compile, and to run, is written out less often.
+template <typename P>
+constexpr bool kIsLong = P::kScattered == 1;
+
 // The compiler keeps nothing in registers that it can find by way of `state`,
 __device__ __forceinline__ void forget(const void*& state) {
   asm volatile("" : "+l"(state) : : "memory");

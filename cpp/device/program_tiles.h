@@ -341,7 +341,7 @@ __device__ inline void run_share(R& row, M& share) {
 template <typename P>
 __device__ __noinline__ void run_tiles(Task task, Lane lane) {
   using Told = TaskArguments<P::kAccesses, P::kScalars>;
-  constexpr u32 kAtOnce = P::kScattered == 1 ? 1 : 2 * P::kScattered;
+  constexpr u32 kAtOnce = kIsLong<P> ? 1 : 2 * P::kScattered;
   typename P::template Row<1> row;
   P::row(Part<0>{}, row, Whole<P>{Told(task), lane.index() == 0});
   u32 scratch = scratch_of(task);

@@ -172,19 +172,44 @@ Program every_pair(bool is_zero_known) {
   return builder.build();
 }
 
-std::ptrdiff_t minima_in(const Program& program) {
+std::ptrdiff_t count_in(const Program& program, Effort effort,
+                        const std::regex& instruction) {
   std::string text;
   for (const program::Pass& pass : program.plan()->split.passes)
-    text += compile(pass, Effort::Careful).binary;
-  const std::regex minimum("(min|max)\\.(NaN\\.)?f32");
-  return std::distance(std::sregex_iterator(text.begin(), text.end(), minimum),
-                       std::sregex_iterator());
+    text += compile(pass, effort).binary;
+  return std::distance(
+      std::sregex_iterator(text.begin(), text.end(), instruction),
+      std::sregex_iterator());
+}
+
+std::ptrdiff_t minima_in(const Program& program) {
+  return count_in(program, Effort::Careful,
+                  std::regex("(min|max)\\.(NaN\\.)?f32"));
 }
 
 // The device's minimum of 0 and -0 is -0, ours is the first.
 TEST(ProgramSourceText, HasNoMinimumOfAZeroThatTheCompilerKnows) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   EXPECT_EQ(minima_in(every_pair(true)), minima_in(every_pair(false)));
+}
+
+// The time of its compilation is that of so many copies, and grows faster than
+// they do.
+TEST(ProgramSourceText, OfALongPassIsWrittenOutAFewTimes) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  constexpr int kRoots = 300;
+  ProgramBuilder builder;
+  const Value x = builder.input(DType::Float32, 1);
+  Value root = x;
+  for (int i = 0; i < kRoots; ++i)
+    root = ProgramBuilder::apply(Op::Add,
+                                 {ProgramBuilder::apply(Op::Sqrt, {root}), x});
+  builder.output(root);
+  // Flat tasks: one element for each lane, or several; others the same, tiles
+  // and strips.
+  EXPECT_LE(
+      count_in(builder.build(), Effort::Full, std::regex("sqrt\\.rn\\.f32")),
+      5 * kRoots);
 }
 
 // Values that have no register are on the stack, and nothing else is: a call
