@@ -281,8 +281,7 @@ void CudaBackend::publish(const Route& route, const Place& place,
 
 void CudaBackend::watch(const Route& route, const Place& place,
                         std::uint32_t tasks, const std::string& operator_name) {
-  watchdog_.add(route.ring, place.first, tasks, place.batch_begin,
-                operator_name);
+  watchdog_.add(route.ring, place, tasks, operator_name);
   watchdog_thread_->notify();
   control_->notify();
 }

@@ -36,20 +36,20 @@ RingStorage::RingStorage(std::uint32_t capacity)
       descriptors_(capacity * sizeof(abi::Descriptor)),
       arg_blocks_(capacity * sizeof(abi::ArgBlock)),
       done_(capacity * sizeof(u32)),
-      started_(capacity * sizeof(u32)),
+      started_(capacity * sizeof(u64)),
       counts_(capacity * sizeof(u32)),
       flags_(capacity * sizeof(u32)) {}
 
 RingMemory RingStorage::host() const noexcept {
   return {descriptors_.as<abi::Descriptor>(), arg_blocks_.as<abi::ArgBlock>(),
-          done_.as<std::uint32_t>(), started_.as<std::uint32_t>()};
+          done_.as<std::uint32_t>(), started_.as<std::uint64_t>()};
 }
 
 abi::Queue RingStorage::device() const noexcept {
   return {descriptors_.as<abi::Descriptor>(),
           arg_blocks_.as<abi::ArgBlock>(),
           done_.as<u32>(),
-          started_.as<u32>(),
+          started_.as<u64>(),
           counts_.as<u32>(),
           flags_.as<u32>(),
           capacity_,

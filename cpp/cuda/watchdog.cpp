@@ -15,6 +15,14 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
+/// Where the tasks of another batch than that of `first` begin.
+template <typename Iterator>
+Iterator end_of_batch(Iterator first, Iterator end) {
+  return std::find_if(first, end, [=](const auto& tasks) {
+    return tasks.batch_begin != first->batch_begin;
+  });
+}
+
 }  // namespace
 
 void Health::die(std::string operator_name, std::string message) {
@@ -36,12 +44,12 @@ void Health::check() const {
   throw TaskError(operator_name_, message_);
 }
 
-void Watchdog::add(std::uint32_t ring, std::uint64_t position,
-                   std::uint32_t tasks, std::uint64_t batch_begin,
+void Watchdog::add(std::uint32_t ring, const Place& place, std::uint32_t tasks,
                    const std::string& operator_name) {
   const std::lock_guard lock(mutex_);
   forget_done();
-  pending_[ring].push_back({position, batch_begin, tasks, operator_name});
+  pending_[ring].push_back(
+      {place.first, place.batch_begin, tasks, place.member, operator_name});
 }
 
 bool Watchdog::is_empty() const {
@@ -58,11 +66,21 @@ void Watchdog::forget_done() {
   }
 }
 
-std::uint32_t Watchdog::started(const Ring& ring, const Tasks& tasks) const {
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < tasks.count; ++i)
-    count += ring.is_started(tasks.position + i) ? 1 : 0;
-  return count;
+Watchdog::Begun Watchdog::find_begun(const Ring& ring,
+                                     Pending::const_iterator first,
+                                     Pending::const_iterator end) {
+  Begun begun;
+  for (; first != end; ++first) {
+    for (std::uint32_t i = 0; i < first->count; ++i) {
+      const std::uint64_t position = first->position + i;
+      const auto record = ring.started(position);
+      if (!record || *record < first->member) continue;
+      ++begun.count;
+      begun.names.insert(first->operator_name);
+      begun.last[position] = &first->operator_name;
+    }
+  }
+  return begun;
 }
 
 std::optional<std::string> Watchdog::find_stuck() {
@@ -73,22 +91,16 @@ std::optional<std::string> Watchdog::find_stuck() {
     const Ring& ring = *rings_[i];
     Pending& pending = pending_[i];
     for (auto first = pending.begin(); first != pending.end();) {
-      const auto end = std::find_if(first, pending.end(), [&](const Tasks& t) {
-        return t.batch_begin != first->batch_begin;
-      });
-      std::uint32_t count = 0;
-      std::set<std::string> names;
-      for (auto it = first; it != end; ++it) {
-        const std::uint32_t more = started(ring, *it);
-        if (more != 0) names.insert(it->operator_name);
-        count += more;
-      }
+      const auto end = end_of_batch(first, pending.end());
+      const Begun begun = find_begun(ring, first, end);
       // A long batch is not stuck as long as its tasks begin one by one.
-      if (count != first->seen_started) {
-        first->seen_started = count;
+      if (begun.count != first->seen_started) {
+        first->seen_started = begun.count;
         first->changed = now;
-      } else if (count != 0 && now - first->changed > limit() &&
+      } else if (begun.count != 0 && now - first->changed > limit() &&
                  !ring.is_done(first->batch_begin)) {
+        std::set<std::string> names;
+        for (const auto& [position, name] : begun.last) names.insert(*name);
         return joined(names);
       }
       first = end;
@@ -102,10 +114,13 @@ std::string Watchdog::suspects() const {
   std::set<std::string> running;
   std::set<std::string> pending;
   for (std::size_t i = 0; i < rings_.size(); ++i) {
-    for (const Tasks& tasks : pending_[i]) {
-      if (rings_[i]->is_done(tasks.batch_begin)) continue;
-      pending.insert(tasks.operator_name);
-      if (started(*rings_[i], tasks) != 0) running.insert(tasks.operator_name);
+    for (auto first = pending_[i].begin(); first != pending_[i].end();) {
+      const auto end = end_of_batch(first, pending_[i].end());
+      if (!rings_[i]->is_done(first->batch_begin)) {
+        running.merge(find_begun(*rings_[i], first, end).names);
+        for (; first != end; ++first) pending.insert(first->operator_name);
+      }
+      first = end;
     }
   }
   return joined(running.empty() ? pending : running);

@@ -5,11 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
+#include "queue/backend.h"
 #include "queue/ring.h"
 
 namespace gpuos::cu {
@@ -44,9 +47,9 @@ class Watchdog {
   Watchdog(std::span<Ring* const> rings, std::chrono::milliseconds limit)
       : rings_(rings), limit_(limit) {}
 
-  /// In the order of positions.
-  void add(std::uint32_t ring, std::uint64_t position, std::uint32_t tasks,
-           std::uint64_t batch_begin, const std::string& operator_name);
+  /// `tasks` of them. In the order of batches, and of a chain's members.
+  void add(std::uint32_t ring, const Place& place, std::uint32_t tasks,
+           const std::string& operator_name);
   bool is_empty() const;
   void limit_tasks(std::chrono::milliseconds limit) noexcept {
     if (limit < limit_.load()) limit_.store(limit);
@@ -55,7 +58,8 @@ class Watchdog {
   /// The operators of a batch that runs and in which no task has begun for
   /// longer than the limit.
   std::optional<std::string> find_stuck();
-  /// The operators that were running, or might have been: for a fault.
+  /// The operators that were running, or might have been: for a fault, which
+  /// comes when members behind that of its chain may have begun.
   std::string suspects() const;
 
  private:
@@ -66,6 +70,7 @@ class Watchdog {
     std::uint64_t position;
     std::uint64_t batch_begin;
     std::uint32_t count;
+    std::uint32_t member;  // 0, but in a chain
     std::string operator_name;
     // Of the batch; in the first of its entries.
     std::uint32_t seen_started = 0;
@@ -74,7 +79,15 @@ class Watchdog {
   /// Those of one batch stand in a row.
   using Pending = std::deque<Tasks>;
 
-  std::uint32_t started(const Ring& ring, const Tasks& tasks) const;
+  /// Of the tasks of a batch those that have begun; by the position the last
+  /// one there, because members of a chain run one after the other.
+  struct Begun {
+    std::uint32_t count = 0;
+    std::set<std::string> names{};
+    std::map<std::uint64_t, const std::string*> last{};
+  };
+  static Begun find_begun(const Ring& ring, Pending::const_iterator first,
+                          Pending::const_iterator end);
   void forget_done();
 
   std::span<Ring* const> rings_;

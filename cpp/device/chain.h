@@ -20,6 +20,13 @@ struct Chain {
   Piece pieces[2];
 };
 
+// Where thread 0 says which member of a chain with whole operators runs:
+// started_word() with the record 0, and its place.
+struct Progress {
+  u64* at;
+  u64 word;
+};
+
 // Of the piece that begins with record `first`.
 __device__ inline u32 records_of(const abi::Payload& payload, u32 first) {
   const u32 left = payload.count - first;
@@ -238,7 +245,7 @@ static __device__ __noinline__ u32 run_links(Chain& chain,
 // All threads of the worker, after load_chain(). A member reads what an earlier
 // one wrote through the same L1, so a barrier is all that stands between them.
 __device__ inline void run_blocks(Chain& chain, const abi::Payload& payload,
-                                  const OpFn* table) {
+                                  const Progress& progress, const OpFn* table) {
   for (u32 at = 0;;) {
     at = run_links(chain, payload, table, at, threadIdx.x);
     if (at >= payload.count) return;
@@ -246,6 +253,8 @@ __device__ inline void run_blocks(Chain& chain, const abi::Payload& payload,
     do {
       const u32 i = at % abi::kChainPiece;
       const abi::Member& member = piece.members[i];
+      if (threadIdx.x == 0 && (payload.flags & abi::kTraced))
+        store_relaxed_sys(progress.at, progress.word | at);
       piece.functions[i](Task{member.args, worker_scratch, member.count},
                          Lane::of(0, 1));
       at += abi::chain_records(member.arg_count);

@@ -6,13 +6,20 @@
 namespace gpuos {
 namespace abi {
 
+// What `started` of a place says: the lap tag, and of a chain the record of the
+// whole operator that it came to last.
+GPUOS_DEVICE inline u64 started_word(u32 tag, u32 record) {
+  return u64{tag} << 32 | record;
+}
+
 // One ring, by the addresses that the device uses.
 struct Queue {
   const Descriptor* descriptors;  // host memory
   const ArgBlock* arg_blocks;     // host memory, one for each place
   u32* done;     // host memory: lap tag of the last batch that began here and
                  // is finished
-  u32* started;  // host memory: lap tag of the last traced task begun here
+  u64* started;  // host memory: started_word() of the last traced task begun
+                 // here
   u32* counts;   // device memory: finished tasks of the batch that began here;
                  // turns of a task that began one before: set_turns()
   u32* flags;    // device memory: like `done`, for workers that wait

@@ -36,7 +36,8 @@ enum Limit : u32 {
 enum Flags : u16 {
   kArgsInBlock = 1,  // args[0] is the number of arguments; they lie in the
                      // argument block of the place args[1] positions before
-  kTraced = 2,       // the worker marks `started` before it runs the task
+  kTraced = 2,       // the worker marks `started` before it runs the task, or a
+                     // member that it calls
   kJoin = 4,         // no operator: wait for the batches listed in `args`
   kWaits = 8,        // `wait_distance` is not 0
   kChain = kJoin | kWaits  // a join that goes on with the members in a block

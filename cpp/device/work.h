@@ -13,6 +13,7 @@ struct Work {
   u64 args[abi::kMaxArgs];
   OpFn operator_fn;
   u32 leave;
+  Progress progress;  // of a traced task; thread 0
   Chain chain;
 };
 
@@ -66,7 +67,8 @@ __device__ inline void set_turns(const abi::Queue& queue,
 __device__ inline void run_task(Work& work, const OpFn* table) {
   const abi::Payload& payload = work.payload;
   if (payload.flags & abi::kJoin) {
-    if (abi::is_chain(payload.flags)) run_blocks(work.chain, payload, table);
+    if (abi::is_chain(payload.flags))
+      run_blocks(work.chain, payload, work.progress, table);
     return;
   }
   const Task task{payload.flags & abi::kArgsInBlock ? work.args : payload.args,
@@ -76,13 +78,17 @@ __device__ inline void run_task(Work& work, const OpFn* table) {
 }
 
 // Thread 0: the watchdog looks at this for tasks of whole operators.
-__device__ inline void mark_started(const abi::Queue& queue, u64 position) {
-  store_relaxed_sys(queue.started + place_of(queue, position),
-                    abi::lap_tag(position, queue.capacity_bits));
+__device__ inline Progress mark_started(const abi::Queue& queue, u64 position) {
+  const u32 tag = abi::lap_tag(position, queue.capacity_bits);
+  const Progress progress{queue.started + place_of(queue, position),
+                          abi::started_word(tag, 0)};
+  store_relaxed_sys(progress.at, progress.word);
+  return progress;
 }
-__device__ inline void mark_started(const abi::Queue& queue, const Work& work,
+__device__ inline void mark_started(const abi::Queue& queue, Work& work,
                                     u64 position) {
-  if (work.payload.flags & abi::kTraced) mark_started(queue, position);
+  if (work.payload.flags & abi::kTraced)
+    work.progress = mark_started(queue, position);
 }
 
 }  // namespace gpuos

@@ -15,7 +15,7 @@ class RingStorage {
       : descriptors_(new abi::Descriptor[capacity]()),
         arg_blocks_(new abi::ArgBlock[capacity]()),
         done_(new std::uint32_t[capacity]()),
-        started_(new std::uint32_t[capacity]()) {}
+        started_(new std::uint64_t[capacity]()) {}
 
   RingMemory memory() const noexcept {
     return {descriptors_.get(), arg_blocks_.get(), done_.get(), started_.get()};
@@ -25,7 +25,7 @@ class RingStorage {
   std::unique_ptr<abi::Descriptor[]> descriptors_;
   std::unique_ptr<abi::ArgBlock[]> arg_blocks_;
   std::unique_ptr<std::uint32_t[]> done_;
-  std::unique_ptr<std::uint32_t[]> started_;
+  std::unique_ptr<std::uint64_t[]> started_;
 };
 
 }  // namespace gpuos::host

@@ -257,7 +257,8 @@ class Worker {
   void begin_traced(std::uint32_t slot, std::uint64_t position) {
     const RingMemory memory = shared_.storage.memory();
     std::atomic_ref(memory.started[shared_.ring.place_of(position)])
-        .store(shared_.ring.tag_of(position), std::memory_order_relaxed);
+        .store(abi::started_word(shared_.ring.tag_of(position), 0),
+               std::memory_order_relaxed);
     state_->begin_traced(slot);
   }
 

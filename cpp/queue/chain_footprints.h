@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -21,7 +22,28 @@ class ChainFootprints {
     std::uint32_t count = 0;
     std::uint64_t seen = 0;  // bit_of() of what it touched
     std::array<Access, 8> touched{};
+    // Of a chain with whole operators: what its newest member touches, nothing
+    // if that is too much.
+    bool is_traced = false;
+    std::uint32_t newest_count = 0;
+    std::array<Access, 8> newest{};
 
+    /// Whether a task has to come after the newest member.
+    bool meets_newest(std::span<const Access> accesses) const noexcept {
+      const std::span members(newest.data(), newest_count);
+      return std::ranges::any_of(accesses, [&](const Access& a) {
+        return std::ranges::any_of(members, [&](const Access& b) {
+          return (a.writes || b.writes) && a.low < b.high && b.low < a.high;
+        });
+      });
+    }
+    void set_newest(std::span<const Access> accesses) noexcept {
+      is_traced = true;
+      newest_count = 0;
+      if (accesses.size() > newest.size()) return;
+      newest_count = static_cast<std::uint32_t>(accesses.size());
+      std::ranges::copy(accesses, newest.begin());
+    }
     bool has(const Access& access) const noexcept {
       const Access* const end = touched.data() + count;
       for (const Access* known = touched.data(); known != end; ++known) {
@@ -34,12 +56,13 @@ class ChainFootprints {
   };
 
   /// That of the chain which a task of this ring and stream would join; null:
-  /// none is known. Its chain may be closed by now: then forget() it.
+  /// none is known, or it has whole operators. Its chain may be closed by now:
+  /// then forget() it.
   Footprint* find(std::uint32_t ring, const void* stream,
                   std::span<const Access> accesses) noexcept {
     const auto is_theirs = [&](const Footprint& footprint) {
       return footprint.batch.ring == ring && footprint.batch.stream == stream &&
-             has_all(footprint, accesses);
+             !footprint.is_traced && has_all(footprint, accesses);
     };
     if (is_theirs(footprints_[newest_])) return &footprints_[newest_];
     // Most others are not, which the bits say at once.
@@ -56,23 +79,27 @@ class ChainFootprints {
     footprint.position = HazardTable::kNoPosition;
     footprint.count = 0;
     footprint.seen = 0;
+    footprint.is_traced = false;
   }
 
-  /// The footprint of the chain at `position`.
-  Footprint& footprint_of(const BatchRef& batch,
-                          std::uint64_t position) noexcept {
+  /// That of the chain at `position`, if it is known.
+  Footprint* known(const BatchRef& batch, std::uint64_t position) noexcept {
     for (std::size_t i = 0; i < footprints_.size(); ++i) {
       const std::size_t at = (newest_ + i) % footprints_.size();
       if (footprints_[at].position == position &&
           footprints_[at].batch == batch)
-        return footprints_[at];
+        return &footprints_[at];
     }
+    return nullptr;
+  }
+  Footprint& footprint_of(const BatchRef& batch,
+                          std::uint64_t position) noexcept {
+    if (Footprint* footprint = known(batch, position)) return *footprint;
     newest_ = (newest_ + footprints_.size() - 1) % footprints_.size();
     Footprint& footprint = footprints_[newest_];
+    forget(footprint);
     footprint.batch = batch;
     footprint.position = position;
-    footprint.count = 0;
-    footprint.seen = 0;
     return footprint;
   }
   /// Notes what a member touches. False: it was known.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "queue/chain.h"
+#include "queue/task_writer.h"
 
 namespace gpuos {
 namespace {
@@ -115,6 +116,7 @@ inline std::uint32_t Chains::add_to_flush(
 
 bool Chains::follow_footprint(const Call& call, const Route& route,
                               Ticket& ticket) {
+  if (call.op->is_traced.load(std::memory_order_relaxed)) return false;
   ChainFootprints::Footprint* footprint =
       footprints_.find(route.ring, route.stream, call.access_view());
   if (footprint == nullptr) return false;
@@ -215,7 +217,15 @@ Chains::Followed Chains::follow_in_flush(
   Ring& ring = *traits_.rings[submission.route.ring];
   abi::Payload payload = read_payload(ring.descriptor(position));
   const bool is_new = !abi::is_chain(payload.flags);
+  const u16 traced = payload.flags & abi::kTraced;
   if (!is_new) {
+    // Whole operators may take long: a task that need not come after the newest
+    // of them runs beside it.
+    if (traced != 0) {
+      const auto* footprint = footprints_.known(*flush, position);
+      if (footprint == nullptr || !footprint->meets_newest(call.access_view()))
+        return Followed::No;
+    }
     auto* block =
         reinterpret_cast<abi::Member*>(payload.args[abi::kChainBlock]);
     payload.count = find_room(submission.route, *flush, block, payload.count,
@@ -242,6 +252,7 @@ Chains::Followed Chains::follow_in_flush(
     payload = chain;
     SubmitCounts::add(counts_.chains, 1);
   }
+  payload.flags = static_cast<u16>(payload.flags | traced | traced_flag(call));
   place = {position, flush->begin, 0, add_member(payload, call)};
   ring.write(position, payload);
   ring.add_to_place(flush->begin);
@@ -256,6 +267,9 @@ void Chains::note(const Call& call, const BatchRef& batch,
     if (ChainFootprints::add(footprint, access))
       orderer_.add({&access, 1}, batch, HazardTable::kAlone, position);
   }
+  if (batch.ring != kChainRing &&
+      is_traced(traits_.rings[batch.ring]->descriptor(position)))
+    footprint.set_newest(call.access_view());
 }
 
 }  // namespace gpuos

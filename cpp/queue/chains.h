@@ -29,18 +29,23 @@ class Chains {
         orderer_(orderer),
         counts_(counts) {}
 
-  /// Whether the task may be a member of a chain.
+  /// Whether the task may be a member of a chain, or become one's first. A
+  /// whole operator may take long, so workers that stay run it by itself: they
+  /// leave, for a load, only behind a whole chain.
   static bool may_follow(const Call& call, const Submission& submission) {
-    return submission.is_single &&
-           !call.op->is_traced.load(std::memory_order_relaxed) &&
-           (submission.route.ring != kChainRing || call.count <= kMostElems);
+    if (!submission.is_single) return false;
+    if (call.op->is_traced.load(std::memory_order_relaxed))
+      return submission.route.ring != kChainRing &&
+             !call.op->is_checked.load(std::memory_order_relaxed);
+    return submission.route.ring != kChainRing || call.count <= kMostElems;
   }
   /// Puts a task that meets others into a chain with them, if it can be a
   /// member: it stands at `place` then.
   Followed follow(const Call& call, const HazardTable::Conflicts& conflicts,
                   Submission& submission, Place& place, BatchRef& blocker);
   /// The same for one that may and touches only what members of one chain do.
-  /// False: it touches something else, or the chain is closed.
+  /// False: it touches something else, the chain is closed, or a whole operator
+  /// is to be looked after.
   bool follow_footprint(const Call& call, const Route& route, Ticket& ticket);
 
  private:

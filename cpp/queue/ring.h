@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "device/launch.h"
 #include "device/task_abi.h"
 #include "queue/descriptor.h"
 #include "queue/prefetch.h"
@@ -16,7 +17,7 @@ struct RingMemory {
   abi::Descriptor* descriptors = nullptr;
   abi::ArgBlock* arg_blocks = nullptr;
   std::uint32_t* done = nullptr;
-  std::uint32_t* started = nullptr;
+  std::uint64_t* started = nullptr;
 };
 
 /// The producers' side of a queue: which positions are taken, written, done.
@@ -118,10 +119,16 @@ class Ring {
     return static_cast<std::int32_t>(done - tag_of(begin)) >= 0;
   }
 
-  /// Whether a traced task at `position` has been started.
-  bool is_started(std::uint64_t position) const noexcept {
-    return std::atomic_ref(memory_.started[place_of(position)])
-               .load(std::memory_order_relaxed) == tag_of(position);
+  /// Of the traced tasks at `position` the record of the last one that was
+  /// started: 0, but in a chain. Empty: none was.
+  std::optional<std::uint32_t> started(std::uint64_t position) const noexcept {
+    const std::uint64_t word =
+        std::atomic_ref(memory_.started[place_of(position)])
+            .load(std::memory_order_relaxed);
+    const auto record = static_cast<std::uint32_t>(word);
+    if (word != abi::started_word(tag_of(position), record))
+      return std::nullopt;
+    return record;
   }
 
   /// Finishes a batch that no worker will ever report.

@@ -80,9 +80,9 @@ void Submitter::write(Call& call, const Cut& cut, const Place& place,
   fill(ticket, submission, place, cut.total);
   SubmitCounts::add(counts_.tasks, cut.total);
   SubmitCounts::add(counts_.batches, 1);
+  watch(call, submission, place, cut.total);
   if (submission.is_chained) return;
   Ring& ring = *traits_.rings[submission.route.ring];
-  watch(call, submission, place, cut.total);
   write_descriptors(ring, place, submission.after, call, cut,
                     traits_.interleaves_tiles);
   backend_.publish(submission.route, place, cut.total);
@@ -290,10 +290,9 @@ void Submitter::note(const Call& call, const Submission& submission,
   // Batches of submit_many() do not wait for each other, its first begins here.
   const std::uint64_t group =
       submission.is_many ? place.batch_begin : HazardTable::kAlone;
-  const bool is_one = submission.is_single &&
-                      !call.op->is_traced.load(std::memory_order_relaxed);
   orderer_.add(call.access_view(), batch, group,
-               is_one ? place.first : HazardTable::kNoPosition);
+               Chains::may_follow(call, submission) ? place.first
+                                                    : HazardTable::kNoPosition);
 }
 
 void Submitter::flush(const Stream* only) {

@@ -10,13 +10,17 @@
 
 namespace gpuos {
 
+inline u16 traced_flag(const Call& call) noexcept {
+  return call.op->is_traced.load(std::memory_order_relaxed) ? u16{abi::kTraced}
+                                                            : u16{0};
+}
+
 /// What the descriptors of a call have in common. The rest is up to the tile.
 inline abi::Payload payload_of(const Call& call, std::uint32_t count) {
   abi::Payload payload{};
   payload.op = static_cast<std::uint16_t>(call.slot);
   payload.count = count;
-  if (call.op->is_traced.load(std::memory_order_relaxed))
-    payload.flags |= abi::kTraced;
+  payload.flags = traced_flag(call);
   if (call.arg_count > abi::kInlineArgs) {
     payload.flags |= abi::kArgsInBlock;
     payload.args[0] = call.arg_count;

@@ -56,7 +56,7 @@ class HazardTableTest : public testing::Test {
   std::vector<abi::Descriptor> descriptors_;
   std::vector<abi::ArgBlock> blocks_;
   std::vector<std::uint32_t> done_;
-  std::vector<std::uint32_t> started_;
+  std::vector<std::uint64_t> started_;
   Ring ring_;
 };
 

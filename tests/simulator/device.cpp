@@ -300,7 +300,9 @@ void Device::run_burst(const abi::InlineLaunch& launch) {
   if (is_tiled && tasks > 1) add(&Counts::tiled, tasks);
 }
 
-GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
+GPUOS_UNCHECKED void Device::run_chain(const abi::Queue& queue,
+                                       const abi::Payload& payload,
+                                       u64 position) {
   const auto* members =
       reinterpret_cast<const abi::Member*>(payload.args[abi::kChainBlock]);
   for (u32 i = 0; i < payload.count;) {
@@ -309,6 +311,7 @@ GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
       i = abi::next_piece(i);
       continue;
     }
+    if ((payload.flags & abi::kTraced) != 0) mark_started(queue, position, i);
     add(&Counts::tasks);
     add(&Counts::chained);
     const u64* args = member.args;
@@ -321,8 +324,8 @@ GPUOS_UNCHECKED void Device::run_chain(const abi::Payload& payload) {
 
 void Device::run_task(const abi::Queue& queue, const abi::Payload& payload,
                       const u64* args, u64 position) {
-  if (abi::is_chain(payload.flags)) return run_chain(payload);
-  if ((payload.flags & abi::kTraced) != 0) mark_started(queue, position);
+  if (abi::is_chain(payload.flags)) return run_chain(queue, payload, position);
+  if ((payload.flags & abi::kTraced) != 0) mark_started(queue, position, 0);
   add(&Counts::tasks);
   if ((payload.flags & abi::kJoin) != 0) return;
   if (payload.flags >> abi::kTileShift != 0) {
@@ -363,10 +366,10 @@ void Device::check_waits(const abi::Queue& queue, const abi::Payload& payload,
   }
 }
 
-void Device::mark_started(const abi::Queue& queue, u64 position) {
+void Device::mark_started(const abi::Queue& queue, u64 position, u32 record) {
+  const u32 tag = abi::lap_tag(position, queue.capacity_bits);
   std::atomic_ref(queue.started[place_of(queue, position)])
-      .store(abi::lap_tag(position, queue.capacity_bits),
-             std::memory_order_relaxed);
+      .store(abi::started_word(tag, record), std::memory_order_relaxed);
   const auto set_held = [this](bool is_held) {
     const std::lock_guard lock(mutex_);
     counts_.holds_task = is_held;

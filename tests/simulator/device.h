@@ -77,8 +77,9 @@ class Device final : public Simulator {
   void apply(const u64* args);
   void check_waits(const abi::Queue& queue, const abi::Payload& payload,
                    u64 position);
-  void run_chain(const abi::Payload& payload);
-  void mark_started(const abi::Queue& queue, u64 position);
+  void run_chain(const abi::Queue& queue, const abi::Payload& payload,
+                 u64 position);
+  void mark_started(const abi::Queue& queue, u64 position, u32 record);
   void add(std::uint64_t Counts::* count, std::uint64_t by = 1);
 
   std::atomic<bool> holds_{false};

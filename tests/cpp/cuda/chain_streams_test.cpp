@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "contract.h"
+#include "operator_support.h"
 
 namespace gpuos {
 namespace {
@@ -61,14 +62,15 @@ class Streams {
                                 : pick(kSize - n + 1);
     const std::size_t a = pick_input(out, n);
     const std::size_t common = pick(kShared - n + 1);
-    const bool is_sum = pick(2) == 0;
+    // The third one is a whole operator.
+    const char* const names[] = {"add", "sub", "difference"};
+    const std::size_t which = pick(3);
     const std::vector<T> before = model_;
     for (std::size_t i = 0; i < n; ++i)
       model_[out + i] =
-          apply(is_sum, before[a + i], shared_values_[common + i]);
+          apply(which == 0, before[a + i], shared_values_[common + i]);
     const TensorView in = memory_->view(a, n), with = shared_.view(common, n);
-    last_ = runtime_.submit(is_sum ? "add" : "sub", {in, with},
-                            memory_->view(out, n));
+    last_ = runtime_.submit(names[which], {in, with}, memory_->view(out, n));
     last_out_ = out;
   }
 
@@ -105,6 +107,8 @@ class ChainStreams : public Contract {
     for (std::size_t i = 0; i < kShared; ++i)
       values[i] = static_cast<T>(static_cast<double>(i) * 0.75);
     const DeviceArray<T> shared(runtime(), values);
+    runtime().define(whole_operator("difference", "x[0] - x[1]", 2,
+                                    shared.view(0, 1).dtype));
     for (const unsigned threads : {1u, 3u}) {
       std::vector<Streams<T>> streams;
       streams.reserve(threads);

@@ -137,6 +137,33 @@ class CudaFaults : public CudaResidencyTest {
     std::exit(0);
   }
 
+  /// Among others of which each needs the one before: in bursts a member of
+  /// their chain.
+  [[noreturn]] void stand_in_a_row(const char* body) {
+    alarm(60);
+    start(fault_options());
+    OperatorDefinition other = bad("");
+    other.name = "fine";
+    other.source = "GPUOS_OPERATOR(fine) {}";
+    const Operator fine = runtime().define(other);
+    const Operator op = runtime().define(bad(body));
+    DeviceArray<std::int32_t> x(runtime(), 64);
+    std::string name;
+    try {
+      for (int i = 0; i < 5; ++i) runtime().submit(fine, {}, x.view());
+      runtime().submit(op, {}, x.view());
+      for (int i = 0; i < 5; ++i) runtime().submit(fine, {}, x.view());
+      runtime().synchronize(kDeadline);
+    } catch (const TaskError& error) {
+      name = error.operator_name();
+    }
+    // Others begin while a fault is on its way.
+    const bool is_right =
+        body == kLoop ? name == "bad" : name.find("bad") != std::string::npos;
+    expect(is_right, "expected 'bad', got '" + name + "'");
+    std::exit(0);
+  }
+
   [[noreturn]] void destroy_at_once() {
     alarm(60);
     start(fault_options());
@@ -225,6 +252,15 @@ TEST_P(CudaFaults, ATrap) {
 
 TEST_P(CudaFaults, ALoopPastTheWatchdog) {
   EXPECT_EXIT(let_threads_wait(kLoop), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(CudaFaults, OneInARow) {
+  for (const char* body : {kIllegalAddress, kTrap, kLoop}) {
+    // Workers that stay, as auto may have, are done with it before its fault
+    // comes.
+    if (body == kIllegalAddress && GetParam() != Residency::Burst) continue;
+    EXPECT_EXIT(stand_in_a_row(body), testing::ExitedWithCode(0), "") << body;
+  }
 }
 
 TEST_P(CudaFaults, AProducerIsTold) {

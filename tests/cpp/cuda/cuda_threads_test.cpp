@@ -24,8 +24,13 @@ constexpr std::uint32_t kCapacity = 64;
 
 class WatchdogTest : public testing::Test {
  protected:
-  void begin(std::uint64_t position) {
-    started_[ring_.place_of(position)] = ring_.tag_of(position);
+  void begin(std::uint64_t position, std::uint32_t record = 0) {
+    started_[ring_.place_of(position)] =
+        abi::started_word(ring_.tag_of(position), record);
+  }
+  /// One that lies there alone, or a member of the chain that does.
+  static Place place_of(std::uint64_t position, std::uint32_t record = 0) {
+    return {.first = position, .batch_begin = position, .member = record};
   }
   /// What the watchdog says after looks that last for longer than its limit.
   std::optional<std::string> look() {
@@ -39,7 +44,7 @@ class WatchdogTest : public testing::Test {
   std::vector<abi::Descriptor> descriptors_{kCapacity};
   std::vector<abi::ArgBlock> blocks_{kCapacity};
   std::vector<std::uint32_t> done_ = std::vector<std::uint32_t>(kCapacity);
-  std::vector<std::uint32_t> started_ = std::vector<std::uint32_t>(kCapacity);
+  std::vector<std::uint64_t> started_ = std::vector<std::uint64_t>(kCapacity);
   Ring ring_{
       {descriptors_.data(), blocks_.data(), done_.data(), started_.data()},
       kCapacity};
@@ -50,8 +55,8 @@ class WatchdogTest : public testing::Test {
 TEST_F(WatchdogTest, NamesATaskThatDoesNotEnd) {
   const auto first = ring_.open_batch(1);
   const auto second = ring_.open_batch(1);
-  watchdog_.add(0, *first, 1, *first, "fine");
-  watchdog_.add(0, *second, 1, *second, "bad");
+  watchdog_.add(0, place_of(*first), 1, "fine");
+  watchdog_.add(0, place_of(*second), 1, "bad");
   EXPECT_EQ(look(), std::nullopt) << "nothing has begun";
   begin(*second);
   EXPECT_EQ(watchdog_.suspects(), "bad");
@@ -60,7 +65,7 @@ TEST_F(WatchdogTest, NamesATaskThatDoesNotEnd) {
 
 TEST_F(WatchdogTest, GetsStricterAndNeverMoreLenient) {
   const auto task = ring_.open_batch(1);
-  watchdog_.add(0, *task, 1, *task, "bad");
+  watchdog_.add(0, place_of(*task), 1, "bad");
   begin(*task);
   watchdog_.limit_tasks(1h);
   EXPECT_EQ(watchdog_.limit(), 100ms);
@@ -72,7 +77,7 @@ TEST_F(WatchdogTest, GetsStricterAndNeverMoreLenient) {
 
 TEST_F(WatchdogTest, ForgetsWhatIsDone) {
   const auto batch = ring_.open_batch(1);
-  watchdog_.add(1, *batch, 1, *batch, "fine");
+  watchdog_.add(1, place_of(*batch), 1, "fine");
   begin(*batch);
   EXPECT_FALSE(watchdog_.is_empty());
   ring_.mark_done(*batch);
@@ -84,14 +89,48 @@ TEST_F(WatchdogTest, ForgetsWhatIsDone) {
 // Each task is shorter than the limit, all together are not.
 TEST_F(WatchdogTest, ALongBatchIsNotStuckWhileItsTasksBegin) {
   const auto batch = ring_.open_batch(12);
-  watchdog_.add(0, *batch, 6, *batch, "one");
-  watchdog_.add(0, *batch + 6, 6, *batch, "two");
+  watchdog_.add(0, place_of(*batch), 6, "one");
+  watchdog_.add(0, {.first = *batch + 6, .batch_begin = *batch}, 6, "two");
   for (std::uint64_t task = 0; task < 12; ++task) {
     begin(*batch + task);
     EXPECT_EQ(watchdog_.find_stuck(), std::nullopt) << task;
     std::this_thread::sleep_for(15ms);
   }
   EXPECT_EQ(look(), "one or two");
+}
+
+// They run one after the other, so one does not end. A fault comes late.
+TEST_F(WatchdogTest, NamesTheMemberThatAChainCameTo) {
+  const auto chain = ring_.open_batch(1);
+  const std::pair<std::uint32_t, const char*> members[] = {
+      {0, "first"}, {1, "second"}, {70, "third"}, {80, "fourth"}};
+  for (const auto& [record, name] : members)
+    watchdog_.add(1, place_of(*chain, record), 1, name);
+  EXPECT_EQ(watchdog_.suspects(), "first or fourth or second or third");
+  begin(*chain, 0);
+  EXPECT_EQ(watchdog_.suspects(), "first");
+  EXPECT_EQ(look(), "first");
+  // A gap may lie before the record where a member begins.
+  for (const std::uint32_t record : {1, 64}) {
+    begin(*chain, record);
+    EXPECT_EQ(watchdog_.suspects(), "first or second");
+    EXPECT_EQ(look(), "second");
+  }
+  begin(*chain, 72);
+  EXPECT_EQ(watchdog_.suspects(), "first or second or third");
+  EXPECT_EQ(look(), "third");
+}
+
+TEST_F(WatchdogTest, AChainIsNotStuckWhileItsMembersBegin) {
+  const auto chain = ring_.open_batch(1);
+  for (std::uint32_t record = 0; record < 12; ++record)
+    watchdog_.add(0, place_of(*chain, record), 1, "one");
+  for (std::uint32_t record = 0; record < 12; ++record) {
+    begin(*chain, record);
+    EXPECT_EQ(watchdog_.find_stuck(), std::nullopt) << record;
+    std::this_thread::sleep_for(15ms);
+  }
+  EXPECT_EQ(look(), "one");
 }
 
 TEST(WatchdogThread, LooksUntilThereIsNothingLeftAndAgainWhenCalled) {

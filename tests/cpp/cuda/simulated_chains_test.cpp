@@ -67,6 +67,17 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     many.inputs = {words.column(1), words.column(1)};
     return many;
   }
+  /// The same by a whole operator.
+  void define_whole() {
+    OperatorDefinition definition = stand_definition();
+    definition.inputs = 2;  // the simulator mixes two
+    whole_ = runtime().define(definition);
+  }
+  void mix_by_whole(const Words& words, std::size_t out, std::size_t a,
+                    std::size_t b) {
+    runtime().submit(whole_, {words.view(a, 1), words.view(b, 1)},
+                     words.view(out, 1));
+  }
   static void mix(std::vector<std::int32_t>& words, std::size_t out,
                   std::size_t a, std::size_t b) {
     const auto word = [&](std::size_t i) {
@@ -82,6 +93,7 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
   sim::Simulator* simulator_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   Operator add_;
+  Operator whole_;
 };
 
 #define GPUOS_START(options) \
@@ -114,9 +126,7 @@ TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
   patient.flush_after = 10s;
   patient.compile_programs_after = 0;  // it interprets alone
   GPUOS_START(patient);
-  OperatorDefinition definition = stand_definition();
-  definition.inputs = 2;  // the simulator mixes two
-  const Operator stand = runtime().define(definition);
+  define_whole();
   // Nine arguments are two records, so blocks of an odd number have a gap.
   const Operator wide = runtime().define(
       {.name = "wide", .expression = "out = a - b - c - d - e - f - g - h"});
@@ -133,8 +143,7 @@ TEST_P(SimulatedChains, GrowWhileTheDeviceHasOthersToRun) {
     return runtime().stats().bursts;
   };
   const Hold hold(simulator());
-  const TensorView zero = words.view(2, 1);
-  runtime().submit(stand, {zero, zero}, zero);
+  mix_by_whole(words, 2, 2, 2);
   runtime().flush();
   ASSERT_TRUE(becomes_true([&] { return counts().holds_task; }));
   constexpr int kOfABlock = 42;  // pairs of three records; two are left
@@ -183,6 +192,81 @@ TEST_P(SimulatedChains, RandomStreamsEqualASequentialRun) {
         }
       }
       ASSERT_EQ(words.read(), model);
+    }
+  }
+}
+
+TEST_P(SimulatedChains, WholeOperatorsAreMembersInBursts) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  GPUOS_START(options());
+  define_whole();
+  std::vector<std::int32_t> model{1, 2};
+  const Words words(runtime(), model);
+  for (int i = 0; i < 500; ++i) {
+    mix_by_whole(words, 0, 0, 1);
+    if (i % 3 == 0) mix(words, 0, 0, 1);
+    for (int times = i % 3 == 0 ? 2 : 1; times > 0; --times)
+      mix(model, 0, 0, 1);
+  }
+  EXPECT_EQ(words.read(), model);
+  EXPECT_TRUE(runtime().synchronize(kDeadline));
+  if (GetParam() != Residency::Burst) return;
+  EXPECT_EQ(counts().chained, counts().tasks);
+  EXPECT_LE(counts().bursts, 100u);
+}
+
+// A whole operator may take long, and another worker is free.
+TEST_P(SimulatedChains, WhoNeedNotComeAfterTheNewestMemberRunsBesideIt) {
+  if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  RuntimeOptions patient = options();
+  patient.flush_after = 10s;
+  GPUOS_START(patient);
+  define_whole();
+  std::vector<std::int32_t> model(9, 1);
+  const Words words(runtime(), model);
+  mix_by_whole(words, 0, 0, 0);
+  mix_by_whole(words, 1, 0, 0);
+  // These read what the first one has written, as the second one does.
+  for (std::size_t i = 2; i < 9; ++i) {
+    if (i % 2 == 0)
+      mix_by_whole(words, i, 0, 0);
+    else
+      mix(words, i, 0, 0);
+  }
+  for (std::size_t i = 0; i < 9; ++i) mix(model, i, 0, 0);
+  EXPECT_EQ(words.read(), model);
+  EXPECT_EQ(counts().chained, 2u);
+  EXPECT_EQ(counts().bursts, 2u);
+}
+
+TEST_P(SimulatedChains, RandomStreamsOfWholeOperatorsEqualASequentialRun) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  for (const std::uint32_t capacity : {64u, 1024u}) {
+    RuntimeOptions wanted = options();
+    wanted.queue_capacity = capacity;
+    GPUOS_START(wanted);
+    define_whole();
+    std::mt19937 random(capacity);
+    for (const std::size_t size : {3u, 12u, 100u}) {
+      std::vector<std::int32_t> model(size, 1);
+      const Words words(runtime(), model);
+      const auto pick = [&] { return random() % size; };
+      for (int step = 0; step < 2000; ++step) {
+        const std::size_t out = pick(), a = pick(), b = pick();
+        if (random() % 3 == 0)
+          mix(words, out, a, b);
+        else
+          mix_by_whole(words, out, a, b);
+        mix(model, out, a, b);
+        if (step % 501 == 0) {
+          ASSERT_EQ(words.read(), model);
+        }
+      }
+      ASSERT_EQ(words.read(), model);
+    }
+    if (GetParam() == Residency::Burst) {
+      EXPECT_GT(counts().chained, 0u);
     }
   }
 }

@@ -32,7 +32,7 @@ class RingTest : public testing::Test {
   std::vector<abi::Descriptor> descriptors_;
   std::vector<abi::ArgBlock> blocks_;
   std::vector<std::uint32_t> done_;
-  std::vector<std::uint32_t> started_;
+  std::vector<std::uint64_t> started_;
 };
 
 TEST_F(RingTest, GivesPositionsInARow) {
@@ -120,10 +120,12 @@ TEST_F(RingTest, WritesThePayloadBetweenFourTags) {
 TEST_F(RingTest, KnowsWhetherATracedTaskHasBegun) {
   Ring ring = make();
   ASSERT_TRUE(ring.open_batch(1));
-  EXPECT_FALSE(ring.is_started(0));
-  started_[0] = ring.tag_of(0);
-  EXPECT_TRUE(ring.is_started(0));
-  EXPECT_FALSE(ring.is_started(kCapacity));
+  EXPECT_FALSE(ring.started(0));
+  for (const u32 record : {0u, 1u, 127u, 2047u}) {
+    started_[0] = abi::started_word(ring.tag_of(0), record);
+    EXPECT_EQ(ring.started(0), record);
+    EXPECT_FALSE(ring.started(kCapacity));
+  }
 }
 
 // The tag is 32 bits of the lap number. It passes through zero once in 2^32

@@ -50,7 +50,7 @@ class TaskWriterTest : public testing::Test {
   std::vector<abi::Descriptor> descriptors_;
   std::vector<abi::ArgBlock> blocks_;
   std::vector<std::uint32_t> done_;
-  std::vector<std::uint32_t> started_;
+  std::vector<std::uint64_t> started_;
 };
 
 TEST_F(TaskWriterTest, AFewTilesOfOneCallHaveOneBlock) {
