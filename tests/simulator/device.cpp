@@ -317,15 +317,21 @@ GPUOS_UNCHECKED void Device::run_chain(const abi::Queue& queue,
     const u64* args = member.args;
     const std::array<u64, 4> own{peek(args), peek(args + 1), peek(args + 2),
                                  peek(args + 3)};
-    apply(buffers_of(peek(&member.op), own.data()));
     i += abi::chain_records(peek(&member.arg_count));
+    // The last one, so that those before it are seen to begin.
+    if ((payload.flags & abi::kTraced) != 0 && i >= payload.count)
+      wait_if_held();
+    apply(buffers_of(peek(&member.op), own.data()));
   }
 }
 
 void Device::run_task(const abi::Queue& queue, const abi::Payload& payload,
                       const u64* args, u64 position) {
   if (abi::is_chain(payload.flags)) return run_chain(queue, payload, position);
-  if ((payload.flags & abi::kTraced) != 0) mark_started(queue, position, 0);
+  if ((payload.flags & abi::kTraced) != 0) {
+    mark_started(queue, position, 0);
+    wait_if_held();
+  }
   add(&Counts::tasks);
   if ((payload.flags & abi::kJoin) != 0) return;
   if (payload.flags >> abi::kTileShift != 0) {
@@ -370,6 +376,9 @@ void Device::mark_started(const abi::Queue& queue, u64 position, u32 record) {
   const u32 tag = abi::lap_tag(position, queue.capacity_bits);
   std::atomic_ref(queue.started[place_of(queue, position)])
       .store(abi::started_word(tag, record), std::memory_order_relaxed);
+}
+
+void Device::wait_if_held() {
   const auto set_held = [this](bool is_held) {
     const std::lock_guard lock(mutex_);
     counts_.holds_task = is_held;

@@ -80,6 +80,7 @@ class Device final : public Simulator {
   void run_chain(const abi::Queue& queue, const abi::Payload& payload,
                  u64 position);
   void mark_started(const abi::Queue& queue, u64 position, u32 record);
+  void wait_if_held();
   void add(std::uint64_t Counts::* count, std::uint64_t by = 1);
 
   std::atomic<bool> holds_{false};

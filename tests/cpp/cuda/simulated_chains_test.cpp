@@ -240,6 +240,31 @@ TEST_P(SimulatedChains, WhoNeedNotComeAfterTheNewestMemberRunsBesideIt) {
   EXPECT_EQ(counts().bursts, 2u);
 }
 
+TEST_P(SimulatedChains, AMemberThatDoesNotEndIsSeen) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  RuntimeOptions strict = options();
+  strict.watchdog = 100ms;
+  strict.flush_after = 10s;
+  for (const bool is_first : {true, false}) {
+    GPUOS_START(strict);
+    define_whole();
+    const Words words(runtime(), {1, 2});
+    std::string name;
+    const Hold hold(simulator());
+    if (is_first)
+      mix_by_whole(words, 0, 0, 1);
+    else
+      mix(words, 0, 0, 1);
+    for (int i = 0; i < 3; ++i) mix_by_whole(words, 0, 0, 1);
+    try {
+      runtime().synchronize(kDeadline);
+    } catch (const TaskError& error) {
+      name = error.operator_name();
+    }
+    EXPECT_EQ(name, "stand");
+  }
+}
+
 TEST_P(SimulatedChains, RandomStreamsOfWholeOperatorsEqualASequentialRun) {
   GPUOS_SKIP_WITHOUT_NVRTC();
   for (const std::uint32_t capacity : {64u, 1024u}) {
