@@ -1,6 +1,7 @@
 #include "cuda/watchdog.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "gpuos/error.h"
@@ -66,21 +67,16 @@ void Watchdog::forget_done() {
   }
 }
 
-Watchdog::Begun Watchdog::find_begun(const Ring& ring,
-                                     Pending::const_iterator first,
-                                     Pending::const_iterator end) {
-  Begun begun;
+template <typename F>
+void Watchdog::each_begun(const Ring& ring, Pending::const_iterator first,
+                          Pending::const_iterator end, F f) {
   for (; first != end; ++first) {
     for (std::uint32_t i = 0; i < first->count; ++i) {
-      const std::uint64_t position = first->position + i;
-      const auto record = ring.started(position);
-      if (!record || *record < first->member) continue;
-      ++begun.count;
-      begun.names.insert(first->operator_name);
-      begun.last[position] = &first->operator_name;
+      const auto record = ring.started(first->position + i);
+      if (record && *record >= first->member)
+        f(first->position + i, first->operator_name);
     }
   }
-  return begun;
 }
 
 std::optional<std::string> Watchdog::find_stuck() {
@@ -92,15 +88,21 @@ std::optional<std::string> Watchdog::find_stuck() {
     Pending& pending = pending_[i];
     for (auto first = pending.begin(); first != pending.end();) {
       const auto end = end_of_batch(first, pending.end());
-      const Begun begun = find_begun(ring, first, end);
+      std::uint32_t begun = 0;
+      each_begun(ring, first, end, [&](auto, auto&) { ++begun; });
       // A long batch is not stuck as long as its tasks begin one by one.
-      if (begun.count != first->seen_started) {
-        first->seen_started = begun.count;
+      if (begun != first->seen_started) {
+        first->seen_started = begun;
         first->changed = now;
-      } else if (begun.count != 0 && now - first->changed > limit() &&
+      } else if (begun != 0 && now - first->changed > limit() &&
                  !ring.is_done(first->batch_begin)) {
+        // Members of a chain run one after the other: the last one at a place.
+        std::map<std::uint64_t, std::string> last;
+        each_begun(ring, first, end, [&](auto position, const auto& name) {
+          last[position] = name;
+        });
         std::set<std::string> names;
-        for (const auto& [position, name] : begun.last) names.insert(*name);
+        for (const auto& [position, name] : last) names.insert(name);
         return joined(names);
       }
       first = end;
@@ -117,7 +119,8 @@ std::string Watchdog::suspects() const {
     for (auto first = pending_[i].begin(); first != pending_[i].end();) {
       const auto end = end_of_batch(first, pending_[i].end());
       if (!rings_[i]->is_done(first->batch_begin)) {
-        running.merge(find_begun(*rings_[i], first, end).names);
+        each_begun(*rings_[i], first, end,
+                   [&](auto, const auto& name) { running.insert(name); });
         for (; first != end; ++first) pending.insert(first->operator_name);
       }
       first = end;

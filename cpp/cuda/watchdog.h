@@ -5,10 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 
@@ -79,15 +77,10 @@ class Watchdog {
   /// Those of one batch stand in a row.
   using Pending = std::deque<Tasks>;
 
-  /// Of the tasks of a batch those that have begun; by the position the last
-  /// one there, because members of a chain run one after the other.
-  struct Begun {
-    std::uint32_t count = 0;
-    std::set<std::string> names{};
-    std::map<std::uint64_t, const std::string*> last{};
-  };
-  static Begun find_begun(const Ring& ring, Pending::const_iterator first,
-                          Pending::const_iterator end);
+  /// Calls `f` with the position and the name of each task that has begun.
+  template <typename F>
+  static void each_begun(const Ring& ring, Pending::const_iterator first,
+                         Pending::const_iterator end, F f);
   void forget_done();
 
   std::span<Ring* const> rings_;

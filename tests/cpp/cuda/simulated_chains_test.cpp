@@ -251,12 +251,12 @@ TEST_P(SimulatedChains, AMemberThatDoesNotEndIsSeen) {
     const Words words(runtime(), {1, 2});
     std::string name;
     const Hold hold(simulator());
-    if (is_first)
-      mix_by_whole(words, 0, 0, 1);
-    else
-      mix(words, 0, 0, 1);
-    for (int i = 0; i < 3; ++i) mix_by_whole(words, 0, 0, 1);
     try {
+      if (is_first)
+        mix_by_whole(words, 0, 0, 1);
+      else
+        mix(words, 0, 0, 1);
+      for (int i = 0; i < 3; ++i) mix_by_whole(words, 0, 0, 1);
       runtime().synchronize(kDeadline);
     } catch (const TaskError& error) {
       name = error.operator_name();
