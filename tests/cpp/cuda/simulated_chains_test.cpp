@@ -68,9 +68,10 @@ class SimulatedChains : public testing::TestWithParam<Residency> {
     return many;
   }
   /// The same by a whole operator.
-  void define_whole() {
+  void define_whole(bool is_checked = false) {
     OperatorDefinition definition = stand_definition();
     definition.inputs = 2;  // the simulator mixes two
+    definition.checked = is_checked;
     whole_ = runtime().define(definition);
   }
   void mix_by_whole(const Words& words, std::size_t out, std::size_t a,
@@ -215,6 +216,36 @@ TEST_P(SimulatedChains, WholeOperatorsAreMembersInBursts) {
   EXPECT_LE(counts().bursts, 100u);
 }
 
+TEST_P(SimulatedChains, WholeOperatorsOfWorkersThatStayAreNone) {
+  if (GetParam() != Residency::Resident) GTEST_SKIP() << "is about these";
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  RuntimeOptions patient = options();
+  patient.linger = patient.lease = 10s;
+  GPUOS_START(patient);
+  define_whole();
+  const Words words(runtime(), {1, 2});
+  // Until they are there, tasks come as bursts.
+  ASSERT_TRUE(becomes_true([&] {
+    mix_by_whole(words, 0, 0, 1);
+    return runtime().stats().is_resident;
+  }));
+  EXPECT_TRUE(runtime().synchronize(kDeadline));
+  const std::uint64_t before = counts().chained;
+  for (int i = 0; i < 100; ++i) mix_by_whole(words, 0, 0, 1);
+  EXPECT_TRUE(runtime().synchronize(kDeadline));
+  EXPECT_EQ(counts().chained, before);
+}
+
+TEST_P(SimulatedChains, NorAreCheckedOnes) {
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  GPUOS_START(options());
+  define_whole(true);
+  const Words words(runtime(), {1, 2});
+  for (int i = 0; i < 100; ++i) mix_by_whole(words, 0, 0, 1);
+  EXPECT_TRUE(runtime().synchronize(kDeadline));
+  EXPECT_EQ(counts().chained, 0u);
+}
+
 // A whole operator may take long, and another worker is free.
 TEST_P(SimulatedChains, WhoNeedNotComeAfterTheNewestMemberRunsBesideIt) {
   if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
@@ -238,6 +269,14 @@ TEST_P(SimulatedChains, WhoNeedNotComeAfterTheNewestMemberRunsBesideIt) {
   EXPECT_EQ(words.read(), model);
   EXPECT_EQ(counts().chained, 2u);
   EXPECT_EQ(counts().bursts, 2u);
+  // Nor does one that touches only what members do.
+  mix_by_whole(words, 2, 0, 0);
+  mix_by_whole(words, 0, 2, 2);
+  mix_by_whole(words, 1, 0, 0);
+  mix(words, 2, 2, 2);
+  words.read();
+  EXPECT_EQ(counts().chained, 5u);
+  EXPECT_EQ(counts().bursts, 4u);
 }
 
 TEST_P(SimulatedChains, AMemberThatDoesNotEndIsSeen) {
@@ -245,23 +284,25 @@ TEST_P(SimulatedChains, AMemberThatDoesNotEndIsSeen) {
   RuntimeOptions strict = options();
   strict.watchdog = 100ms;
   strict.flush_after = 10s;
-  for (const bool is_first : {true, false}) {
+  // What comes one after the other: whole operators, and others.
+  for (const std::string_view row : {"www", "oww", "ow", "wo", "oow", "owo"}) {
     GPUOS_START(strict);
     define_whole();
     const Words words(runtime(), {1, 2});
     std::string name;
     const Hold hold(simulator());
     try {
-      if (is_first)
-        mix_by_whole(words, 0, 0, 1);
-      else
-        mix(words, 0, 0, 1);
-      for (int i = 0; i < 3; ++i) mix_by_whole(words, 0, 0, 1);
+      for (const char what : row) {
+        if (what == 'w')
+          mix_by_whole(words, 0, 0, 1);
+        else
+          mix(words, 0, 0, 1);
+      }
       runtime().synchronize(kDeadline);
     } catch (const TaskError& error) {
       name = error.operator_name();
     }
-    EXPECT_EQ(name, "stand");
+    EXPECT_EQ(name, "stand") << row;
   }
 }
 

@@ -281,5 +281,35 @@ TEST_F(ChainsTest, ARowKnowsWhatItsMembersTouch) {
   EXPECT_EQ(find({writes}), nullptr);
 }
 
+TEST_F(ChainsTest, ARowWithWholeOperatorsTakesWhoMeetsItsNewestMember) {
+  ChainFootprints rows;
+  const BatchRef batch{1, 5, nullptr};
+  const Access reads{100, 200, false}, writes{300, 400, true};
+  const auto meets = [&](const Access& access) {
+    return rows.known(batch, 5)->meets_newest({{access}});
+  };
+  EXPECT_EQ(rows.known(batch, 5), nullptr);
+  ChainFootprints::Footprint& row = rows.footprint_of(batch, 5);
+  ASSERT_TRUE(ChainFootprints::add(row, writes));
+  EXPECT_NE(rows.find(1, nullptr, {{writes}}), nullptr);
+  row.set_newest(std::vector{reads, writes});
+  EXPECT_EQ(rows.find(1, nullptr, {{writes}}), nullptr) << "it must be asked";
+  EXPECT_TRUE(meets({150, 160, true}));
+  EXPECT_FALSE(meets({150, 160, false})) << "both read";
+  EXPECT_TRUE(meets({399, 401, false}));
+  EXPECT_FALSE(meets({400, 401, true}));
+  EXPECT_FALSE(meets({200, 300, true}));
+  // More than it remembers.
+  row.set_newest(std::vector(9, writes));
+  EXPECT_FALSE(meets(writes));
+  // Its place is used again.
+  for (std::uint64_t other = 6; other < 20; ++other) {
+    EXPECT_TRUE(ChainFootprints::add(
+        rows.footprint_of({1, other, nullptr}, other), writes));
+    EXPECT_NE(rows.find(1, nullptr, {{writes}}), nullptr);
+  }
+  EXPECT_EQ(rows.known(batch, 5), nullptr);
+}
+
 }  // namespace
 }  // namespace gpuos
