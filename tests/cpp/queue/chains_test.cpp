@@ -306,7 +306,9 @@ TEST_F(ChainsTest, ARowWithWholeOperatorsTakesWhoMeetsItsNewestMember) {
   for (std::uint64_t other = 6; other < 20; ++other) {
     EXPECT_TRUE(ChainFootprints::add(
         rows.footprint_of({1, other, nullptr}, other), writes));
-    EXPECT_NE(rows.find(1, nullptr, {{writes}}), nullptr);
+    const auto* found = rows.find(1, nullptr, {{writes}});
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->position, other);
   }
   EXPECT_EQ(rows.known(batch, 5), nullptr);
 }
