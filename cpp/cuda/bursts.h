@@ -62,13 +62,15 @@ class Bursts {
     if (!is_open_in(stream) || open_.captures) return std::nullopt;
     return open_.begin;
   }
+  /// Whether the flush that was launched last still runs.
+  bool is_busy() const noexcept { return last_ && !ring_.is_done(*last_); }
   /// Blocks that a chain of the open flush may take before it is launched: a
   /// launch less for each, but the chain begins later. Two while the device has
   /// one flush to run: with one, a launch and its members can take the host as
   /// long as the members take the device, which is then never behind.
   std::uint32_t most_chain_blocks() const noexcept {
     if (is_behind()) return kMostChainBlocks;
-    return last_ && !ring_.is_done(*last_) ? 2 : 1;
+    return is_busy() ? 2 : 1;
   }
   /// Tasks of the open flush; of a chain its records count.
   std::uint32_t open_tasks() const noexcept;

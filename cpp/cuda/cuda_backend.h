@@ -68,6 +68,9 @@ class CudaBackend final : public Backend, private Parkable {
                std::uint32_t tasks) override;
   void watch(const Route& route, const Place& place, std::uint32_t tasks,
              const std::string& operator_name) override;
+  bool is_busy(const Route& route) const override {
+    return route.ring == kBurstRing && device_->bursts.is_busy();
+  }
   std::uint32_t most_chain_blocks(const Route& route) const override {
     return route.ring == kBurstRing ? device_->bursts.most_chain_blocks() : 1;
   }

@@ -145,6 +145,8 @@ class Backend {
   /// ring is full.
   virtual std::optional<Place> reserve(const Route& route,
                                        std::uint32_t tasks) = 0;
+  /// Whether the flush that was launched last still runs.
+  virtual bool is_busy(const Route&) const { return false; }
   /// Blocks that a chain in the open flush of `route` may take.
   virtual std::uint32_t most_chain_blocks(const Route&) const { return 1; }
   /// The descriptors of `place` are written.

@@ -225,6 +225,12 @@ Chains::Followed Chains::follow_in_flush(
       const auto* footprint = footprints_.known(*flush, position);
       if (footprint == nullptr || !footprint->meets_newest(call.access_view()))
         return Followed::No;
+      if (payload.count >= most_traced_) {
+        most_traced_ = backend_.is_busy(submission.route)
+                           ? kFewTraced
+                           : std::min(2 * most_traced_, kMostTraced);
+        return Followed::No;
+      }
     }
     auto* block =
         reinterpret_cast<abi::Member*>(payload.args[abi::kChainBlock]);

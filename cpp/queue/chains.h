@@ -52,6 +52,11 @@ class Chains {
   /// Elements of a member of an open chain. Workers leave, for a load, only
   /// behind a whole chain; larger tasks gain little by it.
   static constexpr std::uint64_t kMostElems = 8192;
+  /// Records of a chain with whole operators. Its tickets end together, and
+  /// nobody knows how long such a task takes: a chain is longer than few only
+  /// while the device is done with the one before when this one is full.
+  static constexpr std::uint32_t kFewTraced = 16;
+  static constexpr std::uint32_t kMostTraced = abi::kChainRecords;
 
   /// The record that the call takes in the chain at `position`; 0: the chain is
   /// closed or full.
@@ -84,6 +89,7 @@ class Chains {
   Orderer& orderer_;
   SubmitCounts& counts_;
   ChainFootprints footprints_;
+  std::uint32_t most_traced_ = kFewTraced;
 };
 
 }  // namespace gpuos

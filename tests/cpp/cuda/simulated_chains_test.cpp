@@ -216,6 +216,45 @@ TEST_P(SimulatedChains, WholeOperatorsAreMembersInBursts) {
   EXPECT_LE(counts().bursts, 100u);
 }
 
+// Their tickets end with the chain.
+TEST_P(SimulatedChains, ChainsOfLongWholeOperatorsAreShort) {
+  if (GetParam() != Residency::Burst) GTEST_SKIP() << "is about bursts";
+  GPUOS_SKIP_WITHOUT_NVRTC();
+  RuntimeOptions patient = options();
+  patient.flush_after = 10s;
+  GPUOS_START(patient);
+  define_whole();
+  std::vector<std::int32_t> model{1, 2, 0};
+  const Words words(runtime(), model);
+  const auto links = [&](int count) {
+    const std::uint64_t before = runtime().stats().bursts;
+    for (int i = 0; i < count; ++i) {
+      mix_by_whole(words, 0, 0, 1);
+      mix(model, 0, 0, 1);
+    }
+    runtime().flush();
+    return runtime().stats().bursts - before;
+  };
+  {
+    const Hold hold(simulator());
+    mix_by_whole(words, 2, 2, 2);
+    mix(model, 2, 2, 2);
+    runtime().flush();
+    ASSERT_TRUE(becomes_true([&] { return counts().holds_task; }));
+    EXPECT_EQ(links(160), 10u);
+  }
+  // Those of short ones get longer, where the device is done in time.
+  EXPECT_TRUE(runtime().synchronize(kDeadline));
+  EXPECT_LE(links(16), 1u);
+  for (const int length : {16, 32, 64}) {
+    EXPECT_EQ(links(length), 1u) << length;
+    EXPECT_TRUE(runtime().synchronize(kDeadline));
+    EXPECT_EQ(links(length + 1), 2u) << "it grew when it was full";
+    EXPECT_TRUE(runtime().synchronize(kDeadline));
+  }
+  EXPECT_EQ(words.read(), model);
+}
+
 TEST_P(SimulatedChains, WholeOperatorsOfWorkersThatStayAreNone) {
   if (GetParam() != Residency::Resident) GTEST_SKIP() << "is about these";
   GPUOS_SKIP_WITHOUT_NVRTC();
