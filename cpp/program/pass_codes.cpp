@@ -30,7 +30,7 @@ PassCode* PassCodes::code_for(const Pass& pass, bool is_ordered) {
 }
 
 std::vector<std::unique_ptr<PassCode>> PassCodes::take_unused(
-    const std::unordered_set<const PassCode*>& used) {
+    const std::unordered_set<const PassCode*>& used, std::uint64_t compiled) {
   std::vector<std::unique_ptr<PassCode>> unused;
   for (auto at = codes_.begin(); at != codes_.end();) {
     const PassCode& code = *at->second;
@@ -45,6 +45,7 @@ std::vector<std::unique_ptr<PassCode>> PassCodes::take_unused(
   }
   ++turn_;
   forget_at_ = std::max(kLeast, 2 * codes_.size());
+  forget_at_compiled_ = compiled + kLeast;
   return unused;
 }
 

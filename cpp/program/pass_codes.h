@@ -28,12 +28,15 @@ class PassCodes {
   PassCode* code_for(const Pass& pass, bool is_ordered);
 
   /// Whether there are twice as many codes as the last time that somebody
-  /// called take_unused().
-  bool are_many() const noexcept { return codes_.size() >= forget_at_; }
+  /// called take_unused(), or so many more were compiled, of `compiled` until
+  /// now, that the operator table could become full.
+  bool are_many(std::uint64_t compiled) const noexcept {
+    return codes_.size() >= forget_at_ || compiled >= forget_at_compiled_;
+  }
   /// Takes out those that are not in `used` and that nobody has asked for since
   /// the last time, but none that waits for its compiler.
   std::vector<std::unique_ptr<PassCode>> take_unused(
-      const std::unordered_set<const PassCode*>& used);
+      const std::unordered_set<const PassCode*>& used, std::uint64_t compiled);
 
   /// The first call of a pass reads its text where the host wrote it, because a
   /// copy takes longer than that; whoever reads it again reads a copy.
@@ -49,6 +52,7 @@ class PassCodes {
   TextMemory texts_;
   std::map<std::string, std::unique_ptr<PassCode>, std::less<>> codes_;
   std::size_t forget_at_ = kLeast;
+  std::uint64_t forget_at_compiled_ = kLeast;
   std::uint64_t turn_ = 0;  // of take_unused()
 };
 

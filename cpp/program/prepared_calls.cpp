@@ -9,10 +9,12 @@ namespace gpuos::program {
 
 PreparedCalls::PreparedCalls(Backend& backend,
                              std::function<void(void*)> free_later,
-                             std::function<void(const Tier&)> unload)
+                             std::function<void(const Tier&)> unload,
+                             std::function<std::uint64_t()> compiled)
     : backend_(backend),
       free_later_(std::move(free_later)),
       unload_(std::move(unload)),
+      compiled_(std::move(compiled)),
       has_lanes_(backend.traits().workers.lanes > 1),
       codes_(backend, free_later_),
       workers_(backend.traits().workers) {}
@@ -74,13 +76,14 @@ void PreparedCalls::forget_gone() {
     for (std::size_t i = 0; i < gone.size(); ++i)
       entries[i] = entries_.extract(gone[i]);
   }
-  if (!codes_.are_many()) return;
+  const std::uint64_t compiled = compiled_();
+  if (!codes_.are_many(compiled)) return;
   std::unordered_set<const PassCode*> used;
   for (const auto& [plan, entry] : entries_) {
     used.insert(entry.codes.fused.begin(), entry.codes.fused.end());
     used.insert(entry.codes.split.begin(), entry.codes.split.end());
   }
-  for (const auto& code : codes_.take_unused(used)) {
+  for (const auto& code : codes_.take_unused(used, compiled)) {
     if (code->tier->state.load() == Tier::State::Compiled) unload_(*code->tier);
   }
 }

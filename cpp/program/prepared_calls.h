@@ -33,9 +33,10 @@ namespace gpuos::program {
 class PreparedCalls {
  public:
   /// `free_later` frees memory behind the tasks that use it, `unload` takes
-  /// back code that was compiled.
+  /// back code that was compiled; `compiled` passes were until now.
   PreparedCalls(Backend& backend, std::function<void(void*)> free_later,
-                std::function<void(const Tier&)> unload);
+                std::function<void(const Tier&)> unload,
+                std::function<std::uint64_t()> compiled);
   PreparedCalls(const PreparedCalls&) = delete;
   PreparedCalls& operator=(const PreparedCalls&) = delete;
 
@@ -104,6 +105,7 @@ class PreparedCalls {
   Backend& backend_;
   const std::function<void(void*)> free_later_;
   const std::function<void(const Tier&)> unload_;
+  const std::function<std::uint64_t()> compiled_;
   const bool has_lanes_;
   std::mutex changes_;  // before mutex_
   PassCodes codes_;     // under changes_

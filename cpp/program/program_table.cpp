@@ -122,8 +122,10 @@ ProgramTable::ProgramTable(Backend& backend, Submitter& submitter,
     : backend_(backend),
       submitter_(submitter),
       tiers_(tiers),
-      prepared_(backend, std::move(free_later),
-                [&tiers](const program::Tier& tier) { tiers.unload(tier); }),
+      prepared_(
+          backend, std::move(free_later),
+          [&tiers](const program::Tier& tier) { tiers.unload(tier); },
+          [&tiers] { return tiers.compiled(); }),
       scratch_(backend) {
   any_.name = "program";
 }
