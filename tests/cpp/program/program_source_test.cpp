@@ -207,9 +207,10 @@ TEST(ProgramSourceText, OfALongPassIsWrittenOutAFewTimes) {
   builder.output(root);
   // Flat tasks: one element for each lane, or several; others the same, tiles
   // and strips.
-  EXPECT_LE(
-      count_in(builder.build(), Effort::Full, std::regex("sqrt\\.rn\\.f32")),
-      5 * kRoots);
+  const std::ptrdiff_t roots =
+      count_in(builder.build(), Effort::Full, std::regex("sqrt\\.rn\\.f32"));
+  EXPECT_GE(roots, kRoots) << "PTX has another name for it";
+  EXPECT_LE(roots, 5 * kRoots);
 }
 
 // Values that have no register are on the stack, and nothing else is: a call
