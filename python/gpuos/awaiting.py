@@ -84,15 +84,17 @@ def _call(
     try:
         callback(ticket)
     except BaseException as error:  # noqa: BLE001 (nobody is there to get it)
-        sys.unraisablehook(
-            SimpleNamespace(
-                exc_type=type(error),
-                exc_value=error,
-                exc_traceback=error.__traceback__,
-                err_msg="Exception ignored in a callback of a gpuos.Ticket",
-                object=callback,
+        # A hook that raises takes nothing along: other tickets are waited for.
+        with suppress(BaseException):
+            sys.unraisablehook(
+                SimpleNamespace(
+                    exc_type=type(error),
+                    exc_value=error,
+                    exc_traceback=error.__traceback__,
+                    err_msg="Exception ignored in a callback of a gpuos.Ticket",
+                    object=callback,
+                )
             )
-        )
 
 
 class _Watcher:

@@ -16,10 +16,12 @@ import gpuos
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Nothing is written to the cache of whoever runs the tests.
-os.environ["GPUOS_CACHE_DIR"] = str(
-    Path(__file__).parents[2] / "build" / "test_cache"
-)
+# Nothing is written to the caches of whoever runs the tests, and nothing is read
+# from them: PyTorch's compiler keeps there where the headers of another
+# environment are.
+CACHE = Path(__file__).parents[2] / "build" / "test_cache"
+os.environ["GPUOS_CACHE_DIR"] = str(CACHE)
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(CACHE / "inductor")
 
 # Who is started in the background may ignore Ctrl-C, and so would children: those
 # that wait for it would wait for ever.

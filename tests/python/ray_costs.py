@@ -1,6 +1,8 @@
 """What pools of Ray cost: the table of docs/ray.md.
 
-python tests/python/ray_costs.py
+python tests/python/ray_costs.py [NUM_GPUS]
+
+NUM_GPUS: of each member, as Pool has it; without it members are on the host.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import collections
 import os
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -114,13 +117,14 @@ def maps(ray: Any, pool: gpuos.ray.Pool) -> None:
 
 
 def main() -> None:
+    num_gpus = float(sys.argv[1]) if len(sys.argv) > 1 else 0
     ray = ray_support.start()
     try:
-        with gpuos.ray.Pool(2) as pool:
+        with gpuos.ray.Pool(2, num_gpus=num_gpus) as pool:
             pool.define("step", "o = x * 2")
             calls(ray, pool)
             deaths(pool)
-        with gpuos.ray.Pool(2) as pool:
+        with gpuos.ray.Pool(2, num_gpus=num_gpus) as pool:
             maps(ray, pool)
     finally:
         ray.shutdown()

@@ -31,10 +31,20 @@ if TYPE_CHECKING:
 STORE_BYTES = 200_000_000
 
 
-def start() -> Any:
+# Arguments of a Pool of two whose members compute with that backend: one GPU is
+# enough.
+ON: dict[str, dict[str, Any]] = {"host": {}, "cuda": {"num_gpus": 0.5}}
+
+
+def start(num_gpus: int | None = None) -> Any:
     """Begin a Ray of two processors, and return the module.
 
     Skips the test, with Ray's reason, where Ray itself cannot begin.
+
+    Parameters
+    ----------
+    num_gpus : int or None
+        What Ray assigns; None: what is there.
     """
     import ray  # noqa: PLC0415
 
@@ -43,6 +53,7 @@ def start() -> Any:
     try:
         ray.init(
             num_cpus=2,
+            num_gpus=num_gpus,
             include_dashboard=False,
             object_store_memory=STORE_BYTES,
             logging_level="error",

@@ -217,6 +217,22 @@ def test_a_callback_that_raises(rt, nap, monkeypatch):
     assert [str(one.exc_value) for one in raised] == ["mine", "mine"]
 
 
+def test_a_hook_that_raises_takes_no_other_callback_along(nap, monkeypatch):
+    told = threading.Event()
+
+    def hook(_):
+        told.set()
+        raise SystemExit
+
+    def fail(_):
+        raise ValueError
+
+    monkeypatch.setattr(sys, "unraisablehook", hook)
+    nap(9 * MS).add_done_callback(fail)
+    assert told.wait(WAIT_S)
+    called(nap(9 * MS))
+
+
 def test_what_is_no_function(rt):
     ticket = rt.submit("fill", out=rt.zeros(9), value=1)
     with pytest.raises(TypeError, match="expected a function, got int"):

@@ -38,14 +38,18 @@ def scaled(rt, x, factor=3):
 
 
 @pytest.fixture(scope="module")
-def pool():
-    ray_support.start()
-    with gr.Pool(2, name="tested") as made:
+def cluster():
+    yield ray_support.start()
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def pool(cluster, backend):  # noqa: ARG001
+    with gr.Pool(2, name="tested", **ray_support.ON[backend]) as made:
         made.define("double", "o = x * 2")
         made.define("axpy", "o = a * x + y", params={"a": "float32"})
         made.define("negate", source=NEGATE, inputs=1)
         yield made
-    ray.shutdown()
 
 
 X = np.arange(24, dtype="float32").reshape(6, 4)
@@ -110,14 +114,15 @@ def test_a_fused_function_runs_in_the_members_runtime(pool):
     assert sum(each["program_calls"] for each in pool.stats()) >= before + 4
 
 
-def test_stats_say_who_and_where(pool):
+def test_stats_say_who_and_where(pool, backend):
     stats = pool.stats()
     assert [each["member"] for each in stats] == [0, 1]
     assert len({each["pid"] for each in stats}) == 2
     for each in stats:
         assert each["node"]
-        assert each["gpus"] == []
-        assert (each["backend"], each["workers"]) == ("host", 1)
+        assert len(each["gpus"]) == (backend == "cuda")
+        assert each["backend"] == backend
+        assert backend == "cuda" or each["workers"] == 1
         assert not each["is_dead"]
 
 
@@ -251,8 +256,7 @@ def test_progress_raises_what_its_function_raises(pool):
         pool.map("double", gr.shard(X, 3))
 
 
-def test_a_closed_pool_says_so():
-    ray.is_initialized() or ray_support.start()
+def test_a_closed_pool_says_so(cluster):  # noqa: ARG001
     made = gr.Pool(1, num_cpus=0)
     with made:
         pass

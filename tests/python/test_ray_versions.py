@@ -28,8 +28,9 @@ def cluster():
 
 
 @pytest.fixture
-def pool(cluster):  # noqa: ARG001
-    with gr.Pool(2, num_cpus=0, threads=2) as made:
+def pool(cluster, backend):  # noqa: ARG001
+    place = ray_support.ON[backend]
+    with gr.Pool(2, num_cpus=0, threads=2, **place) as made:
         yield made
 
 

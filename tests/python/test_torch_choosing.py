@@ -122,6 +122,28 @@ def test_one_that_cannot_be_loaded_is_compiled_here(site):
     assert len(site.started()) == COMMANDS
 
 
+DAMAGES = {
+    "empty": lambda data: b"",
+    "its header": lambda data: data[:60],
+    "a half": lambda data: data[: len(data) // 2],
+    "all but the last byte": lambda data: data[:-1],
+    "zeros": lambda data: bytes(len(data)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_one_of_the_cache_that_is_damaged_is_compiled_anew(site, damage):
+    site.touch("go")
+    site.run("gt.wait_ready()")
+    [bridge, _] = site.left()
+    path = site.cache / "bridge" / bridge
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGES[damage](whole))
+    site.run("gt.wait_ready()\nassert defers()")
+    assert path.read_bytes() == whole
+    assert len(site.started()) == 2 * COMMANDS
+
+
 def test_a_prebuilt_bridge_goes_before_the_cache(site):
     site.touch("go")
     site.run("gt.wait_ready()")

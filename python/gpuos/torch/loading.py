@@ -6,6 +6,7 @@ import atexit
 import functools
 import importlib.util
 import os
+import struct
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -97,6 +98,29 @@ class NotLoaded(gpuos.BackendUnavailable):
     """It needs what this machine has not."""
 
 
+class Damaged(NotLoaded):
+    """Its end is missing, or it is no library at all."""
+
+
+def _check_whole(path: Path) -> None:
+    # A process that reads behind the end of a library that it has mapped is
+    # killed. Linkers write the table of sections last.
+    header = struct.Struct("<4s36xQ10x2H")  # ELF's magic, table, entry, entries
+    with path.open("rb") as file:
+        begin = file.read(header.size)
+        size = os.fstat(file.fileno()).st_size
+    expected = 0
+    if len(begin) == header.size:
+        magic, table, entry, entries = header.unpack(begin)
+        expected = table + entry * entries if magic == b"\x7fELF" else 0
+    if not 0 < expected <= size:
+        text = (
+            f"gpuos.torch: expected to load {path}: it is damaged, "
+            f"{size} bytes of {expected or 'no library'}"
+        )
+        raise Damaged(text)
+
+
 def load(path: Path) -> ModuleType:
     """Return the extension module in `path`, set up; once in a process.
 
@@ -106,7 +130,10 @@ def load(path: Path) -> ModuleType:
         PyTorch's insides lie elsewhere.
     NotLoaded
         The dynamic loader refused.
+    Damaged
+        It has not all its bytes.
     """
+    _check_whole(path)
     try:
         spec = importlib.util.spec_from_file_location(NAME, path)
         assert spec is not None

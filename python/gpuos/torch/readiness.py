@@ -95,7 +95,11 @@ class _Process:
             self.module = loading.load(path)
         except loading.NotLoaded as error:
             if path.parent == choosing.folder():
-                raise
+                if not isinstance(error, loading.Damaged):
+                    raise
+                log.warning("%s; it is compiled anew", error)
+                path.unlink(missing_ok=True)
+                return
             self.refused.add(path)
             text = f"{error}; one that is compiled here takes its place"
             self.untold.append((text, RuntimeWarning))
