@@ -91,6 +91,29 @@ class Call(NamedTuple):
     keywords: dict[str, Any]
 
 
+def is_in(package: str, of: Any) -> bool:
+    return f"{getattr(of, '__module__', '')}.".startswith(f"{package}.")
+
+
+def is_of_others(call: Call) -> bool:
+    """Return whether nothing of gpuos is in it.
+
+    A value that was asked for its number is that number in the second trace.
+    """
+
+    def is_ours(x: Any) -> bool:
+        if type(x) in (list, tuple):
+            return any(map(is_ours, x))
+        return any(is_in("gpuos", kind) for kind in type(x).__mro__)
+
+    function = call.function
+    return (
+        function is getattr
+        or isinstance(function, np.ufunc)
+        or is_in("numpy", function)
+    ) and not any(map(is_ours, (*call.args, *call.keywords.values())))
+
+
 def is_of_numpy(error: BaseException) -> bool:
     """Return whether its own loop over objects looked for their methods."""
     name = getattr(error, "name", None)
@@ -157,6 +180,8 @@ def attempt(prepare: Callable[[], Call], *also: type[BaseException]) -> Any:
         made = prepare()
     except Exception as error:  # noqa: BLE001 (the arguments are no call)
         return error
+    if is_of_others(made):
+        return None
     JUDGE.calls += 1
     result = judged(lambda: made.function(*made.args, **made.keywords), also)
     if not isinstance(result, Exception):
