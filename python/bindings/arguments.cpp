@@ -17,15 +17,16 @@ TensorView Arguments::view_other(PyObject* object, Role role) {
     return foreign.view;
   }
   Array& array = *native<Array>(object);
-  const RuntimeObject& owner = array.runtime();
-  if (owner.is_cuda() != runtime_.is_cuda()) {
-    throw InvalidArgument(role.text() + ": expected an array of this " +
-                          std::string(runtime_.core().backend()) +
-                          " runtime, got one of a " +
-                          std::string(owner.core().backend()) + " runtime");
+  const std::string device = runtime_.device();
+  const std::string other = array.runtime().device();
+  if (device != other) {
+    throw InvalidArgument(role.text() +
+                          ": expected an array of this runtime's " + device +
+                          ", got one of " + other);
   }
   const Borrow borrow(array);
   borrow.mark_exported();
+  borrow.wait();  // this runtime knows none of the tasks of that one
   keep(py::reinterpret_borrow<py::object>(object));
   return borrow.view();
 }

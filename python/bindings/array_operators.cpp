@@ -180,8 +180,11 @@ constexpr const char* kMethods[] = {"all",
                                     "__complex__",
                                     "__contains__",
                                     "__float__",
+                                    "__format__",
                                     "__index__",
                                     "__int__",
+                                    "__iter__",
+                                    "__round__",
                                     "__setitem__",
                                     "__str__"};
 constexpr const char* kProperties[] = {"mT"};

@@ -41,6 +41,22 @@ void delete_capsule(PyObject* capsule, const char* name) {
   managed->deleter(managed);
 }
 
+// PyTorch ends the process for negative ones.
+std::array<std::int64_t, kMaxDims> strides_of(const TensorView& view) {
+  std::array<std::int64_t, kMaxDims> strides = view.element_strides();
+  for (std::size_t axis = 0; axis < view.dims; ++axis) {
+    if (strides[axis] >= 0) continue;
+    if (view.shape[axis] > 1) {
+      throw py::buffer_error(
+          "dlpack: expected no negative strides, which not every library "
+          "takes, got " +
+          to_string(view) + "; x.copy() has none");
+    }
+    strides[axis] = -strides[axis];
+  }
+  return strides;
+}
+
 template <typename ManagedTensor>
 ManagedTensor* make_owner(const Array& array, const Borrow& borrow) {
   const TensorView& view = borrow.view();
@@ -48,7 +64,7 @@ ManagedTensor* make_owner(const Array& array, const Borrow& borrow) {
   owner->runtime = array.runtime().shared_from_this();
   owner->buffer = borrow.buffer();
   owner->shape = view.shape;
-  owner->strides = view.element_strides();
+  owner->strides = strides_of(view);
   owner->managed.tensor = {view.data,
                            device_of(array),
                            view.dims,

@@ -102,6 +102,15 @@ bool FusedCall::is_traced() const noexcept {
   return false;
 }
 
+bool FusedCall::has_exported() const noexcept {
+  const auto is_exported = [](PyObject* object) {
+    return object != nullptr && Py_TYPE(object) == array_type &&
+           native<Array>(object)->is_exported();
+  };
+  return is_exported(out) ||
+         std::ranges::any_of(items(), is_exported, &Item::value);
+}
+
 std::shared_ptr<RuntimeObject> FusedCall::find_runtime() const {
   for (const Item& item : items()) {
     if (Py_TYPE(item.value) == array_type)

@@ -28,6 +28,8 @@ class FusedCall {
   bool is_traced() const noexcept;
   /// Whether a list or a dict, or a tuple with arrays, is among the arguments.
   bool has_container() const;
+  /// Whether others have had the address of an array: they may write there.
+  bool has_exported() const noexcept;
   /// The runtime of the first gpuos.Array, or null.
   std::shared_ptr<RuntimeObject> find_runtime() const;
   /// Takes the views of the arrays and the values of the numbers.

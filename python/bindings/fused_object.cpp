@@ -177,7 +177,12 @@ py::object Fused::submit(Traced& traced, const FusedCall& call,
     return runtime.core().submit(traced.program, call.inputs(), results.views(),
                                  call.scalars(), stream);
   });
-  if (arguments.has_foreign()) arguments.keep_until(ticket);
+  const bool has_foreign = arguments.has_foreign();
+  if (has_foreign) arguments.keep_until(ticket);
+  // Who else reads and writes that memory knows of no task, but of the stream.
+  if ((has_foreign || (is_deferred_ && call.has_exported())) &&
+      call.stream == Py_None)
+    runtime.wait(ticket, Deadline::never());
   return results.as_returned();
 }
 

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,10 +27,7 @@ PyTypeObject* array_type = nullptr;
 
 namespace {
 
-std::string device_text(const Array& array) {
-  if (!array.runtime().is_cuda()) return "host";
-  return "cuda:" + std::to_string(array.runtime().core().options().device);
-}
+std::string device_text(const Array& array) { return array.runtime().device(); }
 
 std::string repr(const Array& array) {
   const TensorView view = array.form();
@@ -78,6 +76,26 @@ py::object imaginary_part(const py::object& self) {
   return python_module("gpuos.array_methods").attr("imaginary_part")(self);
 }
 
+void set_elements(const py::object& array, const py::object& value) {
+  python_module("gpuos.array_methods")
+      .attr("set_item")(array, py::ellipsis(), value);
+}
+
+void set_real_part(const py::object& self, const py::object& value) {
+  set_elements(real_part(self.cast<Array&>()), value);
+}
+
+void set_imaginary_part(const py::object& self, const py::object& value) {
+  const DType dtype = self.cast<Array&>().form().dtype;
+  if (dtype != DType::Complex64) {
+    throw py::type_error(
+        "array: expected complex64, which has imag to set, "
+        "got " +
+        std::string(name_of(dtype)));
+  }
+  set_elements(imaginary_part(self), value);
+}
+
 py::object export_dlpack(const py::object& self, const py::object& /*stream*/,
                          const std::optional<std::pair<int, int>>& max_version,
                          const py::object& dl_device,
@@ -116,7 +134,11 @@ bool overlap(Array& a, Array& b) {
   const ByteRange mine = x.byte_range();
   const ByteRange its = y.byte_range();
   if (mine.low >= its.high || its.low >= mine.high) return false;
-  return x.data != y.data || strides_of(x) != strides_of(y);
+  const bool is_same_view =
+      x.data == y.data && x.dtype == y.dtype && x.dims == y.dims &&
+      std::equal(x.shape.begin(), x.shape.begin() + x.dims, y.shape.begin()) &&
+      strides_of(x) == strides_of(y);
+  return !is_same_view;
 }
 
 }  // namespace
@@ -162,11 +184,11 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "T", [](Array& a) { return transpose(a, py::args()); },
           "A view with the axes reversed.")
-      .def_property_readonly(
-          "real", &real_part,
+      .def_property(
+          "real", &real_part, &set_real_part,
           "A view of the real parts; of real elements, of themselves.")
-      .def_property_readonly(
-          "imag", &imaginary_part,
+      .def_property(
+          "imag", &imaginary_part, &set_imaginary_part,
           "A view of the imaginary parts; of real elements, new zeros.")
       .def(
           "transpose", &transpose,

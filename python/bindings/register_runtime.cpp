@@ -261,15 +261,6 @@ std::shared_ptr<AliasObject> alias(const RuntimePtr& self,
   return made;
 }
 
-void wait_for(RuntimeObject& self, const py::object& array) {
-  Arguments arguments(self);
-  const ByteRange range =
-      arguments.view(array.ptr(), {"wait", -1}).byte_range();
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  self.wait_for_memory(reinterpret_cast<const void*>(range.low),
-                       range.high - range.low);
-}
-
 void flush(RuntimeObject& self, const py::object& stream) {
   const Stream named = stream_from(stream.ptr());
   self.run_deferred();
@@ -499,8 +490,6 @@ void register_runtime(py::module_& module) {
       module, "Runtime", docs::kRuntime, py::custom_type_setup(collect_cycles));
   runtime_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "gpuos";
-  module.def("_wait_for", &wait_for, py::arg("runtime"), py::arg("array"),
-             "Wait for the pending tasks that use this memory.");
   module.def(
       "_is_shared",
       [](const RuntimeObject& runtime) { return runtime.is_shared; },

@@ -58,6 +58,11 @@ RuntimeObject::~RuntimeObject() {
   core_.reset();
 }
 
+std::string RuntimeObject::device() const {
+  if (!is_cuda_) return "host";
+  return "cuda:" + std::to_string(core_->options().device);
+}
+
 OperatorPtr RuntimeObject::resolve(PyObject* op) {
   if (Py_TYPE(op) == operator_type) return own(*native<OperatorObject>(op));
   if (Py_TYPE(op) == alias_type)

@@ -31,6 +31,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   Runtime& core() const noexcept { return *core_; }
   bool is_cuda() const noexcept { return is_cuda_; }
+  /// "host", or such as "cuda:0".
+  std::string device() const;
 
   /// A name, an Operator or an Alias. Held by the caller, as another thread may
   /// undefine it as soon as Python code runs.

@@ -12,7 +12,7 @@ from gpuos.arrays import call, call_ufunc, operation, refuse, write
 from gpuos.fusing import fuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Array = _core.Array
 Value = _core.Value
@@ -122,6 +122,32 @@ def _as_index(x: Array) -> int:
             f"{x.dtype} of shape {x.shape}"
         )
     return int(item(x))
+
+
+def _rows(x: Array) -> Iterator[Array]:
+    if x.ndim == 0:
+        raise TypeError("array: expected axes to iterate over, got shape ()")
+    return (x[i] for i in range(len(x)))
+
+
+def _format(x: Array, spec: str) -> str:
+    if not spec:
+        return str(x)
+    if x.ndim != 0:
+        raise TypeError(
+            f"array: expected no format {spec!r} for shape {x.shape}, which "
+            "is for one number; f'{x}' has all"
+        )
+    return format(item(x), spec)
+
+
+def _round(x: Array, digits: int | None = None) -> Any:
+    if x.ndim != 0:
+        raise TypeError(
+            f"array: expected one number to round, got shape {x.shape}; "
+            "x.round() rounds all"
+        )
+    return round(item(x), digits)
 
 
 def _contains(x: Array, value: Any) -> bool:
@@ -445,9 +471,12 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__dask_tokenize__": sending.token_of_array,
     "__deepcopy__": lambda x, _: copy(x),
     "__float__": lambda x: float(_one(x)),
+    "__format__": _format,
     "__index__": _as_index,
     "__reduce_ex__": sending.of_array,
     "__int__": lambda x: int(_one(x)),
+    "__iter__": _rows,
+    "__round__": _round,
     "__setitem__": set_item,
     "__str__": lambda x: str(x.numpy()),
     "astype": astype,

@@ -40,27 +40,16 @@ def call(
     keywords = {key: library.operand(name, x) for key, x in keywords.items()}
     if stream is None:
         stream = library.stream(first)
-    if out is not None:
-        fused(*args, **keywords, out=out, stream=stream)
-        outs = out if isinstance(out, (tuple, list)) else (out,)
-        _hand_over(runtime, stream, outs)
-        return out
-    forms, rebuild = fused._forms(*args, **keywords)
-    made = tuple(library.empty(first, *form) for form in forms)
+    made, rebuild = out, None
+    if out is None:
+        forms, rebuild = fused._forms(*args, **keywords)
+        made = tuple(library.empty(first, *form) for form in forms)
     fused(*args, **keywords, out=made, stream=stream)
-    _hand_over(runtime, stream, made)
-    if rebuild is None:
-        return made[0]
-    return rebuild(made)
-
-
-def _hand_over(runtime: _core.Runtime, stream: Any, arrays: Any) -> None:
-    """Let whoever has the arrays read them: the host, or the stream."""
-    if runtime.backend == "cuda":
-        runtime.flush(stream)
-        return
-    for array in arrays:
-        _core._wait_for(runtime, array)
+    if stream is not None:
+        runtime.flush(stream)  # who reads them there comes behind it
+    if out is not None:
+        return out
+    return made[0] if rebuild is None else rebuild(made)
 
 
 def _library_of(name: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:

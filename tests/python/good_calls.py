@@ -91,7 +91,6 @@ class Calls:
             "_has_captured": (_core._has_captured, [rt], {}),
             "_share": (_core._share, [gpuos.default_runtime("host")], {}),
             "_prune_cache": (_core._prune_cache, [2**40], {}),
-            "_wait_for": (_core._wait_for, [rt, x], {}),
             "_live_runtimes": (_core._live_runtimes, [], {}),
             "_stats_now": (_core._stats_now, [rt], {}),
             "_wait_for_all": (_core._wait_for_all, [rt, 1.0], {}),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -280,3 +281,41 @@ def test_arrays_cannot_be_made_or_subclassed(rt):
         type(rt.zeros(1))()
     with pytest.raises(TypeError):
         type("Mine", (gpuos.Array,), {})
+
+
+VALUES = [7.25, [1.5, -2.5], [[1, 2, 3], [4, 5, 6]]]
+ASKED = {
+    "iterable": np.iterable,
+    "a list": lambda x: [np.asarray(row).tolist() for row in x],
+    "unpacked": lambda x: [np.asarray(row).tolist() for row in (*x,)],
+    "Iterable": lambda x: isinstance(x, Iterable),
+    "reversed": lambda x: [np.asarray(row).tolist() for row in reversed(x)],
+    "f-string": lambda x: f"{x}",
+    ".3f": lambda x: f"{x:.3f}",
+    "+e": lambda x: format(x, "+e"),
+    "str.format": "{}".format,
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+@pytest.mark.parametrize("value", VALUES)
+def test_what_python_asks_of_an_array(rt, value, what):
+    """It answers as NumPy's, or refuses as that does."""
+    answers = []
+    for x in (rt.array(value, "f4"), np.array(value, "f4")):
+        if what in (".3f", "+e") and x.ndim == 0 and isinstance(x, np.ndarray):
+            x = x[()]  # noqa: PLW2901 (which stands for NumPy's numbers)
+        try:
+            answers.append(ASKED[what](x))
+        except TypeError:
+            answers.append(TypeError)
+    assert answers[0] == answers[1]
+
+
+def test_round_is_of_one_number(rt):
+    x = rt.array([2.567, 1.0])
+    assert round(x.sum(), 1) == 3.6
+    assert round(x.max()) == 3
+    assert type(round(x.max())) is int
+    with pytest.raises(TypeError, match=r"got shape \(2,\); x.round\(\)"):
+        round(x)

@@ -1,0 +1,224 @@
+"""What a call reads and writes of others has been read and written when it
+returns: they know of no task."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+from conftest import has_cuda
+
+import gpuos
+from gpuos import _core
+
+NAP_NS = 3_000_000
+SHAPE = (3, 4)
+OPERATORS = [
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"),
+    *("lt", "le", "gt", "ge", "eq", "ne"),
+]
+IN_PLACE = ["iadd", "isub", "imul", "itruediv", "ipow", "imod"]
+UFUNCS = [
+    name
+    for name in dir(np)
+    if isinstance(f := getattr(np, name), np.ufunc)
+    and (f.nin, f.nout) == (2, 1)
+    and "ff->f" in f.types
+    and _core._is_operation(name)
+]
+
+
+@pytest.fixture
+def late(rt, nap):
+    """Return an array of ones that nobody has computed yet."""
+
+    def make():
+        x = rt.ones(SHAPE, "float32")
+        rt.submit(nap, out=x, ns=NAP_NS)  # sets the first element to 1
+        return x
+
+    return make
+
+
+# What may be an operand beside an array: how it is made, and what is done with
+# it afterwards.
+
+
+def a_numpy_array(rt):
+    if rt.backend != "host":
+        pytest.skip("NumPy has memory of the host")
+    made = np.full(SHAPE, 2, "float32")
+    return made, lambda: made.fill(99), made.copy
+
+
+def a_tensor(rt):
+    torch = pytest.importorskip("torch")
+    device = "cpu" if rt.backend == "host" else "cuda"
+    made = torch.full(SHAPE, 2.0, device=device)
+    return made, lambda: made.fill_(99), lambda: made.cpu().numpy().copy()
+
+
+def an_array_of_another_runtime(rt):
+    other = gpuos.Runtime(rt.backend)
+    made = other.zeros(SHAPE, "float32")
+    made += 2  # is pending there
+    return made, lambda: made.fill(99), made.numpy
+
+
+def an_array_that_numpy_has(rt):
+    if rt.backend != "host":
+        pytest.skip("NumPy has memory of the host")
+    made = rt.full(SHAPE, 2, "float32")
+    view = np.asarray(made)
+    return made, lambda: view.fill(99), view.copy
+
+
+def an_array_that_pytorch_has(rt):
+    torch = pytest.importorskip("torch")
+    made = rt.full(SHAPE, 2, "float32")
+    view = torch.from_dlpack(made)
+    return made, lambda: view.fill_(99), lambda: view.cpu().numpy().copy()
+
+
+OTHERS = [
+    a_numpy_array,
+    a_tensor,
+    an_array_of_another_runtime,
+    an_array_that_numpy_has,
+    an_array_that_pytorch_has,
+]
+
+
+def is_tensor(x):
+    return type(x).__module__ == "torch"
+
+
+def fused(x, y):
+    return x * 3 + y
+
+
+READ = {
+    **{name: getattr(operator, name) for name in OPERATORS},
+    **{f"np.{name}": getattr(np, name) for name in UFUNCS},
+    "np.where": lambda x, y: np.where(x > 0, y, x),
+    "np.isclose": np.isclose,
+    "two operations": lambda x, y: (x + y) * (x - y),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_an_operand_is_read_before_a_call_returns(rt, late, other):
+    ones, twos = np.ones(SHAPE, "float32"), np.full(SHAPE, 2, "float32")
+    for name, function in READ.items():
+        x = late()
+        y, write, _ = other(rt)
+        if is_tensor(y) and name != "add":
+            continue  # its own functions and comparisons would come first
+        made = function(x, y)
+        write()
+        np.testing.assert_allclose(
+            made.numpy(), function(ones, twos), rtol=1e-6, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_an_operand_on_the_left(rt, late, other):
+    y, write, _ = other(rt)
+    if is_tensor(y):
+        pytest.skip("it has an operator of its own")
+    made = y - late()
+    write()
+    np.testing.assert_array_equal(made.numpy(), np.ones(SHAPE))
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_an_operand_of_an_operator_in_place(rt, late, other, name):
+    x = late()
+    y, write, _ = other(rt)
+    x = getattr(operator, name)(x, y)
+    write()
+    wanted = np.ones(SHAPE, "float32")
+    wanted = getattr(operator, name)(wanted, np.full(SHAPE, 2, "float32"))
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+FOREIGN = OTHERS[:3]  # of explicit calls: what else is theirs they know
+
+
+@pytest.mark.parametrize("other", FOREIGN)
+def test_a_fused_call_reads_before_it_returns(rt, late, other):
+    x = late()
+    y, write, _ = other(rt)
+    made = rt.fuse(fused)(x, y)
+    write()
+    np.testing.assert_array_equal(made.numpy(), np.full(SHAPE, 5))
+
+
+WRITE = {
+    "np.multiply": lambda _, x, out: np.multiply(x, 5, out=out),
+    "np.add, where": lambda _, x, out: np.add(x, 4, out=out, where=x > 0),
+    "np.where": lambda rt, x, out: rt.fuse(lambda x: np.where(x > 0, 5, x))(
+        x, out=out
+    ),
+    "fused": lambda rt, x, out: rt.fuse(fused)(x, x + 1, out=out),
+}
+
+
+@pytest.mark.parametrize("other", FOREIGN)
+@pytest.mark.parametrize("way", WRITE)
+def test_out_is_written_before_a_call_returns(rt, late, other, way):
+    out, _, value = other(rt)
+    if way.startswith("np.add") and not hasattr(out, "__array_interface__"):
+        pytest.skip("where= reads out, which a tensor's dtype cannot say")
+    if way.startswith("np.") and way != "np.where" and is_tensor(out):
+        pytest.skip("NumPy takes no tensor as out")
+    WRITE[way](rt, late(), out)
+    np.testing.assert_array_equal(value(), np.full(SHAPE, 5))
+
+
+@pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv"])
+def test_numpys_operators_in_place(rt, late, name):
+    if rt.backend != "host":
+        pytest.skip("NumPy has memory of the host")
+    for part in (np.s_[:], np.s_[1], np.s_[:, ::2]):
+        n = np.full(SHAPE, 6, "float32")
+        wanted = n.copy()
+        x = late()
+        view, own = n[part], wanted[part]
+        getattr(operator, name)(view, x[part])
+        getattr(operator, name)(own, np.ones(SHAPE, "float32")[part])
+        np.testing.assert_array_equal(n, wanted)
+
+
+def test_a_reduction_into_others(rt, late):
+    if rt.backend != "host":
+        pytest.skip("NumPy has memory of the host")
+    out = np.zeros(4, "float32")
+    late().sum(axis=0, out=out)
+    np.testing.assert_array_equal(out, [3, 3, 3, 3])
+
+
+def test_a_submission_of_an_array_of_another_runtime(rt, nap):
+    """It is read once it is computed there; the ticket says when."""
+    other = gpuos.Runtime(rt.backend)
+    own = other.define(nap.definition)
+    x = other.zeros(4, "float32")
+    other.submit(own, out=x, ns=NAP_NS)
+    y = x + 1
+    made = rt.empty(4, "float32")
+    rt.submit("mul", y, y, out=made).wait()
+    np.testing.assert_array_equal(made.numpy(), [4, 1, 1, 1])
+
+
+def test_an_array_of_another_device_is_refused(host):
+    with gpuos.Runtime("host") as rt:
+        assert (rt.ones(2) + host.ones(2)).tolist() == [2, 2]
+    if not has_cuda():
+        return
+    with (
+        gpuos.Runtime("cuda") as cuda,
+        pytest.raises(gpuos.InvalidArgument, match=r"cuda:0, got one of host"),
+    ):
+        cuda.ones(2) + host.ones(2)
