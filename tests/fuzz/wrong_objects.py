@@ -104,7 +104,9 @@ def is_of_others(call: Call) -> bool:
     def is_ours(x: Any) -> bool:
         if type(x) in (list, tuple):
             return any(map(is_ours, x))
-        return any(is_in("gpuos", kind) for kind in type(x).__mro__)
+        return not isinstance(x, BaseException) and any(
+            is_in("gpuos", kind) for kind in type(x).__mro__
+        )
 
     function = call.function
     return (
