@@ -297,6 +297,8 @@ std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema) {
   for (const c10::Argument& argument : schema.arguments()) {
     const auto kind = kind_of(argument, *form.what);
     if (!kind) return std::nullopt;
+    // Of a tensor beside lists each name makes something else.
+    if (form.is_foreach && *kind == Argument::Tensor) return std::nullopt;
     form.arguments.push_back(*kind);
   }
   // Of _foreach forms those with an `out` list are left to PyTorch.
