@@ -70,13 +70,14 @@ def came_of(call, given, named):
 
 
 def is_of_its_own_kind(overload, at, number, dtype):
-    """Whether eager's kernels differ: by how they round alpha * infinity."""
-    if overload.arguments[at][0] != "alpha" or not dtype.is_floating_point:
+    """Whether eager's kernels differ: by how they round what meets infinity."""
+    if not dtype.is_floating_point or not number:
         return False
     limits = torch.finfo(dtype)
-    return number != 0 and (
-        limits.max / 100 < abs(number) <= limits.max
-        or abs(number) < limits.smallest_normal
+    is_alpha = overload.arguments[at][0] == "alpha"
+    is_small = abs(number) < limits.smallest_normal
+    return (is_small and (is_alpha or dtype in FLOATS[:2])) or (
+        is_alpha and limits.max / 100 < abs(number) <= limits.max
     )
 
 
@@ -104,7 +105,8 @@ def findings(calls, takes=0.0):
     """
     expected = [came_of(call, *make()) for _, call, make in calls]
     before = taken()
-    with torch.no_grad(), scheduler(takes=0):
+    # Deterministic: else a thread that gains nothing is left alone.
+    with torch.no_grad(), scheduler(takes=0, deterministic=True):
         came = [came_of(call, *make()) for _, call, make in calls]
     assert taken() - before >= takes * len(calls)
     found = []
@@ -144,7 +146,9 @@ def test_an_out_of_any_dtype_is_taken_or_refused_as_in_eager(device, dtype):
 
             def make(overload=overload, second=second, into=into):
                 given = tensors(overload, dtype, device, second)
-                arguments, named = overload.make(given)
+                # At infinity kernels of gelu and of roots differ.
+                given = [x.nan_to_num(NAN, 5, -5) for x in given]
+                arguments, named = overload.make(given, other=1.5)
                 named[overload.out] = torch.zeros_like(given[0], dtype=into)
                 return arguments, named
 
@@ -250,7 +254,8 @@ def test_versions_are_those_of_eager(device, fresh):
             for (_, call, _), given in zip(calls, made, strict=True)
         ]
         made = [make() for *_, make in calls]
-        with scheduler(takes=len(calls) // 4 if fresh is not inference else 0):
+        takes = len(calls) // 4 if fresh is not inference else 0
+        with scheduler(takes=takes, deterministic=True):
             came = [
                 versions(call, *given)
                 for (_, call, _), given in zip(calls, made, strict=True)

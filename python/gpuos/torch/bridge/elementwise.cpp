@@ -90,8 +90,9 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                 at::ScalarType common) {
   if (!fits(number, common)) return true;
-  if (what.recipe == Recipe::Power)
-    return !fits_power(number.toDouble(), common);
+  if (what.recipe == Recipe::Power || what.recipe == Recipe::TorchRemainder ||
+      what.recipe == Recipe::Fmod)
+    return !fits_as_rounded(number.toDouble(), common);
   const bool is_parameter = what.recipe == Recipe::Elu ||
                             what.recipe == Recipe::LeakyRelu ||
                             what.recipe == Recipe::Softplus;

@@ -72,17 +72,17 @@ bool fits(const c10::Scalar& number, at::ScalarType common) {
   }
 }
 
-bool fits_power(double number, at::ScalarType type) {
+bool fits_as_rounded(double number, at::ScalarType type) {
+  const double size = std::fabs(number);
   switch (type) {
     case at::kHalf:
       return number == static_cast<double>(static_cast<at::Half>(number));
     case at::kBFloat16:
       return number == static_cast<double>(static_cast<at::BFloat16>(number));
     case at::kFloat:
-      return number == 0 ||
-             std::fabs(number) >= std::numeric_limits<float>::min();
+      return size == 0 || !(size < std::numeric_limits<float>::min());
     default:
-      return true;
+      return size == 0 || !(size < std::numeric_limits<double>::min());
   }
 }
 
