@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "gpuos/error.h"
 #include "program/plan.h"
@@ -15,6 +16,7 @@ void GroupRunner::begin(const Arrays& arrays, Survey& survey,
   survey_ = &survey;
   groups_ = &groups;
   needed_ = needed;
+  refused_ = nullptr;
   calls_.begin(stream);
   use_of_.resize(arrays.requests().size());
   is_late_.resize(arrays.requests().size());
@@ -29,6 +31,41 @@ void GroupRunner::run_together(const Add& add) {
     throw;
   }
   calls_.flush();
+}
+
+void GroupRunner::finish() {
+  if (refused_ != nullptr)
+    std::rethrow_exception(std::exchange(refused_, nullptr));
+}
+
+template <typename Run>
+void GroupRunner::attempt(std::uint32_t request, const Run& run) {
+  if (refused_ != nullptr && reads_refused(request)) {
+    note_refused(request);
+    return;
+  }
+  try {
+    run();
+  } catch (const InvalidArgument&) {
+    if (refused_ == nullptr) refused_ = std::current_exception();
+    note_refused(request);
+  }
+}
+
+// Owners are not known where no request meets another.
+bool GroupRunner::reads_refused(std::uint32_t request) {
+  if (survey_->are_independent()) return false;
+  const Request& asked = arrays_->request(request);
+  for (std::size_t i = 0; i < asked.operands; ++i)
+    if (!is_number(asked, i) &&
+        survey_->owners()[survey_->of(request).operands[i]].is_refused)
+      return true;
+  return false;
+}
+
+void GroupRunner::note_refused(std::uint32_t request) {
+  if (!survey_->are_independent())
+    survey_->owners()[survey_->of(request).out].is_refused = true;
 }
 
 void GroupRunner::run(std::span<const Group* const> level) {
@@ -48,7 +85,7 @@ void GroupRunner::run_independent() {
       if (is_asked && !needed_.ask(needed_.context, request.out_owner, 1))
         ++unwritten_;
       else
-        run_needed(index);
+        attempt(index, [&] { run_needed(index); });
     }
   });
 }
@@ -63,7 +100,8 @@ void GroupRunner::run(const Group& group) {
       group.elems,
       group.view == Request::kFlat ? nullptr : &arrays_->view(group.view),
       group.axes};
-  run_fragments(frame, kMostSteps, 0, uses_.size());
+  // One by one where some may have to be left out.
+  run_fragments(frame, refused_ == nullptr ? kMostSteps : 1, 0, uses_.size());
 }
 
 bool GroupRunner::is_needed(Owner& owner) {
@@ -82,7 +120,7 @@ bool GroupRunner::must_be_written(std::uint32_t request) {
 
 void GroupRunner::run_single(std::uint32_t request) {
   if (must_be_written(request))
-    run_needed(request);
+    attempt(request, [&] { run_needed(request); });
   else
     ++unwritten_;
 }
@@ -150,6 +188,14 @@ void GroupRunner::run_fragments(const Frame& frame, std::size_t most_steps,
     if (first == end) return;
     // It may read what the fragment before it writes.
     if (is_later) calls_.flush();
+    if (most_steps == 1) {
+      attempt(uses_[first].request, [&] {
+        add_outputs(frame, first, fill(frame, 1, first, end));
+        submit();
+      });
+      ++first;
+      continue;
+    }
     const std::size_t next = fill(frame, most_steps, first, end);
     add_outputs(frame, first, next);
     if (!submit()) run_fragments(frame, 1, first, next);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,9 @@ class GroupRunner {
   void run(std::span<const Group* const> level);
   /// All requests, if none meets another.
   void run_independent();
+  /// After the last one. Throws: InvalidArgument of the first request that was
+  /// refused; only what reads its output was not run either.
+  void finish();
 
   std::uint64_t tasks() const noexcept { return tasks_; }
   std::uint64_t unwritten() const noexcept { return unwritten_; }
@@ -55,6 +59,12 @@ class GroupRunner {
   template <typename Add>
   void run_together(const Add& add);
   void run(const Group& group);
+  /// Calls `run`, which submits what one request needs, unless what it reads
+  /// was refused; notes if this is.
+  template <typename Run>
+  void attempt(std::uint32_t request, const Run& run);
+  bool reads_refused(std::uint32_t request);
+  void note_refused(std::uint32_t request);
   bool must_be_written(std::uint32_t request);
   bool is_needed(Owner& owner);
   void run_single(std::uint32_t request);
@@ -89,6 +99,7 @@ class GroupRunner {
   std::vector<MemberUse> uses_;  // of the group
   std::vector<std::uint32_t> use_of_;    // of each request
   std::vector<std::uint16_t> value_of_;  // of each place in its fragment
+  std::exception_ptr refused_;           // the first of this run, if any
   std::uint64_t tasks_ = 0;
   std::uint64_t unwritten_ = 0;
 };

@@ -17,6 +17,7 @@ struct Owner {
   std::uint32_t uses = 0;         // operands and outputs of all requests
   bool is_fresh = false;          // a fresh output is what met it first
   bool is_written = false;        // not only as a fresh output
+  bool is_refused = false;        // a request that writes it was not run
   bool is_one_array = true;       // all that `toucher` touched is `array`
   std::int8_t is_needed = -1;     // not asked yet
   std::uint32_t toucher = kNone;  // the group, kMany if there are several

@@ -46,6 +46,7 @@ void RequestRunner::run(std::span<const Request> requests,
       impl.runner.run(impl.levels.at(level));
   }
   impl.runtime.flush(stream);
+  impl.runner.finish();
 }
 
 RequestStats RequestRunner::stats() const {

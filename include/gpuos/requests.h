@@ -93,8 +93,11 @@ class RequestRunner {
   /// Submits all and launches what waits for a burst in `stream`; does not wait
   /// for results. `owners_lie_apart`: it is known that no two of them have
   /// memory in common, so nobody needs to look.
-  /// Throws: as Runtime::submit(). Some of the other tasks were submitted then,
-  /// and nothing that depends on the one that failed.
+  /// Throws: as Runtime::submit(). A request that is refused takes along only
+  /// those that read memory of its output's owner, then the others are run and
+  /// the first InvalidArgument is thrown. After any other error some of the
+  /// other tasks were submitted, and nothing that depends on the one that
+  /// failed.
   void run(std::span<const Request> requests, std::span<const TensorView> views,
            StillNeeded needed = {}, Stream stream = {},
            bool owners_lie_apart = false);

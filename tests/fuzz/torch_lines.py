@@ -128,6 +128,20 @@ def base(shape, dtype, seed):
     made = made / 8 if dtype.is_floating_point else made
     return made.to(dtype).to(device)
 
+
+memory = {}
+
+
+def piece(dtype, shift, first, count, step):
+    # Others have storages of the same memory too.
+    at = shift + first * dtype.itemsize
+    if (dtype, shift) not in memory:
+        whole = base([32], dtype, 7).cpu().view(torch.uint8)
+        memory[dtype, shift] = bytearray(shift) + bytearray(whole.numpy())
+    made = torch.frombuffer(memory[dtype, shift], dtype=dtype, offset=at,
+                            count=count)
+    return made[::step].to(device)
+
 """
 
 
@@ -169,6 +183,7 @@ class Lane:
             (3, self._elsewhere),
             (2, self._look),
             (1, self._base),
+            (1, self._piece),
             (1, self._forget),
             (1, self._own),
         ]
@@ -268,6 +283,15 @@ class Lane:
         if self._has_grad and dtype in FLOATS and self._dice.random() < 0.5:
             text += ".requires_grad_()"
         return f"{self._new()} = {text}"
+
+    def _piece(self) -> str:
+        """Parts of one memory; one in four does not begin at whole elements."""
+        dtype = self._dice.choice(["float32", "float32", "float16", "int32"])
+        shift = self._dice.choice([0, 0, 0, 1])
+        first, count = self._dice.randrange(8), self._dice.randint(1, 8)
+        step = self._dice.choice([1, 1, 2])
+        numbers = f"{shift}, {first}, {count}, {step}"
+        return f"{self._new()} = piece(torch.{dtype}, {numbers})"
 
     def _call(self, function: Function) -> str:
         kinds = DTYPES if function.is_exact else FLOATS
@@ -405,10 +429,19 @@ class Lane:
         # Gradients know nothing of what it writes; any thread is told what
         # failed.
         x, may_write = self._any(*FLOATS), not self._has_grad
+        if not self._is_aligned(x):
+            return ""  # refused, as eager PyTorch does not
         text = own_operators.draw(
             self._dice, x, writes=may_write, may_fail=self._is_alone
         )
         return text if "fails" in text else f"{self._new()} = {text}"
+
+    def _is_aligned(self, text: str) -> bool:
+        try:
+            x = eval(text, self._names)
+        except Exception:  # noqa: BLE001 (such a line is left out)
+            return True
+        return x.data_ptr() % x.itemsize == 0
 
     def _gradient(self) -> str:
         x = self._any(*FLOATS)

@@ -141,3 +141,37 @@ def test_strides_of_all_small_ones(device, name):
         with scheduler(takes=0):
             got = operation(t).stride()
         assert got == eager, (tuple(t.shape), t.stride())
+
+
+# Of tensors, one of another dtype than the result's common one: eager casts it
+# first, and that copy has other steps where a size is 1 or a step 0.
+MIXED = {
+    "t + 2.5": lambda t: t + 2.5,
+    "sqrt": torch.sqrt,
+    "t * double": lambda t: (
+        t * torch.ones_like(t[..., -1:], dtype=torch.double)
+    ),
+    "double < t": lambda t: torch.ones(1, dtype=torch.double).to(t.device) < t,
+    "t + double, in one": lambda t: t + t.double(),
+    "where": lambda t: torch.where(t > 0, t, torch.ones_like(t).double()),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_strides_of_mixed_dtypes_are_those_of_eager(device, name):
+    operation = MIXED[name]
+    whole = itertools.chain(tensors(device), small_ones(device))
+    parts = [t[:, :1] for t in tensors(device) if t.ndim > 1]
+    for one in (t for t in itertools.chain(whole, parts) if t.ndim):
+        t = empty_like_in_all(one, torch.int32)
+        eager = operation(t).stride()
+        with scheduler(takes=0):
+            got = operation(t).stride()
+        assert got == eager, (tuple(t.shape), t.stride())
+
+
+def empty_like_in_all(t, dtype):
+    """Return ones of another dtype with the same strides, gaps included."""
+    room = sum((n - 1) * k for n, k in zip(t.shape, t.stride(), strict=True))
+    memory = torch.ones(room + 1, dtype=dtype, device=t.device)
+    return memory.as_strided(t.shape, t.stride())

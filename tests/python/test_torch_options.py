@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import pytest
 from torch_support import NEVER_MS, gt, in_thread, taken, torch
+
+import gpuos
 
 pytestmark = pytest.mark.torch
 
@@ -121,3 +126,41 @@ def test_options_are_read_only():
     made = scheduler(capacity=FEW)
     with pytest.raises(AttributeError):
         made.capacity = MANY
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("capacity", 1.5),
+        ("capacity", None),
+        ("threads_per_block", "256"),
+        ("size_threshold", 1e6),
+        ("auto_flush_ms", "2"),
+        ("auto_flush_ms", None),
+    ],
+)
+def test_a_number_of_another_kind_is_refused_by_name(name, value):
+    with pytest.raises(TypeError, match=f"expected {name} to be .* got"):
+        gt.scheduler(**{name: value})
+
+
+def test_whole_numbers_of_numpy_are_taken(device):
+    with scheduler(capacity=np.int64(8), size_threshold=np.uint16(ELEMS)):
+        assert is_taken(ELEMS, device)
+        assert not is_taken(2 * ELEMS, device)
+
+
+@pytest.mark.parametrize("elems", [-1, 1 << 63])
+def test_a_threshold_beyond_what_is_counted_is_refused(elems):
+    with pytest.raises(gpuos.InvalidArgument, match="size_threshold of 0 to"):
+        gt.scheduler(size_threshold=elems)
+
+
+def test_a_scheduler_that_cannot_be_entered_is_not_in_use(device):
+    # As whoever makes one without scheduler() may have it.
+    made = dataclasses.replace(scheduler(), size_threshold="many")
+    with pytest.raises(TypeError), made:
+        pass
+    gt.shutdown()
+    with scheduler():
+        assert is_taken(ELEMS, device)

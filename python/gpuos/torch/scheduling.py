@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -74,7 +75,11 @@ class Scheduler:
         if is_fixed:
             defaults.make_deterministic()
         _install(self.auto_flush_ms)
-        module.enter(self.capacity, self.size_threshold, is_fixed)
+        try:
+            module.enter(self.capacity, self.size_threshold, is_fixed)
+        except BaseException:
+            _uninstall()
+            raise
         return self
 
     def __exit__(
@@ -158,6 +163,8 @@ def scheduler(
 
     Raises
     ------
+    TypeError
+        For a number of another kind.
     gpuos.InvalidArgument
         For a value outside of these ranges.
     gpuos.BackendUnavailable, gpuos.CompileError
@@ -171,10 +178,14 @@ def scheduler(
         When one is entered: the bridge could not be built, or the PyTorch was
         never tried. From then on all are eager.
     """
+    capacity = _whole("capacity", capacity)
+    threads_per_block = _whole("threads_per_block", threads_per_block)
+    size_threshold = _whole("size_threshold", size_threshold)
+    auto_flush_ms = _real("auto_flush_ms", auto_flush_ms)
     check_limits(capacity, threads_per_block)
-    if size_threshold < 0:
+    if not 0 <= size_threshold < 1 << 63:
         text = (
-            "scheduler: expected a size_threshold of at least 0, got "
+            "scheduler: expected a size_threshold of 0 to 2**63 - 1, got "
             f"{size_threshold}"
         )
         raise gpuos.InvalidArgument(text)
@@ -194,6 +205,21 @@ def scheduler(
 
 
 scheduler_context = scheduler
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        text = f"scheduler: expected {name} to be an int, got {value!r}"
+        raise TypeError(text) from None
+
+
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, (int, float)) or hasattr(value, "__float__"):
+        return float(value)
+    text = f"scheduler: expected {name} to be a number, got {value!r}"
+    raise TypeError(text)
 
 
 def _is_fixed(deterministic: bool | None) -> bool:

@@ -44,13 +44,22 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   return true;
 }
 
+/// As is_aligned(), of a tensor whose elements are as long as the kind's: where
+/// a view begins differs from where its storage does by whole ones.
+[[gnu::always_inline]] inline bool is_at_place(const Tensor& tensor) {
+  const auto start = reinterpret_cast<std::uintptr_t>(
+      storage_of(tensor)->_mutable_data_ptr_no_checks().get());
+  return C10_LIKELY((start & (kind.item_bytes - 1u)) == 0);
+}
+
 /// Contiguous, of a floating dtype, and not too large.
 [[gnu::always_inline]] inline bool is_simple(const Tensor& tensor) {
   if (C10_UNLIKELY(!is_of_kind(tensor)) && !is_of_simple_kind(tensor))
     return false;
   const auto elems = static_cast<std::uint64_t>(Fields::numel_of(tensor));
   return elems - 1 < static_cast<std::uint64_t>(size_threshold()) &&
-         Fields::layout_of(tensor).size() <= kMaxDims && has_memory(tensor);
+         Fields::layout_of(tensor).size() <= kMaxDims && has_memory(tensor) &&
+         is_at_place(tensor);
 }
 
 /// The same of a tensor of another kind: flags that make no difference may be
@@ -71,7 +80,9 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
     return false;
   const auto& layout = Fields::layout_of(simple);
   const auto& other = Fields::layout_of(tensor);
-  if (layout.size() != other.size() || !has_memory(tensor)) return false;
+  if (layout.size() != other.size() || !has_memory(tensor) ||
+      !is_at_place(tensor))
+    return false;
   // Both are contiguous: strides differ where the size is 1 alone.
   for (std::size_t d = 0; d < layout.size(); ++d)
     if (layout.size_at_unchecked(d) != other.size_at_unchecked(d)) return false;
@@ -224,19 +235,23 @@ std::optional<at::ScalarType> type_of_pair(const Operand& a, const Operand& b) {
   return type;
 }
 
-/// Whether `b` may be read while contiguous `a` is written, which lies in the
-/// same storage.
+/// Whether `b` may be read while `a` is written, both contiguous and of one
+/// size.
 [[gnu::noinline]] bool is_same_or_beside(const Tensor& a, const Tensor& b,
                                          const Kind& of) {
-  const auto* p = static_cast<const char*>(start_of(a, of));
-  const auto* q = static_cast<const char*>(start_of(b, of));
-  const auto bytes = static_cast<std::ptrdiff_t>(a.nbytes());
-  if (p == q) return a.strides() == b.strides();  // PyTorch compares them too
-  return p + bytes <= q || q + bytes <= p;
+  const auto p = reinterpret_cast<std::uintptr_t>(start_of(a, of));
+  const auto q = reinterpret_cast<std::uintptr_t>(start_of(b, of));
+  const std::uintptr_t bytes =
+      static_cast<std::uintptr_t>(Fields::numel_of(a)) * of.item_bytes;
+  // Nearer to each other than they are long, on either side.
+  if (q - p + bytes - 1 >= 2 * bytes - 1) return true;
+  return p == q && a.strides() == b.strides();  // PyTorch compares them too
 }
-/// The same, wherever they lie.
-bool is_same_or_disjoint(const Tensor& a, const Tensor& b, const Kind& of) {
-  return C10_LIKELY(storage_of(a) != storage_of(b)) ||
+/// The same. By addresses unless `a` has a block of its own: else two storages
+/// may be of one memory, as those of two views of an array of NumPy are.
+bool is_same_or_disjoint(const Tensor& a, bool has_own_block, const Tensor& b,
+                         const Kind& of) {
+  return C10_LIKELY(has_own_block && storage_of(a) != storage_of(b)) ||
          is_same_or_beside(a, b, of);
 }
 
@@ -296,6 +311,8 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
         tensor.device() != condition.device())
       return {};
   }
+  for (const Operand* one : pair)
+    if (one->is_number() && !fits(one->number, *type)) return {};
   if (a.is_number() || b.is_number())
     for (const Tensor* tensor : {&condition, a.tensor, b.tensor})
       if (tensor != nullptr && !has_usual_strides(*tensor)) return {};
@@ -333,12 +350,13 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
       !are_alike(out, tensor) || is_dear(what, tensor))
     return false;
   const Kind of = kind;
-  if (!is_same_or_disjoint(out, tensor, of)) return false;
-  if (other.defined() &&
-      (!is_like(out, other) || !is_same_or_disjoint(out, other, of)))
-    return false;
+  if (other.defined() && !is_like(out, other)) return false;
   const Site& site = current_site(out.device());
-  if (is_in_file(out, site)) return false;
+  const bool is_own = has_own_block(*storage_of(out), site);
+  if (!is_same_or_disjoint(out, is_own, tensor, of)) return false;
+  if (other.defined() && !is_same_or_disjoint(out, is_own, other, of))
+    return false;
+  if (!is_own && is_in_file(out, site)) return false;
   add_alike(what, of, tensor, other, out, /*is_fresh=*/false, site, objects);
   return true;
 }
@@ -347,9 +365,10 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
                       const Tensor& other) {
   if (!are_alike(out, other)) return false;
   const Kind of = kind;
-  if (!is_same_or_disjoint(out, other, of)) return false;
   const Site& site = current_site(out.device());
-  if (is_in_file(out, site)) return false;
+  const bool is_own = has_own_block(*storage_of(out), site);
+  if (!is_same_or_disjoint(out, is_own, other, of)) return false;
+  if (!is_own && is_in_file(out, site)) return false;
   add_alike(what, of, out, other, out, /*is_fresh=*/false, site);
   return true;
 }

@@ -3,6 +3,8 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/TypeProperties.h>
 
+#include <cmath>
+
 #include "alike.h"
 #include "behind.h"
 #include "costs.h"
@@ -73,35 +75,28 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
   bool is_first = true;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;
-    if (!is_usual_tensor(*operand.tensor)) return false;
+    if (!is_usual_tensor(*operand.tensor) || !is_aligned(*operand.tensor))
+      return false;
     if (is_first) device = operand.tensor->device();
     is_first = false;
     if (operand.tensor->device() != device) return false;
   }
   if (is_first) return false;
-  return !out.defined() || (is_usual_tensor(out) && out.device() == device);
+  return !out.defined() ||
+         (is_usual_tensor(out) && is_aligned(out) && out.device() == device);
 }
 
-/// Whether an operation in `common` takes the number as it is. PyTorch raises,
-/// or wraps, for the others.
-bool fits(const c10::Scalar& number, at::ScalarType common) {
-  if (at::isFloatingType(common)) return true;
-  if (!number.isIntegral(/*includeBool=*/true)) return false;
-  const std::int64_t value = number.toLong();
-  switch (common) {
-    case at::kLong:
-      return true;
-    case at::kInt:
-      return value == static_cast<std::int32_t>(value);
-    case at::kShort:
-      return value == static_cast<std::int16_t>(value);
-    case at::kChar:
-      return value == static_cast<std::int8_t>(value);
-    case at::kByte:
-      return value == static_cast<std::uint8_t>(value);
-    default:
-      return value == 0 || value == 1;
-  }
+/// What PyTorch refuses of a number, or computes in a way of its own.
+bool is_unusual(const c10::Scalar& number, const Elementwise& what,
+                at::ScalarType common) {
+  if (!fits(number, common)) return true;
+  if (what.recipe == Recipe::Power || what.recipe == Recipe::TorchRemainder ||
+      what.recipe == Recipe::Fmod)
+    return !fits_as_rounded(number.toDouble(), common);
+  const bool is_parameter = what.recipe == Recipe::Elu ||
+                            what.recipe == Recipe::LeakyRelu ||
+                            what.recipe == Recipe::Softplus;
+  return is_parameter && !std::isfinite(number.toDouble());
 }
 
 /// A result has no fewer elements than an operand, but for none at all.
@@ -135,6 +130,25 @@ bool is_flat(std::span<const Operand> operands, const Tensor& out) {
       return false;
   }
   return true;
+}
+
+/// Whether PyTorch casts one of them on the CPU before it computes, and finds
+/// other strides for the result by the copy: gaps are gone in it, and where the
+/// size is 1, or elements were the same one, steps are new.
+bool is_cast_otherwise(const Elementwise& what,
+                       std::span<const Operand> operands,
+                       at::ScalarType common) {
+  if (what.rule == Rule::Copy) return false;
+  for (const Operand& operand : typed_operands(what.rule, operands)) {
+    if (operand.is_number()) continue;
+    const Tensor& tensor = *operand.tensor;
+    if (tensor.scalar_type() == common || !tensor.is_cpu() ||
+        tensor.dim() < 2 || tensor.is_non_overlapping_and_dense())
+      continue;
+    for (std::int64_t d = 0; d < tensor.dim(); ++d)
+      if (tensor.size(d) == 1 || tensor.stride(d) == 0) return true;
+  }
+  return false;
 }
 
 /// Whether PyTorch makes a tensor of the number that is operand `i`.
@@ -205,6 +219,19 @@ void put_views(Deferred& deferred, std::span<const Operand> operands,
   }
 }
 
+/// Whether `out` takes a result of that dtype. In place PyTorch casts it, and
+/// so do requests by name; into others each operator of PyTorch has rules of
+/// its own.
+bool may_hold(const Tensor& out, at::ScalarType result,
+              std::span<const Operand> operands, bool is_by_name) {
+  const Tensor* first = operands[0].tensor;
+  const bool is_in_place = first != nullptr && first->unsafeGetTensorImpl() ==
+                                                   out.unsafeGetTensorImpl();
+  return out.scalar_type() == result ||
+         ((is_in_place || is_by_name) &&
+          at::canCast(result, out.scalar_type()));
+}
+
 bool may_write(const Tensor& out, std::span<const Operand> operands) {
   if (overlaps_itself(out)) return false;
   for (const Operand& operand : operands)
@@ -235,7 +262,7 @@ std::optional<Planned> plan(const Elementwise& what,
   const auto types = types_of(what.rule, *promoted);
   if (!types) return std::nullopt;
   for (const Operand& operand : operands)
-    if (operand.is_number() && !fits(operand.number, types->common))
+    if (operand.is_number() && is_unusual(operand.number, what, types->common))
       return std::nullopt;
   const auto shape = broadcast_shape(operands);
   if (!shape) return std::nullopt;
@@ -260,11 +287,13 @@ std::optional<Planned> plan(const Elementwise& what,
     const bool is_copy = what.rule == Rule::Copy;
     if (!(is_copy ? at::is_expandable_to(*shape, out.sizes())
                   : out.sizes() == at::IntArrayRef(*shape)) ||
-        !(is_copy || at::canCast(result, out.scalar_type())) ||
+        !(is_copy || may_hold(out, result, operands, most == kAnySize)) ||
         !may_write(out, operands) ||
         (most != kAnySize && is_in_file(out, *planned.site)))
       return std::nullopt;
     planned.out = out;
+  } else if (is_cast_otherwise(what, operands, types->common)) {
+    return std::nullopt;
   } else {
     planned.out = make_output(*shape, strides_of(what.recipe, operands, *shape),
                               result, *planned.site);

@@ -5,13 +5,14 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
-#include "casts.h"
 #include "errors.h"
 #include "front_calls.h"
 #include "front_functions.h"
 #include "keys.h"
 #include "leaving.h"
+#include "patches.h"
 #include "table.h"
 
 namespace gpuos::bridge {
@@ -30,16 +31,27 @@ enum Method : std::size_t {
   kMethods
 };
 
-/// What PyTorch had, and whether torch.Tensor had it itself.
-std::array<PyObject*, kMethods> originals{};
-std::array<bool, kMethods> were_own{};
+/// A method of PyTorch, and what Python calls for it. Unary ones take no
+/// arguments, and Python calls their definition's function; the others have an
+/// entry.
+struct Replaced {
+  PyObject* object = nullptr;  // while ours is called
+  vectorcallfunc entry = nullptr;
+  PyCFunction function = nullptr;
+};
+// What was called stays known for good: ours may be under way when the front
+// is removed.
+std::array<Replaced, kMethods> replaced{};
 
 /// tensor + alpha * other, of floating tensors. False: PyTorch must do it.
 struct Scaled {
   Operand operands[3];
 
-  bool read(PyObject* self, PyObject* other, PyObject* alpha) {
-    const Tensor& tensor = THPVariable_Unpack(self);
+  /// `arguments`: the tensor, which is one, the other and alpha.
+  bool read(PyObject* const* arguments) {
+    const Tensor& tensor = THPVariable_Unpack(arguments[0]);
+    PyObject* other = arguments[1];
+    PyObject* alpha = arguments[2];
     double factor = 0;
     if (!is_ordinary(other) || !read_number(alpha, factor) ||
         !at::isFloatingType(tensor.scalar_type()) || !is_without_grad(tensor) ||
@@ -61,11 +73,11 @@ bool is_alpha_alone(PyObject* names) {
                                           "alpha") == 0;
 }
 
-bool take_scaled_into(Recipe recipe, PyObject* self, PyObject* const* both) {
-  const Tensor& tensor = THPVariable_Unpack(self);
+bool take_scaled_into(Recipe recipe, PyObject* const* arguments) {
+  const Tensor& tensor = THPVariable_Unpack(arguments[0]);
   Scaled call;
   if (!is_written_without_grad(tensor) || tensor.is_inference() ||
-      !call.read(self, both[0], both[1]) ||
+      !call.read(arguments) ||
       !defer({with_factor(recipe), Rule::Arithmetic}, call.operands, tensor)
            .defined())
     return false;
@@ -89,84 +101,79 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   return is_taken;
 }
 
-PyObject* call_original(Method method, PyObject* self,
-                        PyObject* const* arguments, Py_ssize_t count,
-                        PyObject* names, bool writes = false) {
-  constexpr Py_ssize_t kMost = 8;
-  const Py_ssize_t all =
-      count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
-  if (all > kMost) {
-    PyErr_Format(PyExc_TypeError, "expected at most %zd arguments, got %zd",
-                 kMost, all);
-    return nullptr;
-  }
-  PyObject* together[kMost + 1] = {self};
-  for (Py_ssize_t i = 0; i < all; ++i) together[i + 1] = arguments[i];
-  PyObject* original = Py_NewRef(originals[method]);
-  PyObject* result = nullptr;
-  std::optional<Leaving> leaving;
-  if (take_refusal()) leaving.emplace(writes || names != nullptr);
-  if (retire_if_unused())
-    result = PyObject_Vectorcall(original, together,
-                                 static_cast<std::size_t>(count + 1), names);
-  Py_DECREF(original);
-  return result;
+/// False: a Python error, and PyTorch is not called.
+bool prepare_original(std::optional<Leaving>& leaving, bool writes) {
+  if (take_refusal()) leaving.emplace(writes);
+  return retire_if_unused();
 }
 
-/// What `take` makes of the arguments, or what PyTorch does.
+PyObject* call_original(Method method, PyObject* object,
+                        PyObject* const* arguments, std::size_t flags,
+                        PyObject* names, bool writes = false) {
+  std::optional<Leaving> leaving;
+  if (!prepare_original(leaving, writes || names != nullptr)) return nullptr;
+  return replaced[method].entry(object, arguments, flags, names);
+}
+
+/// What `take` makes of the arguments, or what PyTorch does. `take` is asked if
+/// the first one is a tensor, with the number of those behind it.
 template <typename Take>
-PyObject* call(Method method, PyObject* self, PyObject* const* arguments,
-               Py_ssize_t count, PyObject* names, const Take& take) {
+PyObject* call(Method method, PyObject* object, PyObject* const* arguments,
+               std::size_t flags, PyObject* names, const Take& take) {
   try {
-    if (C10_LIKELY(is_ordinary(self) && may_take())) {
-      Tensor out = take();
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (C10_LIKELY(count > 0 && is_ordinary(arguments[0]) && may_take())) {
+      Tensor out = take(count - 1);
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
-    return call_original(method, self, arguments, count, names);
+    return call_original(method, object, arguments, flags, names);
   } catch (...) {
     return raise_caught();
   }
 }
 
 template <Method kMethod, Recipe kRecipe, Rule kRule, bool kReversed = false>
-PyObject* binary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                 PyObject* names) {
+PyObject* binary(PyObject* object, PyObject* const* arguments,
+                 std::size_t flags, PyObject* names) {
   try {
-    if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
-                   may_take())) {
-      Tensor out = take_binary({kRecipe, kRule}, self, arguments[0], kReversed);
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (C10_LIKELY(count == 2 && names == nullptr &&
+                   is_ordinary(arguments[0]) && may_take())) {
+      Tensor out =
+          take_binary({kRecipe, kRule}, arguments[0], arguments[1], kReversed);
       if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
     }
     if constexpr (has_alpha(kRecipe) && !kReversed) {
-      if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
+      if (count == 2 && is_alpha_alone(names) && is_ordinary(arguments[0]) &&
           may_take()) {
         Scaled call;
         Tensor out;
-        if (call.read(self, arguments[0], arguments[1]))
+        if (call.read(arguments))
           out = defer({with_factor(kRecipe), kRule}, call.operands);
         if (out.defined()) return THPVariable_Wrap(std::move(out));
       }
     }
-    return call_original(kMethod, self, arguments, count, names);
+    return call_original(kMethod, object, arguments, flags, names);
   } catch (...) {
     return raise_caught();
   }
 }
 
 template <Method kMethod, Recipe kRecipe, Rule kRule>
-PyObject* in_place(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                   PyObject* names) {
+PyObject* in_place(PyObject* object, PyObject* const* arguments,
+                   std::size_t flags, PyObject* names) {
   try {
-    if (C10_LIKELY(count == 1 && names == nullptr && is_ordinary(self) &&
-                   may_take() &&
-                   take_into({kRecipe, kRule}, self, arguments[0])))
-      return Py_NewRef(self);
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (C10_LIKELY(count == 2 && names == nullptr &&
+                   is_ordinary(arguments[0]) && may_take() &&
+                   take_into({kRecipe, kRule}, arguments[0], arguments[1])))
+      return Py_NewRef(arguments[0]);
     if constexpr (has_alpha(kRecipe)) {
-      if (count == 1 && is_alpha_alone(names) && is_ordinary(self) &&
-          may_take() && take_scaled_into(kRecipe, self, arguments))
-        return Py_NewRef(self);
+      if (count == 2 && is_alpha_alone(names) && is_ordinary(arguments[0]) &&
+          may_take() && take_scaled_into(kRecipe, arguments))
+        return Py_NewRef(arguments[0]);
     }
-    return call_original(kMethod, self, arguments, count, names,
+    return call_original(kMethod, object, arguments, flags, names,
                          /*writes=*/true);
   } catch (...) {
     return raise_caught();
@@ -174,101 +181,136 @@ PyObject* in_place(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
 }
 
 template <Method kMethod, Recipe kRecipe, Rule kRule>
-PyObject* unary(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                PyObject* names) {
-  return call(kMethod, self, arguments, count, names, [&] {
-    if (count != 0 || names != nullptr) return Tensor();
-    return take_unary({kRecipe, kRule}, self);
-  });
+PyObject* unary(PyObject* self, PyObject* nothing) {
+  try {
+    if (C10_LIKELY(is_ordinary(self) && may_take())) {
+      Tensor out = take_unary({kRecipe, kRule}, self);
+      if (C10_LIKELY(out.defined())) return THPVariable_Wrap(std::move(out));
+    }
+    std::optional<Leaving> leaving;
+    if (!prepare_original(leaving, /*writes=*/false)) return nullptr;
+    return replaced[kMethod].function(self, nothing);
+  } catch (...) {
+    return raise_caught();
+  }
 }
 
 template <Method kMethod, Recipe kRecipe>
-PyObject* rows(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+PyObject* rows(PyObject* object, PyObject* const* arguments, std::size_t flags,
                PyObject* names) {
-  return call(kMethod, self, arguments, count, names, [&] {
-    return take_rows(kRecipe, self, arguments, count, names);
+  return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
+    return take_rows(kRecipe, arguments[0], arguments + 1, count, names);
   });
 }
 
 template <Method kMethod>
-PyObject* power(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
+PyObject* power(PyObject* object, PyObject* const* arguments, std::size_t flags,
                 PyObject* names) {
-  return call(kMethod, self, arguments, count, names, [&] {
+  return call(kMethod, object, arguments, flags, names, [&](Py_ssize_t count) {
     if (count != 1 || names != nullptr) return Tensor();
-    return take_power(self, arguments[0]);
+    return take_power(arguments[0], arguments[1]);
   });
 }
 
-PyObject* clamp(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                PyObject* names) {
-  return call(kClamp, self, arguments, count, names, [&] {
+PyObject* clamp_method(PyObject* object, PyObject* const* arguments,
+                       std::size_t flags, PyObject* names) {
+  return call(kClamp, object, arguments, flags, names, [&](Py_ssize_t count) {
     if (count != 2 || names != nullptr) return Tensor();
-    return take_clamp(self, arguments[0], arguments[1]);
+    return take_clamp(arguments[0], arguments[1], arguments[2]);
   });
 }
 
-PyCFunction as_function(PyObject* (*function)(PyObject*, PyObject* const*,
-                                              Py_ssize_t, PyObject*)) {
-  return function_cast<PyCFunction>(function);
-}
+/// One of the two, as Replaced has them.
+struct Ours {
+  const char* name;
+  vectorcallfunc entry = nullptr;
+  PyCFunction function = nullptr;
+};
 
-constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
-
-std::array<PyMethodDef, kMethods> methods = {{
-#define GPUOS_BINARY(name, line)                                           \
-  {#name,                                                                  \
-   as_function(&binary<k_##name, named(#line).recipe, named(#line).rule>), \
-   kFlags, nullptr},
+constexpr std::array<Ours, kMethods> ours = {{
+#define GPUOS_BINARY(name, line) \
+  {#name, &binary<k_##name, named(#line).recipe, named(#line).rule>},
     GPUOS_BINARY_METHODS(GPUOS_BINARY)
 #undef GPUOS_BINARY
-#define GPUOS_REVERSED(name, line)                                       \
-  {#name,                                                                \
-   as_function(                                                          \
-       &binary<k_##name, named(#line).recipe, named(#line).rule, true>), \
-   kFlags, nullptr},
+#define GPUOS_REVERSED(name, line) \
+  {#name, &binary<k_##name, named(#line).recipe, named(#line).rule, true>},
         GPUOS_REVERSED_METHODS(GPUOS_REVERSED)
 #undef GPUOS_REVERSED
-#define GPUOS_IN_PLACE(name, line)                                           \
-  {#name,                                                                    \
-   as_function(&in_place<k_##name, named(#line).recipe, named(#line).rule>), \
-   kFlags, nullptr},
+#define GPUOS_IN_PLACE(name, line) \
+  {#name, &in_place<k_##name, named(#line).recipe, named(#line).rule>},
             GPUOS_IN_PLACE_METHODS(GPUOS_IN_PLACE)
 #undef GPUOS_IN_PLACE
-#define GPUOS_UNARY(name, line)                                           \
-  {#name,                                                                 \
-   as_function(&unary<k_##name, named(#line).recipe, named(#line).rule>), \
-   kFlags, nullptr},
+#define GPUOS_UNARY(name, line) \
+  {#name, nullptr, &unary<k_##name, named(#line).recipe, named(#line).rule>},
                 GPUOS_UNARY_METHODS(GPUOS_UNARY)
 #undef GPUOS_UNARY
-#define GPUOS_ROWS(name, line) \
-  {#name, as_function(&rows<k_##name, named_row(#line)>), kFlags, nullptr},
+#define GPUOS_ROWS(name, line) {#name, &rows<k_##name, named_row(#line)>},
                     GPUOS_ROW_NAMES(GPUOS_ROWS)
 #undef GPUOS_ROWS
-#define GPUOS_POWER(name) \
-  {#name, as_function(&power<k_##name>), kFlags, nullptr},
+#define GPUOS_POWER(name) {#name, &power<k_##name>},
                         GPUOS_POWER_METHODS(GPUOS_POWER)
 #undef GPUOS_POWER
-                            {"clamp", as_function(&clamp), kFlags, nullptr},
+                            {"clamp", &clamp_method},
 }};
 
 bool is_installed = false;
+
+/// PyTorch's own method, borrowed, whatever a program has put over it. Null:
+/// this version has none, or the program has another in its place.
+PyObject* find_method(const char* name, PyObject* globals) {
+  auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
+  for (; type != nullptr; type = type->tp_base) {
+    PyObject* found = PyDict_GetItemString(type->tp_dict, name);
+    if (found == nullptr) continue;
+    const bool is_own = PyFunction_Check(found)
+                            ? PyFunction_GET_GLOBALS(found) == globals
+                            : Py_TYPE(found) == &PyMethodDescr_Type;
+    if (is_own) return found;
+  }
+  return nullptr;
+}
+
+void replace(Replaced& method, const Ours& with, PyObject* found) {
+  vectorcallfunc* entry = entry_of(found);
+  PyMethodDef* definition = definition_of(found);
+  if (with.entry != nullptr && entry != nullptr) {
+    if (*entry == with.entry) return;
+    method.entry = std::exchange(*entry, with.entry);
+  } else if (with.function != nullptr && definition != nullptr &&
+             definition->ml_flags == METH_NOARGS) {
+    method.function = replace_method(*definition, with.function);
+  } else {
+    return;
+  }
+  method.object = Py_NewRef(found);
+}
+
+void put_back(Replaced& method, const Ours& with) {
+  if (method.object == nullptr) return;
+  // Somebody may have put something over it.
+  if (with.entry != nullptr) {
+    vectorcallfunc* entry = entry_of(method.object);
+    if (*entry == with.entry) *entry = method.entry;
+  } else {
+    PyMethodDef& definition = *definition_of(method.object);
+    if (definition.ml_meth == with.function)
+      replace_method(definition, method.function);
+  }
+  Py_CLEAR(method.object);
+}
 
 }  // namespace
 
 void install_front(PyObject* parameter) {
   if (is_installed) return;
   parameter_type = reinterpret_cast<PyTypeObject*>(parameter);
-  auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
+  PyObject* module = PyImport_ImportModule("torch._tensor");
+  if (module == nullptr) throw python_error();
   for (std::size_t i = 0; i < kMethods; ++i) {
-    const char* name = methods[i].ml_name;
-    were_own[i] = PyDict_GetItemString(type->tp_dict, name) != nullptr;
-    originals[i] = PyObject_GetAttrString(THPVariableClass, name);
-    PyObject* descriptor = PyDescr_NewMethod(type, &methods[i]);
-    if (originals[i] == nullptr || descriptor == nullptr ||
-        PyObject_SetAttrString(THPVariableClass, name, descriptor) != 0)
-      throw python_error();
-    Py_DECREF(descriptor);
+    PyObject* found = find_method(ours[i].name, PyModule_GetDict(module));
+    if (found != nullptr) replace(replaced[i], ours[i], found);
   }
+  Py_DECREF(module);
   install_functions();
   is_installed = true;
 }
@@ -276,16 +318,8 @@ void install_front(PyObject* parameter) {
 void remove_front() {
   if (!is_installed) return;
   remove_functions();
-  for (std::size_t i = 0; i < kMethods; ++i) {
-    const char* name = methods[i].ml_name;
-    // What was inherited is found again once ours is gone.
-    const int result =
-        were_own[i]
-            ? PyObject_SetAttrString(THPVariableClass, name, originals[i])
-            : PyObject_DelAttrString(THPVariableClass, name);
-    if (result != 0) throw python_error();
-    Py_CLEAR(originals[i]);
-  }
+  // Names of one method, as neg and __neg__ are: the last one came last.
+  for (std::size_t i = kMethods; i-- > 0;) put_back(replaced[i], ours[i]);
   is_installed = false;
 }
 

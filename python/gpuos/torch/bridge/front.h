@@ -6,11 +6,12 @@
 
 namespace gpuos::bridge {
 
-/// Puts them on torch.Tensor, and functions of front_functions.h in their
-/// place; what was there is called for everything unusual. Throws:
-/// python_error.
+/// Has Python call them for PyTorch's methods, and functions of
+/// front_functions.h; the objects stay PyTorch's, which is called for
+/// everything unusual. What a program has put over a method is called first, as
+/// ever. Throws: python_error.
 void install_front(PyObject* parameter_type);
-/// Puts back what was there.
+/// Has it call PyTorch again, also by what was kept meanwhile.
 void remove_front();
 
 }  // namespace gpuos::bridge

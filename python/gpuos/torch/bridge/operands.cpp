@@ -1,7 +1,5 @@
 #include "operands.h"
 
-#include <ATen/MemoryOverlap.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -31,6 +29,16 @@ bool are_channels_last(std::span<const Operand> operands,
                   (each.tensor->sizes() == shape &&
                    each.tensor->is_contiguous(at::MemoryFormat::ChannelsLast));
          });
+}
+
+/// From its first element to behind its last; it has some.
+ByteRange range_of(const Tensor& tensor) {
+  std::int64_t last = 0;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d)
+    last += (tensor.size(d) - 1) * tensor.stride(d);
+  const auto low = reinterpret_cast<std::uint64_t>(address_of(tensor));
+  return {low,
+          low + (static_cast<std::uint64_t>(last) + 1) * tensor.itemsize()};
 }
 
 }  // namespace
@@ -153,15 +161,22 @@ TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
   return view;
 }
 
+bool may_share_memory(const Tensor& a, const Tensor& b) {
+  const ByteRange one = range_of(a);
+  const ByteRange other = range_of(b);
+  return one.low < other.high && other.low < one.high;
+}
+
+bool is_aligned(const Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(address_of(tensor)) %
+             tensor.itemsize() ==
+         0;
+}
+
 bool may_write_beside(const Tensor& out, const Tensor& in) {
-  if (!out.is_alias_of(in)) return true;
-  // The same elements, also with gaps, of which get_overlap_status() says that
-  // it is too hard to know.
-  if (out.storage_offset() == in.storage_offset() &&
-      out.strides() == in.strides() && out.sizes() == in.sizes() &&
-      out.scalar_type() == in.scalar_type())
-    return true;
-  return at::get_overlap_status(out, in) == at::MemOverlapStatus::No;
+  if (in.numel() == 0 || !may_share_memory(out, in)) return true;
+  return address_of(out) == address_of(in) && out.strides() == in.strides() &&
+         out.sizes() == in.sizes() && out.scalar_type() == in.scalar_type();
 }
 
 bool overlaps_itself(const Tensor& tensor) {

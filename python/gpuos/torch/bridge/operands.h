@@ -76,6 +76,13 @@ Dims output_strides(std::span<const Operand> operands, at::IntArrayRef shape,
 TensorView view_of(void* data, DType dtype, at::IntArrayRef shape,
                    at::IntArrayRef strides);
 
+/// Whether any element of the one may be in the memory of the other, which need
+/// not be of the same storage: two views of an array of NumPy have one each.
+/// Both have elements.
+bool may_share_memory(const Tensor& a, const Tensor& b);
+/// Whether its elements lie where the processor, or the GPU, takes them.
+bool is_aligned(const Tensor& tensor);
+
 /// Whether an elementwise operation may write `out` while it reads `in`: not
 /// the same memory, or exactly the same elements.
 bool may_write_beside(const Tensor& out, const Tensor& in);

@@ -141,15 +141,18 @@ class ElementwiseTaker : public Taker {
             std::vector<c10::IValue>& results) const override {
     OverloadCall call;
     if (!read_call(form_, arguments, call)) return false;
+    // A copy of a tensor of inference mode is made in steps of its own.
+    const bool is_copy = form_.what->rule == Rule::Copy && !form_.is_in_place;
     for (const Tensor& tensor : call.tensors)
-      if (above_autograd && !is_without_grad(tensor)) return false;
+      if ((above_autograd && !is_without_grad(tensor)) ||
+          (is_copy && tensor.is_inference()))
+        return false;
     std::vector<Deferred> requests;
     std::vector<Tensor> outs;
     const Site* site = nullptr;
     requests.reserve(call.items.size());
     for (const OverloadCall::Item& item : call.items) {
-      if (above_autograd && item.out.defined() &&
-          (!is_written_without_grad(item.out) || item.out.is_inference()))
+      if (item.out.defined() && !may_write(item.out, above_autograd))
         return false;
       auto planned = plan(item.what, item.operands, item.out, item.type);
       if (!planned) return false;
@@ -159,7 +162,8 @@ class ElementwiseTaker : public Taker {
       outs.push_back(std::move(planned->out));
     }
     if (site != nullptr) add(requests, *site, above_autograd);
-    if (above_autograd)
+    // PyTorch's kernels of lists do it themselves, not what is above them.
+    if (above_autograd || form_.is_foreach)
       for (const OverloadCall::Item& item : call.items)
         if (item.out.defined()) item.out.unsafeGetTensorImpl()->bump_version();
     if (!form_.is_foreach)
@@ -170,6 +174,11 @@ class ElementwiseTaker : public Taker {
   }
 
  private:
+  static bool may_write(const Tensor& out, bool above_autograd) {
+    if (out.is_inference())
+      return !above_autograd && c10::InferenceMode::is_enabled();
+    return !above_autograd || is_written_without_grad(out);
+  }
   void add(std::span<const Deferred> requests, const Site& site,
            bool above_autograd) const {
     pending.add(requests, site);

@@ -7,9 +7,10 @@
 //
 // - Methods that give a tensor other memory (doors.cpp) are written for what is
 //   right, not for speed: requests hold tensors in place of their memory.
-// - Functions such as torch.relu (front_functions.cpp) are written for speed.
-//   Without that such a call goes through PyTorch's parser and dispatcher, and
-//   saves 300 ns on a processor instead of 900 (kCpuPrices of costs.h).
+// - Methods and functions such as torch.Tensor.add and torch.relu (front.cpp,
+//   front_functions.cpp) are written for speed. Without that such a call goes
+//   through PyTorch's parser and dispatcher, and saves 300 ns on a processor
+//   instead of 900 (kCpuPrices of costs.h).
 #pragma once
 
 #include <Python.h>
@@ -38,6 +39,18 @@ inline setter replace_setter(PyObject* found, setter ours) {
   PyGetSetDef* definition =
       reinterpret_cast<PyGetSetDescrObject*>(found)->d_getset;
   return std::exchange(definition->set, ours);
+}
+
+/// What Python calls for a method that takes a tuple and a dict, as PyTorch's
+/// do, or for a function of Python. Null: `found` is neither.
+inline vectorcallfunc* entry_of(PyObject* found) {
+  constexpr int kBoth = METH_VARARGS | METH_KEYWORDS;
+  if (PyFunction_Check(found))
+    return &reinterpret_cast<PyFunctionObject*>(found)->vectorcall;
+  if (Py_TYPE(found) != &PyMethodDescr_Type ||
+      definition_of(found)->ml_flags != kBoth)
+    return nullptr;
+  return &reinterpret_cast<PyMethodDescrObject*>(found)->vectorcall;
 }
 
 /// Where Python looks for a quick way to call a built-in function that takes a

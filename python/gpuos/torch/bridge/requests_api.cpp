@@ -43,7 +43,8 @@ PyObject* refuse(std::string_view name) {
       PyExc_ValueError,
       "submit: %s: expected tensors of one device without gradients whose "
       "shapes broadcast to that of out, of dtypes that fit it and each other, "
-      "and an out that does not overlap them in part",
+      "at whole elements of memory, and an out that does not overlap them in "
+      "part",
       std::string(name).c_str());
   return nullptr;
 }

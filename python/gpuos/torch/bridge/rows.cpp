@@ -32,9 +32,13 @@ struct RowTypes {
 };
 
 std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
-                                      std::optional<at::ScalarType> wanted) {
+                                      std::optional<at::ScalarType> wanted,
+                                      bool is_by_name) {
   const at::ScalarType type = tensor.scalar_type();
   const bool floating = at::isFloatingType(type);
+  // PyTorch casts the elements first, and what they are then is another number.
+  if (wanted && is_half(*wanted) && type != *wanted && !is_by_name)
+    return std::nullopt;
   switch (what.recipe) {
     case Recipe::Argmax:
     case Recipe::Argmin:
@@ -60,6 +64,9 @@ std::optional<RowTypes> types_of_rows(const Rows& what, const Tensor& tensor,
     }
     default: {
       const auto result = wanted.value_or(type);
+      // It refuses a norm of whole numbers, and some dtypes of others.
+      if (what.recipe == Recipe::Norm && result != type && !is_by_name)
+        return std::nullopt;
       if (!at::isFloatingType(result)) return std::nullopt;
       return RowTypes{opmath_of(result), result};
     }
@@ -94,9 +101,9 @@ void add_number(Request& request, double number) {
 }
 
 bool is_usable(const Tensor& extra, const Tensor& tensor) {
-  return !extra.defined() ||
-         (is_usual_tensor(extra) && extra.device() == tensor.device() &&
-          extra.scalar_type() == tensor.scalar_type());
+  return !extra.defined() || (is_usual_tensor(extra) && is_aligned(extra) &&
+                              extra.device() == tensor.device() &&
+                              extra.scalar_type() == tensor.scalar_type());
 }
 
 /// Whether the elements of a row do not follow each other in memory.
@@ -113,18 +120,38 @@ std::int64_t rows_of(const Tensor& tensor, std::uint8_t axes) {
   return rows;
 }
 
+/// What PyTorch raises for, or warns of.
+bool is_refused(Recipe recipe, const Tensor& tensor, std::uint8_t axes,
+                const RowArguments& arguments) {
+  switch (recipe) {
+    case Recipe::Logsumexp:
+      return !arguments.dims.has_value() || arguments.dims->empty();
+    case Recipe::Var:
+    case Recipe::Std: {
+      const std::int64_t elems = tensor.numel() / rows_of(tensor, axes);
+      return !(static_cast<double>(elems) > arguments.number.value_or(0));
+    }
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
                                  const RowArguments& arguments,
                                  const Tensor& given, std::int64_t most) {
-  if (!is_usual_tensor(tensor) || !is_usable(arguments.weight, tensor) ||
+  if (!is_usual_tensor(tensor) || !is_aligned(tensor) ||
+      !is_usable(arguments.weight, tensor) ||
       !is_usable(arguments.bias, tensor))
     return std::nullopt;
   if (tensor.numel() == 0) return std::nullopt;
   const auto axes = axes_of(tensor, arguments.dims);
-  const auto types = types_of_rows(what, tensor, arguments.type);
+  const bool is_by_name = most == kAnySize;
+  const auto types = types_of_rows(what, tensor, arguments.type, is_by_name);
   if (!axes || !types) return std::nullopt;
+  if (!is_by_name && is_refused(what.recipe, tensor, *axes, arguments))
+    return std::nullopt;
   const Priced price{.recipe = what.recipe,
                      .type = tensor.scalar_type(),
                      .elems = tensor.numel(),
@@ -147,7 +174,7 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
     if (!is_usual_tensor(given) || given.sizes() != at::IntArrayRef(shape) ||
         given.scalar_type() != types->result ||
         given.device() != tensor.device() || overlaps_itself(given) ||
-        given.is_alias_of(tensor))
+        may_share_memory(given, tensor) || !is_aligned(given))
       return std::nullopt;
     planned.out = given;
   } else {

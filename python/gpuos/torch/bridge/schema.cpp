@@ -297,11 +297,15 @@ std::optional<OverloadForm> form_of(const c10::FunctionSchema& schema) {
   for (const c10::Argument& argument : schema.arguments()) {
     const auto kind = kind_of(argument, *form.what);
     if (!kind) return std::nullopt;
+    // Of a tensor beside lists each name makes something else.
+    if (form.is_foreach && *kind == Argument::Tensor) return std::nullopt;
     form.arguments.push_back(*kind);
   }
   // Of _foreach forms those with an `out` list are left to PyTorch.
   const bool has_out = schema.arguments().back().is_out();
   if (form.is_foreach && has_out) return std::nullopt;
+  // Of a copy into another tensor PyTorch asks its dtype.
+  if (has_out && form.what->rule == Rule::Copy) return std::nullopt;
   form.is_in_place = !has_out && is_written(schema.arguments().front());
   if (!form.is_in_place &&
       (form.what->name == "copy" || form.what->name == "fill" ||

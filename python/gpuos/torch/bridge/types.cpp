@@ -2,7 +2,27 @@
 
 #include <c10/core/DefaultDtype.h>
 
+#include <cmath>
+#include <limits>
+
 namespace gpuos::bridge {
+namespace {
+
+/// The largest finite number of a floating dtype.
+double largest(at::ScalarType type) {
+  switch (type) {
+    case at::kHalf:
+      return std::numeric_limits<at::Half>::max();
+    case at::kBFloat16:
+      return std::numeric_limits<at::BFloat16>::max();
+    case at::kFloat:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+}  // namespace
 
 at::ScalarType scalar_type_of(DType dtype) {
   switch (dtype) {
@@ -26,6 +46,43 @@ at::ScalarType scalar_type_of(DType dtype) {
       return at::kByte;
     default:
       return at::kBool;
+  }
+}
+
+bool fits(const c10::Scalar& number, at::ScalarType common) {
+  if (at::isFloatingType(common)) {
+    const double value = number.toDouble();
+    return !std::isfinite(value) || std::fabs(value) <= largest(common);
+  }
+  if (!number.isIntegral(/*includeBool=*/true)) return false;
+  const std::int64_t value = number.toLong();
+  switch (common) {
+    case at::kLong:
+      return true;
+    case at::kInt:
+      return value == static_cast<std::int32_t>(value);
+    case at::kShort:
+      return value == static_cast<std::int16_t>(value);
+    case at::kChar:
+      return value == static_cast<std::int8_t>(value);
+    case at::kByte:
+      return value == static_cast<std::uint8_t>(value);
+    default:
+      return value == 0 || value == 1;
+  }
+}
+
+bool fits_as_rounded(double number, at::ScalarType type) {
+  const double size = std::fabs(number);
+  switch (type) {
+    case at::kHalf:
+      return number == static_cast<double>(static_cast<at::Half>(number));
+    case at::kBFloat16:
+      return number == static_cast<double>(static_cast<at::BFloat16>(number));
+    case at::kFloat:
+      return size == 0 || !(size < std::numeric_limits<float>::min());
+    default:
+      return size == 0 || !(size < std::numeric_limits<double>::min());
   }
 }
 

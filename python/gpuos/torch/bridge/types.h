@@ -65,6 +65,14 @@ inline at::ScalarType opmath_of(at::ScalarType type) {
   return is_half(type) ? at::kFloat : type;
 }
 
+/// Whether an operation in `common` takes the number as it is. PyTorch raises,
+/// or wraps, for the others.
+bool fits(const c10::Scalar& number, at::ScalarType common);
+/// The same of a number of powers and remainders, of a floating dtype:
+/// PyTorch's kernels round it first, some to half types, and few take the
+/// smallest ones.
+bool fits_as_rounded(double number, at::ScalarType type);
+
 struct ResultTypes {
   at::ScalarType common{};  // of the operands, promoted
   at::ScalarType result{};
