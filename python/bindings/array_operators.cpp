@@ -83,9 +83,15 @@ bool fits(PyObject* number, DType dtype) noexcept {
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
   if (!is_integer(dtype)) return true;
   const auto bits = static_cast<int>(8 * size_of(dtype));
-  if (overflow != 0 || bits == 64)
-    return overflow == 0 ? value >= 0 || is_signed(dtype)
-                         : overflow > 0 && bits == 64 && !is_signed(dtype);
+  const bool is_uint64 = bits == 64 && !is_signed(dtype);
+  if (overflow != 0) {
+    if (overflow < 0 || !is_uint64) return false;
+    PyLong_AsUnsignedLongLong(number);
+    const bool is_large = PyErr_Occurred() != nullptr;
+    PyErr_Clear();
+    return !is_large;
+  }
+  if (bits == 64) return value >= 0 || !is_uint64;
   const long long high = 1LL << (is_signed(dtype) ? bits - 1 : bits);
   return value < high && value >= (is_signed(dtype) ? -high : 0);
 }

@@ -6,6 +6,7 @@ So it reads and writes in the order in which it was written, and returns at once
 from __future__ import annotations
 
 import inspect
+import math
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,10 @@ def _of_wide(
     return function, operands
 
 
+# The integers that a program may have.
+_LEAST, _MOST = -(2**63), 2**64 - 1
+
+
 def _holds(limits: Any, number: int) -> bool:
     return bool(limits.min <= number <= limits.max)
 
@@ -103,8 +108,12 @@ def _holds(limits: Any, number: int) -> bool:
 def _with_number(
     function: Callable[..., Any], number: int, place: int
 ) -> Callable[..., Any]:
+    of: float = number
+    if not _LEAST <= number <= _MOST:  # no program has it: it is beyond all
+        of = math.copysign(math.inf, number)
+
     def compute(x: Any, **keywords: Any) -> Any:
-        pair = (x, number) if place == 1 else (number, x)
+        pair = (x, of) if place == 1 else (of, x)
         return function(*pair, **keywords)
 
     compute.__name__ = function.__name__
