@@ -41,7 +41,8 @@ def squeeze(x: Array, axis: Any = None) -> Array:
 
 
 def expand_dims(x: Array, axis: Any) -> Array:
-    axes = tuple(axis) if np.ndim(axis) else (operator.index(axis),)
+    is_one = type(axis) not in (tuple, list)  # NumPy's rule
+    axes = (operator.index(axis),) if is_one else tuple(axis)
     # NumPy says what it refuses.
     ndim = np.expand_dims(np.empty((0,) * x.ndim), axes).ndim
     new = {axis % ndim for axis in axes}
