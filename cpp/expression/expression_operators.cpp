@@ -109,6 +109,12 @@ std::string Operator::expression() const {
   return body == nullptr ? std::string() : body->expression().tree->text;
 }
 
+bool Operator::reduces() const {
+  static_cast<void>(name());  // of an empty handle it throws
+  const auto body = record_->resolved().body.load();
+  return body != nullptr && !body->expression().tree->reduced.empty();
+}
+
 std::shared_ptr<OperatorRecord> ExpressionOperators::record_of(
     const OperatorDefinition& definition) {
   return record_for(definition, parse_named(definition));

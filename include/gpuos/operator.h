@@ -112,6 +112,9 @@ class Operator {
   const std::vector<std::string>& input_names() const;
   /// The text of an expression; empty: it is a whole operator, or built in.
   std::string expression() const;
+  /// Whether that has a reduction: then one element of the result is computed
+  /// of many, and the arrays cannot be given in parts.
+  bool reduces() const;
   /// What its current version takes by value, in order.
   const std::vector<Parameter>& params() const;
   /// The operator with these parameters: where some have default values,

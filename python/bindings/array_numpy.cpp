@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "array_shape.h"
+#include "dlpack_view.h"
 #include "gpuos/error.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
@@ -89,7 +90,27 @@ py::dict interface_of(Array& array) {
                             place);
 }
 
+// Null: NumPy's refusal stands.
+py::object ndarray_by_dlpack(PyObject* source) {
+  const MemoryKind memory = memory_of(source);
+  if (!memory.is_known || memory.is_cuda) return {};
+  const ForeignView foreign = view_dlpack(source, memory, {"array", 0});
+  return ndarray_over(foreign.view, foreign.view.data, foreign.keep);
+}
+
 }  // namespace
+
+py::array as_ndarray(const py::object& source, const py::object& dtype) {
+  const py::object make = python_module("numpy").attr("asarray");
+  try {
+    return make(source, dtype);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+    const py::object found = ndarray_by_dlpack(source.ptr());
+    if (!found) throw;
+    return make(found, dtype);
+  }
+}
 
 py::array to_numpy(py::handle self, bool copy) {
   return copy ? copy_out(self.cast<Array&>()) : view_out(self);
@@ -149,9 +170,10 @@ py::dict cuda_interface(Array& array) {
 void copy_from(Array& array, const py::object& source) {
   const Borrow borrow(array);
   const TensorView& to = borrow.view();
-  const auto from = python_module("numpy")
-                        .attr("ascontiguousarray")(source)
-                        .cast<py::array>();
+  const auto from =
+      python_module("numpy")
+          .attr("ascontiguousarray")(as_ndarray(source, py::none()))
+          .cast<py::array>();
   if (dtype_from_numpy(from.dtype().ptr()) != to.dtype) {
     throw InvalidArgument("copy_from: expected dtype " +
                           std::string(name_of(to.dtype)) + ", got " +

@@ -5,6 +5,11 @@
 
 namespace gpuos::python {
 
+/// As numpy.asarray(source, dtype), also of an array of another library whose
+/// dtype NumPy has no name for, if DLPack has. Throws: what NumPy raises.
+pybind11::array as_ndarray(const pybind11::object& source,
+                           const pybind11::object& dtype);
+
 /// Copy an array_like of the same shape and dtype. Throws: InvalidArgument.
 void copy_from(Array& array, const pybind11::object& source);
 

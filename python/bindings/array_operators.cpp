@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array.h"
+#include "array_view.h"
 #include "native.h"
 #include "operator_slots.h"
 #include "python_module.h"
@@ -38,6 +39,7 @@ bool is_operand(PyObject* object) {
   if (Py_TYPE(object) == array_type) return true;
   if (Py_TYPE(object) == value_type) return false;
   if (is_number(object)) return true;
+  if (has_own_operations(object)) return false;
   const py::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   return is_numpy_scalar(object) || py::hasattr(type, "__dlpack__") ||
          py::hasattr(type, "__array_interface__") ||
@@ -75,6 +77,39 @@ PyObject* call(std::string_view name, PyObject* x) noexcept {
   });
 }
 
+// Whether an integer of Python is one of an integer dtype; true for others.
+bool fits(PyObject* number, DType dtype) noexcept {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (!is_integer(dtype)) return true;
+  const auto bits = static_cast<int>(8 * size_of(dtype));
+  const bool is_uint64 = bits == 64 && !is_signed(dtype);
+  if (overflow != 0) {
+    if (overflow < 0 || !is_uint64) return false;
+    PyLong_AsUnsignedLongLong(number);
+    const bool is_large = PyErr_Occurred() != nullptr;
+    PyErr_Clear();
+    return !is_large;
+  }
+  if (bits == 64) return value >= 0 || !is_uint64;
+  const long long high = 1LL << (is_signed(dtype) ? bits - 1 : bits);
+  return value < high && value >= (is_signed(dtype) ? -high : 0);
+}
+
+// The number is in the text of the program, which compares it as it is.
+PyObject* compare_wide(PyObject* x, PyObject* y, int operation) noexcept {
+  constexpr const char* kNames[] = {"less",      "less_equal", "equal",
+                                    "not_equal", "greater",    "greater_equal"};
+  static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
+                Py_GT == 4 && Py_GE == 5);
+  return guarded([&] {
+    const WithoutLock to_others;
+    return function("compare")(kNames[operation], py::handle(x), py::handle(y))
+        .release()
+        .ptr();
+  });
+}
+
 struct ArrayOperators {
   template <Op kOp>
   static PyObject* binary(PyObject* x, PyObject* y) noexcept {
@@ -101,6 +136,9 @@ struct ArrayOperators {
     });
   }
   static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
+    if (PyLong_CheckExact(y) && Py_TYPE(x) == array_type &&
+        !fits(y, native<Array>(x)->form().dtype)) [[unlikely]]
+      return compare_wide(x, y, operation);
     switch (operation) {
       case Py_LT:
         return binary<Op::Less>(x, y);
@@ -122,7 +160,9 @@ struct ArrayOperators {
 template <Op kOp>
 PyObject* in_place(PyObject* x, PyObject* y) noexcept {
   return guarded([&]() -> PyObject* {
-    if (Py_TYPE(x) != array_type || !is_operand(y)) Py_RETURN_NOTIMPLEMENTED;
+    // Not x = x + y: what is refused in x += y would become another class.
+    const bool is_known = is_operand(y) || has_own_operations(y);
+    if (Py_TYPE(x) != array_type || !is_known) Py_RETURN_NOTIMPLEMENTED;
     const WithoutLock to_others;
     return function("in_place")(info_of(kOp).name, py::handle(x), py::handle(y))
         .release()

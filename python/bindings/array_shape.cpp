@@ -68,6 +68,17 @@ TensorView view_from(const TensorView& view, const py::array& shadow) {
 
 bool is_ellipsis(py::handle item) { return item.ptr() == Py_Ellipsis; }
 
+void refuse_mask(py::handle item) {
+  if (!py::hasattr(item, "dtype") || !py::hasattr(item, "__array__")) return;
+  const py::object dtype = item.attr("dtype");
+  if (!dtype.equal(py::dtype::of<bool>())) return;
+  throw py::type_error(
+      "array: expected integers, slices, None or ... as an index, got a mask: "
+      "how many elements it selects is not known before it is computed; "
+      "x[mask] = value and np.where(mask, y, x) compute with one, and "
+      "x.numpy()[mask] copies");
+}
+
 // With an Ellipsis the result is a view, of one element too. Arrays of integers
 // or bools would read memory, so a number is one before NumPy sees it.
 py::tuple basic_index(const py::object& index) {
@@ -78,6 +89,7 @@ py::tuple basic_index(const py::object& index) {
   for (const py::handle item : given) {
     // A bool is a mask in NumPy, not a number.
     if (PyIndex_Check(item.ptr()) != 0 && !PyBool_Check(item.ptr())) {
+      if (!PyLong_CheckExact(item.ptr())) refuse_mask(item);
       basic.append(index_of(item, "array"));
       continue;
     }

@@ -9,6 +9,7 @@
 #include "dlpack_view.h"
 #include "gpuos/error.h"
 #include "has_attribute.h"
+#include "made_once.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
 #include "reading.h"
@@ -20,6 +21,10 @@ namespace gpuos::python {
 namespace {
 
 using NumPy = py::detail::npy_api;
+
+PyTypeObject* ndarray_type() {
+  return made_once([] { return NumPy::get().PyArray_Type_; });
+}
 
 TensorView view_ndarray(PyObject* object, Role role) {
   const auto* array = py::detail::array_proxy(object);
@@ -178,8 +183,19 @@ ForeignView view_on_cuda(PyObject* object, const RuntimeObject& runtime,
   return {view, owner_of(ndarray, py::detail::array_proxy(ndarray)->base)};
 }
 
+[[gnu::cold, gnu::noinline]] void check_plain(PyObject* ndarray, Role role) {
+  if (has_own_operations(ndarray))
+    refuse(role, "an array that computes as NumPy's do",
+           type_text(ndarray) +
+               ", whose operations are its own; pass np.asarray(x), or "
+               "x.filled(...) of a masked one");
+}
+
 ForeignView view_on_host(PyObject* object, RuntimeObject& runtime, Role role) {
-  if (is_ndarray(object)) {
+  const bool is_plain = Py_TYPE(object) == ndarray_type();
+  if (is_plain || is_ndarray(object)) {
+    if (!is_plain) [[unlikely]]
+      check_plain(object, role);
     if (py::detail::array_proxy(object)->base != nullptr) [[unlikely]]
       return view_part(object, runtime, role);
     return {view_ndarray(object, role),
@@ -220,6 +236,19 @@ ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role) {
 
 bool is_ndarray(PyObject* object) {
   return NumPy::get().PyArray_Check_(object);
+}
+
+bool has_own_operations(PyObject* object) {
+  PyTypeObject* plain = ndarray_type();
+  if (!is_ndarray(object) || Py_TYPE(object) == plain) return false;
+  const py::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  const py::handle base(reinterpret_cast<PyObject*>(plain));
+  constexpr char kUfunc[] = "__array_ufunc__";
+  if (!type.attr(kUfunc).is(base.attr(kUfunc))) return true;
+  constexpr char kPriority[] = "__array_priority__";
+  const py::object priority = type.attr(kPriority);
+  // An ndarray's is 0; NumPy asks who has more first.
+  return !priority.is(base.attr(kPriority)) && priority > py::float_(0.0);
 }
 
 Integers ndarray_integers(PyObject* object, const char* what) {

@@ -34,6 +34,10 @@ ForeignView view_foreign(PyObject* object, RuntimeObject& runtime, Role role);
 
 bool is_ndarray(PyObject* object);
 
+/// Of a subclass of ndarray that computes in a way of its own, as one with a
+/// mask and a matrix do: its memory alone is not what it means.
+bool has_own_operations(PyObject* object);
+
 /// A contiguous, native, one-dimensional ndarray of 64-bit integers.
 struct Integers {
   const void* data = nullptr;

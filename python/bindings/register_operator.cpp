@@ -251,6 +251,10 @@ void register_operator(py::module_& module) {
       .def_property_readonly("expression", &expression_of,
                              "What it computes, as text; None: it is a whole "
                              "operator, or built in.")
+      .def_property_readonly(
+          "_reduces",
+          [](const OperatorObject& self) { return self.op.reduces(); },
+          "Whether its expression has a reduction.")
       .def_property_readonly("version", &version_of,
                              "Number of the current version: 1, and one more "
                              "for each replace() and rollback().\n"

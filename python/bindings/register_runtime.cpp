@@ -104,8 +104,7 @@ std::unique_ptr<Array> array(RuntimeObject& self, const py::object& source,
                              const py::object& dtype) {
   const py::object wanted =
       dtype.is_none() ? dtype : numpy_dtype(dtype_of(dtype));
-  const py::object from = py::module_::import("numpy").attr("asarray")(
-      source, py::arg("dtype") = wanted);
+  const py::object from = as_ndarray(source, wanted);
   auto made = empty(self, from.attr("shape"), from.attr("dtype"));
   copy_from(*made, from);
   return made;

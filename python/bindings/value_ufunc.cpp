@@ -1,5 +1,6 @@
 // NumPy's functions on the values of a fused function.
 
+#include <algorithm>
 #include <functional>
 #include <numbers>
 #include <string>
@@ -8,11 +9,13 @@
 #include <vector>
 
 #include "gpuos/error.h"
+#include "native.h"
 #include "numpy_dtype.h"
 #include "pybind_objects.h"
 #include "python_module.h"
 #include "reading.h"
 #include "value_object.h"
+#include "view_checks.h"
 
 namespace py = pybind11;
 
@@ -117,12 +120,79 @@ void check_keywords(const std::string& name, const py::kwargs& keywords) {
   }
 }
 
-// The operands in the dtype that is asked for, if any is.
-void cast_operands(std::vector<Operand>& operands, const py::kwargs& keywords) {
-  if (!keywords.contains("dtype") || keywords["dtype"].is_none()) return;
-  const DType dtype = dtype_of(keywords["dtype"]);
-  for (Operand& operand : operands)
-    if (!operand.is_number()) operand = astype(operand.value(), dtype);
+// NumPy's casting="same_kind".
+bool can_cast(DType from, DType to) noexcept {
+  return kind_of(from) <= kind_of(to);
+}
+
+bool is_value(PyObject* object) { return Py_TYPE(object) == value_type; }
+
+// Whether all that was computed is of one dtype: a value or a tuple of them.
+bool are_of(const py::object& made, DType dtype) {
+  const py::tuple all = PyTuple_Check(made.ptr())
+                            ? py::tuple(made)
+                            : py::tuple(py::make_tuple(made));
+  return std::ranges::all_of(all, [dtype](py::handle one) {
+    return is_value(one.ptr()) && native<Value>(one.ptr())->dtype() == dtype;
+  });
+}
+
+// What NumPy computes if it is asked for results of `dtype`: of operands in
+// this dtype, or of those that have it as their result, as comparisons have
+// bool. `compute` takes operands.
+template <typename Compute>
+py::object compute_in(DType dtype, const std::string& name,
+                      const std::vector<PyObject*>& operands, Compute compute) {
+  // A number of Python has no dtype of its own, and an exponent one of its own.
+  const auto is_cast = [&](PyObject* x) {
+    return is_value(x) && !native<Value>(x)->is_weak() &&
+           (name != "ldexp" || x == operands[0]);
+  };
+  const bool can_be_cast = std::ranges::all_of(operands, [&](PyObject* x) {
+    return !is_cast(x) || can_cast(native<Value>(x)->dtype(), dtype);
+  });
+  if (can_be_cast) {
+    std::vector<py::object> cast;
+    std::vector<PyObject*> pointers;
+    for (PyObject* x : operands) {
+      cast.push_back(is_cast(x) ? make_value(astype(*native<Value>(x), dtype))
+                                : py::reinterpret_borrow<py::object>(x));
+      pointers.push_back(cast.back().ptr());
+    }
+    const py::object made = compute(pointers);
+    if (are_of(made, dtype)) return made;
+  }
+  const py::object made = compute(operands);
+  if (are_of(made, dtype)) return made;
+  std::string given;
+  for (PyObject* x : operands) {
+    if (!given.empty()) given += ", ";
+    given += is_value(x) ? std::string(name_of(native<Value>(x)->dtype()))
+                         : type_text(x);
+  }
+  throw InvalidArgument(name + ": expected operands of which the result is " +
+                        std::string(name_of(dtype)) +
+                        " without losing their kind of number, got " + given);
+}
+
+py::object compute_ufunc(const py::object& ufunc, const std::string& name,
+                         const std::vector<PyObject*>& objects) {
+  if (name == "divmod") {
+    check_count(name, 2, objects.size());
+    PyObject* both = PyNumber_Divmod(objects[0], objects[1]);
+    if (both == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(both);
+  }
+  const auto known = known_functions().find(name);
+  if (known == known_functions().end()) {
+    py::tuple operands(objects.size());
+    for (std::size_t i = 0; i < objects.size(); ++i)
+      operands[i] = py::handle(objects[i]);
+    return python_module("gpuos.numpy_functions")
+        .attr("call")(ufunc, operands, py::dict());
+  }
+  check_count(name, known->second.operands, objects.size());
+  return make_value(known->second.compute(operands_of(objects, name)));
 }
 
 }  // namespace
@@ -142,6 +212,8 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
   const std::string name =
       text_of(py::getattr(ufunc, "__name__", py::none()), "ufunc");
   check_keywords(name, keywords);
+  const bool has_dtype =
+      keywords.contains("dtype") && !keywords["dtype"].is_none();
   if (method != "__call__")
     throw InvalidArgument(name + "." + method +
                           ": a fused function has no such method; for a "
@@ -151,20 +223,11 @@ py::object call_ufunc(const py::object& ufunc, const std::string& method,
     for (const py::handle input : inputs) all.push_back(input.ptr());
     return all;
   }();
-  if (name == "divmod") {
-    check_count(name, 2, objects.size());
-    PyObject* both = PyNumber_Divmod(objects[0], objects[1]);
-    if (both == nullptr) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(both);
-  }
-  const auto known = known_functions().find(name);
-  if (known == known_functions().end())
-    return python_module("gpuos.numpy_functions")
-        .attr("call")(ufunc, inputs, py::dict());
-  check_count(name, known->second.operands, objects.size());
-  std::vector<Operand> operands = operands_of(objects, name);
-  cast_operands(operands, keywords);
-  return make_value(known->second.compute(operands));
+  const auto compute = [&](const std::vector<PyObject*>& operands) {
+    return compute_ufunc(ufunc, name, operands);
+  };
+  if (!has_dtype) return compute(objects);
+  return compute_in(dtype_of(keywords["dtype"]), name, objects, compute);
 }
 
 }  // namespace gpuos::python

@@ -628,6 +628,8 @@ class Operator:
         None: they have no names.
         """
     @property
+    def _reduces(self) -> bool: ...
+    @property
     def expression(self) -> str | None:
         """What it computes, as text; None: it is a whole operator, or built in."""
     @property

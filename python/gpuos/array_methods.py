@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuos import _core, made_functions, numpy_functions, sending
-from gpuos.arrays import call, call_ufunc, operation, refuse, write
+from gpuos.arrays import (
+    call,
+    call_ufunc,
+    check_operands,
+    operation,
+    refuse,
+    write,
+)
 from gpuos.fusing import fuse
 
 if TYPE_CHECKING:
@@ -33,7 +41,8 @@ def squeeze(x: Array, axis: Any = None) -> Array:
 
 
 def expand_dims(x: Array, axis: Any) -> Array:
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    is_one = type(axis) not in (tuple, list)  # NumPy's rule
+    axes = (operator.index(axis),) if is_one else tuple(axis)
     # NumPy says what it refuses.
     ndim = np.expand_dims(np.empty((0,) * x.ndim), axes).ndim
     new = {axis % ndim for axis in axes}
@@ -158,18 +167,40 @@ def _contains(x: Array, value: Any) -> bool:
 
 def set_item(x: Array, index: Any, value: Any) -> None:
     """Set what x[index] is, or where a mask of x's shape is true."""
-    value = _operand(value, x)
-    if isinstance(index, (Array, np.ndarray)) and index.dtype == bool:
+    if _is_mask(index):
         if index.shape != x.shape:
             raise _core.InvalidArgument(
                 f"array: expected a mask of shape {x.shape}, got {index.shape}"
             )
+        value = _operand(_at_mask(index, value), x)
         write(_masked(x.dtype), x, _operand(index, x), x, value)
         return
+    value = _operand(value, x)
     to = x[index]
     if isinstance(value, Array) and value.ndim > to.ndim:
         value = reshape(value, value.shape[value.ndim - to.ndim :])
     write(_assign(to.dtype), to, to, value)
+
+
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, (Array, np.ndarray)) and index.dtype == bool
+
+
+def _at_mask(mask: Any, value: Any) -> Any:
+    """Return `value` with one element for each of the mask.
+
+    Its elements go one after the other to where the mask is true, so somebody
+    has to look at it; what has no axes is the same everywhere.
+    """
+    if np.ndim(value) == 0:
+        return value
+    mask, value = (
+        x.numpy() if isinstance(x, Array) else np.asarray(x)
+        for x in (mask, value)
+    )
+    spread = np.zeros(mask.shape, value.dtype)
+    spread[mask] = value  # NumPy says what does not fit
+    return spread
 
 
 def fill(x: Array, value: Any) -> None:
@@ -203,7 +234,7 @@ def _operand(value: Any, like: Array) -> Any:
     """Return what a program takes: data of the host goes to the runtime."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
-    if hasattr(type(value), "__dlpack__") and not isinstance(value, np.ndarray):
+    if _is_of_runtime(value):
         return value
     return like.runtime.array(np.asarray(value))
 
@@ -295,8 +326,35 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
 # ---- NumPy's functions.
 
 
-def array_equal(x: Any, y: Any) -> bool:
-    return x.shape == y.shape and _as_bool((x == y).all())
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if not (_is_of_runtime(a1) and _is_of_runtime(a2)):
+        x, y = (x.numpy() if isinstance(x, Array) else x for x in (a1, a2))
+        return np.array_equal(x, y, equal_nan=equal_nan)
+    if tuple(a1.shape) != tuple(a2.shape):
+        return False
+    is_same = a1 == a2
+    if equal_nan:
+        is_same = is_same | (np.isnan(a1) & np.isnan(a2))
+    return _as_bool(is_same.all())
+
+
+def _is_of_runtime(x: Any) -> bool:
+    """Whether a program reads it where it is: data of the host may be no array."""
+    return hasattr(type(x), "__dlpack__") and not isinstance(x, np.ndarray)
+
+
+def nan_to_num(
+    x: Any,
+    copy: bool = True,
+    nan: Any = 0.0,
+    posinf: Any = None,
+    neginf: Any = None,
+) -> Array:
+    made: Array = call(np.nan_to_num, x, nan=nan, posinf=posinf, neginf=neginf)
+    if not copy and isinstance(x, Array):
+        set_item(x, ..., made)
+        made = x
+    return made
 
 
 def isclose(
@@ -306,6 +364,7 @@ def isclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Array:
+    check_operands("isclose", (a, b))
     made: Array = call(
         made_functions.FUNCTIONS["isclose"], a, b, rtol, atol, equal_nan
     )
@@ -357,6 +416,8 @@ def _size(x: Array, axis: int | None = None) -> int:
 
 
 def _conjugate(x: Array) -> Array:
+    if x.dtype.kind != "c":  # as NumPy's method, and not its function
+        return x
     made: Array = operation("conjugate")(x)
     return made
 
@@ -374,6 +435,7 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         full_like,
         isclose,
         moveaxis,
+        nan_to_num,
         ones_like,
         ravel,
         reshape,

@@ -5,6 +5,8 @@ So it reads and writes in the order in which it was written, and returns at once
 
 from __future__ import annotations
 
+import inspect
+import math
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,7 @@ def operation(name: str) -> _core.Fused:
     return deferred(getattr(np, name))
 
 
-def power(x: Array, exponent: Any) -> Any:
+def power(x: Any, exponent: Any) -> Any:
     """Return x ** exponent, as a fused function with that number has it."""
     function, operands = _of_number(np.power, (x, exponent))
     return _fused(function)(*operands)
@@ -43,7 +45,11 @@ def _of_number(
     function: Callable[..., Any], operands: tuple[Any, ...]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return the same with what a number in the text of a program decides."""
-    if function is not np.power or len(operands) != 2:
+    if len(operands) != 2:
+        return function, operands
+    if function in _COMPARISONS:
+        return _of_wide(function, operands)
+    if function is not np.power:
         return function, operands
     exponent = operands[1]
     is_integer = type(exponent) is int
@@ -56,10 +62,62 @@ def _of_number(
 
 @lru_cache(_KEPT)
 def _power(exponent: float, _is_integer: bool) -> Callable[..., Any]:
-    def power(x: Any) -> Any:
-        return x**exponent
+    def power(x: Any, dtype: Any = None) -> Any:
+        return np.power(x, exponent, dtype=dtype)
 
     return power
+
+
+# Their result is known for an integer that the other's dtype does not hold.
+_COMPARISONS = (
+    np.equal,
+    np.greater,
+    np.greater_equal,
+    np.less,
+    np.less_equal,
+    np.not_equal,
+)
+
+
+def compare(name: str, x: Array, number: int) -> Any:
+    """Return how x compares to a number that its dtype does not hold."""
+    return _fused(_with_number(getattr(np, name), number, 1))(x)
+
+
+def _of_wide(
+    function: Callable[..., Any], operands: tuple[Any, ...]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    for place, number in enumerate(operands):
+        other = operands[1 - place]
+        if type(number) is int and type(other) is Array:
+            dtype = other.dtype
+            if dtype.kind in "iu" and not _holds(np.iinfo(dtype), number):
+                return _with_number(function, number, place), (other,)
+    return function, operands
+
+
+# The integers that a program may have.
+_LEAST, _MOST = -(2**63), 2**64 - 1
+
+
+def _holds(limits: Any, number: int) -> bool:
+    return bool(limits.min <= number <= limits.max)
+
+
+@lru_cache(_KEPT)
+def _with_number(
+    function: Callable[..., Any], number: int, place: int
+) -> Callable[..., Any]:
+    of: float = number
+    if not _LEAST <= number <= _MOST:  # no program has it: it is beyond all
+        of = math.copysign(math.inf, number)
+
+    def compute(x: Any, **keywords: Any) -> Any:
+        pair = (x, of) if place == 1 else (of, x)
+        return function(*pair, **keywords)
+
+    compute.__name__ = function.__name__
+    return compute
 
 
 def in_place(name: str, x: Array, y: Any) -> Array:
@@ -105,6 +163,7 @@ def call_ufunc(
     where: Any = True,
     dtype: Any = None,
     casting: str = "same_kind",
+    **others: Any,
 ) -> Any:
     """Run what NumPy's __array_ufunc__ is called for."""
     if any(isinstance(x, Value) for x in inputs):
@@ -121,6 +180,11 @@ def call_ufunc(
             f"{name}.{method}: an array has no such method; for a reduction "
             "call sum, prod, max, min, any or all"
         )
+    if others:
+        raise _core.InvalidArgument(
+            f"{name}: expected no arguments beside out, where, dtype and "
+            f"casting, got {', '.join(others)}"
+        )
     if len(inputs) != ufunc.nin:
         raise TypeError(
             f"{name}: expected {ufunc.nin} arguments, got {len(inputs)}"
@@ -132,6 +196,7 @@ def call_ufunc(
     is_plain = out is None and where is True and dtype is None
     if is_plain and complex_functions.has(name, inputs[0]):
         return complex_functions.call(name, inputs[0])
+    check_operands(name, inputs)
     function, inputs = _of_number(ufunc, inputs)
     if dtype is not None:
         function = _of_dtype(function, np.dtype(dtype))
@@ -146,16 +211,51 @@ def call_ufunc(
         raise TypeError(
             f"{name}: out: expected an array, got {type(out).__name__}"
         )
+    if isinstance(out, tuple) and None in out:
+        return _some_into(out, _fused(function)(*inputs))
     if out is None or isinstance(out, tuple):
         return _fused(function)(*inputs, out=out)
     fused = _into(function, out.dtype)
-    if where is not True:
+    if where is not True or _repeats(name, tuple(out.shape), inputs):
         fused = _where_true(function, out.dtype)
         inputs = (where, out, *inputs)
     if type(out) is not Array:
         return fused(*inputs, out=out)
     write(fused, out, *inputs)
     return out
+
+
+def check_operands(name: str, operands: tuple[Any, ...]) -> None:
+    for x in operands:
+        if isinstance(x, (list, tuple)):
+            raise TypeError(
+                f"{name}: expected arrays and numbers as operands, got a "
+                f"{type(x).__name__}; np.array(x) makes an array of it"
+            )
+
+
+def _repeats(
+    name: str, shape: tuple[int, ...], inputs: tuple[Any, ...]
+) -> bool:
+    """Whether an out= of this shape has what is computed more than once."""
+    shapes = [tuple(getattr(x, "shape", ())) for x in inputs]
+    is_elementwise = name not in ("matmul", "vecdot")
+    return (
+        is_elementwise
+        and shape not in shapes
+        and np.broadcast_shapes(*shapes) != shape
+    )
+
+
+def _some_into(outs: tuple[Any, ...], made: tuple[Any, ...]) -> Any:
+    """Return what was made, but in those of `outs` that are given."""
+    for out, result in zip(outs, made, strict=True):
+        if out is not None:
+            write(_into(np.copy, out.dtype), out, result)
+    return tuple(
+        result if out is None else out
+        for out, result in zip(outs, made, strict=True)
+    )
 
 
 @lru_cache(_KEPT)
@@ -195,12 +295,10 @@ def _cast(made: Any, dtype: np.dtype[Any], function: Any) -> Any:
 
 @lru_cache(_KEPT)
 def _of_dtype(function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """Return the function of operands that are cast to `dtype` first."""
+    """Return the function whose result is asked for in `dtype`."""
 
     def compute(*operands: Any) -> Any:
-        return function(
-            *(x.astype(dtype) if isinstance(x, Value) else x for x in operands)
-        )
+        return function(*operands, dtype=dtype)
 
     compute.__name__ = function.__name__
     return compute
@@ -217,8 +315,13 @@ def call(
     Everything else, such as an axis, decides what the program is; so does a
     float, but for functions that compute with it.
     """
+    if len(args) > _LEAST_BEFORE_OUT:
+        args, keywords = _named_from_out(function, args, keywords)
+        out = keywords.pop("out", out)
     operands: list[Any] = []
     has_numbers = function.__name__ in _WITH_NUMBERS
+    if has_numbers:
+        check_operands(function.__name__.strip("_"), args)
 
     def take(argument: Any) -> Any:
         if has_numbers and isinstance(argument, (float, complex)):
@@ -236,11 +339,38 @@ def call(
     named = tuple((name, take(x)) for name, x in keywords.items())
     # 1, 1.0 and True are equal.
     types = tuple(type(x) for x in (*fixed, *(x for _, x in named)))
+    of_out = out.dtype if type(out) is Array else None
     try:
-        fused = _bound(function, fixed, named, types)
+        fused = _bound(function, fixed, named, types, of_out)
     except TypeError as error:  # it cannot be a key
         raise TypeError(f"{function.__name__}: {error}") from None
     return fused(*operands, out=out)
+
+
+# In NumPy's functions at least so many arguments come before out=.
+_LEAST_BEFORE_OUT = 2
+
+
+def _named_from_out(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the same with names for out and what comes after it."""
+    names = _parameters_of(function)
+    if "out" not in names[: len(args)]:
+        return args, keywords
+    place = names.index("out")
+    named = zip(names[place:], args[place:], strict=False)
+    return args[:place], {**keywords, **dict(named)}
+
+
+@cache
+def _parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except ValueError:  # of what is no function of Python
+        return ()
 
 
 # Called with ever new numbers.
@@ -266,6 +396,7 @@ def _bound(
     args: tuple[Any, ...],
     keywords: tuple[tuple[str, Any], ...],
     _types: tuple[type, ...],
+    of_out: np.dtype[Any] | None,
 ) -> _core.Fused:
     def compute(*operands: Any) -> Any:
         given = iter(operands)
@@ -274,7 +405,10 @@ def _bound(
             return next(given) if argument is _PLACE else argument
 
         positional = [of(x) for x in args]
-        return function(*positional, **{name: of(x) for name, x in keywords})
+        made = function(*positional, **{name: of(x) for name, x in keywords})
+        if of_out is None or not isinstance(made, Value):
+            return made
+        return _cast(made, of_out, function)
 
     compute.__name__ = function.__name__
     return deferred(compute)

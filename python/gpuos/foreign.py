@@ -54,10 +54,10 @@ def call(
 
 def _library_of(name: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
     for argument in arguments:
-        module = type(argument).__module__.partition(".")[0]
-        library = _LIBRARIES.get(module)
-        if library is not None and library.is_array(argument):
-            return library, argument
+        for kind in type(argument).__mro__:  # subclasses come from anywhere
+            library = _LIBRARIES.get(kind.__module__.partition(".")[0])
+            if library is not None and library.is_array(argument):
+                return library, argument
     raise _core.InvalidArgument(
         f"{name}: expected an array of gpuos, NumPy, CuPy or PyTorch among the "
         "arguments, which says where the program runs, got none; name a "

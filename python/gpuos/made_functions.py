@@ -67,6 +67,8 @@ def _round(a: Any, decimals: int = 0) -> Any:
     decimals = int(decimals)
     if a.dtype.kind in "biu" and decimals >= 0:
         return a if a.dtype.kind != "b" else np.rint(a)
+    if a.dtype.kind in "iu":
+        return _round(a.astype(np.float64), decimals).astype(a.dtype)
     if not _is_float(a) and decimals != 0:
         raise _core.InvalidArgument(
             f"round: expected decimals=0 for {a.dtype}, got {decimals}"
@@ -91,8 +93,11 @@ def _average(
         raise _core.InvalidArgument(
             f"average: expected weights with {a.ndim} axes, got {weights.ndim}"
         )
-    total = (a * weights).sum(axis, keepdims=keepdims)
-    return total / weights.sum(axis, keepdims=keepdims)
+    if a.dtype.kind in "biu":
+        a = a.astype(np.float64)
+    products = a * weights
+    of_all = weights.astype(products.dtype).sum(axis, keepdims=keepdims)
+    return products.sum(axis, keepdims=keepdims) / of_all
 
 
 def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

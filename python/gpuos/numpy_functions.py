@@ -313,6 +313,11 @@ def _nan_to_num(
     posinf: Any = None,
     neginf: Any = None,
 ) -> Any:
+    if not copy:
+        raise _core.InvalidArgument(
+            "nan_to_num: expected copy=True in a fused function, got "
+            f"{copy!r}; return what is computed, and give out=x to the call"
+        )
     if x.dtype.kind in "biu":
         return x
     if x.dtype.kind == "c":

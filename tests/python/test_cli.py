@@ -127,6 +127,18 @@ def test_run_may_write_over_an_input(save):
     np.testing.assert_array_equal(np.load(files[0]), 2 * a)
 
 
+REDUCTIONS = [
+    f"o = {expression}"
+    for expression in (
+        "a / sum(a)",
+        "a - mean(a, axis=-1, keepdims=True)",
+        "max(a) - min(a, 1)",
+        "count_nonzero(a) + 2 * a",
+        "argmax(a, axis=0)",
+    )
+]
+
+
 def test_run_refuses_what_is_wrong(save, tmp_path):
     a = save("a.npy", np.ones((4, 3), dtype="f4"))
     shape = save("shape.npy", np.ones((3, 4), dtype="f4"))
@@ -158,6 +170,8 @@ def test_run_refuses_what_is_wrong(save, tmp_path):
     assert_bad_input(run("o = k * a", a, more=("--param", "k")), "NAME=VALUE")
     assert_bad_input(run("o = k * a", a, more=("--param", "k=x")), "number")
     assert_bad_input(run("o = a", a, more=("--chunk-mib", "0")), "--chunk-mib")
+    for expr in REDUCTIONS:
+        assert_bad_input(run(expr, a), "of each element, got a reduction")
     assert_bad_input(run("o = a", a, to=tmp_path / "no" / "o.npy"), "folder")
     assert not out.exists()
     assert sorted(p.name for p in tmp_path.iterdir() if "out" in p.name) == []

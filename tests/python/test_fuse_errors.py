@@ -488,3 +488,27 @@ def test_what_does_not_fit_a_later_call_names_the_line(host, name, is_foreign):
     assert place.startswith(f"  {__file__}:{line}: ")
     fused(make(fits, "f4"))
     assert len(fused.programs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("float32", 249), ("float64", 124)]
+)
+def test_different_constants_have_the_room_that_the_docs_say(rt, dtype, most):
+    """docs/programs.md, in what is said of results."""
+
+    def with_constants(count):
+        def compute(x):
+            for k in range(count):
+                x = x * 0.5 + (k + 0.25)
+            return x
+
+        return rt.fuse(compute)
+
+    x = np.zeros(3, dtype)
+    wanted = x
+    for k in range(most):
+        wanted = wanted * 0.5 + (k + 0.25)
+    made = with_constants(most)(rt.array(x)).numpy()
+    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+    with pytest.raises(gpuos.InvalidArgument, match="at most 250 cells"):
+        with_constants(most + 1)(rt.array(x))

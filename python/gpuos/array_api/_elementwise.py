@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuos import _core, complex_functions
-from gpuos.arrays import call, operation
+from gpuos.arrays import call, operation, power
 
 
 def run(function: Any, *args: Any, **keywords: Any) -> Any:
@@ -106,7 +106,7 @@ minimum = _binary("minimum", "minimum")
 multiply = _binary("multiply", "multiply")
 nextafter = _binary("nextafter", "nextafter")
 not_equal = _binary("not_equal", "not_equal")
-pow = _binary("pow", "power")
+pow = named(lambda x1, x2, /: power(x1, x2), "pow", "numpy.power")
 remainder = _binary("remainder", "remainder")
 subtract = _binary("subtract", "subtract")
 

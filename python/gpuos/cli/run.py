@@ -175,6 +175,14 @@ def compute(
             params=dict.fromkeys(params, dtype.name),
             dtype=dtype.name,
         )
+        if op._reduces:
+            message = (
+                "--expr: expected an operation of each element, got a "
+                "reduction, which needs the whole file where chunks are "
+                "computed; in Python, Runtime.define() takes this expression, "
+                "and np.sum(x) and others an array of np.load(path)"
+            )
+            raise bad_input(message)
         inputs = in_order(op.inputs or (), files)
         # No elements: only checks the parameters.
         nothing = rt.empty(0, dtype)

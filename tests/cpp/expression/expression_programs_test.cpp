@@ -54,6 +54,19 @@ TEST_P(ExpressionPrograms, TakeStridesAndBroadcast) {
       EXPECT_EQ(got[3 * i + k], static_cast<float>(i + 4 * k - k));
 }
 
+TEST_P(ExpressionPrograms, SayWhetherTheyReduce) {
+  const std::pair<const char*, bool> texts[] = {
+      {"o = x + y", false},          {"o = max(x, y)", false},
+      {"o = max(x) - y", true},      {"o = x / sum(x)", true},
+      {"o = where(x, y, 1)", false}, {"o = y + any(x, axis=0)", true}};
+  for (const auto& [text, reduces] : texts) {
+    const Operator op = runtime().define({.name = "f", .expression = text});
+    EXPECT_EQ(op.reduces(), reduces) << text;
+    runtime().undefine(op);
+  }
+  EXPECT_FALSE(runtime().find("add").reduces());
+}
+
 TEST_P(ExpressionPrograms, Reduce) {
   const Operator op =
       runtime().define({.name = "f", .expression = "o = sum(x * y)"});

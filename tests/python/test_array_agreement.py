@@ -1,0 +1,452 @@
+"""Arrays and NumPy's agree, or both refuse: tables of calls, NumPy is the oracle."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+
+import numpy as np
+import pytest
+from fuse_support import DTYPES, INTEGERS, assert_close, name_of, quietly
+
+import gpuos
+from gpuos import array_api as xp
+
+REFUSALS = (TypeError, ValueError, IndexError, OverflowError)
+
+
+def outcome(function, *args, **keywords):
+    """What it gives; an error's class is the library's own matter."""
+    try:
+        return quietly(function, *args, **keywords)
+    except REFUSALS as error:
+        return error
+
+
+def as_numpy(x):
+    return x.numpy() if isinstance(x, gpuos.Array) else x
+
+
+def agree(got, wanted, ulps=1):
+    """The same, or an error that both raise."""
+    if isinstance(wanted, Exception) or isinstance(got, Exception):
+        both = isinstance(wanted, Exception) and isinstance(got, Exception)
+        assert both, f"{got!r}, not {wanted!r}"
+    elif isinstance(wanted, tuple):
+        for one, other in zip(got, wanted, strict=True):
+            agree(one, other, ulps)
+    else:
+        got, wanted = np.asarray(as_numpy(got)), np.asarray(wanted)
+        assert got.shape == wanted.shape
+        ulps = ulps if wanted.dtype.kind in "fc" else 0
+        assert_close(np.atleast_1d(got), np.atleast_1d(wanted), ulps)
+
+
+# ---- x[mask] = value.
+
+MASKED = [(), (1,), (4,), (2, 3), (0, 2), (2, 1, 2)]
+
+
+def values_for(count):
+    """Of every shape that could mean as many elements, and of others."""
+    shapes = {(), (0,), (1,), (2,), (3,), (1, 1), (2, 3)}
+    shapes |= {(count,), (1, count), (count, 1), (count + 1,)}
+    for shape in sorted(shapes):
+        yield np.arange(10, 10 + np.prod(shape, dtype=int)).reshape(shape)
+
+
+@pytest.mark.parametrize("shape", MASKED, ids=str)
+def test_values_at_masks_come_in_their_order(rt, shape):
+    random = np.random.default_rng(5)
+    start = random.normal(size=shape).astype("float32")
+    masks = [random.random(shape) < chance for chance in (0.0, 0.4, 0.7, 1.0)]
+    for mask in map(np.asarray, masks):
+        for value in values_for(int(mask.sum())):
+            wanted = start.copy()
+            refusal = outcome(operator.setitem, wanted, mask, value)
+            kinds = [(mask, value), (rt.array(mask), rt.array(value))]
+            kinds += [(rt.array(mask), value)]
+            if value.size > 0:  # a list without elements has one axis
+                kinds += [(mask, value.tolist())]
+            for our_mask, our_value in kinds:
+                got = rt.array(start)
+                made = outcome(operator.setitem, got, our_mask, our_value)
+                assert type(made) is type(refusal), f"{made!r}, not {refusal!r}"
+                agree(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_values_at_masks_of_all_dtypes(rt, dtype):
+    mask = np.array([[True, False, True], [False, True, False]])
+    for other in DTYPES:
+        if other.kind == "c" and dtype.kind != "c":
+            continue
+        start = np.arange(6).reshape(2, 3).astype(dtype)
+        value = np.array([1, 0, 2]).astype(other)
+        wanted, got = start.copy(), rt.array(start)
+        wanted[mask] = value
+        got[rt.array(mask)] = rt.array(value)
+        agree(got, wanted)
+
+
+# ---- dtype= of ufuncs.
+
+UFUNCS = [
+    np.absolute,
+    np.add,
+    np.arctan2,
+    np.bitwise_and,
+    np.divmod,
+    np.equal,
+    np.exp,
+    np.floor_divide,
+    np.frexp,
+    np.greater,
+    np.invert,
+    np.isnan,
+    np.ldexp,
+    np.left_shift,
+    np.less_equal,
+    np.logical_and,
+    np.logical_not,
+    np.maximum,
+    np.modf,
+    np.multiply,
+    np.negative,
+    np.not_equal,
+    np.power,
+    np.rint,
+    np.signbit,
+    np.sqrt,
+    np.square,
+    np.subtract,
+    np.true_divide,
+]
+
+
+def numbers(dtype):
+    return np.array([3, 1, 2.75 if dtype.kind in "fc" else 0]).astype(dtype)
+
+
+def second_of(ufunc, dtype):
+    """Its second operands: of this dtype, and numbers."""
+    if ufunc.nin == 1:
+        return [()]
+    ones = np.ones(3, "int16" if ufunc is np.ldexp else dtype)
+    return [(ones,), (2,), (1.5,), (True,)]
+
+
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=name_of)
+@pytest.mark.parametrize("way", ["array", "fused"])
+def test_results_in_the_dtype_that_is_asked_for(rt, ufunc, way):
+    names = [dtype.name for dtype in DTYPES]
+    for given, asked in itertools.product(DTYPES, names):
+        if ufunc is np.ldexp and not (
+            given.kind == "f" and np.can_cast(given, asked)
+        ):
+            continue  # NumPy has not all loops that it has of others
+        x = numbers(given)
+        for rest in second_of(ufunc, given):
+            wanted = outcome(ufunc, x, *rest, dtype=asked)
+            ours = [
+                rt.array(y) if isinstance(y, np.ndarray) else y for y in rest
+            ]
+            if way == "array":
+                got = outcome(ufunc, rt.array(x), *ours, dtype=asked)
+            else:
+                got = outcome(fused_of(rt, ufunc, rest, asked), rt.array(x))
+            if is_ours_to_refuse((given.name, asked), got, wanted):
+                continue
+            try:
+                agree(got, wanted, ulps=2)
+            except AssertionError as error:
+                text = f"{ufunc.__name__}({given}, {rest}, dtype={asked})"
+                raise AssertionError(f"{text}: {error}") from None
+
+
+def fused_of(rt, ufunc, rest, asked):
+    """With numbers in the text of the program."""
+    if rest and isinstance(rest[0], np.ndarray):
+        own = rt.array(rest[0])
+        fused = rt.fuse(lambda x, y: ufunc(x, y, dtype=asked))
+        return lambda x: fused(x, own)
+    return rt.fuse(lambda x: ufunc(x, *rest, dtype=asked))
+
+
+def is_ours_to_refuse(dtypes, got, wanted):
+    """Programs have not all functions of complex numbers."""
+    is_refused = isinstance(got, Exception) and not isinstance(
+        wanted, Exception
+    )
+    return is_refused and "complex64" in dtypes
+
+
+# ---- Weights.
+
+
+def average_of(x, w):
+    return np.average(x, weights=w)
+
+
+def rows_of(x, w):
+    return np.average(x, axis=0, weights=w)
+
+
+@pytest.mark.parametrize("function", [average_of, rows_of], ids=name_of)
+def test_averages_of_all_dtypes(rt, function):
+    for a, b in itertools.product(DTYPES, repeat=2):
+        x = np.array([[100, 120], [90, 1]]).astype(a)
+        w = np.array([[3, 100], [100, 1]]).astype(b)
+        wanted = outcome(function, x, w)
+        if wanted.dtype not in DTYPES:  # complex128
+            continue
+        # Of float16 NumPy rounds every product and every sum.
+        ulps = 8 if wanted.dtype in (np.float16, np.complex64) else 2
+        agree(function(rt.array(x), rt.array(w)), wanted, ulps)
+        fused = rt.fuse(function)
+        agree(fused(rt.array(x), rt.array(w)), wanted, ulps)
+
+
+# ---- Integers that a dtype does not hold.
+
+COMPARISONS = [
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    np.equal,
+    np.not_equal,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+]
+
+
+@pytest.mark.parametrize("function", COMPARISONS, ids=name_of)
+def test_comparisons_with_integers_out_of_range(rt, function):
+    for dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        x = np.array([info.min, 0, 1, info.max], dtype)
+        ours = rt.array(x)
+        edges = {-1, 0, 127, 128, 300, info.max, info.min}
+        edges |= {info.max + 1, info.min - 1, 2**63, 2**64 - 1, -(2**63)}
+        edges |= {2**64, -(2**63) - 1, 10**30, -(10**30)}
+        for number in sorted(edges):
+            agree(function(ours, number), function(x, number))
+            agree(function(number, ours), function(number, x))
+
+
+def test_what_is_in_an_array(rt):
+    x = np.arange(3, dtype="uint8")
+    ours = rt.array(x)
+    for number in (-1, 0, 2, 3, 255, 256, 300):
+        assert (number in ours) == (number in x)
+
+
+# ---- Subclasses of ndarray.
+
+
+class Plain(np.ndarray):
+    """One that computes as its base does."""
+
+
+class Loud(np.ndarray):
+    """One with ufuncs of its own."""
+
+    def __array_ufunc__(self, *args, **keywords):
+        raise AssertionError
+
+
+def mapped(tmp_path):
+    made = np.memmap(tmp_path / "x", "float64", "w+", shape=(2, 2))
+    made[...] = 1
+    return made
+
+
+def test_plain_subclasses_are_arrays(host, tmp_path):
+    ones = host.array(np.ones((2, 2)))
+    for y in (mapped(tmp_path), np.ones((2, 2)).view(Plain)):
+        assert (ones + y).tolist() == (y + ones).tolist() == [[2, 2]] * 2
+        fused = host.fuse(lambda a, b: a + b)
+        assert fused(ones, y).tolist() == [[2, 2]] * 2
+        made = gpuos.fuse(lambda a: a + 1)(y)
+        assert made.tolist() == [[2, 2]] * 2
+
+
+OWN = {
+    "MaskedArray": lambda: np.ma.array(np.ones((2, 2)), mask=np.eye(2)),
+    "matrix": lambda: quietly(np.matrix, np.ones((2, 2))),
+    "Loud": lambda: np.ones((2, 2)).view(Loud),
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_arrays_with_operations_of_their_own_are_refused(host, kind):
+    y = OWN[kind]()
+    x = host.array(np.ones((2, 2)))
+    uses = [
+        lambda: np.add(x, y),
+        lambda: host.fuse(lambda a, b: a + b)(x, y),
+        lambda: gpuos.fuse(lambda a: a + 1)(y),
+        lambda: host.submit("add", x, y, out=x),
+        lambda: host.submit("add", x, x, out=y),
+        lambda: operator.iadd(x, y),
+        lambda: np.add(x, x, out=y),
+    ]
+    for use in uses:
+        with pytest.raises(gpuos.InvalidArgument, match=f"{kind}, whose"):
+            use()
+    assert x.tolist() == [[1, 1]] * 2
+
+
+def test_masks_stay_where_their_class_computes(rt):
+    x, y = np.array([1.0, 2.0]), np.ma.array([10.0, 20.0], mask=[0, 1])
+    for function in (operator.add, operator.mul, operator.sub):
+        for pair, ours in [((x, y), (rt.array(x), y))]:
+            wanted, got = function(*pair), function(*ours)
+            assert isinstance(got, np.ma.MaskedArray)
+            assert got.tolist() == wanted.tolist() != [None, None]
+
+
+# ---- Functions that change what they are given, and results in out=.
+
+
+def test_nan_to_num_in_place(rt):
+    for dtype in ("float32", "float64", "int32", "complex64"):
+        start = np.array([1, 2, 3]).astype(dtype)
+        if start.dtype.kind in "fc":
+            start[1:] = np.nan, np.inf
+        wanted, got = start.copy(), rt.array(start)
+        assert np.nan_to_num(got, copy=False, nan=7.0) is got
+        np.nan_to_num(wanted, copy=False, nan=7.0)
+        agree(got, wanted)
+        assert np.nan_to_num(got) is not got
+    with pytest.raises(gpuos.InvalidArgument, match="copy=True"):
+        rt.fuse(lambda v: np.nan_to_num(v, copy=False))(rt.ones(2))
+
+
+OUTS = {
+    "repeated": lambda _, x, o: np.add(x[0], 1, out=o),
+    "a column": lambda _, x, o: np.multiply(x[:, :1], 2.0, out=o),
+    "masked": lambda m, x, o: np.add(x[0], 1, out=o, where=m),
+    "sum": lambda _, x, o: np.sum(x[None], axis=0, out=o),
+    "clip": lambda _, x, o: np.clip(x, 0, 1, out=o),
+    "clip in place": lambda _, x, o: np.clip(x, 0, 1, o),
+    "method": lambda _, x, o: x.clip(0, 1, o),
+    "mean": lambda _, x, o: np.mean(x[None], 0, None, o),
+    "max": lambda _, x, o: np.max(x[None], 0, o),
+    "part": lambda _, x, o: np.modf(x, out=(None, o))[1],
+    "parts": lambda _, x, o: np.divmod(x, 2, out=(o, None))[1],
+}
+
+
+@pytest.mark.parametrize("name", OUTS)
+@pytest.mark.parametrize("dtype", ["int16", "float32"])
+def test_results_in_arrays_that_are_given(rt, name, dtype):
+    x = np.array([[-1, 2, 3], [4, 5, -6]]).astype(dtype)
+    mask = x > 2
+    for of in ("float32", "float64"):
+        wanted, got = np.full((2, 3), 9, of), rt.array(np.full((2, 3), 9, of))
+        expected = outcome(OUTS[name], mask, x, wanted)
+        made = outcome(OUTS[name], rt.array(mask), rt.array(x), got)
+        if isinstance(expected, np.ndarray) and expected is wanted:
+            assert made is got
+        agree(made, expected)
+        agree(got, wanted)
+
+
+def test_out_of_too_few_axes_is_refused(rt):
+    x = rt.array(np.ones((2, 3)))
+    for shape in [(3,), (2, 2), ()]:
+        with pytest.raises(ValueError, match="expected"):
+            np.add(x, 1, out=rt.zeros(shape, "float64"))
+
+
+# ---- Small calls.
+
+CALLS = {
+    "expand_dims": lambda x: np.expand_dims(x, np.int64(0)),
+    "expand_dims twice": lambda x: np.expand_dims(x, (np.int8(0), -1)),
+    "equal to a list": lambda x: np.array_equal(x, [1, 2]),
+    "unequal to a list": lambda x: np.array_equal([1, 3], x),
+    "equal to a number": lambda x: np.array_equal(x, 5),
+    "equal to itself": lambda x: np.array_equal(x, x, equal_nan=True),
+    "equal without NaN": lambda x: np.array_equal(x, x, equal_nan=False),
+    "conj": lambda x: x.conj(),
+    "conjugate": lambda x: x.conjugate(),
+    "diff": np.diff,
+    "round": lambda x: (x * 13).round(-1),
+    "round far": lambda x: np.round(x, -2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_small_calls_of_all_dtypes(rt, name, dtype):
+    function = CALLS[name]
+    arrays = [np.array([1, 2]).astype(dtype)]
+    if dtype.kind in "fc":
+        arrays.append(np.array([1, np.nan]).astype(dtype))
+    for x in arrays:
+        wanted = outcome(function, x)
+        ways = [function]
+        if "equal" not in name and "conj" not in name:
+            ways.append(rt.fuse(function))
+        for way in ways:
+            got = outcome(way, rt.array(x))
+            if "round" in name and dtype.kind in "bc":
+                assert isinstance(got, (Exception, gpuos.Array))
+                continue
+            agree(got, wanted)
+
+
+REFUSED = {
+    r"selects is not known": lambda x: x[x > 0],
+    r"selects is not known before": lambda x: x[x.numpy() > 0],
+    r"got a list; np\.array": lambda x: np.add(x, [1, 2]),
+    r"got a tuple; np\.array": lambda x: np.maximum((1, 2), x),
+    r"isclose: expected arrays .* got a list": lambda x: np.allclose([1], x),
+    r"clip: expected arrays .* got a list": lambda x: np.clip(x, [0, 0], 1),
+    r"multiply\.reduce: .* prod": lambda x: np.multiply.reduce(x, axis=0),
+    r"add\.accumulate": lambda x: np.add.accumulate(x, axis=0, dtype="f8"),
+    r"beside out, .* got order": lambda x: np.add(x, 1, order="C"),
+    r"beside out, .* got subok": lambda x: np.add(x, 1, subok=False),
+    r"beside out, .* got signature": lambda x: np.add(x, 1, signature="dd->d"),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_refusals_say_what_to_write(rt, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence) as caught:
+        REFUSED[sentence](rt.array([1.0, 2.0]))
+    assert "fused function" not in str(caught.value)
+
+
+@pytest.mark.parametrize("exponent", [2, 2.0, 1, 0.5, -1, 3, 1.5], ids=str)
+def test_powers_by_the_name_of_the_standard(rt, exponent):
+    for dtype in DTYPES:
+        x = rt.array(np.array([1, 2, 4]).astype(dtype))
+        made = outcome(xp.pow, x, exponent)
+        wanted = outcome(operator.pow, x, exponent)
+        agree(made, as_numpy(wanted))
+        fused = rt.fuse(lambda v: xp.pow(v, exponent))
+        agree(outcome(fused, x), as_numpy(wanted))
+
+
+@pytest.mark.torch
+def test_tensors_of_dtypes_that_numpy_lacks(rt):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("ml_dtypes")
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        whole = torch.arange(6.0).reshape(2, 3).to(getattr(torch, name))
+        for tensor in (whole, whole.T, whole[1, 1]):
+            made = rt.array(tensor)
+            assert made.dtype.name == name
+            assert made.astype("float32").tolist() == tensor.float().tolist()
+            copy = rt.zeros(tuple(tensor.shape), name)
+            copy.copy_from(tensor)
+            assert copy.astype("float32").tolist() == tensor.float().tolist()
+            assert rt.array(tensor, "float64").dtype == np.float64
