@@ -227,7 +227,7 @@ struct Ours {
   PyCFunction function = nullptr;
 };
 
-constexpr std::array<Ours, kMethods> ours = {{
+constexpr std::array<Ours, kMethods> kOurs = {{
 #define GPUOS_BINARY(name, line) \
   {#name, &binary<k_##name, named(#line).recipe, named(#line).rule>},
     GPUOS_BINARY_METHODS(GPUOS_BINARY)
@@ -307,8 +307,8 @@ void install_front(PyObject* parameter) {
   PyObject* module = PyImport_ImportModule("torch._tensor");
   if (module == nullptr) throw python_error();
   for (std::size_t i = 0; i < kMethods; ++i) {
-    PyObject* found = find_method(ours[i].name, PyModule_GetDict(module));
-    if (found != nullptr) replace(replaced[i], ours[i], found);
+    PyObject* found = find_method(kOurs[i].name, PyModule_GetDict(module));
+    if (found != nullptr) replace(replaced[i], kOurs[i], found);
   }
   Py_DECREF(module);
   install_functions();
@@ -319,7 +319,7 @@ void remove_front() {
   if (!is_installed) return;
   remove_functions();
   // Names of one method, as neg and __neg__ are: the last one came last.
-  for (std::size_t i = kMethods; i-- > 0;) put_back(replaced[i], ours[i]);
+  for (std::size_t i = kMethods; i-- > 0;) put_back(replaced[i], kOurs[i]);
   is_installed = false;
 }
 
