@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 
@@ -50,7 +51,9 @@ def of_array(x):
         "__array_function__": ([np.sum, (type(x),), (x,), {}], {}),
         "__array_ufunc__": ([np.sin, "__call__", x], {}),
         "__deepcopy__": ([{}], {}),
+        "__format__": ([""], {}),
         "__reduce_ex__": ([5], {}),
+        "__round__": ([0], {}),
         "__setitem__": ([0, 1.5], {}),
         "astype": (["f8"], {"copy": False}),
         "clip": ([0, 1], {}),
@@ -63,7 +66,12 @@ def of_array(x):
         "squeeze": ([None], {}),
         "swapaxes": ([0, 0], {}),
     }
-    return {
+    z = x.runtime.zeros(4, "complex64")
+    parts = {
+        f"Array.{name}": (partial(setattr, z, name), [1.5], {})
+        for name in ("real", "imag")
+    }
+    return parts | {
         f"Array.{name}": (getattr(x, name), *given)
         for name, given in calls.items()
     }
