@@ -43,13 +43,16 @@ class OptionalOptions {
     return options_;
   }
 
-  // False if `log` names none of them.
-  bool drop_refused(const std::string& log) {
+  // False if `log` names none of those that were given. Another thread may have
+  // dropped it meanwhile.
+  bool drop_refused(const std::string& log,
+                    const std::vector<std::string>& given) {
+    const auto is_refused = [&](const std::string& option) {
+      return log.find(option.substr(0, option.find('='))) != std::string::npos;
+    };
     const std::lock_guard lock(mutex_);
-    return std::erase_if(options_, [&](const std::string& option) {
-             return log.find(option.substr(0, option.find('='))) !=
-                    std::string::npos;
-           }) > 0;
+    std::erase_if(options_, is_refused);
+    return std::ranges::any_of(given, is_refused);
   }
 
  private:
@@ -140,7 +143,8 @@ Object compile_here(const Nvrtc& api, const Unit& unit, const Target& target) {
     for (const std::string& name : unit.name_expressions)
       program.add_name_expression(name);
     std::vector<std::string> options = fixed_options(unit, target);
-    add_optional(options, unit, optional_options().get());
+    const std::vector<std::string> optional = optional_options().get();
+    add_optional(options, unit, optional);
     if (has_usual_names)
       options.push_back(concat("--pre-include=", kUsualNames));
     const nvrtcResult result = program.compile(options, unit.stop);
@@ -152,7 +156,7 @@ Object compile_here(const Nvrtc& api, const Unit& unit, const Target& target) {
       continue;
     }
     if (result != NVRTC_ERROR_INVALID_OPTION ||
-        !optional_options().drop_refused(log))
+        !optional_options().drop_refused(log, optional))
       fail(api, unit, result, log);
   }
 }

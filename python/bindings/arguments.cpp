@@ -20,9 +20,9 @@ TensorView Arguments::view_other(PyObject* object, Role role) {
   const std::string device = runtime_.device();
   const std::string other = array.runtime().device();
   if (device != other) {
-    throw InvalidArgument(role.text() +
-                          ": expected an array of this runtime's " + device +
-                          ", got one of " + other);
+    throw InvalidArgument(
+        role.text() + ": expected an array of this runtime's " + device +
+        ", got one of " + other + "; Runtime.array(x.numpy()) copies it");
   }
   const Borrow borrow(array);
   borrow.mark_exported();

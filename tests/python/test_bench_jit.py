@@ -48,6 +48,8 @@ def test_every_row_is_measured_but_those_of_a_gpu(run_tiny, capsys):
         assert row["name"] in printed
         if "tiered" in row["name"]:
             assert row["error"] == "needs the cuda backend"
+        elif "fast_compile" in row["name"] and row["error"]:
+            assert "expected NVRTC 12.8 or newer" in row["error"]
         else:
             assert math.isfinite(row["value"]), row
             assert not row["error"]

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <map>
 #include <string>
 #include <vector>
@@ -180,6 +182,23 @@ std::map<std::string, std::string> whole_operators() {
                         "    o[i] = gpuos::Bf16(gpuos::fn::exp(float(x[i])) "
                         "+ float(y[i]) * std::sqrt(float(z[i])));\n"
                         "}\n"}};
+}
+
+// The first of the process: what this NVRTC refuses, it refuses to all at once.
+TEST_F(Toolkit, CompilesInManyThreadsFromTheFirstTextOn) {
+  constexpr int kThreads = 8;
+  const int newest = archs().back();
+  std::barrier all_there(kThreads);
+  std::vector<std::future<void>> compiled;
+  for (int i = 0; i < kThreads; ++i)
+    compiled.push_back(std::async(std::launch::async, [&] {
+      all_there.arrive_and_wait();
+      jit::compile_unit(
+          jit::nvrtc(),
+          {.source = "__global__ void k() {}", .file_name = "k.cu"},
+          jit::choose_target(jit::nvrtc(), newest, ""));
+    }));
+  for (std::future<void>& one : compiled) EXPECT_NO_THROW(one.get());
 }
 
 TEST_F(Toolkit, CompilesTheWorker) {

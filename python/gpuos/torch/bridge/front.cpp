@@ -258,8 +258,9 @@ bool is_installed = false;
 /// PyTorch's own method, borrowed, whatever a program has put over it. Null:
 /// this version has none, or the program has another in its place.
 PyObject* find_method(const char* name, PyObject* globals) {
+  // `object` has none of them, and from Python 3.12 on no dict to look into.
   auto* type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
-  for (; type != nullptr; type = type->tp_base) {
+  for (; type != &PyBaseObject_Type; type = type->tp_base) {
     PyObject* found = PyDict_GetItemString(type->tp_dict, name);
     if (found == nullptr) continue;
     const bool is_own = PyFunction_Check(found)
