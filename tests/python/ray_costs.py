@@ -32,6 +32,9 @@ class Plain:
     def call(self, f: Any, x: Any) -> Any:
         return f(x) if f else x
 
+    def pid(self) -> int:
+        return os.getpid()
+
 
 def times(call: Callable[[], object], count: int = 300) -> list[float]:
     found = []
@@ -73,7 +76,16 @@ def calls(ray: Any, pool: gpuos.ray.Pool) -> None:
     ray.kill(plain)
 
 
-def deaths(pool: gpuos.ray.Pool) -> None:
+def deaths(ray: Any, pool: gpuos.ray.Pool) -> None:
+    again = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
+    plain = ray.remote(**again)(Plain).remote()
+
+    def die_bare() -> None:
+        os.kill(ray.get(plain.pid.remote()), signal.SIGKILL)
+        ray.get(plain.call.remote(None, SMALL), timeout=WAIT_S)
+
+    say("SIGKILL to answer, an actor of bare Ray", times(die_bare, 9))
+    ray.kill(plain)
     with pool.transaction() as change:
         for i in range(149):
             change.define(f"of_{i}", f"o = x * {i}")
@@ -123,7 +135,7 @@ def main() -> None:
         with gpuos.ray.Pool(2, num_gpus=num_gpus) as pool:
             pool.define("step", "o = x * 2")
             calls(ray, pool)
-            deaths(pool)
+            deaths(ray, pool)
         with gpuos.ray.Pool(2, num_gpus=num_gpus) as pool:
             maps(ray, pool)
     finally:

@@ -185,8 +185,10 @@ def test_a_cancelled_wait_is_told_nothing_when_the_task_is_done(rt, nap):
         asyncio.get_running_loop().set_exception_handler(
             lambda _, context: seen.append(context)
         )
-        task = asyncio.ensure_future(wait())
-        await asyncio.sleep(0.01)
+        ticket = nap(50 * MS)
+        task = asyncio.ensure_future(wait(ticket))
+        await asyncio.sleep(0)  # so that it waits
+        assert not task.done()
         task.cancel()
         rt.synchronize(WAIT_S)
         last = nap(1 * MS)
@@ -194,8 +196,8 @@ def test_a_cancelled_wait_is_told_nothing_when_the_task_is_done(rt, nap):
         await asyncio.sleep(0.01)
         assert task.cancelled()
 
-    async def wait():
-        await nap(50 * MS)
+    async def wait(ticket):
+        await ticket
 
     asyncio.run(main())
     assert seen == []

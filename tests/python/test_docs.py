@@ -64,7 +64,9 @@ def test_the_blocks_of_a_page_print_what_they_say(page, run_python):
     # The page says which NVRTC it is about, or what to install beside it.
     if re.search("expected NVRTC|; install those that fit", done.stderr):
         pytest.skip(done.stderr.splitlines()[-1])
-    assert (done.returncode, done.stderr) == (0, "")
+    # What a PyTorch for GPUs says where there is none.
+    errors = re.sub(r".*No CUDA runtime is found.*\n", "", done.stderr)
+    assert (done.returncode, errors) == (0, "")
     printed = done.stdout.split(END)
     assert printed == [output for _, output in blocks(page)] + [""]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jit_support import module_of
 
 import gpuos
 
@@ -51,18 +52,6 @@ __global__ void plain(double* x, int n) {
   if (i < n) x[i] *= 2;
 }
 """
-
-
-def module_of(source: str, *args: Any, **keywords: Any) -> gpuos.JitModule:
-    """Where NVRTC is, and CUDA's headers are none of another NVRTC's."""
-    try:
-        return gpuos.JitModule(source, *args, **keywords)
-    except gpuos.BackendUnavailable as error:
-        pytest.skip(str(error))
-    except gpuos.CompileError as error:
-        if "install those that fit" not in str(error):
-            raise
-        pytest.skip(str(error).splitlines()[-1])
 
 
 def compiled(source: str, *args: Any, **keywords: Any) -> gpuos.JitModule:
@@ -326,7 +315,7 @@ def test_templates_of_every_type(cuda):
         "square<cuda::std::complex<float>>": "complex64",
     }
     text = "#include <cuda/std/complex>\n" + SQUARE
-    module = gpuos.JitModule(text, name_expressions=[*types, "plain"])
+    module = module_of(text, name_expressions=[*types, "plain"])
     for name, dtype in types.items():
         x = (np.arange(N) + 1).astype(dtype)
         given = cuda.array(x)

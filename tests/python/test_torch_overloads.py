@@ -69,11 +69,14 @@ def came_of(call, given, named):
     return [one for one in flat if isinstance(one, torch.Tensor)]
 
 
-def is_of_its_own_kind(overload, at, number, dtype):
+def is_of_its_own_kind(overload, at, number, dtype, device):
     """Whether eager's kernels differ: by how they round what meets infinity."""
     if not dtype.is_floating_point or not number:
         return False
     limits = torch.finfo(dtype)
+    # On a GPU eager divides by such a number by multiplying with infinity.
+    if device == "cuda" and "div" in overload.name:
+        return abs(number) * limits.max < 1
     is_alpha = overload.arguments[at][0] == "alpha"
     is_small = abs(number) < limits.smallest_normal
     return (is_small and (is_alpha or dtype in FLOATS[:2])) or (
@@ -89,7 +92,9 @@ def difference(expected, came):
             return f"expected {one.dtype} {one.shape}, got {other}"
         if one.stride() != other.stride():
             return f"expected strides {one.stride()}, got {other.stride()}"
-        wide = 1e-5 if one.dtype == torch.float32 else 1e-12
+        # On a GPU eager has the sixth of hardsigmoid as a single.
+        double = 1e-7 if one.is_cuda else 1e-12
+        wide = 1e-5 if one.dtype == torch.float32 else double
         limit = 1e-2 if one.dtype in FLOATS[:2] else wide
         if not torch.isclose(
             other.double(), one.double(), rtol=limit, atol=limit, equal_nan=True
@@ -122,7 +127,7 @@ def test_any_number_means_what_it_means_in_eager(device, dtype):
     calls = []
     for overload in OVERLOADS:
         for at, number in itertools.product(overload.numbers, NUMBERS):
-            if is_of_its_own_kind(overload, at, number, dtype):
+            if is_of_its_own_kind(overload, at, number, dtype, device):
                 continue
             what = f"{overload.name}, {number!r} as argument {at}"
 
@@ -232,6 +237,17 @@ def versions(call, given, named):
     ]
 
 
+def is_counted_less(name, device, expected, came):
+    """Whether eager's kernels for lists on a GPU count not all they write."""
+    if device != "cuda" or not name.startswith("_foreach_"):
+        return False
+    are_counts = isinstance(expected, list) and isinstance(came, list)
+    return are_counts and all(
+        one == other or (one is not None and one < other)
+        for one, other in zip(expected, came, strict=True)
+    )
+
+
 @pytest.mark.parametrize("fresh", [torch.clone, view, inference])
 def test_versions_are_those_of_eager(device, fresh):
     calls = []
@@ -263,6 +279,6 @@ def test_versions_are_those_of_eager(device, fresh):
     found = [
         f"{name}: expected {one}, got {other}"
         for (name, *_), one, other in zip(calls, expected, came, strict=True)
-        if one != other
+        if one != other and not is_counted_less(name, device, one, other)
     ]
     assert not found, "\n".join(found)
