@@ -132,17 +132,19 @@ bool is_flat(std::span<const Operand> operands, const Tensor& out) {
   return true;
 }
 
-/// Whether PyTorch casts one of them on the CPU before it computes, and finds
-/// other strides for the result by the copy: gaps are gone in it, and where the
-/// size is 1, or elements were the same one, steps are new.
+/// Whether PyTorch casts one of them before it computes, as it does on the CPU
+/// and for where() everywhere, and finds other strides for the result by the
+/// copy: gaps are gone in it, and where the size is 1, or elements were the
+/// same one, steps are new.
 bool is_cast_otherwise(const Elementwise& what,
                        std::span<const Operand> operands,
                        at::ScalarType common) {
   if (what.rule == Rule::Copy) return false;
+  const bool is_everywhere = what.rule == Rule::Select;
   for (const Operand& operand : typed_operands(what.rule, operands)) {
     if (operand.is_number()) continue;
     const Tensor& tensor = *operand.tensor;
-    if (tensor.scalar_type() == common || !tensor.is_cpu() ||
+    if (tensor.scalar_type() == common || !(tensor.is_cpu() || is_everywhere) ||
         tensor.dim() < 2 || tensor.is_non_overlapping_and_dense())
       continue;
     for (std::int64_t d = 0; d < tensor.dim(); ++d)
