@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from deadlines import COMPILE_S
 
-ROOM = 1.03  # more than what was counted may come by chance
+# So much more may come by chance than was counted with CPython 3.11. From 3.12 on
+# each reference costs more: it is asked whether its object lives for ever.
+ROOM = 1.03 if sys.version_info < (3, 12) else 1.08
 
 
 def instructions_of(module: Path, dump: Path) -> int:
