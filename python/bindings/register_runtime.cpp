@@ -1,5 +1,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
@@ -19,6 +20,7 @@
 #include "gpuos/error.h"
 #include "native.h"
 #include "numpy_dtype.h"
+#include "operator_object.h"
 #include "options.h"
 #include "python_module.h"
 #include "reading.h"
@@ -154,13 +156,15 @@ OperatorPtr define_given(RuntimeObject& self, const DefinitionObject& wanted) {
   }
 }
 
-OperatorPtr define(RuntimeObject& self, const py::object& name,
+OperatorPtr define(RuntimeObject& self, py::object name,
                    const py::object& expression, const py::object& source,
                    const py::object& ptx, const py::object& ltoir,
                    const py::object& cubin, const py::object& symbol,
                    const py::object& params, const py::object& dtype,
                    const py::object& inputs, const py::object& elementwise,
                    bool tiered, const py::object& checked) {
+  // As another process sees it, which was sent the operator.
+  if (py::isinstance<OperatorObject>(name)) name = name.attr("definition");
   if (const DefinitionObject* given = as_definition(name)) {
     bool is_alone = !tiered && truth_of(elementwise);
     for (const py::object* other :
@@ -312,6 +316,13 @@ void serve_if_asked() {
     python_module("gpuos.control").attr("_serve_environment")();
 }
 
+// What arrays and fused functions use, while nobody forks: the child of a fork
+// in the middle of an import would wait for that import for ever.
+void import_all() {
+  for (const char* name : {"array_methods", "foreign", "tracing", "trees"})
+    python_module((std::string("gpuos.") + name).c_str());
+}
+
 template <typename Class>
 void add_operators(Class& type) {
   const auto none = py::none();
@@ -427,6 +438,7 @@ void add_life(Class& type) {
              all["device"] = device;
              all["residency"] = residency;
              serve_if_asked();
+             import_all();
              return std::make_shared<RuntimeObject>(options_from(all));
            }),
            py::arg("backend") = "auto", py::arg("device") = 0,
@@ -451,7 +463,8 @@ void add_life(Class& type) {
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__",
            [](RuntimeObject& self, const py::object& error, const py::args&) {
-             if (self.is_shared) return;
+             // A child of a fork has left the block of its parent by that.
+             if (self.is_shared || self.process != ::getpid()) return;
              if (error.is_none())
                self.close();
              else

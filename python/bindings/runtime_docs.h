@@ -201,9 +201,10 @@ is interpreted, and is compiled when it was called often.
 
 Parameters
 ----------
-name : str or Definition
-    A new name; letters, digits and "_". A Definition says all of the rest; an
-    operator that has its name and its digest already is what is returned.
+name : str, Definition or Operator
+    A new name; letters, digits and "_". A Definition says all of the rest, as
+    does an operator, of another runtime or process; an operator that has its
+    name and its digest already is what is returned.
 expression : str
     Such as "o = alpha * x + y" or "o = sum(x, axis=-1) / n". Names that are
     not parameters or functions are inputs.

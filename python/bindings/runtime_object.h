@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <deque>
 #include <memory>
@@ -70,6 +72,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   /// Among those of the process, from 1 in the order in which they were made.
   const std::size_t number;
+  /// That made it: it is of no use to children of a fork.
+  const int process = ::getpid();
   /// Of the whole process: nobody closes it, and a with-block leaves it open.
   bool is_shared = false;
 

@@ -79,6 +79,44 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
     assert second == "0 2.0"
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("left_by", ["sys.exit(3)", "raise KeyError('own')"])
+def test_a_forked_child_leaves_the_block_of_its_parent(
+    backend, run_python, left_by
+):
+    text = START.format(backend=backend) + (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "try:\n"
+        "  with gpuos.Runtime(rt.backend) as own:\n"
+        "    lazy = own.array([1.0]) + 1\n"
+        "    child = os.fork()\n"
+        f"    if child == 0: {left_by}\n"
+        "except KeyError: os._exit(3)\n"
+        "_, status = os.waitpid(child, 0)\n"
+        "print(os.waitstatus_to_exitcode(status), own.is_closed)"
+    )
+    assert check(run_python(text)) == "3 True\n"
+
+
+def test_nothing_is_imported_behind_the_first_runtime(backend, run_python):
+    """A fork in the middle of an import leaves its lock to the child."""
+    text = (
+        "import gpuos, numpy as np, sys\n"
+        f"rt = gpuos.Runtime({backend!r})\n"
+        "had = set(sys.modules)\n"
+        "x = rt.ones((3, 4)); y = rt.array(np.arange(4.0))\n"
+        "z = np.sqrt(x) * y[None] + x.sum(axis=0, keepdims=True); z += 1\n"
+        "z[z > 2] = 0; z.numpy(); x.mean(); rt.zeros_like(x)\n"
+        "rt.linspace(0, 1, 5); np.concatenate([x, x]); x.T[1:].copy()\n"
+        "double = rt.fuse(lambda a: {'two': a * 2}); double(x)\n"
+        "same = gpuos.fuse(lambda a: a + 1); same(x)\n"
+        "op = rt.define('twice', 'o = 2 * x'); rt.replace(op, 'o = 3 * x')\n"
+        "rt.submit(op, x, out=x).wait(60); rt.synchronize(60); rt.stats()\n"
+        "print(sorted(set(sys.modules) - had))"
+    )
+    assert check(run_python(text)) == "[]\n"
+
+
 @pytest.mark.parametrize("wait", ["rt.wait(t)", "rt.synchronize()", "t.wait()"])
 def test_ctrl_c_ends_a_wait(backend, rt, nap, nap_source, wait):
     del rt, nap  # only to skip where it cannot be compiled

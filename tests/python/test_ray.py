@@ -256,6 +256,26 @@ def test_progress_raises_what_its_function_raises(pool):
         pool.map("double", gr.shard(X, 3))
 
 
+def test_a_pool_that_the_cluster_has_no_room_for(cluster, monkeypatch):
+    monkeypatch.setattr("gpuos.ray.pool.START_S", 0.5)
+    more = int(cluster.cluster_resources()["CPU"]) + 1
+    with (
+        pytest.warns(UserWarning, match=f"{more} members take {more} CPU"),
+        pytest.raises(gpuos.Timeout, match="num_cpus="),
+    ):
+        gr.Pool(more)
+
+
+@pytest.mark.parametrize("parts", [2.5, "2", None, 0])
+def test_a_number_of_parts(cluster, parts):
+    if parts is None:
+        whole = int(cluster.cluster_resources()["CPU"])
+        assert len(gr.shard(X, parts)) == whole
+        return
+    with pytest.raises((TypeError, gpuos.InvalidArgument)):
+        gr.shard(X, parts)
+
+
 def test_a_closed_pool_says_so(cluster):  # noqa: ARG001
     made = gr.Pool(1, num_cpus=0)
     with made:

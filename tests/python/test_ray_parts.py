@@ -226,8 +226,8 @@ def test_who_joined_tells_a_late_log_once_more(monkeypatch):
     log = SlowLog((1, [1]), None, (2, []))
     monkeypatch.setattr(joining, "ray", lambda: log)
     monkeypatch.setattr(joining, "_BUSY_S", WAIT_S)  # until it has done it
-    follower = SimpleNamespace(version=0, do=do)
-    joining._attend(lambda: follower, log, "who")
+    follower = SimpleNamespace(version=0, do=do, is_over=False)
+    joining._attend(lambda: follower, log, "who", lambda: None)
     assert follower.version == 2
     told = [question[1] for question in log.asked]
     assert told[:3] == [{}, {1: None}, {1: None}]

@@ -3,6 +3,7 @@ two versions."""
 
 from __future__ import annotations
 
+import gc
 import time
 
 import numpy as np
@@ -166,11 +167,47 @@ def test_a_pool_at_a_version_stays_there(pool):
     assert max(len(names) for names in operators(pool)) < 80
 
 
+def test_a_view_of_a_pool_closes_nothing_and_keeps_it(pool):
+    pool.define("step", "o = x * 2")
+    with pool.at() as step:
+        assert values(step) == [2.0]
+    assert values(step) == values(pool) == [2.0]
+
+    def alone():
+        made = gr.Pool(1, num_cpus=0)
+        made.define("step", "o = x * 3")
+        return made.at()
+
+    step = alone()
+    gc.collect()
+    for i in range(4):
+        step.replace("step", f"o = x * {i}")
+        assert values(step) == [3.0]
+    step.close()
+
+
+def test_a_closed_pool_is_closed_for_its_views(pool):  # noqa: ARG001
+    made = gr.Pool(1, num_cpus=0)
+    view = made.at()
+    made.close()
+    with pytest.raises(gpuos.QueueClosed, match="was closed"):
+        view.map("add", gr.Sharded([1]))
+
+
 class Own:
     """An actor of a user, which follows a pool."""
 
     def join(self, name):
         self.rt = gr.join(name)
+
+    def join_again(self, name):
+        before, self.rt = self.rt, gr.join(name)
+        return [each.operators() for each in (before, self.rt)]
+
+    def join_and_close(self, name):
+        with gpuos.Runtime("host") as rt:
+            joined = gr.join(name, rt)
+            return joined.operators()
 
     def refuse(self):
         ray_support.refuse(self.rt._runtime, "step")
@@ -213,6 +250,22 @@ def test_a_runtime_that_joined_follows(pool, own):
         assert own("value") == (version, float(i))
     assert own("values_at", first) == [2.0, 2.0]
     assert own("values_at", None) == [22.0, 22.0]
+
+
+def test_a_process_may_join_many_times(pool, own):
+    for i in range(4):
+        before, again = own("join_again", pool.name)
+        assert before == again == ["step"]
+        version = pool.replace("step", f"o = x * {i}")
+        ray_support.until(lambda v=version: own("value")[0] == v)
+        assert own("value") == (version, float(i))
+
+
+def test_a_runtime_that_joined_and_was_closed_refuses_nothing(pool, own):
+    assert "step" in own("join_and_close", pool.name)
+    for i in range(3):
+        version = pool.replace("step", f"o = x * {i}")
+        ray_support.until(lambda v=version: own("value")[0] == v)
 
 
 def test_a_runtime_that_joined_may_refuse(pool, own):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import os
 import pickle
 import re
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sending_cases as cases
-from deadlines import COMPILE_S
+from deadlines import COMPILE_S, WAIT_S
 
 import gpuos
 from gpuos import sending
@@ -87,6 +88,34 @@ def test_an_operator_is_pickled_as_its_definition(rt, way, protocol):
     again = gpuos.Definition(**{name: getattr(came, name) for name in KEYWORDS})
     assert again.digest == came.digest
     assert again.version == 0
+
+
+@pytest.mark.parametrize("way", cases.DEFINED)
+def test_an_operator_is_defined_elsewhere_as_its_definition(rt, way):
+    """A child of a fork is given it as it is, no pickle of it."""
+    op = cases.define(rt, way)
+    with gpuos.Runtime(backend="host") as other:
+        again = other.define(op)
+        assert again.definition.digest == op.definition.digest
+        assert again.name == op.name
+        assert other.define(op.definition) == again == other.find(op.name)
+        with pytest.raises(gpuos.InvalidArgument, match="no other argument"):
+            other.define(op, "o = x")
+
+
+def resident_bytes():
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_what_is_counted_is_in_use(rt):
+    """Dask frees memory for what sys.getsizeof() says, so it must be there."""
+    ones = rt.ones((4096, 4096), "float32")
+    rt.synchronize(WAIT_S)
+    before = resident_bytes()
+    x = ones * 2
+    assert sys.getsizeof(x) > x.nbytes
+    assert resident_bytes() - before > x.nbytes / 2
 
 
 @pytest.mark.parametrize("kind", ["ptx", "ltoir", "cubin"])

@@ -19,7 +19,7 @@ from gpuos.ray.versions import Versions, outer
 from gpuos.ray.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gpuos.ray.changes import Operator
     from gpuos.ray.guests import Request
@@ -123,12 +123,18 @@ class _Follower:
     def __init__(self, pool: str, log: Any, runtime: _core.Runtime) -> None:
         self.who = f"a runtime of process {os.getpid()} that joined {pool!r}"
         self.versions = Versions(runtime, partial(table_of, log))
+        self.is_over = False
         self.version = newest_of(log)
         with self.versions.at(self.version):
             pass
         threading.Thread(
             target=_attend,
-            args=(weakref.ref(self), log, f"{self.who} ({uuid.uuid4().hex})"),
+            args=(
+                weakref.ref(self),
+                log,
+                f"{self.who} ({uuid.uuid4().hex})",
+                self.versions.cleaner(),
+            ),
             name="gpuos.ray.join",
             daemon=True,
         ).start()
@@ -145,6 +151,8 @@ class _Follower:
                 pickle.loads(request.changes),
             )
             answers[request.version] = None
+        except _core.QueueClosed:  # nobody computes with this runtime any more
+            self.is_over = True
         except _core.Error as error:
             text, *more = error.args
             error.args = (f"{self.who}: {outer(text)}", *more)
@@ -153,8 +161,11 @@ class _Follower:
             answers[request.version] = error
 
 
-def _attend(me: weakref.ref[_Follower], log: Any, who: str) -> None:
-    """Do what the log asks for, until nobody has the runtime any more."""
+def _attend(
+    me: weakref.ref[_Follower], log: Any, who: str, clean: Callable[[], None]
+) -> None:
+    """Do what the log asks for, until nobody has the joined runtime any more,
+    or it was closed."""
     module = ray()
     answers: dict[int, Any] = {}
     # Who compiles goes on telling the log that it lives.
@@ -171,8 +182,9 @@ def _attend(me: weakref.ref[_Follower], log: Any, who: str) -> None:
             except Exception:  # noqa: BLE001 (the pool or Ray is no more)
                 return
             follower = me()
-            if follower is None:
+            if follower is None or follower.is_over:
                 log.leave.remote(who)
+                clean()
                 return
             follower.version = max(follower.version, version)
             work += [compiler.submit(follower.do, r, answers) for r in requests]

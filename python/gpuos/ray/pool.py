@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import pickle
+import threading
 import uuid
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,8 @@ class Pool:
     BackendUnavailable
         If Ray is not installed.
     Timeout
-        If Ray cannot start all members, for want of processors or GPUs.
+        If Ray cannot start all members within 300 s, for want of processors or
+        GPUs. That the cluster has too few is warned of at once.
 
     Examples
     --------
@@ -117,6 +119,14 @@ class Pool:
             max_concurrency=threads + WAITING,
             concurrency_groups={CONTROL: 1},
         )(Member)
+        for what, each in (("CPU", num_cpus), ("GPU", num_gpus)):
+            there = module.cluster_resources().get(what, 0)
+            if size * each > there:
+                warnings.warn(
+                    f"Pool: {size} members take {size * each:g} {what}, the "
+                    f"cluster has {there:g}: waits up to {START_S:g} s for more",
+                    stacklevel=2,
+                )
         members = [kind.remote(i, name, threads, chosen) for i in range(size)]
         self._have(name, log, members, 0, [*members, log])
         try:
@@ -145,7 +155,7 @@ class Pool:
         self._newest = Newest(log, version, owned)
         self._fixed: int | None = None
         self._turn = itertools.count()
-        self._is_closed = False
+        self._closed = threading.Event()
 
     @property
     def version(self) -> int:
@@ -159,12 +169,15 @@ class Pool:
     def at(self, version: int | None = None) -> Pool:
         """Return this pool at one version, whatever is replaced meanwhile.
 
+        The end of a `with` block around it lets go of it, and closes nothing.
+
         Parameters
         ----------
         version : int or None
             One of the newest 1024; None: the one that is newest now.
         """
-        found = copy.copy(self)
+        found = Pool.__new__(Pool)
+        found.__dict__.update(self.__dict__)  # the same members and their end
         found._fixed = self.version if version is None else version
         return found
 
@@ -325,9 +338,9 @@ class Pool:
 
         A second call does nothing. A with-block calls it.
         """
-        if self._is_closed:
+        if self._closed.is_set():
             return
-        self._is_closed = True
+        self._closed.set()
         module = ray()
         if module.is_initialized():
             for actor in (*self._members, self._log):
@@ -343,7 +356,8 @@ class Pool:
         traceback: TracebackType | None,
         /,
     ) -> None:
-        self.close()
+        if self._fixed is None:
+            self.close()
 
     def __repr__(self) -> str:
         return (
@@ -371,7 +385,7 @@ class Pool:
         return work if len(work) < _LARGE else ray().put(work)
 
     def _check_open(self) -> None:
-        if self._is_closed:
+        if self._closed.is_set():
             raise _core.QueueClosed(f"pool {self.name!r}: it was closed")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +130,7 @@ def shard(
         )
     if parts is None:
         parts = max(1, int(module.cluster_resources().get("CPU", 1)))
+    parts = operator.index(parts)
     if parts < 1:
         raise _core.InvalidArgument(
             f"shard: parts: expected 1 or more, got {parts}"

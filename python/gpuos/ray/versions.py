@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import threading
+import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +52,8 @@ class Versions:
     ) -> None:
         self._runtime = runtime
         self._read = read
+        # Nobody else's operators of this runtime have such names.
+        self._tag = _tag(runtime)
         self._making = threading.Lock()  # goes before the other
         self._lock = threading.Lock()
         # Under _lock:
@@ -108,6 +112,17 @@ class Versions:
                 if birth == version
             }
 
+    def cleaner(self) -> Callable[[], None]:
+        """Return what undefines all operators once this object is gone."""
+        operators, runtime = self._operators, weakref.ref(self._runtime)
+
+        def clean() -> None:
+            there = runtime()
+            while there is not None and operators and not there.is_closed:
+                there.undefine(operators.popitem()[1])
+
+        return clean
+
     @property
     def newest(self) -> int:
         """The newest version that is here; it may be one that is proposed."""
@@ -134,7 +149,9 @@ class Versions:
         born = {name: entry.born for name, entry in table.items()}
         keys = [key for key in born.items() if key not in self._operators]
         made = self._runtime.define_many(
-            renaming.keywords_of(table[name].definition, _inner(name, birth))
+            renaming.keywords_of(
+                table[name].definition, self._inner(name, birth)
+            )
             for name, birth in keys
         )
         self._operators.update(zip(keys, made, strict=True))
@@ -145,7 +162,7 @@ class Versions:
     ) -> None:
         """Make the operator that a change asks for."""
         definition, name = change.definition, change.definition.name
-        inner = _inner(name, version)
+        inner = self._inner(name, version)
         if change.given is None:
             if self._is_there(definition, born):
                 return
@@ -214,20 +231,30 @@ class Versions:
                 del self._users[key]
                 self._undefine(key)
 
+    def _inner(self, name: str, birth: int) -> str:
+        """Return the name that a body has in the runtime."""
+        return f"{name}__{birth}{self._tag}"
+
     def _undefine(self, key: tuple[str, int]) -> None:
         op = self._operators.pop(key, None)
         if op is not None:
             self._runtime.undefine(op)
 
 
-def _inner(name: str, birth: int) -> str:
-    """Return the name that a body has in the runtime."""
-    return f"{name}__{birth}"
+_tags: weakref.WeakKeyDictionary[_core.Runtime, Iterator[int]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _tag(runtime: _core.Runtime) -> str:
+    """Return an ending of names: none for the first that asks, then others."""
+    number = next(_tags.setdefault(runtime, itertools.count()))
+    return f"_{number}" if number else ""
 
 
 def outer(text: str) -> str:
-    """Return a message with the pool's names in place of such."""
-    return re.sub(r"\b([A-Za-z]\w*?)__[0-9]+\b", r"\1", text)
+    """Return a message with the pool's names in place of a runtime's."""
+    return re.sub(r"\b([A-Za-z]\w*?)__[0-9]+(_[0-9]+)?\b", r"\1", text)
 
 
 def _is_built_in(runtime: _core.Runtime, name: str) -> bool:
