@@ -171,7 +171,8 @@ def _attend(
     # Who compiles goes on telling the log that it lives.
     with futures.ThreadPoolExecutor(1, "gpuos.ray.join") as compiler:
         work: list[Any] = []
-        while True:
+        while (follower := me()) is not None and not follower.is_over:
+            del follower  # so that it can end while the log has no news
             told = {key: answers.pop(key) for key in [*answers]}
             ref = log.attend.remote(who, told, _BUSY_S if work else ATTEND_S)
             try:
@@ -182,12 +183,12 @@ def _attend(
             except Exception:  # noqa: BLE001 (the pool or Ray is no more)
                 return
             follower = me()
-            if follower is None or follower.is_over:
-                log.leave.remote(who)
-                clean()
-                return
+            if follower is None:
+                break
             follower.version = max(follower.version, version)
             work += [compiler.submit(follower.do, r, answers) for r in requests]
             del follower
             # An answer goes at once; what takes long, with a later one.
             work = [*futures.wait(work, _BUSY_S).not_done]
+        log.leave.remote(who)
+        clean()
