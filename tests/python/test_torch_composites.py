@@ -54,8 +54,10 @@ def test_every_operator_sees_pending_operands(device, op):
 
 def test_operators_that_pass_are_there():
     known = set(loading.composite())
+    # A PyTorch for GPUs has a kernel of its own for it.
+    others = {"_fused_rms_norm"} if torch.version.cuda else set()
     if torch.__version__.startswith("2.13"):
-        assert set(COMPOSITE) <= known
+        assert set(COMPOSITE) - others <= known
     assert {"linear", "matmul", "reshape"} <= set(COMPOSITE) & known
 
 
