@@ -40,6 +40,7 @@ class Life:
         self.pools = [gr.Pool(1, num_cpus=0)]  # the first, and others of it
         self.views = []
         self.joined = []  # with a runtime of its own, or none
+        self.ended = []  # those whose runtime was closed
         op = self.pools[0].define("step", "o = x * 0")
         assert op == gr.Operator("step")
         self.factors[self.pools[0].version] = 0
@@ -81,6 +82,7 @@ class Life:
             if each[1] is not None:
                 each[1].close()
                 self.joined.remove(each)
+                self.ended.append(each)
                 return
 
     def check(self, pool, version):
