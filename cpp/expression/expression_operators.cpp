@@ -36,6 +36,22 @@ bool uses_only(const Expression& expression,
   });
 }
 
+// Arrays are given by place or by the names that the operator has, so that a
+// name which the new text has in another place would be given another array.
+void check_places(const OperatorDefinition& definition,
+                  const std::vector<std::string>& inputs,
+                  const std::vector<std::string>& replaced) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto place = std::ranges::find(replaced, inputs[i]);
+    if (place == replaced.end() || place == replaced.begin() + i) continue;
+    std::string known;
+    for (const std::string& name : replaced) known += concat(" ", name);
+    throw InvalidArgument(concat(definition.name, ": expected the inputs",
+                                 known, " in their places, got '", inputs[i],
+                                 "' as number ", i + 1));
+  }
+}
+
 // What can be known without arrays: an elementwise expression for arrays that
 // all have one dtype. Throws: InvalidArgument.
 void check_dtypes(const Body& body, std::span<const DType> dtypes) {
@@ -126,6 +142,7 @@ std::shared_ptr<OperatorRecord> ExpressionOperators::record_of(
   if (definition.input_names.empty() && uses_only(parsed, replaced.input_names))
     parsed = parse_expression(definition.expression, definition.params,
                               replaced.input_names);
+  check_places(definition, parsed.inputs, replaced.input_names);
   return record_for(definition, std::move(parsed));
 }
 

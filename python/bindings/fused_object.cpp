@@ -121,11 +121,40 @@ Traced& Fused::find_or_trace(const FusedCall& call) {
   return *traced_.emplace_back(std::move(made));
 }
 
+namespace {
+
+/// A fused function that another one calls while it is traced.
+class Nested {
+ public:
+  /// Throws: RecursionError, before the thread's stack ends: Python's own limit
+  /// comes too late for that.
+  explicit Nested(const std::string& name) {
+    if (depth == kMost) {
+      PyErr_Format(PyExc_RecursionError,
+                   "%s: expected fused functions that call each other at most "
+                   "%d deep, and none that calls itself",
+                   name.c_str(), kMost);
+      throw py::error_already_set();
+    }
+    ++depth;
+  }
+  Nested(const Nested&) = delete;
+  Nested& operator=(const Nested&) = delete;
+  ~Nested() { --depth; }
+
+ private:
+  static constexpr int kMost = 64;
+  static inline thread_local int depth = 0;
+};
+
+}  // namespace
+
 py::object Fused::call(PyObject* const* args, std::size_t count,
                        PyObject* names) {
   const Running running(*this);
   FusedCall call(name_.c_str(), args, count, names);
   if (call.is_traced()) {
+    const Nested nested(name_);
     note_part();
     // Held: another thread may replace it.
     const py::object function = function_;

@@ -43,6 +43,16 @@ std::int64_t integer_of(py::handle object, const char* what) {
   return value;
 }
 
+std::uint64_t version_from(py::handle object, const char* what) {
+  if (object.is_none()) return 0;
+  const auto version = integer_as<std::uint64_t>(object, what);
+  if (version == 0)
+    throw InvalidArgument(std::string(what) +
+                          ": expected the number of a version, from 1 on, got "
+                          "0");
+  return version;
+}
+
 void* address_of(py::handle object, const char* what) {
   const py::object number = index_of(object, what);
   const std::size_t address = PyLong_AsSize_t(number.ptr());

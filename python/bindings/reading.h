@@ -29,6 +29,10 @@ std::int64_t integer_of(pybind11::handle object, const char* what);
 template <typename Int>
 Int integer_as(pybind11::handle object, const char* what);
 
+/// The number of a version, from 1 on; 0 for None. Throws: TypeError,
+/// InvalidArgument.
+std::uint64_t version_from(pybind11::handle object, const char* what);
+
 /// Throws: TypeError, InvalidArgument for what no address can be.
 void* address_of(pybind11::handle object, const char* what);
 

@@ -202,10 +202,6 @@ std::vector<OperatorPtr> define_many(RuntimeObject& self,
   return made;
 }
 
-std::uint64_t expected_of(const py::object& given, const char* what) {
-  return given.is_none() ? 0 : integer_as<std::uint64_t>(given, what);
-}
-
 std::uint64_t replace(RuntimeObject& self, const py::object& op,
                       const py::object& expression, const py::object& source,
                       const py::object& ptx, const py::object& ltoir,
@@ -217,7 +213,7 @@ std::uint64_t replace(RuntimeObject& self, const py::object& op,
   const OperatorDefinition definition = definition_from(
       known->definition, expression, source, {ptx, ltoir, cubin, symbol},
       params, dtype, inputs, elementwise, checked);
-  const std::uint64_t version = expected_of(expected, "replace: expected");
+  const std::uint64_t version = version_from(expected, "replace: expected");
   return interruptible(
       [&] { return self.core().replace(known->op, definition, version); });
 }
@@ -225,8 +221,8 @@ std::uint64_t replace(RuntimeObject& self, const py::object& op,
 std::uint64_t roll_back(RuntimeObject& self, const py::object& op,
                         const py::object& to, const py::object& expected) {
   const OperatorPtr known = self.resolve(op.ptr());
-  const std::uint64_t number = expected_of(to, "rollback: to");
-  const std::uint64_t version = expected_of(expected, "rollback: expected");
+  const std::uint64_t number = version_from(to, "rollback: to");
+  const std::uint64_t version = version_from(expected, "rollback: expected");
   const WithoutGil no_gil;
   return self.core().rollback(known->op, number, version);
 }

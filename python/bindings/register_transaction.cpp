@@ -68,10 +68,7 @@ class Transaction {
                                        {ptx, ltoir, cubin, symbol}, params,
                                        dtype, inputs, elementwise, checked),
          .replaces = known->op,
-         .expected = expected.is_none()
-                         ? 0
-                         : integer_as<std::uint64_t>(
-                               expected, "transaction: replace: expected")});
+         .expected = version_from(expected, "transaction: replace: expected")});
   }
 
   void leave(const py::object& kind) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import inspect
 import logging
 import os
@@ -57,10 +58,11 @@ class Watch:
         self._on_error = on_error
         self._is_over = False
         self._process = os.getpid()
-        watcher = inotify.watch_folder(path.parent, HEARD)
+        watcher = _watcher_of(path.parent)
         wake = os.eventfd(0)
         self._files = watcher, wake
         self._close_files = weakref.finalize(self, _close_all, self._files)
+        self._close_files.atexit = False  # the thread reads them until the end
         self._thread = threading.Thread(
             target=self._work, name="gpuos-watch", daemon=True
         )
@@ -153,6 +155,21 @@ class Watch:
             self._on_error(error)
         except Exception:  # a watch outlives its callback's faults
             log.exception("%s: on_error", self.path)
+
+
+def _watcher_of(folder: Path) -> int:
+    try:
+        return inotify.watch_folder(folder, HEARD)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENOSPC):
+            raise
+        text = (
+            f"watch: {folder}: expected room for one more watch, got {error}: "
+            "this user's programs have as many as sysctl fs.inotify."
+            "max_user_instances and max_user_watches say, or this process has "
+            "as many files as ulimit -n"
+        )
+        raise _core.Error(text) from None
 
 
 def _close_all(files: tuple[int, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -512,3 +513,55 @@ def test_different_constants_have_the_room_that_the_docs_say(rt, dtype, most):
     np.testing.assert_allclose(made, wanted, rtol=1e-5)
     with pytest.raises(gpuos.InvalidArgument, match="at most 250 cells"):
         with_constants(most + 1)(rt.array(x))
+
+
+def calls_itself():
+    @gpuos.fuse
+    def endless(x):
+        return endless(x) * 2
+
+    return endless
+
+
+def in_a_circle():
+    there = gpuos.fuse(lambda x: back(x) + 1)
+    back = gpuos.fuse(lambda x: there(x) + 1)
+    return there
+
+
+def replaced_by_itself():
+    step = gpuos.fuse(lambda x: x + 1)
+    step(CAPTURED)
+    step.replace(lambda x: step(x) * 2)
+    return step
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+@pytest.mark.parametrize(
+    "make", [calls_itself, in_a_circle, replaced_by_itself]
+)
+def test_what_calls_itself_for_ever(rt, make, in_thread):
+    """The stack would end before Python's own limit."""
+    endless = make()
+    caught = []
+
+    def call():
+        for x in (rt.ones(3), CAPTURED):
+            with pytest.raises(RecursionError, match="at most 64 deep"):
+                endless(x)
+            caught.append(x)
+
+    if in_thread:
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+    else:
+        call()
+    assert len(caught) == 2
+
+
+def test_fused_functions_that_call_each_other_deeply(rt):
+    f = gpuos.fuse(lambda x: x + 1)
+    for _ in range(40):
+        f = gpuos.fuse(lambda x, f=f: f(x) + 1)
+    assert f(rt.zeros(2)).tolist() == [41, 41]

@@ -6,6 +6,7 @@ here is what Python adds.
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import numpy as np
@@ -198,3 +199,55 @@ def test_many_changes_under_load_lose_nothing(rt):
     assert first.version == second.version == changes + 1
     assert len(first.versions) == rt.options["versions"]
     np.testing.assert_array_equal(run(rt, first, zero), [changes] * 64)
+
+
+NAMES = ("x", "y", "z")
+PAIRS = [*itertools.permutations(NAMES, 2)]
+
+
+@pytest.mark.parametrize("given", [None, *PAIRS], ids=str)
+@pytest.mark.parametrize("names", PAIRS, ids=" ".join)
+def test_a_name_in_a_new_text_is_the_array_of_that_name(rt, names, given):
+    """Or it is refused; a name that is new is the array that is left."""
+    values = {"x": 1.0, "y": 10.0}
+    op = rt.define("step", "o = x - 3 * y")
+    first, second = names
+    text = f"o = {first} - 3 * {second}"
+    new = set(names) - set(values)
+    arrays = {key: rt.array([values[key]]) for key in values}
+    out = rt.empty(1, "float64")
+    places = given or (names if new else ("x", "y"))
+    fits = set(names) == set(places) and all(
+        name in new or ("x", "y")[i] == name for i, name in enumerate(places)
+    )
+    if not fits:
+        with pytest.raises(gpuos.InvalidArgument, match="step: expected"):
+            rt.replace(op, text, inputs=given)
+    else:
+        rt.replace(op, text, inputs=given)
+    rt.submit(op, out=out, **arrays).wait()
+    left = (set(values) - set(names)).pop() if new else None
+    all_values = {**values, **dict.fromkeys(new, values.get(left))}
+    if not fits:
+        first, second = "x", "y"
+    assert out.numpy() == all_values[first] - 3 * all_values[second]
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5])
+def test_a_version_is_a_number_from_one_on(rt, number):
+    op = rt.define("step", "o = x")
+    rt.replace(op, "o = x + 1")
+
+    def together():
+        with rt.transaction() as change:
+            change.replace(op, "o = x + 2", expected=number)
+
+    for call in (
+        lambda: rt.replace(op, "o = x + 2", expected=number),
+        lambda: rt.rollback(op, expected=number),
+        lambda: rt.rollback(op, to=number),
+        together,
+    ):
+        with pytest.raises((TypeError, gpuos.InvalidArgument)):
+            call()
+    assert op.version == 2

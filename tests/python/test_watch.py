@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -455,3 +456,32 @@ def test_a_function_that_no_module_names_is_refused(host, tmp_path):
         host.watch(host.fuse(np.sin))
     with pytest.raises(gpuos.InvalidArgument, match="a module names"):
         host.watch(host.fuse(lambda x: x), tmp_path / "f.py")
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC])
+def test_more_watches_than_the_system_has(host, tmp_path, monkeypatch, number):
+    def none_left(*_):
+        raise OSError(number, os.strerror(number), "inotify")
+
+    monkeypatch.setattr("gpuos.inotify.watch_folder", none_left)
+    op = host.define("wave", "o = x")
+    with pytest.raises(gpuos.Error, match="max_user_instances"):
+        host.watch(op, tmp_path / "wave.txt")
+
+
+def test_a_program_may_end_while_files_are_saved(tmp_path, run_python):
+    text = f"""
+import atexit, pathlib, threading, time
+atexit.register(time.sleep, 0.3)  # behind all that gpuos does then
+import gpuos
+folder = pathlib.Path({str(tmp_path)!r})
+rt = gpuos.Runtime("host", workers=1)
+watch = rt.watch(rt.define("wave", "o = x"), folder / "wave.txt")
+def edit():
+    while True:
+        (folder / "other.txt").write_text("x")
+        time.sleep(0.001)
+threading.Thread(target=edit, daemon=True).start()
+"""
+    done = run_python(text)
+    assert (done.returncode, done.stderr) == (0, "")
