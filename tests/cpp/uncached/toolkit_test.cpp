@@ -186,8 +186,9 @@ std::map<std::string, std::string> whole_operators() {
 
 // The first of the process: what this NVRTC refuses, it refuses to all at once.
 TEST_F(Toolkit, CompilesInManyThreadsFromTheFirstTextOn) {
-  constexpr int kThreads = 8;
-  const int newest = archs().back();
+  constexpr int kThreads = 64;
+  const jit::Target target =
+      jit::choose_target(jit::nvrtc(), archs().back(), "");
   std::barrier all_there(kThreads);
   std::vector<std::future<void>> compiled;
   for (int i = 0; i < kThreads; ++i)
@@ -195,8 +196,7 @@ TEST_F(Toolkit, CompilesInManyThreadsFromTheFirstTextOn) {
       all_there.arrive_and_wait();
       jit::compile_unit(
           jit::nvrtc(),
-          {.source = "__global__ void k() {}", .file_name = "k.cu"},
-          jit::choose_target(jit::nvrtc(), newest, ""));
+          {.source = "__global__ void k() {}", .file_name = "k.cu"}, target);
     }));
   for (std::future<void>& one : compiled) EXPECT_NO_THROW(one.get());
 }
