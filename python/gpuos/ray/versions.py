@@ -118,8 +118,9 @@ class Versions:
 
         def clean() -> None:
             there = runtime()
-            while there is not None and operators and not there.is_closed:
-                there.undefine(operators.popitem()[1])
+            with contextlib.suppress(_core.Error):  # it is closed or dead
+                while there is not None and operators:
+                    there.undefine(operators.popitem()[1])
 
         return clean
 
