@@ -46,10 +46,8 @@ bool go_together(const Item& a, const Item& b) {
   return what_is(a) == "a type" && what_is(b) == "a type";
 }
 
-std::vector<Stranger> strangers_of(const EntryPtr& entry,
-                                   const Header& header) {
+std::vector<Stranger> strangers_of(const Item& item, const Header& header) {
   std::vector<Stranger> found;
-  const Item& item = entry->item;
   const std::string qualifier = qualifier_of(item.scopes);
   for (const std::string& plain : item.declares) {
     const std::string name = qualifier + plain;
@@ -99,20 +97,39 @@ bool compiles(const Source& source, Compiler& compiler) {
   }
 }
 
+[[noreturn]] void fail_clash(const CellText& cell, const Item& item,
+                             const Stranger& other) {
+  fail_at(cell, item.line, item.column,
+          concat("expected a new name, found ", other.name, ", which is ",
+                 other.what, " of ", other.entry->cell));
+}
+
+// A using-declaration may add to functions, and of another thing nobody knows.
+bool has_one_meaning(std::string_view what) {
+  return what != "a using-declaration" && what != "another thing" &&
+         what != "a macro";
+}
+
 }  // namespace
 
 void refuse_clashes(const CellText& cell, std::span<const EntryPtr> added,
                     const Header& header, Compiler& compiler) {
   for (const EntryPtr& entry : added) {
-    for (const Stranger& other : strangers_of(entry, header)) {
+    for (const Stranger& other : strangers_of(entry->item, header)) {
       const std::array both = {entry, other.entry};
       if (compiles(make_check(both, cell.name, header), compiler)) continue;
       if (!compiles(where_it_is_free(*entry, other, header), compiler))
         continue;  // wrong by itself, which is said at its place
-      fail_at(cell, entry->item.line, entry->item.column,
-              concat("expected a new name, found ", other.name, ", which is ",
-                     other.what, " of ", other.entry->cell));
+      fail_clash(cell, entry->item, other);
     }
+  }
+}
+
+void refuse_host_clash(const CellText& cell, const Item& item,
+                       const Header& header) {
+  if (!has_one_meaning(what_is(item))) return;
+  for (const Stranger& other : strangers_of(item, header)) {
+    if (has_one_meaning(other.what)) fail_clash(cell, item, other);
   }
 }
 

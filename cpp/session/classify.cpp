@@ -20,7 +20,7 @@ class Classifier {
 
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
-    if (tokens_.is(shape_.begin, "using")) return {using_declaration()};
+    if (tokens_.is(shape_.begin, "using")) return using_declarations();
     if (tokens_.is(shape_.begin, "namespace")) return {namespace_alias()};
     if (shape_.is_class()) return {class_definition()};
     if (tokens_.is(shape_.start, "typedef")) return {type_definition()};
@@ -108,16 +108,26 @@ class Classifier {
     return item;
   }
 
-  Item using_declaration() const {
+  std::vector<Item> using_declarations() const {
     const std::size_t at = shape_.begin + 1;
     if (tokens_.is(at, "namespace")) {
       Item item = header_item("");
       item.is_always = true;
       item.opens = joined(at + 1, shape_.end - 1);
-      return item;
+      return {item};
     }
-    if (tokens_.is(at + 1, "=")) return named_header("t:", at);
-    return named_header("u:", shape_.end - 2);
+    if (tokens_.is(at + 1, "=")) return {named_header("t:", at)};
+    std::vector<Item> items;
+    std::size_t begin = at;
+    const auto add = [&](std::size_t end) {
+      Item item = named_header("u:", end - 1);
+      item.header = concat("using ", tokens_.text(begin, end), ";");
+      items.push_back(std::move(item));
+      begin = end + 1;
+    };
+    for (const std::size_t comma : shape_.commas) add(comma);
+    add(shape_.end - 1);
+    return items;
   }
 
   Item type_definition() const {
@@ -134,19 +144,9 @@ class Classifier {
     const std::size_t end =
         shape_.class_body != 0 ? shape_.class_body : shape_.end - 1;
     Item item = header_item("");
-    // The name is the first identifier behind attributes.
-    for (std::size_t i = shape_.class_key + 1; i < end;) {
-      if (tokens_.is(i, "(") || tokens_.is(i, "[")) {
-        i = tokens_.behind(i);
-      } else if (tokens_.is(i, "<") || tokens_.is(i, ":")) {
-        item.is_member |= tokens_.is(i, "<");
-        break;
-      } else {
-        if (tokens_.is_identifier(i) && !is_keyword(tokens_[i].text) &&
-            !tokens_.is(i, "__align__") && !tokens_.is(i, "final"))
-          item.name = tokens_[i].text;
-        ++i;
-      }
+    if (const std::size_t at = find_class_name(tokens_, shape_); at != 0) {
+      item.name = tokens_[at].text;
+      item.is_member = tokens_.is(at + 1, "<");
     }
     const bool is_enum = tokens_.is(shape_.class_key, "enum");
     if (is_enum) {
@@ -209,6 +209,7 @@ class Classifier {
       for (const std::string& type :
            parameter_types(tokens_, shape_.parameters))
         item.names.merge(identifiers_of(type));
+      item.names.merge(identifiers_of(name.text));  // of ""_km
     }
     std::string head;
     if (shape_.is_template) head = tokens_.plain(shape_.begin, shape_.start);
@@ -355,8 +356,11 @@ class Classifier {
         shape_.initializer != 0 ? shape_.initializer : shape_.end - 1;
     add_names(item, shape_.start, end);
     // A specialisation, "a<int>", declares nothing new.
-    if (tokens_.is_identifier(end - 1))
-      item.declares.emplace(tokens_[end - 1].text);
+    item.is_member = is_specialisation();
+    if (item.is_member || !tokens_.is_identifier(end - 1)) return item;
+    item.name = tokens_[end - 1].text;
+    item.declares.insert(item.name);
+    item.key = key("v:template ", item.name);
     return item;
   }
 

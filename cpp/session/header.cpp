@@ -155,8 +155,10 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
   entry->identity = std::move(identity);
   entry->mentions = identifiers_of(item.header);
   entry->version = ++versions_;
-  const Entry* before = old.get();
-  entry->first = before != nullptr ? before->first : entry->version;
+  const auto place = places_.find(item.key);
+  entry->first = old != nullptr           ? old->first
+                 : place != places_.end() ? place->second
+                                          : entry->version;
   journal.record([this, key = item.key, old] { set(key, old); });
   set(item.key, entry);
   return entry;

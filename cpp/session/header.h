@@ -48,6 +48,8 @@ class Header {
   EntryPtr put(const Item& item, const std::string& cell, Journal& journal,
                Again again = Again::IfChanged);
   void erase(const std::string& key, Journal& journal);
+  /// What is put under the key later stands before what is put from now on.
+  void keep_place(const std::string& key) { places_[key] = ++versions_; }
   /// What a unit that mentions `roots` needs, without the entry of `own` if
   /// that was made from the definition being compiled.
   Selection select(const std::set<std::string>& roots, const Item* own) const;
@@ -82,7 +84,8 @@ class Header {
   Keys keys_by_declared_;   // by qualified name
   Keys keys_by_namespace_;  // by each namespace that the entry stands in
   std::map<std::uint64_t, EntryPtr> always_;
-  std::unordered_map<std::string, EntryPtr> macros_;  // their last line
+  std::unordered_map<std::string, EntryPtr> macros_;       // their last line
+  std::unordered_map<std::string, std::uint64_t> places_;  // by key
 };
 
 /// Code at its own line and column of its cell, in its namespaces.

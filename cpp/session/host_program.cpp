@@ -7,6 +7,7 @@
 #include "base/embedded.h"
 #include "base/environment.h"
 #include "gpuos/error.h"
+#include "session/conditionals.h"
 #include "session/host_unit_writer.h"
 
 namespace gpuos::session {
@@ -150,10 +151,34 @@ HostUnit HostProgram::compile_once(const HostCell& cell, Journal& journal) {
                            .text = writer.text(),
                            .exports = concat("*gpuos_", session_, "_*")});
   } catch (const CompileError& error) {
+    writer.refuse_outdated(error);
     throw_with_place(error, texts_, writer.again());
   }
   ++compiled_;
   return unit;
+}
+
+std::size_t HostProgram::choose(const Conditional& conditional,
+                                const CellText& cell) {
+  note_environment();  // where the compiler is
+  texts_[cell.name] = cell.text;
+  Journal journal;
+  for (const Item& item : conditional.before) note(item, cell.name, journal);
+  HostUnit unit = begin_unit(cell.name);
+  HostUnitWriter writer(*this, unit, journal);
+  writer.write_directives();
+  journal.roll_back();
+  try {
+    compiler_.compile(
+        {.name = cell.name,
+         .includes = writer.includes(),
+         .text = writer.text() + choice_text(conditional, cell.name),
+         .exports = "*"});
+  } catch (const CompileError& error) {
+    if (const auto chosen = chosen_in(error.log())) return *chosen;
+    throw_with_place(error, texts_, {});
+  }
+  throw Error(concat(cell.name, ": expected an #error of a choice"));
 }
 
 // Those that a device has taken and the host does not. False if there is none.

@@ -76,6 +76,8 @@ class HostProgram {
   /// Throws: CompileError, BackendUnavailable without a compiler.
   HostUnit compile(const HostCell& cell, const std::string& text,
                    Journal& journal);
+  /// Which part of a conditional the C++ compiler takes; see Choose.
+  std::size_t choose(const Conditional& conditional, const CellText& cell);
   /// A unit has run, or as much of it as it could.
   void finish(const HostUnit& unit);
   /// Before the unit runs: its functions take the place of older ones.

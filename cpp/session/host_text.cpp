@@ -238,6 +238,16 @@ void make_external(Item& item) {
     item.header = item.text.substr(0, tokens[shape.body].offset) + ";";
 }
 
+void share_instances(Item& variable_template) {
+  const CellText place{"", variable_template.text};
+  const TokenList tokens(place);
+  const Shape shape = find_shape(tokens, 0, tokens.size());
+  // What its namespace says does not count for the mark of what has been made.
+  variable_template.text.insert(tokens[shape.start].offset,
+                                "__attribute__((visibility(\"default\"))) ");
+  variable_template.header = variable_template.text;
+}
+
 void refuse_names(const Item& item, const std::string& cell) {
   const CellText place = at_its_place(item, cell);
   for (const Token& token : tokenize(place)) {

@@ -4,6 +4,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
+#include "session/clashes.h"
 #include "session/host_text.h"
 
 namespace gpuos::session {
@@ -109,6 +110,7 @@ Item HostUnitWriter::in_own_namespace(Item item) const {
     return item;
   std::erase_if(item.scopes, is_own_namespace);
   item.scopes.push_back(own_namespace(unit_.name.substr(6)));
+  if (item.key.starts_with("v:template ")) share_instances(item);
   return item;
 }
 
@@ -123,8 +125,12 @@ void HostUnitWriter::write(const HostCell& cell) {
       own_[item.key] = &item;
   }
   need({});
+  const CellText text{cell.cell, program_.texts_.at(cell.cell)};
   int index = 0;
-  for (const Item& item : cell.items) write_item(item, index++);
+  for (const Item& item : cell.items) {
+    refuse_host_clash(text, item, program_.header_);
+    write_item(item, index++);
+  }
 }
 
 void HostUnitWriter::note(const Item& given, const std::string& cell) {
@@ -299,20 +305,27 @@ std::string HostUnitWriter::reason_of(const HostDefinition& definition) const {
   return "";
 }
 
-void HostUnitWriter::refuse_variable(const HostDefinition& definition) const {
-  throw CompileError(
-      concat("variable ", definition.item.name, " (", definition.cell,
-             "): ", reason_of(definition), "; define the variable again too"),
-      "");
+// A local variable may have the name of one that is out of date.
+void HostUnitWriter::refuse_outdated(const CompileError& error) const {
+  const std::string what = error.what();
+  const std::string line = what.substr(0, what.find('\n'));
+  for (const auto& [name, why] : outdated_) {
+    if (line.find(concat("'", name, "'")) != line.npos)
+      throw CompileError(why, error.log());
+  }
 }
 
 void HostUnitWriter::compile_again(const std::string& key) {
   if (written_.contains(key)) return;
   const HostDefinition definition = *program_.find(key);
   const Item& item = definition.item;
-  if (item.kind == ItemKind::HostVariable && !item.is_member)
-    refuse_variable(definition);
   const std::string why = reason_of(definition);
+  if (item.kind == ItemKind::HostVariable && !item.is_member) {
+    outdated_[item.name] =
+        concat("variable ", item.name, " (", definition.cell, "): ", why,
+               "; define the variable again too");
+    return;
+  }
   if (!why.empty())
     again_.push_back({definition.cell, item.line,
                       item.line + lines_of(item.text),
@@ -469,6 +482,8 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
     unit_.defined.push_back(given.key);
     return;
   }
+  // It is put when it has been made: behind what the cell puts meanwhile.
+  program_.header_.keep_place(given.key);
   const HostDefinition* const known = program_.find(given.key);
   if (known != nullptr && type_text(known->item) != type_text(given))
     retyped_.insert(given.key);

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "gpuos/error.h"
 #include "session/host_program.h"
 
 namespace gpuos::session {
@@ -29,10 +31,16 @@ class HostUnitWriter {
 
   /// Throws: CompileError.
   void write(const HostCell& cell);
+  /// What stands before every unit.
+  void write_directives() { need({}); }
   /// What a later unit writes if it needs it.
   void note(const Item& item, const std::string& cell);
   /// Throws: CompileError if what runs needs something that is only declared.
   void refuse_undefined(const HostCell& cell) const;
+
+  /// Throws: CompileError if the compiler misses a variable that is there, but
+  /// of a type that was defined again.
+  void refuse_outdated(const CompileError& error) const;
 
   const std::string& includes() const { return includes_; }
   std::string text() const;
@@ -61,7 +69,6 @@ class HostUnitWriter {
   bool has_changed_member(const Item& type) const;
   bool is_stale(const std::string& key) const;
   bool is_own(const std::string& key) const { return own_.contains(key); }
-  [[noreturn]] void refuse_variable(const HostDefinition& definition) const;
   [[noreturn]] void refuse_member(const Item& item) const;
   std::string reason_of(const HostDefinition& definition) const;
   Item in_own_namespace(Item item) const;
@@ -80,8 +87,9 @@ class HostUnitWriter {
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
 
-  std::set<std::string> bound_;    // names
-  std::set<std::string> retyped_;  // keys of variables
+  std::set<std::string> bound_;                  // names
+  std::set<std::string> retyped_;                // keys of variables
+  std::map<std::string, std::string> outdated_;  // why, by name of a variable
   std::vector<HostAgain> again_;
 };
 

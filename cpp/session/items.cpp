@@ -1,8 +1,11 @@
 #include "session/items.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/concat.h"
+#include "gpuos/error.h"
 #include "session/classify.h"
 #include "session/pieces.h"
 #include "session/statements.h"
@@ -20,10 +23,16 @@ std::string_view directive_word(std::string_view line) {
   return line.substr(begin, end - begin);
 }
 
+// What a part of "#if ... #endif" is compiled for, so that one is chosen.
+bool is_code(const Item& item) {
+  return item.kind != ItemKind::Directive && item.kind != ItemKind::Header &&
+         item.kind != ItemKind::Declaration;
+}
+
 class Splitter {
  public:
-  Splitter(const CellText& cell, const IsValue& is_value)
-      : tokens_(cell), is_known_(is_value) {}
+  Splitter(const CellText& cell, const Choose& choose, const IsValue& is_value)
+      : tokens_(cell), choose_(choose), is_known_(is_value) {}
 
   std::vector<Item> run() {
     split(0, tokens_.size(), {});
@@ -49,8 +58,12 @@ class Splitter {
         i = take_statement(i, end);
       } else {
         const Shape shape = find_shape(tokens_, i, end);
-        for (Item& item : classify(tokens_, shape, scopes, is_value_))
-          take(std::move(item));
+        if (has_variables(shape)) {
+          split_in_two(shape, scopes);
+        } else {
+          for (Item& item : classify(tokens_, shape, scopes, is_value_))
+            take(std::move(item));
+        }
         i = shape.end;
       }
     }
@@ -104,38 +117,146 @@ class Splitter {
     return name;
   }
 
+  // "struct P { int x; } p, *q;"
+  bool has_variables(const Shape& shape) const {
+    return shape.is_class() && shape.class_body != 0 && !shape.is_template &&
+           tokens_.behind(shape.class_body) + 1 != shape.end;
+  }
+
+  // As "struct P { int x; }; P p, *q;".
+  void split_in_two(const Shape& shape,
+                    const std::vector<std::string>& scopes) {
+    const std::size_t behind = tokens_.behind(shape.class_body);
+    const Token& word = tokens_[shape.class_key];
+    CellText cell{tokens_.cell().name,
+                  std::string(static_cast<std::size_t>(word.line - 1), '\n')};
+    cell.text.append(static_cast<std::size_t>(word.column - 1), ' ');
+    const std::size_t begin = cell.text.size();
+    cell.text += tokens_.text(shape.class_key, behind);
+    std::string type;
+    if (const std::size_t at = find_class_name(tokens_, shape); at != 0) {
+      type = tokens_[at].text;
+    } else {
+      std::size_t name = behind;
+      while (!tokens_.is_identifier(name) && name + 1 < shape.end) ++name;
+      type = concat("gpuos_type_of_", tokens_[name].text);
+      cell.text.insert(begin + word.text.size(), " " + type);
+    }
+    cell.text += concat("; ", tokens_.plain(shape.begin, shape.class_key), " ",
+                        type, " ", tokens_.text(behind, shape.end));
+    Splitter inner(cell, choose_, is_value_);
+    inner.split(0, inner.tokens_.size(), scopes);
+    for (Item& item : inner.items_) take(std::move(item));
+  }
+
   // One line, or all from #if to its #endif.
   std::size_t split_directive(std::size_t i, std::size_t end,
                               const std::vector<std::string>& scopes) {
-    std::size_t last = i;
-    int depth = 0;
-    for (;; ++last) {
-      if (last == end) tokens_.fail(i, "expected #endif, found the end");
-      if (tokens_[last].kind != TokenKind::Directive) {
-        refuse_conditional_definition(last, i);
-        continue;
-      }
-      const std::string_view word = directive_word(tokens_[last].text);
-      if (word.starts_with("if")) ++depth;
-      if (word == "endif") --depth;
-      if (depth <= 0) break;
-    }
     refuse_runtime(i);
+    if (!directive_word(tokens_[i].text).starts_with("if")) {
+      take_directives(i, i + 1, scopes);
+      return i + 1;
+    }
+    const std::vector<Part> parts = parts_of(i, end);
+    const std::size_t behind = parts.back().end + 1;
+    if (!split_chosen(parts, scopes)) take_directives(i, behind, scopes);
+    return behind;
+  }
+
+  Item directive(std::size_t begin, std::size_t end,
+                 const std::vector<std::string>& scopes) const {
     Item item;
     item.kind = ItemKind::Directive;
-    item.line = tokens_[i].line;
-    item.column = tokens_[i].column;
-    item.text = tokens_.text(i, last + 1);
+    item.line = tokens_[begin].line;
+    item.column = tokens_[begin].column;
+    item.text = tokens_.text(begin, end);
     item.header = item.text;
     item.scopes = scopes;
     item.is_always = true;
     item.is_shared = true;
-    for (std::size_t j = i; j <= last; ++j) add_macro(tokens_[j].text, item);
-    item.key = concat("#", tokens_.plain(i, last + 1));
+    item.key = concat("#", tokens_.plain(begin, end));
+    return item;
+  }
+
+  void take_directives(std::size_t begin, std::size_t end,
+                       const std::vector<std::string>& scopes) {
+    Item item = directive(begin, end, scopes);
+    for (std::size_t i = begin; i < end; ++i) {
+      refuse_conditional_definition(i, begin);
+      add_macro(tokens_[i].text, item);
+    }
     if (directive_word(item.text) != "pragma" ||
         item.text.find("once") == item.text.npos)
       items_.push_back(std::move(item));
-    return last + 1;
+  }
+
+  // "#elif B" and what stands behind it.
+  struct Part {
+    std::size_t line;
+    std::size_t end;  // its next line
+  };
+
+  std::vector<Part> parts_of(std::size_t begin, std::size_t end) const {
+    std::vector<Part> parts = {{begin, end}};
+    int depth = 1;
+    for (std::size_t i = begin + 1; i < end; ++i) {
+      if (tokens_[i].kind != TokenKind::Directive) continue;
+      const std::string_view word = directive_word(tokens_[i].text);
+      if (word.starts_with("if")) ++depth;
+      if (word == "endif") --depth;
+      if (depth > 1 || (depth == 1 && !word.starts_with("el"))) continue;
+      parts.back().end = i;
+      if (depth == 0) return parts;
+      parts.push_back({i, end});
+    }
+    tokens_.fail(begin, "expected #endif, found the end");
+  }
+
+  // False if they hold types and macros only: each side asks for itself.
+  bool split_chosen(const std::vector<Part>& parts,
+                    const std::vector<std::string>& scopes) {
+    std::vector<Item> held;
+    for (const Part& part : parts) {
+      for (Item& item : held_by(part, scopes)) held.push_back(std::move(item));
+    }
+    if (std::ranges::none_of(held, is_code)) return false;
+    if (is_trial_) {
+      std::ranges::move(held, std::back_inserter(items_));
+      return true;
+    }
+    Conditional conditional;
+    std::ranges::copy_if(
+        items_, std::back_inserter(conditional.before),
+        [](const Item& item) { return item.kind == ItemKind::Directive; });
+    for (const Part& part : parts)
+      conditional.lines.push_back(directive(part.line, part.line + 1, {}));
+    conditional.has_host_code = std::ranges::any_of(held, &Item::is_host);
+    const std::size_t chosen = choose_(conditional);
+    if (chosen < parts.size())
+      split(parts[chosen].line + 1, parts[chosen].end, scopes);
+    return true;
+  }
+
+  // What one of the parts holds. Nothing if it is no code by itself: it may
+  // never be compiled.
+  std::vector<Item> held_by(const Part& part,
+                            const std::vector<std::string>& scopes) {
+    for (std::size_t i = part.line + 1; i < part.end; ++i) {
+      const std::size_t behind = tokens_.behind(i);
+      if (behind > part.end || (behind > 1 && behind <= part.line + 1))
+        return {};
+    }
+    std::vector<Item> before = std::exchange(items_, {});
+    const std::set<std::string> values = values_;
+    const bool was_trial = std::exchange(is_trial_, true);
+    try {
+      split(part.line + 1, part.end, scopes);
+    } catch (const CompileError&) {
+      items_.clear();
+    }
+    is_trial_ = was_trial;
+    values_ = values;
+    return std::exchange(items_, std::move(before));
   }
 
   // Its functions want the other library, which has contexts and modules of
@@ -178,7 +299,9 @@ class Splitter {
   }
 
   TokenList tokens_;
+  const Choose& choose_;
   const IsValue& is_known_;
+  bool is_trial_ = false;  // nothing of it is taken
   const IsValue is_value_ = [this](std::string_view name) {
     return values_.contains(std::string(name)) ||
            (is_known_ != nullptr && is_known_(name));
@@ -189,8 +312,9 @@ class Splitter {
 
 }  // namespace
 
-std::vector<Item> split_cell(const CellText& cell, const IsValue& is_value) {
-  return Splitter(cell, is_value).run();
+std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
+                             const IsValue& is_value) {
+  return Splitter(cell, choose, is_value).run();
 }
 
 std::string own_namespace(const std::string& name) {

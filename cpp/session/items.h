@@ -81,9 +81,20 @@ struct Item {
 /// Whether a name is a variable or a function, so that "a * b;" computes.
 using IsValue = std::function<bool(std::string_view name)>;
 
+/// Lines from #if to #endif around what is defined or run.
+struct Conditional {
+  std::vector<Item> before;  // directives of the cell so far
+  std::vector<Item> lines;   // "#if A", "#elif B", "#else"
+  bool has_host_code = false;
+};
+
+/// Which of the lines' parts is compiled; their number for none.
+/// Throws: CompileError.
+using Choose = std::function<std::size_t(const Conditional&)>;
+
 /// Cut a cell into its top-level items, in order.
 /// Throws: CompileError where a cell has what a session cannot take.
-std::vector<Item> split_cell(const CellText& cell,
+std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
                              const IsValue& is_value = nullptr);
 
 /// The namespace that a definition of host code has for itself.

@@ -217,4 +217,18 @@ Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end) {
   return ShapeFinder(tokens, begin, end).run();
 }
 
+std::size_t find_class_name(const TokenList& tokens, const Shape& shape) {
+  const std::size_t end =
+      shape.class_body != 0 ? shape.class_body : shape.end - 1;
+  std::size_t found = 0;
+  for (std::size_t i = shape.class_key + 1; i < end;) {
+    if (tokens.is(i, "<") || tokens.is(i, ":")) break;
+    if (tokens.is_identifier(i) && !is_keyword(tokens[i].text) &&
+        !tokens.is(i, "__align__") && !tokens.is(i, "final"))
+      found = i;
+    i = tokens.is(i, "(") || tokens.is(i, "[") ? tokens.behind(i) : i + 1;
+  }
+  return found;
+}
+
 }  // namespace gpuos::session

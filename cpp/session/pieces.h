@@ -68,4 +68,7 @@ struct Shape {
 /// Throws: CompileError if it does not end.
 Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end);
 
+/// The name of a class or an enum behind its attributes; 0: it has none.
+std::size_t find_class_name(const TokenList& tokens, const Shape& shape);
+
 }  // namespace gpuos::session

@@ -10,8 +10,10 @@
 namespace gpuos::session {
 namespace {
 
+// What is no ASCII is a letter: the compiler knows better.
 bool begins_name(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+  const auto byte = static_cast<unsigned char>(c);
+  return std::isalpha(byte) != 0 || c == '_' || byte >= 0x80;
 }
 bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -152,6 +154,12 @@ class Scanner {
                            ", found the end of the line"));
     }
     ++at_;
+    return read_suffix();
+  }
+
+  // Of "x"s and ""_km.
+  TokenKind read_suffix() {
+    while (continues_name(peek())) ++at_;
     return TokenKind::Text;
   }
 
@@ -165,7 +173,7 @@ class Scanner {
            "expected the end of a raw string, found the end of the "
            "cell");
     at_ = end + close.size();
-    return TokenKind::Text;
+    return read_suffix();
   }
 
   const CellText& cell_;
@@ -202,6 +210,17 @@ void add_names(std::string_view line, std::set<std::string>& names) {
       names.emplace(line.substr(begin, i - begin));
     if (i == begin) ++i;
   }
+}
+
+// "_km" of 4_km and "4"_km.
+std::string_view suffix_of(const Token& token) {
+  std::size_t begin = token.text.npos;
+  if (token.kind == TokenKind::Number) {
+    begin = token.text.find('_');
+  } else if (token.kind == TokenKind::Text) {
+    begin = token.text.find_last_of("\"'") + 1;
+  }
+  return begin < token.text.size() ? token.text.substr(begin) : "";
 }
 
 }  // namespace
@@ -269,6 +288,8 @@ std::set<std::string> identifiers_of(std::string_view code) {
     if (token.is_identifier() && !is_keyword(token.text))
       found.emplace(token.text);
     if (token.kind == TokenKind::Directive) add_names(token.text, found);
+    if (const std::string_view suffix = suffix_of(token); !suffix.empty())
+      found.emplace(suffix);
   }
   return found;
 }

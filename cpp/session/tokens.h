@@ -12,7 +12,7 @@ namespace gpuos::session {
 enum class TokenKind : std::uint8_t {
   Identifier,
   Number,
-  Text,        // a string or a character, with its prefix
+  Text,        // a string or a character, with its prefix and its suffix
   Punctuator,  // one character, but "::", "->", "<<<" and ">>>" whole
   Directive    // a preprocessor line with its continuations
 };
@@ -50,8 +50,8 @@ std::vector<std::size_t> match_brackets(const CellText& cell,
 
 bool is_keyword(std::string_view identifier);
 
-/// The identifiers in a piece of code, those of its directives included,
-/// keywords not.
+/// The identifiers in a piece of code, suffixes of literals and those of its
+/// directives included, keywords not.
 std::set<std::string> identifiers_of(std::string_view code);
 
 }  // namespace gpuos::session

@@ -8,6 +8,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "session/clashes.h"
+#include "session/conditionals.h"
 #include "session/host_text.h"
 #include "session/host_unit_writer.h"
 
@@ -47,7 +48,8 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   report.cell = name.empty() ? concat("cell ", cells_ + 1) : std::string(name);
   const CellText cell{report.cell, std::string(text)};
   const std::vector<Item> items = split_cell(
-      cell, [this](std::string_view known) { return host_.is_value(known); });
+      cell, [&](const Conditional& given) { return choose(given, cell); },
+      [this](std::string_view known) { return host_.is_value(known); });
   try {
     Attempt attempt{.cell = cell, .host_only = {}};
     try {
@@ -65,6 +67,27 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
     throw;
   }
   return report;
+}
+
+// A definition is one thing for the whole session, so that one side is asked.
+std::size_t Workspace::choose(const Conditional& conditional,
+                              const CellText& cell) {
+  if (conditional.has_host_code) return host_.choose(conditional, cell);
+  Journal journal;
+  for (const Item& item : conditional.before)
+    header_.put(item, cell.name, journal);
+  const Source source{
+      header_.select({}, nullptr).text + choice_text(conditional, cell.name),
+      cell.name};
+  journal.roll_back();
+  try {
+    compiler_.compile({&source, 1});
+  } catch (const CompileError& error) {
+    if (const auto chosen = chosen_in(error.log())) return *chosen;
+    // The host takes headers that a device does not.
+    return host_.choose(conditional, cell);
+  }
+  throw Error(concat(cell.name, ": expected an #error of a choice"));
 }
 
 // Once more, with what no device takes for the host alone. If the host does
@@ -223,6 +246,7 @@ void Workspace::take(const Item& item, Attempt& attempt, CellReport& report) {
       host.kind = ItemKind::HostDeclaration;
     // One object, where the device has a copy for each kernel.
     if (is_host_only && item.key.starts_with("v:") &&
+        !item.key.starts_with("v:template ") &&
         item.text.find("constexpr") == item.text.npos)
       host.kind = ItemKind::HostVariable;
     report.host_cell.items.push_back(std::move(host));

@@ -101,6 +101,7 @@ class Workspace {
     bool is_clash = false;  // of names, on the device
   };
 
+  std::size_t choose(const Conditional& conditional, const CellText& cell);
   void run_attempt(Attempt& attempt, const std::vector<Item>& items,
                    CellReport& report);
   void run_for_host(Attempt& attempt, const std::vector<Item>& items,

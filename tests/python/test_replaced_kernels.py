@@ -165,6 +165,8 @@ def launch_until(done, module, stream, out, wrong):
         launches += 1
 
 
+# The driver counts what every process has on the GPU.
+@pytest.mark.alone
 def test_a_thousand_replacements_under_launches(cuda):
     compiled()  # or skip
     driver = replaced_model.Driver()

@@ -11,7 +11,7 @@ class SessionHeader : public testing::Test {
  protected:
   void put(const std::string& text) {
     const CellText cell{"cell " + std::to_string(++cells_), text};
-    for (const Item& item : split_cell(cell))
+    for (const Item& item : split_cell(cell, nullptr))
       header_.put(item, cell.name, journal_);
   }
   /// The names of what is selected, in order.

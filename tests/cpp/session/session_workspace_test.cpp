@@ -63,6 +63,28 @@ TEST_F(WorkspaceTest, AMacroMeansWhatItMeantWhereItIsUsed) {
   EXPECT_EQ(failure_of_cell("static_assert(N == 5);"), "");
 }
 
+TEST_F(WorkspaceTest, ADefinitionInAConditionalIsDecidedWhenItsCellRuns) {
+  const std::string cell =
+      "#ifdef DOUBLED\n__device__ int f() { return 2; }\n"
+      "#elif defined(NEGATED)\n__device__ long f() { return -1; }\n"
+      "#else\n#  if 1\n__device__ float f() { return 1; }\n#  endif\n"
+      "#endif\n";
+  const std::string user =
+      "__device__ void g() { static_assert(sizeof(f()) == SIZE); "
+      "f() % 2; }";
+  run(cell);
+  EXPECT_THROW(run("#define SIZE 4\n" + user), CompileError);  // of a float
+  run("#define DOUBLED\n" + cell);
+  run("#define SIZE 4\n" + user);
+  run("#undef DOUBLED\n#define NEGATED\n" + cell);
+  run("#define SIZE 8\n" + user);
+  run("#if SIZE == 9\n__device__ int h();\n__device__ int none() { no }\n"
+      "#endif\n__device__ int some() { return 1; }");
+  EXPECT_THROW(run("__device__ int i() { return none(); }"), CompileError);
+  EXPECT_THROW(run("#if 1 +\n__device__ int j() { return 1; }\n#endif"),
+               CompileError);
+}
+
 TEST_F(WorkspaceTest, DeclarationsAreLinkedOnceTheirDefinitionsCome) {
   run("__global__ void foo(int* x); __global__ void bar(int* x);"
       "__device__ int later(int);");
