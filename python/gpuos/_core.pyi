@@ -1920,9 +1920,7 @@ class Fused:
     @property
     def version(self) -> int:
         """1, and one more for each replace()."""
-    def _check_gives_the_same(
-        self, function: Callable[..., Any], /
-    ) -> None: ...
+    def _replaced(self, function: Callable[..., Any], /) -> Fused: ...
     def _forms(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]: ...
 
 def _make_fused(
