@@ -26,6 +26,13 @@ const OperatorRecord& whole(const OperatorRecord& record) {
   return now.base == nullptr ? now : *now.base;
 }
 
+/// Throws: InvalidArgument. Its `history_mutex` is held.
+void check_is_defined(const OperatorRecord& alias) {
+  if (!alias.is_defined.load())
+    throw InvalidArgument(
+        concat(alias.name, ": expected a defined alias, but it was undefined"));
+}
+
 bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
   for (; from != nullptr; from = from->target.load()) {
     if (from == to) return true;
@@ -65,6 +72,19 @@ bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
   if (a.params.size() != b.params.size() || !can_replace(a, b)) return false;
   // A default value is written into a call as one that was given.
   return std::ranges::equal(a.params, b.params, has_same_default);
+}
+
+void OperatorRecord::end_alias() {
+  const std::lock_guard lock(history_mutex);
+  // What a call is checked against before it learns that there is no operator.
+  const OperatorRecord& last = resolved();
+  inputs = last.inputs;
+  input_names = last.input_names;
+  params = last.params;
+  elementwise = last.elementwise;
+  is_defined.store(false);
+  // Pairs with the acquire load in resolved(): nobody read them before.
+  target.store(nullptr, std::memory_order_release);
 }
 
 void OperatorRecord::leave(const std::shared_ptr<OperatorRecord>& from) {
@@ -121,6 +141,7 @@ const std::string& Alias::name() const {
 Operator Alias::target() const {
   OperatorRecord& alias = checked(record_, "Alias");
   const std::lock_guard lock(alias.history_mutex);
+  check_is_defined(alias);
   return Operator(alias.history.back());
 }
 
@@ -136,6 +157,7 @@ void Alias::switch_to(const Operator& target) {
                                  ": expected an operator of this runtime, but ",
                                  next.name, " is of another"));
   const std::lock_guard lock(alias.history_mutex);
+  check_is_defined(alias);
   if (reaches(&next, &alias))
     throw InvalidArgument(
         concat(alias.name, ": expected a target that does not lead back, but ",
@@ -158,6 +180,7 @@ void Alias::switch_to(const Operator& target) {
 void Alias::rollback() {
   OperatorRecord& alias = checked(record_, "Alias");
   const std::lock_guard lock(alias.history_mutex);
+  check_is_defined(alias);
   if (alias.history.size() < 2)
     throw InvalidArgument(
         concat(alias.name, ": expected an earlier target, but there is none"));

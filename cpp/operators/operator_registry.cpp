@@ -494,6 +494,7 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
       throw InvalidArgument(
           concat("undefine: expected a defined operator, but ", record->name,
                  " is not defined"));
+    if (record->is_alias()) record->end_alias();
     record->is_defined.store(false);
     clear(*record);
     for (const Record& variant : record->variants) {

@@ -87,6 +87,8 @@ struct OperatorRecord {
   // Targets that were left, each once: a submission may still read them.
   std::vector<std::shared_ptr<OperatorRecord>> left;
   void leave(const std::shared_ptr<OperatorRecord>& from);
+  /// The name means nothing any more.
+  void end_alias();
 
   bool is_alias() const noexcept {
     return versions == nullptr &&

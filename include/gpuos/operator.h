@@ -143,7 +143,8 @@ struct OperatorChange {
 
 /// A name that points at an operator; switch_to() and rollback() are one
 /// store. Tasks submitted before the store run the operator that they were
-/// submitted with.
+/// submitted with. After Runtime::undefine() of it all but name() throw
+/// InvalidArgument.
 class Alias {
  public:
   Alias() = default;
@@ -151,6 +152,7 @@ class Alias {
       : record_(std::move(record)) {}
 
   const std::string& name() const;
+  /// Throws: InvalidArgument after undefine().
   Operator target() const;
   /// Throws: InvalidArgument if `target` takes other arguments or is gone.
   void switch_to(const Operator& target);
