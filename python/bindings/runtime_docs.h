@@ -416,7 +416,7 @@ path : path, optional
     The file; of a Fused, if not given, the one that its function stands in,
     which is run anew as a module.
 on_error : callable, optional
-    Called with the error of a save, in the watch's thread; the logger
+    Called with the error of a save, in the thread that replaces; the logger
     "gpuos.watch" has it if not given.
 
 Returns

@@ -1433,7 +1433,7 @@ class Runtime(metaclass=_RuntimeType):
             The file; of a Fused, if not given, the one that its function stands in,
             which is run anew as a module.
         on_error : callable, optional
-            Called with the error of a save, in the watch's thread; the logger
+            Called with the error of a save, in the thread that replaces; the logger
             "gpuos.watch" has it if not given.
 
         Returns
