@@ -259,6 +259,14 @@ def test_what_is_somebody_elses_is_refused(screen, which):
             screen.watch()
 
 
+def test_the_mark_of_an_editor_is_no_text(screen):
+    with screen.watch():
+        screen.path.write_text("o = x * 2", encoding="utf-8-sig")
+        assert screen.becomes(6.0)
+    assert screen.errors == []
+    assert screen.op.expression == "o = x * 2"
+
+
 def test_what_is_no_text_is_told(screen):
     with screen.watch():
         for data in (b"o = \xff", b"o = x + 1" + b" " * (1 << 20)):
