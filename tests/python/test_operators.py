@@ -247,3 +247,18 @@ def test_a_source_is_of_one_dtype_and_the_error_says_where_to_say_it(rt):
             out=rt.empty(3, "int8"),
         )
     assert "`dtype`" not in str(refused.value)
+
+
+def test_what_does_not_compile_has_a_place(rt):
+    """That of the caller's text, whichever compiler it was."""
+    source = "GPUOS_OPERATOR(k) {\n  int x = 0;\n  x += nothing;\n}"
+    for checked in (False, True):
+        try:
+            with pytest.raises(gpuos.CompileError) as caught:
+                rt.define("k", source=source, inputs=1, checked=checked)
+        except gpuos.BackendUnavailable as error:
+            pytest.skip(str(error))
+        error = caught.value
+        assert error.file.partition(".")[0] == "k"
+        assert (error.line, error.column) == (3, 8)
+        assert error.excerpt == "  x += nothing;\n       ^"
