@@ -40,32 +40,57 @@ bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
   return false;
 }
 
-}  // namespace
-
-namespace {
-
 bool has_same_default(const Parameter& a, const Parameter& b) {
   if (a.default_value.has_value() != b.default_value.has_value()) return false;
   return !a.default_value ||
          a.default_value->bits_as(a.dtype) == b.default_value->bits_as(b.dtype);
 }
 
+std::string text_of_inputs(const OperatorRecord& op) {
+  return op.inputs < 0 ? "any number of inputs" : concat(op.inputs, " inputs");
+}
+
+std::string text_of(const Parameter& param) {
+  return concat("the parameter ", param.name, " of ", name_of(param.dtype),
+                param.default_value ? " with a default value" : "");
+}
+
+bool can_replace(const Parameter& a, const Parameter& b, bool is_builtin) {
+  // A built-in's scalar has the dtype of its buffers.
+  return a.name == b.name && (a.dtype == b.dtype || is_builtin) &&
+         (!a.default_value || b.default_value);
+}
+
+std::string misfit_of_params(const OperatorRecord& a, const OperatorRecord& b) {
+  for (std::size_t i = 0; i < a.params.size(); ++i) {
+    if (i == b.params.size())
+      return concat("expected ", text_of(a.params[i]), ", got none");
+    if (!can_replace(a.params[i], b.params[i], a.is_builtin))
+      return concat("expected ", text_of(a.params[i]), ", got ",
+                    text_of(b.params[i]));
+  }
+  for (std::size_t i = a.params.size(); i < b.params.size(); ++i) {
+    if (!b.params[i].default_value)
+      return concat("expected a default value of the new parameter ",
+                    b.params[i].name, ", got none");
+  }
+  return "";
+}
+
 }  // namespace
 
+std::string misfit(const OperatorRecord& a, const OperatorRecord& b) {
+  if (a.inputs != b.inputs)
+    return concat("expected ", text_of_inputs(a), ", got ", text_of_inputs(b));
+  if (a.elementwise != b.elementwise)
+    return a.elementwise
+               ? "expected an elementwise operator, got one that is not"
+               : "expected one that is not elementwise, got one that is";
+  return misfit_of_params(a, b);
+}
+
 bool can_replace(const OperatorRecord& a, const OperatorRecord& b) {
-  if (a.inputs != b.inputs || a.elementwise != b.elementwise ||
-      a.params.size() > b.params.size())
-    return false;
-  for (std::size_t i = 0; i < a.params.size(); ++i) {
-    // A built-in's scalar has the dtype of its buffers.
-    if (a.params[i].name != b.params[i].name ||
-        (a.params[i].dtype != b.params[i].dtype && !a.is_builtin) ||
-        (a.params[i].default_value && !b.params[i].default_value))
-      return false;
-  }
-  return std::all_of(
-      b.params.begin() + static_cast<long>(a.params.size()), b.params.end(),
-      [](const Parameter& added) { return added.default_value.has_value(); });
+  return misfit(a, b).empty();
 }
 
 bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {

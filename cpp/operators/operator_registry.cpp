@@ -273,13 +273,10 @@ void OperatorRegistry::check(const Draft& draft) const {
     return check_name_is_free(draft.record->name, "define");
   const OperatorRecord& record = *draft.replaces;
   check_replaceable(record, "replace");
-  if (!can_replace(record, *draft.record))
-    throw InvalidArgument(
-        concat("replace: expected the ", record.inputs, " inputs and ",
-               record.params.size(), " scalars of ", record.name,
-               ", and other scalars with default values, got ",
-               draft.record->inputs, " and ", draft.record->params.size(),
-               " or others; define a new operator"));
+  const std::string wrong = misfit(record, *draft.record);
+  if (!wrong.empty())
+    throw InvalidArgument(concat("replace: ", record.name, ": ", wrong,
+                                 "; define a new operator"));
   check_checkable(record, *draft.record);
   check_scalars(record, draft);
   check_version(record, draft.expected, "replace");
