@@ -232,8 +232,9 @@ void OperatorRegistry::apply(std::vector<Draft>& drafts) {
   for (Draft& draft : drafts) {
     const std::string& name = draft.record->name;
     if (!names.insert(name).second)
-      throw InvalidArgument(
-          concat("define: expected different names, got '", name, "' twice"));
+      throw InvalidArgument(concat("define: expected each operator once, got '",
+                                   name,
+                                   "' twice; give only the last text of it"));
     draft.record->owner = this;
     const std::lock_guard lock(mutex_);
     check(draft);

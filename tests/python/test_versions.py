@@ -148,6 +148,27 @@ def test_a_transaction_is_whole_or_not_at_all(rt, x):
         assert "third" not in rt.operators()
 
 
+def test_a_transaction_says_what_to_do_with_two_texts_of_a_name(rt):
+    first = rt.define("first", "o = x + 1")
+
+    def run(*changes):
+        with rt.transaction() as change:
+            for verb, op in changes:
+                getattr(change, verb)(op, "o = x + 2")
+
+    for changes in (
+        [("define", "new"), ("define", "new")],
+        [("define", "new"), ("replace", "new")],
+        [("replace", first), ("replace", first)],
+        [("replace", "first"), ("replace", first)],
+        [("replace", "first"), ("define", "first")],
+    ):
+        with pytest.raises(gpuos.InvalidArgument, match="the last text"):
+            run(*changes)
+    assert first.version == 1
+    assert "new" not in rt.operators()
+
+
 def test_a_transaction_ends_with_its_block(rt):
     change = rt.transaction()
     with pytest.raises(gpuos.InvalidArgument, match="inside its `with`"):
