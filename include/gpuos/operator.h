@@ -53,8 +53,8 @@ struct OperatorDefinition {
   /// Names of the inputs, in order. Empty: those of an expression in order of
   /// first use, or in replace() as they were; a whole operator's have none.
   std::vector<std::string> input_names{};
-  /// Whole operators only: how many input buffers; -1 accepts any number, or
-  /// as many as have names.
+  /// How many input buffers; -1: as many as an expression or `input_names` has,
+  /// else any number.
   int inputs = -1;
   /// Whole operators only. True: element i of the output depends on element i
   /// of each input, shapes must agree and a large task may be split into

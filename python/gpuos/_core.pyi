@@ -1197,9 +1197,9 @@ class Runtime(metaclass=_RuntimeType):
             Of the arrays. None: any for an expression, float32 for all others, which
             have one.
         inputs : sequence of str or int, keyword only
-            Names of the inputs, in order: submit() takes them by place or by name.
-            None: those of an expression in order of first use. For a `source` also how
-            many there are; None: any number. `ptx`, `ltoir` and `cubin` need it.
+            Names of the inputs, in order: submit() takes them by place or by name; or
+            how many there are. None: those of an expression in order of first use, any
+            number for a `source`. `ptx`, `ltoir` and `cubin` need it.
         elementwise : bool, keyword only
             All but expressions: element i depends on elements i alone, so that shapes
             must agree and a large task may be split.
