@@ -302,8 +302,8 @@ Slots OperatorRegistry::publish(Draft& draft) {
     OperatorRecord& record = *draft.replaces;
     code->variant = variant_of(draft.replaces, *draft.record);
     const std::size_t before = record.versions->old_slots();
-    draft.number = record.versions->replace(code);
     become(record, *code);
+    draft.number = record.versions->replace(code);
     return trim(record, before);
   }
   OperatorRecord& record = *draft.record;
@@ -336,6 +336,8 @@ OperatorRegistry::Record OperatorRegistry::variant_of(
   return made;
 }
 
+// Before the version has its number: whoever has read that submits no older
+// one.
 void OperatorRegistry::become(OperatorRecord& name, const OperatorCode& code) {
   OperatorRecord& before = name.resolved();
   OperatorRecord& record = code.variant == nullptr ? name : *code.variant;
@@ -370,8 +372,8 @@ std::uint64_t OperatorRegistry::rollback(const Record& record, std::uint64_t to,
     const OperatorHistory::Version back = versions.earlier(
         record->name, to != 0 ? to : versions.current().before);
     const std::size_t before = versions.old_slots();
-    number = versions.take_back(back);
     become(*record, *back.code);
+    number = versions.take_back(back);
     unused = trim(*record, before);
   });
   slots_.drop(std::move(unused));
@@ -393,8 +395,8 @@ std::uint64_t OperatorRegistry::restore(const Record& record) {
     const auto& code =
         builtins_.find(record->name)->second->versions->current().code;
     const std::size_t before = versions.old_slots();
-    number = versions.replace(code);
     become(*record, *code);
+    number = versions.replace(code);
     unused = trim(*record, before);
   });
   slots_.drop(std::move(unused));
