@@ -68,12 +68,18 @@ std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
                                            Expression parsed) {
   auto body = std::make_shared<Body>(std::move(parsed), definition.dtypes);
   const Expression& expression = body->expression();
+  const std::size_t inputs = expression.inputs.size();
+  if (definition.inputs >= 0 &&
+      static_cast<std::size_t>(definition.inputs) != inputs)
+    throw InvalidArgument(concat(definition.name, ": expected ",
+                                 definition.inputs, " inputs, got ", inputs,
+                                 " in the expression"));
   check_dtypes(*body, definition.dtypes);
   auto record = std::make_shared<OperatorRecord>();
   record->name = definition.name;
   record->params = definition.params;
   record->input_names = expression.inputs;
-  record->inputs = static_cast<int>(expression.inputs.size());
+  record->inputs = static_cast<int>(inputs);
   record->set_body(std::move(body));
   return record;
 }

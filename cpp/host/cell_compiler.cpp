@@ -1,14 +1,13 @@
 #include "host/cell_compiler.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <mutex>
-#include <string_view>
 
 #include "base/concat.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
+#include "host/compile_log.h"
 #include "host/host_compiler.h"
 #include "host/subprocess.h"
 #include "host/temp_folder.h"
@@ -36,40 +35,11 @@ std::shared_ptr<Prelude> shared_prelude(const std::string& key,
   return found;
 }
 
-int number_before(std::string_view text, std::size_t& end) {
-  const std::size_t colon = end == 0 ? text.npos : text.rfind(':', end - 1);
-  if (colon == text.npos) return 0;
-  int value = 0;
-  const char* const begin = text.data() + colon + 1;
-  const auto result = std::from_chars(begin, text.data() + end, value);
-  if (result.ec != std::errc() || result.ptr != text.data() + end) return 0;
-  end = colon;
-  return value;
-}
-
 // "cell 3:4:7: error: 'y' was not declared" as "cell 3:4: error: ...".
-CompileError first_error(const std::string& name, const std::string& log) {
-  std::string first;
-  for (std::string_view rest = log; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    std::size_t at = line.find(": error: ");
-    if (at == line.npos) at = line.find(": fatal error: ");
-    if (first.empty()) first = line;
-    if (at == line.npos) continue;
-    SourcePlace place;
-    std::size_t end = at;
-    const int last = number_before(line, end);
-    const int before = last == 0 ? 0 : number_before(line, end);
-    place.line = before != 0 ? before : last;
-    place.column = before != 0 ? last : 0;
-    if (place.line == 0) return {std::string(line), log};
-    place.file = line.substr(0, end);
-    return {concat(place.file, ":", place.line, line.substr(at)), log, place};
-  }
-  return {concat(name, ": the C++ compiler failed: ",
-                 first.empty() ? "no message" : first),
-          log};
+CompileError error_in(const std::string& name, const std::string& log) {
+  const CompilerError first = first_error(log);
+  if (first.place.line != 0) return {first.without_column(), log, first.place};
+  return {concat(name, ": the C++ compiler failed: ", first.line), log};
 }
 
 }  // namespace
@@ -114,7 +84,7 @@ void CellCompiler::check(const std::string& text) {
   const ProcessResult result =
       run_process(command, folder.file("log"), folder.path(), kTimeout);
   if (result.exit_code > 0 || result.signal != 0 || result.is_timeout)
-    throw first_error("check", read_file(folder.file("log"), kMaxLogBytes));
+    throw error_in("check", read_file(folder.file("log"), kMaxLogBytes));
 }
 
 HostImage CellCompiler::compile(const CellSource& source) {
@@ -146,7 +116,7 @@ HostImage CellCompiler::compile(const CellSource& source) {
   const std::string image = folder.file("cell.so");
   const auto bytes = regular_file_bytes(image);
   if (result.exit_code > 0 || result.signal != 0 || !bytes)
-    throw first_error(source.name, log);
+    throw error_in(source.name, log);
   if (*bytes > kMaxImageBytes)
     throw CompileError(concat(source.name, ": expected at most ",
                               kMaxImageBytes, " bytes of code and data, got ",

@@ -11,6 +11,7 @@
 #include "base/environment.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
+#include "host/compile_log.h"
 #include "host/dependencies.h"
 #include "host/image_cache.h"
 #include "host/kept_images.h"
@@ -97,16 +98,6 @@ std::vector<std::string> command_for(const HostCompiler& compiler,
   return command;
 }
 
-std::string first_error(const std::string& log) {
-  std::istringstream lines(log);
-  std::string first;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("error:") != std::string::npos) return line;
-    if (first.empty()) first = line;
-  }
-  return first.empty() ? "no message" : first;
-}
-
 std::string_view hint_for(const std::string& log) {
   static constexpr std::array<std::string_view, 6> kDeviceOnly{
       "threadIdx", "blockIdx",      "blockDim",
@@ -127,9 +118,10 @@ CompiledLibrary compile(const HostCompiler& compiler,
   refuse_at_exit();
   const TempFolder folder;
   write_headers(folder);
+  const std::string name = request.entry + ".cpp";
   write_file(folder.file("operator.cpp"),
-             concat(request.prelude, "#line 1 \"", request.entry, ".cpp\"\n",
-                    request.source, "\n"));
+             concat(request.prelude, "#line 1 \"", name, "\"\n", request.source,
+                    "\n"));
   const std::string log_file = folder.file("log");
   const ProcessResult result = run_process(
       command_for(compiler, folder), log_file, folder.path(), request.timeout,
@@ -144,15 +136,18 @@ CompiledLibrary compile(const HostCompiler& compiler,
   if (result.signal != 0) {
     throw CompileError(
         concat(request.entry, ": ", compiler.path, " was ended by signal ",
-               result.signal, ": ", first_error(log)),
+               result.signal, ": ", first_error(log).line),
         log);
   }
   const std::string image = folder.file("operator.so");
   const auto bytes = regular_file_bytes(image);
   if (result.exit_code > 0 || !bytes) {
+    CompilerError first = first_error(log);
+    if (first.place.file == name)
+      first.place.excerpt = excerpt_of(request.source, first.place);
     throw CompileError(concat(request.entry, ": ", compiler.path,
-                              " failed: ", first_error(log), hint_for(log)),
-                       log);
+                              " failed: ", first.line, hint_for(log)),
+                       log, first.place);
   }
   if (*bytes > kMaxImageBytes) {
     throw CompileError(

@@ -26,6 +26,13 @@ const OperatorRecord& whole(const OperatorRecord& record) {
   return now.base == nullptr ? now : *now.base;
 }
 
+/// Throws: InvalidArgument. Its `history_mutex` is held.
+void check_is_defined(const OperatorRecord& alias) {
+  if (!alias.is_defined.load())
+    throw InvalidArgument(
+        concat(alias.name, ": expected a defined alias, but it was undefined"));
+}
+
 bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
   for (; from != nullptr; from = from->target.load()) {
     if (from == to) return true;
@@ -33,38 +40,76 @@ bool reaches(const OperatorRecord* from, const OperatorRecord* to) {
   return false;
 }
 
-}  // namespace
-
-namespace {
-
 bool has_same_default(const Parameter& a, const Parameter& b) {
   if (a.default_value.has_value() != b.default_value.has_value()) return false;
   return !a.default_value ||
          a.default_value->bits_as(a.dtype) == b.default_value->bits_as(b.dtype);
 }
 
+std::string text_of_inputs(const OperatorRecord& op) {
+  return op.inputs < 0 ? "any number of inputs" : concat(op.inputs, " inputs");
+}
+
+std::string text_of(const Parameter& param) {
+  return concat("the parameter ", param.name, " of ", name_of(param.dtype),
+                param.default_value ? " with a default value" : "");
+}
+
+bool can_replace(const Parameter& a, const Parameter& b, bool is_builtin) {
+  // A built-in's scalar has the dtype of its buffers.
+  return a.name == b.name && (a.dtype == b.dtype || is_builtin) &&
+         (!a.default_value || b.default_value);
+}
+
+std::string misfit_of_params(const OperatorRecord& a, const OperatorRecord& b) {
+  for (std::size_t i = 0; i < a.params.size(); ++i) {
+    if (i == b.params.size())
+      return concat("expected ", text_of(a.params[i]), ", got none");
+    if (!can_replace(a.params[i], b.params[i], a.is_builtin))
+      return concat("expected ", text_of(a.params[i]), ", got ",
+                    text_of(b.params[i]));
+  }
+  for (std::size_t i = a.params.size(); i < b.params.size(); ++i) {
+    if (!b.params[i].default_value)
+      return concat("expected a default value of the new parameter ",
+                    b.params[i].name, ", got none");
+  }
+  return "";
+}
+
 }  // namespace
 
+std::string misfit(const OperatorRecord& a, const OperatorRecord& b) {
+  if (a.inputs != b.inputs)
+    return concat("expected ", text_of_inputs(a), ", got ", text_of_inputs(b));
+  if (a.elementwise != b.elementwise)
+    return a.elementwise
+               ? "expected an elementwise operator, got one that is not"
+               : "expected one that is not elementwise, got one that is";
+  return misfit_of_params(a, b);
+}
+
 bool can_replace(const OperatorRecord& a, const OperatorRecord& b) {
-  if (a.inputs != b.inputs || a.elementwise != b.elementwise ||
-      a.params.size() > b.params.size())
-    return false;
-  for (std::size_t i = 0; i < a.params.size(); ++i) {
-    // A built-in's scalar has the dtype of its buffers.
-    if (a.params[i].name != b.params[i].name ||
-        (a.params[i].dtype != b.params[i].dtype && !a.is_builtin) ||
-        (a.params[i].default_value && !b.params[i].default_value))
-      return false;
-  }
-  return std::all_of(
-      b.params.begin() + static_cast<long>(a.params.size()), b.params.end(),
-      [](const Parameter& added) { return added.default_value.has_value(); });
+  return misfit(a, b).empty();
 }
 
 bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b) {
   if (a.params.size() != b.params.size() || !can_replace(a, b)) return false;
   // A default value is written into a call as one that was given.
   return std::ranges::equal(a.params, b.params, has_same_default);
+}
+
+void OperatorRecord::end_alias() {
+  const std::lock_guard lock(history_mutex);
+  // What a call is checked against before it learns that there is no operator.
+  const OperatorRecord& last = resolved();
+  inputs = last.inputs;
+  input_names = last.input_names;
+  params = last.params;
+  elementwise = last.elementwise;
+  is_defined.store(false);
+  // Pairs with the acquire load in resolved(): nobody read them before.
+  target.store(nullptr, std::memory_order_release);
 }
 
 void OperatorRecord::leave(const std::shared_ptr<OperatorRecord>& from) {
@@ -121,6 +166,7 @@ const std::string& Alias::name() const {
 Operator Alias::target() const {
   OperatorRecord& alias = checked(record_, "Alias");
   const std::lock_guard lock(alias.history_mutex);
+  check_is_defined(alias);
   return Operator(alias.history.back());
 }
 
@@ -136,6 +182,7 @@ void Alias::switch_to(const Operator& target) {
                                  ": expected an operator of this runtime, but ",
                                  next.name, " is of another"));
   const std::lock_guard lock(alias.history_mutex);
+  check_is_defined(alias);
   if (reaches(&next, &alias))
     throw InvalidArgument(
         concat(alias.name, ": expected a target that does not lead back, but ",
@@ -158,6 +205,7 @@ void Alias::switch_to(const Operator& target) {
 void Alias::rollback() {
   OperatorRecord& alias = checked(record_, "Alias");
   const std::lock_guard lock(alias.history_mutex);
+  check_is_defined(alias);
   if (alias.history.size() < 2)
     throw InvalidArgument(
         concat(alias.name, ": expected an earlier target, but there is none"));

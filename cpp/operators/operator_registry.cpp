@@ -232,8 +232,9 @@ void OperatorRegistry::apply(std::vector<Draft>& drafts) {
   for (Draft& draft : drafts) {
     const std::string& name = draft.record->name;
     if (!names.insert(name).second)
-      throw InvalidArgument(
-          concat("define: expected different names, got '", name, "' twice"));
+      throw InvalidArgument(concat("define: expected each operator once, got '",
+                                   name,
+                                   "' twice; give only the last text of it"));
     draft.record->owner = this;
     const std::lock_guard lock(mutex_);
     check(draft);
@@ -273,13 +274,10 @@ void OperatorRegistry::check(const Draft& draft) const {
     return check_name_is_free(draft.record->name, "define");
   const OperatorRecord& record = *draft.replaces;
   check_replaceable(record, "replace");
-  if (!can_replace(record, *draft.record))
-    throw InvalidArgument(
-        concat("replace: expected the ", record.inputs, " inputs and ",
-               record.params.size(), " scalars of ", record.name,
-               ", and other scalars with default values, got ",
-               draft.record->inputs, " and ", draft.record->params.size(),
-               " or others; define a new operator"));
+  const std::string wrong = misfit(record, *draft.record);
+  if (!wrong.empty())
+    throw InvalidArgument(concat("replace: ", record.name, ": ", wrong,
+                                 "; define a new operator"));
   check_checkable(record, *draft.record);
   check_scalars(record, draft);
   check_version(record, draft.expected, "replace");
@@ -304,8 +302,8 @@ Slots OperatorRegistry::publish(Draft& draft) {
     OperatorRecord& record = *draft.replaces;
     code->variant = variant_of(draft.replaces, *draft.record);
     const std::size_t before = record.versions->old_slots();
-    draft.number = record.versions->replace(code);
     become(record, *code);
+    draft.number = record.versions->replace(code);
     return trim(record, before);
   }
   OperatorRecord& record = *draft.record;
@@ -338,6 +336,8 @@ OperatorRegistry::Record OperatorRegistry::variant_of(
   return made;
 }
 
+// Before the version has its number: whoever has read that submits no older
+// one.
 void OperatorRegistry::become(OperatorRecord& name, const OperatorCode& code) {
   OperatorRecord& before = name.resolved();
   OperatorRecord& record = code.variant == nullptr ? name : *code.variant;
@@ -372,8 +372,8 @@ std::uint64_t OperatorRegistry::rollback(const Record& record, std::uint64_t to,
     const OperatorHistory::Version back = versions.earlier(
         record->name, to != 0 ? to : versions.current().before);
     const std::size_t before = versions.old_slots();
-    number = versions.take_back(back);
     become(*record, *back.code);
+    number = versions.take_back(back);
     unused = trim(*record, before);
   });
   slots_.drop(std::move(unused));
@@ -395,8 +395,8 @@ std::uint64_t OperatorRegistry::restore(const Record& record) {
     const auto& code =
         builtins_.find(record->name)->second->versions->current().code;
     const std::size_t before = versions.old_slots();
-    number = versions.replace(code);
     become(*record, *code);
+    number = versions.replace(code);
     unused = trim(*record, before);
   });
   slots_.drop(std::move(unused));
@@ -494,6 +494,7 @@ void OperatorRegistry::undefine(const std::shared_ptr<OperatorRecord>& record) {
       throw InvalidArgument(
           concat("undefine: expected a defined operator, but ", record->name,
                  " is not defined"));
+    if (record->is_alias()) record->end_alias();
     record->is_defined.store(false);
     clear(*record);
     for (const Record& variant : record->variants) {

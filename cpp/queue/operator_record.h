@@ -87,6 +87,8 @@ struct OperatorRecord {
   // Targets that were left, each once: a submission may still read them.
   std::vector<std::shared_ptr<OperatorRecord>> left;
   void leave(const std::shared_ptr<OperatorRecord>& from);
+  /// The name means nothing any more.
+  void end_alias();
 
   bool is_alias() const noexcept {
     return versions == nullptr &&
@@ -115,8 +117,10 @@ struct HasChanged : InvalidArgument {
 
 /// Whether `b` can stand where `a` stood in a call that was made.
 bool takes_the_same(const OperatorRecord& a, const OperatorRecord& b);
-/// The same, in calls that will be made: it may take further parameters that
-/// have default values.
+/// Why `b` cannot stand where `a` stood in calls that will be made: "expected
+/// ..., got ..."; empty: it can. It may take further parameters that have
+/// default values.
+std::string misfit(const OperatorRecord& a, const OperatorRecord& b);
 bool can_replace(const OperatorRecord& a, const OperatorRecord& b);
 
 }  // namespace gpuos

@@ -53,8 +53,8 @@ struct OperatorDefinition {
   /// Names of the inputs, in order. Empty: those of an expression in order of
   /// first use, or in replace() as they were; a whole operator's have none.
   std::vector<std::string> input_names{};
-  /// Whole operators only: how many input buffers; -1 accepts any number, or
-  /// as many as have names.
+  /// How many input buffers; -1: as many as an expression or `input_names` has,
+  /// else any number.
   int inputs = -1;
   /// Whole operators only. True: element i of the output depends on element i
   /// of each input, shapes must agree and a large task may be split into
@@ -143,7 +143,8 @@ struct OperatorChange {
 
 /// A name that points at an operator; switch_to() and rollback() are one
 /// store. Tasks submitted before the store run the operator that they were
-/// submitted with.
+/// submitted with. After Runtime::undefine() of it all but name() throw
+/// InvalidArgument.
 class Alias {
  public:
   Alias() = default;
@@ -151,6 +152,7 @@ class Alias {
       : record_(std::move(record)) {}
 
   const std::string& name() const;
+  /// Throws: InvalidArgument after undefine().
   Operator target() const;
   /// Throws: InvalidArgument if `target` takes other arguments or is gone.
   void switch_to(const Operator& target);

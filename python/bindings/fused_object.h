@@ -89,9 +89,9 @@ class Fused {
   /// structure that was traced is traced with it at once. Returns the number of
   /// its version. Throws: InvalidArgument; then nothing has changed.
   std::uint64_t replace(pybind11::object function);
-  /// Throws: InvalidArgument if `function` gives something else for what was
-  /// traced.
-  void check_gives_the_same(const pybind11::object& function) const;
+  /// The same with another function, traced for all that this one was traced
+  /// for. Throws: InvalidArgument if that gives something else.
+  std::unique_ptr<Fused> replaced(pybind11::object function) const;
   std::uint64_t version() const noexcept { return *version_; }
   /// What it was made for; may be None.
   const pybind11::object& runtime() const noexcept { return runtime_; }
@@ -138,13 +138,12 @@ class Fused {
                                      const ExampleCall& example,
                                      const pybind11::object& function,
                                      const AskedScalars& asked) const;
-  AllTraced trace_all(const pybind11::object& function,
-                      std::vector<Part>& parts) const;
   /// Runs `body`; what it refuses is said with the line of the function that
   /// the shapes of the call do not fit, if there is one.
   template <typename Body>
   auto explained(const FusedCall& call, Body body) const;
-  /// Notes itself as a part of all that is traced at this moment.
+  /// Notes itself as a part of all that is traced at this moment. Throws:
+  /// InvalidArgument if that is what replaces it.
   void note_part() const;
   void forget_traced();
   void forget_if_parts_were_replaced();

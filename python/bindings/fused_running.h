@@ -8,8 +8,10 @@ namespace gpuos::python {
 
 class Fused::Running {
  public:
-  explicit Running(Fused& fused) : fused_(fused) {
-    if (fused.seen_ != replacements) [[unlikely]]
+  /// `forgets` what was traced with functions that have been replaced; else
+  /// nothing of that is run.
+  explicit Running(Fused& fused, bool forgets = true) : fused_(fused) {
+    if (forgets && fused.seen_ != replacements) [[unlikely]]
       fused.forget_if_parts_were_replaced();
     ++fused.running_;
   }

@@ -93,6 +93,21 @@ class Tracing {
   Tracing& operator=(const Tracing&) = delete;
 };
 
+/// The function that this thread replaces.
+thread_local const void* replaced_now = nullptr;
+
+class Replacing {
+ public:
+  explicit Replacing(const void* fused)
+      : before_(std::exchange(replaced_now, fused)) {}
+  ~Replacing() { replaced_now = before_; }
+  Replacing(const Replacing&) = delete;
+  Replacing& operator=(const Replacing&) = delete;
+
+ private:
+  const void* before_;
+};
+
 /// What a function's arrays are put together to, told by their numbers.
 py::object form_of(const Traced& traced) {
   if (traced.rebuild.is_none()) return py::none();
@@ -128,9 +143,24 @@ void check_same_results(const std::string& name, const Traced& known,
                           "before, got others");
 }
 
+/// The fused functions of a dict, or of None, with other functions: those that
+/// `function_for` gives for their keys.
+template <typename FunctionFor>
+py::object each_replaced(const py::object& known, FunctionFor function_for) {
+  if (known.is_none()) return known;
+  py::dict next;
+  for (const auto& [key, each] : known.attr("copy")().cast<py::dict>())
+    next[key] = each.attr("_replaced")(function_for(key));
+  return next;
+}
+
 }  // namespace
 
 void Fused::note_part() const {
+  if (replaced_now == this)
+    throw InvalidArgument("replace: " + name_ +
+                          ": expected a function that does not call " + name_ +
+                          " itself, got one that does");
   for (void* parts : tracing)
     static_cast<std::vector<Part>*>(parts)->push_back({version_, *version_});
 }
@@ -212,49 +242,46 @@ std::unique_ptr<Traced> Fused::trace_once(ProgramBuilder& builder,
   return made;
 }
 
-Fused::AllTraced Fused::trace_all(const py::object& function,
-                                  std::vector<Part>& parts) const {
-  AllTraced all;
+std::unique_ptr<Fused> Fused::replaced(py::object function) const {
+  auto next = std::make_unique<Fused>(std::move(function), trace_, runtime_,
+                                      name_, is_deferred_);
   // By number: a function that is traced may call this one, which adds to them.
   for (std::size_t i = 0; i < traced_.size(); ++i) {
     // A copy: what runs meanwhile may forget it.
     const Traced before = *traced_[i];
-    all.push_back(trace(before.key, before.example, function, parts));
-    check_same_results(name_, before, *all.back());
+    next->traced_.push_back(
+        trace(before.key, before.example, next->function_, next->parts_));
+    check_same_results(name_, before, *next->traced_.back());
   }
-  return all;
-}
-
-void Fused::check_gives_the_same(const py::object& function) const {
-  std::vector<Part> parts;
-  trace_all(function, parts);
+  next->of_runtimes_ = each_replaced(
+      of_runtimes_,
+      [&](const py::handle& /*runtime*/) { return next->function_; });
+  next->of_trees_ = each_replaced(of_trees_, [&](const py::handle& shape) {
+    return python_module("gpuos.trees")
+        .attr("of_leaves")(next->function_, name_, shape);
+  });
+  return next;
 }
 
 std::uint64_t Fused::replace(py::object function) {
-  const Running running(*this);
-  std::vector<Part> parts;
-  AllTraced next = trace_all(function, parts);
-  if (!of_runtimes_.is_none())
-    for (const py::handle each : values_of(of_runtimes_))
-      each.attr("_check_gives_the_same")(function);
-  if (!of_trees_.is_none()) {
-    const auto of_leaves = python_module("gpuos.trees").attr("of_leaves");
-    for (const auto& [shape, each] : of_trees_.attr("copy")().cast<py::dict>())
-      each.attr("_check_gives_the_same")(of_leaves(function, name_, shape));
-  }
+  const Running running(*this, /*forgets=*/false);
+  const std::unique_ptr<Fused> next = [&] {
+    const Replacing now(this);
+    return replaced(std::move(function));
+  }();
   // What others trace while this runs is of the version before.
   forget_traced();
-  traced_ = std::move(next);
+  traced_ = std::move(next->traced_);
   for (const auto& traced : traced_)
     traced->next = std::exchange(by_hash_[traced->key.hash], traced.get());
-  parts_ = std::move(parts);
+  parts_ = std::move(next->parts_);
   ++replacements;
   seen_ = replacements;
   ++*version_;
-  // Letting go may run code that comes back here.
-  const py::object before = std::exchange(function_, std::move(function));
-  const py::object of_runtimes = std::exchange(of_runtimes_, py::none());
-  const py::object of_trees = std::exchange(of_trees_, py::none());
+  // Letting go of them, with `next`, may run code that comes back here.
+  std::swap(function_, next->function_);
+  std::swap(of_runtimes_, next->of_runtimes_);
+  std::swap(of_trees_, next->of_trees_);
   return *version_;
 }
 
@@ -272,8 +299,6 @@ void Fused::forget_if_parts_were_replaced() {
   if (is_same) return;
   forget_traced();
   parts_.clear();
-  of_runtimes_ = py::none();
-  of_trees_ = py::none();
 }
 
 }  // namespace gpuos::python

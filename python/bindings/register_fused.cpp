@@ -48,6 +48,18 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t count,
   });
 }
 
+PyObject* wrapped(std::unique_ptr<Fused> fused) {
+  FusedInstance* made = PyObject_GC_New(FusedInstance, fused_type);
+  if (made == nullptr) throw py::error_already_set();
+  made->vectorcall = call;
+  made->dict = nullptr;
+  made->weak_references = nullptr;
+  made->fused = fused.release();
+  auto* object = reinterpret_cast<PyObject*>(made);
+  PyObject_GC_Track(object);
+  return object;
+}
+
 PyObject* warm(PyObject* self, PyObject* const* args, Py_ssize_t count,
                PyObject* names) noexcept {
   return guarded([&] {
@@ -95,11 +107,10 @@ PyObject* replace(PyObject* self, PyObject* function) noexcept {
   });
 }
 
-PyObject* check_gives_the_same(PyObject* self, PyObject* function) noexcept {
+PyObject* replaced(PyObject* self, PyObject* function) noexcept {
   return guarded([&] {
-    as_instance(self)->fused->check_gives_the_same(
-        py::reinterpret_borrow<py::object>(function));
-    return Py_NewRef(Py_None);
+    return wrapped(as_instance(self)->fused->replaced(
+        py::reinterpret_borrow<py::object>(function)));
   });
 }
 
@@ -213,9 +224,9 @@ PyMethodDef methods[] = {
      "Raises\n------\n"
      "InvalidArgument\n    If it does not, or cannot be traced. Then nothing "
      "has changed."},
-    {"_check_gives_the_same", check_gives_the_same, METH_O,
-     "_check_gives_the_same($self, function, /)\n--\n\n"
-     "Raise what replace() would."},
+    {"_replaced", replaced, METH_O,
+     "_replaced($self, function, /)\n--\n\n"
+     "The same with another function, or what replace() would raise."},
     {"__copy__", itself, METH_NOARGS, "__copy__($self, /)\n--\n\nItself."},
     {"__deepcopy__", itself, METH_O,
      "__deepcopy__($self, memo, /)\n--\n\nItself."},
@@ -270,18 +281,9 @@ py::object make_fused(py::object function, py::object trace, py::object runtime,
   const auto type = py::handle(reinterpret_cast<PyObject*>(runtime_type));
   if (!runtime.is_none() && !py::isinstance(runtime, type))
     refuse_type("fuse: runtime", "a Runtime or None", runtime);
-  auto fused =
+  return py::reinterpret_steal<py::object>(wrapped(
       std::make_unique<Fused>(std::move(function), std::move(trace),
-                              std::move(runtime), shown(name), is_deferred);
-  FusedInstance* made = PyObject_GC_New(FusedInstance, fused_type);
-  if (made == nullptr) throw py::error_already_set();
-  made->vectorcall = call;
-  made->dict = nullptr;
-  made->weak_references = nullptr;
-  made->fused = fused.release();
-  auto* object = reinterpret_cast<PyObject*>(made);
-  PyObject_GC_Track(object);
-  return py::reinterpret_steal<py::object>(object);
+                              std::move(runtime), shown(name), is_deferred)));
 }
 
 py::list describe(const std::vector<ProgramArgument>& arguments) {

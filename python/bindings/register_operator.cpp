@@ -208,8 +208,10 @@ void register_alias(py::module_& module) {
           },
           py::arg("protocol"), py::pos_only())
       .def("__repr__", [](const AliasObject& self) {
-        return "gpuos.Alias('" + self.alias.name() + "' -> '" +
-               target_name(self) + "')";
+        const std::string text = "gpuos.Alias('" + self.alias.name() + "'";
+        if (!self.alias.as_operator().is_defined())
+          return text + ", undefined)";
+        return text + " -> '" + target_name(self) + "')";
       });
 }
 

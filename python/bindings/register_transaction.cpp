@@ -62,6 +62,7 @@ class Transaction {
                const py::object& elementwise, const py::object& checked,
                const py::object& expected) {
     check_open("replace");
+    check_is_not_new(op);
     const OperatorPtr known = runtime_->resolve(op.ptr());
     changes_.push_back(
         {.definition = definition_from(known->definition, expression, source,
@@ -88,6 +89,18 @@ class Transaction {
     if (!is_open_)
       throw InvalidArgument(std::string("transaction: ") + what +
                             ": expected to be inside its `with` block");
+  }
+
+  void check_is_not_new(const py::object& op) const {
+    if (PyUnicode_Check(op.ptr()) == 0) return;
+    const std::string name = text_of(op, "transaction: replace: op");
+    for (const OperatorChange& change : changes_)
+      if (change.replaces.record() == nullptr && change.definition.name == name)
+        throw InvalidArgument(
+            "transaction: replace: expected an operator that is there, got '" +
+            name +
+            "', which is defined in this block; define it once, with "
+            "the last text");
   }
 
   std::shared_ptr<RuntimeObject> runtime_;

@@ -1197,9 +1197,9 @@ class Runtime(metaclass=_RuntimeType):
             Of the arrays. None: any for an expression, float32 for all others, which
             have one.
         inputs : sequence of str or int, keyword only
-            Names of the inputs, in order: submit() takes them by place or by name.
-            None: those of an expression in order of first use. For a `source` also how
-            many there are; None: any number. `ptx`, `ltoir` and `cubin` need it.
+            Names of the inputs, in order: submit() takes them by place or by name; or
+            how many there are. None: those of an expression in order of first use, any
+            number for a `source`. `ptx`, `ltoir` and `cubin` need it.
         elementwise : bool, keyword only
             All but expressions: element i depends on elements i alone, so that shapes
             must agree and a large task may be split.
@@ -1433,7 +1433,7 @@ class Runtime(metaclass=_RuntimeType):
             The file; of a Fused, if not given, the one that its function stands in,
             which is run anew as a module.
         on_error : callable, optional
-            Called with the error of a save, in the watch's thread; the logger
+            Called with the error of a save, in the thread that replaces; the logger
             "gpuos.watch" has it if not given.
 
         Returns
@@ -1920,9 +1920,7 @@ class Fused:
     @property
     def version(self) -> int:
         """1, and one more for each replace()."""
-    def _check_gives_the_same(
-        self, function: Callable[..., Any], /
-    ) -> None: ...
+    def _replaced(self, function: Callable[..., Any], /) -> Fused: ...
     def _forms(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]: ...
 
 def _make_fused(

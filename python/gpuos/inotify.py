@@ -1,6 +1,6 @@
 """Changes of files in a folder, as Linux tells of them.
 
-The standard library has no binding: it is libc's three functions.
+The standard library has no binding: it is four functions of libc.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ Q_OVERFLOW = 0x4000
 IGNORED = 0x8000
 ONLYDIR = 0x0100_0000
 
-_EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name
+_EVENT = struct.Struct("iIII")  # folder, mask, cookie, length of the name
 _ROOM = 64 << 10
 
 
 class Event(NamedTuple):
-    """What happened to the name; to the folder itself if it is empty."""
+    """What happened in a folder to the name; to itself if that is empty."""
 
+    folder: int  # the number that add_folder() gave; -1: any
     mask: int
     name: str
 
@@ -53,20 +54,22 @@ def _checked(result: int, what: str) -> int:
     return result
 
 
-def watch_folder(folder: Path, mask: int) -> int:
-    """Return a descriptor that read_events() takes; it never blocks."""
-    libc = _libc()
+def open_watcher() -> int:
+    """Return a descriptor for the rest; to read it never blocks."""
     flags = os.O_CLOEXEC | os.O_NONBLOCK
-    watcher = _checked(libc.inotify_init1(flags), "inotify")
-    try:
-        name = os.fsencode(folder)
-        _checked(
-            libc.inotify_add_watch(watcher, name, mask | ONLYDIR), str(folder)
-        )
-    except OSError:
-        os.close(watcher)
-        raise
-    return watcher
+    return _checked(_libc().inotify_init1(flags), "inotify")
+
+
+def add_folder(watcher: int, folder: Path, mask: int) -> int:
+    """Return the number of a folder; the same one gets the same."""
+    name = os.fsencode(folder)
+    added = _libc().inotify_add_watch(watcher, name, mask | ONLYDIR)
+    return _checked(added, str(folder))
+
+
+def remove_folder(watcher: int, folder: int) -> None:
+    """Hear no more of it but IGNORED; it may have gone by itself."""
+    _libc().inotify_rm_watch(watcher, folder)
 
 
 def read_events(watcher: int) -> Iterator[Event]:
@@ -77,8 +80,8 @@ def read_events(watcher: int) -> Iterator[Event]:
         return
     at = 0
     while at < len(data):
-        _, mask, _, length = _EVENT.unpack_from(data, at)
+        folder, mask, _, length = _EVENT.unpack_from(data, at)
         at += _EVENT.size
         name = data[at : at + length].rstrip(b"\0")
         at += length
-        yield Event(mask, os.fsdecode(name))
+        yield Event(folder, mask, os.fsdecode(name))

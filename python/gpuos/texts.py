@@ -42,13 +42,24 @@ def read_own(path: Path) -> str:
     with open(path, "rb", opener=_open_at_once) as file:
         _check_file(path, os.fstat(file.fileno()))
         data = file.read(MOST_BYTES + 1)
+    return text_of(path, data)
+
+
+def text_of(what: object, data: bytes) -> str:
+    """Return the text of a file that was read; editors may have marked it.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is longer than MOST_BYTES, or none.
+    """
     if len(data) > MOST_BYTES:
-        text = f"{path}: expected at most {MOST_BYTES} bytes, got more"
+        text = f"{what}: expected at most {MOST_BYTES} bytes, got more"
         raise _core.InvalidArgument(text)
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        text = f"{path}: expected UTF-8, got byte {error.start} that is none"
+        text = f"{what}: expected UTF-8, got byte {error.start} that is none"
         raise _core.InvalidArgument(text) from None
 
 

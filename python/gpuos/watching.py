@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import inspect
 import logging
@@ -38,8 +37,9 @@ QUIET_S = 0.02
 LOOK_S = 1.0
 # A text is whole when it has got its name or its writer has closed it.
 SAVED = inotify.CLOSE_WRITE | inotify.MOVED_TO
-GONE = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT
-HEARD = SAVED | inotify.MODIFY | inotify.CREATE | inotify.DELETE | GONE
+MOVED = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT
+HEARD = SAVED | inotify.MODIFY | inotify.CREATE | inotify.DELETE | MOVED
+GONE = MOVED | inotify.IGNORED
 
 
 class Watch:
@@ -56,17 +56,16 @@ class Watch:
         self._runtime = weakref.ref(rt)
         self._replace = replace
         self._on_error = on_error
+        self._saved_at: float | None = None
+        self._is_gone = False  # its folder
         self._is_over = False
-        self._process = os.getpid()
-        watcher = _watcher_of(path.parent)
-        wake = os.eventfd(0)
-        self._files = watcher, wake
-        self._close_files = weakref.finalize(self, _close_all, self._files)
-        self._close_files.atexit = False  # the thread reads them until the end
-        self._thread = threading.Thread(
-            target=self._work, name="gpuos-watch", daemon=True
-        )
-        self._thread.start()
+        self._thread: threading.Thread | None = None  # while it has to do
+        try:
+            _reader.add(self)
+        except OSError as error:
+            if error.errno not in {errno.EMFILE, errno.ENOSPC}:
+                raise
+            raise _too_many(path.parent, error) from None
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -78,60 +77,69 @@ class Watch:
 
     def close(self) -> None:
         """Look no longer; a replacement that has begun is waited for."""
-        if not self._close_files.alive:
-            return
-        self._is_over = True
-        # The child of a fork has no thread, but its parent's descriptors.
-        if os.getpid() == self._process:
-            os.eventfd_write(self._files[1], 1)
-            if threading.current_thread() is self._thread:
-                return  # they are closed with the last reference
-            self._thread.join()
-        self._close_files()
+        with _reader.lock:
+            self._is_over = True
+            _reader.remove(self)
+            thread = self._thread
+        # Its callback may close it.
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def hear(self, event: inotify.Event) -> None:
+        """Note what happened in the folder. The reader's lock is held."""
+        if event.mask & GONE:
+            self._is_gone = True
+        is_ours = event.name == self.path.name
+        is_save = event.mask & SAVED or self._saved_at is not None
+        if (is_ours and is_save) or event.mask & (GONE | inotify.Q_OVERFLOW):
+            self._saved_at = time.monotonic()
+
+    def look(self) -> bool:
+        """Begin what is to be done; return whether there may be more. The
+        reader's lock is held."""
+        rt = self._runtime()
+        if rt is None or rt.is_closed:
+            return False
+        if self._saved_at is None or self._thread is not None:
+            return True
+        # Of its own: a compiler may take a minute.
+        thread = threading.Thread(
+            target=self._work, name="gpuos-watch", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads are to be had now
+            return True
+        self._thread = thread
+        return not self._is_gone
 
     def _work(self) -> None:
-        poll = select.poll()
-        for file in self._files:
-            poll.register(file, select.POLLIN)
-        saved_at: float | None = None
-        while not self._has_ended():
-            if saved_at is None:
-                wait_s = LOOK_S
-            else:
-                wait_s = saved_at + QUIET_S - time.monotonic()
-            if wait_s <= 0:
-                saved_at = None
-                self._apply()
-            elif poll.poll(1000 * wait_s):
-                saved_at = self._hear(saved_at)
+        while self._is_due():
+            self._apply()
 
-    def _has_ended(self) -> bool:
-        rt = self._runtime()
-        return self._is_over or rt is None or rt.is_closed
-
-    def _hear(self, saved_at: float | None) -> float | None:
-        """Return when the file was last seen to be saved."""
-        for event in inotify.read_events(self._files[0]):
-            if event.mask & (GONE | inotify.IGNORED):
-                self._is_over = True
-                self._tell(
-                    _core.InvalidArgument(
-                        f"{self.path.parent}: expected the folder to stay, it "
-                        "was moved or removed; its file is watched no longer"
-                    )
-                )
-                return None
-            is_ours = event.name == self.path.name
-            is_save = event.mask & SAVED or saved_at is not None
-            if (is_ours and is_save) or event.mask & inotify.Q_OVERFLOW:
-                saved_at = time.monotonic()
-        return saved_at
+    def _is_due(self) -> bool:
+        """Wait for the quiet behind a save; False: there is nothing to do."""
+        while True:
+            with _reader.lock:
+                if self._saved_at is None or self._is_over:
+                    self._thread = None
+                    return False
+                wait_s = self._saved_at + QUIET_S - time.monotonic()
+                if wait_s <= 0:
+                    self._saved_at = None
+                    return True
+            time.sleep(wait_s)
 
     def _apply(self) -> None:
         rt = self._runtime()
         if rt is None:
             return
         try:
+            if self._is_gone:
+                raise _core.InvalidArgument(
+                    f"{self.path.parent}: expected the folder to stay, it "
+                    "was moved or removed; its file is watched no longer"
+                )
             text = read_own(self.path)
             if not text.strip():
                 return  # it is about to be written
@@ -157,25 +165,87 @@ class Watch:
             log.exception("%s: on_error", self.path)
 
 
-def _watcher_of(folder: Path) -> int:
-    try:
-        return inotify.watch_folder(folder, HEARD)
-    except OSError as error:
-        if error.errno not in (errno.EMFILE, errno.ENOSPC):
-            raise
-        text = (
-            f"watch: {folder}: expected room for one more watch, got {error}: "
-            "this user's programs have as many as sysctl fs.inotify."
-            "max_user_instances and max_user_watches say, or this process has "
-            "as many files as ulimit -n"
+def _too_many(folder: Path, error: OSError) -> _core.Error:
+    return _core.Error(
+        f"watch: {folder}: expected room for one more watch, got {error}: "
+        "this user's programs have as many as sysctl fs.inotify."
+        "max_user_instances and max_user_watches say, or this process has "
+        "as many files as ulimit -n"
+    )
+
+
+class _Reader:
+    """Hears of the files of all watches, in one thread while there are any."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # what is collected meanwhile may close
+        self._folders: dict[Watch, int] = {}
+        self._watcher = -1  # while there is no thread, which closes it
+
+    def add(self, watch: Watch) -> None:
+        with self.lock:
+            if self._watcher < 0:
+                self._watcher = self._begin()
+            self._folders[watch] = inotify.add_folder(
+                self._watcher, watch.path.parent, HEARD
+            )
+
+    def remove(self, watch: Watch) -> None:
+        with self.lock:
+            folder = self._folders.pop(watch, None)
+            if folder is not None and folder not in self._folders.values():
+                # Wakes the thread too, which ends with the last watch.
+                inotify.remove_folder(self._watcher, folder)
+
+    def leave_to_parent(self) -> None:
+        if self._watcher >= 0:
+            os.close(self._watcher)
+
+    def _begin(self) -> int:
+        watcher = inotify.open_watcher()
+        thread = threading.Thread(
+            target=self._work, args=(watcher,), name="gpuos-watch", daemon=True
         )
-        raise _core.Error(text) from None
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads are to be had
+            os.close(watcher)
+            raise
+        return watcher
+
+    def _work(self, watcher: int) -> None:
+        poll = select.poll()
+        poll.register(watcher, select.POLLIN)
+        while self._look(watcher):
+            poll.poll(1000 * LOOK_S)
+
+    def _look(self, watcher: int) -> bool:
+        """Return whether anybody watches."""
+        with self.lock:
+            for event in inotify.read_events(watcher):
+                for watch, folder in [*self._folders.items()]:
+                    if event.folder in {folder, -1}:
+                        watch.hear(event)
+            for watch in [*self._folders]:
+                if not watch.look():
+                    self.remove(watch)
+            if self._folders:
+                return True
+            os.close(watcher)
+            self._watcher = -1
+            return False
 
 
-def _close_all(files: tuple[int, ...]) -> None:
-    for file in files:
-        with contextlib.suppress(OSError):
-            os.close(file)
+_reader = _Reader()
+
+
+def _leave_reader() -> None:
+    global _reader  # noqa: PLW0603 (its thread is the parent's)
+    _reader.leave_to_parent()
+    _reader = _Reader()
+
+
+os.register_at_fork(after_in_child=_leave_reader)
 
 
 def watch(

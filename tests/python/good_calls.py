@@ -269,11 +269,7 @@ class Calls:
             ),
             "Fused.__call__": (fused, [x, x], {"out": out, "stream": None}),
             "Fused.replace": (fused.replace, [lambda x, y: y + x], {}),
-            "Fused._check_gives_the_same": (
-                fused._check_gives_the_same,
-                [lambda x, y: y + x],
-                {},
-            ),
+            "Fused._replaced": (fused._replaced, [lambda x, y: y + x], {}),
             "Fused.warm": (fused.warm, [x, x], {}),
             "Fused._forms": (fused._forms, [x, x], {}),
             "Fused.compile": (fused.warm, [x, x], {}),

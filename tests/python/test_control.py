@@ -117,6 +117,18 @@ def test_what_is_refused_is_bad_input(rt, server, words, expected):
     assert value_of(rt) == 4.0
 
 
+@pytest.mark.parametrize("verb", ["define", "replace"])
+def test_the_mark_of_an_editor_is_no_text(rt, server, tmp_path, verb):
+    file = tmp_path / "wave.txt"
+    file.write_text("o = x * 2", encoding="utf-8-sig")
+    if verb == "define":
+        rt.undefine("wave")
+    done = ctl(server.path, verb, "wave", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert rt.find("wave").expression == "o = x * 2"
+    assert value_of(rt) == 6.0
+
+
 def test_a_file_that_is_not_there_is_told(server, tmp_path):
     done = ctl(server.path, "replace", "wave", tmp_path / "none")
     assert done.returncode == 1

@@ -151,9 +151,12 @@ def test_each_dtype_has_default_values(rt, dtype, value):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"b": ("float32", 1)}, "1 inputs and 1 scalars of op"),
-        ({"a": "float64"}, "1 inputs and 1 scalars of op"),
-        ({"a": "float32", "b": "float32"}, "other scalars with default"),
+        ({"b": ("float32", 1)}, "expected 1 inputs, got 2"),
+        ({"a": "float64"}, "a of float32, got the parameter a of float64"),
+        (
+            {"a": "float32", "b": "float32"},
+            "default value of the new parameter b",
+        ),
         ({"b": ("float32", 1), "a": "float32"}, "a: expected a default value"),
         ({"a": "float32", "b": ("int8", 1000)}, "b: default value: .*int8"),
     ],

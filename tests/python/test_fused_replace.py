@@ -74,26 +74,62 @@ RESULTS = {
 }
 
 
+GIVEN = {
+    "arrays": lambda a: (a, a),
+    "numpy": lambda a: (a.numpy(), a.numpy()),
+    "tree": lambda a: ({"x": a}, a),
+    "numpy tree": lambda a: ({"x": a.numpy()}, a.numpy()),
+}
+
+
 @pytest.mark.parametrize("before", RESULTS)
 @pytest.mark.parametrize("after", RESULTS)
-@pytest.mark.parametrize("is_tree", [False, True])
-def test_what_it_gives_stays_the_same(rt, a, before, after, is_tree):
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("replacements", [1, 3])
+def test_what_it_gives_stays_the_same(a, before, after, given, replacements):
     def of(name):
         function = RESULTS[name]
-        return lambda p, q: function(p["x"] if is_tree else p, q)
+        return lambda p, q: function(p["x"] if "tree" in given else p, q)
 
-    given = ({"x": a} if is_tree else a, a)
-    f = gpuos.fuse(of(before), runtime=None if is_tree else rt)
-    wanted = repr(f(*given))
+    args = GIVEN[given](a)
+    f = gpuos.fuse(of(before))
+    wanted = repr(f(*args))
+    for _ in range(1, replacements):  # without a call in between
+        f.replace(of(before))
     if before == after:
-        assert f.replace(of(after)) == 2
+        assert f.replace(of(after)) == 1 + replacements
         return
     with pytest.raises(
         gpuos.InvalidArgument, match=r"replace.*expected result"
     ):
         f.replace(of(after))
+    assert f.version == replacements
+    assert repr(f(*args)) == wanted
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_a_function_that_calls_it_is_refused(a, given):
+    args = GIVEN[given](a)
+    of = (lambda p: p["x"]) if "tree" in given else (lambda p: p)
+    f = gpuos.fuse(lambda p, q: of(p) + q)
+    through = gpuos.fuse(lambda p, q: f(p, q) + 1)
+    wanted = repr(f(*args))
+    for function in (f, through):
+        with pytest.raises(gpuos.InvalidArgument, match="not call <lambda>"):
+            f.replace(lambda p, q: function(p, q) * 2)  # noqa: B023
+        assert repr(f(*args)) == wanted
     assert f.version == 1
-    assert repr(f(*given)) == wanted
+
+
+def test_what_it_gives_stays_the_same_though_a_part_was_replaced(a):
+    for x in GIVEN["numpy"](a)[0], a:
+        f = gpuos.fuse(lambda x: x + 1)
+        g = gpuos.fuse(lambda x, f=f: f(x) * 10)
+        g(x)
+        f.replace(lambda x: x + 2)
+        with pytest.raises(gpuos.InvalidArgument, match="expected results"):
+            g.replace(lambda x, f=f: f(x).sum())
+        np.testing.assert_array_equal(np.asarray(g(x)), [30, 40, 50])
 
 
 @pytest.mark.parametrize(

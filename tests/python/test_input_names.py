@@ -157,11 +157,17 @@ def test_wrong_names(rt, text):
         (["a", "b", "k"], "'k' twice"),
         (["a", "b", "2c"], "letters, digits and '_', got '2c'"),
         (["a", "b", "out"], "other than those of submit"),
+        (1, "expected 1 inputs, got 2 in the expression"),
+        (3, "expected 3 inputs, got 2 in the expression"),
     ],
 )
 def test_wrong_definitions(rt, inputs, text):
     with pytest.raises(gpuos.InvalidArgument, match=text):
         rt.define("op", "o = a - b * k", params={"k": "float32"}, inputs=inputs)
+    op = rt.define("op", "o = a - b * k", params={"k": "float32"}, inputs=2)
+    with pytest.raises(gpuos.InvalidArgument, match=text):
+        rt.replace(op, "o = b - a * k", inputs=inputs)
+    rt.undefine(op)
     for wrong in ([1], "ab", 1.5):
         with pytest.raises(TypeError):
             rt.define("op", "o = a - b", inputs=wrong)

@@ -144,6 +144,40 @@ def test_an_alias_switches_and_rolls_back(rt):
         rt.alias("combine", "add")
 
 
+def test_an_alias_that_was_undefined_is_no_operator(rt):
+    x = rt.array(np.full((2, 4), 3, dtype="f4"))
+    scaled = rt.define("f", "o = k * x", params={"k": ("float32", 2)})
+    ended = [rt.alias("g", "add"), rt.alias("h", scaled), rt.alias("i", "fill")]
+    given = [(x, x), (x,), ()]
+    more = [{}, {"k": 4}, {"value": 4}]
+    ended[0].switch("mul")
+    for alias in ended:
+        rt.undefine(alias)
+    rt.undefine(scaled)
+    for alias, inputs, params in zip(ended, given, more, strict=True):
+        assert repr(alias) == f"gpuos.Alias('{alias.name}', undefined)"
+        for use, *args in (
+            (rt.submit, alias, *inputs),
+            (rt.submit_many, alias, *inputs),
+            (rt.alias, "j", alias),
+            (rt.undefine, alias),
+            (rt.replace, alias, "o = x"),
+            (rt.rollback, alias),
+            (alias.switch, "add"),
+            (alias.rollback,),
+            (getattr, alias, "target"),
+        ):
+            called = use in (rt.submit, rt.submit_many)
+            more_args = {"out": x, **params} if called else {}
+            with pytest.raises(gpuos.InvalidArgument, match="defined"):
+                use(*args, **more_args)
+        with pytest.raises(gpuos.InvalidArgument, match="unknown operator"):
+            rt.submit(alias.name, *inputs, out=x, **params)
+    again = rt.alias("g", "add")
+    rt.submit(again, x, x, out=x)
+    assert (x.numpy() == 6).all()
+
+
 def test_an_alias_takes_the_parameters_of_its_target(rt):
     f = rt.define("f", "o = k * x", params={"k": "float32"})
     g = rt.define("g", "o = x / k", params={"k": "float32"})
@@ -213,3 +247,18 @@ def test_a_source_is_of_one_dtype_and_the_error_says_where_to_say_it(rt):
             out=rt.empty(3, "int8"),
         )
     assert "`dtype`" not in str(refused.value)
+
+
+def test_what_does_not_compile_has_a_place(rt):
+    """That of the caller's text, whichever compiler it was."""
+    source = "GPUOS_OPERATOR(k) {\n  int x = 0;\n  x += nothing;\n}"
+    for checked in (False, True):
+        try:
+            with pytest.raises(gpuos.CompileError) as caught:
+                rt.define("k", source=source, inputs=1, checked=checked)
+        except gpuos.BackendUnavailable as error:
+            pytest.skip(str(error))
+        error = caught.value
+        assert error.file.partition(".")[0] == "k"
+        assert (error.line, error.column) == (3, 8)
+        assert error.excerpt == "  x += nothing;\n       ^"

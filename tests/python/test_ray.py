@@ -179,13 +179,13 @@ REFUSED = {
     "none of a name": (lambda pool: pool.replace("nope", "o = x"), "'nope'"),
     "other inputs": (
         lambda pool: pool.replace("double", "o = x * y"),
-        "expected the 1 inputs and 0 scalars of double",
+        "double: expected 1 inputs, got 2",
     ),
     "other parameters": (
         lambda pool: pool.replace(
             "axpy", "o = a * x + y + b", params={"a": "f4", "b": "f4"}
         ),
-        "and 1 scalars of axpy",
+        "a default value of the new parameter b, got none",
     ),
     "no expression": (lambda pool: pool.define("e", "o = ("), "operand"),
     "nothing new": (lambda pool: pool.replace("double"), "double"),

@@ -55,6 +55,13 @@ class Screen:
         return until(lambda: self.errors, timeout)
 
 
+def watchers():
+    """Return how many instances of inotify this process has."""
+    with os.scandir("/proc/self/fd") as files:
+        links = [Path(file).readlink() for file in files if file.is_symlink()]
+    return links.count(Path("anon_inode:inotify"))
+
+
 def open_files():
     return len([*Path("/proc/self/fd").iterdir()])
 
@@ -252,6 +259,14 @@ def test_what_is_somebody_elses_is_refused(screen, which):
             screen.watch()
 
 
+def test_the_mark_of_an_editor_is_no_text(screen):
+    with screen.watch():
+        screen.path.write_text("o = x * 2", encoding="utf-8-sig")
+        assert screen.becomes(6.0)
+    assert screen.errors == []
+    assert screen.op.expression == "o = x * 2"
+
+
 def test_what_is_no_text_is_told(screen):
     with screen.watch():
         for data in (b"o = \xff", b"o = x + 1" + b" " * (1 << 20)):
@@ -315,7 +330,55 @@ def test_a_watch_ends_with_close_and_with_the_runtime(tmp_path, monkeypatch):
     assert until(lambda: open_files() <= files)
 
 
+def test_many_watches_are_one_thread_and_one_instance(host, tmp_path):
+    threads, known = threading.active_count(), watchers()
+    screens = []
+    for i in range(40):
+        folder = tmp_path / f"of_{i % 3}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"{i}.txt"
+        op = host.define(f"wave{i}", "o = x")
+        screens.append((op, path, host.watch(op, path)))
+    assert watchers() <= known + 1
+    assert threading.active_count() == threads + 1
+    for i, (_, path, watch) in enumerate(screens):
+        if i % 2:
+            watch.close()
+        path.write_text("o = x * 2")
+    assert until(lambda: all(op.version == 2 for op, *_ in screens[::2]))
+    assert all(op.version == 1 for op, *_ in screens[1::2])
+    for *_, watch in screens:
+        watch.close()
+    assert until(lambda: threading.active_count() == threads)
+    assert until(lambda: watchers() <= known)
+
+
+def test_a_slow_watch_delays_no_other(rt, tmp_path):
+    screen, other = Screen(rt, tmp_path), rt.define("other", "o = x")
+    path = tmp_path / "other.txt"
+    is_told, may_go_on = threading.Event(), threading.Event()
+
+    def wait(_error):
+        is_told.set()
+        may_go_on.wait(WAIT_S)
+
+    with (
+        rt.watch(screen.op, screen.path, on_error=wait),
+        rt.watch(other, path),
+    ):
+        screen.path.write_text("o = x +")
+        assert is_told.wait(WAIT_S)
+        screen.path.write_text("o = x * 2")
+        for number in range(3):
+            path.write_text(f"o = x + {number}")
+            assert until(lambda number=number: other.version == number + 2)
+        assert screen.value() == 4.0
+        may_go_on.set()
+        assert screen.becomes(6.0)
+
+
 def test_a_callback_may_close_the_watch(screen):
+    threads = threading.active_count()
     watch = None
 
     def close(error):
@@ -326,14 +389,14 @@ def test_a_callback_may_close_the_watch(screen):
     screen.path.write_text("o = x +")
     assert screen.fails()
     watch.close()
-    assert until(lambda: not watch._thread.is_alive())
+    assert until(lambda: threading.active_count() == threads)
 
 
 def test_a_watch_of_a_parent_goes_on(run_python, tmp_path):
     path = tmp_path / "wave.txt"
     path.write_text("o = x + 1")
     text = f"""
-import gpuos, os, pathlib, select, sys, time, warnings
+import gpuos, os, pathlib, sys, time, warnings
 warnings.simplefilter("ignore")
 path = pathlib.Path({str(path)!r})
 rt = gpuos.Runtime("host")
@@ -344,7 +407,6 @@ if child == 0:
     watch.close()
     sys.exit(0)
 assert os.waitpid(child, 0)[1] == 0
-assert select.select([watch._files[1]], [], [], 0)[0] == []
 path.write_text("o = x * 2")
 end = time.monotonic() + {WAIT_S}
 while op.expression != "o = x * 2" and time.monotonic() < end:
@@ -459,11 +521,14 @@ def test_a_function_that_no_module_names_is_refused(host, tmp_path):
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC])
-def test_more_watches_than_the_system_has(host, tmp_path, monkeypatch, number):
+@pytest.mark.parametrize("function", ["open_watcher", "add_folder"])
+def test_more_watches_than_the_system_has(
+    host, tmp_path, monkeypatch, number, function
+):
     def none_left(*_):
         raise OSError(number, os.strerror(number), "inotify")
 
-    monkeypatch.setattr("gpuos.inotify.watch_folder", none_left)
+    monkeypatch.setattr(f"gpuos.inotify.{function}", none_left)
     op = host.define("wave", "o = x")
     with pytest.raises(gpuos.Error, match="max_user_instances"):
         host.watch(op, tmp_path / "wave.txt")

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuos import texts
 from gpuos.cli.options import bad_input, number_of_seconds
-from gpuos.texts import MOST_BYTES, keywords_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,7 +136,7 @@ def message_of(arguments: argparse.Namespace) -> Answer:
         if hasattr(arguments, name):
             message[name] = getattr(arguments, name)
     if hasattr(arguments, "expr"):
-        message |= keywords_of(text_of(arguments.file, arguments.expr))
+        message |= texts.keywords_of(text_of(arguments.file, arguments.expr))
     if getattr(arguments, "expect", None) is not None:
         message["expected"] = arguments.expect
     if arguments.action == "replace":
@@ -153,17 +153,11 @@ def text_of(file: str | None, text: str | None) -> str:
     if text is not None or file is None:
         return text or ""
     if file == "-":
-        data = sys.stdin.buffer.read(MOST_BYTES + 1)
+        data = sys.stdin.buffer.read(texts.MOST_BYTES + 1)
     else:
         with Path(file).open("rb") as source:
-            data = source.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise bad_input(f"{file}: expected at most {MOST_BYTES} bytes")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        message = f"{file}: expected UTF-8, got byte {error.start} that is none"
-        raise bad_input(message) from None
+            data = source.read(texts.MOST_BYTES + 1)
+    return texts.text_of(file, data)
 
 
 def number_of(text: str) -> float:

@@ -120,6 +120,10 @@ TEST(HostCompiler, ErrorsCarryTheFirstLineAndTheLog) {
       error_of({"GPUOS_OPERATOR(bad) {\n  nonsense = 1;\n}", "bad"});
   EXPECT_TRUE(contains(error.what(), "bad: ")) << error.what();
   EXPECT_TRUE(contains(error.what(), "bad.cpp:2:3: error: ")) << error.what();
+  EXPECT_EQ(error.place().file, "bad.cpp");
+  EXPECT_EQ(error.place().line, 2);
+  EXPECT_EQ(error.place().column, 3);
+  EXPECT_EQ(error.place().excerpt, "  nonsense = 1;\n  ^");
   EXPECT_TRUE(contains(error.log(), "nonsense"));
   EXPECT_FALSE(contains(error.log(), "/gpuos-"));
 }
