@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -256,10 +257,13 @@ CellResult Session::run(std::string_view text, std::string_view name) {
 
 CellResult Session::run_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file)
+  std::error_code none;
+  if (!file || std::filesystem::is_directory(path, none))
     throw InvalidArgument(
         concat("run_file: expected a file that can be read, got ", path));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::lock_guard lock(impl_->mutex);
   std::unique_lock held(impl_->state);
   const std::size_t slash = path.rfind('/');

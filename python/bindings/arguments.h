@@ -49,6 +49,8 @@ class Arguments {
     }
   }
   bool has_foreign() const noexcept { return few_kept_ > 0; }
+  /// Keep what holds the arrays for as long as they are borrowed.
+  void hold(pybind11::object holder) { holder_ = std::move(holder); }
 
   /// Hand what must outlive the call to the runtime.
   void keep_until(const Ticket& ticket);
@@ -71,6 +73,7 @@ class Arguments {
 
   RuntimeObject& runtime_;
   bool is_told_ = false;  // the watch: of a foreign array
+  pybind11::object holder_;
   std::size_t few_ = 0;
   // The way of submit() allocates nothing.
   alignas(Borrow) std::array<std::byte, kFew * sizeof(Borrow)> few_borrows_;

@@ -24,7 +24,7 @@ void FusedResults::take(PyObject* out, Arguments& arguments) {
                           std::to_string(wanted) + " arrays, got " +
                           std::to_string(given));
   }
-  if (is_sequence) arguments.keep(many);  // for as long as they are borrowed
+  if (is_sequence) arguments.hold(many);
   for (std::size_t i = 0; i < given; ++i) {
     PyObject* array =
         is_sequence ? PyTuple_GET_ITEM(many.ptr(), static_cast<Py_ssize_t>(i))

@@ -121,8 +121,14 @@ void set_host_value(const std::string& name, const HostVariableInfo& variable,
         "session: " + name + ": expected a value of type " + variable.type +
         ", got " + py::str(given.attr("dtype")).cast<std::string>() +
         " of shape " + py::str(given.attr("shape")).cast<std::string>());
-  const py::bytes bytes =
-      numpy.attr("ascontiguousarray")(value, type.dtype).attr("tobytes")();
+  const py::object converted = given.attr("astype")(type.dtype);
+  // An integer that does not fit is another number then.
+  const bool is_integer = type.dtype.find("int") != type.dtype.npos;
+  if (is_integer && !numpy.attr("array_equal")(converted, given).cast<bool>())
+    throw InvalidArgument("session: " + name +
+                          ": expected a value that fits into " + variable.type +
+                          ", got " + py::str(value).cast<std::string>());
+  const py::bytes bytes = converted.attr("tobytes")();
   const std::string_view view = bytes;
   std::memcpy(variable.data, view.data(),
               std::min(view.size(), variable.bytes));

@@ -25,6 +25,7 @@ HOST = {
     "NumPy arrays": 2106,
     "fused": 2255,
     "fused, new sizes": 4350,
+    "fused, two results": 2659,
     "fused, NumPy arrays": 7185,  # it waits for the task
     "x + y of arrays": 1712,
     "x * y + x of arrays, run": 10294,
@@ -50,7 +51,8 @@ rt = gpuos.Runtime("host", workers=1)
 submit = rt.submit
 op = rt.define("f", "o = x + y")
 fused = rt.fuse(lambda x, y: (x + y) * x)
-x, y, o = (rt.zeros(64) for _ in range(3))
+two = rt.fuse(lambda x, y: (x + y, x - y))
+x, y, o, p = (rt.zeros(64) for _ in range(4))
 nx, ny, no = (np.zeros(64, "f4") for _ in range(3))
 sizes = [[rt.zeros(16 + i) for _ in range(3)] for i in range(32)]
 turns = iter(sizes * 1000)
@@ -68,6 +70,7 @@ for call in (
     lambda: submit("add", nx, ny, out=no),
     lambda: fused(x, y, out=o),
     new_size,
+    lambda: two(x, y, out=(o, p)),
     lambda: fused(nx, ny, out=no),
     lambda: x + y,
     lambda: (x * y + x, rt.flush()),

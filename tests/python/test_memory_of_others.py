@@ -4,6 +4,7 @@ returns: they know of no task."""
 from __future__ import annotations
 
 import operator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -196,6 +197,43 @@ def test_a_reduction_into_others(rt, late):
     out = np.zeros(4, "float32")
     late().sum(axis=0, out=out)
     np.testing.assert_array_equal(out, [3, 3, 3, 3])
+
+
+def two(x, y):
+    return x * 3 + y, x - y
+
+
+# Ways to call with arrays of the runtime alone.
+OF_ITS_OWN = {
+    "submit": lambda a: a.rt.submit("add", a.x, a.y, out=a.o),
+    "submit_many": lambda a: a.rt.submit_many("add", a.x, a.y, out=a.o),
+    "one result": lambda a: a.one(a.x, a.y),
+    "one result, out=o": lambda a: a.one(a.x, a.y, out=a.o),
+    "one result, out=(o,)": lambda a: a.one(a.x, a.y, out=(a.o,)),
+    "two results": lambda a: a.two(a.x, a.y),
+    "two results, out=(o, p)": lambda a: a.two(a.x, a.y, out=(a.o, a.p)),
+    "two results, out=[o, p]": lambda a: a.two(a.x, a.y, out=[a.o, a.p]),
+    "x + y": lambda a: a.x + a.y,
+    "x += y": lambda a: operator.iadd(a.x, a.y),
+    "o[:] = x": lambda a: operator.setitem(a.o, slice(None), a.x),
+    "np.add": lambda a: np.add(a.x, a.y),
+    "np.add, out=": lambda a: np.add(a.x, a.y, out=a.o),
+    "sum": lambda a: a.x.sum(),
+    "sum, out=": lambda a: a.x.sum(out=a.p[0, 0]),
+}
+
+
+@pytest.mark.parametrize("how", OF_ITS_OWN)
+def test_what_is_of_its_own_is_not_waited_for(rt, nap, how):
+    x, y, o, p = (rt.ones(SHAPE, "float32") for _ in range(4))
+    all_own = SimpleNamespace(
+        rt=rt, x=x, y=y, o=o, p=p, one=rt.fuse(fused), two=rt.fuse(two)
+    )
+    OF_ITS_OWN[how](all_own)  # what it compiles is there
+    rt.synchronize()
+    late = rt.submit(nap, out=x, ns=1_000_000_000)
+    OF_ITS_OWN[how](all_own)
+    assert not late.done
 
 
 def test_a_submission_of_an_array_of_another_runtime(rt, nap):

@@ -267,14 +267,15 @@ def test_python_reads_and_writes_variables(printed):
         ("n", 2.5),
         ("n", "text"),
         ("n", [1, 2]),
+        ("n", 1 << 40),
+        ("n", np.int64(1 << 40)),
+        ("n", 1 << 80),
         ("a", [1.0]),
         ("s", 3),
         ("pair", 3),
     ]:
         with pytest.raises(gpuos.InvalidArgument):
             session[name] = wrong
-    with pytest.raises(OverflowError):
-        session["n"] = 1 << 40
     with pytest.raises(gpuos.InvalidArgument, match="variable of numbers"):
         session["pair"]
     # As those of the device.

@@ -1,0 +1,107 @@
+"""Whatever is declared in a cell and used in another is what it is in one file:
+all things by all users, in one cell or in two, with #if around them or not."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+
+import pytest
+from cell_cases import CONDITIONS, INCLUDES, THINGS, USERS
+from conftest import COMPILE_S
+from session_support import make_session
+
+# All takes minutes: each thing has some of the users, each user some things.
+EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 5
+
+
+class Pair:
+    """A thing and who uses it, under names of its own."""
+
+    def __init__(self, i: int, j: int) -> None:
+        thing, use, change = THINGS[i]
+        user, worth = USERS[j]
+        self.name = f"{i}_{j}"
+        names = {"x": f"x{i}_{j}", "y": f"y{i}_{j}"}
+        names["use"] = use.format(**names)
+        self.thing = thing.format(**names)
+        self.user = user.format(**names)
+        self.change = change.format(**names)
+        self.worth = (
+            f'std::cout << "{i}_{j} " << ({worth.format(**names)}) << "\\n";'
+        )
+        self.first = f"int {names['y']} = 0;"
+
+    def user_in_a_file(self) -> str:
+        """Return it with its statements where a file may have them."""
+        if not self.user.startswith(self.first + " "):
+            return self.user
+        statements = self.user.removeprefix(self.first)
+        return self.first + in_a_file(statements)
+
+
+names_of_statements = (f"statement{i}" for i in itertools.count())
+
+
+def in_a_file(statements: str) -> str:
+    name = next(names_of_statements)
+    return f" static int {name} = [] {{ {statements} return 0; }}();"
+
+
+PAIRS = [
+    Pair(i, j)
+    for i in range(len(THINGS))
+    for j in range(len(USERS))
+    if (i + j) % EVERY == 0
+]
+
+
+@pytest.fixture(scope="module")
+def of_one_file(tmp_path_factory) -> list[str]:
+    folder = tmp_path_factory.mktemp("cells")
+    text = INCLUDES
+    for pair in PAIRS:
+        text += f"{pair.thing}\n{pair.user_in_a_file()}\n"
+    for change in (True, False):
+        text += "".join(f"{in_a_file(pair.worth)}\n" for pair in PAIRS)
+        if change:
+            text += "".join(f"{in_a_file(pair.change)}\n" for pair in PAIRS)
+    (folder / "all.cpp").write_text(text + "int main() {}\n")
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run(
+        [compiler, "-std=c++20", "-w", "all.cpp", "-o", "all"],
+        cwd=folder,
+        check=True,
+        timeout=COMPILE_S,
+    )
+    run = subprocess.run(
+        [folder / "all"], capture_output=True, text=True, check=True, timeout=60
+    )
+    return run.stdout.split()
+
+
+def split(condition: str) -> list[list[str]]:
+    """Return ways to cut what is declared into cells."""
+    around = CONDITIONS[condition].format
+    things = [around(text=pair.thing) for pair in PAIRS]
+    users = [pair.user for pair in PAIRS]
+    mixed = [
+        f"{thing}\n{user}" for thing, user in zip(things, users, strict=True)
+    ]
+    return [["\n".join(mixed)], ["\n".join(things), "\n".join(users)]]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("cells", [1, 2])
+def test_cells_are_as_one_file(host, capfd, of_one_file, condition, cells):
+    session = make_session(host)
+    session.run(INCLUDES)
+    for cell in split(condition)[cells - 1]:
+        session.run(cell)
+    capfd.readouterr()
+    worths = "\n".join(pair.worth for pair in PAIRS)
+    session.run(worths)
+    session.run("\n".join(pair.change for pair in PAIRS))
+    session.run(worths)
+    assert capfd.readouterr().out.split() == of_one_file
