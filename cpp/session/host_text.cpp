@@ -230,8 +230,10 @@ void make_external(Item& item) {
   const TokenList tokens(place);
   const Shape shape = find_shape(tokens, 0, tokens.size());
   for (std::size_t i = shape.start; i < shape.parameters; ++i) {
+    const bool is_linkage = tokens[i].kind == TokenKind::Text && i > 0 &&
+                            tokens.is(i - 1, "extern");
     if (tokens.is(i, "static") || tokens.is(i, "inline") ||
-        tokens.is(i, "extern") || tokens[i].kind == TokenKind::Text)
+        tokens.is(i, "extern") || is_linkage)
       blank(item.text, tokens[i]);
   }
   if (shape.body != 0 && !item.header.empty())

@@ -23,10 +23,17 @@ std::string_view directive_word(std::string_view line) {
   return line.substr(begin, end - begin);
 }
 
+// A variable that one text makes in each object that has it.
+bool has_storage(const Item& item) {
+  const bool is_template = item.key.starts_with("v:template ");
+  return (is_template && item.text.find("constexpr") == item.text.npos) ||
+         item.text.find("static ") != item.text.npos;
+}
+
 // What a part of "#if ... #endif" is compiled for, so that one is chosen.
 bool is_code(const Item& item) {
-  return item.kind != ItemKind::Directive && item.kind != ItemKind::Header &&
-         item.kind != ItemKind::Declaration;
+  if (item.kind == ItemKind::Header) return has_storage(item);
+  return item.kind != ItemKind::Directive && item.kind != ItemKind::Declaration;
 }
 
 class Splitter {

@@ -206,8 +206,11 @@ void add_names(std::string_view line, std::set<std::string>& names) {
   for (std::size_t i = 0; i < line.size();) {
     const std::size_t begin = i;
     while (i < line.size() && continues_name(line[i])) ++i;
-    if (i > begin && begins_name(line[begin]))
-      names.emplace(line.substr(begin, i - begin));
+    const std::string_view word = line.substr(begin, i - begin);
+    if (i > begin && begins_name(line[begin])) names.emplace(word);
+    // "_km" of 4_km
+    if (is_digit(line[begin]) && word.find('_') != word.npos)
+      names.emplace(word.substr(word.find('_')));
     if (i == begin) ++i;
   }
 }

@@ -18,6 +18,11 @@ bool is_pointer_mark(const TokenList& tokens, std::size_t i) {
   return tokens.is(i, "*") || tokens.is(i, "&");
 }
 
+// "[[maybe_unused]]"
+bool is_attribute_list(const TokenList& tokens, std::size_t i) {
+  return tokens.is(i, "[") && tokens.is(i + 1, "[");
+}
+
 std::size_t find_initializer(const TokenList& tokens, std::size_t begin,
                              std::size_t end) {
   for (std::size_t i = begin; i < end;) {
@@ -36,6 +41,7 @@ std::size_t find_name(const TokenList& tokens, const Shape& shape,
   if (shape.group >= begin && shape.group < end && shape.group != 0) {
     at = tokens.behind(shape.group) - 1;
   } else {
+    if (is_attribute_list(tokens, begin)) begin = tokens.behind(begin);
     for (std::size_t i = begin; i < end; ++i) {
       if (tokens.is(i, "<") && tokens.behind_angles(i) > i)
         i = tokens.behind_angles(i);
@@ -156,7 +162,8 @@ class Variables {
     item.declares.insert(item.name);
     item.key = concat("v:", qualifier_of(scopes_), item.name);
     item.is_constant = base_has("__constant__");
-    item.is_array = tokens_.is(declarator.name + 1, "[");
+    item.is_array = tokens_.is(declarator.name + 1, "[") &&
+                    !is_attribute_list(tokens_, declarator.name + 1);
     const bool is_extern = base_has("extern");
     if (base_has("__shared__") || is_own_copy(declarator)) {
       item.kind = ItemKind::Header;

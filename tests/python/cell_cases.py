@@ -124,7 +124,6 @@ THINGS = [
         "{x}.a",
         "{x}.a += 10;",
     ),
-    ("int {x}() try {{ return 1; }} catch (...) {{ return 2; }}", "{x}()", ""),
     ("auto {x}(int a) -> int {{ return a; }}", "{x}(2)", ""),
     (
         "std::function<int(int)> {x} = [](int a) {{ return a + 4; }};",
@@ -189,6 +188,6 @@ USERS = [
 CONDITIONS = {
     "alone": "{text}",
     "if": "\n#if 1\n{text}\n#endif\n",
-    "else": "\n#ifdef NO_SUCH\nint wrong(;\n#else\n{text}\n#endif\n",
+    "else": "\n#ifdef NO_SUCH\nint wrong(: no);\n#else\n{text}\n#endif\n",
     "elif": "\n#if NO_SUCH\n#elif 2 > 1\n# if 1\n{text}\n# endif\n#else\nno\n#endif\n",
 }

@@ -12,8 +12,10 @@ from cell_cases import CONDITIONS, INCLUDES, THINGS, USERS
 from conftest import COMPILE_S
 from session_support import make_session
 
-# All takes minutes: each thing has some of the users, each user some things.
-EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 5
+import gpuos
+
+# All takes half an hour: each thing has one or two users, and each user some.
+EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 19
 
 
 class Pair:
@@ -92,8 +94,12 @@ def split(condition: str) -> list[list[str]]:
     return [["\n".join(mixed)], ["\n".join(things), "\n".join(users)]]
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("cells", [1, 2])
+WAYS = [*itertools.product(CONDITIONS, [1, 2])]
+if EVERY > 1:
+    WAYS = [("alone", 1), ("alone", 2), ("else", 2), ("elif", 1)]
+
+
+@pytest.mark.parametrize(("condition", "cells"), WAYS)
 def test_cells_are_as_one_file(host, capfd, of_one_file, condition, cells):
     session = make_session(host)
     session.run(INCLUDES)
@@ -105,3 +111,66 @@ def test_cells_are_as_one_file(host, capfd, of_one_file, condition, cells):
     session.run("\n".join(pair.change for pair in PAIRS))
     session.run(worths)
     assert capfd.readouterr().out.split() == of_one_file
+
+
+def test_a_conditional_is_asked_whenever_its_cell_runs(host):
+    session = make_session(host)
+    cell = "#ifdef TWICE\nint n = 2;\n#else\nint n = 1;\nn += 10;\n#endif\n"
+    session.run(cell)
+    assert session["n"] == 11
+    session.run("#define TWICE\n" + cell)
+    assert session["n"] == 2
+    session.undo()
+    session.run(cell)
+    assert session["n"] == 11
+
+
+# What a name is in one cell and cannot be in a later one.
+KINDS = {
+    "a variable": "int a = 1;",
+    "a function": "int a() { return std::string().size(); }",
+    "a type": "struct a { std::string s; };",
+    "a concept": "template <class T> concept a = std::string().empty();",
+    "a namespace": "namespace a { int f() { return std::string().size(); } }",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), [*itertools.permutations(KINDS, 2)])
+def test_a_name_is_one_thing(host, old, new):
+    session = make_session(host)
+    session.run("#include <string>\nint first;")
+    session.run(KINDS[old])
+    with pytest.raises(
+        gpuos.CompileError,
+        match=f"expected a new name, found a, which is {old}",
+    ):
+        session.run(KINDS[new])
+    session.undo()
+    session.run(KINDS[new])
+
+
+def test_a_local_name_may_be_that_of_an_outdated_variable(host):
+    session = make_session(host)
+    session.run("struct P { int x; }; P p{1};")
+    session.run("struct P { double x; };")
+    session.run("int f(int p) { return p + 1; } int n = f(2);")
+    assert session["n"] == 3
+    with pytest.raises(gpuos.CompileError, match="define the variable again"):
+        session.run("p.x = 2;")
+
+
+def test_letters_of_other_languages(host):
+    session = make_session(host)
+    session.run("int gr\N{LATIN SMALL LETTER O WITH DIAERESIS}\u00dfe = 3;")
+    session.run("int n = gr\u00f6\u00dfe + 1;")
+    assert session["n"] == 4
+
+
+def test_a_file_with_a_byte_order_mark(host, tmp_path):
+    session = make_session(host)
+    path = tmp_path / "cell.cu"
+    path.write_text("#define N 3\nint n = N;", encoding="utf-8-sig")
+    session.run_file(path)
+    assert session["n"] == 3
+    with pytest.raises(gpuos.InvalidArgument, match="a file that can be read"):
+        session.run_file(tmp_path)
