@@ -156,9 +156,12 @@ EntryPtr Header::add(const Item& item, const std::string& cell,
   entry->mentions = identifiers_of(item.header);
   entry->version = ++versions_;
   const auto place = places_.find(item.key);
-  entry->first = old != nullptr           ? old->first
-                 : place != places_.end() ? place->second
-                                          : entry->version;
+  const Entry* const before = old.get();
+  if (before != nullptr) {
+    entry->first = before->first;
+  } else {
+    entry->first = place != places_.end() ? place->second : entry->version;
+  }
   journal.record([this, key = item.key, old] { set(key, old); });
   set(item.key, entry);
   return entry;
