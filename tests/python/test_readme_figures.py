@@ -94,36 +94,6 @@ def test_the_file_has_what_was_measured(program):
         assert best[1] == number(program["peers us"]["CUDA graph"])
 
 
-LAB = (ROOT / "docs" / "lab" / "torch_gpu.md").read_text(encoding="utf-8")
-COMPILED = [
-    p
-    for p in KEPT["programs"]
-    if "torch.compile" in p.get("peers over eager", ())
-]
-
-
-def run_of_the_lab(name, commit):
-    """Eager's microseconds of a run, by its column of the lab's first table."""
-    table = [line.split("|") for line in LAB.splitlines() if line[:1] == "|"]
-    column = [cell.strip() for cell in table[0]].index(commit)
-    [at] = [i for i, row in enumerate(table) if row[1].strip() == f"{name}, x"]
-    assert table[at + 1][1].strip() == "the same, us"
-    return float(table[at][column]) * float(table[at + 1][column])
-
-
-@pytest.mark.parametrize("program", COMPILED, ids=lambda x: x["name"])
-def test_the_file_has_what_the_lab_says_of_compilers(program):
-    name = re.sub(r", (n=4096|changing)$| of(?= \()", "", program["name"])
-    [line] = re.findall(rf"^\| {re.escape(name)} \|.*$", LAB, re.MULTILINE)
-    found = re.search(r"torch\.compile ([\d.]+)( x)?", line)
-    assert found
-    value = float(found[1])
-    if not found[2]:
-        value = run_of_the_lab(program["name"], "84b215b") / value
-    told = program["peers over eager"]["torch.compile"]
-    assert PARTS["factor"](told) == PARTS["factor"](value)
-
-
 def test_figures_of_the_queue_are_those_of_the_page():
     part = README.partition("<!-- queue -->")[2].partition("<!-- end -->")[0]
     lines = [line for line in part.splitlines() if line.startswith("| ")][1:]
