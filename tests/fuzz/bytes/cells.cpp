@@ -51,11 +51,17 @@ void take(const Item& item, const std::string& cell, Header& header,
          "a definition has its sources");
 }
 
+/// Any part of an #if, or none, without a compiler to ask.
+std::size_t some_part(const Conditional& conditional) {
+  expect(!conditional.lines.empty(), "a conditional has parts");
+  return conditional.lines.back().text.size() % (conditional.lines.size() + 1);
+}
+
 void run(const CellText& cell, Header& header) {
   Journal journal;
   try {
     check_tokens(cell);
-    for (const Item& item : split_cell(cell))
+    for (const Item& item : split_cell(cell, some_part))
       take(item, cell.name, header, journal);
   } catch (const CompileError& error) {
     expect(error.place().line >= 1 && error.place().column >= 1,
