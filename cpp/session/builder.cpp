@@ -78,6 +78,10 @@ DefinitionPtr finish(const CompileJob& job, std::span<jit::Object> objects) {
           "");
   } else {
     definition->symbol = own.name;
+    for (const jit::ObjectSymbol& symbol : symbols.defined) {
+      if (symbol.is_function && symbol.name != own.name)
+        definition->more_symbols.push_back(symbol.name);
+    }
   }
   definition->undefined = std::move(symbols.undefined);
   return definition;

@@ -21,6 +21,8 @@ class Classifier {
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
     if (tokens_.is(shape_.begin, "using")) return using_declarations();
+    if (tokens_.is(shape_.start, "using"))
+      return {named_header("t:", shape_.start + 1)};
     if (tokens_.is(shape_.begin, "namespace")) return {namespace_alias()};
     if (shape_.is_class()) return {class_definition()};
     if (tokens_.is(shape_.start, "typedef")) return {type_definition()};
@@ -28,6 +30,7 @@ class Classifier {
     if (tokens_.is(shape_.start, "concept"))
       return {named_header("c:", shape_.start + 1)};
     if (shape_.body != 0) return {function_definition()};
+    if (is_deduction_guide(tokens_, shape_.start)) return {deduction_guide()};
     if (shape_.is_template) return {template_declaration()};
     if (shape_.parameters != 0 && !makes_variable())
       return {function_declaration()};
@@ -116,6 +119,11 @@ class Classifier {
       item.opens = joined(at + 1, shape_.end - 1);
       return {item};
     }
+    if (tokens_.is(at, "enum")) {
+      Item item = header_item("");
+      item.is_always = true;  // who wants an enumerator does not say of what
+      return {item};
+    }
     if (tokens_.is(at + 1, "=")) return {named_header("t:", at)};
     std::vector<Item> items;
     std::size_t begin = at;
@@ -202,8 +210,7 @@ class Classifier {
     item.is_operator = name.is_operator;
     item.is_member = name.is_qualified || is_specialisation();
     if (!name.is_operator) add_names(item, name.begin, shape_.parameters);
-    if (!name.is_operator && !name.is_qualified)
-      item.declares.insert(item.name);
+    if (!name.is_operator && !item.is_member) item.declares.insert(item.name);
     // An operator comes with the types that it takes, a member with its class.
     if (name.is_operator) {
       for (const std::string& type :
@@ -306,6 +313,7 @@ class Classifier {
     if (item.is_member || !scopes_.empty() ||
         tokens_.behind(shape_.parameters) != shape_.parameters + 2)
       return false;
+    if (!tokens_.is(shape_.body, "{")) return false;  // "try"
     const std::size_t close = tokens_.behind(shape_.body) - 1;
     for (std::size_t i = shape_.body + 1; i < close;) {
       if (is_statement(tokens_, i, is_value_)) return false;
@@ -355,12 +363,21 @@ class Classifier {
     const std::size_t end =
         shape_.initializer != 0 ? shape_.initializer : shape_.end - 1;
     add_names(item, shape_.start, end);
-    // A specialisation, "a<int>", declares nothing new.
-    item.is_member = is_specialisation();
+    // A specialisation, "a<int>", and a class's, "P<T>::a", are nothing new.
+    item.is_member = is_specialisation() || tokens_.is(end - 2, "::");
     if (item.is_member || !tokens_.is_identifier(end - 1)) return item;
     item.name = tokens_[end - 1].text;
     item.declares.insert(item.name);
     item.key = key("v:template ", item.name);
+    return item;
+  }
+
+  Item deduction_guide() const {
+    Item item = header_item("");
+    item.name = tokens_[shape_.start].text;
+    item.names.insert(item.name);
+    item.is_member = true;
+    item.key = key("guide:", tokens_.plain(shape_.begin, shape_.end));
     return item;
   }
 

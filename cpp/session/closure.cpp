@@ -105,7 +105,9 @@ Closure Linker::close(std::span<const DefinitionPtr> roots) {
       if (!seen.insert(symbol).second) continue;
       const DefinitionPtr found = definitions_.find_symbol(symbol);
       if (found != nullptr) {
-        open.push_back(fresh(found));
+        const bool is_new =
+            found->symbol == symbol || seen.insert(found->symbol).second;
+        if (is_new) open.push_back(fresh(found));
       } else if (is_ours(symbol)) {
         fail_missing(symbol, *next);
       }

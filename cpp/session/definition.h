@@ -15,7 +15,8 @@ namespace gpuos::session {
 struct Definition {
   Item item;
   std::string cell;
-  std::string symbol;  // mangled
+  std::string symbol;                       // mangled
+  std::vector<std::string> more_symbols{};  // a constructor has two
   jit::Object object;
   std::vector<std::string> undefined{};  // symbols that it wants
   std::vector<Dependency> dependencies{};

@@ -27,6 +27,8 @@ void Definitions::publish(Table& table, const std::string& key,
 
 void Definitions::put(const DefinitionPtr& definition, Journal& journal) {
   publish(by_symbol_, definition->symbol, definition, journal);
+  for (const std::string& symbol : definition->more_symbols)
+    publish(by_symbol_, symbol, definition, journal);
   publish(by_name_, definition->qualified_name(), definition, journal);
 }
 
@@ -34,12 +36,16 @@ void Definitions::erase(const Item& item, Journal& journal) {
   const DefinitionPtr old = find_name(qualifier_of(item.scopes) + item.name);
   if (old == nullptr || old->item.key != item.key) return;
   publish(by_symbol_, old->symbol, nullptr, journal);
+  for (const std::string& symbol : old->more_symbols)
+    publish(by_symbol_, symbol, nullptr, journal);
   publish(by_name_, old->qualified_name(), nullptr, journal);
 }
 
 void Definitions::refresh(const DefinitionPtr& definition) {
   const DefinitionPtr old = find_symbol(definition->symbol);
   set(by_symbol_, definition->symbol, definition);
+  for (const std::string& symbol : definition->more_symbols)
+    set(by_symbol_, symbol, definition);
   if (find(by_name_, definition->qualified_name()) == old)
     set(by_name_, definition->qualified_name(), definition);
 }
@@ -67,8 +73,9 @@ DefinitionPtr Definitions::find_key(const std::string& key) const {
 
 std::vector<DefinitionPtr> Definitions::all() const {
   std::vector<DefinitionPtr> found;
-  for (const auto& [symbol, definition] : by_symbol_)
-    found.push_back(definition);
+  for (const auto& [symbol, definition] : by_symbol_) {
+    if (symbol == definition->symbol) found.push_back(definition);
+  }
   return found;
 }
 

@@ -37,7 +37,7 @@ class Definitions {
   static void set(Table& table, const std::string& key, DefinitionPtr value);
   static DefinitionPtr find(const Table& table, const std::string& key);
 
-  Table by_symbol_;
+  Table by_symbol_;  // a constructor by each of its symbols
   Table by_name_;
 };
 

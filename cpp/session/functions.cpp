@@ -69,6 +69,15 @@ std::string type_of(const TokenList& tokens, Range range) {
   return text + tail;
 }
 
+// Where the "<...>" before the token at `end` begins; `end` if there is none.
+std::size_t begin_of_angles(const TokenList& tokens, std::size_t begin,
+                            std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    if (tokens.is(i, "<") && tokens.behind_angles(i) == end) return i;
+  }
+  return end;
+}
+
 std::size_t find_operator(const TokenList& tokens, const Shape& shape) {
   for (std::size_t i = shape.start; i < shape.parameters; ++i) {
     if (tokens.is(i, "operator")) return i;
@@ -82,11 +91,14 @@ FunctionName function_name(const TokenList& tokens, const Shape& shape) {
   FunctionName name;
   std::size_t i = find_operator(tokens, shape);
   name.is_operator = i < shape.parameters;
-  if (!name.is_operator) --i;
+  // "f" and, of a specialisation, "f<int>".
+  if (!name.is_operator) i = begin_of_angles(tokens, shape.start, i) - 1;
   if (i > shape.start && tokens.is(i - 1, "~")) --i;
-  while (i >= shape.start + 2 && tokens.is(i - 1, "::") &&
-         tokens.is_identifier(i - 2)) {
-    i -= 2;
+  // "P::" and "P<T>::"
+  while (i >= shape.start + 2 && tokens.is(i - 1, "::")) {
+    const std::size_t before = begin_of_angles(tokens, shape.start, i - 1);
+    if (before <= shape.start || !tokens.is_identifier(before - 1)) break;
+    i = before - 1;
     name.is_qualified = true;
   }
   name.begin = i;

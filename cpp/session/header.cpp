@@ -29,8 +29,8 @@ bool by_version(const EntryPtr& a, const EntryPtr& b) {
 // but for what was defined again: an older entry may need a newer version.
 class Emitter {
  public:
-  explicit Emitter(std::vector<EntryPtr> entries)
-      : entries_(std::move(entries)) {
+  Emitter(const Header& header, std::vector<EntryPtr> entries)
+      : header_(header), entries_(std::move(entries)) {
     std::ranges::sort(entries_, by_version);
     for (const EntryPtr& entry : entries_) {
       for (const std::string& name : entry->item.names)
@@ -46,22 +46,43 @@ class Emitter {
  private:
   void emit(const EntryPtr& entry) {
     if (!seen_.insert(entry.get()).second) return;
+    const bool is_forward = entry->item.key.starts_with("forward:");
     for (const std::string& name : entry->mentions) {
       const auto found = by_name_.find(name);
       if (found == by_name_.end()) continue;
+      // "struct P;" does not want what P is.
+      if (is_forward && name == entry->item.name) continue;
       for (const EntryPtr& needed : found->second) {
-        if (needed->first < entry->version) emit(needed);
+        if (needed->first < entry->version &&
+            !header_.comes_later(*needed, entry->item, entry->first))
+          emit(needed);
       }
     }
     selection_.text += placed(entry->item.header, entry->item, entry->cell);
     selection_.entries.push_back(entry);
   }
 
+  const Header& header_;
   std::vector<EntryPtr> entries_;
   std::unordered_map<std::string, std::vector<EntryPtr>> by_name_;
   std::set<const Entry*> seen_;
   Selection selection_;
 };
+
+// "P* p" and "const P& f();", but not "P p".
+bool has_pointers_only(const Item& item, const std::string& name) {
+  const CellText text{"", item.header};
+  const std::vector<Token> tokens = tokenize(text);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens[i].is(name)) continue;
+    const bool is_const = i + 1 < tokens.size() && tokens[i + 1].is("const");
+    const std::size_t next = i + (is_const ? 2 : 1);
+    if (next >= tokens.size() ||
+        !(tokens[next].is("*") || tokens[next].is("&")))
+      return false;
+  }
+  return true;
+}
 
 bool says_the_same(const Entry& old, const Item& fresh,
                    const std::string& identity) {
@@ -70,11 +91,24 @@ bool says_the_same(const Entry& old, const Item& fresh,
   return fresh.defaults.empty() || fresh.defaults == old.item.defaults;
 }
 
-// A second declaration with default arguments is an error, and one from a
-// definition that is being replaced says nothing.
+// "using n::f;" for the f of namespace n that is being defined.
+bool is_using_of(const Item& given, const Item& own) {
+  if (!given.key.starts_with("u:") || given.name != own.name) return false;
+  std::string text = given.header;
+  std::erase(text, ' ');
+  const std::string wanted = qualifier_of(own.scopes) + own.name;
+  return text == concat("using", wanted, ";") ||
+         text == concat("using::", wanted, ";");
+}
+
+// A second declaration with default arguments is an error, as is that of a
+// variable, and one from a definition that is being replaced says nothing.
 bool is_left_out(const Entry& entry, const Item* own) {
-  return own != nullptr && entry.item.key == own->key &&
-         (entry.item.kind != ItemKind::Declaration || !own->defaults.empty());
+  if (own == nullptr) return false;
+  if (is_using_of(entry.item, *own)) return true;
+  return entry.item.key == own->key &&
+         (entry.item.kind != ItemKind::Declaration || !own->defaults.empty() ||
+          own->kind == ItemKind::Variable);
 }
 
 }  // namespace
@@ -240,6 +274,38 @@ EntryPtr Header::put(const Item& given, const std::string& cell,
   return add(item, cell, old, std::move(identity), journal);
 }
 
+bool Header::comes_later(const Entry& needed, const Item& item,
+                         std::uint64_t first) const {
+  const std::string& key = needed.item.key;
+  if (needed.first < first || !key.starts_with("t:") ||
+      find("forward:" + key.substr(2)) == nullptr)
+    return false;
+  return has_pointers_only(item, needed.item.name) &&
+         std::ranges::any_of(closure(needed), [&](const Entry* reached) {
+           return reached->item.key == item.key;
+         });
+}
+
+std::set<const Entry*> Header::closure(const Entry& entry) const {
+  std::set<const Entry*> reached = {&entry};
+  std::vector<const Entry*> open = {&entry};
+  while (!open.empty()) {
+    const Entry* const next = open.back();
+    open.pop_back();
+    for (const std::string& name : next->mentions) {
+      for (const EntryPtr& other : find_named(name)) {
+        if (reached.insert(other.get()).second) open.push_back(other.get());
+      }
+    }
+  }
+  return reached;
+}
+
+bool Header::has_same(const Item& item) const {
+  const EntryPtr old = find(item.key);
+  return old != nullptr && says_the_same(*old, item, identity_of(item));
+}
+
 Selection Header::select(const std::set<std::string>& roots,
                          const Item* own) const {
   std::set<std::string> seen = roots;
@@ -251,13 +317,18 @@ Selection Header::select(const std::set<std::string>& roots,
       if (seen.insert(name).second) names.push_back(name);
     }
   };
+  for (const auto& [version, entry] : always_) {
+    // "using enum E;" needs E. A macro needs nothing until somebody uses it.
+    if (entry->item.kind != ItemKind::Directive && entry->item.opens.empty())
+      choose(entry);
+  }
   while (!names.empty()) {
     const std::string name = std::move(names.back());
     names.pop_back();
     for (const EntryPtr& entry : find_named(name)) choose(entry);
   }
   for (const auto& [version, entry] : always_) chosen.insert(entry);
-  return Emitter({chosen.begin(), chosen.end()}).run();
+  return Emitter(*this, {chosen.begin(), chosen.end()}).run();
 }
 
 void Header::erase(const std::string& key, Journal& journal) {

@@ -47,6 +47,15 @@ class Header {
   /// says the same is kept. Null if there is nothing to add.
   EntryPtr put(const Item& item, const std::string& cell, Journal& journal,
                Again again = Again::IfChanged);
+  /// Whether put() would keep the version that is there.
+  bool has_same(const Item& item) const;
+  /// Whether `item`, of which there is a version since `first`, has only
+  /// pointers to what `needed` defines, as in "struct P; struct Q { P* p; };
+  /// struct P { Q q; };": then P comes behind Q, whoever is defined again.
+  bool comes_later(const Entry& needed, const Item& item,
+                   std::uint64_t first) const;
+  /// What it mentions, what that mentions, and so on, and itself.
+  std::set<const Entry*> closure(const Entry& entry) const;
   void erase(const std::string& key, Journal& journal);
   /// What is put under the key later stands before what is put from now on.
   void keep_place(const std::string& key) { places_[key] = ++versions_; }

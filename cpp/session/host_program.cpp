@@ -7,6 +7,7 @@
 #include "base/embedded.h"
 #include "base/environment.h"
 #include "gpuos/error.h"
+#include "host/compile_log.h"
 #include "session/conditionals.h"
 #include "session/host_unit_writer.h"
 
@@ -41,27 +42,14 @@ std::string declaration_of(const Item& item, const HostVariable& variable) {
                 reinterpret_cast<std::uintptr_t>(variable.address), "ull);");
 }
 
-std::string line_of(const std::string& text, int line) {
-  std::string_view rest = text;
-  for (int i = 1; i < line && !rest.empty(); ++i)
-    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
-  return std::string(rest.substr(0, rest.find('\n')));
-}
-
 // The compiler's error with the line of the cell that it is about.
 [[noreturn]] void throw_with_place(
     const CompileError& error, const std::map<std::string, std::string>& texts,
     const std::vector<HostAgain>& again) {
   SourcePlace place = error.place();
   const auto text = texts.find(place.file);
-
-  if (text != texts.end() && place.line > 0) {
-    place.excerpt = line_of(text->second, place.line);
-    if (place.column > 0)
-      place.excerpt += concat(
-          "\n", std::string(static_cast<std::size_t>(place.column - 1), ' '),
-          "^");
-  }
+  if (text != texts.end() && place.line > 0)
+    place.excerpt = host::excerpt_of(text->second, place);
   std::string why;
   for (const HostAgain& each : again) {
     if (each.cell == place.file && each.first_line <= place.line &&
@@ -124,6 +112,20 @@ HostUnit HostProgram::begin_unit(const std::string& cell) {
   return unit;
 }
 
+// "gpuos_1_3", and "gpuos_1_3_2" within another one: a using-directive or an
+// inline namespace would make two of one name ambiguous.
+std::string HostProgram::own_namespace_in(
+    const std::vector<std::string>& scopes, const HostUnit& unit) {
+  std::string outer;
+  for (const std::string& scope : scopes) {
+    if (!scope.starts_with("extern")) outer += scope + " { ";
+  }
+  std::string name = unit.name.substr(6);
+  if (!outer.empty())
+    name += concat("_", scopes_.emplace(outer, scopes_.size()).first->second);
+  return own_namespace(name);
+}
+
 HostUnit HostProgram::compile(const HostCell& cell, const std::string& text,
                               Journal& journal) {
   note_environment();  // where the compiler is
@@ -162,12 +164,12 @@ std::size_t HostProgram::choose(const Conditional& conditional,
                                 const CellText& cell) {
   note_environment();  // where the compiler is
   texts_[cell.name] = cell.text;
-  Journal journal;
-  for (const Item& item : conditional.before) note(item, cell.name, journal);
+  Trial trial;
+  for (const Item& item : conditional.before)
+    note(item, cell.name, trial.journal);
   HostUnit unit = begin_unit(cell.name);
-  HostUnitWriter writer(*this, unit, journal);
+  HostUnitWriter writer(*this, unit, trial.journal);
   writer.write_directives();
-  journal.roll_back();
   try {
     compiler_.compile(
         {.name = cell.name,
@@ -227,7 +229,7 @@ void HostProgram::take_made(HostUnit& unit, int index, HostVariable made,
   std::erase_if(item.scopes, [](const std::string& scope) {
     return scope.starts_with("extern");
   });
-  item.scopes.push_back(own_namespace(unit.name.substr(6)));
+  item.scopes.push_back(own_namespace_in(item.scopes, unit));
   item.header = declaration_of(given, made);
   const EntryPtr old = header_.find(item.key);
   const EntryPtr entry = header_.put(item, unit.cell, journal);

@@ -107,6 +107,8 @@ class HostProgram {
   HostUnit begin_unit(const std::string& cell);
   HostUnit compile_once(const HostCell& cell, Journal& journal);
   bool drop_includes(Journal& journal);
+  std::string own_namespace_in(const std::vector<std::string>& scopes,
+                               const HostUnit& unit);
   void define(const std::string& key, HostDefinition definition,
               Journal& journal);
   std::vector<Dependency> dependencies_of(const Item& item,
@@ -120,6 +122,7 @@ class HostProgram {
   std::map<std::string, HostVariable, std::less<>> variables_;  // by name
   std::map<std::string, std::set<std::string>> members_;  // keys, by class
   std::map<std::string, std::string> texts_;              // by cell
+  std::map<std::string, std::size_t> scopes_;  // numbers of namespaces
   std::size_t units_ = 0;
   std::uint64_t compiled_ = 0;
 };

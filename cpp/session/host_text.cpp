@@ -184,8 +184,9 @@ Item kernel_stub(const Item& kernel) {
   if (shape.is_template) {
     head = tokens.text(0, shape.start) + " ";
     function = "::gpuos_host::launch_instance(";
-    own = concat("\"", name, "\", {",
-                 instance_arguments(tokens, 2, shape.start - 1), "}");
+    own =
+        concat("\"", name, "\", {",
+               instance_arguments(tokens, 2, tokens.behind_angles(1) - 1), "}");
   }
   stub.text =
       concat(head, "static inline void ", kernel.name, "(", parameters.declared,

@@ -106,10 +106,16 @@ Item guarded(Item item) {
 bool is_include(const Item& item) { return !included(item).empty(); }
 
 Item HostUnitWriter::in_own_namespace(Item item) const {
+  if (item.key.starts_with("guide:")) {
+    const EntryPtr type = program_.header_.find(
+        concat("t:", qualifier_of(item.scopes), item.name));
+    if (type != nullptr) item.scopes = type->item.scopes;
+    return item;
+  }
   if (!has_own_namespace(item) || is_alias(item) || is_external(item))
     return item;
   std::erase_if(item.scopes, is_own_namespace);
-  item.scopes.push_back(own_namespace(unit_.name.substr(6)));
+  item.scopes.push_back(program_.own_namespace_in(item.scopes, unit_));
   if (item.key.starts_with("v:template ")) share_instances(item);
   return item;
 }
@@ -224,17 +230,19 @@ bool HostUnitWriter::can_declare(const Item& function) const {
 void HostUnitWriter::need_entry(const EntryPtr& entry) {
   const Item& item = entry->item;
   if (is_own(item.key) || written_.contains(item.key)) return;
-  // A declaration of what is there says nothing.
+  if (comes_later(*entry)) return;
   const std::string definition = key_of_definition(item.key);
   if (definition != item.key &&
       (is_own(definition) || program_.header_.find(definition) != nullptr))
-    return;
+    return need_forward(*entry, definition);
   if (item.kind == ItemKind::Directive) {
     written_.insert(item.key);
     return write_directive(entry);
   }
+  if (is_unfinished(*entry) || is_too_early(item)) return;
   if (is_stale(item.key)) return compile_again(item.key);
   written_.insert(item.key);
+  done_.insert(item.key);
   const HostDefinition* const known = program_.find(item.key);
   const bool is_missing =
       known != nullptr && known->is_declared_only && !is_external(item);
@@ -272,8 +280,9 @@ void HostUnitWriter::compile_reached(const Names& names) {
   while (!open.empty()) {
     const std::string name = std::move(open.back());
     open.pop_back();
-    for (const EntryPtr& entry : program_.header_.find_named(name))
-      visit(entry->item.key);
+    for (const EntryPtr& entry : program_.header_.find_named(name)) {
+      if (!comes_later(*entry)) visit(entry->item.key);
+    }
     const auto members = program_.members_.find(name);
     if (members == program_.members_.end()) continue;
     for (const std::string& key : members->second) visit(key);
@@ -332,6 +341,7 @@ void HostUnitWriter::compile_again(const std::string& key) {
                       concat(item.name, " (", definition.cell,
                              ") was compiled again (", why, "): ")});
   const std::string cell = std::exchange(cell_, definition.cell);
+  const Item* const outer = std::exchange(written_now_, nullptr);
   if (item.kind == ItemKind::HostFunction) {
     write_function(item);
   } else if (item.kind == ItemKind::HostVariable) {
@@ -340,6 +350,7 @@ void HostUnitWriter::compile_again(const std::string& key) {
     write_text(item, definition.is_compiled ? Again::Always : Again::IfChanged);
   }
   cell_ = cell;
+  written_now_ = outer;
 }
 
 void HostUnitWriter::write_text(const Item& given, Again again) {
@@ -349,16 +360,28 @@ void HostUnitWriter::write_text(const Item& given, Again again) {
   }
   const std::string definition = key_of_definition(given.key);
   if (definition != given.key && !is_own(definition) &&
-      program_.header_.find(definition) != nullptr)
+      program_.header_.find(definition) != nullptr) {
+    const EntryPtr declared = program_.header_.find(given.key);
+    if (declared != nullptr) return need_forward(*declared, definition);
+    written_.insert(given.key);
     return need({given.name});
+  }
   written_.insert(given.key);
   Names names = identifiers_of(given.text);
-  // What belongs to it comes behind it.
-  if (!given.is_member) names.erase(given.name);
+  // What belongs to it comes behind it; "using n::f;" comes behind f.
+  if (!given.is_member && !given.key.starts_with("u:")) names.erase(given.name);
+  const Item* const outer = std::exchange(written_now_, &given);
   need(names);
+  need_namesakes(given);
+  written_now_ = outer;
   done_.insert(given.key);
   Item item = in_own_namespace(given);
   item.header = with_launches(item, cell_);
+  if (const EntryPtr old = program_.header_.find(given.key);
+      definition != given.key && is_own(definition) && old != nullptr) {
+    item.scopes = scopes_of_definition(old->item, definition);
+    if (item.scopes != old->item.scopes) again = Again::Always;
+  }
   const HostDefinition* const known = program_.find(given.key);
   const bool is_known = known != nullptr && known->is_compiled;
   if (is_known && (is_stale(given.key) || has_changed_member(given)))
@@ -432,6 +455,7 @@ void HostUnitWriter::declare_function(const Item& given) {
   make_external(item);
   need(identifiers_of(item.header));
   place(item.header, item);
+  done_.insert(given.key);
 }
 
 void HostUnitWriter::write_function(const Item& given) {
@@ -475,6 +499,7 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
     text = "extern " + text;
   text_ += at_text(index);
   place(text, item);
+  done_.insert(given.key);
   if (given.is_member) {
     program_.define(given.key,
                     {.item = given, .cell = cell_, .is_compiled = true},

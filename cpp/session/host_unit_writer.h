@@ -59,6 +59,8 @@ class HostUnitWriter {
 
   void need(const Names& names);
   void need_entry(const EntryPtr& entry);
+  void need_forward(const Entry& entry, const std::string& definition);
+  void need_namesakes(const Item& given);
   void need_older(const EntryPtr& entry);
   void need_bound(const Names& names);
   void compile_reached(const Names& names);
@@ -67,10 +69,15 @@ class HostUnitWriter {
 
   bool can_declare(const Item& function) const;
   bool has_changed_member(const Item& type) const;
+  bool is_unfinished(const Entry& entry) const;
+  bool comes_later(const Entry& entry) const;
+  bool is_too_early(const Item& item) const;
   bool is_stale(const std::string& key) const;
   bool is_own(const std::string& key) const { return own_.contains(key); }
   [[noreturn]] void refuse_member(const Item& item) const;
   std::string reason_of(const HostDefinition& definition) const;
+  std::vector<std::string> scopes_of_definition(
+      const Item& forward, const std::string& definition) const;
   Item in_own_namespace(Item item) const;
   void place(const std::string& text, const Item& item);
 
@@ -84,6 +91,7 @@ class HostUnitWriter {
   std::map<std::string, const Item*> own_;  // functions and so on, by key
   std::set<std::string> written_;           // keys
   std::set<std::string> done_;              // of these: whole, in the text
+  const Item* written_now_ = nullptr;       // a type, a template or the like
   std::set<const Entry*> placed_;
   std::set<std::string> declared_;  // keys of functions
 

@@ -36,10 +36,20 @@ bool is_code(const Item& item) {
   return item.kind != ItemKind::Directive && item.kind != ItemKind::Declaration;
 }
 
+// Of tokens.
+struct TokenRange {
+  std::size_t begin;
+  std::size_t end;
+};
+
 class Splitter {
  public:
-  Splitter(const CellText& cell, const Choose& choose, const IsValue& is_value)
-      : tokens_(cell), choose_(choose), is_known_(is_value) {}
+  Splitter(const CellText& cell, const Choose& choose, const IsValue& is_value,
+           const IsNamespace& is_namespace)
+      : tokens_(cell),
+        choose_(choose),
+        is_known_(is_value),
+        is_known_namespace_(is_namespace) {}
 
   std::vector<Item> run() {
     split(0, tokens_.size(), {});
@@ -59,6 +69,8 @@ class Splitter {
         std::string name = scope_name(i, open);
         // In one session an unnamed namespace means what none would.
         if (name != "namespace") inner.push_back(std::move(name));
+        for (std::string& each : namespaces_of(qualifier_of(inner)))
+          namespaces_.insert(std::move(each));
         split(open + 1, tokens_.behind(open) - 1, inner);
         i = tokens_.behind(open);
       } else if (scopes.empty() && is_statement(tokens_, i, is_value_)) {
@@ -67,6 +79,9 @@ class Splitter {
         const Shape shape = find_shape(tokens_, i, end);
         if (has_variables(shape)) {
           split_in_two(shape, scopes);
+        } else if (const TokenRange range = find_namespace(shape, scopes);
+                   range.begin < range.end) {
+          split_within(shape, range, scopes);
         } else {
           for (Item& item : classify(tokens_, shape, scopes, is_value_))
             take(std::move(item));
@@ -135,9 +150,7 @@ class Splitter {
                     const std::vector<std::string>& scopes) {
     const std::size_t behind = tokens_.behind(shape.class_body);
     const Token& word = tokens_[shape.class_key];
-    CellText cell{tokens_.cell().name,
-                  std::string(static_cast<std::size_t>(word.line - 1), '\n')};
-    cell.text.append(static_cast<std::size_t>(word.column - 1), ' ');
+    CellText cell = blank_before(word);
     const std::size_t begin = cell.text.size();
     cell.text += tokens_.text(shape.class_key, behind);
     std::string type;
@@ -151,9 +164,63 @@ class Splitter {
     }
     cell.text += concat("; ", tokens_.plain(shape.begin, shape.class_key), " ",
                         type, " ", tokens_.text(behind, shape.end));
-    Splitter inner(cell, choose_, is_value_);
+    split_other(cell, scopes);
+  }
+
+  // "int n::f() { ... }" as "namespace n { int f() { ... } }".
+  void split_within(const Shape& shape, TokenRange range,
+                    std::vector<std::string> scopes) {
+    CellText cell = blank_before(tokens_[shape.begin]);
+    const std::size_t first = tokens_[range.begin].offset;
+    const std::size_t at =
+        cell.text.size() + first - tokens_[shape.begin].offset;
+    cell.text += tokens_.text(shape.begin, shape.end);
+    const std::size_t size = tokens_[range.end].offset - first;
+    cell.text.replace(at, size, size, ' ');
+    std::string name = tokens_.plain(range.begin, range.end - 1);
+    std::erase(name, ' ');
+    scopes.push_back("namespace " + name);
+    split_other(cell, scopes);
+  }
+
+  // So that what follows has its line and its column.
+  CellText blank_before(const Token& token) const {
+    CellText cell{tokens_.cell().name,
+                  std::string(static_cast<std::size_t>(token.line - 1), '\n')};
+    cell.text.append(static_cast<std::size_t>(token.column - 1), ' ');
+    return cell;
+  }
+
+  void split_other(const CellText& cell,
+                   const std::vector<std::string>& scopes) {
+    Splitter inner(cell, choose_, is_value_, is_namespace_);
     inner.split(0, inner.tokens_.size(), scopes);
     for (Item& item : inner.items_) take(std::move(item));
+  }
+
+  // "n::" or "n::m::" before the name of a function or a variable, with a name
+  // of the cell's or the session's namespaces.
+  TokenRange find_namespace(const Shape& shape,
+                            const std::vector<std::string>& scopes) const {
+    std::size_t last = shape.end - 1;
+    if (shape.initializer != 0) last = shape.initializer;
+    if (shape.parameters != 0) last = shape.parameters;
+    std::size_t begin = --last;
+    const bool defines = shape.launch == 0 && !shape.is_class() &&
+                         !tokens_.is(shape.start, "using") &&
+                         !tokens_.is(shape.start, "namespace");
+    while (defines && begin >= shape.start + 2 && tokens_.is(begin - 1, "::") &&
+           tokens_.is_identifier(begin - 2))
+      begin -= 2;
+    TokenRange found{begin, begin};
+    std::string name = qualifier_of(scopes);
+    for (std::size_t i = begin; i < last; i += 2) {
+      name += tokens_[i].text;
+      if (!is_namespace_(name)) break;
+      name += "::";
+      found.end = i + 2;
+    }
+    return found;
   }
 
   // One line, or all from #if to its #endif.
@@ -255,6 +322,7 @@ class Splitter {
     }
     std::vector<Item> before = std::exchange(items_, {});
     const std::set<std::string> values = values_;
+    const std::set<std::string> namespaces = namespaces_;
     const bool was_trial = std::exchange(is_trial_, true);
     try {
       split(part.line + 1, part.end, scopes);
@@ -263,6 +331,7 @@ class Splitter {
     }
     is_trial_ = was_trial;
     values_ = values;
+    namespaces_ = namespaces;
     return std::exchange(items_, std::move(before));
   }
 
@@ -308,20 +377,27 @@ class Splitter {
   TokenList tokens_;
   const Choose& choose_;
   const IsValue& is_known_;
+  const IsNamespace& is_known_namespace_;
   bool is_trial_ = false;  // nothing of it is taken
   const IsValue is_value_ = [this](std::string_view name) {
     return values_.contains(std::string(name)) ||
            (is_known_ != nullptr && is_known_(name));
   };
-  std::set<std::string> values_;  // of this cell
+  const IsNamespace is_namespace_ = [this](std::string_view name) {
+    return namespaces_.contains(std::string(name)) ||
+           (is_known_namespace_ != nullptr && is_known_namespace_(name));
+  };
+  std::set<std::string> values_;      // of this cell
+  std::set<std::string> namespaces_;  // "a" and "a::b"
   std::vector<Item> items_;
 };
 
 }  // namespace
 
 std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
-                             const IsValue& is_value) {
-  return Splitter(cell, choose, is_value).run();
+                             const IsValue& is_value,
+                             const IsNamespace& is_namespace) {
+  return Splitter(cell, choose, is_value, is_namespace).run();
 }
 
 std::string own_namespace(const std::string& name) {

@@ -81,6 +81,9 @@ struct Item {
 /// Whether a name is a variable or a function, so that "a * b;" computes.
 using IsValue = std::function<bool(std::string_view name)>;
 
+/// Whether earlier cells have opened a namespace, "a::b".
+using IsNamespace = std::function<bool(std::string_view name)>;
+
 /// Lines from #if to #endif around what is defined or run.
 struct Conditional {
   std::vector<Item> before;  // directives of the cell so far
@@ -95,7 +98,8 @@ using Choose = std::function<std::size_t(const Conditional&)>;
 /// Cut a cell into its top-level items, in order.
 /// Throws: CompileError where a cell has what a session cannot take.
 std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
-                             const IsValue& is_value = nullptr);
+                             const IsValue& is_value = nullptr,
+                             const IsNamespace& is_namespace = nullptr);
 
 /// The namespace that a definition of host code has for itself.
 std::string own_namespace(const std::string& name);

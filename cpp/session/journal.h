@@ -23,4 +23,14 @@ class Journal {
   std::vector<std::function<void()>> inverses_;
 };
 
+/// What is only tried: taken back at the end of its block.
+struct Trial {
+  Trial() = default;
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  ~Trial() { journal.roll_back(); }
+
+  Journal journal{};
+};
+
 }  // namespace gpuos::session

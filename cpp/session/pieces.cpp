@@ -44,6 +44,7 @@ class ShapeFinder {
         shape_.body = at_;
         return finish(tokens_.behind(at_));
       }
+      if (tokens_.is(at_, "try") && is_body()) return finish(behind_try());
       step();
     }
     tokens_.fail(
@@ -64,7 +65,33 @@ class ShapeFinder {
       shape_.is_template = true;
       ++at_;
       if (tokens_.is(at_, "<")) at_ = tokens_.behind_angles(at_);
+      if (tokens_.is(at_, "requires")) skip_constraint();
     }
+  }
+
+  // "requires (N > 1) && A<T>" and "requires requires(T a) { a + 1; }".
+  void skip_constraint() {
+    do {
+      while (tokens_.is(at_, "requires") || is_joined()) ++at_;
+      if (tokens_.is(at_, "(")) {
+        at_ = tokens_.behind(at_);
+        if (tokens_.is(at_, "{")) at_ = tokens_.behind(at_);
+        continue;
+      }
+      while (tokens_.is_identifier(at_) || tokens_.is(at_, "::")) {
+        const bool is_name = tokens_.is_identifier(at_++);
+        if (is_name && tokens_.is(at_, "<") && tokens_.behind_angles(at_) > at_)
+          at_ = tokens_.behind_angles(at_);
+        if (is_name && !tokens_.is(at_, "::")) break;
+      }
+    } while (is_joined());
+  }
+
+  bool is_joined() const {
+    return (tokens_.is(at_, "&") && tokens_.is(at_ + 1, "&")) ||
+           (tokens_.is(at_, "|") && tokens_.is(at_ + 1, "|")) ||
+           (at_ > 0 && (tokens_.is(at_, "&") || tokens_.is(at_, "|")) &&
+            tokens_.is(at_ - 1, tokens_[at_].text));
   }
 
   // "struct S {", "enum class E : int {", "struct S;", but not "struct S f()".
@@ -102,6 +129,19 @@ class ShapeFinder {
   bool is_body() const {
     return !shape_.is_class() && shape_.parameters != 0 &&
            shape_.initializer == 0;
+  }
+
+  // Behind "try : x_(x) { ... } catch (...) { ... }" of a function.
+  std::size_t behind_try() {
+    shape_.body = at_++;
+    if (tokens_.is(at_, ":")) skip_initialisers();
+    if (!tokens_.is(at_, "{"))
+      tokens_.fail(shape_.body, "expected '{' behind try");
+    std::size_t end = tokens_.behind(at_);
+    while (tokens_.is(end, "catch") && tokens_.is(end + 1, "(") &&
+           tokens_.is(tokens_.behind(end + 1), "{"))
+      end = tokens_.behind(tokens_.behind(end + 1));
+    return end;
   }
 
   // ": x_(x), y_{y}" of a constructor.
@@ -161,6 +201,12 @@ class ShapeFinder {
     if (takes_parentheses(before)) return;
     if (tokens_.is(open + 1, "*") || tokens_.is(open + 1, "&")) {
       if (shape_.group == 0) shape_.group = open;
+      // "int (&f(int a))[2]"
+      std::size_t name = open + 1;
+      while (tokens_.is(name, "*") || tokens_.is(name, "&")) ++name;
+      if (shape_.group == open && tokens_.is_identifier(name) &&
+          tokens_.is(name + 1, "("))
+        shape_.parameters = name + 1;
       return;
     }
     if (shape_.group == 0) shape_.parameters = open;

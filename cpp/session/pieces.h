@@ -54,7 +54,7 @@ struct Shape {
   std::size_t class_key = 0;    // of a definition or a forward declaration
   std::size_t class_body = 0;   // its '{'
   std::size_t parameters = 0;   // '(' of a function's parameters
-  std::size_t body = 0;         // '{' of a function
+  std::size_t body = 0;         // '{' of a function, or its "try"
   std::size_t initializer = 0;  // '=', '{' or '(' of a variable
   std::size_t group = 0;        // '(' in "float (*f)(float)"
   std::size_t launch = 0;       // "<<<"

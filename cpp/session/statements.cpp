@@ -244,6 +244,13 @@ bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
 
 }  // namespace
 
+bool is_deduction_guide(const TokenList& tokens, std::size_t i) {
+  if (!tokens.is_identifier(i) || !tokens.is(i + 1, "(")) return false;
+  const std::size_t arrow = tokens.behind(i + 1);
+  return tokens.is(arrow, "->") && tokens.is(arrow + 1, tokens[i].text) &&
+         tokens.is(arrow + 2, "<");
+}
+
 bool is_statement(const TokenList& tokens, std::size_t i,
                   const IsValue& is_value) {
   const Token& first = tokens[i];
@@ -253,6 +260,7 @@ bool is_statement(const TokenList& tokens, std::size_t i,
   if (is_one_of(kBeginStatements, first.text)) return true;
   if (!first.is_identifier() && !first.is("::"))
     return !(first.is("[") && tokens.is(i + 1, "["));  // an attribute
+  if (is_deduction_guide(tokens, i)) return false;
   if (begins_type(tokens, i, is_value)) return false;
   const QualifiedName name = read_name(tokens, i);
   // "k<float><<<1, 1>>>(x);", but "f(x)" and "f(), g();" are expressions.

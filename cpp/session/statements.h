@@ -12,6 +12,9 @@ namespace gpuos::session {
 bool is_statement(const TokenList& tokens, std::size_t i,
                   const IsValue& is_value);
 
+/// "P(T) -> P<T>;" at `i`, behind "template <...>" if there is one.
+bool is_deduction_guide(const TokenList& tokens, std::size_t i);
+
 /// The index behind the statement that begins at `i`.
 /// Throws: CompileError if it does not end before `end`.
 std::size_t behind_statement(const TokenList& tokens, std::size_t i,

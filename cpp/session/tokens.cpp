@@ -6,6 +6,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
+#include "host/compile_log.h"
 
 namespace gpuos::session {
 namespace {
@@ -30,7 +31,9 @@ class Scanner {
   std::vector<Token> run() {
     while (skip_blanks()) {
       const std::size_t begin = at_;
+      suffix_ = text_.size();
       const TokenKind kind = read();
+      suffix_ = std::min(suffix_, at_);
       push(kind, begin);
       is_line_start_ = false;
     }
@@ -57,7 +60,12 @@ class Scanner {
   }
 
   void push(TokenKind kind, std::size_t begin) {
-    Token token{kind, text_.substr(begin, at_ - begin), begin, 0, 0};
+    Token token{.kind = kind,
+                .text = text_.substr(begin, at_ - begin),
+                .suffix = text_.substr(suffix_, at_ - suffix_),
+                .offset = begin,
+                .line = 0,
+                .column = 0};
     place(begin, token.line, token.column);
     tokens_.push_back(token);
   }
@@ -135,8 +143,10 @@ class Scanner {
 
   TokenKind read_number() {
     while (continues_name(peek()) || peek() == '.' ||
-           (peek() == '\'' && continues_name(peek(1))) || is_exponent_sign())
+           (peek() == '\'' && continues_name(peek(1))) || is_exponent_sign()) {
+      if (peek() == '_') suffix_ = std::min(suffix_, at_);
       ++at_;
+    }
     return TokenKind::Number;
   }
 
@@ -157,8 +167,8 @@ class Scanner {
     return read_suffix();
   }
 
-  // Of "x"s and ""_km.
   TokenKind read_suffix() {
+    suffix_ = at_;
     while (continues_name(peek())) ++at_;
     return TokenKind::Text;
   }
@@ -179,6 +189,7 @@ class Scanner {
   const CellText& cell_;
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t suffix_ = 0;  // where that of the token begins; else its end
   bool is_line_start_ = true;
   std::size_t counted_ = 0;
   std::size_t line_begin_ = 0;
@@ -215,28 +226,12 @@ void add_names(std::string_view line, std::set<std::string>& names) {
   }
 }
 
-// "_km" of 4_km and "4"_km.
-std::string_view suffix_of(const Token& token) {
-  std::size_t begin = token.text.npos;
-  if (token.kind == TokenKind::Number) {
-    begin = token.text.find('_');
-  } else if (token.kind == TokenKind::Text) {
-    begin = token.text.find_last_of("\"'") + 1;
-  }
-  return begin < token.text.size() ? token.text.substr(begin) : "";
-}
-
 }  // namespace
 
 void fail_at(const CellText& cell, int line, int column,
              const std::string& what) {
-  std::string_view rest = cell.text;
-  for (int i = 1; i < line && !rest.empty(); ++i)
-    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
   SourcePlace place{.file = cell.name, .line = line, .column = column};
-  place.excerpt =
-      concat(rest.substr(0, rest.find('\n')), "\n",
-             std::string(static_cast<std::size_t>(column - 1), ' '), "^");
+  place.excerpt = host::excerpt_of(cell.text, place);
   throw CompileError(concat(cell.name, ":", line, ":", column, ": ", what, "\n",
                             place.excerpt),
                      "", place);
@@ -291,8 +286,7 @@ std::set<std::string> identifiers_of(std::string_view code) {
     if (token.is_identifier() && !is_keyword(token.text))
       found.emplace(token.text);
     if (token.kind == TokenKind::Directive) add_names(token.text, found);
-    if (const std::string_view suffix = suffix_of(token); !suffix.empty())
-      found.emplace(suffix);
+    if (!token.suffix.empty()) found.emplace(token.suffix);
   }
   return found;
 }

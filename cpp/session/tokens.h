@@ -20,9 +20,10 @@ enum class TokenKind : std::uint8_t {
 struct Token {
   TokenKind kind;
   std::string_view text;
-  std::size_t offset;  // of its first byte in the cell
-  int line;            // from 1
-  int column;          // from 1
+  std::string_view suffix;  // "_km" of 4_km and "x"_km
+  std::size_t offset;       // of its first byte in the cell
+  int line;                 // from 1
+  int column;               // from 1
 
   bool is(std::string_view wanted) const { return text == wanted; }
   bool is_identifier() const { return kind == TokenKind::Identifier; }

@@ -49,7 +49,12 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
   const CellText cell{report.cell, std::string(text)};
   const std::vector<Item> items = split_cell(
       cell, [&](const Conditional& given) { return choose(given, cell); },
-      [this](std::string_view known) { return host_.is_value(known); });
+      [this](std::string_view known) { return host_.is_value(known); },
+      [this](std::string_view known) {
+        const std::string outer(known);
+        return header_.find_within(outer) != nullptr ||
+               host_.header().find_within(outer) != nullptr;
+      });
   try {
     Attempt attempt{.cell = cell, .host_only = {}};
     try {
@@ -73,13 +78,12 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
 std::size_t Workspace::choose(const Conditional& conditional,
                               const CellText& cell) {
   if (conditional.has_host_code) return host_.choose(conditional, cell);
-  Journal journal;
+  Trial trial;
   for (const Item& item : conditional.before)
-    header_.put(item, cell.name, journal);
+    header_.put(item, cell.name, trial.journal);
   const Source source{
       header_.select({}, nullptr).text + choice_text(conditional, cell.name),
       cell.name};
-  journal.roll_back();
   try {
     compiler_.compile({&source, 1});
   } catch (const CompileError& error) {

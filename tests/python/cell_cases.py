@@ -10,6 +10,7 @@ INCLUDES = """
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 using namespace std::string_literals;
@@ -137,6 +138,302 @@ THINGS = [
     ("decltype(1 + 1) {x} = 2;", "{x}", "{x} += 10;"),
     ("unsigned {x} = 2u;", "int({x})", "{x} += 10;"),
     ("constinit int {x} = 4;", "{x}", "{x} += 10;"),
+    # Functions.
+    (
+        "int {x}(int a) try {{ return a; }} catch (...) {{ throw; }}",
+        "{x}(3)",
+        "",
+    ),
+    ("int {x}(int a, int b = 4) {{ return a + b; }}", "{x}(1)", ""),
+    (
+        "int {x}(double) {{ return 2; }} int {x}(int a) {{ return a; }}",
+        "{x}(3) + {x}(3.0)",
+        "",
+    ),
+    ("[[nodiscard]] int {x}(int a) noexcept {{ return a; }}", "{x}(3)", ""),
+    ("int {x}(int a) noexcept(true) {{ return a; }}", "{x}(3)", ""),
+    ("__attribute__((noinline)) int {x}(int a) {{ return a; }}", "{x}(3)", ""),
+    ("consteval int {x}(int a) {{ return a; }}", "{x}(3)", ""),
+    (
+        "int (&{x}())[2] {{ static int n[2] = {{1, 2}}; return n; }}",
+        "{x}()[1]",
+        "{x}()[1] += 10;",
+    ),
+    ("int {x}_f() {{ return 3; }} int (*{x})() = {x}_f;", "{x}()", ""),
+    # Templates.
+    (
+        "template <class T> int {x}(T) {{ return 1; }} template <> int {x}<int>(int a) {{ return a + 5; }}",
+        "{x}(3)",
+        "",
+    ),
+    (
+        "template <class T> struct {x} {{ int f(); }}; template <class T> int {x}<T>::f() {{ return 5; }}",
+        "{x}<int>{{}}.f()",
+        "",
+    ),
+    (
+        "template <class T> struct {x} {{ static int a; }}; template <class T> int {x}<T>::a = 4;",
+        "{x}<int>::a",
+        "{x}<int>::a += 10;",
+    ),
+    (
+        "template <class T> int {x}(T a) requires (sizeof(T) == 4) {{ return a; }}",
+        "{x}(3)",
+        "",
+    ),
+    (
+        "template <class T> requires (sizeof(T) > 1) struct {x} {{ T a = 2; }};",
+        "{x}<int>{{}}.a",
+        "",
+    ),
+    (
+        "template <class... T> int {x}(T... a) {{ return (a + ...); }}",
+        "{x}(1, 2)",
+        "",
+    ),
+    ("template <int N> int {x}() {{ return N; }}", "{x}<3>()", ""),
+    ("template <auto N> constexpr int {x} = N;", "{x}<3>", ""),
+    (
+        "template <class T> struct {x} {{ T a; }}; template <class T> {x}(T) -> {x}<T>;",
+        "{x}{{3}}.a",
+        "",
+    ),
+    ("template <class T> using {x} = T*;", "int(sizeof({x}<int>))", ""),
+    (
+        "template <template <class...> class C> struct {x} {{ C<int> a; }};",
+        "int({x}<std::vector>{{}}.a.size())",
+        "",
+    ),
+    (
+        "template <class T> constexpr bool {x} = false; template <> constexpr bool {x}<int> = true;",
+        "int({x}<int>)",
+        "",
+    ),
+    (
+        "template <class T> struct {x} {{ int a = 1; }}; template <class T> struct {x}<T*> {{ int a = 2; }};",
+        "{x}<int*>{{}}.a",
+        "",
+    ),
+    (
+        "template <class T> struct {x} {{ T a = 2; }}; template struct {x}<int>;",
+        "{x}<int>{{}}.a",
+        "",
+    ),
+    (
+        "template <class T> struct {x}_b {{ int f() {{ return static_cast<T*>(this)->a; }} }}; struct {x} : {x}_b<{x}> {{ int a = 6; }};",
+        "{x}{{}}.f()",
+        "",
+    ),
+    ("auto {x} = []<class T>(T a) {{ return a; }};", "{x}(3)", ""),
+    (
+        "auto {x} = [n = 3](int a) mutable {{ return n += a; }};",
+        "{x}(0)",
+        "{x}(1);",
+    ),
+    # Types.
+    ("enum {x}_e : short {{ {x} = 4 }};", "int({x})", ""),
+    ("enum {{ {x}_a = 2, {x} }};", "int({x})", ""),
+    ("enum class {x}_e {{ {x} = 2 }}; using enum {x}_e;", "int({x})", ""),
+    ("struct {x} {{ int a : 4; int b = 2; }};", "{x}{{}}.b", ""),
+    ("struct {x} {{ struct in {{ int a = 5; }}; }};", "{x}::in{{}}.a", ""),
+    (
+        "struct {x} {{ struct in {{ int f(); }}; }}; int {x}::in::f() {{ return 3; }}",
+        "{x}::in{{}}.f()",
+        "",
+    ),
+    (
+        "struct {x} {{ int operator()(int a) const {{ return a; }} }};",
+        "{x}{{}}(3)",
+        "",
+    ),
+    (
+        "struct {x} {{ friend int operator-({x}) {{ return 4; }} }};",
+        "(-{x}{{}})",
+        "",
+    ),
+    (
+        "struct {x}_b {{ virtual int f() {{ return 1; }} virtual ~{x}_b() = default; }}; struct {x} : {x}_b {{ int f() override {{ return 2; }} }};",
+        "{x}{{}}.f()",
+        "",
+    ),
+    (
+        "struct {x}_b {{ virtual int f(); }}; int {x}_b::f() {{ return 3; }} struct {x} final : public {x}_b {{}};",
+        "{x}{{}}.f()",
+        "",
+    ),
+    (
+        "struct {x} {{ operator int() const {{ return 3; }} }};",
+        "int({x}{{}})",
+        "",
+    ),
+    (
+        "struct {x} {{ operator int(); }}; {x}::operator int() {{ return 3; }}",
+        "int({x}{{}})",
+        "",
+    ),
+    (
+        "struct {x} {{ ~{x}(); int a = 3; }}; {x}::~{x}() {{}}",
+        "{x}{{}}.a",
+        "",
+    ),
+    (
+        "struct {x} {{ int a = 3; int operator[](int i); }}; int {x}::operator[](int i) {{ return a + i; }}",
+        "{x}{{}}[1]",
+        "",
+    ),
+    (
+        "struct {x} {{ int a; {x}(int b); }}; {x}::{x}(int b) : a{{b}} {{}}",
+        "{x}(3).a",
+        "",
+    ),
+    (
+        "struct {x} {{ int a; {x}(int b); }}; {x}::{x}(int b) try : a(b) {{}} catch (...) {{ throw; }}",
+        "{x}(3).a",
+        "",
+    ),
+    (
+        "struct {x} {{ static int f(int a); }}; int {x}::f(int a) {{ return a; }}",
+        "{x}::f(3)",
+        "",
+    ),
+    (
+        "struct {x} {{ int a; }}; bool operator<(const {x}& p, const {x}& q) {{ return p.a < q.a; }}",
+        "int({x}{{1}} < {x}{{2}})",
+        "",
+    ),
+    (
+        "struct {x} {{ int a = 3; bool operator==(const {x}&) const = default; }};",
+        "int({x}{{}} == {x}{{}})",
+        "",
+    ),
+    (
+        "struct {x}_b {{ int g() {{ return 3; }} }}; struct {x} : private {x}_b {{ using {x}_b::g; }};",
+        "{x}{{}}.g()",
+        "",
+    ),
+    (
+        "struct {x}; int {x}_f({x}*); struct {x} {{ int a = 2; }}; int {x}_f({x}* p) {{ return p ? p->a : 9; }}",
+        "{x}_f(nullptr)",
+        "",
+    ),
+    ("typedef struct {{ int a; }} {x};", "{x}{{3}}.a", ""),
+    ("typedef struct {x}_s {{ int a; }} {x};", "{x}_s{{3}}.a + {x}{{1}}.a", ""),
+    ("typedef int (*{x})(int);", "int(sizeof({x}))", ""),
+    ("using {x} = int (*)(int);", "int(sizeof({x}))", ""),
+    # Namespaces.
+    ("inline namespace {x}_n {{ int {x} = 3; }}", "{x}", "{x} += 10;"),
+    ("namespace {x}_a::{x}_b {{ int a = 3; }}", "{x}_a::{x}_b::a", ""),
+    (
+        "namespace {x}_n {{ int f(); }} int {x}_n::f() {{ return 3; }}",
+        "{x}_n::f()",
+        "",
+    ),
+    (
+        "namespace {x}_n {{ int a = 1; }} namespace {x}_n {{ int b = a + 1; }}",
+        "{x}_n::b",
+        "{x}_n::b += 10;",
+    ),
+    (
+        "namespace {x}_n {{ int {x} = 2; }} using namespace {x}_n;",
+        "{x}",
+        "{x} += 10;",
+    ),
+    (
+        "namespace {x}_n {{ int {x}() {{ return 2; }} }} using {x}_n::{x};",
+        "{x}()",
+        "",
+    ),
+    (
+        "using std::vector; vector<int> {x}(3);",
+        "int({x}.size())",
+        "{x}.clear();",
+    ),
+    # Variables.
+    ("struct {x}_t {{ int a; }} const {x} = {{4}};", "{x}.a", ""),
+    (
+        "struct {x}_t {{ int a; int b; }}; {x}_t {x} = {{.a = 1, .b = 2}};",
+        "{x}.b",
+        "{x}.b += 10;",
+    ),
+    (
+        "struct {x}_t {{ int a = 1; }}; int {x}_t::* {x} = &{x}_t::a;",
+        "({x}_t{{}}.*{x})",
+        "",
+    ),
+    (
+        "struct {x}_t {{ explicit {x}_t(int b) : a(b) {{}} int a; }}; {x}_t {x}(4);",
+        "{x}.a",
+        "{x}.a += 10;",
+    ),
+    (
+        "int {x}_a[2] = {{5, 6}}; int (&{x})[2] = {x}_a;",
+        "{x}[1]",
+        "{x}[1] += 10;",
+    ),
+    ("int {x}[] = {{1, 2, 3}};", "int(sizeof({x})) + {x}[2]", "{x}[2] += 10;"),
+    ('char {x}[] = "abc";', "int({x}[1])", "{x}[1] += 1;"),
+    (
+        "int {x}[2][2] = {{{{1, 2}}, {{3, 4}}}};",
+        "{x}[1][0]",
+        "{x}[1][0] += 10;",
+    ),
+    ('static const char* const {x}[] = {{"ab", "c"}};', "int({x}[0][1])", ""),
+    (
+        "std::vector<std::vector<int>> {x} = {{{{1}}, {{2, 3}}}};",
+        "{x}[1][0]",
+        "{x}[1][0] += 10;",
+    ),
+    ("std::unique_ptr<int> {x}(new int(3));", "*{x}", "*{x} += 10;"),
+    ('const std::string& {x} = std::string("abc");', "int({x}.size())", ""),
+    ("int&& {x} = 3;", "{x}", "{x} += 10;"),
+    (
+        "bool {x} = 1 < 2, {x}_b = 3 > 2;",
+        "int({x}) + int({x}_b)",
+        "{x} = false;",
+    ),
+    ("int {x} = 1 < 2 ? 3 : 4;", "{x}", "{x} += 10;"),
+    (
+        "int {x} = [] {{ int s = 0; while (s < 3) ++s; return s; }}();",
+        "{x}",
+        "{x} += 10;",
+    ),
+    ('std::string {x} = R"(a"b\n;}})";', "int({x}.size())", ""),
+    ("char {x} = '\"';", "int({x})", "{x} += 1;"),
+    ("int {x} = 1'000;", "{x}", "{x} += 10;"),
+    ("int /* ; */ {x} // {{\n  \\\n = 3;", "{x}", "{x} += 10;"),
+    ('extern "C++" {{ int {x} = 3; }}', "{x}", "{x} += 10;"),
+    ("unsigned long long int {x} = 3ull;", "int({x})", "{x} += 10;"),
+    (
+        "long {x} = 3; static_assert(sizeof({x}) == 8);",
+        "int({x})",
+        "{x} += 10;",
+    ),
+    ("auto {x} = std::pair(1, 2.5);", "{x}.first", "{x}.first += 10;"),
+    (
+        "template <class T> requires (sizeof(T) > 1) && std::is_same_v<T, int> int {x}(T a) {{ return a; }}",
+        "{x}(3)",
+        "",
+    ),
+    (
+        "template <class T> requires requires(T a) {{ a + 1; }} int {x}(T a) {{ return a; }}",
+        "{x}(3)",
+        "",
+    ),
+    (
+        "template <class T> struct {x} {{ T a; {x}(T b) : a(b) {{}} }}; {x}(const char*) -> {x}<int>; {x}(short) -> {x}<int>;",
+        "int(sizeof({x}(short(3)).a))",
+        "",
+    ),
+    (
+        "int (*{x}(int a))(int) {{ return [](int b) {{ return b + 1; }}; }}",
+        "{x}(1)(2)",
+        "",
+    ),
+    (
+        "template <class T> struct {x} {{ int f(T); }}; template <> int {x}<int>::f(int a) {{ return a + 1; }}",
+        "{x}<int>{{}}.f(2)",
+        "",
+    ),
 ]
 
 # A declaration that uses a thing, and what it is worth.
@@ -182,6 +479,36 @@ USERS = [
         "struct {y}_t {{ int a; {y}_t() : a({use}) {{}} }}; {y}_t {y};",
         "{y}.a + {y}_t().a",
     ),
+    ("struct {y} {{ int a; {y}(); }}; {y}::{y}() : a({use}) {{}}", "{y}().a"),
+    (
+        "template <class T> struct {y} {{ T f(); }}; template <class T> T {y}<T>::f() {{ return {use}; }}",
+        "{y}<int>{{}}.f()",
+    ),
+    (
+        "template <class T> int {y}(T) {{ return 0; }} template <> int {y}<int>(int a) {{ return a + {use}; }}",
+        "{y}(1)",
+    ),
+    (
+        "int {y}(int a) try {{ return a + {use}; }} catch (...) {{ throw; }}",
+        "{y}(1)",
+    ),
+    (
+        "struct {y} {{ operator int() const {{ return {use}; }} }};",
+        "int({y}{{}})",
+    ),
+    (
+        "namespace {y}_n {{ int f(); }} int {y}_n::f() {{ return {use}; }}",
+        "{y}_n::f()",
+    ),
+    (
+        "int {y} = 0; switch (int s = {use}; s > 0) {{ case true: {y} = s; break; default: {y} = -1; }}",
+        "{y}",
+    ),
+    (
+        "int {y} = 0; try {{ throw {use}; }} catch (int a) {{ {y} = a; }}",
+        "{y}",
+    ),
+    ("int {y} = 0; for (int a : {{{use}, 2}}) {y} += a;", "{y}"),
 ]
 
 # Around a declaration: none but the one that counts is looked at.

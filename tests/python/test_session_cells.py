@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 
 import pytest
@@ -15,7 +16,7 @@ from session_support import make_session
 import gpuos
 
 # All takes half an hour: each thing has one or two users, and each user some.
-EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 19
+EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 37
 
 
 class Pair:
@@ -91,12 +92,42 @@ def split(condition: str) -> list[list[str]]:
     mixed = [
         f"{thing}\n{user}" for thing, user in zip(things, users, strict=True)
     ]
-    return [["\n".join(mixed)], ["\n".join(things), "\n".join(users)]]
+    apart = [
+        "\n".join(around(text=piece) for piece in of_a_turn if piece)
+        for of_a_turn in itertools.zip_longest(
+            *(pieces_of(pair.thing) for pair in PAIRS)
+        )
+    ]
+    return [
+        ["\n".join(mixed)],
+        ["\n".join(things), "\n".join(users)],
+        [*apart, "\n".join(users)],
+    ]
 
 
-WAYS = [*itertools.product(CONDITIONS, [1, 2])]
+def pieces_of(thing: str) -> list[str]:
+    """Cut `thing` where one of its declarations ends and another begins."""
+    if any(mark in thing for mark in ("#", '"', "/*", "requires(")):
+        return [thing]
+    pieces, depth, begin = [], 0, 0
+    for at, character in enumerate(thing):
+        depth += character in "{(["
+        depth -= character in "})]"
+        rest = thing[at + 1 :]
+        starts = rest.startswith(" ") and (
+            character == ";" or (character == "}" and BEGINS.match(rest))
+        )
+        if depth == 0 and starts:
+            pieces.append(thing[begin : at + 1])
+            begin = at + 1
+    return [*pieces, thing[begin:]]
+
+
+BEGINS = re.compile(r" (int|template|struct|namespace|bool|using)\b")
+
+WAYS = [*itertools.product(CONDITIONS, [1, 2, 3])]
 if EVERY > 1:
-    WAYS = [("alone", 1), ("alone", 2), ("else", 2), ("elif", 1)]
+    WAYS = [("alone", 1), ("alone", 3), ("else", 2), ("elif", 1)]
 
 
 @pytest.mark.parametrize(("condition", "cells"), WAYS)
@@ -123,6 +154,68 @@ def test_a_conditional_is_asked_whenever_its_cell_runs(host):
     session.undo()
     session.run(cell)
     assert session["n"] == 11
+
+
+TYPES = {
+    "forward": "struct y; struct z;",
+    "x": "struct x { int a; y* p; };",
+    "y": "struct y { int a; z* q; const x& r; };",
+    "z": "struct z { x* s; y* t; x u; int f(); }; int z::f() { return u.a; }",
+}
+
+
+@pytest.mark.parametrize("changed", [None, "x", "y", "z"])
+@pytest.mark.parametrize("is_used", [False, True])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_types_that_need_each_other(host, changed, is_used, is_whole):
+    session = make_session(host)
+
+    def run(types):
+        cells = [" ".join(types.values())] if is_whole else types.values()
+        for cell in cells:
+            session.run(cell)
+
+    run(TYPES)
+    use = "int use() { x v{3}; return y{4, nullptr, v}.a + z{}.f() + v.a; }"
+    if is_used:
+        session.run(use + " x g; z h; int n = use();")
+        assert session["n"] == 7
+    if changed is not None:
+        new = TYPES[changed].replace("int a", "long a").replace("x u", "x v, u")
+        run({**TYPES, changed: new} if is_whole else {changed: new})
+    session.run(use + " int m = use(); int size = sizeof(z);")
+    assert session["m"] == 7
+
+
+# Something of a namespace, and something else of that name outside.
+NAMESAKES = [
+    ("struct P { int a = 1; };", "struct P : n::P {};", "P{}.a"),
+    ("struct P { int a = 1; };", "using P = n::P;", "P{}.a"),
+    ("struct P { int a = 1; };", "using n::P;", "P{}.a"),
+    (
+        "template <class T> struct P { T a = 1; };",
+        "template <class T> struct P : n::P<T> {};",
+        "P<int>{}.a",
+    ),
+    ("int P() { return 1; }", "int P() { return n::P(); }", "P()"),
+    ("int P() { return 1; }", "auto P() { return n::P(); }", "P()"),
+    ("int P() { return 1; }", "using n::P;", "P()"),
+    ("int P = 1;", "int P = n::P;", "P"),
+    ("int P = 1;", "struct P { int a = n::P; };", "P{}.a"),
+]
+
+
+@pytest.mark.parametrize(("inner", "outer", "use"), NAMESAKES)
+def test_one_name_in_two_namespaces(host, inner, outer, use):
+    session = make_session(host)
+    session.run(f"namespace n {{ {inner} }}")
+    session.run(outer)
+    session.run(f"int one = {use};")
+    session.run(f"namespace n {{ {inner.replace('1', '2')} }}")
+    if "int P = n::P" not in outer:
+        session.run(f"int two = {use};")
+        assert session["two"] == 2
+    assert session["one"] == 1
 
 
 # What a name is in one cell and cannot be in a later one.

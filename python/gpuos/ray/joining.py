@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gpuos import _core, defaults
 from gpuos.ray.engine import ANSWER_S, name_of_log, newest_of, ray, table_of
 from gpuos.ray.guests import ATTEND_S
-from gpuos.ray.versions import Versions, outer
+from gpuos.ray.versions import Versions, blame
 from gpuos.ray.view import View
 
 if TYPE_CHECKING:
@@ -154,8 +154,7 @@ class _Follower:
         except _core.QueueClosed:  # nobody computes with this runtime any more
             self.is_over = True
         except _core.Error as error:
-            text, *more = error.args
-            error.args = (f"{self.who}: {outer(text)}", *more)
+            blame(error, self.who)
             # Its frames would keep this alive while it is on its way.
             error.__traceback__ = error.__context__ = None
             answers[request.version] = error

@@ -13,7 +13,7 @@ from gpuos import _core, defaults
 from gpuos.ray import computing
 from gpuos.ray.engine import name_of_log, newest_of, ray, table_of
 from gpuos.ray.gate import Gate
-from gpuos.ray.versions import Versions, outer
+from gpuos.ray.versions import Versions, blame
 from gpuos.ray.view import View
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ class Member:
         try:
             yield
         except _core.Error as error:
-            text, *more = error.args
-            error.args = (f"{self._name}: {outer(text)}", *more)
+            blame(error, self._name)
             raise
 
     # ---- A runtime that is dead: only another process has another one.

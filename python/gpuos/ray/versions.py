@@ -253,9 +253,35 @@ def _tag(runtime: _core.Runtime) -> str:
     return f"_{number}" if number else ""
 
 
+def blame(error: _core.Error, who: str) -> None:
+    """Have `error` say of whom it is, with the pool's names of operators."""
+    text, *more = error.args
+    error.args = (f"{who}: {outer(text)}", *more)
+    if not isinstance(error, _core.CompileError):
+        return
+    error.file = outer(error.file)
+    error.excerpt = outer(error.excerpt)
+    caret = error.excerpt.rpartition("\n")[2]
+    if caret.strip() == "^":
+        error.column = len(caret)
+
+
 def outer(text: str) -> str:
-    """Return a message with the pool's names in place of a runtime's."""
-    return re.sub(r"\b([A-Za-z]\w*?)__[0-9]+(_[0-9]+)?\b", r"\1", text)
+    """Return a message with the pool's names in place of a runtime's.
+
+    A caret stays below what it is about.
+    """
+    lines = text.split("\n")
+    told = [_renamed(line) for line in lines]
+    for i, line in enumerate(lines[1:], start=1):
+        if line.strip() == "^":
+            before = lines[i - 1][: line.index("^")]
+            told[i] = " " * len(_renamed(before)) + "^"
+    return "\n".join(told)
+
+
+def _renamed(line: str) -> str:
+    return re.sub(r"\b([A-Za-z]\w*?)__[0-9]+(_[0-9]+)?\b", r"\1", line)
 
 
 def _is_built_in(runtime: _core.Runtime, name: str) -> bool:
