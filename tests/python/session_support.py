@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import COMPILE_S
 
 import gpuos
 
@@ -19,6 +23,22 @@ def make_session(rt):
         pytest.skip(str(error))
     session.undo()
     return session
+
+
+def words_of_one_file(folder: Path, text: str) -> list[str]:
+    """Return what the C++ compiler's program of `text` prints."""
+    (folder / "all.cpp").write_text(text)
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run(
+        [compiler, "-std=c++20", "-w", "all.cpp", "-o", "all"],
+        cwd=folder,
+        check=True,
+        timeout=COMPILE_S,
+    )
+    run = subprocess.run(
+        [folder / "all"], capture_output=True, text=True, check=True, timeout=60
+    )
+    return run.stdout.split()
 
 
 def has_device(session) -> bool:

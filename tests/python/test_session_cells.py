@@ -6,16 +6,14 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import subprocess
 
 import pytest
 from cell_cases import CONDITIONS, INCLUDES, THINGS, USERS
-from conftest import COMPILE_S
-from session_support import make_session
+from session_support import make_session, words_of_one_file
 
 import gpuos
 
-# All takes half an hour: each thing has one or two users, and each user some.
+# By default each thing has one or two users, and each user some things.
 EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 37
 
 
@@ -70,18 +68,7 @@ def of_one_file(tmp_path_factory) -> list[str]:
         text += "".join(f"{in_a_file(pair.worth)}\n" for pair in PAIRS)
         if change:
             text += "".join(f"{in_a_file(pair.change)}\n" for pair in PAIRS)
-    (folder / "all.cpp").write_text(text + "int main() {}\n")
-    compiler = os.environ.get("CXX", "c++")
-    subprocess.run(
-        [compiler, "-std=c++20", "-w", "all.cpp", "-o", "all"],
-        cwd=folder,
-        check=True,
-        timeout=COMPILE_S,
-    )
-    run = subprocess.run(
-        [folder / "all"], capture_output=True, text=True, check=True, timeout=60
-    )
-    return run.stdout.split()
+    return words_of_one_file(folder, text + "int main() {}\n")
 
 
 def split(condition: str) -> list[list[str]]:

@@ -4,11 +4,8 @@ other names; what they are worth is said by the C++ compiler."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-
 import pytest
-from conftest import COMPILE_S
+from session_support import words_of_one_file
 
 import gpuos
 
@@ -202,18 +199,7 @@ def of_one_file(tmp_path_factory) -> list[int]:
     text += "".join(f"#define __{word}__\n" for word in WORDS)
     text += OUT + THING_CELL + "\n" + KERNEL_CELL
     text += 'int main() { k(); for (int n : out) std::printf("%d ", n); }\n'
-    (folder / "all.cpp").write_text(text)
-    compiler = os.environ.get("CXX", "c++")
-    subprocess.run(
-        [compiler, "-std=c++20", "-w", "all.cpp", "-o", "all"],
-        cwd=folder,
-        check=True,
-        timeout=COMPILE_S,
-    )
-    run = subprocess.run(
-        [folder / "all"], capture_output=True, text=True, check=True, timeout=60
-    )
-    return [int(word) for word in run.stdout.split()]
+    return [int(word) for word in words_of_one_file(folder, text)]
 
 
 @pytest.mark.parametrize("way", WAYS)
