@@ -6,6 +6,7 @@
 
 #include "base/process_exit.h"
 #include "gpuos/error.h"
+#include "gpuos/interrupt.h"
 #include "host/subprocess.h"
 
 namespace gpuos::host {
@@ -28,6 +29,7 @@ Prelude::~Prelude() {
     // NOLINTNEXTLINE(bugprone-unused-return-value): the parent removes it
     folder_.release();
   } else if (done_.valid()) {
+    is_unwanted_.store(true, std::memory_order_relaxed);
     done_.wait();
   }
 }
@@ -48,6 +50,12 @@ void Prelude::read() noexcept {
   try {
     const HoldsExit hold{HoldsExit::For::kCompiler};
     refuse_at_exit();
+    const Interrupt unwanted(
+        [](void* self) noexcept {
+          return static_cast<Prelude*>(self)->is_unwanted_.load(
+              std::memory_order_relaxed);
+        },
+        this);
     std::vector<std::string> command = command_;
     const std::string made = folder_->file("read");
     command.insert(command.end(), {"-x", "c++-header", file(), "-o", made});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@ class Prelude {
   /// `command`: the compiler and the options that its users are compiled with.
   /// Throws: Error.
   Prelude(const std::vector<std::string>& command, const std::string& text);
+  /// Ends a compiler that still reads it: who wants another text need not wait.
   ~Prelude();
   Prelude(const Prelude&) = delete;
   Prelude& operator=(const Prelude&) = delete;
@@ -36,6 +38,7 @@ class Prelude {
   const int process_;  // a fork has no right to the folder
   std::unique_ptr<TempFolder> folder_;
   std::shared_future<void> done_;
+  std::atomic<bool> is_unwanted_{false};  // set by ~Prelude(), asked by read()
 };
 
 }  // namespace gpuos::host

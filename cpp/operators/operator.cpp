@@ -188,11 +188,11 @@ void Alias::switch_to(const Operator& target) {
         concat(alias.name, ": expected a target that does not lead back, but ",
                next.name, " points at it"));
   // They may differ in what has default values.
-  if (!can_replace(alias.resolved(), next.resolved()) &&
-      !can_replace(next.resolved(), alias.resolved()))
-    throw InvalidArgument(concat(alias.name, ": expected the arguments of ",
-                                 alias.resolved().name, ", but ", next.name,
-                                 " takes others"));
+  const std::string wrong = misfit(alias.resolved(), next.resolved());
+  if (!wrong.empty() && !can_replace(next.resolved(), alias.resolved()))
+    throw InvalidArgument(concat(alias.name, ": expected a target that takes ",
+                                 "what ", alias.resolved().name, " takes, got ",
+                                 next.name, ": ", wrong));
   alias.history.push_back(target.record());
   if (alias.history.size() > OperatorRecord::kMaxSwitches + 1) {
     alias.leave(alias.history.front());

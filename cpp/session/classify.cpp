@@ -344,7 +344,7 @@ class Classifier {
   // "T x(3);", but not "T f(int);"
   bool makes_variable() const {
     const std::size_t open = shape_.parameters;
-    return !has_any({"__device__", "__global__"}, open) &&
+    return !has_any({"__device__", "__global__", "operator"}, open) &&
            tokens_.behind(open) == shape_.end - 1 && open > shape_.start + 1 &&
            holds_arguments(tokens_, open, is_value_);
   }

@@ -69,16 +69,18 @@ class Emitter {
   Selection selection_;
 };
 
-// "P* p" and "const P& f();", but not "P p".
+// "P* p", "const P& f();" and "friend struct P;", but not "P p".
 bool has_pointers_only(const Item& item, const std::string& name) {
   const CellText text{"", item.header};
   const std::vector<Token> tokens = tokenize(text);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (!tokens[i].is(name)) continue;
-    const bool is_const = i + 1 < tokens.size() && tokens[i + 1].is("const");
-    const std::size_t next = i + (is_const ? 2 : 1);
-    if (next >= tokens.size() ||
-        !(tokens[next].is("*") || tokens[next].is("&")))
+    std::size_t next = i + 1;
+    if (next < tokens.size() && tokens[next].is("const")) ++next;
+    if (next == tokens.size()) return false;
+    const bool is_named =
+        tokens[next].is(";") && i > 0 && tokens[i - 1].is_identifier();
+    if (!is_named && !tokens[next].is("*") && !tokens[next].is("&"))
       return false;
   }
   return true;

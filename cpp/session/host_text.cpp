@@ -9,15 +9,6 @@
 namespace gpuos::session {
 namespace {
 
-// The text at its own place in its cell, for messages.
-CellText at_its_place(const Item& item, const std::string& cell) {
-  CellText text{cell,
-                std::string(static_cast<std::size_t>(item.line - 1), '\n')};
-  text.text.append(static_cast<std::size_t>(item.column - 1), ' ');
-  text.text += item.text;
-  return text;
-}
-
 // Where "m::k<float>" before the "<<<" at `i` begins.
 std::size_t begin_of_callee(const TokenList& tokens, std::size_t i) {
   std::size_t begin = i;
@@ -124,7 +115,7 @@ void blank(std::string& text, const Token& token) {
 
 std::string with_launches(const Item& item, const std::string& cell) {
   if (item.text.find("<<<") == std::string::npos) return item.text;
-  const CellText place = at_its_place(item, cell);
+  const CellText place = at_place(cell, item.line, item.column, item.text);
   const TokenList tokens(place);
   std::string text;
   std::size_t copied = place.text.size() - item.text.size();
@@ -252,7 +243,7 @@ void share_instances(Item& variable_template) {
 }
 
 void refuse_names(const Item& item, const std::string& cell) {
-  const CellText place = at_its_place(item, cell);
+  const CellText place = at_place(cell, item.line, item.column, item.text);
   for (const Token& token : tokenize(place)) {
     if (token.is("cudaMallocManaged"))
       fail_at(place, token.line, token.column,

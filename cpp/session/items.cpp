@@ -7,6 +7,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "session/classify.h"
+#include "session/functions.h"
 #include "session/pieces.h"
 #include "session/statements.h"
 
@@ -183,12 +184,8 @@ class Splitter {
     split_other(cell, scopes);
   }
 
-  // So that what follows has its line and its column.
   CellText blank_before(const Token& token) const {
-    CellText cell{tokens_.cell().name,
-                  std::string(static_cast<std::size_t>(token.line - 1), '\n')};
-    cell.text.append(static_cast<std::size_t>(token.column - 1), ' ');
-    return cell;
+    return at_place(tokens_.cell().name, token.line, token.column, "");
   }
 
   void split_other(const CellText& cell,
@@ -202,25 +199,34 @@ class Splitter {
   // of the cell's or the session's namespaces.
   TokenRange find_namespace(const Shape& shape,
                             const std::vector<std::string>& scopes) const {
-    std::size_t last = shape.end - 1;
-    if (shape.initializer != 0) last = shape.initializer;
-    if (shape.parameters != 0) last = shape.parameters;
-    std::size_t begin = --last;
     const bool defines = shape.launch == 0 && !shape.is_class() &&
                          !tokens_.is(shape.start, "using") &&
                          !tokens_.is(shape.start, "namespace");
-    while (defines && begin >= shape.start + 2 && tokens_.is(begin - 1, "::") &&
-           tokens_.is_identifier(begin - 2))
-      begin -= 2;
+    if (!defines) return {0, 0};
+    const std::size_t begin = begin_of_name(shape);
     TokenRange found{begin, begin};
     std::string name = qualifier_of(scopes);
-    for (std::size_t i = begin; i < last; i += 2) {
+    for (std::size_t i = begin; tokens_.is(i + 1, "::"); i += 2) {
       name += tokens_[i].text;
       if (!is_namespace_(name)) break;
       name += "::";
       found.end = i + 2;
     }
     return found;
+  }
+
+  // Of "n::f" in "int n::f()" and "int (*n::f[2])() = ...".
+  std::size_t begin_of_name(const Shape& shape) const {
+    if (shape.parameters != 0) return function_name(tokens_, shape).begin;
+    std::size_t last = shape.end - 1;
+    if (shape.initializer != 0) last = shape.initializer;
+    if (shape.group != 0) last = tokens_.behind(shape.group) - 1;
+    --last;
+    while (tokens_.is(last, "]")) last = tokens_.behind(last) - 2;
+    while (last >= shape.start + 2 && tokens_.is(last - 1, "::") &&
+           tokens_.is_identifier(last - 2))
+      last -= 2;
+    return last;
   }
 
   // One line, or all from #if to its #endif.

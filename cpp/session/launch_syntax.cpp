@@ -68,12 +68,7 @@ class Parser {
 }  // namespace
 
 LaunchStatement parse_launch(const Item& item, const std::string& cell) {
-  // The lines before it, so that messages name its own.
-  CellText text{cell,
-                std::string(static_cast<std::size_t>(item.line - 1), '\n')};
-  text.text.append(static_cast<std::size_t>(item.column - 1), ' ');
-  text.text += item.text;
-  return Parser(text).run();
+  return Parser(at_place(cell, item.line, item.column, item.text)).run();
 }
 
 }  // namespace gpuos::session

@@ -237,6 +237,14 @@ void fail_at(const CellText& cell, int line, int column,
                      "", place);
 }
 
+CellText at_place(const std::string& name, int line, int column,
+                  std::string_view text) {
+  CellText cell{name, std::string(static_cast<std::size_t>(line - 1), '\n')};
+  cell.text.append(static_cast<std::size_t>(column - 1), ' ');
+  cell.text += text;
+  return cell;
+}
+
 std::vector<Token> tokenize(const CellText& cell) {
   return Scanner(cell).run();
 }

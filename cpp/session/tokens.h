@@ -35,6 +35,11 @@ struct CellText {
   std::string text;
 };
 
+/// `text` at a line and a column of the cell `name`, behind what is blank, so
+/// that messages have its place.
+CellText at_place(const std::string& name, int line, int column,
+                  std::string_view text);
+
 /// Throws: CompileError "cell 3:7: ..." always.
 [[noreturn]] void fail_at(const CellText& cell, int line, int column,
                           const std::string& what);

@@ -430,6 +430,36 @@ THINGS = [
         "",
     ),
     (
+        "namespace {x} {{ struct P {{ int a = 2; }}; int operator+(P, int); }} int {x}::operator+(P p, int b) {{ return p.a + b; }}",
+        "({x}::P{{}} + 1)",
+        "",
+    ),
+    (
+        "namespace {x} {{ struct P {{ operator int(); ~P(); int f(); }}; }} {x}::P::operator int() {{ return 3; }} {x}::P::~P() {{}} int {x}::P::f() {{ return 2; }}",
+        "(int({x}::P()) + {x}::P().f())",
+        "",
+    ),
+    (
+        "namespace {x} {{ extern int {x}_a[2]; }} int {x}::{x}_a[2] = {{1, 2}};",
+        "{x}::{x}_a[1]",
+        "{x}::{x}_a[1] += 10;",
+    ),
+    (
+        "namespace {x} {{ extern int (*{x}_p[1])(int); }} int (*{x}::{x}_p[1])(int) = {{[](int a) {{ return a + 3; }}}};",
+        "{x}::{x}_p[0](1)",
+        "",
+    ),
+    (
+        "namespace {x} {{ template <class T> T f(T); }} template <class T> T {x}::f(T a) {{ return a; }}",
+        "{x}::f(3)",
+        "",
+    ),
+    (
+        "struct {x}_f; struct {x} {{ friend struct {x}_f; {x}_f* p; int a = 6; }}; struct {x}_f {{ {x} b; }};",
+        "{x}_f{{}}.b.a",
+        "",
+    ),
+    (
         "template <class T> struct {x} {{ int f(T); }}; template <> int {x}<int>::f(int a) {{ return a + 1; }}",
         "{x}<int>{{}}.f(2)",
         "",

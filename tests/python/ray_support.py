@@ -178,9 +178,13 @@ def _kill(
     kills: list[int],
 ) -> None:
     turn = random.Random(5)
-    while not done.wait(every_s):
+    while not done.is_set():
         try:
+            # Time counts from when all are there: on a busy machine one may
+            # take longer to begin, and would never come to a step.
             pids = [member["pid"] for member in pool.stats()]
+            if done.wait(every_s):
+                return
             os.kill(turn.choice(pids), signal.SIGKILL)
         except (gpuos.Error, ProcessLookupError):
             continue

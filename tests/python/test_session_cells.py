@@ -15,6 +15,8 @@ import gpuos
 
 # By default each thing has one or two users, and each user some things.
 EVERY = 1 if os.environ.get("GPUOS_TEST_EVERY_CELL") else 37
+# So many have one #if together: the compiler is asked about each.
+TOGETHER = 1 if EVERY == 1 else 12
 
 
 class Pair:
@@ -73,17 +75,25 @@ def of_one_file(tmp_path_factory) -> list[str]:
 
 def split(condition: str) -> list[list[str]]:
     """Return ways to cut what is declared into cells."""
-    around = CONDITIONS[condition].format
-    things = [around(text=pair.thing) for pair in PAIRS]
-    users = [pair.user for pair in PAIRS]
-    mixed = [
-        f"{thing}\n{user}" for thing, user in zip(things, users, strict=True)
-    ]
+
+    def around(texts: list[str]) -> str:
+        return CONDITIONS[condition].format(text="\n".join(texts))
+
+    groups = [PAIRS[i : i + TOGETHER] for i in range(0, len(PAIRS), TOGETHER)]
+    things = [around([pair.thing for pair in group]) for group in groups]
+    users = ["\n".join(pair.user for pair in group) for group in groups]
+    mixed = itertools.chain(*zip(things, users, strict=True))
+    # The first piece of each thing, the second of each, and so on.
+    turns = itertools.zip_longest(
+        *(
+            [*itertools.zip_longest(*(pieces_of(p.thing) for p in group))]
+            for group in groups
+        ),
+        fillvalue=(),
+    )
     apart = [
-        "\n".join(around(text=piece) for piece in of_a_turn if piece)
-        for of_a_turn in itertools.zip_longest(
-            *(pieces_of(pair.thing) for pair in PAIRS)
-        )
+        "\n".join(around([p for p in group if p]) for group in turn if group)
+        for turn in turns
     ]
     return [
         ["\n".join(mixed)],

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import random
+import shutil
 import sys
+import threading
 
 import numpy as np
 import pytest
+from control_support import until
 from session_support import PRINT, Printed, make_session
 
 import gpuos
@@ -16,6 +20,15 @@ import gpuos
 @pytest.fixture
 def session(host):
     return make_session(host)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def headers():
+    """A session that stays, so that later ones find its headers read."""
+    with gpuos.Runtime(backend="host") as runtime:
+        session = make_session(runtime)
+        session.run(PRINT)
+        yield session
 
 
 @pytest.fixture
@@ -347,6 +360,35 @@ def test_threads_of_a_cell_end_before_it(session):
         "int result = sum;"
     )
     assert session["result"] == 6
+
+
+# Stands for a compiler that has not read its header before somebody says so.
+SLOW_READER = """#!/bin/sh
+case "$*" in *c++-header*)
+  touch {folder}/begun
+  while [ ! -e {folder}/go ]; do sleep 0.1; done
+  touch {folder}/read
+esac
+exec {compiler} "$@"
+"""
+
+
+def test_no_cell_waits_for_headers_that_nobody_wants(
+    host, monkeypatch, tmp_path
+):
+    compiler = tmp_path / "c++"
+    before = shutil.which(os.environ.get("CXX", "c++"))
+    compiler.write_text(SLOW_READER.format(folder=tmp_path, compiler=before))
+    compiler.chmod(0o700)
+    monkeypatch.setenv("CXX", str(compiler))
+    session = make_session(host)
+    session.run("#include <vector>\nint a;")
+    assert until((tmp_path / "begun").exists)
+    # Without it the next cell would wait until the compiler's time is over.
+    threading.Timer(20, (tmp_path / "go").touch).start()
+    session.run("#include <string>\nint b = 2;")
+    assert session["b"] == 2
+    assert not (tmp_path / "read").exists()
 
 
 class Model:
