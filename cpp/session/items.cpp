@@ -184,6 +184,7 @@ class Splitter {
     split_other(cell, scopes);
   }
 
+  // So that what follows has its line and its column.
   CellText blank_before(const Token& token) const {
     return at_place(tokens_.cell().name, token.line, token.column, "");
   }

@@ -385,8 +385,10 @@ def test_no_cell_waits_for_headers_that_nobody_wants(
     session.run("#include <vector>\nint a;")
     assert until((tmp_path / "begun").exists)
     # Without it the next cell would wait until the compiler's time is over.
-    threading.Timer(20, (tmp_path / "go").touch).start()
+    late = threading.Timer(20, (tmp_path / "go").touch)
+    late.start()
     session.run("#include <string>\nint b = 2;")
+    late.cancel()
     assert session["b"] == 2
     assert not (tmp_path / "read").exists()
 
