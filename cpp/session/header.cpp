@@ -184,13 +184,14 @@ void Header::set(const std::string& key, EntryPtr entry) {
 
 EntryPtr Header::add(const Item& item, const std::string& cell,
                      const EntryPtr& old, std::string identity,
-                     Journal& journal) {
+                     Journal& journal, Again again) {
   auto entry = std::make_shared<Entry>();
   entry->item = item;
   entry->cell = cell;
   entry->identity = std::move(identity);
   entry->mentions = identifiers_of(item.header);
-  entry->version = ++versions_;
+  const bool is_new = again != Again::Never || old == nullptr;
+  entry->version = is_new ? ++versions_ : old->version;
   const auto place = places_.find(item.key);
   const Entry* const before = old.get();
   if (before != nullptr) {
@@ -273,7 +274,7 @@ EntryPtr Header::put(const Item& given, const std::string& cell,
   if (old != nullptr && again == Again::IfChanged &&
       says_the_same(*old, item, identity))
     return old;
-  return add(item, cell, old, std::move(identity), journal);
+  return add(item, cell, old, std::move(identity), journal, again);
 }
 
 bool Header::comes_later(const Entry& needed, const Item& item,

@@ -36,8 +36,9 @@ struct Selection {
   std::vector<EntryPtr> entries;
 };
 
-/// Whether a version that says the same as the last is a new one.
-enum class Again : std::uint8_t { IfChanged, Always };
+/// Whether a version is a new one, which callers are compiled against again: if
+/// it says something else than the last, always, or never.
+enum class Again : std::uint8_t { IfChanged, Always, Never };
 
 /// What later cells see of the earlier ones. A unit is given only what its
 /// identifiers reach, so that the cost of a cell does not grow.
@@ -85,7 +86,8 @@ class Header {
   Item resolved(Item item) const;
   EntryPtr put_macro(Item item, const std::string& cell, Journal& journal);
   EntryPtr add(const Item& item, const std::string& cell, const EntryPtr& old,
-               std::string identity, Journal& journal);
+               std::string identity, Journal& journal,
+               Again again = Again::Always);
 
   std::uint64_t versions_ = 0;
   std::unordered_map<std::string, EntryPtr> by_key_;

@@ -11,6 +11,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "jit/symbols.h"
+#include "session/tokens.h"
 
 namespace gpuos::session {
 namespace {
@@ -176,7 +177,8 @@ void HostObjects::end() {
 
 const HostLibrary& HostObjects::open(host::HostImage image,
                                      const std::string& name,
-                                     const std::string& cell) {
+                                     const std::string& cell,
+                                     Journal& journal) {
   HostLibrary library{.image = std::move(image), .name = name};
   library.handle =
       host::open_host_image(library.image, cell, host::Names::Shared);
@@ -195,6 +197,7 @@ const HostLibrary& HostObjects::open(host::HostImage image,
   }
   libraries_.push_back(std::move(library));
   HostLibrary& opened = libraries_.back();
+  journal.record([&opened] { opened.is_taken_back = true; });
   for (const HostImport& import : opened.imports) {
     const std::string identity = identity_of(import.symbol);
     symbols_[identity].insert(import.symbol);
@@ -225,6 +228,18 @@ void HostObjects::refuse_missing(const std::vector<std::string>& wanted,
                                 " in the process or the session, found none"),
                          "");
   }
+}
+
+std::set<std::string> HostObjects::missing() const {
+  std::set<std::string> names;
+  for (const HostLibrary& library : libraries_) {
+    if (library.is_taken_back) continue;
+    for (const HostImport& import : library.imports) {
+      if (address_of(import.symbol) == nullptr)
+        names.merge(identifiers_of(identity_of(import.symbol)));
+    }
+  }
+  return names;
 }
 
 void* HostObjects::address_of(const std::string& symbol) const {

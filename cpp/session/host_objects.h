@@ -26,6 +26,7 @@ struct HostLibrary {
   std::string name;  // what its own functions begin with
   std::vector<HostImport> imports{};
   std::map<std::string, void*> exports{};  // null: of each thread
+  bool is_taken_back = false;              // nothing leads to it any more
 };
 
 /// The host code of a session in this process. Libraries call each other
@@ -42,7 +43,11 @@ class HostObjects {
   /// Nothing of it has run.
   /// Throws: CompileError for a symbol that nobody has, Error.
   const HostLibrary& open(host::HostImage image, const std::string& name,
-                          const std::string& cell);
+                          const std::string& cell, Journal& journal);
+
+  /// Names in the identities of what libraries want and nobody has yet: "n" and
+  /// "a" of "n::a".
+  std::set<std::string> missing() const;
 
   /// Destroys all variables, the newest first.
   void end();

@@ -146,7 +146,6 @@ HostUnit HostProgram::compile_once(const HostCell& cell, Journal& journal) {
   HostUnitWriter writer(*this, unit, journal);
   try {
     writer.write(cell);
-    writer.refuse_undefined(cell);
     unit.image =
         compiler_.compile({.name = cell.cell,
                            .includes = writer.includes(),
@@ -158,6 +157,44 @@ HostUnit HostProgram::compile_once(const HostCell& cell, Journal& journal) {
   }
   ++compiled_;
   return unit;
+}
+
+void HostProgram::refuse_undefined(const HostCell& cell,
+                                   const std::set<std::string>& missing) const {
+  if (missing.empty()) return;
+  std::vector<std::pair<std::string, std::string>> open;  // name, who uses it
+  std::set<std::string> seen;
+  const auto add_uses = [&](const std::string& text, const std::string& user) {
+    for (const std::string& name : identifiers_of(text)) {
+      if (seen.insert(name).second) open.emplace_back(name, user);
+    }
+  };
+  std::set<std::string> made_here;  // keys of what is defined when it has run
+  for (const Item& item : cell.items) {
+    const bool is_variable = item.kind == ItemKind::HostVariable;
+    if (is_variable) made_here.insert(item.key);
+    if (is_variable || item.kind == ItemKind::HostStatement)
+      add_uses(item.text, cell.cell);
+  }
+  while (!open.empty()) {
+    const auto [name, user] = std::move(open.back());
+    open.pop_back();
+    for (const EntryPtr& entry : header_.find_named(name)) {
+      const HostDefinition* known = find(entry->item.key);
+      if (known == nullptr) continue;
+      if (!known->is_declared_only) {
+        add_uses(known->item.text,
+                 concat(known->item.name, " (", known->cell, ")"));
+      } else if (missing.contains(name) &&
+                 !made_here.contains(known->item.key)) {
+        throw CompileError(
+            concat("session: expected a definition of ", name, ", which ", user,
+                   " wants; it is declared in ", known->cell,
+                   " and defined nowhere"),
+            "");
+      }
+    }
+  }
 }
 
 std::size_t HostProgram::choose(const Conditional& conditional,
@@ -232,11 +269,14 @@ void HostProgram::take_made(HostUnit& unit, int index, HostVariable made,
   item.scopes.push_back(own_namespace_in(item.scopes, unit));
   item.header = declaration_of(given, made);
   const EntryPtr old = header_.find(item.key);
-  const EntryPtr entry = header_.put(item, unit.cell, journal);
+  const bool is_declared = unit.declared.contains(index);
+  const EntryPtr entry = header_.put(
+      item, unit.cell, journal, is_declared ? Again::Never : Again::IfChanged);
   for (const auto& [symbol, address] : library.exports) {
     if (identity_of(symbol) != name || symbol.find(unit.name) == symbol.npos)
       continue;
-    objects.define(name, symbol, old == nullptr || old == entry, journal);
+    objects.define(name, symbol, old == nullptr || old == entry || is_declared,
+                   journal);
   }
   define(item.key, {.item = given, .cell = unit.cell, .is_compiled = true},
          journal);

@@ -47,6 +47,7 @@ struct HostUnit {
   std::string cell;
   host::HostImage image;
   std::map<int, Item> variables;       // by index in the cell
+  std::set<int> declared{};            // of these: of the type that users know
   std::vector<Item> functions;         // that are in the image
   std::vector<std::string> defined;    // keys in the image
   std::map<int, HostVariable> made{};  // of `variables`
@@ -78,6 +79,10 @@ class HostProgram {
                    Journal& journal);
   /// Which part of a conditional the C++ compiler takes; see Choose.
   std::size_t choose(const Conditional& conditional, const CellText& cell);
+  /// Throws: CompileError if what runs reaches something that is declared only
+  /// and is `missing`, see HostObjects: a name alone may be a member's.
+  void refuse_undefined(const HostCell& cell,
+                        const std::set<std::string>& missing) const;
   /// A unit has run, or as much of it as it could.
   void finish(const HostUnit& unit);
   /// Before the unit runs: its functions take the place of older ones.

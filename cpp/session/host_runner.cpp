@@ -184,8 +184,8 @@ void HostRunner::open(HostUnit unit, HostCell cell,
                       std::map<int, std::vector<LinkedLaunch>> launches) {
   launched_ = 0;
   must_wait_ = false;
-  const HostLibrary& library =
-      objects_.open(std::move(unit.image), unit.name, cell.cell);
+  const HostLibrary& library = objects_.open(std::move(unit.image), unit.name,
+                                             cell.cell, workspace_.journal());
   using Begin = void (*)(const gpuos_host::Calls*);
   const auto begin = reinterpret_cast<Begin>(
       ::dlsym(library.handle, concat(unit.name, "_begin").c_str()));
@@ -194,6 +194,7 @@ void HostRunner::open(HostUnit unit, HostCell cell,
   has_cells_ = true;
   begin(calls_.get());
   workspace_.host().publish(unit, library, objects_, workspace_.journal());
+  workspace_.host().refuse_undefined(cell, objects_.missing());
   running_ = Running{.unit = std::move(unit),
                      .cell = std::move(cell),
                      .launches = std::move(launches),

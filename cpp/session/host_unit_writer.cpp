@@ -37,12 +37,14 @@ std::string type_text(const Item& item) {
   const std::size_t behind = item.name_at + item.name.size();
   const std::size_t end =
       std::min(item.text.find_first_of("={(;", behind), item.text.size());
-  const std::string head = item.text.substr(0, item.name_at);
+  std::string head = item.text.substr(0, item.name_at);
   // A deduced one is that of its value.
   const bool is_deduced =
       head.find("auto") != head.npos || item.text.find("[ ]") != item.text.npos;
-  return head + (is_deduced ? item.text.substr(behind)
-                            : item.text.substr(behind, end - behind));
+  head += is_deduced ? item.text.substr(behind)
+                     : item.text.substr(behind, end - behind);
+  std::erase(head, ' ');
+  return head;
 }
 
 int lines_of(const std::string& text) {
@@ -510,8 +512,11 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
   // It is put when it has been made: behind what the cell puts meanwhile.
   program_.header_.keep_place(given.key);
   const HostDefinition* const known = program_.find(given.key);
-  if (known != nullptr && type_text(known->item) != type_text(given))
+  if (known != nullptr && type_text(known->item) != type_text(given)) {
     retyped_.insert(given.key);
+  } else if (known != nullptr && known->is_declared_only) {
+    unit_.declared.insert(index);
+  }
   const std::string name = qualifier_of(given.scopes) + given.name;
   text_ += concat("static const ::gpuos_host::MadeHere gpuos_made_", index, "(",
                   index, ", __builtin_addressof(::", name, "), sizeof(::", name,
@@ -539,40 +544,6 @@ std::string HostUnitWriter::text() const {
                 name,
                 "_begin(const ::gpuos_host::Calls* session) {\n"
                 "  ::gpuos_host::calls = session;\n}\n");
-}
-
-void HostUnitWriter::refuse_undefined(const HostCell& cell) const {
-  for (const Item& root : cell.items) {
-    if (root.kind != ItemKind::HostStatement &&
-        root.kind != ItemKind::HostVariable)
-      continue;
-    Names seen = identifiers_of(root.text);
-    std::vector<std::pair<std::string, std::string>> open;  // name, who
-    for (const std::string& name : seen) open.emplace_back(name, cell.cell);
-    while (!open.empty()) {
-      const auto [name, who] = std::move(open.back());
-      open.pop_back();
-      for (const EntryPtr& entry : program_.header_.find_named(name)) {
-        const HostDefinition* known = program_.find(entry->item.key);
-        if (known == nullptr) continue;
-        const auto own = own_.find(known->item.key);
-        const bool is_defined_here =
-            own != own_.end() && own->second->kind != ItemKind::HostDeclaration;
-        if (known->is_declared_only && !is_external(known->item) &&
-            !is_defined_here)
-          throw CompileError(
-              concat("session: expected a definition of ", name, ", which ",
-                     who, " wants; it is declared in ", known->cell,
-                     " and defined nowhere"),
-              "");
-        const std::string title =
-            concat(known->item.name, " (", known->cell, ")");
-        for (const std::string& next : identifiers_of(known->item.text)) {
-          if (seen.insert(next).second) open.emplace_back(next, title);
-        }
-      }
-    }
-  }
 }
 
 }  // namespace gpuos::session

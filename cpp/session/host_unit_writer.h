@@ -35,9 +35,6 @@ class HostUnitWriter {
   void write_directives() { need({}); }
   /// What a later unit writes if it needs it.
   void note(const Item& item, const std::string& cell);
-  /// Throws: CompileError if what runs needs something that is only declared.
-  void refuse_undefined(const HostCell& cell) const;
-
   /// Throws: CompileError if the compiler misses a variable that is there, but
   /// of a type that was defined again.
   void refuse_outdated(const CompileError& error) const;

@@ -22,6 +22,7 @@
 #include "session/host_runner.h"
 #include "session/launches.h"
 #include "session/operators.h"
+#include "session/variable_types.h"
 #include "session/workspace.h"
 
 namespace gpuos {
@@ -70,6 +71,7 @@ class Session::Impl {
                   [this](const std::string& name) { return find_bound(name); }),
         device(device_of(owner, options), refusal_of(owner)),
         launches(workspace, device, bindings),
+        types(workspace.header(), workspace.compiler()),
         bound_names(bindings),
         newest(std::make_shared<session::NewestKernels>(
             [this](const std::string& name) { return find_kernel(name); })),
@@ -93,6 +95,7 @@ class Session::Impl {
   session::Workspace workspace;
   session::Device device;
   session::Launches launches;
+  session::VariableTypes types;
   session::BoundNames bound_names;
   session::Around around;
   const std::shared_ptr<session::NewestKernels> newest;
@@ -285,6 +288,14 @@ HostVariableInfo Session::host_variable(std::string_view name) const {
   if (found == nullptr) return {};
   return {found->address, found->bytes,
           session::without_own_namespaces(found->type)};
+}
+
+std::string Session::variable_type(std::string_view name) {
+  const Held lock(*impl_);
+  if (const auto* own = impl_->workspace.host().find_variable(name))
+    return session::without_own_namespaces(own->type);
+  const session::DefinitionPtr found = impl_->workspace.find_variable(name);
+  return found == nullptr ? "" : impl_->types.find(*found);
 }
 
 bool Session::undo() {

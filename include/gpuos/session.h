@@ -121,6 +121,11 @@ class Session {
   /// A variable of host code; data is null if there is none of that name.
   HostVariableInfo host_variable(std::string_view name) const;
 
+  /// The type of a variable as C++ spells it, "int [3]"; empty if there is none
+  /// of that name. One of the device costs a small compilation, once.
+  /// Throws: CompileError.
+  std::string variable_type(std::string_view name);
+
   /// The storage of a variable, loaded if it was not, or of one of host code.
   /// Throws: InvalidArgument, BackendUnavailable, CudaError.
   SessionVariable variable(std::string_view name);

@@ -111,9 +111,13 @@ void set_host_value(const std::string& name, const HostVariableInfo& variable,
   if (type.dtype.empty()) refuse(name, variable);
   const py::object numpy = python_module("numpy");
   const py::object given = numpy.attr("asarray")(value);
+  const bool is_integer = type.dtype.find("int") != type.dtype.npos;
+  const std::string kind = given.attr("dtype").attr("kind").cast<std::string>();
+  // Among integers the value decides: a literal has a sign, a variable may not.
   const bool fits =
       numpy.attr("can_cast")(given.attr("dtype"), type.dtype, "same_kind")
           .cast<bool>() ||
+      (is_integer && (kind == "i" || kind == "u")) ||
       given.attr("size").cast<py::ssize_t>() == 0;
   const auto shape = given.attr("shape").cast<std::vector<py::ssize_t>>();
   if (!fits || shape != type.shape)
@@ -123,7 +127,6 @@ void set_host_value(const std::string& name, const HostVariableInfo& variable,
         " of shape " + py::str(given.attr("shape")).cast<std::string>());
   const py::object converted = given.attr("astype")(type.dtype);
   // An integer that does not fit is another number then.
-  const bool is_integer = type.dtype.find("int") != type.dtype.npos;
   if (is_integer && !numpy.attr("array_equal")(converted, given).cast<bool>())
     throw InvalidArgument("session: " + name +
                           ": expected a value that fits into " + variable.type +

@@ -7,8 +7,8 @@
 
 namespace gpuos::python {
 
-/// The value of a variable of host code: a number, a string, or a copy of an
-/// array of numbers; of a pointer its address.
+/// The value of a variable, or of a copy of one: a number, a string, or a copy
+/// of an array of numbers; of a pointer its address.
 /// Throws: InvalidArgument for another type.
 pybind11::object host_value(const std::string& name,
                             const HostVariableInfo& variable);

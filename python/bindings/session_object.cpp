@@ -109,27 +109,40 @@ Kernel SessionObject::kernel(const std::string& name, bool follow) {
       [&] { return follow ? session_->follow(name) : session_->kernel(name); });
 }
 
+// One of host code where it is, one of the device in `copy`; data is null if
+// there is neither.
+HostVariableInfo SessionObject::find_variable(const std::string& name,
+                                              std::string& copy) {
+  return interruptible([&] {
+    HostVariableInfo variable = session_->host_variable(name);
+    if (variable.data != nullptr) return variable;
+    variable.type = session_->variable_type(name);
+    if (variable.type.empty()) return variable;
+    copy.resize(session_->variable(name).bytes);
+    session_->read(name, copy.data(), copy.size());
+    variable.data = copy.data();
+    variable.bytes = copy.size();
+    return variable;
+  });
+}
+
 py::object SessionObject::item(const std::string& name) {
-  HostVariableInfo variable;
-  {
-    const WithoutGil no_gil;
-    variable = session_->host_variable(name);
-  }
+  std::string copy;
+  const HostVariableInfo variable = find_variable(name, copy);
   if (variable.data != nullptr) return host_value(name, variable);
   return py::cast(kernel(name, false));
 }
 
 void SessionObject::set_item(const std::string& name, const py::object& value) {
-  HostVariableInfo variable;
-  {
-    const WithoutGil no_gil;
-    variable = session_->host_variable(name);
-  }
+  std::string copy;
+  const HostVariableInfo variable = find_variable(name, copy);
   if (variable.data == nullptr)
-    throw InvalidArgument(
-        "session: expected the name of a variable of host code, got '" + name +
-        "'");
+    throw InvalidArgument("session: expected the name of a variable, got '" +
+                          name + "'");
   set_host_value(name, variable, value);
+  if (variable.data != copy.data()) return;
+  const WithoutGil no_gil;
+  session_->write(name, copy.data(), copy.size());
 }
 
 py::bytes SessionObject::link(const std::string& kernel) {

@@ -43,6 +43,8 @@ class SessionObject {
   pybind11::dict stats();
 
  private:
+  HostVariableInfo find_variable(const std::string& name, std::string& copy);
+
   std::shared_ptr<RuntimeObject> runtime_;
   std::unique_ptr<Session> session_;
 };

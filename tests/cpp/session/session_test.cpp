@@ -182,6 +182,38 @@ TEST_F(SessionTest, UnboundNamesAreTold) {
             "session: expected the name of a variable, got 'v'");
 }
 
+TEST_F(SessionTest, VariablesHaveTheTypesThatTheCompilerSpells) {
+  Session session(runtime(), options());
+  session.run(
+      "struct P { int a; }; template <class T> struct S { T a; };"
+      "__device__ int n; __device__ float a[2][3]; __device__ P p;"
+      "__device__ S<P*> s[1]; __constant__ unsigned long long c[4];"
+      "__constant__ const int* r[2]; __device__ int* q; __device__ int* qs[2]; "
+      "__device__ decltype(1.0) d;"
+      "namespace m { struct P { short a; }; __device__ P p; }"
+      "__device__ int f() { return 1; } __global__ void k() {}");
+  const std::vector<std::pair<std::string, std::string>> types = {
+      {"n", "int"},     {"a", "float [2][3]"},
+      {"p", "P"},       {"s", "S<P*> [1]"},
+      {"q", "int*"},    {"c", "unsigned long long [4]"},
+      {"d", "double"},  {"qs", "int* [2]"},
+      {"m::p", "m::P"}, {"r", "int const* [2]"},
+      {"f", ""},        {"k", ""},
+      {"none", ""}};
+  const auto expect_types = [&] {
+    for (const auto& [name, type] : types)
+      EXPECT_EQ(session.variable_type(name), type) << name;
+  };
+  expect_types();
+  const std::uint64_t compiled = session.stats().compiled;
+  expect_types();
+  EXPECT_EQ(session.stats().compiled, compiled);
+  session.run("__device__ char n;");
+  EXPECT_EQ(session.variable_type("n"), "char");
+  EXPECT_TRUE(session.undo());
+  expect_types();
+}
+
 TEST_F(SessionTest, TheCompilerFindsTheValuesOfExpressions) {
   session::CompilerSettings settings;
   settings.target = jit::choose_target(jit::nvrtc(), 90, "");
