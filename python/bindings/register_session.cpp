@@ -90,8 +90,7 @@ void register_uses(Type& type) {
     return self.variable(name).bytes;
   };
   type.def("__getitem__", &SessionObject::item,
-           "A kernel, or the value of a variable.",
-           py::arg("name"))
+           "A kernel, or the value of a variable.", py::arg("name"))
       .def("__setitem__", &SessionObject::set_item, py::arg("name"),
            py::arg("value"))
       .def("kernel", &SessionObject::kernel,
