@@ -177,13 +177,11 @@ class Variables {
     if (!base_has("__device__") && !item.is_constant &&
         !base_has("__managed__"))
       return make_host(declarator, std::move(item), is_extern);
-    if (base_has("auto"))
-      tokens_.fail(shape_.begin,
-                   concat("expected the type of ", item.name, ", found auto"));
     item.kind = is_extern && declarator.initializer == 0 ? ItemKind::Declaration
                                                          : ItemKind::Variable;
     item.text = define(declarator, item);
-    item.header = refer(declarator, item);
+    item.header = base_has("auto") ? refer_deduced(declarator, item)
+                                   : refer(declarator, item);
     return item;
   }
 
@@ -263,6 +261,37 @@ class Variables {
     return concat("struct ", holder, " { ", member, "; }; extern __device__ ",
                   item.is_constant ? "const " : "", "decltype(", holder,
                   "::", item.name, ")& ", item.name, ";");
+  }
+
+  // "inline __device__ auto* gpuos_of_x() { return &y; } extern __device__
+  // decltype(gpuos_of_x())& x;": a result is deduced as a variable is.
+  std::string refer_deduced(const Declarator& declarator,
+                            const Item& item) const {
+    std::size_t value = declarator.initializer;
+    std::size_t end = declarator.end;
+    if (tokens_.is(value, "=")) {
+      ++value;
+    } else {  // "x(3)", "x{3}"
+      ++value;
+      --end;
+    }
+    if (declarator.initializer == 0 || tokens_.is(value, "{"))
+      tokens_.fail(shape_.begin,
+                   concat("expected the type of ", item.name, ", found auto"));
+    std::string type;
+    for (std::size_t i = shape_.begin; i < declarators_.front().begin; ++i) {
+      if (takes_argument(tokens_, i)) {
+        i = tokens_.behind(i + 1) - 1;
+      } else if (!is_dropped(tokens_, i) && !is_attribute(tokens_, i)) {
+        type += concat(tokens_[i].text, " ");
+      }
+    }
+    type += tokens_.text(declarator.begin, declarator.name);
+    const std::string holder = concat("gpuos_of_", item.name, "()");
+    return concat("inline __device__ ", type, " ", holder, " { return ",
+                  tokens_.text(value, end), "; } extern __device__ ",
+                  item.is_constant ? "const " : "", "decltype(", holder, ")& ",
+                  item.name, ";");
   }
 
   const TokenList& tokens_;

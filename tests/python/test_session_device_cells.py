@@ -35,6 +35,12 @@ THINGS = [
         "template <class T> requires (sizeof(T) > 1) struct {x} {{ T a = 2; }};",
         "{x}<int>{{}}.a",
     ),
+    ("__device__ auto {x} = 3;", "{x}"),
+    (
+        "__device__ auto {x}_b = 4.5f; __device__ auto {x} = 2;",
+        "int({x} * {x}_b)",
+    ),
+    ("__constant__ auto {x}{{'a'}};", "int(sizeof {x})"),
     ("template <class T> using {x} = T*;", "int(sizeof({x}<int>))"),
     ("enum class {x}_e {{ {x} = 2 }}; using enum {x}_e;", "int({x})"),
     (

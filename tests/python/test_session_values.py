@@ -29,6 +29,8 @@ SHAPES = [(), (3,), (2, 3), (2, 1, 2)]
 SIDES = {"host": "", "device": "__device__ ", "constant": "__constant__ "}
 # What comes before a definition of {x}, the definition, what is read.
 OTHERS = [
+    ("", "auto {x} = 2.5f", 2.5),
+    ("", "auto {x}(7ull)", 7),
     ("", "decltype(sizeof 1) {x} = 7", 7),
     ("using {x}_t = short;", "{x}_t {x}[2] = {{4, 5}}", [4, 5]),
     (

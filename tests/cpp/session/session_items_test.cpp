@@ -222,7 +222,8 @@ TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
       {"__device__ const char* s = \"abc", "expected a closing \""},
       {"#if 1\n", "expected #endif"},
       {"/* open", "expected */"},
-      {"__device__ auto x = 3;", "expected the type of x, found auto"}};
+      {"__device__ auto x = {3};", "expected the type of x, found auto"},
+      {"__device__ auto x;", "expected the type of x, found auto"}};
   for (const auto& [text, message] : cases)
     EXPECT_NE(failure_of(text).find(message), std::string::npos)
         << text << ": " << failure_of(text);

@@ -191,6 +191,10 @@ TEST_F(SessionTest, VariablesHaveTheTypesThatTheCompilerSpells) {
       "__constant__ const int* r[2]; __device__ int* q; __device__ int* qs[2]; "
       "__device__ decltype(1.0) d;"
       "namespace m { struct P { short a; }; __device__ P p; }"
+      "__device__ auto a1 = 1.0f; __device__ auto* a2 = (int*)nullptr, *a3 = "
+      "(int*)nullptr;"
+      "__constant__ auto a4 = sizeof(S<char>); __device__ auto a5{'a'};"
+      "namespace m { __device__ auto a6 = (P*)nullptr; }"
       "__device__ int f() { return 1; } __global__ void k() {}");
   const std::vector<std::pair<std::string, std::string>> types = {
       {"n", "int"},     {"a", "float [2][3]"},
@@ -198,6 +202,9 @@ TEST_F(SessionTest, VariablesHaveTheTypesThatTheCompilerSpells) {
       {"q", "int*"},    {"c", "unsigned long long [4]"},
       {"d", "double"},  {"qs", "int* [2]"},
       {"m::p", "m::P"}, {"r", "int const* [2]"},
+      {"a1", "float"},  {"a2", "int*"},
+      {"a3", "int*"},   {"a4", "unsigned long"},
+      {"a5", "char"},   {"m::a6", "m::P*"},
       {"f", ""},        {"k", ""},
       {"none", ""}};
   const auto expect_types = [&] {
