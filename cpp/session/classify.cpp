@@ -341,11 +341,13 @@ class Classifier {
     }
   }
 
-  // "T x(3);", but not "T f(int);"
+  // "T x(3);" and "T x(3), y;", but not "T f(int);"
   bool makes_variable() const {
     const std::size_t open = shape_.parameters;
-    return !has_any({"__device__", "__global__", "operator"}, open) &&
-           tokens_.behind(open) == shape_.end - 1 && open > shape_.start + 1 &&
+    const std::size_t behind = tokens_.behind(open);
+    return !has_any({"__global__", "operator"}, open) &&
+           (behind == shape_.end - 1 || tokens_.is(behind, ",")) &&
+           open > shape_.start + 1 &&
            holds_arguments(tokens_, open, is_value_);
   }
 

@@ -127,8 +127,10 @@ class ShapeFinder {
   }
 
   bool is_body() const {
+    const bool is_list =  // "T x(3), y{4};"
+        !shape_.commas.empty() && shape_.commas.back() > shape_.parameters;
     return !shape_.is_class() && shape_.parameters != 0 &&
-           shape_.initializer == 0;
+           shape_.initializer == 0 && !is_list;
   }
 
   // Behind "try : x_(x) { ... } catch (...) { ... }" of a function.

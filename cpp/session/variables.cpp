@@ -11,6 +11,7 @@ struct Declarator {
   std::size_t begin = 0;  // behind the base type
   std::size_t end = 0;    // its ',' or ';'
   std::size_t name = 0;
+  std::size_t group = 0;        // '(' of "(*f)(int)"; 0: none
   std::size_t initializer = 0;  // 0: none
 };
 
@@ -33,13 +34,24 @@ std::size_t find_initializer(const TokenList& tokens, std::size_t begin,
   return 0;
 }
 
+// The '(' of "x(3)", but not of "(*f)(int)"; 0: none.
+std::size_t find_arguments(const TokenList& tokens, std::size_t begin,
+                           std::size_t end) {
+  for (std::size_t i = begin; i < end;) {
+    const bool is_open = tokens.is(i, "(");
+    if (is_open && i > begin && tokens.is_identifier(i - 1)) return i;
+    i = is_open || tokens.is(i, "[") ? tokens.behind(i) : i + 1;
+  }
+  return 0;
+}
+
 // The identifier before '[', or before the end; in "(*f)(int)" that in the
 // first parentheses.
-std::size_t find_name(const TokenList& tokens, const Shape& shape,
+std::size_t find_name(const TokenList& tokens, std::size_t group,
                       std::size_t begin, std::size_t end) {
   std::size_t at = end;
-  if (shape.group >= begin && shape.group < end && shape.group != 0) {
-    at = tokens.behind(shape.group) - 1;
+  if (group != 0) {
+    at = tokens.behind(group) - 1;
   } else {
     if (is_attribute_list(tokens, begin)) begin = tokens.behind(begin);
     for (std::size_t i = begin; i < end; ++i) {
@@ -126,20 +138,31 @@ class Variables {
     return false;
   }
 
+  // Before the first declarator stands the type.
+  std::size_t find_group(std::size_t begin, std::size_t end) const {
+    if (declarators_.empty()) return shape_.group < end ? shape_.group : 0;
+    while (is_pointer_mark(tokens_, begin)) ++begin;
+    return tokens_.is(begin, "(") ? begin : 0;
+  }
+
   void find_declarators() {
     std::size_t begin = shape_.begin;
     const auto add = [&](std::size_t end) {
       Declarator declarator{.begin = begin, .end = end};
       declarator.initializer = find_initializer(tokens_, begin, end);
-      // "T x(3);"
-      if (declarator.initializer == 0 && shape_.parameters >= begin)
-        declarator.initializer = shape_.parameters;
+      // "T x(3), y(4);"
+      if (declarator.initializer == 0)
+        declarator.initializer =
+            declarators_.empty()
+                ? (shape_.parameters < end ? shape_.parameters : 0)
+                : find_arguments(tokens_, begin, end);
       const std::size_t head =
           declarator.initializer != 0 ? declarator.initializer : end;
-      declarator.name = find_name(tokens_, shape_, begin, head);
+      declarator.group = find_group(begin, end);
+      declarator.name = find_name(tokens_, declarator.group, begin, head);
       if (declarators_.empty()) {
         declarator.begin = declarator.name;
-        if (shape_.group != 0) declarator.begin = shape_.group;
+        if (declarator.group != 0) declarator.begin = declarator.group;
         while (declarator.begin > shape_.begin &&
                is_pointer_mark(tokens_, declarator.begin - 1))
           --declarator.begin;
@@ -210,7 +233,8 @@ class Variables {
     if (declarator.initializer == 0) return false;
     if (base_has("constexpr")) return true;
     if (base_has("__constant__") || !base_has("const")) return false;
-    return !is_pointer_mark(tokens_, declarator.name - 1) && shape_.group == 0;
+    return !is_pointer_mark(tokens_, declarator.name - 1) &&
+           declarator.group == 0;
   }
 
   // The definition alone, with its lines where they were.

@@ -47,6 +47,21 @@ OTHERS = [
 ]
 
 
+# A declarator of {x}, and what it is worth.
+DECLARATORS = [
+    ("{x}", 0),
+    ("{x} = 3", 3),
+    ("{x}{{4}}", 4),
+    ("{x}(5)", 5),
+    ("{x} = (6)", 6),
+    ("{x}[2] = {{7, 8}}", [7, 8]),
+    ("{x}[2]{{7, (8)}}", [7, 8]),
+    ("*{x} = nullptr", 0),
+    ("*{x}(nullptr)", 0),
+    ("(*{x})(int, int) = nullptr", None),  # no number
+]
+
+
 def variables():
     for index, (text, dtype) in enumerate(TYPES.items()):
         for rank, shape in enumerate(SHAPES):
@@ -163,6 +178,24 @@ def test_types_that_the_compiler_must_find(session, side):
         name = f"w{index}"
         session.run(f"{before} {SIDES[side]}{definition};".format(x=name))
         assert np.asarray(session[name]).tolist() == value, definition
+
+
+def test_lists_of_declarators(rt, side):
+    session = make_session(rt)
+    values, text = {}, ""
+    for i, (first, first_value) in enumerate(DECLARATORS):
+        for j, (second, second_value) in enumerate(DECLARATORS):
+            if side != "host" and j not in (i, (i + 1) % len(DECLARATORS)):
+                continue  # each is compiled alone
+            names = f"f{i}_{j}", f"g{i}_{j}"
+            values |= dict(zip(names, (first_value, second_value), strict=True))
+            both = f"{first.format(x=names[0])}, {second.format(x=names[1])}"
+            text += f"{SIDES[side]}int {both};\n"
+    session.run(text)
+    assert set(values) <= set(session.names())
+    for name, value in values.items():
+        if value is not None and (side == "host" or rt.backend == "cuda"):
+            assert np.asarray(session[name]).tolist() == value, name
 
 
 def test_a_host_runtime_has_no_variables_of_the_device(rt):
