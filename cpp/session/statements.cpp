@@ -220,16 +220,35 @@ class StatementEnd {
   int depth_ = 0;
 };
 
+// Its ',' or `close`.
+std::size_t end_of_argument(const TokenList& tokens, std::size_t begin,
+                            std::size_t close) {
+  for (std::size_t i = begin; i < close;) {
+    if (tokens.is(i, ",")) return i;
+    const bool skips =
+        tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{");
+    const bool is_angle = tokens.is(i, "<") && tokens.behind_angles(i) > i;
+    i = skips ? tokens.behind(i) : is_angle ? tokens.behind_angles(i) : i + 1;
+  }
+  return close;
+}
+
 // "3", "\"a\"", "[] {...}", "-x", "f(x)", "a.b", "n": no parameter.
 bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
                  const IsValue& is_value) {
   const Token& first = tokens[begin];
   if (first.kind == TokenKind::Number || first.kind == TokenKind::Text)
     return true;
-  if (is_one_of(kBeginDeclarations, first.text)) {
-    // "int(3)", but not "int (*f)(int)".
-    return tokens.is(begin + 1, "(") && !tokens.is(begin + 2, "*");
+  // "int(3)" and "A(3)", but not "int (*f)(int)" and "A (&a)[2]".
+  const auto converts = [&](std::size_t open) {
+    return tokens.is(open, "(") && !tokens.is(open + 1, "*") &&
+           !tokens.is(open + 1, "&");
+  };
+  if (first.is("decltype")) {
+    const std::size_t next = tokens.behind(begin + 1);
+    return next < end && (converts(next) || tokens.is(next, "{"));
   }
+  if (is_one_of(kBeginDeclarations, first.text)) return converts(begin + 1);
   if (!tokens.is_identifier(begin) && !first.is("::"))
     return !first.is(".");  // of "..."
   if (is_one_of(kBeginStatements, first.text)) return true;
@@ -237,6 +256,7 @@ bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
   if (is_value(name.first)) return true;
   const std::size_t next = name.end;
   if (next >= end || is_plain_name(tokens, next)) return false;
+  if (tokens.is(next, "(")) return converts(next);
   return !tokens.is(next, "*") && !tokens.is(next, "&") &&
          !tokens.is(next, "=") && !tokens.is(next, "const") &&
          !(tokens.is(next, ".") && tokens.is(next + 1, "."));
@@ -280,7 +300,13 @@ std::size_t behind_statement(const TokenList& tokens, std::size_t i,
 bool holds_arguments(const TokenList& tokens, std::size_t open,
                      const IsValue& is_value) {
   const std::size_t close = tokens.behind(open) - 1;
-  return close > open + 1 && is_argument(tokens, open + 1, close, is_value);
+  // A name alone may be a type: another argument may tell.
+  for (std::size_t begin = open + 1; begin < close;) {
+    const std::size_t end = end_of_argument(tokens, begin, close);
+    if (is_argument(tokens, begin, end, is_value)) return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 }  // namespace gpuos::session

@@ -41,6 +41,11 @@ THINGS = [
         "int({x} * {x}_b)",
     ),
     ("__constant__ auto {x}{{'a'}};", "int(sizeof {x})"),
+    ("__device__ int {x}_b(2), {x}(3);", "{x} * {x}_b"),
+    (
+        "struct {x}_t {{ int a; }}; __device__ int {x}({x}_t, {x}_t); __device__ int {x}({x}_t p, {x}_t q) {{ return p.a + q.a; }}",
+        "{x}({x}_t{{1}}, {x}_t{{2}})",
+    ),
     ("template <class T> using {x} = T*;", "int(sizeof({x}<int>))"),
     ("enum class {x}_e {{ {x} = 2 }}; using enum {x}_e;", "int({x})"),
     (

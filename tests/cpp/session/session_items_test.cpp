@@ -157,6 +157,76 @@ TEST(SessionItems, WhatIsAValueTellsAProductFromAPointer) {
   EXPECT_EQ(kind("int a = 1; T x(a);"), ItemKind::HostVariable);
 }
 
+// All pairs of what may stand in parentheses, behind all that may stand before.
+TEST(SessionItems, ParametersMakeAFunctionAndArgumentsAVariable) {
+  const std::vector<std::string> parameters{"A",
+                                            "A a",
+                                            "A&",
+                                            "A&& a",
+                                            "A*",
+                                            "A* a",
+                                            "const A&",
+                                            "A const& a",
+                                            "B<int>",
+                                            "B<A, int> b",
+                                            "q::C",
+                                            "q::C c",
+                                            "A (&a)[2]",
+                                            "A (*a)(A)",
+                                            "A a[2]",
+                                            "A = A()",
+                                            "A a = {1}",
+                                            "int",
+                                            "int = 3",
+                                            "unsigned n",
+                                            "struct A",
+                                            "auto",
+                                            "int (&a)[2]",
+                                            "int (*)(A)",
+                                            "decltype(1)",
+                                            "decltype(1) x",
+                                            "int* __restrict__ p"};
+  const std::vector<std::string> arguments{
+      "3",       "'a'",         "\"a\"",         "-1",  "n",         "n + A()",
+      "A(3)",    "A{}",         "f(1)",          "n.a", "&n",        "int(3)",
+      "q::C(1)", "B<A, int>{}", "[] {}",         "(n)", "sizeof(A)", "true",
+      "nullptr", "*n",          "decltype(1)(2)"};
+  const auto is_value = [](std::string_view name) { return name == "n"; };
+  const auto kind_of = [&](const std::string& text) {
+    const CellText cell{"cell 1", text};
+    const std::vector<Item> items = split_cell(cell, nullptr, is_value);
+    EXPECT_EQ(items.size(), 1u) << text;
+    return items.front().kind;
+  };
+  const auto join = [](const std::string& a, const std::string& b) {
+    return b.empty() ? a : a + ", " + b;
+  };
+  for (const bool is_device : {false, true}) {
+    const std::string before = is_device ? "__device__ T x(" : "T x(";
+    const auto function =
+        is_device ? ItemKind::Declaration : ItemKind::HostDeclaration;
+    const auto variable =
+        is_device ? ItemKind::Variable : ItemKind::HostVariable;
+    std::vector<std::string> second = parameters;
+    second.emplace_back();
+    for (const std::string& a : parameters) {
+      for (const std::string& b : second) {
+        const std::string text = before + join(a, b) + ");";
+        EXPECT_EQ(kind_of(text), function) << text;
+      }
+    }
+    second = arguments;
+    second.emplace_back();
+    second.emplace_back("A");  // a macro or a constant, for all we know
+    for (const std::string& a : arguments) {
+      for (const std::string& b : second) {
+        const std::string text = before + join(a, b) + ");";
+        EXPECT_EQ(kind_of(text), variable) << text;
+      }
+    }
+  }
+}
+
 TEST(SessionItems, OperatorsOfAValueStayWhole) {
   EXPECT_EQ(only("__device__ int n = 1 << 3 >= 2;").text,
             "__device__ int n = 1 << 3 >= 2;");
