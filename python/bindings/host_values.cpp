@@ -65,7 +65,9 @@ HostType read_type(std::string text) {
   }
   const auto found = dtypes().find(text);
   if (found != dtypes().end()) type.dtype = found->second;
-  if (text.ends_with('*')) type.dtype = "uint64";
+  // "int*" and "int (*)(int)"
+  if (text.ends_with('*') || text.find("(*)(") != text.npos)
+    type.dtype = "uint64";
   type.is_string =
       type.shape.empty() &&
       (text == "std::string" || text == "std::__cxx11::basic_string<char>" ||
