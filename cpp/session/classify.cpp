@@ -347,8 +347,7 @@ class Classifier {
     const std::size_t behind = tokens_.behind(open);
     return !has_any({"__global__", "operator"}, open) &&
            (behind == shape_.end - 1 || tokens_.is(behind, ",")) &&
-           open > shape_.start + 1 &&
-           holds_arguments(tokens_, open, is_value_);
+           open > shape_.start + 1 && holds_arguments(tokens_, open, is_value_);
   }
 
   Item template_declaration() const {
