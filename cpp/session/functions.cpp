@@ -5,11 +5,6 @@
 namespace gpuos::session {
 namespace {
 
-struct Range {
-  std::size_t begin;
-  std::size_t end;
-};
-
 // The parameters between the parentheses, without default arguments.
 std::vector<Range> parameters_of(const TokenList& tokens, std::size_t open) {
   std::vector<Range> found;

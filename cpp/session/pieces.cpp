@@ -239,6 +239,26 @@ std::size_t TokenList::behind_angles(std::size_t i) const {
   return i;
 }
 
+std::vector<Range> split_commas(const TokenList& tokens, std::size_t begin,
+                                std::size_t end) {
+  std::vector<Range> found;
+  for (std::size_t i = begin; i < end;) {
+    if (tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{")) {
+      i = tokens.behind(i);
+    } else if (tokens.is(i, "<") && tokens.behind_angles(i) > i) {
+      i = tokens.behind_angles(i);
+    } else {
+      if (tokens.is(i, ",")) {
+        found.push_back({begin, i});
+        begin = i + 1;
+      }
+      ++i;
+    }
+  }
+  if (begin < end) found.push_back({begin, end});
+  return found;
+}
+
 std::string TokenList::text(std::size_t begin, std::size_t end) const {
   if (begin >= end) return "";
   const Token& last = tokens_[end - 1];

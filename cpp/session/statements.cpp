@@ -220,19 +220,6 @@ class StatementEnd {
   int depth_ = 0;
 };
 
-// Its ',' or `close`.
-std::size_t end_of_argument(const TokenList& tokens, std::size_t begin,
-                            std::size_t close) {
-  for (std::size_t i = begin; i < close;) {
-    if (tokens.is(i, ",")) return i;
-    const bool skips =
-        tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{");
-    const bool is_angle = tokens.is(i, "<") && tokens.behind_angles(i) > i;
-    i = skips ? tokens.behind(i) : is_angle ? tokens.behind_angles(i) : i + 1;
-  }
-  return close;
-}
-
 // "3", "\"a\"", "[] {...}", "-x", "f(x)", "a.b", "n": no parameter.
 bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
                  const IsValue& is_value) {
@@ -301,12 +288,11 @@ bool holds_arguments(const TokenList& tokens, std::size_t open,
                      const IsValue& is_value) {
   const std::size_t close = tokens.behind(open) - 1;
   // A name alone may be a type: another argument may tell.
-  for (std::size_t begin = open + 1; begin < close;) {
-    const std::size_t end = end_of_argument(tokens, begin, close);
-    if (is_argument(tokens, begin, end, is_value)) return true;
-    begin = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(
+      split_commas(tokens, open + 1, close), [&](const Range& range) {
+        return range.begin < range.end &&
+               is_argument(tokens, range.begin, range.end, is_value);
+      });
 }
 
 }  // namespace gpuos::session

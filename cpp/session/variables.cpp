@@ -291,14 +291,10 @@ class Variables {
   // decltype(gpuos_of_x())& x;": a result is deduced as a variable is.
   std::string refer_deduced(const Declarator& declarator,
                             const Item& item) const {
-    std::size_t value = declarator.initializer;
-    std::size_t end = declarator.end;
-    if (tokens_.is(value, "=")) {
-      ++value;
-    } else {  // "x(3)", "x{3}"
-      ++value;
-      --end;
-    }
+    const std::size_t value = declarator.initializer + 1;
+    // "x(3)" and "x{3}" end with a bracket.
+    const std::size_t end =
+        declarator.end - (tokens_.is(declarator.initializer, "=") ? 0 : 1);
     if (declarator.initializer == 0 || tokens_.is(value, "{"))
       tokens_.fail(shape_.begin,
                    concat("expected the type of ", item.name, ", found auto"));
