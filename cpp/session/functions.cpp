@@ -6,8 +6,9 @@ namespace gpuos::session {
 namespace {
 
 // The parameters between the parentheses, without default arguments.
-std::vector<Range> parameters_of(const TokenList& tokens, std::size_t open) {
-  std::vector<Range> found;
+std::vector<TokenRange> parameters_of(const TokenList& tokens,
+                                      std::size_t open) {
+  std::vector<TokenRange> found;
   const std::size_t close = tokens.behind(open) - 1;
   std::size_t begin = open + 1;
   std::size_t end = 0;  // where the default argument begins
@@ -44,7 +45,7 @@ bool is_parameter_name(const TokenList& tokens, std::size_t begin,
          !is_qualifier(tokens, i - 1) && !tokens.is(i - 1, "::");
 }
 
-std::string type_of(const TokenList& tokens, Range range) {
+std::string type_of(const TokenList& tokens, TokenRange range) {
   std::size_t end = range.end;
   std::string tail;
   for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -104,7 +105,7 @@ FunctionName function_name(const TokenList& tokens, const Shape& shape) {
 std::vector<std::string> parameter_types(const TokenList& tokens,
                                          std::size_t open) {
   std::vector<std::string> types;
-  for (const Range range : parameters_of(tokens, open)) {
+  for (const TokenRange range : parameters_of(tokens, open)) {
     std::string type = type_of(tokens, range);
     if (type != "void") types.push_back(std::move(type));
   }
@@ -114,7 +115,7 @@ std::vector<std::string> parameter_types(const TokenList& tokens,
 std::vector<std::string> parameter_names(const TokenList& tokens,
                                          std::size_t open) {
   std::vector<std::string> names;
-  for (const Range range : parameters_of(tokens, open)) {
+  for (const TokenRange range : parameters_of(tokens, open)) {
     const std::size_t last = range.end - 1;
     names.emplace_back(
         is_parameter_name(tokens, range.begin, last) ? tokens[last].text : "");

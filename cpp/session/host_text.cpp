@@ -46,7 +46,7 @@ StubParameters stub_parameters(const TokenList& tokens, std::size_t open) {
   const std::vector<std::string> names = parameter_names(tokens, open);
   StubParameters made;
   std::size_t index = 0;
-  for (const Range range : split_commas(tokens, open + 1, close)) {
+  for (const TokenRange range : split_commas(tokens, open + 1, close)) {
     if (range.end == range.begin + 1 && tokens.is(range.begin, "void")) break;
     std::size_t head = range.begin;
     while (head < range.end && !tokens.is(head, "=")) ++head;
@@ -68,7 +68,7 @@ StubParameters stub_parameters(const TokenList& tokens, std::size_t open) {
 std::string instance_arguments(const TokenList& tokens, std::size_t begin,
                                std::size_t end) {
   std::string made;
-  for (const Range range : split_commas(tokens, begin, end)) {
+  for (const TokenRange range : split_commas(tokens, begin, end)) {
     std::size_t head = range.begin;
     while (head < range.end && !tokens.is(head, "=")) ++head;
     const std::string name(tokens[head - 1].text);
@@ -182,7 +182,8 @@ void strip_defaults(Item& item) {
   const TokenList tokens(place);
   const Shape shape = find_shape(tokens, 0, tokens.size());
   const std::size_t close = tokens.behind(shape.parameters) - 1;
-  for (const Range range : split_commas(tokens, shape.parameters + 1, close)) {
+  for (const TokenRange range :
+       split_commas(tokens, shape.parameters + 1, close)) {
     std::size_t at = range.begin;
     while (at < range.end && !tokens.is(at, "=")) ++at;
     for (; at < range.end; ++at) blank(item.text, tokens[at]);

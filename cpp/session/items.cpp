@@ -37,12 +37,6 @@ bool is_code(const Item& item) {
   return item.kind != ItemKind::Directive && item.kind != ItemKind::Declaration;
 }
 
-// Of tokens.
-struct TokenRange {
-  std::size_t begin;
-  std::size_t end;
-};
-
 class Splitter {
  public:
   Splitter(const CellText& cell, const Choose& choose, const IsValue& is_value,

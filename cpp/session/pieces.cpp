@@ -239,9 +239,9 @@ std::size_t TokenList::behind_angles(std::size_t i) const {
   return i;
 }
 
-std::vector<Range> split_commas(const TokenList& tokens, std::size_t begin,
-                                std::size_t end) {
-  std::vector<Range> found;
+std::vector<TokenRange> split_commas(const TokenList& tokens, std::size_t begin,
+                                     std::size_t end) {
+  std::vector<TokenRange> found;
   for (std::size_t i = begin; i < end;) {
     if (tokens.is(i, "(") || tokens.is(i, "[") || tokens.is(i, "{")) {
       i = tokens.behind(i);

@@ -46,14 +46,14 @@ class TokenList {
 };
 
 /// From token `begin` to before token `end`.
-struct Range {
+struct TokenRange {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
 /// What stands between the commas of a list, those in brackets left out.
-std::vector<Range> split_commas(const TokenList& tokens, std::size_t begin,
-                                std::size_t end);
+std::vector<TokenRange> split_commas(const TokenList& tokens, std::size_t begin,
+                                     std::size_t end);
 
 /// Where the parts of one declaration are; indices of tokens, 0: not there.
 struct Shape {

@@ -289,7 +289,7 @@ bool holds_arguments(const TokenList& tokens, std::size_t open,
   const std::size_t close = tokens.behind(open) - 1;
   // A name alone may be a type: another argument may tell.
   return std::ranges::any_of(
-      split_commas(tokens, open + 1, close), [&](const Range& range) {
+      split_commas(tokens, open + 1, close), [&](const TokenRange& range) {
         return range.begin < range.end &&
                is_argument(tokens, range.begin, range.end, is_value);
       });
