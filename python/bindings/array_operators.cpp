@@ -57,6 +57,7 @@ PyObject* fused(std::string_view name) {
 template <Op kOp>
 struct OfOp {};
 struct OfDivmod {};
+struct OfMatmul {};
 struct OfPositive {};
 struct OfGreater {};
 struct OfGreaterEqual {};
@@ -124,6 +125,9 @@ struct ArrayOperators {
   }
   static PyObject* divmod(PyObject* x, PyObject* y) noexcept {
     return call<OfDivmod>("divmod", x, y);
+  }
+  static PyObject* matmul(PyObject* x, PyObject* y) noexcept {
+    return call<OfMatmul>("matmul", x, y);
   }
   static PyObject* power(PyObject* x, PyObject* y, PyObject* modulus) noexcept {
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
@@ -194,6 +198,7 @@ constexpr const char* kMethods[] = {"all",
                                     "conj",
                                     "conjugate",
                                     "copy",
+                                    "dot",
                                     "fill",
                                     "flatten",
                                     "item",
@@ -221,6 +226,7 @@ constexpr const char* kMethods[] = {"all",
                                     "__contains__",
                                     "__float__",
                                     "__format__",
+                                    "__imatmul__",
                                     "__index__",
                                     "__int__",
                                     "__iter__",

@@ -11,8 +11,9 @@ namespace gpuos::python {
 // pybind11. The names are there for whoever looks.
 //
 // `Of` has, as static functions of PyObject*: binary<Op>(x, y), unary<Op>(x),
-// positive(x), divmod(x, y), power(x, y, modulus) and compare(x, y, operation),
-// which give a new reference, or null with an error set.
+// positive(x), divmod(x, y), matmul(x, y), power(x, y, modulus) and
+// compare(x, y, operation), which give a new reference, or null with an error
+// set.
 
 struct BinarySlot {
   const char* name;
@@ -48,6 +49,7 @@ class OperatorSlots {
       {"__mod__", "__rmod__", &N::nb_remainder,
        Of::template binary<Op::Remainder>},
       {"__divmod__", "__rdivmod__", &N::nb_divmod, Of::divmod},
+      {"__matmul__", "__rmatmul__", &N::nb_matrix_multiply, Of::matmul},
       {"__and__", "__rand__", &N::nb_and, Of::template binary<Op::BitwiseAnd>},
       {"__or__", "__ror__", &N::nb_or, Of::template binary<Op::BitwiseOr>},
       {"__xor__", "__rxor__", &N::nb_xor, Of::template binary<Op::BitwiseXor>},

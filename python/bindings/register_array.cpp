@@ -187,6 +187,9 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "size", [](const Array& a) { return a.form().size(); },
           "How many elements.")
+      .def_property_readonly(
+          "itemsize", [](const Array& a) { return size_of(a.form().dtype); },
+          "How many bytes one element has.")
       .def_property_readonly("nbytes", &Array::bytes,
                              "How many bytes its elements have.")
       .def_property_readonly(

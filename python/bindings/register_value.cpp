@@ -214,13 +214,6 @@ void add_attributes(Class& type) {
       .def("__repr__", &repr);
 }
 
-// As a fused function has it.
-py::object call_numpy(const char* name, const py::object& args,
-                      const py::object& keywords) {
-  return python_module("gpuos.numpy_functions")
-      .attr("call")(python_module("numpy").attr(name), args, keywords);
-}
-
 template <typename Class>
 void add_methods(Class& type) {
   type.def(
@@ -250,12 +243,6 @@ void add_methods(Class& type) {
     type.def(name, [name](const py::args& args, const py::kwargs& keywords) {
       return call_numpy(name, args, keywords);
     });
-  type.def("__matmul__", [](const py::object& x, const py::object& y) {
-    return call_numpy("matmul", py::make_tuple(x, y), py::dict());
-  });
-  type.def("__rmatmul__", [](const py::object& x, const py::object& y) {
-    return call_numpy("matmul", py::make_tuple(y, x), py::dict());
-  });
   // Methods that NumPy's arrays have, and attributes: what no value has.
   type.def(
       "__getattr__", [](const Value&, const std::string& name) -> py::object {

@@ -159,4 +159,10 @@ Axes axes_of(const py::object& axis) {
   return axes;
 }
 
+py::object call_numpy(const char* name, const py::object& args,
+                      const py::object& keywords) {
+  return python_module("gpuos.numpy_functions")
+      .attr("call")(python_module("numpy").attr(name), args, keywords);
+}
+
 }  // namespace gpuos::python

@@ -65,4 +65,8 @@ pybind11::object call_ufunc(const pybind11::object& ufunc,
                             const pybind11::args& inputs,
                             const pybind11::kwargs& keywords);
 
+/// NumPy's function `name` as a fused function has it.
+pybind11::object call_numpy(const char* name, const pybind11::object& args,
+                            const pybind11::object& keywords);
+
 }  // namespace gpuos::python

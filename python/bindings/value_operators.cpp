@@ -50,6 +50,13 @@ struct ValueOperators {
     });
   }
 
+  static PyObject* matmul(PyObject* x, PyObject* y) noexcept {
+    return guarded([&] {
+      const py::tuple xy = py::make_tuple(py::handle(x), py::handle(y));
+      return call_numpy("matmul", xy, py::dict()).release().ptr();
+    });
+  }
+
   static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
     return value_or_error([&]() -> Value {
       const std::vector<Operand> xy = operands_of({x, y}, "comparison");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -165,6 +165,13 @@ def _contains(x: Array, value: Any) -> bool:
     return isinstance(is_same, Array) and _as_bool(is_same.any())
 
 
+def _matmul_in_place(_: Array, __: Any) -> NoReturn:
+    raise _core.InvalidArgument(
+        "matmul: x @= y: the product of two rows is a number, which is no row; "
+        "x = x @ y gives it"
+    )
+
+
 def set_item(x: Array, index: Any, value: Any) -> None:
     """Set what x[index] is, or where a mask of x's shape is true."""
     if _is_mask(index):
@@ -323,6 +330,30 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     )
 
 
+def diff(
+    a: Array,
+    n: int = 1,
+    axis: int = -1,
+    prepend: Any = np._NoValue,
+    append: Any = np._NoValue,
+) -> Any:
+    parts = [x for x in (prepend, a, append) if x is not np._NoValue]
+    if len(parts) > 1 and n != 0:
+        _axis_in(axis, a.ndim)
+        a = concatenate([_rows_beside(x, a, axis) for x in parts], axis)
+    return call(np.diff, a, n, axis)
+
+
+def _rows_beside(x: Any, like: Array, axis: int) -> Any:
+    """Return x; if it is a number, one row of it along the axis."""
+    if np.ndim(x) > 0:
+        return x
+    x = _operand(x if isinstance(x, Array) else np.asarray(x), like)
+    shape = list(like.shape)
+    shape[axis] = 1
+    return np.broadcast_to(x, shape)
+
+
 # ---- NumPy's functions.
 
 
@@ -430,6 +461,7 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         astype,
         concatenate,
         copy,
+        diff,
         empty_like,
         expand_dims,
         full_like,
@@ -513,6 +545,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         "argmax",
         "argmin",
         "clip",
+        "dot",
         "max",
         "mean",
         "min",
@@ -534,6 +567,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__deepcopy__": lambda x, _: copy(x),
     "__float__": lambda x: float(_one(x)),
     "__format__": _format,
+    "__imatmul__": _matmul_in_place,
     "__index__": _as_index,
     "__reduce_ex__": sending.of_array,
     "__int__": lambda x: int(_one(x)),

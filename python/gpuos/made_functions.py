@@ -89,10 +89,7 @@ def _average(
 ) -> Any:
     if weights is None:
         return a.mean(axis, keepdims=keepdims)
-    if weights.ndim != a.ndim:
-        raise _core.InvalidArgument(
-            f"average: expected weights with {a.ndim} axes, got {weights.ndim}"
-        )
+    weights = _weights_along(a, axis, weights)
     if a.dtype.kind in "biu":
         a = a.astype(np.float64)
     products = a * weights
@@ -100,17 +97,49 @@ def _average(
     return products.sum(axis, keepdims=keepdims) / of_all
 
 
+def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
+    """Return weights with the axes of a: those that they have not have size 1."""
+    if axis is None or weights.shape == a.shape:
+        _check_same_shape("average", a, weights)
+        return weights
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if not all(-a.ndim <= i < a.ndim for i in axes):
+        raise _core.InvalidArgument(
+            f"average: expected axes of {-a.ndim} to {a.ndim - 1}, got {axis}"
+        )
+    axes = tuple(i % a.ndim for i in axes)
+    expected = tuple(a.shape[i] for i in axes)
+    if weights.shape != expected:
+        raise _core.InvalidArgument(
+            f"average: expected weights of shape {expected}, as a has along "
+            f"axis {axis}, got {weights.shape}"
+        )
+    index = tuple(slice(None) if i in axes else None for i in range(a.ndim))
+    return weights.transpose(*np.argsort(axes))[index]
+
+
 def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return np.where(np.isnan(a), 1, a).prod(axis, keepdims=keepdims)
+
+
+def _check_same_shape(name: str, a: Any, b: Any) -> None:
+    """Programs broadcast; this function of NumPy does not."""
+    if a.shape != b.shape:
+        raise _core.InvalidArgument(
+            f"{name}: expected arrays of one shape, got {a.shape} and {b.shape}"
+        )
 
 
 def _dot(a: Any, b: Any) -> Any:
     """The product of two rows: of others there is none."""
     if np.ndim(a) != 1 or np.ndim(b) != 1:
         raise _core.InvalidArgument(
-            "matmul: a program has elementwise operations and reductions, no "
-            "products of matrices; call this one with arguments or results"
+            f"matmul: expected two rows, got {np.ndim(a)} and {np.ndim(b)} axes: "
+            "a program has elementwise operations and reductions, no products "
+            "of matrices; call this one with arguments or results, and of "
+            "arrays with x.numpy()"
         )
+    _check_same_shape("matmul", a, b)
     products = a * b
     if products.dtype.kind == "b":
         return products.any()
@@ -186,7 +215,15 @@ def _outer(a: Any, b: Any) -> Any:
 
 def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     dtype = a.dtype if dtype is None else np.dtype(dtype)
-    if not isinstance(fill_value, Value):  # as NumPy casts it
+    if isinstance(fill_value, Value):
+        if (
+            fill_value.ndim > 0
+        ):  # as an assignment, which leaves ones in front out
+            more = max(fill_value.ndim - a.ndim, 0)
+            if fill_value.shape[:more] == (1,) * more:
+                fill_value = fill_value[(0,) * more]
+            fill_value = np.broadcast_to(fill_value, a.shape)
+    else:  # as NumPy casts it
         # But not as ml_dtypes does: what is too large would be a NaN.
         of = dtype if dtype.isbuiltin == 1 else np.float64
         fill_value = np.full((), fill_value, of)

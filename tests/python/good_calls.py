@@ -45,6 +45,7 @@ def of_array(x):
     names += [f"__i{name}__" for name in (*BINARY, "pow") if name != "divmod"]
     names.append("__contains__")
     calls = {name: ([1], {}) for name in names}
+    calls |= {name: ([x], {}) for name in ("__matmul__", "__rmatmul__", "dot")}
     calls |= {name: ([0], {"keepdims": False}) for name in REDUCTIONS}
     calls |= {name: ([0, "f8"], {"keepdims": False}) for name in SUMS}
     calls |= {
