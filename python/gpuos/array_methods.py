@@ -62,17 +62,17 @@ def _in_order(x: Array, axes: np.ndarray[Any, Any]) -> Array:
     return x[index].transpose([sorted(kept).index(axis) for axis in kept])
 
 
-def reshape(x: Array, *shape: Any, order: str = "C") -> Array:
+def reshape(x: Array, shape: Any, order: str = "C") -> Array:
     """Return a view, or a copy where that cannot be."""
     _check_order(order)
     try:
-        return x.reshape(*shape)
+        return x.reshape(shape)
     except _core.InvalidArgument:
-        return copy(x).reshape(*shape)
+        return copy(x).reshape(shape)
 
 
 def ravel(x: Array, order: str = "C") -> Array:
-    return reshape(x, -1, order=order)
+    return reshape(x, -1, order)
 
 
 def _check_order(order: str) -> None:

@@ -196,6 +196,10 @@ def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
 
 
 def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    if len(axes) != 2 or (axes[0] - axes[1]) % m.ndim == 0:
+        raise _core.InvalidArgument(
+            f"rot90: expected two axes that differ, got {axes}"
+        )
     one, other = axes
     if k % 4 == 0:
         return m

@@ -157,10 +157,15 @@ def _norm(
 ) -> Any:
     if isinstance(axis, Value):
         axis = _integer(axis, "norm")
-    is_matrix = x.ndim != 1 if axis is None else not isinstance(axis, int)
-    if is_matrix and ord is not None and ord != "fro":
+    axes = x.ndim if axis is None else np.size(axis)
+    if ord is not None and axes != (2 if ord == "fro" else 1):
         raise _core.InvalidArgument(
-            f"norm: expected one axis for ord={ord!r}, got axis={axis!r}"
+            f"norm: expected {'two axes' if ord == 'fro' else 'one axis'} for "
+            f"ord={ord!r}, got axis={axis!r} of {x.ndim} axes"
+        )
+    if axis is not None and axes not in (1, 2):
+        raise _core.InvalidArgument(
+            f"norm: expected one or two axes, got axis={axis!r}"
         )
     order = 2.0 if ord is None or ord == "fro" else float(ord)
     return functions.norm(x, order, axis, keepdims)

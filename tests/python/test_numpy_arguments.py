@@ -1,0 +1,133 @@
+"""The arguments of NumPy's functions that are no arrays: what NumPy computes
+with them, or a refusal; and a refusal where NumPy refuses.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from fuse_support import quietly
+
+from gpuos import array_methods, numpy_functions
+
+AXES = [None, 0, 1, -1, 2, -3, (0, 1), (0, 0), ()]
+# What is tried for a parameter of this name; others are left as they are.
+VALUES = {
+    name: values
+    for names, values in {
+        "axis": AXES,
+        "axes": [None, (1, 0), (0, 0), (0, -2), (0,), (0, 2)],
+        "axis1 axis2": [0, 1, -2, 2],
+        "source destination": [0, -1, (0, 1), (1, 1), 2],
+        "keepdims": [True, False],
+        "ddof": [0, 1, 5, 0.5],
+        "dtype": [None, "f8", "i4", "bool"],
+        "n k": [0, 1, 2, -1],
+        "shift": [0, 1, -5, (1, 2)],
+        "decimals": [0, 1, -1],
+        "indices_or_sections": [1, 2, 3, 0, [1], [0, 2], [5]],
+        "equal_nan": [True],
+        "order": ["C", "F", "A", "X"],
+        "shape": [(-1,), (3, 2), (4,), (2, 2, 3), (2, -1), (-1, -1), 6],
+        "min max": [None, 0, 1.5],
+        "nan": [2.5],
+        "posinf neginf": [None, 7],
+        "fill_value": [3, 2.7, True],
+        "ord": [None, 1, 2, np.inf, "fro"],
+        "where": [True],
+        "initial": [1],
+        "deg": [True, False],
+    }.items()
+    for name in names.split()
+}
+X = np.array([[1, -2, 3.5], [np.nan, np.inf, 0]], "f4")
+ARRAYS = [X, np.array([[0, 5, -3], [2, 1, 7]], "i4"), X > 0, X[:0]]
+# What we compute and NumPy refuses: a mean of nothing, for which it looks at the
+# elements, and truth values as numbers.
+MORE = {"average": ZeroDivisionError}
+MORE |= dict.fromkeys(("around", "clip", "round"), TypeError)
+
+
+def functions():
+    own = array_methods._functions()
+    of_numpy = [f for name in dir(np) if callable(f := getattr(np, name))]
+    of_numpy = [f for f in of_numpy if not isinstance(f, (type, np.ufunc))]
+    known = [f for f in of_numpy if numpy_functions.has(f) or f in own]
+    found = {}
+    for function in [*known, np.linalg.norm]:
+        try:
+            first, *others = inspect.signature(function).parameters.values()
+        except ValueError:
+            continue
+        if first.kind == first.VAR_POSITIONAL:
+            continue
+        names = [one.name for one in others]
+        needed = [
+            one.name
+            for one in others
+            if one.default is one.empty
+            and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        if set(needed) <= VALUES.keys():
+            tried = [name for name in names if name in VALUES]
+            found[function.__name__] = (function, needed, tried)
+    for name in ("empty_like", "savez", "savez_compressed", "where"):
+        found.pop(name)
+    return found
+
+
+FUNCTIONS = functions()
+
+
+def given(needed, tried):
+    """Those that are needed alone, and with each of the others."""
+    others = [name for name in tried if name not in needed]
+    for more in ([], *([name] for name in others)):
+        names = [*needed, *more]
+        for values in itertools.product(*(VALUES[name] for name in names)):
+            some = len(needed)
+            yield values[:some], dict(zip(more, values[some:], strict=True))
+
+
+def outcome(function, *args, **keywords):
+    try:
+        return quietly(function, *args, **keywords)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return error
+
+
+def check(name, wanted, got):
+    if isinstance(got, Exception):
+        return
+    if isinstance(wanted, Exception):
+        assert isinstance(wanted, MORE.get(name, ())), f"NumPy says {wanted!r}"
+        return
+    many = isinstance(wanted, (tuple, list))
+    pairs = zip(wanted, got, strict=True) if many else [(wanted, got)]
+    for pair in pairs:
+        x, y = map(np.asarray, pair)
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        if x.dtype.kind == "U":
+            assert x == y
+        else:
+            np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arguments_are_numpys(rt, name):
+    function, needed, tried = FUNCTIONS[name]
+    has_computed = False
+    for x, (args, keywords) in itertools.product(ARRAYS, given(needed, tried)):
+        wanted = outcome(function, x.copy(), *args, **keywords)
+        got = outcome(function, rt.array(x), *args, **keywords)
+        has_computed = has_computed or not isinstance(got, Exception)
+        try:
+            check(name, wanted, got)
+        except AssertionError as error:
+            raise AssertionError(
+                f"{name} of {x}, {args}, {keywords}"
+            ) from error
+    assert has_computed
