@@ -39,7 +39,6 @@ _METHODS = {
     "std": "std",
     "sum": "sum",
     "swapaxes": "swapaxes",
-    "transpose": "transpose",
     "var": "var",
 }
 
@@ -240,6 +239,10 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
         is_bool = a.dtype.kind == "b"
         a = after != before if is_bool else after - before
     return a
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    return a.transpose() if axes is None else a.transpose(axes)
 
 
 def _concatenate(arrays: Any, axis: Any = 0, out: None = None) -> Any:
@@ -464,13 +467,14 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "nanstd": _nanstd,
         "nansum": _nansum,
         "nanvar": _nanvar,
-        "permute_dims": _method("transpose"),
+        "permute_dims": _transpose,
         "result_type": _result_type,
         "roll": _roll,
         "shape": _property("shape"),
         "size": _property("size"),
         "split": _split,
         "stack": _stack,
+        "transpose": _transpose,
         "where": _where,
     }
     known |= FUNCTIONS

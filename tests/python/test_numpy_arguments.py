@@ -1,11 +1,12 @@
 """The arguments of NumPy's functions that are no arrays: what NumPy computes
-with them, or a refusal; and a refusal where NumPy refuses.
+with them, or a refusal; and a refusal where NumPy refuses. Of arrays, and in fused functions.
 """
 
 from __future__ import annotations
 
 import inspect
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -99,6 +100,10 @@ def outcome(function, *args, **keywords):
         return error
 
 
+def call(function, args, keywords, x):
+    return function(x, *args, **keywords)
+
+
 def check(name, wanted, got):
     if isinstance(got, Exception):
         return
@@ -122,12 +127,13 @@ def test_arguments_are_numpys(rt, name):
     has_computed = False
     for x, (args, keywords) in itertools.product(ARRAYS, given(needed, tried)):
         wanted = outcome(function, x.copy(), *args, **keywords)
+        fused = rt.fuse(partial(call, function, args, keywords))
         got = outcome(function, rt.array(x), *args, **keywords)
         has_computed = has_computed or not isinstance(got, Exception)
         try:
             check(name, wanted, got)
+            check(name, wanted, outcome(fused, rt.array(x)))
         except AssertionError as error:
-            raise AssertionError(
-                f"{name} of {x}, {args}, {keywords}"
-            ) from error
+            what = f"{name} of {x}, {args}, {keywords}"
+            raise AssertionError(what) from error
     assert has_computed
