@@ -196,7 +196,7 @@ def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
 
 
 def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
-    if len(axes) != 2 or (axes[0] - axes[1]) % m.ndim == 0:
+    if len(axes) != 2 or (axes[0] - axes[1]) % max(m.ndim, 1) == 0:
         raise _core.InvalidArgument(
             f"rot90: expected two axes that differ, got {axes}"
         )
@@ -217,16 +217,19 @@ def _outer(a: Any, b: Any) -> Any:
 # ---- Of one number.
 
 
+def _assigned(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return x as an assignment spreads it: axes of one in front may be left out."""
+    more = max(x.ndim - len(shape), 0)
+    if x.shape[:more] == (1,) * more:
+        x = x[(0,) * more]
+    return np.broadcast_to(x, shape)
+
+
 def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if isinstance(fill_value, Value):
-        if (
-            fill_value.ndim > 0
-        ):  # as an assignment, which leaves ones in front out
-            more = max(fill_value.ndim - a.ndim, 0)
-            if fill_value.shape[:more] == (1,) * more:
-                fill_value = fill_value[(0,) * more]
-            fill_value = np.broadcast_to(fill_value, a.shape)
+        if fill_value.ndim > 0:
+            fill_value = _assigned(fill_value, a.shape)
     else:  # as NumPy casts it
         # But not as ml_dtypes does: what is too large would be a NaN.
         of = dtype if dtype.isbuiltin == 1 else np.float64

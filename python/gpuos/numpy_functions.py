@@ -271,11 +271,11 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
         shift = _integer(shift, "roll")
     if isinstance(axis, Value):
         axis = _integer(axis, "roll")
-    if max(np.ndim(shift), np.ndim(axis)) > 1:
+    shifts, axes = np.broadcast_arrays(shift, axis)
+    if shifts.ndim > 1 or shifts.size == 0:
         raise _core.InvalidArgument(
             "roll: expected shift and axis as integers or tuples of them"
         )
-    shifts, axes = np.broadcast_arrays(shift, axis)
     for one, along in zip(shifts.flat, axes.flat, strict=True):
         a = _core._Functions.roll(a, int(one), int(along))
     return a

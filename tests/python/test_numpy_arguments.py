@@ -45,7 +45,15 @@ VALUES = {
     for name in names.split()
 }
 X = np.array([[1, -2, 3.5], [np.nan, np.inf, 0]], "f4")
-ARRAYS = [X, np.array([[0, 5, -3], [2, 1, 7]], "i4"), X > 0, X[:0]]
+ARRAYS = [
+    X,
+    np.array([[0, 5, -3], [2, 1, 7]], "i4"),
+    X > 0,
+    X[:0],
+    X[0],
+    X[0, :1],
+]
+ARRAYS.append(np.array(2.5, "f4"))
 # What we compute and NumPy refuses: a mean of nothing, for which it looks at the
 # elements, and truth values as numbers.
 MORE = {"average": ZeroDivisionError}
