@@ -7,6 +7,7 @@
 #include "base/concat.h"
 #include "session/functions.h"
 #include "session/statements.h"
+#include "session/structured_bindings.h"
 #include "session/variables.h"
 
 namespace gpuos::session {
@@ -34,7 +35,8 @@ class Classifier {
     if (shape_.is_template) return {template_declaration()};
     if (shape_.parameters != 0 && !makes_variable())
       return {function_declaration()};
-    refuse_bindings();
+    if (is_structured_binding(tokens_, shape_))
+      return structured_binding(tokens_, shape_, scopes_);
     return variables(tokens_, shape_, scopes_);
   }
 
@@ -328,17 +330,6 @@ class Classifier {
     }
     item.kind = ItemKind::Launches;
     return true;
-  }
-
-  void refuse_bindings() const {
-    for (std::size_t i = shape_.start; tokens_.is_identifier(i); ++i) {
-      std::size_t next = i + 1;
-      while (tokens_.is(next, "&")) ++next;
-      if (tokens_.is(i, "auto") && tokens_.is(next, "["))
-        tokens_.fail(i,
-                     "expected a variable, found a structured binding; give "
-                     "its value one name, or write it inside of braces");
-    }
   }
 
   // "T x(3);" and "T x(3), y;", but not "T f(int);"

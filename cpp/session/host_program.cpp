@@ -10,6 +10,7 @@
 #include "host/compile_log.h"
 #include "session/conditionals.h"
 #include "session/host_unit_writer.h"
+#include "session/structured_bindings.h"
 
 namespace gpuos::session {
 namespace {
@@ -327,7 +328,8 @@ const HostVariable* HostProgram::find_variable(std::string_view name) const {
 
 std::vector<std::string> HostProgram::variable_names() const {
   std::vector<std::string> names;
-  for (const auto& [name, variable] : variables_) names.push_back(name);
+  for (const auto& [name, variable] : variables_)
+    if (!holds_parts(name)) names.push_back(name);
   return names;
 }
 

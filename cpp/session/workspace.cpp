@@ -11,6 +11,7 @@
 #include "session/conditionals.h"
 #include "session/host_text.h"
 #include "session/host_unit_writer.h"
+#include "session/structured_bindings.h"
 
 namespace gpuos::session {
 namespace {
@@ -268,10 +269,11 @@ void Workspace::take_host(Item item, Attempt& attempt, CellReport& report) {
       fail_at(attempt.cell, item.line, item.column,
               concat("expected one definition of ", item.name,
                      " in a cell, found a second"));
-    report.defined.push_back(concat(item.kind == ItemKind::HostFunction
-                                        ? "host function "
-                                        : "host variable ",
-                                    qualifier_of(item.scopes), item.name));
+    if (!holds_parts(item.name))
+      report.defined.push_back(concat(item.kind == ItemKind::HostFunction
+                                          ? "host function "
+                                          : "host variable ",
+                                      qualifier_of(item.scopes), item.name));
     attempt.host_names.insert(item.declares.begin(), item.declares.end());
   }
   if (item.kind != ItemKind::HostStatement)

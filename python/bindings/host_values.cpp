@@ -48,9 +48,14 @@ const std::map<std::string, std::string>& dtypes() {
   return known;
 }
 
-// "const int [3][2]"
+// "const int [3][2]", "int (&)[3]"
 HostType read_type(std::string text) {
   HostType type;
+  for (const std::string_view reference : {"(&)", "(&&)"}) {
+    const std::size_t at = text.find(reference);
+    if (at != text.npos && text.substr(at + reference.size()).starts_with('['))
+      text.erase(at, reference.size());
+  }
   while (text.ends_with('&') || text.ends_with(' ')) text.pop_back();
   const std::size_t open = text.find('[');
   if (open != text.npos && text.ends_with(']')) {

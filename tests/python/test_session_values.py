@@ -98,6 +98,23 @@ def session(rt, side):
     return made
 
 
+def test_references_are_what_they_refer_to(rt):
+    session = make_session(rt)
+    draw = np.random.default_rng(28)
+    lines = []
+    for name, text, dtype, shape in variables():
+        values = initializer(random_values(draw, dtype, shape))
+        extents = "".join(f"[{n}]" for n in shape)
+        lines.append(f"{text} {name}{extents} = {values};")
+        lines.append(f"auto& {name}_of = {name};")
+    session.run("\n".join(lines))
+    for name, _, dtype, shape in variables():
+        found = session[f"{name}_of"]
+        np.testing.assert_array_equal(found, session[name])
+        session[f"{name}_of"] = np.ones(shape, dtype)
+        np.testing.assert_array_equal(session[name], np.ones(shape, dtype))
+
+
 def test_every_type_of_number_in_every_shape(session, side):
     draw = np.random.default_rng(27)
     values = {

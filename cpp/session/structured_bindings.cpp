@@ -1,0 +1,87 @@
+#include "session/structured_bindings.h"
+
+#include "base/concat.h"
+
+namespace gpuos::session {
+namespace {
+
+constexpr std::string_view kHolder = "gpuos_parts_of";
+
+// The '[' behind "auto", "const auto&" or "auto&&"; 0: none.
+std::size_t find_names(const TokenList& tokens, const Shape& shape) {
+  std::size_t i = shape.start;
+  while (tokens.is_identifier(i) && !tokens.is(i, "auto")) ++i;
+  if (!tokens.is(i, "auto")) return 0;
+  do ++i;
+  while (tokens.is(i, "const") || tokens.is(i, "&"));
+  return tokens.is(i, "[") ? i : 0;
+}
+
+Item variable(const Token& at, const std::vector<std::string>& scopes,
+              const std::string& name) {
+  Item item;
+  item.kind = ItemKind::HostVariable;
+  item.line = at.line;
+  item.column = at.column;
+  item.scopes = scopes;
+  item.name = name;
+  item.names.insert(name);
+  item.declares.insert(name);
+  item.key = concat("v:", qualifier_of(scopes), name);
+  return item;
+}
+
+}  // namespace
+
+bool is_structured_binding(const TokenList& tokens, const Shape& shape) {
+  return find_names(tokens, shape) != 0;
+}
+
+std::vector<Item> structured_binding(const TokenList& tokens,
+                                     const Shape& shape,
+                                     const std::vector<std::string>& scopes) {
+  const std::size_t open = find_names(tokens, shape);
+  const std::size_t behind = tokens.behind(open);
+  const std::string names = tokens.plain(open, behind);  // "[ a , b ]"
+  std::string holder{kHolder};
+  for (std::size_t i = open + 1; i < behind - 1; i += 2)
+    holder += concat("_", tokens[i].text);
+
+  std::string constant;
+  for (std::size_t i = shape.start; i < open; ++i) {
+    if (tokens.is(i, "const")) constant = "const ";
+    if (tokens.is(i, "__device__") || tokens.is(i, "__constant__") ||
+        tokens.is(i, "__managed__") || tokens.is(i, "thread_local"))
+      tokens.fail(i, concat("expected a variable behind ", tokens[i].text,
+                            ", found a structured binding; give its value one "
+                            "name"));
+  }
+  std::size_t marks = open;
+  while (tokens.is(marks - 1, "&")) --marks;
+
+  std::vector<Item> items;
+  Item& whole =
+      items.emplace_back(variable(tokens[shape.begin], scopes, holder));
+  // If it is no reference, only what refers to its parts is const.
+  whole.text = concat(marks < open ? constant : "", "auto",
+                      tokens.text(marks, open), " ");
+  // So that what is behind it has its line.
+  whole.text.append(tokens[behind].line - tokens[shape.begin].line, '\n');
+  whole.name_at = whole.text.size();
+  whole.text += concat(holder, " ", tokens.text(behind, shape.end));
+  for (std::size_t i = open + 1; i < behind - 1; i += 2) {
+    const std::string name(tokens[i].text);
+    Item& part = items.emplace_back(variable(tokens[i], scopes, name));
+    part.text = "auto& ";
+    part.name_at = part.text.size();
+    part.text += concat(name, " = ([]() -> auto& { ", constant, "auto& ", names,
+                        " = ", holder, "; return ", name, "; }());");
+  }
+  return items;
+}
+
+bool holds_parts(std::string_view name) {
+  return name.substr(name.rfind(':') + 1).starts_with(kHolder);
+}
+
+}  // namespace gpuos::session
