@@ -17,12 +17,18 @@ std::size_t find_names(const TokenList& tokens, const Shape& shape) {
   return tokens.is(i, "[") ? i : 0;
 }
 
-Item variable(const Token& at, const std::vector<std::string>& scopes,
+// What follows has the place of the token, for the compiler's errors.
+std::string at(const Token& token) {
+  return concat("\n#line ", token.line, "\n",
+                std::string(static_cast<std::size_t>(token.column) - 1, ' '));
+}
+
+Item variable(const Token& first, const std::vector<std::string>& scopes,
               const std::string& name) {
   Item item;
   item.kind = ItemKind::HostVariable;
-  item.line = at.line;
-  item.column = at.column;
+  item.line = first.line;
+  item.column = first.column;
   item.scopes = scopes;
   item.name = name;
   item.names.insert(name);
@@ -42,7 +48,6 @@ std::vector<Item> structured_binding(const TokenList& tokens,
                                      const std::vector<std::string>& scopes) {
   const std::size_t open = find_names(tokens, shape);
   const std::size_t behind = tokens.behind(open);
-  const std::string names = tokens.plain(open, behind);  // "[ a , b ]"
   std::string holder{kHolder};
   for (std::size_t i = open + 1; i < behind - 1; i += 2)
     holder += concat("_", tokens[i].text);
@@ -65,17 +70,17 @@ std::vector<Item> structured_binding(const TokenList& tokens,
   // If it is no reference, only what refers to its parts is const.
   whole.text = concat(marks < open ? constant : "", "auto",
                       tokens.text(marks, open), " ");
-  // So that what is behind it has its line.
-  whole.text.append(tokens[behind].line - tokens[shape.begin].line, '\n');
   whole.name_at = whole.text.size();
-  whole.text += concat(holder, " ", tokens.text(behind, shape.end));
+  whole.text +=
+      concat(holder, at(tokens[behind]), tokens.text(behind, shape.end));
   for (std::size_t i = open + 1; i < behind - 1; i += 2) {
     const std::string name(tokens[i].text);
     Item& part = items.emplace_back(variable(tokens[i], scopes, name));
     part.text = "auto& ";
     part.name_at = part.text.size();
-    part.text += concat(name, " = ([]() -> auto& { ", constant, "auto& ", names,
-                        " = ", holder, "; return ", name, "; }());");
+    part.text += concat(name, " = ([]() -> auto& { ", constant, "auto&",
+                        at(tokens[open]), tokens.text(open, behind), " = ",
+                        holder, "; return ", name, "; }());");
   }
   return items;
 }

@@ -118,6 +118,13 @@ def test_what_is_refused_changes_nothing(session):
         with pytest.raises(gpuos.CompileError, match=message):
             session.run(text)
         assert session["a"] == 1
+    for text, place in {
+        "  auto [a, b] = nothing();": "                ^",
+        "  auto [c, d] = a;": "       ^",
+    }.items():
+        with pytest.raises(gpuos.CompileError) as caught:
+            session.run(text)
+        assert f"\n{text}\n{place}" in str(caught.value)
     with pytest.raises(gpuos.HostError):
         session.run("throw 3; auto [y, z] = std::pair{1, 2};")
     with pytest.raises(gpuos.InvalidArgument):

@@ -281,7 +281,8 @@ TEST(SessionItems, AVariableIsReferredToByItsName) {
 
 TEST(SessionItems, WhatASessionCannotTakeIsRefusedAtItsPlace) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"\n auto [a, b] = p;", "cell 1:2:2: expected a variable, found a"},
+      {"\n __device__ auto [a, b] = p;",
+       "cell 1:2:2: expected a variable behind __device__, found a"},
       {"#include <cuda_runtime.h>\n", "cell 1:1:1: expected no cuda_runtime"},
       {"if x;", "cell 1:1:1: expected '(' behind if"},
       {"for (;;)", "expected a ';' at the end"},

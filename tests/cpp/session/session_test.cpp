@@ -146,13 +146,13 @@ TEST_F(SessionTest, CellsHaveTheNamesThatTheyAreGiven) {
 TEST_F(SessionTest, ErrorsOfTheSessionHaveTheirPlaceToo) {
   Session session(runtime(), options());
   try {
-    session.run("constexpr int n = 1;\n  auto [a, b] = n;\n");
+    session.run("constexpr int n = 1;\n  __device__ auto [a, b] = n;\n");
     FAIL();
   } catch (const CompileError& error) {
     EXPECT_EQ(error.place().file, "cell 1");
     EXPECT_EQ(error.place().line, 2);
     EXPECT_EQ(error.place().column, 3);
-    EXPECT_EQ(error.place().excerpt, "  auto [a, b] = n;\n  ^");
+    EXPECT_EQ(error.place().excerpt, "  __device__ auto [a, b] = n;\n  ^");
   }
 }
 
