@@ -13,8 +13,8 @@ namespace gpuos::session {
 bool is_structured_binding(const TokenList& tokens, const Shape& shape);
 
 /// As host variables: one that holds e, and a reference to a part of it for
-/// each name. Throws: CompileError for one of the device or of a
-/// thread.
+/// each name.
+/// Throws: CompileError for one of the device, or of each thread.
 std::vector<Item> structured_binding(const TokenList& tokens,
                                      const Shape& shape,
                                      const std::vector<std::string>& scopes);

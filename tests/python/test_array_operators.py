@@ -206,6 +206,7 @@ x.ravel() + 1
 x.T.ravel()
 x.flatten()
 np.swapaxes(x, 0, 1)
+np.transpose(x, axes=(1, 0))
 np.moveaxis(x, 0, -1)
 np.expand_dims(x, 0)
 np.squeeze(x[:, :1])

@@ -52,8 +52,8 @@ ARRAYS = [
     X[:0],
     X[0],
     X[0, :1],
+    np.array(2.5, "f4"),
 ]
-ARRAYS.append(np.array(2.5, "f4"))
 # What we compute and NumPy refuses: a mean of nothing, for which it looks at the
 # elements, and truth values as numbers.
 MORE = {"average": ZeroDivisionError}
