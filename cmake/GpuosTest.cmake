@@ -22,6 +22,11 @@ function(gpuos_add_tests room)
   gpuos_target(${program})
   gpuos_test_options(${program})
   target_precompile_headers(${program} REUSE_FROM gpuos_test_main)
+  # A few files together read the library's headers once.
+  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    set_target_properties(${program} PROPERTIES UNITY_BUILD ON
+                                                UNITY_BUILD_BATCH_SIZE 12)
+  endif()
   foreach(name IN LISTS arg_FILES arg_GPU_FILES)
     add_test(NAME ${name} COMMAND ${program} --file ${name})
     list(FIND arg_GPU_FILES ${name} found)

@@ -1,16 +1,11 @@
-# The worker kernel and the built-in operators, compiled by nvcc.
+# The worker kernel and the built-in operators, as nvcc compiles them.
 
-# gpuos_find_nvcc(out): the compiler, or empty. A toolkit that cannot compile a
-# relocatable C++20 unit for our architectures counts as none.
-function(gpuos_find_nvcc out)
-  set(${out} "" PARENT_SCOPE)
-  if(NOT GPUOS_BUILD_CUDA MATCHES "^(AUTO|ON|OFF)$")
-    message(FATAL_ERROR "GPUOS_BUILD_CUDA: expected AUTO, ON or OFF, "
-                        "got '${GPUOS_BUILD_CUDA}'")
-  endif()
-  if(GPUOS_BUILD_CUDA STREQUAL "OFF")
-    return()
-  endif()
+# cmake/worker/ keeps the image and its PTX, so that a build needs no nvcc.
+set(GPUOS_KEPT_WORKER "${PROJECT_SOURCE_DIR}/cmake/worker")
+
+# gpuos_find_nvcc(): sets GPUOS_NVCC. A toolkit that cannot compile a relocatable
+# C++20 unit for our architectures is an error.
+function(gpuos_find_nvcc)
   find_program(
     GPUOS_NVCC nvcc
     HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin"
@@ -26,23 +21,20 @@ function(gpuos_find_nvcc out)
       ERROR_VARIABLE log
       OUTPUT_VARIABLE log)
     if(status EQUAL 0)
-      set(${out} "${GPUOS_NVCC}" PARENT_SCOPE)
       return()
     endif()
     set(why "${GPUOS_NVCC} does not compile for "
             "${GPUOS_CUDA_ARCHITECTURES}:\n${log}")
   endif()
-  if(GPUOS_BUILD_CUDA STREQUAL "ON")
-    message(FATAL_ERROR ${why})
-  endif()
-  message(STATUS ${why})
+  message(FATAL_ERROR ${why})
 endfunction()
 
 # 64 registers are what four workers of 256 threads leave each thread;
 # worker.cu's anchor turns them into the operators' budget.
+set(GPUOS_NVCC_OPTIONS -std=c++20 -O3 -rdc=true --maxrregcount=64)
+
 function(gpuos_nvcc_flags out)
-  set(flags -std=c++20 -O3 -rdc=true --maxrregcount=64
-            "-I${PROJECT_SOURCE_DIR}/include")
+  set(flags ${GPUOS_NVCC_OPTIONS} "-I${PROJECT_SOURCE_DIR}/include")
   foreach(arch IN LISTS GPUOS_CUDA_ARCHITECTURES)
     list(APPEND flags "-gencode=arch=compute_${arch},code=sm_${arch}")
   endforeach()
@@ -91,4 +83,54 @@ function(gpuos_build_worker image_out ptx_out)
     VERBATIM)
   set(${image_out} "${image}" PARENT_SCOPE)
   set(${ptx_out} "${ptx}" PARENT_SCOPE)
+endfunction()
+
+# gpuos_digest_worker(out FILES...): changes with the files and with how nvcc
+# compiles them. A changed file configures the build again.
+function(gpuos_digest_worker out)
+  list(SORT ARGN)
+  set(text "${GPUOS_NVCC_OPTIONS}")
+  foreach(file IN LISTS ARGN)
+    file(SHA256 "${file}" hash)
+    string(APPEND text ";${hash}")
+  endforeach()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN}
+                                         "${GPUOS_KEPT_WORKER}/sources.sha256")
+  string(SHA256 text "${text}")
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# gpuos_unpack_worker(image_out ptx_out DIGEST text): the kept worker, or nothing
+# if it was compiled from other sources.
+function(gpuos_unpack_worker image_out ptx_out digest)
+  file(STRINGS "${GPUOS_KEPT_WORKER}/sources.sha256" kept)
+  if(NOT kept STREQUAL digest)
+    return()
+  endif()
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/worker")
+  file(ARCHIVE_EXTRACT INPUT "${GPUOS_KEPT_WORKER}/worker.tar.xz" DESTINATION
+       "${folder}")
+  file(GLOB ptx "${folder}/*.ptx")
+  set(${image_out} "${folder}/worker.fatbin" PARENT_SCOPE)
+  set(${ptx_out} "${ptx}" PARENT_SCOPE)
+endfunction()
+
+# gpuos_keep_worker(image DIGEST text PTX files...): the target keep_worker writes
+# what this build compiled to cmake/worker/.
+function(gpuos_keep_worker image digest)
+  set(names)
+  foreach(file IN LISTS ARGN ITEMS "${image}")
+    cmake_path(GET file FILENAME name)
+    list(APPEND names "${name}")
+  endforeach()
+  file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/sources.sha256" "${digest}\n")
+  add_custom_target(
+    keep_worker
+    COMMAND "${CMAKE_COMMAND}" -E tar cJf "${GPUOS_KEPT_WORKER}/worker.tar.xz"
+            --mtime=2000-01-01 ${names}
+    COMMAND "${CMAKE_COMMAND}" -E copy
+            "${CMAKE_CURRENT_BINARY_DIR}/sources.sha256" "${GPUOS_KEPT_WORKER}/"
+    DEPENDS "${image}" ${ARGN}
+    WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/worker"
+    VERBATIM)
 endfunction()

@@ -11,6 +11,15 @@ fail() {
   exit 1
 }
 
+# changed PATH...: whether one of these changed since everything was checked, at
+# the commit in .ci/checked. A clone without that commit has changed.
+changed() {
+  local since
+  since="$(cat "$ROOT/.ci/checked")"
+  ! git diff --quiet "$since" -- "$@" 2>/dev/null ||
+    [ -n "$(git ls-files --others --exclude-standard -- "$@")" ]
+}
+
 # ensure_packages REASON PACKAGE...: Debian or Ubuntu packages.
 ensure_packages() {
   local reason="$1" sudo=""

@@ -17,11 +17,11 @@ std::span<const EmbeddedFile> embedded_files();
 /// cpp/session/cell_names.h, which stands before host code.
 std::string_view embedded_cell_names();
 
-/// The device-linked fat image that nvcc made; empty without nvcc.
+/// The device-linked fat image that nvcc made; empty with GPUOS_BUILD_CUDA=OFF.
 std::string_view embedded_worker_image();
 
-/// The same as relocatable PTX, one text for each translation unit; empty
-/// without nvcc.
+/// The worker as relocatable PTX, one text for each translation unit; empty
+/// where the image is.
 std::span<const std::string_view> embedded_worker_ptx();
 
 }  // namespace gpuos

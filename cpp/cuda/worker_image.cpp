@@ -17,7 +17,8 @@ LoadableWorker embedded_image() {
   const std::string_view image = embedded_worker_image();
   if (image.empty())
     throw BackendUnavailable(
-        "worker image: none is embedded, this library was built without nvcc");
+        "worker image: expected an embedded one, got a library that was built "
+        "without");
   return {std::string(image), "embedded"};
 }
 
@@ -30,8 +31,8 @@ LoadableWorker ptx_image(int compute_capability) {
   }
   if (objects.empty())
     throw BackendUnavailable(
-        "worker image: no PTX is embedded, this library was built without "
-        "nvcc");
+        "worker image: expected embedded PTX, got a library that was built "
+        "without");
   const jit::Target target{.arch = concat("compute_", compute_capability),
                            .is_ptx = true,
                            .link_arch = concat("sm_", compute_capability)};

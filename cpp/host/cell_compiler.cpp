@@ -15,9 +15,6 @@
 namespace gpuos::host {
 namespace {
 
-constexpr std::size_t kMaxLogBytes = 64 * 1024;
-constexpr std::size_t kMaxImageBytes = 256 * 1024 * 1024;
-constexpr std::chrono::seconds kTimeout{60};
 
 // Those that somebody uses; a later session finds what an earlier one read.
 std::shared_ptr<Prelude> shared_prelude(const std::string& key,
@@ -82,7 +79,7 @@ void CellCompiler::check(const std::string& text) {
   write_file(folder.file("check.cpp"), before_ + text);
   command.insert(command.end(), {"-fsyntax-only", folder.file("check.cpp")});
   const ProcessResult result =
-      run_process(command, folder.file("log"), folder.path(), kTimeout);
+      run_process(command, folder.file("log"), folder.path(), kCompilerTimeout);
   if (result.exit_code > 0 || result.signal != 0 || result.is_timeout)
     throw error_in("check", read_file(folder.file("log"), kMaxLogBytes));
 }
@@ -105,13 +102,13 @@ HostImage CellCompiler::compile(const CellSource& source) {
        folder.file("cell.cpp"), "-o", folder.file("cell.so")});
   const std::string log_file = folder.file("log");
   const ProcessResult result =
-      run_process(command, log_file, folder.path(), kTimeout);
+      run_process(command, log_file, folder.path(), kCompilerTimeout);
   // Not beside the first cell, which is awaited.
   prelude.read_ahead();
   const std::string log = read_file(log_file, kMaxLogBytes);
   if (result.is_timeout)
     throw CompileError(concat(source.name, ": expected ", command[0],
-                              " to end within ", kTimeout.count(), " s"),
+                              " to end within ", kCompilerTimeout.count(), " s"),
                        log);
   const std::string image = folder.file("cell.so");
   const auto bytes = regular_file_bytes(image);

@@ -21,9 +21,7 @@
 namespace gpuos::host {
 namespace {
 
-constexpr std::size_t kMaxLogBytes = 64 * 1024;
 constexpr std::size_t kMaxRuleBytes = 4 * 1024 * 1024;
-constexpr std::size_t kMaxImageBytes = 256 * 1024 * 1024;
 
 std::string variable(std::string_view name) {
   return std::string(variable_of(*environment(), name));

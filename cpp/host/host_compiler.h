@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,11 @@
 #include "host/host_image.h"
 
 namespace gpuos::host {
+
+// Limits of what a compiler may print, make and take.
+inline constexpr std::size_t kMaxLogBytes = 64 * 1024;
+inline constexpr std::size_t kMaxImageBytes = 256 * 1024 * 1024;
+inline constexpr std::chrono::seconds kCompilerTimeout{60};
 
 /// A C++ compiler of this machine.
 struct HostCompiler {
@@ -29,7 +35,7 @@ struct HostCompileRequest {
   std::string source;  // contains GPUOS_OPERATOR(entry); can include
                        // "gpuos/operator.h" and its neighbours
   std::string entry;
-  std::chrono::milliseconds timeout{60'000};
+  std::chrono::milliseconds timeout{kCompilerTimeout};
   bool is_awaited = true;  // else the compiler leaves processors to others
   std::string prelude{};   // stands before the first line of the source
 };

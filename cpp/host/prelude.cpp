@@ -7,12 +7,12 @@
 #include "base/process_exit.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
+#include "host/host_compiler.h"
 #include "host/subprocess.h"
 
 namespace gpuos::host {
 namespace {
 
-constexpr std::chrono::seconds kTimeout{60};
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void Prelude::read() noexcept {
     const std::string made = folder_->file("read");
     command.insert(command.end(), {"-x", "c++-header", file(), "-o", made});
     const ProcessResult result =
-        run_process(command, folder_->file("log"), folder_->path(), kTimeout);
+        run_process(command, folder_->file("log"), folder_->path(), kCompilerTimeout);
     // Whole from the first look on.
     if (!result.is_timeout && result.exit_code <= 0 && result.signal == 0)
       std::rename(made.c_str(), folder_->file("prelude.h.gch").c_str());

@@ -87,7 +87,7 @@ Finding find_worker_image() {
   const std::string_view image = embedded_worker_image();
   if (image.empty())
     return missing("worker image",
-                   concat("this library was built without nvcc; NVRTC compiles "
+                   concat("this library was built without; NVRTC compiles "
                           "the worker at first use: ",
                           jit::kInstallCompiler));
   std::string architectures;

@@ -64,7 +64,7 @@ enum class Residency : std::uint8_t {
 /// Which worker image the CUDA backend loads.
 enum class WorkerImage : std::uint8_t {
   Auto,      // Embedded if it fits the device, else Ptx, else Nvrtc
-  Embedded,  // the fat image that nvcc made when the library was built
+  Embedded,  // the fat image that nvcc made
   Ptx,       // the embedded PTX, linked by the driver
   Nvrtc      // compiled now from the embedded sources
 };

@@ -110,7 +110,7 @@ py::tuple reduce(const DefinitionObject& self) {
                         py::make_tuple(keywords_of(self), self.version));
 }
 
-std::string repr(const DefinitionObject& self) {
+std::string definition_repr(const DefinitionObject& self) {
   std::string text = "gpuos.Definition('" + self.given.name + "'";
   if (!self.given.expression.empty())
     text += ", " + std::string(py::repr(py::str(self.given.expression)));
@@ -256,7 +256,7 @@ void register_definition(py::module_& module) {
              return py::make_tuple("gpuos.Definition", self.given.name,
                                    self.version, self.digest);
            })
-      .def("__repr__", &repr);
+      .def("__repr__", &definition_repr);
   module.def(
       "_load_definition",
       [](const py::object& keywords, std::uint64_t version) {

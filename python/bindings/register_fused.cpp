@@ -146,7 +146,7 @@ PyObject* token(PyObject* self, PyObject* /*unused*/) noexcept {
   });
 }
 
-PyObject* repr(PyObject* self) noexcept {
+PyObject* fused_repr(PyObject* self) noexcept {
   return guarded([&] {
     return PyUnicode_FromString(as_instance(self)->fused->repr().c_str());
   });
@@ -263,7 +263,7 @@ PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kCallDoc)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_tp_repr, reinterpret_cast<void*>(fused_repr)},
                        {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
                        {Py_tp_methods, methods},
                        {Py_tp_members, members},

@@ -137,7 +137,7 @@ std::unique_ptr<JitModule> make_module(
   });
 }
 
-py::object read(const JitModule& module, const std::string& name,
+py::object read_from(const JitModule& module, const std::string& name,
                 const py::object& dtype) {
   return read_variable(
       dtype, [&] { return module.global_bytes(name); },
@@ -285,7 +285,7 @@ void register_jit(py::module_& module) {
           py::arg("name"))
       .def("global_bytes", &JitModule::global_bytes, "The size of one.",
            py::arg("name"))
-      .def("read", &read,
+      .def("read", &read_from,
            "A copy of a variable.\n\n"
            "Returns\n-------\nnumpy.ndarray, shape (n,)",
            py::arg("name"), py::arg("dtype"))

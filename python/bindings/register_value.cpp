@@ -182,7 +182,7 @@ py::object rows(const py::object& x) {
   return py::iter(all);
 }
 
-std::string repr(const Value& x) {
+std::string value_repr(const Value& x) {
   return "gpuos.Value(dtype=" + std::string(name_of(x.dtype())) +
          ", ndim=" + std::to_string(x.rank()) +
          (x.is_weak() ? ", a number)" : ")");
@@ -211,7 +211,7 @@ void add_attributes(Class& type) {
       .def_property_readonly("size", &size_asked, "How many elements.")
       .def("__len__", &length_asked)
       .def("__iter__", &rows)
-      .def("__repr__", &repr);
+      .def("__repr__", &value_repr);
 }
 
 template <typename Class>

@@ -52,8 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["bench"]:
-        from gpuos.bench import start  # noqa: PLC0415 (it is large)
-
+        try:
+            from gpuos.bench import start  # noqa: PLC0415 (it is large)
+        except ImportError as error:
+            if "_loops" not in str(error):
+                raise
+            print(
+                "gpuos bench: expected a build with benchmarks; do `pip install"
+                " . -C cmake.define.GPUOS_BUILD_BENCHMARKS=ON`",
+                file=sys.stderr,
+            )
+            return 1
         return start(arguments[1:])
     parsed = make_parser().parse_args(arguments)
     try:

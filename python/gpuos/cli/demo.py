@@ -26,7 +26,6 @@ SHARE_OF_SIDES = 0.25  # of the time
 # Commands, and what for.
 BRIDGE = ("build-torch", "the bridge to PyTorch, half a minute")
 NEXT = (
-    ("bench queue --quick", "beside CUDA graphs, NumPy, PyTorch"),
     BRIDGE,
     ("info", "what is used of this machine"),
     ('run --expr "o = a * b + 1" a.npy b.npy -o o.npy', "any size"),
