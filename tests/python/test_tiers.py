@@ -1,4 +1,4 @@
-"""What --quick and --seed choose, and what --record-durations writes."""
+"""Which tests are made, which of them run, and how long they take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import itertools
 import json
 from types import SimpleNamespace
 
+import conftest
 import pytest
 import tiers
 
@@ -189,3 +190,41 @@ def test_what_is_left_out_is_reported(run):
     done.stdout.fnmatch_lines("seed: 7, share 1 of 7; repeat it with --seed 7")
     assert "expected --quick" in str(run("--seed", "7").stderr)
     assert "got 'x'" in str(run("--quick", "--seed", "x").stderr)
+
+
+MADE = """
+import pytest
+
+@pytest.mark.gpu
+def test_marked(): pass
+def test_of_cuda(cuda): pass
+@pytest.mark.parametrize("of", ["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_of_both(of): pass
+@pytest.mark.skipif(True, reason="it is so")
+def test_skipped(): pass
+
+pair = pytest.mark.never(lambda x, y: x + y == 2, reason="too much")
+
+@pair
+@pytest.mark.parametrize("x", [0, 1])
+@pytest.mark.parametrize("y", [0, 1])
+def test_pair(x, y): pass
+@pair
+@pytest.mark.parametrize("x", [1])
+def test_one(x): pass
+"""
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.filterwarnings("ignore:Unknown pytest.mark")
+def test_what_could_only_be_skipped_is_not_made(
+    pytester, monkeypatch, is_there
+):
+    monkeypatch.setattr(conftest, "has_cuda", lambda: is_there)
+    made = [i.name for i in pytester.getitems(MADE) if conftest.can_pass(i)]
+    assert made == [
+        *(["test_marked", "test_of_cuda"] if is_there else []),
+        "test_of_both[host]",
+        *(["test_of_both[cuda]"] if is_there else []),
+        *("test_pair[0-0]", "test_pair[0-1]", "test_pair[1-0]", "test_one[1]"),
+    ]
