@@ -16,7 +16,7 @@ from deadlines import COMPILE_S
 import gpuos
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 # Nothing is written to the caches of whoever runs the tests, and nothing is read
 # from them: PyTorch's compiler keeps there where the headers of another
@@ -90,9 +90,10 @@ def pytest_report_header() -> list[str]:
     return [] if has_cuda() else ["no GPU: tests that need one are left out"]
 
 
-@pytest.hookimpl(tryfirst=True)  # so that all others see what there is
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items[:] = filter(can_pass, items)
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
+    made = yield  # of a function: its items
+    return [*filter(can_pass, made)] if isinstance(made, list) else made
 
 
 @pytest.fixture(scope="session")
