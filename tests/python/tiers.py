@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import re
 import resource
 from collections import Counter
@@ -99,15 +98,14 @@ def chosen(
         is_slow = function in durations or (
             together is not None and not together.kwargs.get("quick", True)
         )
-        parts = math.ceil(counts[function] / LARGE)
-        number = crc32(item.nodeid.encode())
-        if not is_slow and number % parts == 0:
+        number, count = crc32(item.nodeid.encode()), counts[function]
+        if not is_slow and number % count < LARGE:
             return True
         if is_slow or together is not None:
             # What is made for a module is then made on one date only.
             own = shares.get(module, crc32(module.encode()) % CYCLE)
         else:
-            own = number // parts % CYCLE
+            own = number // count % CYCLE
         return own == share
 
     return [is_chosen(item) for item in items]
