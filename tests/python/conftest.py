@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import os
 import signal
 import subprocess
@@ -14,7 +16,7 @@ from deadlines import COMPILE_S
 import gpuos
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 # Nothing is written to the caches of whoever runs the tests, and nothing is read
 # from them: PyTorch's compiler keeps there where the headers of another
@@ -52,43 +54,10 @@ GPUOS_OPERATOR(nap) {
 """
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--share", metavar="K/N", help="run the K-th of every N tests"
-    )
+pytest_plugins = ["tiers"]
 
 
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
-    share = config.getoption("--share")
-    if not share:
-        return
-    which, of = map(int, share.split("/"))
-    kept = items[which - 1 :: of]
-    chosen = set(kept)
-    config.hook.pytest_deselected(
-        items=[item for item in items if item not in chosen]
-    )
-    items[:] = kept
-
-
-@pytest.fixture(autouse=True)
-def takes_what_it_can(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Have schedulers take what they can, also where PyTorch is quicker."""
-    if request.node.get_closest_marker("torch") is None:
-        yield
-        return
-    gt = importlib.import_module("gpuos.torch")
-    gt.wait_ready()  # no test passes by having been eager
-    bridge = gt.bridge()
-    bridge.weigh_costs(False)
-    yield
-    bridge.weigh_costs(True)
-    blocks = importlib.import_module("gpuos.torch.scheduling")._blocks
-    assert not blocks, "expected no thread to stay in a scheduler"
-
-
+@functools.cache
 def has_cuda() -> bool:
     if os.environ.get("GPUOS_TEST_CUDA"):
         return True  # a GPU that is not found is a failure then
@@ -98,13 +67,65 @@ def has_cuda() -> bool:
     )
 
 
-@pytest.fixture(
-    scope="session",
-    params=["host", pytest.param("cuda", marks=pytest.mark.gpu)],
-)
+def can_pass(item: pytest.Item) -> bool:
+    """Whether it would not only be skipped, as far as is known by now."""
+    names = getattr(item, "fixturenames", ())
+    needs_gpu = "cuda" in names or item.get_closest_marker("gpu") is not None
+    if needs_gpu and not has_cuda():
+        return False
+    if any(mark.args[0] for mark in item.iter_markers("skipif")):
+        return False
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    for mark in item.iter_markers("never"):
+        (is_so,) = mark.args
+        wanted = inspect.signature(is_so).parameters
+        if wanted.keys() <= params.keys() and is_so(
+            *(params[name] for name in wanted)
+        ):
+            return False
+    return True
+
+
+def pytest_report_header() -> list[str]:
+    return [] if has_cuda() else ["no GPU: tests that need one are left out"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
+    made = yield  # of a function: its items
+    return [*filter(can_pass, made)] if isinstance(made, list) else made
+
+
+@pytest.fixture(scope="session")
+def bridge() -> Any:
+    """The bridge to PyTorch, which the first process compiles."""
+    gt = importlib.import_module("gpuos.torch")
+    gt.wait_ready()  # no test passes by having been eager
+    return gt.bridge()
+
+
+@pytest.fixture(autouse=True)
+def takes_what_it_can(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have schedulers take what they can, also where PyTorch is quicker."""
+    if request.node.get_closest_marker("torch") is None:
+        yield
+        return
+    bridge = request.getfixturevalue("bridge")
+    bridge.weigh_costs(False)
+    yield
+    bridge.weigh_costs(True)
+    blocks = importlib.import_module("gpuos.torch.scheduling")._blocks
+    assert not blocks, "expected no thread to stay in a scheduler"
+
+
+def here_and(name: str) -> list[Any]:
+    """Return `name`, which is of this processor, and a GPU where there is one."""
+    gpu = pytest.param("cuda", marks=pytest.mark.gpu)
+    return [name, gpu] if has_cuda() else [name]
+
+
+@pytest.fixture(scope="session", params=here_and("host"))
 def backend(request: pytest.FixtureRequest) -> str:
-    if request.param == "cuda" and not has_cuda():
-        pytest.skip("no CUDA device")
     return str(request.param)
 
 
@@ -122,20 +143,13 @@ def host() -> Iterator[gpuos.Runtime]:
 
 @pytest.fixture
 def cuda() -> Iterator[gpuos.Runtime]:
-    if not has_cuda():
-        pytest.skip("no CUDA device")
     with gpuos.Runtime(backend="cuda") as runtime:
         yield runtime
 
 
-@pytest.fixture(
-    scope="session",
-    params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)],
-)
+@pytest.fixture(scope="session", params=here_and("cpu"))
 def device(request: pytest.FixtureRequest) -> str:
     """Where the tensors of a test of gpuos.torch are."""
-    if request.param == "cuda" and not has_cuda():
-        pytest.skip("no CUDA device")
     return str(request.param)
 
 

@@ -46,9 +46,7 @@ def late(rt, nap):
 # it afterwards.
 
 
-def a_numpy_array(rt):
-    if rt.backend != "host":
-        pytest.skip("NumPy has memory of the host")
+def a_numpy_array(_rt):
     made = np.full(SHAPE, 2, "float32")
     return made, lambda: made.fill(99), made.copy
 
@@ -68,8 +66,6 @@ def an_array_of_another_runtime(rt):
 
 
 def an_array_that_numpy_has(rt):
-    if rt.backend != "host":
-        pytest.skip("NumPy has memory of the host")
     made = rt.full(SHAPE, 2, "float32")
     view = np.asarray(made)
     return made, lambda: view.fill(99), view.copy
@@ -89,6 +85,13 @@ OTHERS = [
     an_array_that_numpy_has,
     an_array_that_pytorch_has,
 ]
+TENSORS = (a_tensor, an_array_that_pytorch_has)
+OF_THE_HOST = (a_numpy_array, an_array_that_numpy_has)
+
+pytestmark = pytest.mark.never(
+    lambda backend, other: backend != "host" and other in OF_THE_HOST,
+    reason="NumPy has memory of the host",
+)
 
 
 def is_tensor(x):
@@ -123,11 +126,12 @@ def test_an_operand_is_read_before_a_call_returns(rt, late, other):
         )
 
 
+@pytest.mark.never(
+    lambda other: other in TENSORS, reason="it has an operator of its own"
+)
 @pytest.mark.parametrize("other", OTHERS)
 def test_an_operand_on_the_left(rt, late, other):
     y, write, _ = other(rt)
-    if is_tensor(y):
-        pytest.skip("it has an operator of its own")
     made = y - late()
     write()
     np.testing.assert_array_equal(made.numpy(), np.ones(SHAPE))
@@ -167,20 +171,23 @@ WRITE = {
 }
 
 
+@pytest.mark.never(
+    lambda other, way: way.startswith("np.") and other in TENSORS,
+    reason="NumPy takes no tensor as out",
+)
 @pytest.mark.parametrize("other", FOREIGN)
 @pytest.mark.parametrize("way", WRITE)
 def test_out_is_written_before_a_call_returns(rt, late, other, way):
     out, _, value = other(rt)
-    if way.startswith("np.") and is_tensor(out):
-        pytest.skip("NumPy takes no tensor as out")
     WRITE[way](rt, late(), out)
     np.testing.assert_array_equal(value(), np.full(SHAPE, 5))
 
 
+@pytest.mark.never(
+    lambda backend: backend != "host", reason="NumPy has memory of the host"
+)
 @pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv"])
-def test_numpys_operators_in_place(rt, late, name):
-    if rt.backend != "host":
-        pytest.skip("NumPy has memory of the host")
+def test_numpys_operators_in_place(late, name):
     for part in (np.s_[:], np.s_[1], np.s_[:, ::2]):
         n = np.full(SHAPE, 6, "float32")
         wanted = n.copy()
@@ -191,9 +198,10 @@ def test_numpys_operators_in_place(rt, late, name):
         np.testing.assert_array_equal(n, wanted)
 
 
-def test_a_reduction_into_others(rt, late):
-    if rt.backend != "host":
-        pytest.skip("NumPy has memory of the host")
+@pytest.mark.never(
+    lambda backend: backend != "host", reason="NumPy has memory of the host"
+)
+def test_a_reduction_into_others(late):
     out = np.zeros(4, "float32")
     late().sum(axis=0, out=out)
     np.testing.assert_array_equal(out, [3, 3, 3, 3])

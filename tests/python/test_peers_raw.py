@@ -271,7 +271,7 @@ def test_an_argument_by_value(value):
         np.zeros(2, STRUCTURE),
         np.datetime64("2020"),
         2**70,
-        object(),
+        pytest.param(object(), id="an object"),
     ],
     ids=lambda value: repr(value)[:30],
 )

@@ -52,9 +52,8 @@ def test_gpus_that_are_not_there_are_a_timeout(cluster, monkeypatch):
         gr.Pool(1, num_cpus=0, num_gpus=more)
 
 
+@pytest.mark.skipif(has_cuda(), reason="there is one")
 def test_a_gpu_where_there_is_none_is_the_runtimes_error(cluster):
-    if has_cuda():
-        pytest.skip("there is one")
     with pytest.raises(gpuos.BackendUnavailable, match="member 0 of pool"):
         gr.Pool(1, num_cpus=0, num_gpus=1)
     assert cluster.util.list_named_actors() == []
@@ -62,8 +61,6 @@ def test_a_gpu_where_there_is_none_is_the_runtimes_error(cluster):
 
 @pytest.mark.gpu
 def test_a_member_with_a_fault_is_made_again_on_its_gpu(cluster):  # noqa: ARG001
-    if not has_cuda():
-        pytest.skip("no CUDA device")
     with gr.Pool(2, num_cpus=0, num_gpus=0.5) as pool:
         pool.define("double", "o = x * 2")
         pool.define("fault", source=FAULT, inputs=1, elementwise=False)

@@ -26,6 +26,11 @@ TYPES = {
     "double": "float64",
 }
 SHAPES = [(), (3,), (2, 3), (2, 1, 2)]
+pytestmark = pytest.mark.never(
+    lambda backend, side: backend == "host" and side != "host",
+    reason="variables of the device want one",
+)
+
 SIDES = {"host": "", "device": "__device__ ", "constant": "__constant__ "}
 # What comes before a definition of {x}, the definition, what is read.
 OTHERS = [
@@ -91,11 +96,8 @@ def side(request) -> str:
 
 
 @pytest.fixture
-def session(rt, side):
-    made = make_session(rt)
-    if side != "host" and rt.backend == "host":
-        pytest.skip("variables of the device want one")
-    return made
+def session(rt):
+    return make_session(rt)
 
 
 def test_references_are_what_they_refer_to(rt):
@@ -188,9 +190,11 @@ def test_a_variable_that_is_defined_again_has_its_new_type(session, side):
     assert (session["m::n"], session["n"].tolist()) == (4, [1, 2])
 
 
+@pytest.mark.never(
+    lambda side: side == "host",
+    reason="the C++ compiler tells them with each variable",
+)
 def test_types_that_the_compiler_must_find(session, side):
-    if side == "host":
-        pytest.skip("the C++ compiler tells them with each variable")
     for index, (before, definition, value) in enumerate(OTHERS):
         name = f"w{index}"
         session.run(f"{before} {SIDES[side]}{definition};".format(x=name))

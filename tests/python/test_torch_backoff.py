@@ -64,17 +64,19 @@ def test_a_program_with_small_operations_in_between_is_not(device):
                 y = y + 1
 
 
-def test_a_branch_on_each_value_is_put_off(device):
-    if device != "cpu":
-        pytest.skip("on a GPU a flush is a launch")
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a flush is a launch"
+)
+def test_a_branch_on_each_value_is_put_off(device):  # noqa: ARG001
     x, count = torch.ones(16), 4 * WINDOW
     with torch.no_grad(), scheduler(takes=2 * count):
         assert all(x.sum() > 0 for _ in range(count))
 
 
-def test_what_comes_on_a_stack_is_no_gain(device):
-    if device != "cpu":
-        pytest.skip("on a GPU it saves launches")
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU it saves launches"
+)
+def test_what_comes_on_a_stack_is_no_gain(device):  # noqa: ARG001
     x, y = torch.ones(ELEMS), torch.ones(ELEMS)
     with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
         for _ in range(WINDOW + 1):

@@ -18,6 +18,7 @@ from gpuos.torch.composites import COMPOSITE
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.together,  # the last test looks at what all have seen
     # PyTorch's samples use what PyTorch warns of.
     pytest.mark.filterwarnings("ignore"),
 ]
@@ -61,12 +62,15 @@ def test_operators_that_pass_are_there():
     assert {"linear", "matmul", "reshape"} <= set(COMPOSITE) & known
 
 
+@pytest.mark.never(
+    lambda name: name not in loading.composite(), reason="another version's"
+)
+@pytest.mark.never(
+    lambda device: device == "cuda",
+    reason="an index that is made up ends the use of a GPU",
+)
 @pytest.mark.parametrize("name", COMPOSITE)
 def test_operators_by_name(device, name):
-    if name not in loading.composite():
-        pytest.skip("another version's")
-    if device == "cuda":
-        pytest.skip("an index that is made up ends the use of a GPU")
     calls = list(calls_by_name(name, device))
     compare(calls, name)
     if calls:  # of some, such as is_leaf, profiles do not tell
@@ -112,6 +116,7 @@ def test_what_they_make_to_look_at_is_not_put_off(device):
     assert_same(expected, got)
 
 
+@pytest.mark.together(quick=False)
 def test_operators_that_pass_were_seen():
     tests = {name_of(op) for op in operators()} | set(COMPOSITE) | {"layers"}
     if not torch.__version__.startswith("2.13") or not tests <= DONE:

@@ -125,10 +125,10 @@ def test_address_of_a_storage(same):
     same(function)
 
 
+@pytest.mark.never(
+    lambda device: device == "cpu", reason="tensors of the processor have none"
+)
 def test_array_interface_of_a_gpu(same):
-    if same.device == "cpu":
-        pytest.skip("tensors of the processor have none")
-
     def function(a, b):
         c = a + b
         address, _ = c.__cuda_array_interface__["data"]
@@ -137,9 +137,11 @@ def test_array_interface_of_a_gpu(same):
     same(function)
 
 
+@pytest.mark.never(
+    lambda device: device != "cpu",
+    reason="sharing between processes is for processors here",
+)
 def test_shared_memory(same):
-    same.needs_cpu("sharing between processes is for processors here")
-
     def function(a, b):
         c = a + b
         c.share_memory_()

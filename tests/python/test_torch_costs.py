@@ -58,10 +58,11 @@ CHEAP = {
 }
 
 
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
+)
 @pytest.mark.parametrize("name", DEAR)
-def test_dear_operations_are_left_if_they_are_large(device, name):
-    if device != "cpu":
-        pytest.skip("on a GPU a launch is what they cost")
+def test_dear_operations_are_left_if_they_are_large(device, name):  # noqa: ARG001
     large, small = torch.randn(64, 256), torch.randn(2, 8)
     with torch.no_grad():
         assert counts(lambda: DEAR[name](large))[1] == 1
@@ -79,9 +80,10 @@ def test_cheap_operations_are_put_off(device, name):
         assert counts(lambda: CHEAP[name](x)) == (1, 0)
 
 
-def test_functions_of_doubles_have_a_price_of_their_own(device):
-    if device != "cpu":
-        pytest.skip("on a GPU a launch is what they cost")
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
+)
+def test_functions_of_doubles_have_a_price_of_their_own(device):  # noqa: ARG001
     x = torch.randn(64, 256)
     doubles = x.double()
     with torch.no_grad():
@@ -89,18 +91,20 @@ def test_functions_of_doubles_have_a_price_of_their_own(device):
         assert counts(lambda: torch.tanh(doubles)) == (0, 1)
 
 
-def test_a_flush_is_part_of_the_price(device):
-    if device != "cpu":
-        pytest.skip("on a GPU a launch is what they cost")
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
+)
+def test_a_flush_is_part_of_the_price(device):  # noqa: ARG001
     x = torch.randn(2, 512)
     with torch.no_grad():
         assert counts(lambda: x.softmax(1)) == (0, 1)
         assert counts(lambda: (x + 1).softmax(1)) == (2, 0)
 
 
-def test_each_row_has_a_price_too(device):
-    if device != "cpu":
-        pytest.skip("on a GPU a launch is what they cost")
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
+)
+def test_each_row_has_a_price_too(device):  # noqa: ARG001
     few, many = torch.randn(2, 16), torch.randn(4, 16)
     with torch.no_grad():
         assert counts(lambda: few.softmax(1)) == (1, 0)
@@ -108,7 +112,10 @@ def test_each_row_has_a_price_too(device):
         assert counts(lambda: (many + 1).softmax(1)) == (2, 0)
 
 
-def test_what_is_written_to_is_not_allocated(device):
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
+)
+def test_what_is_written_to_is_not_allocated(device):  # noqa: ARG001
     """So PyTorch takes less, and less is saved."""
 
     def saved(function):
@@ -118,8 +125,6 @@ def test_what_is_written_to_is_not_allocated(device):
             came = gt.stats()["saved_ns"]
         return came - before
 
-    if device != "cpu":
-        pytest.skip("on a GPU a launch is what they cost")
     x = torch.randn(ELEMS)
     with torch.no_grad():
         assert 0 < saved(lambda: x.add_(1)) < saved(lambda: x + 1)
@@ -180,9 +185,10 @@ def test_the_backward_pass_is_pytorchs(device):
     torch.testing.assert_close(x.grad, 2 / torch.cosh(2 * x.detach()) ** 2)
 
 
-def test_what_autograd_records_on_processors_is_pytorchs(device):
-    if device != "cpu":
-        pytest.skip("on a GPU it saves launches")
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU it saves launches"
+)
+def test_what_autograd_records_on_processors_is_pytorchs(device):  # noqa: ARG001
     x = torch.randn(ELEMS, requires_grad=True)
     assert counts(lambda: torch.tanh(x * 2.0) + x)[0] == 0
 

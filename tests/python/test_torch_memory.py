@@ -121,9 +121,8 @@ def test_pytorch_is_left_as_it_was_once_nobody_schedules(run_python):
     assert done.stdout == "as it was\n", done.stderr
 
 
+@pytest.mark.gpu
 def test_another_streams_work_keeps_a_dropped_results_memory():
-    if not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
     side = torch.cuda.Stream()
     with torch.no_grad(), scheduler():
         x = torch.ones(ELEMS, device="cuda") + 1
@@ -149,9 +148,8 @@ def test_another_streams_work_keeps_a_dropped_results_memory():
     assert y.eq(2).all()
 
 
+@pytest.mark.gpu
 def test_a_result_can_be_shared_with_a_process():
-    if not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
     with torch.no_grad(), scheduler():
         torch.zeros(ELEMS, device="cuda") + 1
         x = torch.ones(ELEMS, device="cuda") + 1
@@ -298,10 +296,12 @@ WRITES = {
 }
 
 
+@pytest.mark.never(
+    lambda device: device != "cpu",
+    reason="arrays of NumPy are in the memory of the processor",
+)
 @pytest.mark.parametrize("name", WRITES)
-def test_storages_of_one_memory_are_written_as_in_eager(device, name):
-    if device != "cpu":
-        pytest.skip("arrays of NumPy are in the memory of the processor")
+def test_storages_of_one_memory_are_written_as_in_eager(device, name):  # noqa: ARG001
     slices = [
         slice(first, first + 4 * step, step)
         for first, step in itertools.product(range(4), (1, 2))
@@ -329,11 +329,12 @@ def test_storages_of_one_memory_are_written_as_in_eager(device, name):
             torch.testing.assert_close(other, one, msg=f"{written}, {read}")
 
 
+@pytest.mark.never(
+    lambda device: device != "cpu",
+    reason="arrays of NumPy are in the memory of the processor",
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.float16])
-def test_what_is_not_aligned_is_eagers(device, dtype):
-    if device != "cpu":
-        pytest.skip("arrays of NumPy are in the memory of the processor")
-
+def test_what_is_not_aligned_is_eagers(device, dtype):  # noqa: ARG001
     def run():
         memory = bytearray(range(64))
         x = torch.frombuffer(memory, dtype=dtype, offset=1, count=6)

@@ -128,9 +128,11 @@ def test_ranks_of_a_process_group_are_always(device, monkeypatch):
         assert is_taken(x)
 
 
-def test_a_table_says_what_is_left_to_pytorch(device):
-    if device != "cpu":
-        pytest.skip("on a GPU nothing is left for its cost")
+@pytest.mark.never(
+    lambda device: device != "cpu",
+    reason="on a GPU nothing is left for its cost",
+)
+def test_a_table_says_what_is_left_to_pytorch(device):  # noqa: ARG001
     dear = torch.randn(64, 256)
     cheap = torch.randn(2, 16)
     for pending in (False, True):

@@ -145,12 +145,16 @@ def with_leaves(sample):
     return sample.transform(leaf)
 
 
+@pytest.mark.never(
+    lambda device, op: (
+        torch.float32 not in op.supported_backward_dtypes(device)
+    ),
+    reason="has no gradients in float32",
+)
 @pytest.mark.parametrize(
     "op", [op for op in operators(TAKEN) if op.supports_autograd], ids=name_of
 )
 def test_gradients_of_operators_that_are_taken(device, op):
-    if torch.float32 not in op.supported_backward_dtypes(device):
-        pytest.skip("has no gradients in float32")
     found = samples(
         op, device, torch.float32, GRADIENT_SAMPLES, requires_grad=True
     )

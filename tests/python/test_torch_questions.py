@@ -126,10 +126,14 @@ def outcome(tensor, name):
         return f"{type(error).__name__}: {str(error).splitlines()[:1]}"
 
 
+@pytest.mark.never(
+    lambda device, name: (
+        device != "cpu" and name in ("record_stream", "is_pinned")
+    ),
+    reason="of the stream",
+)
 @pytest.mark.parametrize("name", methods())
 def test_methods(device, name):
-    if device != "cpu" and name in ("record_stream", "is_pinned"):
-        pytest.skip("of the stream")
     expected = outcome(plain(device) + 1.0, name)
     with scheduler(takes=0):
         got = outcome(plain(device) + 1.0, name)
@@ -171,9 +175,8 @@ def test_instances_of_types(device, name):
             )
 
 
+@pytest.mark.never(lambda device: device != "cpu", reason="of the CPU's types")
 def test_constructors_of_types(device):
-    if device != "cpu":
-        pytest.skip("of the CPU's types")
     x = plain(device)
     with scheduler(takes=1):
         assert_same(torch.FloatTensor(x + 1.0), x + 1.0)

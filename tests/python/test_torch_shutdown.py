@@ -207,9 +207,10 @@ print(*more, sizes[-1] - sizes[60] < 4)
     assert done.stdout == "True\n"
 
 
+@pytest.mark.never(
+    lambda device: device == "cpu", reason="graphs are those of a GPU"
+)
 def test_a_captured_graph_keeps_its_runtime(device):
-    if device == "cpu":
-        pytest.skip("graphs are those of a GPU")
     a = torch.ones(64, device=device)
     side = torch.cuda.Stream()
     with scheduler(takes=0):

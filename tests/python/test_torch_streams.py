@@ -7,15 +7,14 @@ import gc
 import pytest
 from torch_support import ELEMS, gt, in_thread, scheduler, torch
 
-pytestmark = [pytest.mark.torch, pytest.mark.gpu]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.gpu,
+    pytest.mark.usefixtures("device"),
+    pytest.mark.never(lambda device: device == "cpu", reason="it has none"),
+]
 
 ROUNDS = 50
-
-
-@pytest.fixture(autouse=True)
-def gpu(device):
-    if device == "cpu":
-        pytest.skip("streams are those of a GPU")
 
 
 def busy(matrix):

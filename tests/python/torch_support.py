@@ -175,11 +175,6 @@ class Same:
         """Compare `function`, which needs gradients."""
         self(function, grad=(True,), **options)
 
-    def needs_cpu(self, why):
-        """Skip unless tensors are in the memory of the processor."""
-        if self.device != "cpu":
-            pytest.skip(why)
-
 
 def in_thread(function):
     """Return what `function` returns in another thread, or raise its error."""
