@@ -5,11 +5,13 @@ set(GPUOS_TEST_CACHE "${PROJECT_BINARY_DIR}/test_cache")
 # own deadlines are (tests/cpp/deadlines.h): only what hangs takes as long.
 set(GPUOS_TEST_TIMEOUT 1800 CACHE STRING "Seconds after which ctest ends a test")
 
-# gpuos_add_tests(room FILES names... GPU_FILES names... [SOURCES more...]):
+# gpuos_add_tests(room FILES names... GPU_FILES names... [SOURCES more...]
+#                 [APART names...]):
 # tests/cpp/<room>/<name>.cpp as one program, <room>_tests, and one ctest each.
-# GPU_FILES use a GPU where there is one, and then have it alone.
+# GPU_FILES use a GPU where there is one, and then have it alone. APART define a
+# name that another file of the room defines, so they are compiled alone.
 function(gpuos_add_tests room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;GPU_FILES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;GPU_FILES;SOURCES;APART")
   set(sources ${arg_SOURCES})
   foreach(name IN LISTS arg_FILES arg_GPU_FILES)
     list(APPEND sources "${name}.cpp")
@@ -24,6 +26,9 @@ function(gpuos_add_tests room)
   target_precompile_headers(${program} REUSE_FROM gpuos_test_main)
   # A few files together read the library's headers once.
   if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    list(TRANSFORM arg_APART REPLACE "(.+)" "cpp/${room}/\\1.cpp")
+    set_source_files_properties(${arg_APART} PROPERTIES
+                                SKIP_UNITY_BUILD_INCLUSION ON)
     set_target_properties(${program} PROPERTIES UNITY_BUILD ON
                                                 UNITY_BUILD_BATCH_SIZE 12)
   endif()

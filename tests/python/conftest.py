@@ -18,6 +18,14 @@ import gpuos
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+# A process of xdist has a GPU of its own, and sees the others after it.
+_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+_gpus = int(os.environ.get("GPUOS_TEST_GPUS", "1"))
+if _gpus > 1:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(
+        str((_worker + i) % _gpus) for i in range(_gpus)
+    )
+
 # Nothing is written to the caches of whoever runs the tests, and nothing is read
 # from them: PyTorch's compiler keeps there where the headers of another
 # environment are.
