@@ -11,7 +11,6 @@ import pytest
 from fuse_support import DTYPES, INTEGERS, assert_close, name_of, quietly
 
 import gpuos
-from gpuos import array_api as xp
 
 REFUSALS = (TypeError, ValueError, IndexError, OverflowError)
 
@@ -422,17 +421,6 @@ def test_refusals_say_what_to_write(rt, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence) as caught:
         REFUSED[sentence](rt.array([1.0, 2.0]))
     assert "fused function" not in str(caught.value)
-
-
-@pytest.mark.parametrize("exponent", [2, 2.0, 1, 0.5, -1, 3, 1.5], ids=str)
-def test_powers_by_the_name_of_the_standard(rt, exponent):
-    for dtype in DTYPES:
-        x = rt.array(np.array([1, 2, 4]).astype(dtype))
-        made = outcome(xp.pow, x, exponent)
-        wanted = outcome(operator.pow, x, exponent)
-        agree(made, as_numpy(wanted))
-        fused = rt.fuse(lambda v: xp.pow(v, exponent))
-        agree(outcome(fused, x), as_numpy(wanted))
 
 
 @pytest.mark.torch

@@ -50,33 +50,6 @@ def test_powers_with_numbers(rt):
         run(rt, lambda x: x**-1, sample(np.dtype("int32")))
 
 
-def test_powers_of_arrays(rt):
-    for dtype in FLOATS:
-        x, y = sample(dtype, seed=3), sample(dtype, seed=4)
-        compare(rt, operator.pow, np.abs(x), y, ulps=NEAR[dtype])
-    for dtype in INTEGERS:
-        x = sample(dtype)
-        compare(rt, operator.pow, x, (np.arange(x.size) % 7).astype(dtype))
-
-
-@pytest.mark.parametrize(
-    "scalar", [True, 1, 1.5, 1j, np.float32(2), np.int16(3)]
-)
-def test_numbers_promote_as_numpy_says(rt, scalar):
-    for dtype in DTYPES:
-        x = sample(dtype)[:3]
-        literal = lambda x: x * scalar
-        wanted = np.result_type(x, scalar)
-        if wanted not in DTYPES:
-            with pytest.raises(gpuos.InvalidArgument):
-                run(rt, literal, x)
-            continue
-        assert run(rt, literal, x).dtype == wanted
-        assert run(rt, lambda x: scalar + x, x).dtype == wanted
-        given = rt.fuse(lambda x, k: x * k)(rt.array(x), scalar)
-        assert given.dtype == wanted
-
-
 COMPARISONS = [
     operator.lt,
     operator.le,
@@ -177,7 +150,7 @@ def test_a_compiler_that_knows_an_operand_changes_no_bit(rt, dtype, names):
             assert_close(b.numpy(), a.numpy())
 
 
-@pytest.mark.parametrize("to", REALS, ids=str)
+@pytest.mark.parametrize("to", DTYPES, ids=str)
 def test_casts(rt, to):
     for dtype in REALS:
         x = sample(dtype)
@@ -215,21 +188,3 @@ def test_a_complex_array_is_no_real_one(rt):
     compare(rt, lambda x: np.where(x, 1, 0), x)
     compare(rt, np.absolute, x, ulps=2)
     compare(rt, np.angle, x, ulps=4)
-
-
-def test_axes_are_moved(rt):
-    x = np.arange(24, dtype="int32").reshape(2, 3, 4)
-    for function in (
-        lambda x: x.T + 0,
-        lambda x: x.mT + 0,
-        lambda x: x.transpose(1, 0, 2) + 0,
-        lambda x: np.transpose(x, (2, 0, 1)) + 0,
-        lambda x: np.swapaxes(x, 0, -1) + 0,
-        lambda x: np.moveaxis(x, 0, -1) + 0,
-        lambda x: np.moveaxis(x, (0, 1), (1, 2)) + 0,
-        lambda x: np.expand_dims(x, 1) + 0,
-        lambda x: np.expand_dims(x, (0, -1)) + 0,
-        lambda x: x[None] + x[:, None],
-        lambda x: x[..., None] + 0,
-    ):
-        compare(rt, function, x)

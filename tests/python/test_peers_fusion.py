@@ -7,7 +7,6 @@ does otherwise on purpose is asserted with the sentence that says what to write.
 from __future__ import annotations
 
 import inspect
-import itertools
 import operator
 
 import numpy as np
@@ -123,11 +122,6 @@ def test_a_method(rt, name):
     for dtype in PAIRS if name in ("copy", "ravel") else REAL_PAIRS:
         if (name, dtype) != ("clip", "bool"):
             check(rt, METHODS[name], numbers(dtype))
-
-
-def test_astype(rt):
-    for one, other in itertools.product(REAL_PAIRS, PAIRS):
-        check(rt, lambda x, to=other: x.astype(to), numbers(one))
 
 
 # ---- Broadcasting.
@@ -254,26 +248,11 @@ def test_a_number_becomes_an_array(rt):
 # ---- Reductions, before and behind elementwise operations.
 
 
-@pytest.mark.parametrize("shape", [(1,), (3, 4), (2, 1, 4), (2, 0, 3)], ids=str)
-def test_a_reduction_along_any_axis(rt, shape):
-    for axis in range(-4, 5):
-        check(rt, lambda x, a=axis: np.sum(x, a), numbers("i8", shape))
-        check(
-            rt, lambda x, axis: np.sum(x, axis=axis), numbers("i8", shape), axis
-        )
-
-
-@pytest.mark.parametrize(
-    "axis", [None, (0,), (1,), (0, 1), (1, 2), (0, 2), (1, 3), (0, 0), (-1, 1)]
-)
-def test_a_reduction_along_several_axes(rt, axis):
-    for shape in ((3, 4), (2, 3, 4), (2, 3, 2, 2, 3)):
-        check(rt, lambda x: np.sum(x, axis=axis), numbers("i8", shape))
-
-
-def test_a_reduction_of_a_dtype(rt):
-    for one, other in itertools.product(REAL_PAIRS[1:], REAL_PAIRS[1:]):
-        check(rt, lambda x, d=other: x.sum(axis=0, dtype=d), numbers(one))
+def test_a_reduction_along_an_axis_that_a_call_gives(rt):
+    for shape in ((1,), (3, 4), (2, 1, 4), (2, 0, 3)):
+        for axis in range(-4, 5):
+            x = numbers("i8", shape)
+            check(rt, lambda x, axis: np.sum(x, axis=axis), x, axis)
 
 
 AXES = [None, 0, 1]
