@@ -27,6 +27,11 @@ DTYPES = [
         "complex64",
     )
 ]
+# One of each kind, and what is odd about promotion.
+ODD = [
+    np.dtype(name)
+    for name in ("bool", "int8", "uint64", "float16", "float32", "complex64")
+]
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]
 REALS = [dtype for dtype in DTYPES if dtype.kind != "c"]
 INTEGERS = [dtype for dtype in DTYPES if dtype.kind in "iu"]

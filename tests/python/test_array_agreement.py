@@ -8,7 +8,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from fuse_support import DTYPES, INTEGERS, assert_close, name_of, quietly
+from fuse_support import (
+    DTYPES,
+    INTEGERS,
+    ODD,
+    assert_close,
+    name_of,
+    quietly,
+)
 
 import gpuos
 
@@ -150,10 +157,9 @@ def test_results_in_the_dtype_that_is_asked_for(rt, ufunc):
             ours = [
                 rt.array(y) if isinstance(y, np.ndarray) else y for y in rest
             ]
-            ways = [
-                partial(ufunc, rt.array(x), *ours, dtype=asked),
-                partial(fused_of(rt, ufunc, rest, asked), rt.array(x)),
-            ]
+            ways = [partial(fused_of(rt, ufunc, rest, asked), rt.array(x))]
+            if {given, np.dtype(asked)} <= {*ODD}:  # it traces the same
+                ways.append(partial(ufunc, rt.array(x), *ours, dtype=asked))
             text = f"{ufunc.__name__}({given}, {rest}, dtype={asked})"
             for got in map(outcome, ways):
                 if is_ours_to_refuse((given.name, asked), got, wanted):
