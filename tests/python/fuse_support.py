@@ -27,7 +27,7 @@ DTYPES = [
         "complex64",
     )
 ]
-# One of each kind, and what is odd about promotion.
+# Here is one dtype of each kind; uint64 beside int8 is odd to promote.
 ODD = [
     np.dtype(name)
     for name in ("bool", "int8", "uint64", "float16", "float32", "complex64")

@@ -27,7 +27,7 @@ def gelu_tanh(x):
     return functions.gelu(x, approximate="tanh")
 
 
-# What the language calls otherwise than NumPy and gpuos.functions do.
+# The language has names that neither NumPy nor gpuos.functions has so.
 OWN = {
     "abs": np.absolute,
     "pow": np.power,

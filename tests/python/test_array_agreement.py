@@ -158,7 +158,7 @@ def test_results_in_the_dtype_that_is_asked_for(rt, ufunc):
                 rt.array(y) if isinstance(y, np.ndarray) else y for y in rest
             ]
             ways = [partial(fused_of(rt, ufunc, rest, asked), rt.array(x))]
-            if {given, np.dtype(asked)} <= {*ODD}:  # it traces the same
+            if {given, np.dtype(asked)} <= {*ODD}:  # the others trace alike
                 ways.append(partial(ufunc, rt.array(x), *ours, dtype=asked))
             text = f"{ufunc.__name__}({given}, {rest}, dtype={asked})"
             for got in map(outcome, ways):

@@ -32,7 +32,7 @@ sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
 import vocabulary
 
-# The function: Python's operator, its form in place, and the text of both.
+# Each function has an operator of Python, its form in place, and a text.
 OPERATORS = {
     "add": (operator.add, operator.iadd, "x + y"),
     "subtract": (operator.sub, operator.isub, "x - y"),
@@ -57,9 +57,9 @@ OPERATORS = {
     "absolute": (operator.abs, None, None),
     "invert": (operator.invert, None, "~x"),
 }
-# What NumPy calls by two names, of which each is a function of its own.
+# NumPy has two functions that compute the same.
 OTHER_NAMES = {"deg2rad": "radians", "rad2deg": "degrees"}
-# Each dtype, alone and beside itself, and what is odd about promotion.
+# Each dtype comes beside itself, and those of ODD beside each other.
 KINDS = {
     1: [(dtype,) for dtype in DTYPES],
     2: sorted(
@@ -79,7 +79,7 @@ def names_of_the_array_api():
 
 
 class Faces:
-    """What one function is called by."""
+    """All that leads to one function."""
 
     def __init__(self, function):
         self.function = function
@@ -126,7 +126,7 @@ def rt(monkeypatch):
 
 
 def passes(rt):
-    """How many structures there were so far."""
+    """Count the structures that there were so far."""
     while rt.stats()["programs_waiting"]:
         time.sleep(1e-4)
     stats = rt.stats()
@@ -150,13 +150,13 @@ def bits(array):
 
 
 def hash_of(rt, function, arrays):
-    """Of the program of a fused function; None: it is refused."""
+    """Return that of a fused function's program; None: it is refused."""
     program = outcome(rt.fuse(function).warm, *arrays)
     return None if isinstance(program, REFUSALS) else program.hash
 
 
 def submitted(rt, defined, arrays, form):
-    """The result of an expression, in an array of another one's form."""
+    """Return the result of an expression, in an array of this form."""
     out = rt.empty(*form)
     rt.submit(defined, *arrays, out=out)
     return out
@@ -199,7 +199,7 @@ def test_a_function_is_one_program(rt, name):
 
 
 def is_one_program(rt, made, defined, arrays, where):
-    """Compare all faces; whether there is a program for these dtypes."""
+    """Compare all faces; return whether these dtypes have a program."""
     wanted_hash = hash_of(rt, made.function, arrays)
     for other in [*made.others, *made.in_place]:
         assert hash_of(rt, other, arrays) == wanted_hash, f"{other} {where}"
@@ -223,7 +223,7 @@ def is_one_program(rt, made, defined, arrays, where):
 
 
 def are_refused(rt, made, defined, arrays, where):
-    """So are all; but arrays have functions of complex numbers of their own."""
+    """Check that all refuse what arrays have no complex function for."""
     name = getattr(made.function, "__name__", "")
     is_own = complex_functions.has(name, arrays[0])
     for other in [made.function, *made.others]:
@@ -271,7 +271,7 @@ def is_other(face, side, number, dtype):
     """Whether the face may give another program than its function."""
     if side is on_the_left and face in (operator.eq, operator.ne):
         return True  # Python asks the array, which is on the right
-    # The standard leaves open what a number out of range is.
+    # The standard leaves open what a number out of range gives.
     is_standard = getattr(face, "__module__", "") == xp.exp.__module__
     return is_standard and number == -1 and dtype.kind == "u"
 
@@ -378,7 +378,7 @@ def test_a_reduction_beside_others_is_one_program(rt, name):
 
 # ---- Requests of PyTorch.
 
-# PyTorch's name of a function, if it is neither NumPy's nor that of C++.
+# PyTorch calls these neither as NumPy does nor as C++ does.
 PYTORCHS = {
     "equal": "eq",
     "greater": "gt",
@@ -388,7 +388,7 @@ PYTORCHS = {
     "less_equal": "le",
     "not_equal": "ne",
 }
-# Functions that no request has; PyTorch's sign of NaN is 0.
+# No request has these functions; PyTorch's sign of NaN is 0.
 NO_REQUESTS = {
     *("positive", "fabs", "deg2rad", "rad2deg", "float_power", "conjugate"),
     *("cbrt", "sinc", "gelu_tanh", "logaddexp2", "ldexp", "nextafter"),
@@ -398,7 +398,7 @@ REQUESTED = ["float16", "float32", "float64", "int32", "int64", "uint8", "bool"]
 
 
 def requested(name, arrays, form):
-    """What a request gives; None: it is refused."""
+    """Return the bits that a request gives; None: it is refused."""
     import torch  # noqa: PLC0415
 
     import gpuos.torch as gt  # noqa: PLC0415

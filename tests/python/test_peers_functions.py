@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from peers_support import PAIRS, REAL_PAIRS, check, numbers, refused
 
-# Those that programs make of several operations; `test_vocabulary.py` and
+# Programs make these of several operations. `test_vocabulary.py` and
 # `test_fuse_numpy.py` have the others.
 MADE_OF_ONE = ["frexp", "modf", "average", "rot90"]
 MADE_OF_TWO = ["divmod", "isclose", "outer", "append", "broadcast_arrays"]

@@ -61,7 +61,7 @@ def test_operators_that_pass_are_there():
     assert {"linear", "matmul", "reshape"} <= set(COMPOSITE) & known
 
 
-# Not on a GPU, whose use an index ends that is made up.
+# These run on the CPU: an index that is made up ends the use of a GPU.
 @pytest.mark.parametrize("name", COMPOSITE)
 def test_operators_by_name(name):
     if name not in loading.composite():

@@ -34,9 +34,9 @@ ULPS = {"float16": 1, "float32": 4, "float64": 6}
 # NumPy's own results are far off: sin(pi x) of large numbers, and log2 of sums
 # that come near 1.
 LOOSE = {"sinc", "logaddexp", "logaddexp2"}
-# Which of two equal zeros is given is free.
+# These may give either of two zeros.
 FREE_SIGNS = {"maximum", "minimum", "fmax", "fmin", "nextafter"}
-# They ask each operand alone whether it is true.
+# These ask each operand alone whether it is true.
 LOGICAL = {name for name in FUNCTIONS if name.startswith("logical_")}
 COMPLEX = {f.name for f in FUNCTIONS.values() if f.has_complex}
 COMPLEX |= {"absolute", "positive"} | LOGICAL
@@ -78,7 +78,7 @@ def refuses(rt, function, arrays):
         rt.fuse(function)(*(rt.array(x) for x in arrays))
 
 
-FEW = 13  # of each operand, beside each of the other
+FEW = 13  # so many of one operand meet as many of the other
 
 
 def operands(name, kinds):
@@ -151,7 +151,7 @@ def test_is_the_same_for_rows_of_any_layout(rt, name):
 
 # ---- The same functions in an operator of C++, which is compiled.
 
-# NumPy's type: what the operator computes in, and the buffers' type.
+# An operator computes one of NumPy's types in one of C++, in such buffers.
 TYPES = {
     "float32": ("float", "float32"),
     "float64": ("double", "float64"),
@@ -173,7 +173,7 @@ def compiled(dtype, inputs):
     """The functions of so many numbers of this type."""
     for f in FUNCTIONS.values():
         is_known = f.name in NUMPYS and f.types in TYPES_OF_KIND[dtype.kind]
-        # A number to scale by is an integer, whatever is scaled.
+        # ldexp scales by an integer, whatever it scales.
         if not is_known or f.inputs != inputs or f.name == "ldexp":
             continue
         if dtype.kind == "c" and f.rule in ("Comparison", "Test", "Parts"):
@@ -252,7 +252,7 @@ def is_numpys_of(name, got, arrays):
     if got.dtype.kind in "iu" and name in ("power", "reciprocal"):
         known = arrays[-1] >= 0 if name == "power" else arrays[0] != 0
         got, arrays = got[known], [x[known] for x in arrays]
-    if name == "sinc":  # NumPy's of large numbers is no such number
+    if name == "sinc":  # NumPy's is far off for large numbers
         known = np.abs(arrays[0]) < 100
         got, arrays = got[known], [arrays[0][known]]
     wanted = quietly(getattr(np, name), *arrays).astype(got.dtype)
@@ -266,7 +266,7 @@ def is_numpys_of(name, got, arrays):
         np.testing.assert_allclose(got, wanted, near, by, err_msg=name)
 
 
-# ---- What is odd about some.
+# ---- Special cases.
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
