@@ -30,6 +30,7 @@ class Function(NamedTuple):
     inputs: int
     rule: str
     has_complex: bool  # numbers as operands
+    types: str = ""  # that are computed in, by the header's name for them
 
 
 # Made of those of the header, by NumPy's names; and by how many ulps.
@@ -70,7 +71,7 @@ def functions() -> list[Function]:
             continue
         inputs = 2 if kind in ("BINARY_FUNCTIONS", "COMPARISONS") else 1
         found += [
-            Function(own, name, inputs, rule, types in COMPLEX)
+            Function(own, name, inputs, rule, types in COMPLEX, types)
             for own, name, rule, types in _LINE.findall(text)
         ]
     return found

@@ -27,6 +27,11 @@ DTYPES = [
         "complex64",
     )
 ]
+# Here is one dtype of each kind; uint64 beside int8 is odd to promote.
+ODD = [
+    np.dtype(name)
+    for name in ("bool", "int8", "uint64", "float16", "float32", "complex64")
+]
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")]
 REALS = [dtype for dtype in DTYPES if dtype.kind != "c"]
 INTEGERS = [dtype for dtype in DTYPES if dtype.kind in "iu"]

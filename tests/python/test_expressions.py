@@ -13,70 +13,11 @@ import re
 import numpy as np
 import pytest
 from fuse_support import DTYPES, quietly, sample
+from language_support import LANGUAGE, operands_of
 
 import gpuos
-from gpuos import functions
 
 NAMES = iter(f"e{i}" for i in itertools.count())
-
-
-def rounded(x):
-    return np.rint(x) if np.dtype(x.dtype).kind == "f" else x
-
-
-def largest(x, y=None, **of):
-    return np.max(x, **of) if y is None else np.maximum(x, y)
-
-
-def smallest(x, y=None, **of):
-    return np.min(x, **of) if y is None else np.minimum(x, y)
-
-
-# What the language calls otherwise than NumPy and gpuos.functions do.
-OWN = {
-    "abs": np.absolute,
-    "pow": np.power,
-    "gelu_tanh": lambda x: functions.gelu(x, approximate="tanh"),
-    "round": rounded,
-    "max": largest,
-    "min": smallest,
-}
-
-
-def language():
-    """All names, as the message for a name that is none lists them."""
-    with (
-        gpuos.Runtime("host") as rt,
-        pytest.raises(gpuos.InvalidArgument) as caught,
-    ):
-        rt.define("f", "o = no_such_function(x)")
-    listed = re.search(r"expected one of (.*), got 'no_such", str(caught.value))
-    return listed[1].split(", ")
-
-
-def function_of(name):
-    if name in OWN:
-        return OWN[name]
-    return getattr(np, name, None) or getattr(functions, name)
-
-
-LANGUAGE = {name: function_of(name) for name in language()}
-REDUCTIONS = [
-    *("sum", "prod", "ptp", "any", "all", "count_nonzero", "argmax", "argmin"),
-    *("mean", "logsumexp", "var", "std", "max", "min"),
-]
-
-
-def operands_of(name):
-    with (
-        gpuos.Runtime("host") as rt,
-        pytest.raises(gpuos.InvalidArgument) as caught,
-    ):
-        rt.define("f", f"o = {name}()")
-    least, most = re.search(
-        r"takes (\d)(?: to (\d))? argument", str(caught.value)
-    ).groups()
-    return range(int(least), int(most or least) + 1)
 
 
 def evaluate(text, values):
@@ -130,33 +71,6 @@ def check(rt, text, arrays, params=None):
         assert np.all(equal | both_nan), (text, got, wanted)
     rt.undefine(op)
     return True
-
-
-@pytest.mark.parametrize("name", sorted(set(LANGUAGE)))
-def test_function(rt, name):
-    done = 0
-    for count in operands_of(name):
-        for kinds in itertools.product(DTYPES, repeat=min(count, 2)):
-            arrays = [sample(k, seed=i) for i, k in enumerate(kinds)]
-            size = min(x.size for x in arrays)
-            if count == 3:
-                arrays.append(arrays[1][::-1].copy())
-            arrays = dict(zip("xyz", (a[-size:] for a in arrays), strict=False))
-            done += check(rt, f"{name}({', '.join(arrays)})", arrays)
-    assert done
-
-
-@pytest.mark.parametrize("name", REDUCTIONS)
-@pytest.mark.parametrize(
-    "keywords",
-    ["", "axis=0", "axis=-1", "keepdims=True", "axis=1, keepdims=True"],
-)
-def test_reduction(rt, name, keywords):
-    x = np.linspace(-3, 4, 7 * 33, dtype="f4").reshape(7, 33)
-    call = f"{name}(x, {keywords})" if keywords else f"{name}(x)"
-    assert check(rt, call, {"x": x})
-    broadcasts = "axis=-1" not in keywords  # (7,) does not go with (7, 33)
-    assert check(rt, f"y * {call} + x", {"x": x, "y": x}) == broadcasts
 
 
 def test_several_axes(rt):

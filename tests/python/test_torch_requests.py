@@ -80,27 +80,6 @@ def test_out_may_be_an_input(device):
     assert_same(expected, a)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["relu", "sigmoid", "tanh", "exp", "abs", "sin", "cos", "neg", "square"],
-)
-def test_unary_by_name(device, name):
-    a, _ = pair(device)
-    out = torch.empty_like(a)
-    gt.submit_unary(name, a, out)
-    gt.flush(sync=True)
-    assert_same(getattr(torch, name)(a), out)
-
-
-@pytest.mark.parametrize("name", ["maximum", "minimum", "atan2", "fmod"])
-def test_binary_by_name(device, name):
-    a, b = pair(device)
-    out = torch.empty_like(a)
-    gt.submit_binary(name, a, b, out)
-    gt.flush(sync=True)
-    assert_same(getattr(torch, name)(a, b), out)
-
-
 @pytest.mark.parametrize("dims", [None, [], [0], [-1], [0, 1], [1, -1], [2]])
 @pytest.mark.parametrize(
     "name",

@@ -1,12 +1,13 @@
 """Every function of include/gpuos/vocabulary.h is NumPy's of that name.
 
-The list is read from the header, so that a new line is tested as it comes.
+The list is read from the header, so that a new line is tested as it comes. It is
+tested interpreted and compiled. `test_faces.py` shows that whatever else calls a
+function runs the same program.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,56 +18,54 @@ from fuse_support import DTYPES, FLOATS, assert_close, compare, quietly, sample
 
 import gpuos
 
-HEADER = Path(__file__).parents[2] / "include/gpuos/vocabulary.h"
-LIST = re.compile(r"#define GPUOS_(\w+)\(X\)((?:.*\\\n)*.*\n)")
-LINE = re.compile(r"X\((\w+), (\w+), (\w+), (\w+), ([^)]*?)\)")
-OPERANDS = {
-    "UNARY_FUNCTIONS": 1,
-    "BINARY_FUNCTIONS": 2,
-    "COMPARISONS": 2,
-    "TESTS": 1,
-    "PARTS": 1,
-}
+sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
+
+import vocabulary
+
+FUNCTIONS = {f.name: f for f in vocabulary.functions()}
 # NumPy has none; test_fuse_neural.py and test_fuse_numpy.py have PyTorch's,
 # Python's and SciPy's.
 NOT_NUMPYS = {
     "erf", "erfc", "lgamma", "rsqrt", "sigmoid", "silu", "gelu", "gelu_tanh",
 }  # fmt: skip
+NUMPYS = sorted(set(FUNCTIONS) - NOT_NUMPYS)
 # Against NumPy, which is a few ulps off itself.
 ULPS = {"float16": 1, "float32": 4, "float64": 6}
 # NumPy's own results are far off: sin(pi x) of large numbers, and log2 of sums
 # that come near 1.
 LOOSE = {"sinc", "logaddexp", "logaddexp2"}
+# These may give either of two zeros.
+FREE_SIGNS = {"maximum", "minimum", "fmax", "fmin", "nextafter"}
+# These ask each operand alone whether it is true.
+LOGICAL = {name for name in FUNCTIONS if name.startswith("logical_")}
+COMPLEX = {f.name for f in FUNCTIONS.values() if f.has_complex}
+COMPLEX |= {"absolute", "positive"} | LOGICAL
+EXACTNESS = vocabulary.ulps()
 
 
-def lines():
-    lists = dict(LIST.findall(HEADER.read_text()))
-    for name, operands in OPERANDS.items():
-        for _, _, numpy, _, rest in LINE.findall(lists[name]):
-            yield numpy, operands, rest
-
-
-FUNCTIONS = {numpy: operands for numpy, operands, _ in lines()}
-COMPLEX = {n for n, _, rest in lines() if re.search("kAll|kFields|kC64", rest)}
-COMPLEX.add("absolute")
+def is_exact(name):
+    """What docs/functions.md has no row for is exact, too."""
+    return EXACTNESS.get(FUNCTIONS[name].own, (0, 0, 0)) == (0, 0, 0)
 
 
 def test_list_is_read():
-    assert len(FUNCTIONS) > 70
-    assert FUNCTIONS["exp"] == 1
-    assert FUNCTIONS["less"] == 2
+    assert len(FUNCTIONS) > 80
+    assert FUNCTIONS["exp"].inputs == 1
+    assert FUNCTIONS["less"].inputs == 2
     assert {n for n in FUNCTIONS if not hasattr(np, n)} == NOT_NUMPYS
+    assert is_exact("sqrt")
+    assert not is_exact("exp")
 
 
 def test_page_has_the_list():
-    script = HEADER.parents[2] / "scripts/vocabulary_list"
+    script = vocabulary.ROOT / "scripts/vocabulary_list"
     subprocess.run([sys.executable, script, "--check"], check=True)
 
 
 def is_refused(name, kinds, wanted):
     """What docs/programs.md says: complex128, and complex where it has none."""
     has_complex = any(k.kind == "c" for k in kinds)
-    common = np.result_type(*kinds)
+    common = np.dtype(bool) if name in LOGICAL else np.result_type(*kinds)
     return (
         wanted not in DTYPES
         or (has_complex and common not in DTYPES)
@@ -79,18 +78,31 @@ def refuses(rt, function, arrays):
         rt.fuse(function)(*(rt.array(x) for x in arrays))
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - NOT_NUMPYS))
+FEW = 13  # so many of one operand meet as many of the other
+
+
+def operands(name, kinds):
+    """Special values, each beside each, and others."""
+    arrays = [sample(k, seed=i) for i, k in enumerate(kinds)]
+    if len(kinds) == 2:
+        x, y = arrays
+        size = min(x.size, y.size)
+        x = np.concatenate([np.repeat(x[:FEW], FEW), x[:size]])
+        y = np.concatenate([np.tile(y[:FEW], FEW), y[-size:]])
+        arrays = [x, y]
+    is_whole = all(k.kind in "biu" for k in kinds)
+    if name == "reciprocal" and is_whole:  # 1 / 0 is not defined
+        arrays = [np.where(x == 0, 1, x).astype(x.dtype) for x in arrays]
+    if name == "power" and is_whole:  # NumPy refuses what is below 0
+        arrays[1] = np.where(arrays[1] < 1, 1, arrays[1]).astype(kinds[1])
+    return arrays
+
+
+@pytest.mark.parametrize("name", NUMPYS)
 def test_is_numpys(rt, name):
     function = getattr(np, name)
-    for kinds in itertools.product(DTYPES, repeat=FUNCTIONS[name]):
-        is_whole = all(k.kind in "biu" for k in kinds)
-        arrays = [sample(k, seed=i) for i, k in enumerate(kinds)]
-        size = min(x.size for x in arrays)
-        arrays = [arrays[0][:size], *(x[-size:] for x in arrays[1:])]
-        if name == "reciprocal" and is_whole:  # 1 / 0 is not defined
-            arrays = [np.where(x == 0, 1, x).astype(x.dtype) for x in arrays]
-        if name == "power" and is_whole:  # NumPy refuses what is below 0
-            arrays[1] = np.where(arrays[1] < 1, 1, arrays[1]).astype(kinds[1])
+    for kinds in itertools.product(DTYPES, repeat=FUNCTIONS[name].inputs):
+        arrays = operands(name, kinds)
         try:
             wanted = np.asarray(quietly(function, *arrays))
         except (TypeError, ValueError):
@@ -101,28 +113,160 @@ def test_is_numpys(rt, name):
             continue
         got = rt.fuse(function)(*(rt.array(x) for x in arrays)).numpy()
         assert got.dtype == wanted.dtype, (kinds, got.dtype, wanted.dtype)
-        if wanted.dtype.kind == "c":
-            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
-        elif name in LOOSE:
-            close = {"float16": 2e-2, "float32": 2e-5, "float64": 1e-9}
-            at = close[wanted.dtype.name]
-            np.testing.assert_allclose(got, wanted, rtol=at, atol=at)
-        else:
-            assert_close(got, wanted, ULPS.get(wanted.dtype.name, 0))
+        # The size of a complex number is rounded more than once.
+        more = 2 if name == "absolute" and kinds[0].kind == "c" else 0
+        assert_near(name, got, wanted, more)
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - NOT_NUMPYS))
+def assert_near(name, got, wanted, more):
+    dtype = wanted.dtype.name
+    if wanted.dtype.kind == "c":
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    elif name in LOOSE:
+        at = {"float16": 2e-2, "float32": 2e-5, "float64": 1e-9}[dtype]
+        np.testing.assert_allclose(got, wanted, rtol=at, atol=at)
+    else:
+        ulps = more if is_exact(name) else ULPS.get(dtype, 0)
+        assert_close(got, wanted, ulps)
+        if wanted.dtype.kind == "f" and name not in FREE_SIGNS:
+            zeros = wanted == 0
+            np.testing.assert_array_equal(
+                np.signbit(got[zeros]), np.signbit(wanted[zeros])
+            )
+
+
+@pytest.mark.parametrize("name", NUMPYS)
 def test_is_the_same_for_rows_of_any_layout(rt, name):
     function = getattr(np, name)
     x = np.linspace(0.1, 0.9, 5 * 6 * 7, dtype=np.float32).reshape(5, 6, 7)
     exact = name.startswith(("bitwise", "left", "right", "invert", "ldexp"))
     other = (x * 9).astype(np.int32) if exact else x[::-1].copy()
     first = other if exact and name != "ldexp" else x
-    arrays = [first, other][: FUNCTIONS[name]]
+    arrays = [first, other][: FUNCTIONS[name].inputs]
     plain = rt.fuse(function)(*(rt.array(a) for a in arrays)).numpy()
     turned = [rt.array(a.transpose(2, 0, 1).copy()) for a in arrays]
     got = rt.fuse(lambda *v: function(*(a.transpose(1, 2, 0) for a in v)))
     assert_close(got(*turned).numpy(), plain)
+
+
+# ---- The same functions in an operator of C++, which is compiled.
+
+# An operator computes one of NumPy's types in one of C++, in such buffers.
+TYPES = {
+    "float32": ("float", "float32"),
+    "float64": ("double", "float64"),
+    "int32": ("int", "int32"),
+    "uint32": ("unsigned", "int32"),
+    "int64": ("long long", "int64"),
+    "uint64": ("u64", "int64"),
+    "complex64": ("C64", "int64"),
+}
+TYPES_OF_KIND = {
+    "f": {"kAll", "kOrdered", "kReals", "kFields"},
+    "i": {"kAll", "kOrdered", "kIntegers"},
+    "c": {"kAll", "kFields", "1 << kC64"},
+}
+TYPES_OF_KIND["u"] = TYPES_OF_KIND["i"]
+
+
+def compiled(dtype, inputs):
+    """The functions of so many numbers of this type."""
+    for f in FUNCTIONS.values():
+        is_known = f.name in NUMPYS and f.types in TYPES_OF_KIND[dtype.kind]
+        # ldexp scales by an integer, whatever it scales.
+        if not is_known or f.inputs != inputs or f.name == "ldexp":
+            continue
+        if dtype.kind == "c" and f.rule in ("Comparison", "Test", "Parts"):
+            continue
+        yield f
+
+
+def text_of(dtype, functions, inputs):
+    inner, _ = TYPES[dtype.name]
+    cases = "".join(
+        f"      case {k}: out[i] = static_cast<{inner}>("
+        f"fn::{f.own}(a[i]{', b[i]' if inputs == 2 else ''})); break;\n"
+        for k, f in enumerate(functions)
+    )
+    return f"""
+#include "gpuos/functions.h"
+using namespace gpuos;
+GPUOS_OPERATOR(functions_of_{inputs}) {{
+  {inner}* out = task.pointer<{inner}>(0);
+  const {inner}* a = task.pointer<const {inner}>(1);
+  const {inner}* b = task.pointer<const {inner}>({inputs});
+  const int which = task.scalar<int>({inputs + 1});
+  for (u32 i = lane.index(); i < task.count; i += lane.count())
+    switch (which) {{
+{cases}    }}
+}}
+"""
+
+
+def numbers(dtype):
+    """Special numbers and some others."""
+    rng = np.random.default_rng(3)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        special = [0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, info.max, info.min]
+        if info.min:
+            special += [-1, -2, -3, -7, -32, -64, info.min + 1]
+        some = rng.integers(info.min, info.max, 30, dtype=dtype)
+        return np.concatenate([np.array(special, dtype), some])
+    if dtype.kind == "c":
+        return rng.normal(0, 3, (60, 2)).astype("f4").view(dtype).ravel()
+    info = np.finfo(dtype)
+    special = [0, 0.5, 1, 1.5, 2, 2.5, 3, 1e-3, 7.7, info.max, info.tiny]
+    special += [info.smallest_subnormal, np.inf, np.nan]
+    special = np.array(special, dtype)
+    some = rng.normal(0, 10, 40).astype(dtype)
+    return np.concatenate([special, -special, some])
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+@pytest.mark.parametrize("dtype", [*map(np.dtype, TYPES)], ids=str)
+def test_is_numpys_compiled(rt, dtype, inputs):
+    functions = list(compiled(dtype, inputs))
+    arrays = [numbers(dtype)]
+    if inputs == 2:
+        arrays = [x.ravel() for x in np.meshgrid(*arrays * 2)]
+    buffers = TYPES[dtype.name][1]
+    try:
+        defined = rt.define(
+            f"functions_of_{inputs}",
+            source=text_of(dtype, functions, inputs),
+            params={"which": "int32"},
+            dtype=buffers,
+            inputs=inputs,
+        )
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    given = [rt.array(x.view(buffers)) for x in arrays]
+    for which, f in enumerate(functions):
+        out = rt.empty(arrays[0].size, buffers)
+        rt.submit(defined, *given, out=out, which=which)
+        is_numpys_of(f.name, out.numpy().view(dtype), arrays)
+
+
+def is_numpys_of(name, got, arrays):
+    if got.dtype.kind in "iu" and name in ("power", "reciprocal"):
+        known = arrays[-1] >= 0 if name == "power" else arrays[0] != 0
+        got, arrays = got[known], [x[known] for x in arrays]
+    if name == "sinc":  # NumPy's is far off for large numbers
+        known = np.abs(arrays[0]) < 100
+        got, arrays = got[known], [arrays[0][known]]
+    wanted = quietly(getattr(np, name), *arrays).astype(got.dtype)
+    if got.dtype.kind == "c":
+        np.testing.assert_allclose(got, wanted, rtol=2e-6, err_msg=name)
+    elif got.dtype.kind != "f" or is_exact(name) or name == "sinc":
+        assert_near(name, got, wanted, 0)
+    else:
+        near = 16 * np.finfo(got.dtype).eps
+        by = 8 * near if len(arrays) == 2 else 0
+        np.testing.assert_allclose(got, wanted, near, by, err_msg=name)
+
+
+# ---- Special cases.
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
