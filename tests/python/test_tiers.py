@@ -187,7 +187,7 @@ def test_what_is_left_out_is_reported(run):
     run(*words).assert_outcomes(passed=1, deselected=7)
     done = run(*words, "--seed", "7")
     done.assert_outcomes(passed=4, deselected=4)
-    done.stdout.fnmatch_lines("seed: 7, share 1 of 7; repeat it with --seed 7")
+    done.stdout.fnmatch_lines("seed: 7, share 1 of 7; repeat it with --seed=7")
     assert "expected --quick" in str(run("--seed", "7").stderr)
     assert "got 'x'" in str(run("--quick", "--seed", "x").stderr)
 

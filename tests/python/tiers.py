@@ -153,7 +153,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     if share is None:
         return []
     part = f"share {share + 1} of {CYCLE}"
-    return [f"seed: {seed}, {part}; repeat it with --seed {seed}"]
+    return [f"seed: {seed}, {part}; repeat it with --seed={seed}"]
 
 
 def pytest_collection_modifyitems(
