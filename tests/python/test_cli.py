@@ -12,8 +12,7 @@ import pytest
 from deadlines import COMPILE_S
 
 import gpuos
-from gpuos import bench
-from gpuos.cli import demo, make_parser, sides
+from gpuos.cli import demo, main, make_parser, sides
 from gpuos.cli.progress import ProgressLine, bar
 
 
@@ -288,12 +287,16 @@ def test_bars_are_as_long_as_times(monkeypatch, encoding):
 
 def test_what_to_try_next_are_commands():
     for command, _ in demo.NEXT:
-        words = shlex.split(command)
-        if words[0] == "bench":
-            bench.make_parser().parse_args(words[1:])
-        else:
-            make_parser().parse_args(words)
+        make_parser().parse_args(shlex.split(command))
     assert max(map(len, demo.next_lines(lacks_bridge=True))) <= 80
+
+
+def test_bench_says_which_build_has_it(monkeypatch, capsys):
+    for name in [name for name in sys.modules if "gpuos.bench" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "gpuos.bench._loops", None)
+    assert main(["bench", "queue"]) == 1
+    assert "GPUOS_BUILD_BENCHMARKS=ON" in capsys.readouterr().err
 
 
 def test_the_bridge_is_not_next_where_it_is_there():

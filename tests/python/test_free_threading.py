@@ -30,7 +30,6 @@ import sys, numpy
 has_gil = getattr(sys, "_is_gil_enabled", lambda: True)
 before = has_gil()
 import gpuos, gpuos.array_api, gpuos.functions
-from gpuos.bench import _loops
 rt = gpuos.Runtime("host")
 assert (rt.ones(3) + 1).numpy().tolist() == [2, 2, 2]
 print(before == has_gil())
