@@ -56,6 +56,9 @@ HostType read_type(std::string text) {
     if (at != text.npos && text.substr(at + reference.size()).starts_with('['))
       text.erase(at, reference.size());
   }
+  // A variable of the device is told as a reference: "int (*&)(int)".
+  if (const std::size_t at = text.find("(*&)("); at != text.npos)
+    text.erase(at + 2, 1);
   while (text.ends_with('&') || text.ends_with(' ')) text.pop_back();
   const std::size_t open = text.find('[');
   if (open != text.npos && text.ends_with(']')) {

@@ -278,6 +278,7 @@ LIMIT_US = 25
 HELD_US = 1000
 
 
+@pytest.mark.alone
 def test_costs(rt):
     """Medians of groups: other work of the machine is not what is asked."""
     x = rt.array(np.ones(64, "float32"))

@@ -130,8 +130,8 @@ def passes(rt):
     while rt.stats()["programs_waiting"]:
         time.sleep(1e-4)
     stats = rt.stats()
-    assert stats["programs_compiled"] == 0
-    return stats["programs_failed"]
+    # An earlier test may have compiled a pass, and its image is kept.
+    return stats["programs_failed"] + stats["programs_compiled"]
 
 
 REFUSALS = (gpuos.InvalidArgument, TypeError)

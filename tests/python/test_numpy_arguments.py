@@ -134,6 +134,9 @@ def test_arguments_are_numpys(rt, name):
     function, needed, tried = FUNCTIONS[name]
     has_computed = False
     for x, (args, keywords) in itertools.product(ARRAYS, given(needed, tried)):
+        # Each processor makes another integer of NaN.
+        if "i4" in (*args, *keywords.values()) and not np.isfinite(x).all():
+            continue
         wanted = outcome(function, x.copy(), *args, **keywords)
         fused = rt.fuse(partial(call, function, args, keywords))
         got = outcome(function, rt.array(x), *args, **keywords)

@@ -153,6 +153,10 @@ def test_skipped(): pytest.skip()
 """
 
 
+# As in pyproject.toml.
+NO_BENCHMARK = "[pytest]\naddopts = -p no:benchmark"
+
+
 @pytest.fixture
 def run(pytester, monkeypatch):
     monkeypatch.setattr(tiers, "ROOT", pytester.path)
@@ -160,6 +164,7 @@ def run(pytester, monkeypatch):
     monkeypatch.setattr(tiers, "CLOCK", [0.0], raising=False)
     monkeypatch.setattr(tiers, "cpu_s", lambda: tiers.CLOCK[0])
     pytester.makepyfile(test_it=FILE)
+    pytester.makeini(NO_BENCHMARK)
     return lambda *words: pytester.runpytest_inprocess("-p", "tiers", *words)
 
 
@@ -221,6 +226,7 @@ def test_what_could_only_be_skipped_is_not_made(
     pytester, monkeypatch, is_there
 ):
     monkeypatch.setattr(conftest, "has_cuda", lambda: is_there)
+    pytester.makeini(NO_BENCHMARK)
     made = [i.name for i in pytester.getitems(MADE) if conftest.can_pass(i)]
     assert made == [
         *(["test_marked", "test_of_cuda"] if is_there else []),

@@ -71,11 +71,17 @@ def number_of(seed: str) -> int:
     return int(seed)
 
 
-def module_shares(durations: Durations) -> dict[str, int]:
-    """Give each slow module, the slowest first, to the lightest share."""
+def module_seconds(durations: Durations) -> Counter[str]:
+    """Return the CPU seconds of the slow functions of each module."""
     seconds: Counter[str] = Counter()
     for function, (_, total) in durations.items():
         seconds[module_of(function)] += total
+    return seconds
+
+
+def module_shares(durations: Durations) -> dict[str, int]:
+    """Give each slow module, the slowest first, to the lightest share."""
+    seconds = module_seconds(durations)
     loads = [0.0] * CYCLE
     shares = {}
     for module in sorted(seconds, key=lambda name: (-seconds[name], name)):
@@ -159,9 +165,14 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
+    durations = read(DURATIONS)
+    if hasattr(config, "workerinput"):
+        # A slow module that begins last is waited for: see --no-loadscope-reorder.
+        seconds = module_seconds(durations)
+        items.sort(key=lambda item: -seconds[module_of(item.nodeid)])
     if not config.getoption("--quick"):
         return
-    kept = chosen(items, read(DURATIONS), share_of(config))
+    kept = chosen(items, durations, share_of(config))
     pairs = list(zip(items, kept, strict=True))
     others = [item for item, is_kept in pairs if not is_kept]
     config.hook.pytest_deselected(items=others)

@@ -35,7 +35,7 @@ NEXT = (
 def next_lines(lacks_bridge: bool) -> list[str]:
     """Return what to try next, as the user calls the program."""
     shown = [each for each in NEXT if lacks_bridge or each != BRIDGE]
-    width = max(len(command) for command, _ in shown[:-1])
+    width = max(len(command) for command, _ in NEXT[:-1])
     return [
         f"  {program_name()} {command:<{width}}  {what}"
         for command, what in shown
