@@ -33,3 +33,26 @@ function(gpuos_library part)
   set_target_properties(gpuos_${part} PROPERTIES EXPORT_NAME ${part})
   gpuos_target(gpuos_${part})
 endfunction()
+
+# gpuos_cold_unit(target name FILES...): files off the way of calls, compiled
+# together, which reads their headers once, and with less optimization. Call it
+# last: the linker takes an inline function from the first object that has it.
+# No precompiled header: g++ 12 crashes where another -O made it. scripts/lint
+# compiles each file alone, which shows an include that is missing.
+function(gpuos_cold_unit target name)
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    target_sources(${target} PRIVATE ${ARGN})
+    return()
+  endif()
+  set(text "")
+  foreach(file IN LISTS ARGN)
+    string(APPEND text "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${file}\"\n")
+  endforeach()
+  set(unit "${CMAKE_CURRENT_BINARY_DIR}/cold/${name}.cpp")
+  file(CONFIGURE OUTPUT "${unit}" CONTENT "${text}" @ONLY)
+  set_source_files_properties(
+    "${unit}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>"
+                         SKIP_PRECOMPILE_HEADERS ON
+                         SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(${target} PRIVATE "${unit}")
+endfunction()
