@@ -15,7 +15,6 @@
 namespace gpuos::host {
 namespace {
 
-
 // Those that somebody uses; a later session finds what an earlier one read.
 std::shared_ptr<Prelude> shared_prelude(const std::string& key,
                                         const std::vector<std::string>& command,
@@ -107,9 +106,10 @@ HostImage CellCompiler::compile(const CellSource& source) {
   prelude.read_ahead();
   const std::string log = read_file(log_file, kMaxLogBytes);
   if (result.is_timeout)
-    throw CompileError(concat(source.name, ": expected ", command[0],
-                              " to end within ", kCompilerTimeout.count(), " s"),
-                       log);
+    throw CompileError(
+        concat(source.name, ": expected ", command[0], " to end within ",
+               kCompilerTimeout.count(), " s"),
+        log);
   const std::string image = folder.file("cell.so");
   const auto bytes = regular_file_bytes(image);
   if (result.exit_code > 0 || result.signal != 0 || !bytes)

@@ -11,10 +11,7 @@
 #include "host/subprocess.h"
 
 namespace gpuos::host {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 Prelude::Prelude(const std::vector<std::string>& command,
                  const std::string& text)
@@ -59,8 +56,8 @@ void Prelude::read() noexcept {
     std::vector<std::string> command = command_;
     const std::string made = folder_->file("read");
     command.insert(command.end(), {"-x", "c++-header", file(), "-o", made});
-    const ProcessResult result =
-        run_process(command, folder_->file("log"), folder_->path(), kCompilerTimeout);
+    const ProcessResult result = run_process(command, folder_->file("log"),
+                                             folder_->path(), kCompilerTimeout);
     // Whole from the first look on.
     if (!result.is_timeout && result.exit_code <= 0 && result.signal == 0)
       std::rename(made.c_str(), folder_->file("prelude.h.gch").c_str());

@@ -138,7 +138,7 @@ std::unique_ptr<JitModule> make_module(
 }
 
 py::object read_from(const JitModule& module, const std::string& name,
-                const py::object& dtype) {
+                     const py::object& dtype) {
   return read_variable(
       dtype, [&] { return module.global_bytes(name); },
       [&](void* to, std::size_t bytes) { module.read(name, to, bytes); });
