@@ -65,6 +65,12 @@ def test_everything_comes_within_a_cycle():
     assert all(names_of(share) == names_of(share) for share in CYCLE)
 
 
+def test_what_is_marked_so_runs_on_each_date():
+    items = [item("b.py::test_slow", pytest.mark.always.mark)]
+    kept = [tiers.chosen(items, SLOW, share) for share in (None, *CYCLE)]
+    assert kept == [[False], *[[True]] * len(CYCLE)]
+
+
 def test_what_is_slow_is_not_quick():
     quick = {tiers.function_of(name) for name in names_of(None)}
     assert not quick & {*SLOW, "c.py::test_all_were_seen"}

@@ -107,6 +107,8 @@ def chosen(
         number, count = crc32(item.nodeid.encode()), counts[function]
         if not is_slow and number % count < LARGE:
             return True
+        if share is not None and item.get_closest_marker("always") is not None:
+            return True
         if is_slow or together is not None:
             # What is made for a module is then made on one date only.
             own = shares.get(module, crc32(module.encode()) % CYCLE)
