@@ -58,6 +58,14 @@ class World:
                 assert out.numpy()[0] == self.expected[version][name]
 
 
+def test_what_is_undefined_already_is_cleaned_silently(rt):
+    world = World(rt)
+    world.propose(changes.define("f", "o = x * 2", {}))
+    clean = world.versions.cleaner()
+    rt.close()
+    clean()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_any_version_is_what_it_was(rt, seed, monkeypatch):
     monkeypatch.setattr(versions, "KEPT", 4)

@@ -100,6 +100,8 @@ def test_cells_are_compiled_linked_and_exported_without_a_gpu(session):
         "linked": 2,
         "loaded": 0,
     }
+    with pytest.raises(TypeError, match="got None"):
+        gpuos.Session.undo(None)
     assert session.undo()
     assert session.names() == ["f", "n"]
 

@@ -102,6 +102,13 @@ def test_reduce_is_right_or_refused_at_once(device, name, dims):
     assert torch.equal(made, out)
 
 
+@pytest.mark.parametrize("dims", [[], [0, 1]])
+def test_argmax_is_of_one_dimension_or_of_all(device, dims):
+    out = torch.empty((), device=device, dtype=torch.int64)
+    with pytest.raises((ValueError, RuntimeError)):
+        gt.submit_reduce("argmax", torch.ones(2, 3, device=device), out, dims)
+
+
 def make_reduced(name, x, dims):
     """Return what eager says, whose functions take one dimension or several."""
     if dims is None or (dims == [] and name not in ("argmax", "argmin")):

@@ -59,6 +59,13 @@ class TempFolders : public testing::Test {
   std::string parent_;
 };
 
+TEST_F(TempFolders, OfTheDeadAreRemovedByTheFirstOfAProcess) {
+  const std::string left = folder_of_the_dead();
+  make_old(left);
+  EXPECT_NE(folder_of_the_dead(), "");
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
 TEST_F(TempFolders, OfTheDeadAreRemovedWhenTheyAreOld) {
   const std::string left = folder_of_the_dead();
   ASSERT_TRUE(std::filesystem::exists(left + "/a.cpp"));
