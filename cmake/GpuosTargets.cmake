@@ -50,8 +50,12 @@ function(gpuos_cold_unit target name)
   endforeach()
   set(unit "${CMAKE_CURRENT_BINARY_DIR}/cold/${name}.cpp")
   file(CONFIGURE OUTPUT "${unit}" CONTENT "${text}" @ONLY)
+  set(options "$<$<CONFIG:Release>:-O1>")
+  if(GPUOS_SANITIZE AND NOT GPUOS_SANITIZE_COLD)
+    list(APPEND options -fno-sanitize=all)
+  endif()
   set_source_files_properties(
-    "${unit}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>"
+    "${unit}" PROPERTIES COMPILE_OPTIONS "${options}"
                          SKIP_PRECOMPILE_HEADERS ON
                          SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE "${unit}")
