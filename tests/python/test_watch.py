@@ -29,6 +29,12 @@ GPUOS_OPERATOR(wave) {{
 """
 
 
+@pytest.fixture(autouse=True)
+def _nobody_watches():
+    """The thread of an earlier test looks once a second whether it is over."""
+    assert until(lambda: watching._reader._watcher < 0)
+
+
 class Screen:
     """An operator, its file and what the operator gives for 3."""
 
