@@ -34,11 +34,11 @@ function(gpuos_library part)
   gpuos_target(gpuos_${part})
 endfunction()
 
-# gpuos_cold_unit(target name FILES...): files off the way of calls, compiled
-# together, which reads their headers once, and with less optimization. Call it
-# last: the linker takes an inline function from the first object that has it.
-# No precompiled header: g++ 12 crashes where another -O made it. scripts/lint
-# compiles each file alone, which shows an include that is missing.
+# gpuos_cold_unit(target name FILES...): compiles files that no call runs as one
+# unit with -O1, so that the compiler reads their headers once. Call it last: the
+# linker takes an inline function from the first object that has it. The unit has
+# no precompiled header, because g++ 12 crashes if another -O made that header.
+# scripts/lint compiles each file alone, which shows a missing include.
 function(gpuos_cold_unit target name)
   if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
     target_sources(${target} PRIVATE ${ARGN})

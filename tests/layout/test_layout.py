@@ -5,6 +5,7 @@ Runs with pytest or alone; reads files only.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -220,6 +221,24 @@ def test_lines_of_pages_are_short_enough_to_read() -> None:
             if len(line) > COLUMNS and max(map(len, line.split())) < 80:
                 long.append(f"{name_of(page)}:{number}: {len(line)} columns")
     assert not long, f"more than {COLUMNS}:\n" + "\n".join(long)
+
+
+def test_the_kept_worker_is_of_these_sources() -> None:
+    """gpuos_digest_worker() of cmake/GpuosWorker.cmake has the same digest."""
+    cmake = (ROOT / "cmake/GpuosWorker.cmake").read_text("utf-8")
+    found = re.search(r"set\(GPUOS_NVCC_OPTIONS (.*)\)", cmake)
+    assert found, "GpuosWorker.cmake: expected GPUOS_NVCC_OPTIONS"
+    device = [p for p in (ROOT / "cpp/device").iterdir() if p.suffix != ".md"]
+    public = [ROOT / "include/gpuos/dtype_list.h"]
+    public.append(ROOT / "include/gpuos/vocabulary.h")
+    texts = [path.read_bytes() for path in sorted(device + public)]
+    hashes = [hashlib.sha256(text).hexdigest() for text in texts]
+    digest = hashlib.sha256(";".join(found[1].split() + hashes).encode())
+    kept = (ROOT / "cmake/worker/sources.sha256").read_text("utf-8").strip()
+    assert kept == digest.hexdigest(), (
+        "cmake/worker: expected the worker of today's cpp/device, got an older "
+        "one; build the target keep_worker (cmake/worker/README.md)"
+    )
 
 
 def test_includes_follow_the_table() -> None:

@@ -1,4 +1,4 @@
-"""What fused functions make of numbers, dtypes and axes is what NumPy does.
+"""Fused functions treat numbers, dtypes and axes as NumPy does.
 
 `test_vocabulary.py` has the functions themselves.
 """

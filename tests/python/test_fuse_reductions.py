@@ -1,4 +1,4 @@
-"""What is odd about reductions of fused functions, and norms and softmax.
+"""Reductions of fused functions have odd cases, as norms and softmax do.
 
 `test_fuse_numpy.py` has every reduction of every dtype.
 """

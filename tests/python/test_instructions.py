@@ -13,7 +13,7 @@ from instructions import ROOM, count
 
 from gpuos import _core
 
-# What must not get slower is asserted for each change.
+# CI asserts these counts for each change.
 pytestmark = pytest.mark.always
 MODULE = Path(_core.__file__).resolve()
 

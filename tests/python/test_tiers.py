@@ -159,7 +159,7 @@ def test_skipped(): pytest.skip()
 """
 
 
-# As in pyproject.toml.
+# The options of pyproject.toml have this, too.
 NO_BENCHMARK = "[pytest]\naddopts = -p no:benchmark"
 
 

@@ -44,7 +44,7 @@ EXACTNESS = vocabulary.ulps()
 
 
 def is_exact(name):
-    """What docs/functions.md has no row for is exact, too."""
+    """A function without a row in docs/functions.md is exact."""
     return EXACTNESS.get(FUNCTIONS[name].own, (0, 0, 0)) == (0, 0, 0)
 
 

@@ -53,7 +53,7 @@ TEST(Embedded, TextsEndWithAZeroThatIsNotCounted) {
 TEST(Embedded, WorkerImageIsAFatImageOrNothing) {
   const std::string_view image = embedded_worker_image();
   EXPECT_EQ(image.empty(), embedded_worker_ptx().empty());
-  if (image.empty()) GTEST_SKIP() << "built without nvcc";
+  if (image.empty()) GTEST_SKIP() << "built without a worker image";
   EXPECT_EQ(image.substr(0, 4), "\x50\xed\x55\xba");
 }
 
