@@ -1,7 +1,7 @@
 set(GPUOS_SANITIZE "" CACHE STRING
     "Sanitizers, such as 'address,undefined' or 'thread'; empty for none")
 
-option(GPUOS_SANITIZE_COLD "Sanitize the units of gpuos_cold_unit() too" ON)
+option(GPUOS_SANITIZE_COLD "Sanitize the cold units of gpuos_unit() too" ON)
 
 # gpuos_sanitize(target): what links a sanitized library must be sanitized too,
 # so the options are public inside the build.

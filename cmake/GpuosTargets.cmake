@@ -34,29 +34,32 @@ function(gpuos_library part)
   gpuos_target(gpuos_${part})
 endfunction()
 
-# gpuos_cold_unit(target name FILES...): compiles files that no call runs as one
-# unit with -O1, so that the compiler reads their headers once. Call it last: the
-# linker takes an inline function from the first object that has it. The unit has
-# no precompiled header, because g++ 12 crashes if another -O made that header.
-# scripts/lint compiles each file alone, which shows a missing include.
-function(gpuos_cold_unit target name)
+# gpuos_unit(target name [COLD] FILES...): compiles files as one unit, so that the
+# compiler reads their headers once. scripts/lint compiles each file alone, which
+# shows a missing include.
+# COLD: no call runs them, so they have -O1. Their unit has no precompiled header,
+# because g++ 12 crashes if another -O made that header. Cold units come last: the
+# linker takes an inline function from the first object that has it.
+function(gpuos_unit target name)
+  cmake_parse_arguments(PARSE_ARGV 2 unit COLD "" FILES)
   if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
-    target_sources(${target} PRIVATE ${ARGN})
+    target_sources(${target} PRIVATE ${unit_FILES})
     return()
   endif()
   set(text "")
-  foreach(file IN LISTS ARGN)
+  foreach(file IN LISTS unit_FILES)
     string(APPEND text "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${file}\"\n")
   endforeach()
-  set(unit "${CMAKE_CURRENT_BINARY_DIR}/cold/${name}.cpp")
+  set(unit "${CMAKE_CURRENT_BINARY_DIR}/units/${name}.cpp")
   file(CONFIGURE OUTPUT "${unit}" CONTENT "${text}" @ONLY)
-  set(options "$<$<CONFIG:Release>:-O1>")
-  if(GPUOS_SANITIZE AND NOT GPUOS_SANITIZE_COLD)
-    list(APPEND options -fno-sanitize=all)
+  if(unit_COLD)
+    set(options "$<$<CONFIG:Release>:-O1>")
+    if(GPUOS_SANITIZE AND NOT GPUOS_SANITIZE_COLD)
+      list(APPEND options -fno-sanitize=all)
+    endif()
+    set_source_files_properties(
+      "${unit}" PROPERTIES COMPILE_OPTIONS "${options}"
+                           SKIP_PRECOMPILE_HEADERS ON)
   endif()
-  set_source_files_properties(
-    "${unit}" PROPERTIES COMPILE_OPTIONS "${options}"
-                         SKIP_PRECOMPILE_HEADERS ON
-                         SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE "${unit}")
 endfunction()

@@ -116,8 +116,11 @@ function(gpuos_unpack_worker image_out ptx_out digest)
 endfunction()
 
 # gpuos_keep_worker(image DIGEST text PTX files...): the target keep_worker writes
-# what this build compiled to cmake/worker/.
+# what this build compiled to cmake/worker/, for the GPUs that are kept.
 function(gpuos_keep_worker image digest)
+  if(NOT GPUOS_CUDA_ARCHITECTURES STREQUAL "80;90")
+    return()
+  endif()
   set(names)
   foreach(file IN LISTS ARGN ITEMS "${image}")
     cmake_path(GET file FILENAME name)

@@ -89,8 +89,8 @@ class Reshaping {
   std::map<std::pair<std::uint32_t, DimMap>, std::uint32_t> known_;
 };
 
-void check_shape(std::span<const std::int64_t> shape, const char* name,
-                 bool may_have_open) {
+void check_new_shape(std::span<const std::int64_t> shape, const char* name,
+                     bool may_have_open) {
   if (shape.size() > kMaxDims)
     throw InvalidArgument(concat(name, ": expected at most ", kMaxDims,
                                  " dimensions, got ", shape.size()));
@@ -116,7 +116,7 @@ using program::Graph;
 Value ProgramBuilder::reshape(const Value& value,
                               std::span<const std::int64_t> shape) {
   Graph& graph = program::graph_of(value, "reshape");
-  program::check_shape(shape, "reshape", true);
+  program::check_new_shape(shape, "reshape", true);
   std::vector<DimSet> whole = program::dims_of(graph, value.id());
   program::DimMap dims{};
   std::iota(dims.begin(), dims.begin() + value.rank(), std::uint8_t{0});
@@ -134,7 +134,7 @@ Value ProgramBuilder::reshape(const Value& value,
 Value ProgramBuilder::broadcast_to(const Value& value,
                                    std::span<const std::int64_t> shape) {
   Graph& graph = program::graph_of(value, "broadcast_to");
-  program::check_shape(shape, "broadcast_to", false);
+  program::check_new_shape(shape, "broadcast_to", false);
   if (shape.size() < static_cast<std::size_t>(value.rank()))
     throw InvalidArgument(concat("broadcast_to: expected at least ",
                                  value.rank(), " dimensions, got ",

@@ -5,7 +5,7 @@
 
 #include "array.h"
 #include "gpuos/error.h"
-#include "made_once.h"
+#include "keywords.h"
 #include "value_object.h"
 #include "view_checks.h"
 
@@ -13,15 +13,6 @@ namespace py = pybind11;
 
 namespace gpuos::python {
 namespace {
-
-struct Names {
-  PyObject* out = PyUnicode_InternFromString("out");
-  PyObject* stream = PyUnicode_InternFromString("stream");
-};
-
-bool is_name(PyObject* a, PyObject* b) noexcept {
-  return a == b || PyUnicode_Compare(a, b) == 0;
-}
 
 // The kind of a number of Python; Float32 if it is none.
 DType dtype_of_number(PyObject* object) noexcept {
@@ -58,7 +49,7 @@ Scalar scalar_from(PyObject* number) {
 FusedCall::FusedCall(const char* name, PyObject* const* args, std::size_t count,
                      PyObject* names)
     : name_(name) {
-  const Names& known = made_once([] { return Names(); });
+  const CallNames& known = call_names();
   for (std::size_t i = 0; i < count; ++i) add_item(nullptr, args[i]);
   const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   for (Py_ssize_t i = 0; i < named; ++i) {

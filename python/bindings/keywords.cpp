@@ -21,22 +21,6 @@ static_assert(std::is_trivially_destructible_v<Scalar>);
 
 namespace {
 
-// Interned once: most callers' names are the same objects.
-struct Names {
-  PyObject* out = PyUnicode_InternFromString("out");
-  PyObject* stream = PyUnicode_InternFromString("stream");
-  PyObject* sizes = PyUnicode_InternFromString("sizes");
-  PyObject* dtype = PyUnicode_InternFromString("dtype");
-};
-
-const Names& names_of_submit() {
-  return made_once([] { return Names(); });
-}
-
-bool is_same(PyObject* a, PyObject* b) noexcept {
-  return a == b || PyUnicode_Compare(a, b) == 0;
-}
-
 // NumPy's complex64 is no Python complex, and as a float it would lose a part.
 bool is_complex_number(PyObject* number) {
   if (PyComplex_Check(number)) return true;
@@ -58,6 +42,10 @@ std::string known_names(const std::vector<Parameter>& params,
 }
 
 }  // namespace
+
+const CallNames& call_names() {
+  return made_once([] { return CallNames(); });
+}
 
 Scalar scalar_of(PyObject* number) {
   if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number);
@@ -111,14 +99,14 @@ Keywords::Keywords(const OperatorObject& op, PyObject* const* values,
 
 bool Keywords::take_own(PyObject* name, PyObject* value,
                         bool is_many) noexcept {
-  const Names& known = names_of_submit();
-  if (is_same(name, known.out)) {
+  const CallNames& known = call_names();
+  if (is_name(name, known.out)) {
     out = value;
-  } else if (is_same(name, known.stream)) {
+  } else if (is_name(name, known.stream)) {
     stream = value;
-  } else if (is_many && is_same(name, known.sizes)) {
+  } else if (is_many && is_name(name, known.sizes)) {
     sizes = value;
-  } else if (is_many && is_same(name, known.dtype)) {
+  } else if (is_many && is_name(name, known.dtype)) {
     dtype = value;
   } else {
     return false;
@@ -129,7 +117,7 @@ bool Keywords::take_own(PyObject* name, PyObject* value,
 bool Keywords::take_param(const OperatorObject& op, PyObject* name,
                           PyObject* value) {
   for (std::size_t i = 0; i < op.param_names.size(); ++i) {
-    if (!is_same(name, op.param_names[i].ptr())) continue;
+    if (!is_name(name, op.param_names[i].ptr())) continue;
     set_param(op, i, name, value);
     return true;
   }

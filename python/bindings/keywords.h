@@ -17,6 +17,19 @@ namespace gpuos::python {
 /// A Python number. Throws: TypeError.
 Scalar scalar_of(PyObject* number);
 
+/// Names of arguments, interned: most callers' names are the same objects.
+struct CallNames {
+  PyObject* out = PyUnicode_InternFromString("out");
+  PyObject* stream = PyUnicode_InternFromString("stream");
+  PyObject* sizes = PyUnicode_InternFromString("sizes");
+  PyObject* dtype = PyUnicode_InternFromString("dtype");
+};
+const CallNames& call_names();
+
+inline bool is_name(PyObject* a, PyObject* b) noexcept {
+  return a == b || PyUnicode_Compare(a, b) == 0;
+}
+
 /// The keyword arguments of submit() and submit_many(). Borrows them.
 class Keywords {
  public:

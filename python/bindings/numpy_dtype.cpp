@@ -16,7 +16,7 @@ using NumPy = py::detail::npy_api;
 
 constexpr int kNumPyHalf = 23;  // pybind11 does not name it
 
-constexpr DType integer_of(std::size_t bytes, bool is_signed) {
+constexpr DType integer_dtype(std::size_t bytes, bool is_signed) {
   switch (bytes) {
     case 1:
       return is_signed ? DType::Int8 : DType::UInt8;
@@ -76,9 +76,9 @@ std::optional<DType> dtype_from_numpy(PyObject* descriptor) {
     case NumPy::NPY_UINT_:
       return DType::UInt32;
     case NumPy::NPY_LONG_:
-      return integer_of(sizeof(long), true);
+      return integer_dtype(sizeof(long), true);
     case NumPy::NPY_ULONG_:
-      return integer_of(sizeof(long), false);
+      return integer_dtype(sizeof(long), false);
     case NumPy::NPY_LONGLONG_:
       return DType::Int64;
     case NumPy::NPY_ULONGLONG_:

@@ -66,7 +66,7 @@ def test_everything_comes_within_a_cycle():
 
 
 def test_what_is_marked_so_runs_on_each_date():
-    items = [item("b.py::test_slow", pytest.mark.always.mark)]
+    items = [item("b.py::test_slow", pytest.mark.always.mark)]  # 2 s
     kept = [tiers.chosen(items, SLOW, share) for share in (None, *CYCLE)]
     assert kept == [[False], *[[True]] * len(CYCLE)]
 
@@ -77,6 +77,18 @@ def test_what_is_slow_is_not_quick():
     assert "a.py::test_small" in quick
     small = [n for n in names_of(None) if "small_product" in n]
     assert len(small) == tiers.LARGE
+
+
+def test_the_cheapest_of_a_module_without_a_quick_one_is_quick():
+    slow = {
+        "a.py::test_dear": (2.0, 2.0),
+        "a.py::test_cheap": (1.0, 1.0),
+        "b.py::test_cheap": (1.0, 1.0),
+        "c.py::test_dear": (2.0, 2.0),
+    }
+    items = [item(name) for name in (*slow, "b.py::test_quick")]
+    kept = tiers.chosen(items, slow, None)
+    assert kept == [False, True, False, False, True]
 
 
 def test_a_module_comes_on_one_date():

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DURATIONS = ROOT / "tests" / "durations.json"
 SLOW_S = 0.5  # CPU time of an item above which its function is slow
+CHEAP_S = (
+    1.5  # CPU time of a slow function that may be the only one of its module
+)
 LARGE = 60  # items of a function of which about so many stay in --quick
 CYCLE = 7  # dates in which everything runs once
 
@@ -71,6 +74,22 @@ def number_of(seed: str) -> int:
     return int(seed)
 
 
+def cheapest(items: Iterable[pytest.Item], durations: Durations) -> set[str]:
+    """Return the cheapest function of each module that has no quick one."""
+    functions = {function_of(item.nodeid) for item in items}
+    quick = {module_of(name) for name in functions - durations.keys()}
+    least: dict[str, str] = {}
+    for name in sorted(
+        functions & durations.keys(), key=lambda f: durations[f][1]
+    ):
+        least.setdefault(module_of(name), name)
+    return {
+        name
+        for module, name in least.items()
+        if module not in quick and durations[name][1] <= CHEAP_S
+    }
+
+
 def module_seconds(durations: Durations) -> Counter[str]:
     """Return the CPU seconds of the slow functions of each module."""
     seconds: Counter[str] = Counter()
@@ -97,11 +116,12 @@ def chosen(
     items = list(items)
     counts = Counter(function_of(item.nodeid) for item in items)
     shares = module_shares(durations)
+    spared = cheapest(items, durations)
 
     def is_chosen(item: pytest.Item) -> bool:
         function, module = function_of(item.nodeid), module_of(item.nodeid)
         together = item.get_closest_marker("together")
-        is_slow = function in durations or (
+        is_slow = (function in durations and function not in spared) or (
             together is not None and not together.kwargs.get("quick", True)
         )
         number, count = crc32(item.nodeid.encode()), counts[function]
