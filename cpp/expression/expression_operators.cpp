@@ -85,14 +85,19 @@ std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
 }
 
 // What a program says of itself, said of the operator.
-[[noreturn]] void refuse(const OperatorRecord& op, std::string text) {
+[[noreturn]] void refuse(const OperatorRecord& op,
+                         const InvalidArgument& error) {
+  std::string text = error.what();
   const auto replace = [&](std::string_view from, std::string_view to) {
     if (const std::size_t at = text.find(from); at != text.npos)
       text.replace(at, from.size(), to);
   };
   replace("program: ", "");
   replace("output 0", "out");
-  throw InvalidArgument(concat(op.name, ": ", text));
+  text = concat(op.name, ": ", text);
+  if (dynamic_cast<const OutOfRange*>(&error) != nullptr)
+    throw OutOfRange(text);
+  throw InvalidArgument(text);
 }
 
 /// A call of a body, checked but for its arrays. Throws: InvalidArgument.
@@ -163,7 +168,7 @@ Ticket ExpressionOperators::submit(const OperatorRecord& op, const Body& body,
     return programs_.submit(*call.plan, {call.inputs, {&out, 1}}, call.scalars,
                             stream, allocate);
   } catch (const InvalidArgument& error) {
-    refuse(op, error.what());
+    refuse(op, error);
   }
 }
 
@@ -177,7 +182,7 @@ bool ExpressionOperators::try_submit(const OperatorRecord& op, const Body& body,
     return programs_.try_submit(*call.plan, {call.inputs, {&out, 1}},
                                 call.scalars, stream, ticket);
   } catch (const InvalidArgument& error) {
-    refuse(op, error.what());
+    refuse(op, error);
   }
 }
 
@@ -194,7 +199,7 @@ Ticket ExpressionOperators::submit_many(const OperatorRecord& op,
     all.params = *call.filled;
     return programs_.submit_many(*call.plan, all, stream);
   } catch (const InvalidArgument& error) {
-    refuse(op, error.what());
+    refuse(op, error);
   }
 }
 

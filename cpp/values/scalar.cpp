@@ -23,9 +23,10 @@ Whole whole_of(std::int64_t value) {
 }
 
 Whole whole_of(double value, DType dtype) {
-  // The comparison is false for NaN.
-  if (!(value >= -kTwoTo63 && value < 2 * kTwoTo63) ||
-      value != std::trunc(value)) {
+  if (value < -kTwoTo63 || value >= 2 * kTwoTo63)
+    throw OutOfRange(concat("scalar: expected a number that fits ",
+                            name_of(dtype), ", got ", value));
+  if (value != std::trunc(value)) {  // or NaN
     throw InvalidArgument(concat("scalar: expected a whole number for ",
                                  name_of(dtype), ", got ", value));
   }
@@ -143,7 +144,7 @@ std::uint64_t Scalar::whole_bits_as(DType dtype) const {
   const Whole lowest = lowest_of(dtype);
   const Whole highest = highest_of(dtype);
   if (whole.magnitude > (whole.is_negative ? lowest : highest).magnitude) {
-    throw InvalidArgument(concat(
+    throw OutOfRange(concat(
         "scalar: expected a number from ", text_of(lowest), " to ",
         text_of(highest), " for ", name_of(dtype), ", got ", text_of(whole)));
   }

@@ -12,6 +12,12 @@ class InvalidArgument : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+/// A number is too large, or too small, for its type. Nothing was queued.
+class OutOfRange : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 /// An operator's version, of Operator::pinned(), is no longer the current one
 /// and takes other parameters than that. Nothing was queued.
 class Superseded : public InvalidArgument {

@@ -35,6 +35,8 @@ class Arguments {
   TensorView view(PyObject* object, Role role) {
     if (Py_TYPE(object) == array_type) {
       Array& array = *native<Array>(object);
+      if (role.input < 0 && array.is_element()) [[unlikely]]
+        refuse_element(role.text());
       if (&array.runtime() == &runtime_) return borrow(array).view();
     }
     return view_other(object, role);

@@ -112,6 +112,7 @@ py::object Array::make_result(RuntimeObject& runtime, const TensorView& form) {
   auto array = std::make_unique<Array>(runtime.shared_from_this(),
                                        std::move(buffer), view);
   array->is_own_result_ = is_small;
+  array->is_number_ = form.dims == 0;
   return py::cast(std::move(array));
 }
 
@@ -119,6 +120,8 @@ void Array::begin_again(RuntimeObject& runtime, const TensorView& form) {
   runtime_ = runtime.shared_from_this();
   view_ = form;
   view_.data = buffer_.get();
+  is_number_ = form.dims == 0;
+  is_element_ = false;
 }
 
 bool Array::keep_for_results(PyObject* self) noexcept {
@@ -194,6 +197,15 @@ void Array::set_computed() noexcept {
   has_memory_ = !is_freed_;
 }
 
+Array* Array::element_source() const noexcept {
+  if (!is_element_ || operation_ == nullptr) return nullptr;
+  const auto& operands = operation_->operands;
+  if (operands.size() != 1 || operands[0].array.ptr() == nullptr ||
+      !operation_->all.is_only(*operation_))
+    return nullptr;
+  return native<Array>(operands[0].array.ptr());
+}
+
 void Array::get_memory() {
   if (is_freed_) {
     throw InvalidArgument(
@@ -232,6 +244,12 @@ void Array::give_back() {
   last.reset();
 }
 
+void refuse_element(const std::string& where) {
+  throw InvalidArgument(where +
+                        ": expected memory of an array, got one element, which "
+                        "x[i] copies; write x[i, ...], a view");
+}
+
 TensorView Borrow::words() const {
   return {view().data, static_cast<std::int64_t>(words_in(array_->bytes())),
           DType::Int32};
@@ -243,6 +261,7 @@ std::unique_ptr<Array> Borrow::with_view(const TensorView& view) const {
   if (array_->exported_ == nullptr)
     array_->exported_ = std::make_shared<bool>(false);
   part->exported_ = array_->exported_;
+  part->is_element_ = array_->is_element_;
   return part;
 }
 
@@ -255,18 +274,22 @@ void Borrow::mark_exported() const {
 
 void Borrow::wait() const {
   array_->runtime_->run_deferred();
+  wait_for_submitted();
+}
+
+void Borrow::wait_for_submitted() const {
   const auto [data, bytes] = span_of(view());
   array_->runtime_->wait_for_memory(data, bytes);
 }
 
-void Borrow::copy_to_host(void* to) const {
+void Borrow::copy_submitted(void* to) const {
   const auto [from, bytes] = span_of(view());
   if (bytes == 0) return;
   if (!array_->runtime_->is_cuda() && core().is_closed()) {
     std::memcpy(to, from, bytes);  // results outlive their workers
     return;
   }
-  wait();
+  wait_for_submitted();
   const WithoutGil no_gil;
   wait_for_others();
   core().copy_to_host(to, from, bytes);

@@ -50,6 +50,16 @@ class Array {
   /// takes a Borrow.
   TensorView form() const;
   bool is_freed() const noexcept { return is_freed_; }
+  /// Whether x += y makes a new array, as for NumPy's scalars: a result without
+  /// axes, which other names may refer to.
+  bool is_number() const noexcept { return is_number_; }
+  /// Whether it is the copy that x[i] makes, or a view of one. A write into it
+  /// would be lost.
+  bool is_element() const noexcept { return is_element_; }
+  void set_element() noexcept { is_number_ = is_element_ = true; }
+  /// Of an element whose copy is all that is deferred: the view that it copies,
+  /// which has the same value until then. Else null.
+  Array* element_source() const noexcept;
   /// Whether somebody else has had the address, of this or of another view of
   /// the memory: who may write there when gpuos does not see it.
   bool is_exported() const noexcept { return exported_ && *exported_; }
@@ -83,6 +93,8 @@ class Array {
   int borrows_ = 0;
   bool is_freed_ = false;
   bool has_memory_ = true;  // neither freed nor deferred
+  bool is_number_ = false;
+  bool is_element_ = false;
   // Of make_result(), and nobody else has ever had the memory.
   bool is_own_result_ = false;
 };
@@ -129,12 +141,18 @@ class Borrow {
   /// Wait for the pending tasks that use this memory.
   void wait() const;
   /// The bytes of view().byte_range(), gaps too.
-  void copy_to_host(void* to) const;
+  void copy_to_host(void* to) const {
+    array_->runtime_->run_deferred();
+    copy_submitted(to);
+  }
+  /// The same, without what is deferred.
+  void copy_submitted(void* to) const;
   /// Throws: InvalidArgument unless the array is in C order without gaps.
   void copy_from_host(const void* from) const;
 
  private:
   Runtime& core() const noexcept { return array_->runtime_->core(); }
+  void wait_for_submitted() const;
   /// Kernels that were launched with the address: those of the legacy default
   /// stream, as for every copy of CUDA.
   void wait_for_others() const;
@@ -143,5 +161,8 @@ class Borrow {
 };
 
 extern PyTypeObject* array_type;
+
+/// For a call that writes or keeps an address. Throws: InvalidArgument.
+[[noreturn, gnu::cold]] void refuse_element(const std::string& where);
 
 }  // namespace gpuos::python

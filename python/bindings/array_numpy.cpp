@@ -42,6 +42,12 @@ py::array copy_strided(const Borrow& borrow) {
 }
 
 py::array copy_out(Array& array) {
+  if (Array* source = array.element_source()) {
+    const Borrow borrow(*source);
+    py::array copy(numpy_dtype(borrow.view().dtype), numpy_shape(borrow.view()));
+    borrow.copy_submitted(copy.mutable_data());
+    return copy;
+  }
   const Borrow borrow(array);
   const TensorView& view = borrow.view();
   if (!view.is_contiguous()) return copy_strided(borrow);
@@ -168,6 +174,7 @@ py::dict cuda_interface(Array& array) {
 }
 
 void copy_from(Array& array, const py::object& source) {
+  if (array.is_element()) refuse_element("copy_from");
   const Borrow borrow(array);
   const TensorView& to = borrow.view();
   const auto from =

@@ -78,6 +78,12 @@ PyObject* call(std::string_view name, PyObject* x) noexcept {
   });
 }
 
+// The names of NumPy's functions, by Python's numbers of comparisons.
+constexpr const char* kComparisons[] = {
+    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
+              Py_GT == 4 && Py_GE == 5);
+
 // Whether an integer of Python is one of an integer dtype; true for others.
 bool fits(PyObject* number, DType dtype) noexcept {
   int overflow = 0;
@@ -97,15 +103,32 @@ bool fits(PyObject* number, DType dtype) noexcept {
   return value < high && value >= (is_signed(dtype) ? -high : 0);
 }
 
-// The number is in the text of the program, which compares it as it is.
-PyObject* compare_wide(PyObject* x, PyObject* y, int operation) noexcept {
-  constexpr const char* kNames[] = {"less",      "less_equal", "equal",
-                                    "not_equal", "greater",    "greater_equal"};
-  static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 &&
-                Py_GT == 4 && Py_GE == 5);
+// NumPy makes arrays of these to compare with. Others may have an == of their
+// own. For the rest Python would answer == and != by identity.
+bool is_data(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  return PyList_Check(object) || PyTuple_Check(object) ||
+         PyRange_Check(object) || PyUnicode_Check(object) ||
+         PyBytes_Check(object) || PyDict_Check(object) ||
+         PyAnySet_Check(object) || object == Py_None ||
+         type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+}
+
+PyObject* compare_data(PyObject* x, PyObject* y, int operation) noexcept {
   return guarded([&] {
     const WithoutLock to_others;
-    return function("compare")(kNames[operation], py::handle(x), py::handle(y))
+    return function("compare_data")(kComparisons[operation], py::handle(x),
+                                    py::handle(y))
+        .release()
+        .ptr();
+  });
+}
+
+// The number is in the text of the program, which compares it as it is.
+PyObject* compare_wide(PyObject* x, PyObject* y, int operation) noexcept {
+  return guarded([&] {
+    const WithoutLock to_others;
+    return function("compare")(kComparisons[operation], py::handle(x), py::handle(y))
         .release()
         .ptr();
   });
@@ -143,6 +166,14 @@ struct ArrayOperators {
     if (PyLong_CheckExact(y) && Py_TYPE(x) == array_type &&
         !fits(y, native<Array>(x)->form().dtype)) [[unlikely]]
       return compare_wide(x, y, operation);
+    PyObject* const made = compare_operands(x, y, operation);
+    if (made != Py_NotImplemented || !is_data(y)) [[likely]]
+      return made;
+    Py_DECREF(made);
+    return compare_data(x, y, operation);
+  }
+  static PyObject* compare_operands(PyObject* x, PyObject* y,
+                                    int operation) noexcept {
     switch (operation) {
       case Py_LT:
         return binary<Op::Less>(x, y);
@@ -246,6 +277,13 @@ std::string doc_of(const std::string& name) {
 }
 
 }  // namespace
+
+py::object copied(const py::object& array) {
+  struct OfCopy {};
+  PyObject* made = call<OfCopy>("copy", array.ptr());
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
 
 void add_operators(py::class_<Array>& type) {
   OperatorSlots<ArrayOperators>::add_to(type);

@@ -3,6 +3,8 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "gpuos/error.h"
 #include "made_once.h"
 #include "python_module.h"
@@ -79,6 +81,11 @@ void refuse_mask(py::handle item) {
       "x.numpy()[mask] copies");
 }
 
+// A bool is a mask in NumPy, not a number.
+bool is_integer_index(PyObject* item) {
+  return PyIndex_Check(item) != 0 && !PyBool_Check(item);
+}
+
 // With an Ellipsis the result is a view, of one element too. Arrays of integers
 // or bools would read memory, so a number is one before NumPy sees it.
 py::tuple basic_index(const py::object& index) {
@@ -87,8 +94,7 @@ py::tuple basic_index(const py::object& index) {
   py::list basic;
   bool has_ellipsis = false;
   for (const py::handle item : given) {
-    // A bool is a mask in NumPy, not a number.
-    if (PyIndex_Check(item.ptr()) != 0 && !PyBool_Check(item.ptr())) {
+    if (is_integer_index(item.ptr())) {
       if (!PyLong_CheckExact(item.ptr())) refuse_mask(item);
       basic.append(index_of(item, "array"));
       continue;
@@ -181,6 +187,16 @@ TensorView indexed(const TensorView& view, const py::object& index) {
   return view_from(
       view, shadow_by("array: expected an index of " + to_string(view),
                       [&]() -> py::array { return shadow_of(view)[basic]; }));
+}
+
+bool is_of_element(const TensorView& view, py::handle index) {
+  if (PyTuple_Check(index.ptr()) == 0)
+    return view.dims == 1 && is_integer_index(index.ptr());
+  const auto items = py::reinterpret_borrow<py::tuple>(index);
+  return items.size() == view.dims &&
+         std::ranges::all_of(items, [](py::handle item) {
+           return is_integer_index(item.ptr());
+         });
 }
 
 TensorView transposed(const TensorView& view, const py::args& axes) {

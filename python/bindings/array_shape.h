@@ -30,6 +30,8 @@ TensorView without_needless_strides(const TensorView& view);
 /// IndexError, TypeError for other indices, InvalidArgument for too many
 /// dimensions.
 TensorView indexed(const TensorView& view, const pybind11::object& index);
+/// Whether the index has an integer for each axis and nothing else.
+bool is_of_element(const TensorView& view, pybind11::handle index);
 /// The axes in another order: all of them, negative ones counted from the end.
 /// None, or no axes at all, reverses them. Throws: InvalidArgument.
 TensorView transposed(const TensorView& view, const pybind11::args& axes);

@@ -35,6 +35,10 @@ class DeferredOperations {
   explicit DeferredOperations(RuntimeObject& runtime) : runtime_(runtime) {}
 
   bool is_empty() const noexcept { return waiting_.empty(); }
+  /// Whether nothing else is deferred.
+  bool is_only(const DeferredOperation& operation) const noexcept {
+    return waiting_.size() == 1 && waiting_[0] == &operation && !is_running_;
+  }
 
   /// The array that an operation will give. `arrays` are what it takes: of the
   /// same runtime, and memory that nobody else writes.

@@ -14,6 +14,7 @@
 #include "array_shape.h"
 #include "dlpack.h"
 #include "dlpack_export.h"
+#include "native.h"
 #include "numpy_dtype.h"
 #include "python_module.h"
 #include "registrations.h"
@@ -45,9 +46,21 @@ std::int64_t row_count(Array& array) {
   return view.shape[0];
 }
 
-std::unique_ptr<Array> get_item(Array& array, const py::object& index) {
+std::unique_ptr<Array> view_at(Array& array, const py::object& index) {
   const Borrow borrow(array);
   return borrow.with_view(indexed(borrow.view(), index));
+}
+
+// One element is a number in NumPy, which no later write changes: a copy, which
+// waits for nothing.
+py::object get_item(Array& array, const py::object& index) {
+  py::object view = py::cast(view_at(array, index));
+  if (!is_of_element(array.form(), index)) return view;
+  py::object copy = array.runtime().core().is_closed()
+                        ? std::move(view)
+                        : copied(view);
+  native<Array>(copy.ptr())->set_element();
+  return copy;
 }
 
 std::unique_ptr<Array> transpose(Array& array, const py::args& axes) {
@@ -223,6 +236,7 @@ void register_array(py::module_& module) {
       .def_property_readonly(
           "ptr",
           [](Array& a) {
+            if (a.is_element()) refuse_element("ptr");
             const Borrow borrow(a);
             borrow.mark_exported();
             return reinterpret_cast<std::uintptr_t>(borrow.view().data);
@@ -263,7 +277,9 @@ void register_array(py::module_& module) {
       .def("__sizeof__", &size_in_use)
       .def(
           "__getitem__", &get_item, py::arg("index"),
-          "A view, as NumPy's: integers, slices, None, ... and tuples of them.")
+          "As NumPy's: a view by integers, slices, None, ... and tuples of\n"
+          "them. Integers for all axes give the element as it is now, an array\n"
+          "without axes that cannot be written; x[i, ...] is a view of it.")
       .def("__repr__", &repr)
       .def("__array__", &to_array, py::arg("dtype") = py::none(), py::kw_only(),
            py::arg("copy") = py::none())
@@ -298,6 +314,10 @@ void register_array(py::module_& module) {
         return std::string(name_of(array.form().dtype));
       },
       py::arg("array"), "Of its elements, also where NumPy has no such dtype.");
+  module.def("_view_at", &view_at, py::arg("array"), py::arg("index"),
+             "The view of what an index means, also of one element.");
+  module.def("_is_number", [](const Array& array) { return array.is_number(); },
+             py::arg("array"), "Whether in-place operators make a new array.");
   module.def("_overlap", &overlap, py::arg("a"), py::arg("b"),
              "Whether two arrays have memory in common, but for one view.");
 }

@@ -18,6 +18,7 @@ namespace {
 struct Classes {
   PyObject* error;
   PyObject* invalid_argument;
+  PyObject* out_of_range;
   PyObject* backend_unavailable;
   PyObject* cuda_error;
   PyObject* compile_error;
@@ -63,6 +64,8 @@ void rethrow_into_python(const std::exception_ptr& error) {
                     "gpuos: expected an argument of another type");
   } catch (const py::builtin_exception& e) {
     e.set_error();
+  } catch (const OutOfRange& e) {
+    raise(classes.out_of_range, e);
   } catch (const InvalidArgument& e) {
     raise(classes.invalid_argument, e);
   } catch (const BackendUnavailable& e) {
@@ -146,6 +149,10 @@ void register_errors(py::module_& module) {
       add_class(module, "InvalidArgument",
                 "The caller broke a documented rule. Nothing was queued.",
                 py::make_tuple(error, base(PyExc_ValueError)));
+  classes.out_of_range = add_class(
+      module, "OutOfRange",
+      "A number is too large, or too small, for its type. Nothing was queued.",
+      py::make_tuple(base(classes.invalid_argument), base(PyExc_OverflowError)));
   classes.backend_unavailable =
       add_class(module, "BackendUnavailable",
                 "The backend, or something that it needs, is not on this "

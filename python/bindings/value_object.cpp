@@ -121,7 +121,7 @@ Scalar number_of(PyObject* number) {
   const unsigned long long large = PyLong_AsUnsignedLongLong(number);
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    throw InvalidArgument(
+    throw OutOfRange(
         "number: expected an integer of int64 or uint64, "
         "got " +
         kind_shown(number));

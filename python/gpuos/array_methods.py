@@ -59,7 +59,9 @@ def _in_order(x: Array, axes: np.ndarray[Any, Any]) -> Array:
     """Return the view of x that NumPy made of _axes_of(x)."""
     kept = [stride - 1 for stride in axes.strides]
     index = tuple(slice(None) if i in kept else 0 for i in range(x.ndim))
-    return x[index].transpose([sorted(kept).index(axis) for axis in kept])
+    return _core._view_at(x, index).transpose(
+        [sorted(kept).index(axis) for axis in kept]
+    )
 
 
 def reshape(x: Array, shape: Any, order: str = "C") -> Array:
@@ -174,6 +176,9 @@ def _matmul_in_place(_: Array, __: Any) -> NoReturn:
 
 def set_item(x: Array, index: Any, value: Any) -> None:
     """Set what x[index] is, or where a mask of x's shape is true."""
+    value = made_functions.whole(value, x.dtype)
+    if isinstance(value, (list, tuple)):
+        value = np.asarray(value, x.dtype)  # NumPy says what does not fit
     if _is_mask(index):
         if index.shape != x.shape:
             raise _core.InvalidArgument(
@@ -183,7 +188,7 @@ def set_item(x: Array, index: Any, value: Any) -> None:
         write(_masked(x.dtype), x, _operand(index, x), x, value)
         return
     value = _operand(value, x)
-    to = x[index]
+    to = _core._view_at(x, index)
     if isinstance(value, Array) and value.ndim > to.ndim:
         value = reshape(value, value.shape[value.ndim - to.ndim :])
     write(_assign(to.dtype), to, to, value)

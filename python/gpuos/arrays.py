@@ -84,6 +84,18 @@ def compare(name: str, x: Array, number: int) -> Any:
     return _fused(_with_number(getattr(np, name), number, 1))(x)
 
 
+def compare_data(name: str, x: Array, data: Any) -> Any:
+    """Return how x compares to what is no array, element by element."""
+    is_sequence = isinstance(data, (list, tuple, range))
+    other = np.asarray(data) if is_sequence else np.empty((), object)
+    if other.dtype.kind in "biufc":
+        return operation(name)(x, x.runtime.array(other))
+    if name not in ("equal", "not_equal"):
+        return NotImplemented
+    shape = np.broadcast_shapes(x.shape, other.shape)
+    return x.runtime.full(shape, name == "not_equal", bool)
+
+
 def _of_wide(
     function: Callable[..., Any], operands: tuple[Any, ...]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -121,8 +133,13 @@ def _with_number(
 
 
 def in_place(name: str, x: Array, y: Any) -> Array:
-    """Set x to function(x, y), as NumPy's in-place operators do."""
+    """Set x to function(x, y), as NumPy's in-place operators do.
+
+    A number is not changed, since other names may refer to it.
+    """
     function, operands = _of_number(getattr(np, name), (x, y))
+    if _core._is_number(x):
+        return _fused(function)(*operands)
     write(_into(function, x.dtype), x, *operands)
     return x
 
@@ -211,7 +228,7 @@ def call_ufunc(
         raise TypeError(
             f"{name}: out: expected an array, got {type(out).__name__}"
         )
-    if isinstance(out, tuple) and None in out:
+    if isinstance(out, tuple) and any(x is None for x in out):
         return _some_into(out, _fused(function)(*inputs))
     if out is None or isinstance(out, tuple):
         return _fused(function)(*inputs, out=out)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuos import _core
+from gpuos._core import InvalidArgument, OutOfRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,6 +226,19 @@ def _assigned(x: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(x, shape)
 
 
+def whole(number: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a number that is assigned to elements of `dtype`.
+
+    Integers get a float's whole part, as in NumPy, which a program then checks.
+    """
+    if dtype.kind not in "iu" or not isinstance(number, (float, np.floating)):
+        return number
+    if np.isfinite(number):
+        return int(number)
+    kind = InvalidArgument if np.isnan(number) else OutOfRange
+    raise kind(f"array: expected a number that fits {dtype}, got {number}")
+
+
 def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if isinstance(fill_value, Value):
@@ -233,7 +247,7 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     else:  # as NumPy casts it
         # But not as ml_dtypes does: what is too large would be a NaN.
         of = dtype if dtype.isbuiltin == 1 else np.float64
-        fill_value = np.full((), fill_value, of)
+        fill_value = np.full((), whole(fill_value, dtype), of)
     return a._filled(fill_value, dtype)
 
 

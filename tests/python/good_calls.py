@@ -96,6 +96,8 @@ class Calls:
             "_bridge": (_core._bridge, [rt], {}),
             "_is_operation": (_core._is_operation, ["sinc"], {}),
             "_make_deterministic": (_core._make_deterministic, [rt], {}),
+            "_is_number": (_core._is_number, [x], {}),
+            "_view_at": (_core._view_at, [x, 0], {}),
             "_overlap": (_core._overlap, [x, out], {}),
             "_has_captured": (_core._has_captured, [rt], {}),
             "_share": (_core._share, [gpuos.default_runtime("host")], {}),

@@ -23,7 +23,7 @@ ALLOWED = (
     OverflowError,
     RecursionError,
 )
-INDEXED = ("Array.__getitem__", "Array.__setitem__", "Array.item")
+INDEXED = ("_view_at", "Array.__getitem__", "Array.__setitem__", "Array.item")
 # What pybind11 says of itself.
 NEVER = ("C++ type", "pybind", "incompatible", "Invoked", "vector::")
 

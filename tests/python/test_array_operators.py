@@ -100,16 +100,46 @@ def test_powers_and_divmod(rt):
         pow(x, 2, 3)
 
 
-@pytest.mark.parametrize("other", ["text", [1.0, 2.0], (1.0,), None, {}, print])
+class Other:
+    """Of no kind that NumPy knows."""
+
+
+@pytest.mark.parametrize(
+    "other", ["text", b"", None, {}, {1.0}, Other(), ["a"]]
+)
 def test_what_is_no_operand_is_a_type_error(rt, other):
-    x = rt.array([1.0, 2.0])
+    values = np.array([1.0, 2.0])
+    x = rt.array(values)
     for function in (operator.add, operator.lt):
         with pytest.raises(TypeError):
             function(x, other)
         with pytest.raises(TypeError):
             function(other, x)
-    assert (x == other) is False
-    assert (x != other) is True
+    for function in (operator.eq, operator.ne):
+        for pair in ((x, other), (other, x)):
+            wanted = function(values, other)
+            np.testing.assert_array_equal(function(*pair).numpy(), wanted)
+
+
+COMPARISONS = [getattr(operator, name) for name in "eq ne lt le gt ge".split()]
+
+
+@pytest.mark.parametrize(
+    "data", [[1, 2, 3], (1, 0, 3), range(3), [[1], [2]], [2.5], [True, 0, 9]]
+)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "uint64"])
+def test_sequences_are_compared_by_elements(rt, data, dtype):
+    for values in (np.arange(3).astype(dtype), np.arange(3).astype(dtype)[:1]):
+        x = rt.array(values)
+        for function in COMPARISONS:
+            for pair, known in (
+                ((x, data), (values, data)),
+                ((data, x), (data, values)),
+            ):
+                np.testing.assert_array_equal(
+                    function(*pair).numpy(), function(*known)
+                )
+        assert (data in x) == (data in values)
 
 
 def test_arrays_of_others_are_operands(rt):

@@ -134,8 +134,8 @@ def by_items(_rt, x):
 
 
 def by_rows(_rt, x):
-    for row in x:
-        row.fill(-1)
+    for i in range(len(x)):
+        x[i, ...].fill(-1)
 
 
 def by_mask(_rt, x):
