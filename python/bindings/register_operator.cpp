@@ -164,12 +164,14 @@ std::string target_name(const AliasObject& self) {
 }
 
 void switch_to(AliasObject& self, const py::object& target) {
+  self.runtime->check_no_transaction("switch");
   const OperatorPtr next = self.runtime->resolve(target.ptr());
   const WithoutGil no_gil;
   self.alias.switch_to(next->op);
 }
 
 void rollback(AliasObject& self) {
+  self.runtime->check_no_transaction("rollback");
   const WithoutGil no_gil;
   self.alias.rollback();
 }

@@ -163,6 +163,7 @@ OperatorPtr define(RuntimeObject& self, py::object name,
                    const py::object& params, const py::object& dtype,
                    const py::object& inputs, const py::object& elementwise,
                    bool tiered, const py::object& checked) {
+  self.check_no_transaction("define");
   // As another process sees it, which was sent the operator.
   if (py::isinstance<OperatorObject>(name)) name = name.attr("definition");
   if (const DefinitionObject* given = as_definition(name)) {
@@ -187,6 +188,7 @@ OperatorPtr define(RuntimeObject& self, py::object name,
 
 std::vector<OperatorPtr> define_many(RuntimeObject& self,
                                      const py::object& given) {
+  self.check_no_transaction("define_many");
   std::vector<OperatorDefinition> definitions;
   for (const py::handle one : items_of(given, "define_many"))
     definitions.push_back(definition_from_dict(
@@ -209,6 +211,7 @@ std::uint64_t replace(RuntimeObject& self, const py::object& op,
                       const py::object& params, const py::object& dtype,
                       const py::object& inputs, const py::object& elementwise,
                       const py::object& checked, const py::object& expected) {
+  self.check_no_transaction("replace");
   const OperatorPtr known = self.resolve(op.ptr());
   const OperatorDefinition definition = definition_from(
       known->definition, expression, source, {ptx, ltoir, cubin, symbol},
@@ -220,6 +223,7 @@ std::uint64_t replace(RuntimeObject& self, const py::object& op,
 
 std::uint64_t roll_back(RuntimeObject& self, const py::object& op,
                         const py::object& to, const py::object& expected) {
+  self.check_no_transaction("rollback");
   const OperatorPtr known = self.resolve(op.ptr());
   const std::uint64_t number = version_from(to, "rollback: to");
   const std::uint64_t version = version_from(expected, "rollback: expected");
@@ -228,12 +232,14 @@ std::uint64_t roll_back(RuntimeObject& self, const py::object& op,
 }
 
 std::uint64_t restore(RuntimeObject& self, const py::object& op) {
+  self.check_no_transaction("restore");
   const OperatorPtr known = self.resolve(op.ptr());
   const WithoutGil no_gil;
   return self.core().restore(known->op);
 }
 
 void undefine(RuntimeObject& self, const py::object& op) {
+  self.check_no_transaction("undefine");
   const OperatorPtr target = self.resolve(op.ptr());
   {
     const WithoutGil no_gil;
@@ -245,6 +251,7 @@ void undefine(RuntimeObject& self, const py::object& op) {
 std::shared_ptr<AliasObject> alias(const RuntimePtr& self,
                                    const std::string& name,
                                    const py::object& op) {
+  self->check_no_transaction("alias");
   const OperatorPtr target = self->resolve(op.ptr());
   OperatorDefinition definition = target->definition;
   definition.name = name;

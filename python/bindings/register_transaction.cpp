@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "definition_object.h"
 #include "gpuos/error.h"
 #include "operator_object.h"
+#include "own_lock.h"
 #include "reading.h"
 #include "registrations.h"
 #include "runtime_object.h"
@@ -25,10 +27,15 @@ class Transaction {
  public:
   explicit Transaction(std::shared_ptr<RuntimeObject> runtime)
       : runtime_(std::move(runtime)) {}
+  ~Transaction() { close(); }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
 
   void enter() {
     if (is_open_ || is_done_)
       throw InvalidArgument("transaction: expected a new one in each `with`");
+    runtime_->begin_transaction();
+    thread_ = std::this_thread::get_id();
     is_open_ = true;
   }
 
@@ -73,7 +80,7 @@ class Transaction {
   }
 
   void leave(const py::object& kind) {
-    is_open_ = false;
+    close();
     is_done_ = true;
     if (!kind.is_none() || changes_.empty()) return;
     const std::vector<Operator> operators =
@@ -85,6 +92,12 @@ class Transaction {
   }
 
  private:
+  void close() {
+    if (!std::exchange(is_open_, false)) return;
+    const WithLock lock;
+    runtime_->end_transaction(thread_);
+  }
+
   void check_open(const char* what) const {
     if (!is_open_)
       throw InvalidArgument(std::string("transaction: ") + what +
@@ -105,6 +118,7 @@ class Transaction {
 
   std::shared_ptr<RuntimeObject> runtime_;
   std::vector<OperatorChange> changes_;
+  std::thread::id thread_;  // that entered
   bool is_open_ = false;
   bool is_done_ = false;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -69,6 +70,13 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
 
   /// Results that were dropped; null after close().
   ResultArrays* results() noexcept { return results_.get(); }
+
+  /// This thread's `with transaction()` block. Until it ends, calls that change
+  /// operators at once are refused here. Throws: InvalidArgument if it is in one.
+  void begin_transaction();
+  void end_transaction(std::thread::id of) noexcept;
+  /// Throws: InvalidArgument within such a block.
+  void check_no_transaction(const char* call) const;
 
   /// Among those of the process, from 1 in the order in which they were made.
   const std::size_t number;
@@ -140,6 +148,7 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   // Found by the address of the name's object, which an entry keeps alive.
   std::array<CachedName, kCachedNames> cached_names_;
   std::deque<Kept> kept_;
+  std::vector<std::thread::id> in_transaction_;
   std::unique_ptr<ResultArrays> results_ = std::make_unique<ResultArrays>();
 };
 

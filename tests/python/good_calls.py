@@ -87,7 +87,9 @@ class Calls:
         alias = rt.alias("scaled", op)
         ticket = rt.submit("add", x, x, out=out)
         fused = rt.fuse(lambda x, y: x + y)
-        self.transaction = rt.transaction().__enter__()
+        other = gpuos.Runtime("host")
+        other.define("scale", "o = a * x", params={"a": "float32"})
+        self.transaction = other.transaction().__enter__()
         self.rt, self.value, self.ticket = rt, value, ticket
         # Function, arguments and keywords. Those of which every use changes
         # something are made anew by what stands for the function.

@@ -121,7 +121,9 @@ def test_what_is_no_operand_is_a_type_error(rt, other):
             np.testing.assert_array_equal(function(*pair).numpy(), wanted)
 
 
-COMPARISONS = [getattr(operator, name) for name in "eq ne lt le gt ge".split()]
+COMPARISONS = [
+    getattr(operator, name) for name in ["eq", "ne", "lt", "le", "gt", "ge"]
+]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,9 @@ def test_a_transaction_is_one_version(pool):
         op = change.define("other", "o = x * 5")
         change.replace("step", "o = x * 3")
         assert change.version is None
+        for at_once in (pool.define, pool.replace):
+            with pytest.raises(gpuos.InvalidArgument, match="as change"):
+                at_once("step", "o = x * 9")
     assert change.version == pool.version
     assert (values(pool), values(pool, op)) == ([3.0], [5.0])
     with pytest.raises(ZeroDivisionError), pool.transaction() as change:

@@ -182,6 +182,50 @@ def test_a_transaction_ends_with_its_block(rt):
     assert "inside" in rt.operators()
 
 
+AT_ONCE = {
+    "define": lambda rt, _op, _: rt.define("new", "o = x"),
+    "define_many": lambda rt, _op, _: rt.define_many(
+        [{"name": "new", "expression": "o = x"}]
+    ),
+    "replace": lambda rt, op, _: rt.replace(op, "o = x + 9"),
+    "rollback": lambda rt, op, _: rt.rollback(op),
+    "restore": lambda rt, _op, _: rt.restore("add"),
+    "undefine": lambda rt, op, _: rt.undefine(op),
+    "alias": lambda rt, op, _: rt.alias("new", op),
+    "switch": lambda _rt, _op, alias: alias.switch("add"),
+    "rollback of an alias": lambda _rt, _op, alias: alias.rollback(),
+    "transaction": lambda rt, _op, _: rt.transaction().__enter__(),
+}
+
+
+@pytest.mark.parametrize("way", AT_ONCE)
+def test_a_change_past_a_transaction_is_refused(rt, x, way):
+    op = rt.define("first", "o = x + 0")
+    rt.replace(op, "o = x + 1")
+    alias = rt.alias("other", op)
+    alias.switch(rt.define("second", "o = x + 2"))
+    alias.switch(op)
+    before = rt.operators()
+    with (
+        pytest.raises(gpuos.InvalidArgument, match="as change"),
+        rt.transaction(),
+    ):
+        AT_ONCE[way](rt, op, alias)
+    assert rt.operators() == before
+    assert run(rt, op, x) == run(rt, "other", x) == [2.0, 3.0]
+    # Other threads change what they want, and the next block begins anew.
+    with rt.transaction() as change:
+        thread = threading.Thread(target=rt.replace, args=(op, "o = x + 3"))
+        thread.start()
+        thread.join()
+        assert run(rt, op, x) == [4.0, 5.0]
+        change.replace(op, "o = x + 4")
+    left = rt.transaction().__enter__()
+    del left
+    rt.define("after", "o = x")
+    assert run(rt, op, x) == [5.0, 6.0]
+
+
 def test_many_changes_under_load_lose_nothing(rt):
     """Ten thousand of them, from one thread, while three submit: what a task
     gives is what one version gives, and never older than what came before or

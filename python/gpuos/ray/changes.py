@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuos import _core
@@ -62,6 +63,22 @@ def name_of(op: str | Operator) -> str:
     )
 
 
+class Blocks:
+    """The threads that are in a `with transaction()` block of a pool."""
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+
+    def check(self, call: str) -> None:
+        """Refuse a call that would take effect before the block ends."""
+        if threading.get_ident() in self.threads:
+            raise _core.InvalidArgument(
+                f"{call}: expected to be outside of the transaction's block; in "
+                "`with pool.transaction() as change:` write "
+                "change.define() or change.replace()"
+            )
+
+
 class Transaction:
     """Definitions and replacements of a pool that become visible together when
     the `with` block ends, or not at all: from Pool.transaction().
@@ -72,8 +89,11 @@ class Transaction:
         That of the pool after the block; None inside of it.
     """
 
-    def __init__(self, commit: Callable[[list[Change]], int]) -> None:
+    def __init__(
+        self, commit: Callable[[list[Change]], int], blocks: Blocks
+    ) -> None:
         self._commit = commit
+        self._blocks = blocks
         self._changes: list[Change] = []
         self.version: int | None = None
 
@@ -98,6 +118,8 @@ class Transaction:
         self._changes.append(replace(op, expression, keywords))
 
     def __enter__(self) -> Self:
+        self._blocks.check("transaction")
+        self._blocks.threads.add(threading.get_ident())
         return self
 
     def __exit__(
@@ -107,6 +129,7 @@ class Transaction:
         traceback: TracebackType | None,
         /,
     ) -> None:
+        self._blocks.threads.discard(threading.get_ident())
         changes, self._changes = self._changes, []
         if kind is None:
             self.version = self._commit(changes)

@@ -152,6 +152,7 @@ class Pool:
         self.name = name
         self._log = log
         self._members = [*members]
+        self._blocks = changes.Blocks()
         self._newest = Newest(log, version, owned)
         self._fixed: int | None = None
         self._turn = itertools.count()
@@ -206,6 +207,7 @@ class Pool:
         QueueClosed
             If the pool was closed.
         """
+        self._blocks.check("define")
         change = changes.define(name, expression, keywords)
         self._commit([change])
         return Operator(change.definition.name)
@@ -239,11 +241,12 @@ class Pool:
         QueueClosed
             If the pool was closed.
         """
+        self._blocks.check("replace")
         return self._commit([changes.replace(op, expression, keywords)])
 
     def transaction(self) -> Transaction:
         """Return a `with` block of changes that are one version of the pool."""
-        return Transaction(self._commit)
+        return Transaction(self._commit, self._blocks)
 
     def map(self, f: Any, *sharded: Any, **params: Any) -> Sharded:
         """Run a function on each part, all at one version of the pool.
