@@ -21,13 +21,15 @@ struct Taken {
   std::string_view option;
   std::string_view field;
 };
-constexpr std::array<Taken, 16> kTaken{{
+constexpr std::array<Taken, 18> kTaken{{
     {"--gpu-architecture", "arch"},
     {"-arch", "arch"},
     {"--std", "std"},
     {"-std", "std"},
     {"--define-macro", "defines"},
     {"-D", "defines"},
+    {"--include-path", "include_dirs"},
+    {"-I", "include_dirs"},
     {"--maxrregcount", "max_registers"},
     {"-maxrregcount", "max_registers"},
     {"--use_fast_math", "fast_math"},
@@ -40,6 +42,12 @@ constexpr std::array<Taken, 16> kTaken{{
     {"-Ofc", "fast_compile"},
 }};
 
+// Options that read a file which is in no key of a cache.
+constexpr std::array kFiles = std::to_array<std::string_view>(
+    {"--pre-include", "-include", "--options-file", "-optf", "--pch",
+     "--create-pch", "-create-pch", "--use-pch", "-use-pch", "--pch-dir",
+     "-pch-dir", "-pch"});
+
 bool is_identifier(std::string_view text) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -50,11 +58,11 @@ bool is_identifier(std::string_view text) {
          });
 }
 
-// -D takes its macro without a space or an equals sign.
+// -D and -I take their value without a space or an equals sign, too.
 bool is_same_option(std::string_view given, std::string_view option) {
   if (!given.starts_with(option)) return false;
   return given.size() == option.size() || given[option.size()] == '=' ||
-         option == "-D";
+         given[option.size()] == ' ' || option == "-D" || option == "-I";
 }
 
 void check_extra(const std::string& option) {
@@ -66,6 +74,13 @@ void check_extra(const std::string& option) {
     if (is_same_option(option, taken.option))
       throw InvalidArgument(concat("JitOptions: extra: expected '", taken.field,
                                    "' to say this, got '", option, "'"));
+  }
+  for (const std::string_view file : kFiles) {
+    if (is_same_option(option, file))
+      throw InvalidArgument(concat(
+          "JitOptions: extra: expected an #include in the source, so that a "
+          "changed file is compiled again, got '",
+          option, "'"));
   }
 }
 
@@ -86,7 +101,8 @@ std::string_view name_of(FastCompile level) {
 std::string_view value_of(std::string_view flag, std::string_view option) {
   flag.remove_prefix(option.size());
   if (flag.starts_with('=')) flag.remove_prefix(1);
-  return flag;
+  const std::size_t begin = flag.find_first_not_of(' ');
+  return flag.substr(std::min(begin, flag.size()));
 }
 
 [[noreturn]] void refuse(const Taken& taken, std::string_view wanted,
@@ -132,6 +148,8 @@ void set_field(JitOptions& options, const Taken& taken,
     options.std = value;
   else if (taken.field == "defines")
     set_define(options, value);
+  else if (taken.field == "include_dirs")
+    options.include_dirs.emplace_back(value);
   else if (taken.field == "max_registers")
     options.max_registers = number_of(taken, value);
   else if (taken.field == "fast_math")
@@ -217,15 +235,21 @@ namespace gpuos {
 
 JitOptions jit_options_of(std::span<const std::string> flags) {
   JitOptions options;
-  for (const std::string& flag : flags) {
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const std::string& flag = flags[i];
     const auto taken =
         std::ranges::find_if(jit::kTaken, [&](const jit::Taken& one) {
           return jit::is_same_option(flag, one.option);
         });
-    if (taken == jit::kTaken.end())
+    if (taken == jit::kTaken.end()) {
       options.extra.push_back(flag);
-    else
-      jit::set_field(options, *taken, jit::value_of(flag, taken->option));
+      continue;
+    }
+    std::string_view value = jit::value_of(flag, taken->option);
+    const bool has_next =
+        i + 1 < flags.size() && !flags[i + 1].starts_with('-');
+    if (value.empty() && has_next) value = flags[++i];
+    jit::set_field(options, *taken, value);
   }
   return options;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <utility>
 
 #include "base/concat.h"
 #include "base/config.h"
@@ -156,6 +157,12 @@ std::shared_ptr<const ModuleImage> compile_module(
     const JitSource& given, std::optional<int> compute_capability,
     std::stop_token stop) {
   if (stop.stop_requested()) throw Cancelled("the compilation was cancelled");
+  if (!given.options.include_dirs.empty()) {
+    JitSource source = given;
+    for (std::string& folder : std::exchange(source.options.include_dirs, {}))
+      source.include_dirs.push_back(std::move(folder));
+    return compile_module(source, compute_capability, std::move(stop));
+  }
   check_options(given.options);
   const Nvrtc& api = nvrtc();
   check_options(given.options, api);

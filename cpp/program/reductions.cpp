@@ -49,6 +49,16 @@ Value shift_of(const Value& x, const Axes& axes, bool keepdims) {
   return where(isfinite(largest), largest, 0.0);
 }
 
+// log(sum(exp(x - largest))), exact where it is near 0: the largest elements are
+// counted, since 1 + 1e-20 is 1.
+Value log_of_sum(const Value& x, const Axes& axes, bool keepdims) {
+  const Value is_largest = equal(x, largest_of(x, axes, true));
+  const Value term = exp(x - shift_of(x, axes, true));
+  const Value others = sum(where(is_largest, 0.0, term), axes, keepdims);
+  const Value count = sum(astype(is_largest, x.dtype()), axes, keepdims);
+  return log1p(others / maximum(count, 1.0)) + log(count);
+}
+
 Value norm_of(const Value& x, double ord, const Axes& axes, bool keepdims) {
   if (ord == 2) return sqrt(sum(square_of_length(x), axes, keepdims));
   const Value length = absolute(x);
@@ -130,8 +140,7 @@ Value norm(const Value& x, double ord, const Axes& given, bool keepdims) {
 Value logsumexp(const Value& x, const Axes& given, bool keepdims) {
   const Axes axes = checked(given, x, "logsumexp");
   return in_single(as_floating(x), [&](const Value& v) {
-    return log(sum(exp(v - shift_of(v, axes, true)), axes, keepdims)) +
-           shift_of(v, axes, keepdims);
+    return log_of_sum(v, axes, keepdims) + largest_of(v, axes, keepdims);
   });
 }
 
@@ -146,8 +155,7 @@ Value softmax(const Value& x, const Axes& given) {
 Value log_softmax(const Value& x, const Axes& given) {
   const Axes axes = checked(given, x, "log_softmax");
   return in_single(as_floating(x), [&](const Value& v) {
-    const Value shifted = v - largest_of(v, axes, true);
-    return shifted - log(sum(exp(shifted), axes, true));
+    return v - largest_of(v, axes, true) - log_of_sum(v, axes, true);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/concat.h"
 #include "base/config.h"
@@ -49,6 +50,8 @@ session::CompilerSettings settings_of(const jit::Nvrtc& api,
   session::CompilerSettings settings;
   settings.options = options.jit;
   settings.include_dirs = options.include_dirs;
+  for (std::string& folder : std::exchange(settings.options.include_dirs, {}))
+    settings.include_dirs.push_back(std::move(folder));
   settings.target = jit::choose_target(
       api, cu::try_compute_capability(device).value_or(api.archs.back()),
       options.jit.arch.empty() ? config().nvrtc_arch : options.jit.arch);

@@ -144,9 +144,9 @@ std::uint64_t Scalar::whole_bits_as(DType dtype) const {
   const Whole lowest = lowest_of(dtype);
   const Whole highest = highest_of(dtype);
   if (whole.magnitude > (whole.is_negative ? lowest : highest).magnitude) {
-    throw OutOfRange(concat(
-        "scalar: expected a number from ", text_of(lowest), " to ",
-        text_of(highest), " for ", name_of(dtype), ", got ", text_of(whole)));
+    throw OutOfRange(concat("scalar: expected a number from ", text_of(lowest),
+                            " to ", text_of(highest), " for ", name_of(dtype),
+                            ", got ", text_of(whole)));
   }
   const std::uint64_t bits =
       whole.is_negative ? 0 - whole.magnitude : whole.magnitude;

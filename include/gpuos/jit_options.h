@@ -29,6 +29,8 @@ struct JitOptions {
   int optimization = 3;
   /// Needs NVRTC 12.8.
   FastCompile fast_compile = FastCompile::Off;
+  /// Folders of headers, searched after those of the module or the session.
+  std::vector<std::string> include_dirs{};
   /// More options of NVRTC, each a whole one: "--extra-device-vectorization".
   std::vector<std::string> extra{};
   /// "sm_90", or "compute_90" for PTX. Empty: GPUOS_NVRTC_ARCH if it is set,
@@ -36,8 +38,9 @@ struct JitOptions {
   std::string arch{};
 };
 
-/// What NVRTC's options say: "-DN=4", "--std=c++17", "--use_fast_math". Those
-/// that no field means become `extra`.
+/// What NVRTC's options say: "-DN=4", "--std=c++17", "--use_fast_math". A value
+/// may be the next of `flags`: "-I", "include". Options that no field means
+/// become `extra`.
 /// Throws: InvalidArgument for a value that the field cannot have.
 JitOptions jit_options_of(std::span<const std::string> flags);
 

@@ -44,7 +44,8 @@ py::array copy_strided(const Borrow& borrow) {
 py::array copy_out(Array& array) {
   if (Array* source = array.element_source()) {
     const Borrow borrow(*source);
-    py::array copy(numpy_dtype(borrow.view().dtype), numpy_shape(borrow.view()));
+    py::array copy(numpy_dtype(borrow.view().dtype),
+                   numpy_shape(borrow.view()));
     borrow.copy_submitted(copy.mutable_data());
     return copy;
   }

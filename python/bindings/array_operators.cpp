@@ -128,7 +128,8 @@ PyObject* compare_data(PyObject* x, PyObject* y, int operation) noexcept {
 PyObject* compare_wide(PyObject* x, PyObject* y, int operation) noexcept {
   return guarded([&] {
     const WithoutLock to_others;
-    return function("compare")(kComparisons[operation], py::handle(x), py::handle(y))
+    return function("compare")(kComparisons[operation], py::handle(x),
+                               py::handle(y))
         .release()
         .ptr();
   });

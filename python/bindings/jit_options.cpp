@@ -24,8 +24,9 @@ constexpr std::array<std::pair<const char*, FastCompile>, 4> kLevels{
      {"max", FastCompile::Max}}};
 
 constexpr const char* kFields[] = {
-    "std",   "defines",      "max_registers", "fast_math", "line_info",
-    "debug", "optimization", "fast_compile",  "extra",     "arch"};
+    "std",       "defines", "max_registers", "fast_math",
+    "line_info", "debug",   "optimization",  "fast_compile",
+    "extra",     "arch",    "include_dirs"};
 
 FastCompile level_from(const std::string& name) {
   for (const auto& [known, level] : kLevels) {
@@ -58,7 +59,7 @@ std::unique_ptr<JitOptions> make_options(
     std::string standard, const py::object& defines,
     std::uint32_t max_registers, bool fast_math, bool line_info, bool debug,
     int optimization, const std::string& fast_compile, const py::object& extra,
-    std::string arch) {
+    std::string arch, const py::object& include_dirs) {
   auto options = std::make_unique<JitOptions>();
   options->std = std::move(standard);
   for (const auto& [name, value] : pairs_of(defines, "JitOptions: defines"))
@@ -72,6 +73,7 @@ std::unique_ptr<JitOptions> make_options(
   options->fast_compile = level_from(fast_compile);
   options->extra = texts_of(extra, "JitOptions: extra");
   options->arch = std::move(arch);
+  options->include_dirs = texts_of(include_dirs, "JitOptions: include_dirs");
   return options;
 }
 
@@ -125,7 +127,9 @@ void register_jit_options(py::module_& module) {
       "extra : sequence of str\n    More options of NVRTC.\n"
       "arch : str\n"
       "    'sm_90', or 'compute_90' for PTX. Empty: GPUOS_NVRTC_ARCH if it is\n"
-      "    set, else the device's, else the newest that NVRTC knows.",
+      "    set, else the device's, else the newest that NVRTC knows.\n"
+      "include_dirs : sequence of str\n"
+      "    Folders of headers, searched after those of the module.",
       py::is_final(), plain_metaclass());
   type.attr("__module__") = "gpuos";
   type.def(py::init(&make_options), py::kw_only(),
@@ -134,7 +138,7 @@ void register_jit_options(py::module_& module) {
            py::arg("line_info") = false, py::arg("debug") = false,
            py::arg("optimization") = defaults.optimization,
            py::arg("fast_compile") = "off", py::arg("extra") = py::tuple(),
-           py::arg("arch") = "")
+           py::arg("arch") = "", py::arg("include_dirs") = py::tuple())
       .def_readonly("std", &JitOptions::std, "'c++11' to 'c++23'.")
       .def_property_readonly("defines", &defines_of, "Macros: name to text.")
       .def_readonly("max_registers", &JitOptions::max_registers,
@@ -154,6 +158,8 @@ void register_jit_options(py::module_& module) {
       .def_readonly("extra", &JitOptions::extra, "More options of NVRTC.")
       .def_readonly("arch", &JitOptions::arch,
                     "'sm_90', or 'compute_90' for PTX; empty: the device's.")
+      .def_readonly("include_dirs", &JitOptions::include_dirs,
+                    "Folders of headers.")
       .def("__repr__", &text_of_options);
 }
 

@@ -130,8 +130,7 @@ void add_argument(KernelArgs& args, PyObject* value, std::size_t index) {
     args.add(Scalar(PyFloat_AS_DOUBLE(value)));
   } else if (Py_TYPE(value) == array_type) {
     auto& array = object.cast<Array&>();
-    if (array.is_element())
-      refuse_element("argument " + std::to_string(index));
+    if (array.is_element()) refuse_element("argument " + std::to_string(index));
     if (!array.runtime().is_cuda())
       refuse(index, "an array on the device", "one of the host backend");
     const Borrow borrow(array);

@@ -30,9 +30,20 @@ namespace {
 
 std::string device_text(const Array& array) { return array.runtime().device(); }
 
-std::string repr(const Array& array) {
+// The values, unless they are not to be had.
+std::string repr(const py::object& self) {
+  const auto& array = self.cast<const Array&>();
   const TensorView view = array.form();
-  return "gpuos.Array(shape=" + shape_text(view) +
+  std::string values;
+  try {
+    if (!array.is_freed())
+      values = python_module("gpuos.array_methods")
+                   .attr("values_text")(self)
+                   .cast<std::string>();
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+  }
+  return "gpuos.Array(" + values + "shape=" + shape_text(view) +
          ", dtype=" + std::string(name_of(view.dtype)) +
          ", device=" + device_text(array) +
          (array.is_freed() ? ", freed)" : ")");
@@ -56,9 +67,8 @@ std::unique_ptr<Array> view_at(Array& array, const py::object& index) {
 py::object get_item(Array& array, const py::object& index) {
   py::object view = py::cast(view_at(array, index));
   if (!is_of_element(array.form(), index)) return view;
-  py::object copy = array.runtime().core().is_closed()
-                        ? std::move(view)
-                        : copied(view);
+  py::object copy =
+      array.runtime().core().is_closed() ? std::move(view) : copied(view);
   native<Array>(copy.ptr())->set_element();
   return copy;
 }
@@ -275,11 +285,11 @@ void register_array(py::module_& module) {
            "object goes.")
       .def("__len__", &row_count)
       .def("__sizeof__", &size_in_use)
-      .def(
-          "__getitem__", &get_item, py::arg("index"),
-          "As NumPy's: a view by integers, slices, None, ... and tuples of\n"
-          "them. Integers for all axes give the element as it is now, an array\n"
-          "without axes that cannot be written; x[i, ...] is a view of it.")
+      .def("__getitem__", &get_item, py::arg("index"),
+           "As NumPy's: a view by integers, slices, None, ... and tuples of\n"
+           "them. Integers for all axes give the element as it is now, an "
+           "array\n"
+           "without axes that cannot be written; x[i, ...] is a view of it.")
       .def("__repr__", &repr)
       .def("__array__", &to_array, py::arg("dtype") = py::none(), py::kw_only(),
            py::arg("copy") = py::none())
@@ -316,8 +326,9 @@ void register_array(py::module_& module) {
       py::arg("array"), "Of its elements, also where NumPy has no such dtype.");
   module.def("_view_at", &view_at, py::arg("array"), py::arg("index"),
              "The view of what an index means, also of one element.");
-  module.def("_is_number", [](const Array& array) { return array.is_number(); },
-             py::arg("array"), "Whether in-place operators make a new array.");
+  module.def(
+      "_is_number", [](const Array& array) { return array.is_number(); },
+      py::arg("array"), "Whether in-place operators make a new array.");
   module.def("_overlap", &overlap, py::arg("a"), py::arg("b"),
              "Whether two arrays have memory in common, but for one view.");
 }

@@ -152,7 +152,8 @@ void register_errors(py::module_& module) {
   classes.out_of_range = add_class(
       module, "OutOfRange",
       "A number is too large, or too small, for its type. Nothing was queued.",
-      py::make_tuple(base(classes.invalid_argument), base(PyExc_OverflowError)));
+      py::make_tuple(base(classes.invalid_argument),
+                     base(PyExc_OverflowError)));
   classes.backend_unavailable =
       add_class(module, "BackendUnavailable",
                 "The backend, or something that it needs, is not on this "

@@ -136,7 +136,8 @@ void RuntimeObject::check_no_transaction(const char* call) const {
   throw InvalidArgument(
       std::string(call) +
       ": expected to be outside of the transaction's block, which it would not "
-      "wait for; in `with rt.transaction() as change:` write change.define() or "
+      "wait for; in `with rt.transaction() as change:` write change.define() "
+      "or "
       "change.replace()");
 }
 

@@ -72,7 +72,8 @@ class RuntimeObject : public std::enable_shared_from_this<RuntimeObject> {
   ResultArrays* results() noexcept { return results_.get(); }
 
   /// This thread's `with transaction()` block. Until it ends, calls that change
-  /// operators at once are refused here. Throws: InvalidArgument if it is in one.
+  /// operators at once are refused here. Throws: InvalidArgument if it is in
+  /// one.
   void begin_transaction();
   void end_transaction(std::thread::id of) noexcept;
   /// Throws: InvalidArgument within such a block.

@@ -2009,6 +2009,8 @@ class JitOptions:
     arch : str
         'sm_90', or 'compute_90' for PTX. Empty: GPUOS_NVRTC_ARCH if it is
         set, else the device's, else the newest that NVRTC knows.
+    include_dirs : sequence of str
+        Folders of headers, searched after those of the module.
     """
     def __init__(
         self,
@@ -2023,6 +2025,7 @@ class JitOptions:
         fast_compile: str = "off",
         extra: Sequence[str] = ...,
         arch: str = "",
+        include_dirs: Sequence[str] = ...,
     ) -> None: ...
     @property
     def std(self) -> str:
@@ -2054,6 +2057,9 @@ class JitOptions:
     @property
     def arch(self) -> str:
         """'sm_90', or 'compute_90' for PTX; empty: the device's."""
+    @property
+    def include_dirs(self) -> list[str]:
+        """Folders of headers."""
 
 @final
 class KernelArgs:

@@ -269,11 +269,18 @@ def test_dlpack_refuses_what_it_cannot_do(rt):
     assert '"dltensor"' in repr(array.__dlpack__())
 
 
-def test_repr_says_what_it_is(rt):
-    text = repr(rt.zeros((2, 3), "int32"))
-    assert "(2, 3)" in text
-    assert "int32" in text
-    assert ("cuda:0" if rt.backend == "cuda" else "host") in text
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (3,), (2, 3), (1001,), (40, 2, 30)]
+)
+def test_texts_show_values_as_those_of_numpy_do(rt, shape):
+    values = np.arange(np.prod(shape)).reshape(shape).astype("int32")
+    x = rt.array(values)
+    device = "cuda:0" if rt.backend == "cuda" else "host"
+    numbers = np.array2string(values, separator=", ", prefix="gpuos.Array(")
+    assert repr(x) == (
+        f"gpuos.Array({numbers}, shape={shape}, dtype=int32, device={device})"
+    )
+    assert str(x) == f"{x}" == str(values)
 
 
 def test_arrays_cannot_be_made_or_subclassed(rt):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from functools import partial
 
@@ -68,6 +69,23 @@ def test_logsumexp_of_infinities(rt):
     wanted = [-np.inf, np.inf, 800 + math.log(2)]
     got = run(rt, lambda x: F.logsumexp(x, 1), x)
     np.testing.assert_allclose(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_small_beside_the_maximum_counts(rt, dtype):
+    rows = [[0, -17], [0, -40], [-40, 0], [3, 3], [1e-3, -60], [-700, -700.5]]
+    x = np.array(rows, dtype)
+    exact, normal = [], []
+    with decimal.localcontext(prec=60):
+        for row in x.tolist():
+            terms = [decimal.Decimal(term) for term in row]
+            exact.append(sum(term.exp() for term in terms).ln())
+            normal.append([float(term - exact[-1]) for term in terms])
+    got = run(rt, lambda x: F.logsumexp(x, 1), x)
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(got, [*map(float, exact)], rtol=32 * eps)
+    got = run(rt, lambda x: F.log_softmax(x, 1), x)
+    np.testing.assert_allclose(got, normal, rtol=32 * eps)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((3, 0), 1), ((0, 3), 0)])

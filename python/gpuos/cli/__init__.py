@@ -64,7 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             return 1
         return start(arguments[1:])
-    parsed = make_parser().parse_args(arguments)
+    parser = make_parser()
+    if not arguments:
+        parser.print_help()
+        return 0
+    parsed = parser.parse_args(arguments)
     try:
         code = int(parsed.function(parsed))
         # At the end of the process nobody could say that this failed.

@@ -93,7 +93,20 @@ TEST(CompileOptions, ExtraOptionsLeaveTheFieldsAlone) {
             "'--std=c++14'");
   EXPECT_EQ(refusal({.extra = {"-DX=3"}}),
             "JitOptions: extra: expected 'defines' to say this, got '-DX=3'");
+  EXPECT_EQ(refusal({.extra = {"-Ifolder"}}),
+            "JitOptions: extra: expected 'include_dirs' to say this, got "
+            "'-Ifolder'");
   EXPECT_EQ(refusal({.extra = {"-archive"}}), "");
+}
+
+TEST(CompileOptions, FilesThatNoKeyHasAreRefused) {
+  for (const char* option :
+       {"-include=a.h", "-include a.h", "--pre-include=a.h", "--pre-include",
+        "-optf=a", "--options-file=a", "-pch", "--use-pch=a", "--pch-dir=a"}) {
+    EXPECT_NE(refusal(jit_options_of(Flags{option})).find("#include"),
+              std::string::npos)
+        << option;
+  }
 }
 
 }  // namespace

@@ -97,14 +97,26 @@ TEST_F(JitModuleTest, EmbeddedHeadersAreThere) {
 TEST_F(JitModuleTest, HeadersOfTheUsersMayIncludeTheirNeighbours) {
   const host::TempFolder folder;
   host::write_file(folder.file("one.h"), "#include \"two.h\"\n");
-  host::write_file(folder.file("two.h"), "#define TWO 2\n");
-  const JitSource source{.source =
-                             "#include <one.h>\nextern \"C\" __global__ "
-                             "void k(int* x) { *x = TWO; }",
-                         .include_dirs = {folder.path()}};
-  const std::string first = compile(source).image();
-  host::write_file(folder.file("two.h"), "#define TWO 3\n");
-  EXPECT_NE(compile(source).image(), first);
+  const std::string& path = folder.path();
+  const std::vector<std::vector<std::string>> options{
+      {},
+      {"-I" + path},
+      {"-I", path},
+      {"-I " + path},
+      {"-I=" + path},
+      {"--include-path=" + path},
+      {"--include-path", path}};
+  for (const auto& given : options) {
+    host::write_file(folder.file("two.h"), "#define TWO 2\n");
+    JitSource source{.source =
+                         "#include <one.h>\nextern \"C\" __global__ "
+                         "void k(int* x) { *x = TWO; }"};
+    if (given.empty()) source.include_dirs = {path};
+    source.options = jit_options_of(given);
+    const std::string first = compile(source).image();
+    host::write_file(folder.file("two.h"), "#define TWO 3\n");
+    EXPECT_NE(compile(source).image(), first) << given.size();
+  }
 }
 
 TEST_F(JitModuleTest, AFileComesBeforeTheStandardHeaderOfItsName) {
