@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/concat.h"
 
@@ -12,7 +13,9 @@ namespace gpuos {
 class NoMemory : public std::bad_alloc {
  public:
   explicit NoMemory(std::size_t bytes)
-      : text_(concat("expected room for ", bytes, " bytes, there is none")) {}
+      : NoMemory(concat("expected room for ", bytes, " bytes, there is none")) {
+  }
+  explicit NoMemory(std::string text) : text_(std::move(text)) {}
 
   const char* what() const noexcept override { return text_.c_str(); }
 

@@ -1,5 +1,6 @@
 // What the CUDA backend does with memory.
 #include "base/concat.h"
+#include "base/no_memory.h"
 #include "cuda/cuda_backend.h"
 #include "gpuos/error.h"
 
@@ -16,10 +17,9 @@ void* CudaBackend::allocate(std::size_t bytes) {
     std::size_t free = 0;
     std::size_t total = 0;
     driver().cuMemGetInfo(&free, &total);
-    throw CudaError(
-        status, "cuMemAllocAsync",
-        concat("allocate: expected ", bytes, " bytes of device memory, ", free,
-               " of ", total, " are free"));
+    throw NoMemory(concat("allocate: expected ", bytes,
+                          " bytes of device memory, ", free, " of ", total,
+                          " are free"));
   }
   check_cuda(status, "cuMemAllocAsync(&data, bytes, stream)");
   GPUOS_CUDA_CHECK(driver().cuStreamSynchronize(stream));

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <new>
@@ -32,7 +33,7 @@ constexpr int kPausesPerTurn = 8;
 constexpr std::chrono::microseconds kLongPoll{100};
 // Who lets others run and comes back later than this shares the processor.
 constexpr std::chrono::microseconds kCrowded{50};
-constexpr std::align_val_t kAlignment{64};
+constexpr std::size_t kAlignment = 64;
 // Ticks with nothing to look after before the control thread sleeps.
 constexpr std::uint32_t kQuietTicks = 16;
 // From one of them to the next, in `flush_after`.
@@ -265,14 +266,21 @@ void HostBackend::unload(std::span<const std::uint32_t> slots) noexcept {
 }
 
 void* HostBackend::allocate(std::size_t bytes) {
-  void* data =
-      ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow);
-  if (data == nullptr) throw NoMemory(bytes);
+  // Not aligned by the C library: before glibc 2.38 a block that it aligns does
+  // not fit where one of the same size was, and memory grows to twice its size.
+  void* block = bytes > SIZE_MAX - kAlignment
+                    ? nullptr
+                    : ::operator new(bytes + kAlignment, std::nothrow);
+  if (block == nullptr) throw NoMemory(bytes);
+  const auto end = reinterpret_cast<std::uintptr_t>(block) + kAlignment;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* data = reinterpret_cast<void**>(end - end % kAlignment);
+  data[-1] = block;  // blocks begin at multiples of 16 bytes, so it has room
   return data;
 }
 
 void HostBackend::deallocate(void* data) noexcept {
-  ::operator delete(data, kAlignment);
+  ::operator delete(static_cast<void**>(data)[-1]);
 }
 
 void HostBackend::copy_to_device(void* to, const void* from,

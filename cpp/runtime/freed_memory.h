@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,9 +18,18 @@ class FreedMemory {
   using Marks = std::vector<std::uint64_t>;
 
   /// `marks`: of each ring, the position that must be passed.
-  void add(void* data, Marks marks) {
+  void add(void* data, std::size_t bytes, Marks marks) {
     const std::lock_guard lock(mutex_);
-    freed_.push_back({data, std::move(marks)});
+    freed_.push_back({data, bytes, std::move(marks)});
+    bytes_ += bytes;
+  }
+
+  /// What must be passed until the oldest may be used again, if all together
+  /// are more than `most` bytes.
+  std::optional<Marks> oldest_beyond(std::size_t most) {
+    const std::lock_guard lock(mutex_);
+    if (freed_.empty() || bytes_ <= most) return std::nullopt;
+    return freed_.front().marks;
   }
 
   /// Takes out what may be used again. Rings only go on, so what is behind one
@@ -30,6 +41,7 @@ class FreedMemory {
     const std::lock_guard lock(mutex_);
     while (!freed_.empty() && is_past(freed_.front().marks)) {
       ready.push_back(freed_.front().data);
+      bytes_ -= freed_.front().bytes;
       freed_.pop_front();
     }
     return ready;
@@ -38,11 +50,13 @@ class FreedMemory {
  private:
   struct Freed {
     void* data;
+    std::size_t bytes;
     Marks marks;
   };
 
   std::mutex mutex_;
   std::deque<Freed> freed_;  // under mutex_
+  std::size_t bytes_ = 0;    // of all; under mutex_
 };
 
 }  // namespace gpuos

@@ -363,11 +363,10 @@ std::vector<std::string> Runtime::operator_names() const {
 Buffer Runtime::allocate(std::size_t bytes) {
   RuntimeCore& core = this->core();
   core.check_open("allocate");
-  core.reclaim();
   core.allocations.fetch_add(1, std::memory_order_relaxed);
-  void* data = core.backend->allocate(std::max<std::size_t>(bytes, 1));
-  return {data, [keep = core_](void* pointer) noexcept {
-            keep->deallocate_later(pointer);
+  return {core.allocate(std::max<std::size_t>(bytes, 1)),
+          [keep = core_, bytes](void* pointer) noexcept {
+            keep->deallocate_later(pointer, bytes);
           }};
 }
 

@@ -110,7 +110,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions wanted)
       tiers(registry, policy_of(options, backend->traits().name),
             [this](std::function<void()> job) { post(std::move(job)); }),
       programs(*backend, submitter, tiers,
-               [this](void* data) { deallocate_later(data); }),
+               [this](void* data) { deallocate_later(data, 0); }),
       expressions(programs),
       generation_(fork_generation()),
       id_(submitter.runtime_id()) {
@@ -293,10 +293,36 @@ Stats RuntimeCore::stats() const {
   return stats;
 }
 
-void RuntimeCore::deallocate_later(void* data) noexcept {
+void* RuntimeCore::allocate(std::size_t bytes) {
+  reclaim();
+  // The other half is for operations that are deferred.
+  const std::size_t most = options.pending_bytes / 2;
+  while (wait_for_freed(most - std::min(most, bytes))) reclaim();
+  for (;;) {
+    try {
+      return backend->allocate(bytes);
+    } catch (const std::bad_alloc&) {
+      // What pending tasks hold is free after them.
+      if (!wait_for_freed(0)) throw;
+      reclaim();
+    }
+  }
+}
+
+bool RuntimeCore::wait_for_freed(std::size_t most) {
+  const auto marks = freed_.oldest_beyond(most);
+  if (!marks) return false;
+  try {
+    return wait_past(*marks, deadline_after(options.submit_timeout));
+  } catch (const Error&) {
+    return false;  // the runtime is dead, or a capture forbids to wait
+  }
+}
+
+void RuntimeCore::deallocate_later(void* data, std::size_t bytes) noexcept {
   if (is_of_other_process()) return;
   try {
-    freed_.add(data, submitter.heads());
+    freed_.add(data, bytes, submitter.heads());
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     return;        // out of memory: the buffer stays until the process ends
   }

@@ -35,6 +35,9 @@
     "one task of a whole operator that runs longer makes the runtime dead")    \
   X(std::chrono::milliseconds, submit_timeout, submit_timeout_s, 10'000,       \
     "longest wait of a submission for room in the queue")                      \
+  X(std::uint64_t, pending_bytes, pending_bytes, 536'870'912,                  \
+    "memory that was given back and that deferred operations and pending "     \
+    "tasks still use: an allocation beyond it waits for the oldest of them")   \
   X(std::chrono::microseconds, flush_after, flush_after_us, 200,               \
     "longest time that a task waits for its burst")                            \
   X(std::optional<std::uint32_t>, compile_programs_after,                      \

@@ -122,7 +122,8 @@ py::object DeferredOperations::defer(const Traced& traced,
   py::object made = Array::make_deferred(runtime_, operation);
   // From the end of this loop on the GIL stays here.
   wait_for_other_thread();
-  while (waiting_.size() >= kMostOperations || bytes_ > kMostBytes) {
+  const std::size_t most = runtime_.core().options().pending_bytes / 2;
+  while (waiting_.size() >= kMostOperations || bytes_ > most) {
     const std::size_t before = waiting_.size();
     run();
     wait_for_other_thread();

@@ -56,8 +56,6 @@ class DeferredOperations {
   // What a task carries, beside the values that a cut leaves.
   static constexpr std::size_t kMostArguments = 20;
   static constexpr std::size_t kMostOperations = 32;
-  // Memory that would be free if the operations were submitted at once.
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
   static constexpr std::size_t kMostKnown = 4096;
 
   using Operations = std::vector<std::shared_ptr<DeferredOperation>>;
@@ -85,7 +83,7 @@ class DeferredOperations {
 
   RuntimeObject& runtime_;
   std::vector<DeferredOperation*> waiting_;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0;  // that would be free if all were submitted at once
   bool is_running_ = false;
   std::thread::id runner_;
   std::unordered_map<Words, Combined, HashOfWords> known_;

@@ -37,7 +37,7 @@ std::string repr(const py::object& self) {
   std::string values;
   try {
     if (!array.is_freed())
-      values = python_module("gpuos.array_methods")
+      values = python_module("gpuos.array_text")
                    .attr("values_text")(self)
                    .cast<std::string>();
   } catch (const py::error_already_set& error) {

@@ -856,6 +856,7 @@ class Runtime(metaclass=_RuntimeType):
         lease_us: float | None = None,
         watchdog_s: float | None = None,
         submit_timeout_s: float | None = None,
+        pending_bytes: int | None = None,
         flush_after_us: float | None = None,
         compile_programs_after: int | None = None,
         deterministic: bool | None = None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from gpuos import _core, made_functions, numpy_functions, sending
+from gpuos import _core, array_text, made_functions, numpy_functions, sending
 from gpuos.arrays import (
     call,
     call_ufunc,
@@ -151,28 +150,6 @@ def _format(x: Array, spec: str) -> str:
             "is for one number; f'{x}' has all"
         )
     return format(item(x), spec)
-
-
-def _shown(x: Array) -> np.ndarray[Any, Any]:
-    """Return x in host memory; of a large one, only what NumPy prints of it."""
-    options = np.get_printoptions()
-    edge = options["edgeitems"]
-    if x.size <= options["threshold"]:
-        return x.numpy()
-    ends = [
-        (slice(edge), slice(-edge, None)) if n > 2 * edge else (slice(None),)
-        for n in x.shape
-    ]
-    shown = np.empty(x.shape, x.dtype)
-    for corner in itertools.product(*ends):
-        shown[corner] = x[corner].numpy()
-    return shown
-
-
-def values_text(x: Array) -> str:
-    """Return what repr() shows before the shape."""
-    text = np.array2string(_shown(x), separator=", ", prefix="gpuos.Array(")
-    return f"{text}, "
 
 
 def _round(x: Array, digits: int | None = None) -> Any:
@@ -602,7 +579,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__iter__": _rows,
     "__round__": _round,
     "__setitem__": set_item,
-    "__str__": lambda x: str(_shown(x)),
+    "__str__": array_text.print_text,
     "astype": astype,
     "conj": _conjugate,
     "conjugate": _conjugate,

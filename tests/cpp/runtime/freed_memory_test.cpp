@@ -18,9 +18,11 @@ TEST(FreedMemory, IsAskedForOncePerPieceHoweverMuchWaits) {
     return marks[0] <= passed;
   };
   for (std::uint64_t i = 0; i < kPieces; ++i) {
-    freed.add(&memory[i], {i + 1});
+    freed.add(&memory[i], 2, {i + 1});
     EXPECT_TRUE(freed.take(is_past).empty());
   }
+  EXPECT_EQ(freed.oldest_beyond(2 * kPieces - 1), FreedMemory::Marks{1});
+  EXPECT_FALSE(freed.oldest_beyond(2 * kPieces));
   EXPECT_EQ(questions, kPieces);
   passed = kPieces / 2;
   const auto half = freed.take(is_past);
@@ -31,6 +33,7 @@ TEST(FreedMemory, IsAskedForOncePerPieceHoweverMuchWaits) {
   passed = kPieces;
   EXPECT_EQ(freed.take(is_past).size(), kPieces / 2);
   EXPECT_TRUE(freed.take(is_past).empty());
+  EXPECT_FALSE(freed.oldest_beyond(0));
 }
 
 }  // namespace

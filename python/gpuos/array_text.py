@@ -1,0 +1,39 @@
+"""What repr() and print() show of gpuos.Array."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from gpuos import _core
+
+Array = _core.Array
+
+
+def _shown(x: Array) -> np.ndarray[Any, Any]:
+    """Return x in host memory; of a large one, only what NumPy prints of it."""
+    options = np.get_printoptions()
+    edge = options["edgeitems"]
+    if x.size <= options["threshold"]:
+        return x.numpy()
+    ends = [
+        (slice(edge), slice(-edge, None)) if n > 2 * edge else (slice(None),)
+        for n in x.shape
+    ]
+    shown = np.empty(x.shape, x.dtype)
+    for corner in itertools.product(*ends):
+        shown[corner] = x[corner].numpy()
+    return shown
+
+
+def values_text(x: Array) -> str:
+    """Return what repr() shows before the shape."""
+    text = np.array2string(_shown(x), separator=", ", prefix="gpuos.Array(")
+    return f"{text}, "
+
+
+def print_text(x: Array) -> str:
+    """Return what print() shows."""
+    return str(_shown(x))
