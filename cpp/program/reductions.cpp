@@ -155,7 +155,10 @@ Value softmax(const Value& x, const Axes& given) {
 Value log_softmax(const Value& x, const Axes& given) {
   const Axes axes = checked(given, x, "log_softmax");
   return in_single(as_floating(x), [&](const Value& v) {
-    return v - largest_of(v, axes, true) - log_of_sum(v, axes, true);
+    const Value largest = largest_of(v, axes, true);
+    // NaN for a row with an infinity, as in PyTorch.
+    const Value shift = largest - largest;
+    return v - largest - (log_of_sum(v, axes, true) + shift);
   });
 }
 

@@ -178,7 +178,7 @@ def set_item(x: Array, index: Any, value: Any) -> None:
     """Set what x[index] is, or where a mask of x's shape is true."""
     value = made_functions.whole(value, x.dtype)
     if isinstance(value, (list, tuple)):
-        value = np.asarray(value, x.dtype)  # NumPy says what does not fit
+        value = np.asarray([*value], x.dtype)  # NumPy says what does not fit
     if _is_mask(index):
         if index.shape != x.shape:
             raise _core.InvalidArgument(

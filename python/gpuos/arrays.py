@@ -87,7 +87,8 @@ def compare(name: str, x: Array, number: int) -> Any:
 def compare_data(name: str, x: Array, data: Any) -> Any:
     """Return how x compares to what is no array, element by element."""
     is_sequence = isinstance(data, (list, tuple, range))
-    other = np.asarray(data) if is_sequence else np.empty((), object)
+    # A copy, since reading its elements may run code that changes it.
+    other = np.asarray([*data]) if is_sequence else np.empty((), object)
     if other.dtype.kind in "biufc":
         return operation(name)(x, x.runtime.array(other))
     if name not in ("equal", "not_equal"):
@@ -139,7 +140,8 @@ def in_place(name: str, x: Array, y: Any) -> Array:
     """
     function, operands = _of_number(getattr(np, name), (x, y))
     if _core._is_number(x):
-        return _fused(function)(*operands)
+        made: Array = _fused(function)(*operands)
+        return made
     write(_into(function, x.dtype), x, *operands)
     return x
 

@@ -32,8 +32,9 @@ OBJECTS = {
     "alias": "rt.alias('scaled', op)",
     "version": "op.versions[-1]",
     "definition": "op.definition",
-    "change": "rt.transaction()",
-    "open": "rt.transaction().__enter__()",
+    # Of runtimes of their own, since an open one refuses what changes operators.
+    "change": "gpuos.Runtime('host', workers=1).transaction()",
+    "open": "gpuos.Runtime('host', workers=1).transaction().__enter__()",
     "ticket": "rt.submit('add', a, b, out=o)",
     "done": "rt.submit('fill', out=rt.zeros(0), value=1)",
     "fused": "rt.fuse(lambda x, y: x * y + 1)",
