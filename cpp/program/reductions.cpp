@@ -49,8 +49,8 @@ Value shift_of(const Value& x, const Axes& axes, bool keepdims) {
   return where(isfinite(largest), largest, 0.0);
 }
 
-// log(sum(exp(x - largest))), exact where it is near 0: the largest elements are
-// counted, since 1 + 1e-20 is 1.
+// log(sum(exp(x - largest))), exact where it is near 0: the largest elements
+// are counted, since 1 + 1e-20 is 1.
 Value log_of_sum(const Value& x, const Axes& axes, bool keepdims) {
   const Value is_largest = equal(x, largest_of(x, axes, true));
   const Value term = exp(x - shift_of(x, axes, true));
