@@ -35,11 +35,15 @@ class Arguments {
   TensorView view(PyObject* object, Role role) {
     if (Py_TYPE(object) == array_type) {
       Array& array = *native<Array>(object);
-      if (role.input < 0 && array.is_element()) [[unlikely]]
-        refuse_element(role.text());
       if (&array.runtime() == &runtime_) return borrow(array).view();
     }
     return view_other(object, role);
+  }
+  /// The same for an output. Throws: InvalidArgument for one element, too.
+  TensorView out_view(PyObject* object, Role role) {
+    if (Py_TYPE(object) == array_type && native<Array>(object)->is_element())
+      refuse_element(role.text());
+    return view(object, role);
   }
 
   /// Keep `object` until the task is done.

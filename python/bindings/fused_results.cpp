@@ -29,7 +29,7 @@ void FusedResults::take(PyObject* out, Arguments& arguments) {
     PyObject* array =
         is_sequence ? PyTuple_GET_ITEM(many.ptr(), static_cast<Py_ssize_t>(i))
                     : out;
-    add([&] { return arguments.view(array, {name_, -1}); },
+    add([&] { return arguments.out_view(array, {name_, -1}); },
         py::reinterpret_borrow<py::object>(array));
   }
 }

@@ -54,7 +54,7 @@ Ticket submit_one(RuntimeObject& runtime, PyObject* const* args,
       const auto index = static_cast<int>(inputs.view().size());
       return arguments.view(named, {name, index});
     });
-  const TensorView out = arguments.view(keywords.out, {name, -1});
+  const TensorView out = arguments.out_view(keywords.out, {name, -1});
   const Stream stream = stream_from(keywords.stream);
   // To give the GIL away and to take it back costs much beside the rest, so it
   // is done only for what may wait.

@@ -33,6 +33,11 @@ struct ReadColumn {
   std::vector<std::uint64_t> addresses;
 };
 
+TensorView view_of(Arguments& arguments, PyObject* object, Role role) {
+  return role.input < 0 ? arguments.out_view(object, role)
+                        : arguments.view(object, role);
+}
+
 bool is_sequence(PyObject* object) {
   return PyList_Check(object) || PyTuple_Check(object);
 }
@@ -46,7 +51,7 @@ ReadColumn read_sequence(Arguments& arguments, PyObject* object, Role role) {
   read.sizes.reserve(read.tasks);
   for (std::size_t i = 0; i < read.tasks; ++i) {
     PyObject* item = PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i));
-    const TensorView view = arguments.view(item, role);
+    const TensorView view = view_of(arguments, item, role);
     check_contiguous(view, role);
     if (i == 0) read.dtype = view.dtype;
     if (view.dtype != read.dtype) {
@@ -65,7 +70,7 @@ ReadColumn read_sequence(Arguments& arguments, PyObject* object, Role role) {
 }
 
 ReadColumn read_rows(Arguments& arguments, PyObject* object, Role role) {
-  const TensorView view = arguments.view(object, role);
+  const TensorView view = view_of(arguments, object, role);
   check_contiguous(view, role);
   if (view.dims == 0) {
     throw InvalidArgument(role.text() +
