@@ -84,7 +84,7 @@ std::shared_ptr<OperatorRecord> record_for(const OperatorDefinition& definition,
   return record;
 }
 
-// What a program says of itself, said of the operator.
+// Throws a program's error with the operator's name.
 [[noreturn]] void refuse(const OperatorRecord& op,
                          const InvalidArgument& error) {
   std::string text = error.what();

@@ -24,8 +24,8 @@ class FreedMemory {
     bytes_ += bytes;
   }
 
-  /// What must be passed until the oldest may be used again, if all together
-  /// are more than `most` bytes.
+  /// Returns the marks that free the oldest piece, if all pieces together have
+  /// more than `most` bytes.
   std::optional<Marks> oldest_beyond(std::size_t most) {
     const std::lock_guard lock(mutex_);
     if (freed_.empty() || bytes_ <= most) return std::nullopt;

@@ -302,7 +302,7 @@ void* RuntimeCore::allocate(std::size_t bytes) {
     try {
       return backend->allocate(bytes);
     } catch (const std::bad_alloc&) {
-      // What pending tasks hold is free after them.
+      // Pending tasks hold memory that becomes free when they are done.
       if (!wait_for_freed(0)) throw;
       reclaim();
     }

@@ -38,10 +38,10 @@ struct JitOptions {
   std::string arch{};
 };
 
-/// What NVRTC's options say: "-DN=4", "--std=c++17", "--use_fast_math". A value
-/// may be the next of `flags`: "-I", "include". Options that no field means
-/// become `extra`.
-/// Throws: InvalidArgument for a value that the field cannot have.
+/// Reads options of NVRTC: "-DN=4", "--std=c++17", "--use_fast_math". An option
+/// may have its value in the next flag: "-I", "include". Options without a
+/// field become `extra`. Throws: InvalidArgument for a value that the field
+/// cannot have.
 JitOptions jit_options_of(std::span<const std::string> flags);
 
 /// A header that an #include finds by name, without a file.

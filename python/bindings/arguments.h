@@ -39,7 +39,7 @@ class Arguments {
     }
     return view_other(object, role);
   }
-  /// The same for an output. Throws: InvalidArgument for one element, too.
+  /// Returns the view of an output. Throws: as view(), and for one element.
   TensorView out_view(PyObject* object, Role role) {
     if (Py_TYPE(object) == array_type && native<Array>(object)->is_element())
       refuse_element(role.text());

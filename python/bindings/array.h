@@ -57,8 +57,8 @@ class Array {
   /// would be lost.
   bool is_element() const noexcept { return is_element_; }
   void set_element() noexcept { is_number_ = is_element_ = true; }
-  /// Of an element whose copy is all that is deferred: the view that it copies,
-  /// which has the same value until then. Else null.
+  /// Returns the view that this element copies, if nothing else is deferred:
+  /// the view still has the value. Null otherwise.
   Array* element_source() const noexcept;
   /// Whether somebody else has had the address, of this or of another view of
   /// the memory: who may write there when gpuos does not see it.

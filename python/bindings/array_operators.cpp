@@ -103,8 +103,8 @@ bool fits(PyObject* number, DType dtype) noexcept {
   return value < high && value >= (is_signed(dtype) ? -high : 0);
 }
 
-// NumPy makes arrays of these to compare with. Others may have an == of their
-// own. For the rest Python would answer == and != by identity.
+// Whether NumPy makes an array of it to compare with. Python would compare
+// these by identity; another type may have a comparison of its own.
 bool is_data(PyObject* object) {
   const PyTypeObject* type = Py_TYPE(object);
   return PyList_Check(object) || PyTuple_Check(object) ||
@@ -114,22 +114,13 @@ bool is_data(PyObject* object) {
          type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
 }
 
-PyObject* compare_data(PyObject* x, PyObject* y, int operation) noexcept {
+// Compares by a function of gpuos/arrays.py. compare_data() makes an array of
+// y; compare() puts a wide number into the text of the program.
+PyObject* compare_by(const char* name, PyObject* x, PyObject* y,
+                     int operation) noexcept {
   return guarded([&] {
     const WithoutLock to_others;
-    return function("compare_data")(kComparisons[operation], py::handle(x),
-                                    py::handle(y))
-        .release()
-        .ptr();
-  });
-}
-
-// The number is in the text of the program, which compares it as it is.
-PyObject* compare_wide(PyObject* x, PyObject* y, int operation) noexcept {
-  return guarded([&] {
-    const WithoutLock to_others;
-    return function("compare")(kComparisons[operation], py::handle(x),
-                               py::handle(y))
+    return function(name)(kComparisons[operation], py::handle(x), py::handle(y))
         .release()
         .ptr();
   });
@@ -166,12 +157,12 @@ struct ArrayOperators {
   static PyObject* compare(PyObject* x, PyObject* y, int operation) noexcept {
     if (PyLong_CheckExact(y) && Py_TYPE(x) == array_type &&
         !fits(y, native<Array>(x)->form().dtype)) [[unlikely]]
-      return compare_wide(x, y, operation);
+      return compare_by("compare", x, y, operation);
     PyObject* const made = compare_operands(x, y, operation);
     if (made != Py_NotImplemented || !is_data(y)) [[likely]]
       return made;
     Py_DECREF(made);
-    return compare_data(x, y, operation);
+    return compare_by("compare_data", x, y, operation);
   }
   static PyObject* compare_operands(PyObject* x, PyObject* y,
                                     int operation) noexcept {

@@ -30,7 +30,7 @@ namespace {
 
 std::string device_text(const Array& array) { return array.runtime().device(); }
 
-// The values, unless they are not to be had.
+// An error must not hide the array in a debugger: then there are no values.
 std::string repr(const py::object& self) {
   const auto& array = self.cast<const Array&>();
   const TensorView view = array.form();
@@ -39,7 +39,8 @@ std::string repr(const py::object& self) {
     if (!array.is_freed())
       values = python_module("gpuos.array_text")
                    .attr("values_text")(self)
-                   .cast<std::string>();
+                   .cast<std::string>() +
+               ", ";
   } catch (const py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) throw;
   }

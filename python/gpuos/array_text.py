@@ -29,11 +29,10 @@ def _shown(x: Array) -> np.ndarray[Any, Any]:
 
 
 def values_text(x: Array) -> str:
-    """Return what repr() shows before the shape."""
-    text = np.array2string(_shown(x), separator=", ", prefix="gpuos.Array(")
-    return f"{text}, "
+    """Return the values as repr() shows them."""
+    return np.array2string(_shown(x), separator=", ", prefix="gpuos.Array(")
 
 
 def print_text(x: Array) -> str:
-    """Return what print() shows."""
+    """Return the values as print() shows them."""
     return str(_shown(x))

@@ -189,7 +189,11 @@ def nap_source() -> str:
 
 @pytest.fixture
 def nap(rt: gpuos.Runtime) -> gpuos.Operator:
-    """An operator that takes `ns` nanoseconds."""
+    return define_nap(rt)
+
+
+def define_nap(rt: gpuos.Runtime) -> gpuos.Operator:
+    """Return an operator that takes `ns` nanoseconds."""
     try:
         return rt.define(
             "nap",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from conftest import define_nap
 
 import gpuos
 
@@ -12,18 +13,9 @@ MIB = 2**20
 NAP_NS = 50_000_000
 
 
-def test_an_allocation_waits_for_the_oldest_task(backend, nap_source):
+def test_an_allocation_waits_for_the_oldest_task(backend):
     with gpuos.Runtime(backend, pending_bytes=4 * MIB) as rt:
-        try:
-            nap = rt.define(
-                "nap",
-                source=nap_source,
-                params={"ns": "int64"},
-                inputs=0,
-                elementwise=False,
-            )
-        except gpuos.BackendUnavailable as error:
-            pytest.skip(str(error))
+        nap = define_nap(rt)
         held, size = [], (MIB,)
         for _ in range(4):
             x = rt.empty(size, "uint8")
@@ -49,7 +41,6 @@ def peak():
 
 rt = gpuos.Runtime("host", pending_bytes={bound})
 fused = rt.fuse(lambda x: x * 0.999 + 0.001)
-op = rt.define("f", "o = x * 0.999 + 0.001", dtype="float64")
 x = rt.array(np.ones((1024, 512)))  # 4 MiB
 for _ in range(2):
     x = {step}

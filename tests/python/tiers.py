@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DURATIONS = ROOT / "tests" / "durations.json"
 SLOW_S = 0.5  # CPU time of an item above which its function is slow
-CHEAP_S = (
-    1.5  # CPU time of a slow function that may be the only one of its module
-)
+CHEAP_S = 1.5  # CPU time up to which a slow function may stand for its module
 LARGE = 60  # items of a function of which about so many stay in --quick
 CYCLE = 7  # dates in which everything runs once
 
