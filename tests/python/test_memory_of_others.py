@@ -227,7 +227,7 @@ OF_ITS_OWN = {
     "np.add": lambda a: np.add(a.x, a.y),
     "np.add, out=": lambda a: np.add(a.x, a.y, out=a.o),
     "sum": lambda a: a.x.sum(),
-    "sum, out=": lambda a: a.x.sum(out=a.p[0, 0]),
+    "sum, out=": lambda a: a.x.sum(out=a.p[0, 0, ...]),
 }
 
 
