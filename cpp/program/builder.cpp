@@ -6,6 +6,7 @@
 #include "gpuos/program.h"
 #include "program/axes.h"
 #include "program/graph.h"
+#include "program/in_single.h"
 #include "program/joins.h"
 #include "program/typing.h"
 
@@ -130,6 +131,44 @@ Value ProgramBuilder::apply(Op op, std::span<const Value> operands) {
   return graph.value(graph.add(node));
 }
 
+namespace {
+
+// Each part of what is joined is reduced, and then their results.
+Value reduce_parts(Op op, const Value& value, const program::JoinedDim& along,
+                   const std::optional<std::vector<int>>& axes, bool keepdims) {
+  const auto both = [&] {
+    switch (op) {
+      case Op::Sum:
+        return Op::Add;
+      case Op::Prod:
+        return Op::Multiply;
+      case Op::Max:
+        return Op::Maximum;
+      case Op::Min:
+        return Op::Minimum;
+      default:
+        throw InvalidArgument(
+            concat(info_of(op).name, ": expected no axis along which values ",
+                   "are joined, got axis ", along.dim,
+                   "; give what is joined to the function as an argument"));
+    }
+  }();
+  return program::in_single(value, [&](const Value& x) {
+    Graph& graph = graph_of(x);
+    std::optional<Value> made;
+    for (const std::uint32_t part :
+         program::parts_along(graph, x.id(), along)) {
+      // Some are empty: a roll by all places has one such part.
+      const Value one =
+          ProgramBuilder::reduce(op, graph.value(part), axes, keepdims, true);
+      made = made ? ProgramBuilder::apply(both, std::array{*made, one}) : one;
+    }
+    return *made;
+  });
+}
+
+}  // namespace
+
 Value ProgramBuilder::reduce(Op op, const Value& value,
                              std::optional<std::vector<int>> axes,
                              bool keepdims, bool may_be_empty) {
@@ -143,7 +182,8 @@ Value ProgramBuilder::reduce(Op op, const Value& value,
   if (is_place && axes && axes->size() != 1)
     throw InvalidArgument(concat(
         info_of(op).name, ": expected one axis or none, got ", axes->size()));
-  program::check_not_joined(graph, value.id(), mask, info_of(op).name);
+  if (const auto along = program::find_joined(graph, value.id(), mask))
+    return reduce_parts(op, value, *along, axes, keepdims);
   const program::Typing type = program::reduction_type_of(op, operand.dtype);
   Node node{.op = op,
             .dtype = type.result,

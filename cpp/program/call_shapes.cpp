@@ -92,6 +92,14 @@ Shape shape_of(const Graph& graph, std::uint32_t node) {
   return result_shapes(plan, known.first(std::min(count, known.size())))[0];
 }
 
+Shape told_shape(Graph& graph, std::uint32_t node) {
+  if (!graph.call)
+    throw InvalidArgument(
+        "shape: expected a value of one call, got one of all");
+  graph.asked.shapes = true;
+  return shape_of(graph, node);
+}
+
 void check_shape(const Graph& graph, std::uint32_t id) {
   if (graph.nodes.size() > kMostChecked) return;
   const Node& node = graph.nodes[id];
@@ -109,12 +117,7 @@ void ProgramBuilder::set_shapes(std::vector<Shape> inputs, bool is_strict) {
 }
 
 Shape ProgramBuilder::shape_of(const Value& value) {
-  program::Graph& graph = *value.graph();
-  if (!graph.call)
-    throw InvalidArgument(
-        "shape: expected a value of one call, got one of all");
-  graph.asked.shapes = true;
-  return program::shape_of(graph, value.id());
+  return program::told_shape(*value.graph(), value.id());
 }
 
 bool ProgramBuilder::has_told_shapes() const { return graph_->asked.shapes; }

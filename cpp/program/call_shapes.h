@@ -9,6 +9,10 @@ namespace gpuos::program {
 /// The shape of a node for the call's shapes. Throws: InvalidArgument.
 Shape shape_of(const Graph& graph, std::uint32_t node);
 
+/// The same for what depends on it, so that the graph is right for no other
+/// shapes. Throws: InvalidArgument for a graph of all calls, too.
+Shape told_shape(Graph& graph, std::uint32_t node);
+
 /// Throws: InvalidArgument, naming the operation, if the call's shapes do not
 /// fit the node, and do fit what it is computed of.
 void check_shape(const Graph& graph, std::uint32_t node);

@@ -9,6 +9,7 @@
 #include "base/concat.h"
 #include "gpuos/error.h"
 #include "gpuos/program.h"
+#include "program/call_shapes.h"
 #include "program/graph.h"
 #include "program/index_axis.h"
 #include "program/joins.h"
@@ -101,20 +102,22 @@ class Indexing {
   std::uint32_t of_join(const Node& node, DimIndices indices) {
     const Join join = graph_.joins[node.index];
     const AxisIndex along = std::exchange(indices[join.axis].axis, {});
-    if (along.kind == AxisIndex::Kind::Part) {
-      check_part(join, along);
+    const bool is_part = along.kind == AxisIndex::Kind::Part;
+    if (is_part && is_cut_alike(join, along))
       return of(join.parts[static_cast<std::size_t>(along.start)], indices);
-    }
-    if (along.kind != AxisIndex::Kind::All)
-      throw InvalidArgument(
-          "index: expected no index of an axis along which values are joined; "
-          "index the parts instead");
     const std::vector<std::uint8_t> places = places_of(indices);
     std::vector<std::uint32_t> parts;
     for (const std::uint32_t part : join.parts)
       parts.push_back(of(part, indices));
-    make_alike(parts, places[join.axis]);
-    return add_join(graph_, std::move(parts), places[join.axis]);
+    const std::uint8_t dim = places[join.axis];
+    make_alike(parts, dim);
+    if (along.kind != AxisIndex::Kind::All && !graph_.call)
+      throw InvalidArgument(
+          "index: expected no index of an axis along which values are joined, "
+          "and parts of the same lengths; index and join the parts instead");
+    if (along.kind != AxisIndex::Kind::All)
+      return index_parts(graph_, parts, dim, is_part ? range_of(along) : along);
+    return add_join(graph_, std::move(parts), dim);
   }
 
   /// What has one place in every call is as it was, as if it were broadcast:
@@ -142,8 +145,8 @@ class Indexing {
     }
   }
 
-  /// Parts of something else must be as long for a reason that is known here.
-  void check_part(const Join& join, const AxisIndex& part) const {
+  /// Whether its parts are as long as those, for a reason that is known here.
+  bool is_cut_alike(const Join& join, const AxisIndex& part) const {
     const auto lengths = [&](std::size_t input) {
       const InputSource& source = graph_.sources[input];
       const std::size_t rank =
@@ -154,10 +157,20 @@ class Indexing {
       return all;
     };
     const auto other = static_cast<std::size_t>(part.stop);
-    if (join.input != other && lengths(join.input) != lengths(other))
-      throw InvalidArgument(
-          "concatenate: expected parts of the same lengths in all that is "
-          "joined along one axis; join what is computed of the parts");
+    return join.input == other || lengths(join.input) == lengths(other);
+  }
+
+  /// Where a part of something else lies in this call.
+  AxisIndex range_of(const AxisIndex& part) {
+    const auto joined = static_cast<std::uint32_t>(part.stop);
+    const auto at = std::ranges::find(graph_.joins, joined, &Join::input);
+    AxisIndex range{.kind = AxisIndex::Kind::Slice, .start = 0, .stop = 0};
+    for (std::int64_t i = 0; i <= part.start; ++i) {
+      const std::uint32_t one = at->parts[static_cast<std::size_t>(i)];
+      range.start = range.stop;
+      range.stop += told_shape(graph_, one)[at->axis];
+    }
+    return range;
   }
 
   std::uint32_t of_input(const Node& node, const DimIndices& indices) {

@@ -1,6 +1,7 @@
 #include "program/joins.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "gpuos/error.h"
 #include "gpuos/program.h"
 #include "program/axes.h"
+#include "program/call_shapes.h"
+#include "program/index_axis.h"
 #include "program/index_views.h"
 #include "program/promotion.h"
 #include "program/views.h"
@@ -52,17 +55,15 @@ void take_apart(Graph& graph, std::uint32_t id, const ResultPiece& piece) {
     return;
   }
   const std::uint32_t joined = found->input;
-  const auto count = static_cast<std::uint32_t>(found->parts.size());
   const auto dim = dim_along(graph, id, joined);
   if (!dim)
     throw InvalidArgument(
         "concatenate: expected results along the axis of what is joined");
-  for (std::uint32_t i = 0; i < count; ++i) {
+  std::uint32_t number = 0;
+  for (const std::uint32_t one : parts_along(graph, id, {*dim, joined})) {
     ResultPiece part = piece;
-    part.parts.push_back({*dim, joined, i});
-    std::vector<AxisIndex> axes(graph.nodes[id].rank);
-    axes[*dim] = {.kind = AxisIndex::Kind::Part, .start = i, .stop = joined};
-    take_apart(graph, index_node(graph, id, axes), part);
+    part.parts.push_back({*dim, joined, number++});
+    take_apart(graph, one, part);
   }
 }
 
@@ -87,17 +88,69 @@ std::uint32_t add_join(Graph& graph, std::vector<std::uint32_t> parts,
   return graph.add(node);
 }
 
-void check_not_joined(Graph& graph, std::uint32_t id, std::uint8_t dims,
-                      std::string_view what) {
-  if (graph.joins.empty()) return;
+std::uint32_t index_parts(Graph& graph, const std::vector<std::uint32_t>& parts,
+                          std::uint32_t dim, const AxisIndex& axis) {
+  std::vector<std::int64_t> begins{0};
+  for (const std::uint32_t part : parts)
+    begins.push_back(begins.back() + told_shape(graph, part)[dim]);
+  const auto of_part = [&](std::size_t i, const AxisIndex& index) {
+    std::vector<AxisIndex> axes(graph.nodes[parts[i]].rank);
+    axes[dim] = index;
+    return index_node(graph, parts[i], axes);
+  };
+  const IndexedAxis taken = indexed_axis(axis, begins.back());
+  if (!axis.keeps_axis()) {
+    std::size_t i = 0;
+    while (begins[i + 1] <= taken.first) ++i;
+    return of_part(
+        i, {.kind = AxisIndex::Kind::Place, .start = taken.first - begins[i]});
+  }
+  // Each run of places that lie in one part.
+  std::vector<std::uint32_t> made;
+  std::int64_t place = taken.first;
+  for (std::int64_t left = taken.size; left > 0;) {
+    const auto after = std::ranges::upper_bound(begins, place);
+    const auto i = static_cast<std::size_t>(after - begins.begin()) - 1;
+    const std::int64_t room =
+        taken.step > 0 ? begins[i + 1] - 1 - place : place - begins[i];
+    const std::int64_t count = std::min(left, room / std::abs(taken.step) + 1);
+    const std::int64_t stop = place - begins[i] + count * taken.step;
+    made.push_back(
+        of_part(i, checked({.kind = AxisIndex::Kind::Slice,
+                            .start = place - begins[i],
+                            .stop = stop < 0 ? AxisIndex::kFirst : stop,
+                            .step = taken.step})));
+    place += count * taken.step;
+    left -= count;
+  }
+  if (made.empty())
+    return of_part(0, {.kind = AxisIndex::Kind::Slice, .start = 0, .stop = 0});
+  return made.size() == 1 ? made[0] : add_join(graph, std::move(made), dim);
+}
+
+std::optional<JoinedDim> find_joined(Graph& graph, std::uint32_t id,
+                                     std::uint8_t dims) {
+  if (graph.joins.empty()) return {};
   const std::vector<DimSet> all = dims_of(graph, id);
-  for (std::size_t d = 0; d < all.size(); ++d)
+  for (std::uint32_t d = 0; d < all.size(); ++d)
     for (const Dim& dim : all[d])
       if ((dims >> d & 1) != 0 &&
           graph.sources[dim.input].kind == InputSource::Kind::Joined)
-        throw InvalidArgument(
-            concat(what, ": expected no axis along which values are joined, ",
-                   "got axis ", d, "; take the parts instead"));
+        return JoinedDim{d, dim.input};
+  return {};
+}
+
+std::vector<std::uint32_t> parts_along(Graph& graph, std::uint32_t id,
+                                       const JoinedDim& along) {
+  const std::int64_t count = graph.sources[along.joined].shape[0];
+  std::vector<std::uint32_t> parts;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::vector<AxisIndex> axes(graph.nodes[id].rank);
+    axes[along.dim] = {
+        .kind = AxisIndex::Kind::Part, .start = i, .stop = along.joined};
+    parts.push_back(index_node(graph, id, axes));
+  }
+  return parts;
 }
 
 Graph taken_apart(const Graph& graph) {

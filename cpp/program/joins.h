@@ -1,8 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
+#include <optional>
 #include <vector>
 
 #include "program/graph.h"
@@ -13,10 +12,23 @@ namespace gpuos::program {
 std::uint32_t add_join(Graph& graph, std::vector<std::uint32_t> parts,
                        std::uint32_t axis);
 
-/// Throws: InvalidArgument, naming `what`, if values were joined along one of
-/// the dimensions of `id` that have a bit in `dims`.
-void check_not_joined(Graph& graph, std::uint32_t id, std::uint8_t dims,
-                      std::string_view what);
+/// What `axis` takes of parts one after the other, which are as long as they
+/// are in this call: a part, or some of them joined.
+/// Throws: InvalidArgument for a graph of all calls.
+std::uint32_t index_parts(Graph& graph, const std::vector<std::uint32_t>& parts,
+                          std::uint32_t dim, const AxisIndex& axis);
+
+/// A dimension among `dims`, one bit each, along which `id` was joined.
+struct JoinedDim {
+  std::uint32_t dim = 0;
+  std::uint32_t joined = 0;  // the input that is as long as all parts
+};
+std::optional<JoinedDim> find_joined(Graph& graph, std::uint32_t id,
+                                     std::uint8_t dims);
+
+/// The parts of `id` along a dimension that was joined.
+std::vector<std::uint32_t> parts_along(Graph& graph, std::uint32_t id,
+                                       const JoinedDim& along);
 
 /// The graph with outputs for each part of what is joined.
 /// Throws: InvalidArgument if parts of one do not go with those of another.

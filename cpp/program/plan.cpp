@@ -308,12 +308,13 @@ void add_arguments(Plan& plan, const Graph& graph) {
   if (plan.arguments.size() != plan.inputs.size()) plan.sources = graph.sources;
 }
 
-std::shared_ptr<const Plan> make_plan(const Graph& given) {
+std::shared_ptr<const Plan> make_plan(Graph& given) {
   if (given.outputs.empty())
     throw InvalidArgument("build: expected at least 1 output, got 0");
   const std::vector<std::uint32_t>& results = given.outputs;
   const Graph apart = given.joins.empty() ? Graph() : taken_apart(given);
   const Graph& graph = given.joins.empty() ? given : apart;
+  given.asked.shapes |= apart.asked.shapes;
   auto plan = std::make_shared<Plan>();
   add_arguments(*plan, graph);
   plan->scalars = graph.scalars;

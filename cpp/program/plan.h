@@ -141,6 +141,6 @@ struct Plan {
 /// What a call gives to it. Throws: InvalidArgument if it is too much.
 void add_arguments(Plan& plan, const Graph& graph);
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph);
+std::shared_ptr<const Plan> make_plan(Graph& graph);
 
 }  // namespace gpuos::program

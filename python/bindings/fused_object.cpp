@@ -106,7 +106,7 @@ auto Fused::explained(const FusedCall& call, Body body) const {
 }
 
 Traced& Fused::find_or_trace(const FusedCall& call) {
-  if (Traced* known = find(call)) return *(last_ = known);
+  if (Traced* known = find(call)) return use(*known);
   const std::uint64_t version = *version_;
   std::vector<Part> parts;
   std::unique_ptr<Traced> made =
@@ -114,11 +114,11 @@ Traced& Fused::find_or_trace(const FusedCall& call) {
   // Another thread may have replaced the function meanwhile, or have traced the
   // same.
   if (version != *version_) return find_or_trace(call);
-  if (Traced* known = find(call)) return *(last_ = known);
-  last_ = made.get();
-  last_->next = std::exchange(by_hash_[call.key().hash()], last_);
-  parts_.insert(parts_.end(), parts.begin(), parts.end());
-  return *traced_.emplace_back(std::move(made));
+  if (Traced* known = find(call)) return use(*known);
+  Traced& traced = *made;
+  add(std::move(made), parts);
+  warn_of_many(traced);
+  return traced;
 }
 
 namespace {

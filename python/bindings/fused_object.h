@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -56,6 +57,7 @@ struct Traced {
   std::vector<std::int64_t> input_dims;
   std::shared_ptr<const std::vector<TensorView>> outputs;  // without memory
   Traced* next = nullptr;                                  // of the same hash
+  std::uint64_t used = 0;  // when, among those of its function
 
   /// The forms of the outputs for inputs of these shapes.
   std::shared_ptr<const std::vector<TensorView>> output_forms(
@@ -127,6 +129,11 @@ class Fused {
 
   Traced& find_or_trace(const FusedCall& call);
   Traced* find(const FusedCall& call) const;
+  Traced& use(Traced& traced);
+  void add(std::unique_ptr<Traced> made, std::span<const Part> parts);
+  void forget_oldest();
+  /// Says once that each call may be another structure, and why.
+  void warn_of_many(const Traced& made);
   /// `parts` gets the fused functions that it is made of. Strict: throws at the
   /// operation that the shapes of the example do not fit.
   std::unique_ptr<Traced> trace(const KnownKey& key, const ExampleCall& example,
@@ -166,10 +173,12 @@ class Fused {
   std::size_t running_ = 0;
   std::shared_ptr<std::uint64_t> version_ = std::make_shared<std::uint64_t>(1);
   std::vector<Part> parts_;
+  std::uint64_t uses_ = 0;
+  bool has_warned_ = false;
   std::uint64_t seen_ = replacements;  // of all fused functions
   static inline std::uint64_t replacements = 0;
-  // Lists that only grow: a comparison of keys may run code that comes back
-  // here.
+  // A comparison of keys may run code that comes back here and takes one out:
+  // that one still leads to the next until no call is under way.
   std::unordered_map<std::uint64_t, Traced*> by_hash_;
   Traced* last_ = nullptr;
 };

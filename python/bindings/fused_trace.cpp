@@ -271,9 +271,8 @@ std::uint64_t Fused::replace(py::object function) {
   }();
   // What others trace while this runs is of the version before.
   forget_traced();
-  traced_ = std::move(next->traced_);
-  for (const auto& traced : traced_)
-    traced->next = std::exchange(by_hash_[traced->key.hash], traced.get());
+  for (auto& traced : next->traced_) add(std::move(traced), {});
+  last_ = nullptr;
   parts_ = std::move(next->parts_);
   ++replacements;
   seen_ = replacements;
@@ -283,6 +282,95 @@ std::uint64_t Fused::replace(py::object function) {
   std::swap(of_runtimes_, next->of_runtimes_);
   std::swap(of_trees_, next->of_trees_);
   return *version_;
+}
+
+namespace {
+
+/// Programs that a function keeps. A number whose value decides makes a new one
+/// for each value, and a program for it would never be used again.
+constexpr std::size_t kMostTraced = 256;
+/// So many are no accident.
+constexpr std::size_t kManyTraced = 32;
+
+/// The arguments that a call was traced for one by one: numbers that the
+/// function asked for, and what is no array or number. Positions or names.
+py::list deciding_arguments(const Traced& made) {
+  py::list found;
+  std::uint32_t scalars = 0;
+  std::size_t object = 0;
+  py::ssize_t position = 0;
+  const auto& words = made.key.words;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    py::object label = py::int_(position++);
+    if (words[i].kind == ArgumentKind::Keyword) {
+      label = made.key.objects[object++];
+      ++i;
+    }
+    const ArgumentKind kind = words[i].kind;
+    const bool is_static = kind == ArgumentKind::Static;
+    if (is_static) ++object;
+    const bool is_scalar = !is_static && kind != ArgumentKind::Array;
+    const bool is_asked = is_scalar && made.asked_scalars.contains(scalars++);
+    if (is_asked || is_static) found.append(label);
+  }
+  return found;
+}
+
+}  // namespace
+
+Traced& Fused::use(Traced& traced) {
+  if (last_ == &traced) return traced;
+  traced.used = ++uses_;
+  return *(last_ = &traced);
+}
+
+void Fused::add(std::unique_ptr<Traced> made, std::span<const Part> parts) {
+  if (traced_.size() == kMostTraced) forget_oldest();
+  for (const Part& part : parts) {
+    const bool is_known = std::ranges::any_of(parts_, [&](const Part& known) {
+      return known.version == part.version && known.at == part.at;
+    });
+    if (!is_known) parts_.push_back(part);
+  }
+  made->next = std::exchange(by_hash_[made->key.hash], made.get());
+  use(*traced_.emplace_back(std::move(made)));
+}
+
+void Fused::forget_oldest() {
+  const auto oldest = std::ranges::min_element(
+      traced_, {}, [](const auto& traced) { return traced->used; });
+  const auto chain = by_hash_.find((*oldest)->key.hash);
+  Traced** link = &chain->second;
+  while (*link != oldest->get()) link = &(*link)->next;
+  *link = (*oldest)->next;
+  if (chain->second == nullptr) by_hash_.erase(chain);
+  if (last_ == oldest->get()) last_ = nullptr;
+  left_.push_back(std::move(*oldest));
+  traced_.erase(oldest);
+}
+
+void Fused::warn_of_many(const Traced& made) {
+  const bool is_many = traced_.size() >= kManyTraced && !is_deferred_;
+  if (!is_many || has_warned_) return;
+  const py::list deciding = deciding_arguments(made);
+  if (deciding.empty() && !made.has_asked_shapes) return;
+  has_warned_ = true;
+  const py::object function = function_;
+  py::object traceback = py::none();
+  if (!made.asked_scalars.empty()) {  // once more, to see where it asks
+    ProgramBuilder builder;
+    builder.set_shapes(made.example.shapes);
+    try {
+      trace_once(builder, made.key, made.example, function, {});
+    } catch (const py::error_already_set& error) {
+      if (error.trace()) traceback = error.trace();
+    } catch (const Error&) {  // no line, then
+    }
+  }
+  const WithoutLock to_others;
+  python_module("gpuos.tracing")
+      .attr("warn_of_many")(function, name_, traced_.size(), kMostTraced,
+                            deciding, made.has_asked_shapes, traceback);
 }
 
 void Fused::forget_traced() {

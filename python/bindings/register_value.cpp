@@ -143,6 +143,20 @@ void add_reductions(Class& type) {
       .def("mean", &mean_of, axis, dtype, out, keepdims)
       .def("var", spread<var>("var"), axis, dtype, out, ddof, keepdims)
       .def("std", spread<stddev>("std"), axis, dtype, out, ddof, keepdims);
+  // Beside initial= a row of nothing is no error.
+  type.def("_extreme", [](const Value& x, bool is_max, const py::object& axes,
+                          const py::object& kept) {
+    return ProgramBuilder::reduce(is_max ? Op::Max : Op::Min, x, axes_of(axes),
+                                  truth_of(kept), true);
+  });
+  // With where=, initial= or correction=.
+  for (const char* name :
+       {"max", "min", "any", "all", "sum", "prod", "mean", "var", "std"})
+    type.def(name, [name](const py::object& x, const py::args& args,
+                          const py::kwargs& keywords) {
+      return python_module("gpuos.numpy_functions")
+          .attr("reduce")(name, x, args, keywords);
+    });
 }
 
 std::vector<int> order_of(const py::args& axes) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -184,10 +185,10 @@ def set_item(x: Array, index: Any, value: Any) -> None:
             raise _core.InvalidArgument(
                 f"array: expected a mask of shape {x.shape}, got {index.shape}"
             )
-        value = _operand(_at_mask(index, value), x)
-        write(_masked(x.dtype), x, _operand(index, x), x, value)
+        value = operand(_at_mask(index, value), x)
+        write(_masked(x.dtype), x, operand(index, x), x, value)
         return
-    value = _operand(value, x)
+    value = operand(value, x)
     to = _core._view_at(x, index)
     if isinstance(value, Array) and value.ndim > to.ndim:
         value = reshape(value, value.shape[value.ndim - to.ndim :])
@@ -242,7 +243,7 @@ def _as_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
     return value if value._is_number else value.astype(dtype)
 
 
-def _operand(value: Any, like: Array) -> Any:
+def operand(value: Any, like: Array) -> Any:
     """Return what a program takes: data of the host goes to the runtime."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
@@ -284,10 +285,10 @@ def _form_like(x: Array, shape: Any, *rest: Any) -> tuple[Any, ...]:
 
 def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
-    parts = [_operand(x, first) for x in arrays]
+    parts = [operand(x, first) for x in arrays]
     if axis is None:
         parts, axis = [ravel(x) for x in parts], 0
-    axis = _axis_in(axis, parts[0].ndim)
+    axis = axis_in(axis, parts[0].ndim)
     shape = _joined(parts, axis)
     dtype = np.result_type(*(x.dtype for x in parts))
     made: Array = first.runtime.empty(shape, dtype)
@@ -300,7 +301,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
     return made
 
 
-def _axis_in(axis: int, ndim: int) -> int:
+def axis_in(axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise _core.InvalidArgument(
             f"concatenate: expected an axis of {ndim}, got {axis}"
@@ -331,32 +332,8 @@ def _first(axis: int, ndim: int) -> list[int]:
 def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     first = next(x for x in arrays if isinstance(x, Array))
     return concatenate(
-        [expand_dims(_operand(x, first), axis) for x in arrays], axis
+        [expand_dims(operand(x, first), axis) for x in arrays], axis
     )
-
-
-def diff(
-    a: Array,
-    n: int = 1,
-    axis: int = -1,
-    prepend: Any = np._NoValue,
-    append: Any = np._NoValue,
-) -> Any:
-    parts = [x for x in (prepend, a, append) if x is not np._NoValue]
-    if len(parts) > 1 and n != 0:
-        _axis_in(axis, a.ndim)
-        a = concatenate([_rows_beside(x, a, axis) for x in parts], axis)
-    return call(np.diff, a, n, axis)
-
-
-def _rows_beside(x: Any, like: Array, axis: int) -> Any:
-    """Return x; if it is a number, one row of it along the axis."""
-    if np.ndim(x) > 0:
-        return x
-    x = _operand(x if isinstance(x, Array) else np.asarray(x), like)
-    shape = list(like.shape)
-    shape[axis] = 1
-    return np.broadcast_to(x, shape)
 
 
 # ---- NumPy's functions.
@@ -466,7 +443,6 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         astype,
         concatenate,
         copy,
-        diff,
         empty_like,
         expand_dims,
         full_like,
@@ -490,16 +466,21 @@ def _functions() -> dict[Any, Callable[..., Any]]:
                 "atleast_2d",
                 "atleast_3d",
                 "column_stack",
+                "dsplit",
                 "dstack",
                 "flip",
                 "fliplr",
                 "flipud",
+                "hsplit",
                 "hstack",
                 "iscomplexobj",
                 "isrealobj",
+                "meshgrid",
                 "result_type",
                 "rot90",
+                "select",
                 "split",
+                "vsplit",
                 "vstack",
             )
         },
@@ -511,6 +492,7 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         "transpose": _transpose,
     }
     known |= {name: _of_host(getattr(np, name)) for name in _OF_HOST}
+    known |= importlib.import_module("gpuos.array_functions").FUNCTIONS
     return {
         getattr(np, name): function
         for name, function in known.items()

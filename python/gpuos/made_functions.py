@@ -151,6 +151,14 @@ def _vdot(a: Any, b: Any) -> Any:
     return _dot(np.conjugate(a) if a.dtype.kind == "c" else a, b)
 
 
+def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
+    left = np.conjugate(x1) if x1.dtype.kind == "c" else x1
+    products = np.moveaxis(left, axis, -1) * np.moveaxis(x2, axis, -1)
+    if products.dtype.kind == "b":
+        return products.any(-1)
+    return products.sum(-1, dtype=products.dtype)
+
+
 # ---- Views.
 
 
@@ -215,6 +223,252 @@ def _outer(a: Any, b: Any) -> Any:
     return np.ravel(a)[:, None] * np.ravel(b)
 
 
+def _split_along(axis: int) -> Callable[..., Any]:
+    def split(ary: Any, indices_or_sections: Any) -> Any:
+        # A row has one axis only.
+        along = 0 if axis == 1 and ary.ndim == 1 else axis
+        return np.split(ary, indices_or_sections, along)
+
+    return split
+
+
+def _tile(A: Any, reps: Any) -> Any:
+    counts = np.atleast_1d(reps).tolist()
+    A = A[(None,) * (len(counts) - A.ndim)] if len(counts) > A.ndim else A
+    for axis, count in zip(range(-len(counts), 0), counts, strict=True):
+        if count != 1:
+            A = np.concatenate([A] * count, axis)
+    return A
+
+
+def _meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
+    if indexing not in ("xy", "ij"):
+        raise _core.InvalidArgument(
+            f"meshgrid: indexing: expected 'xy' or 'ij', got {indexing!r}"
+        )
+    order = list(range(len(xi)))
+    if indexing == "xy":
+        order[:2] = order[1::-1]
+    made = tuple(
+        np.ravel(x)[tuple(slice(None) if i == own else None for i in order)]
+        for own, x in enumerate(xi)
+    )
+    if sparse:
+        return tuple(np.copy(x) for x in made) if copy else made
+    return made if len(made) < 2 else tuple(np.broadcast_arrays(*made))
+
+
+def _along(axis: int, *index: Any) -> tuple[Any, ...]:
+    return (*(slice(None),) * axis, *index)
+
+
+def _pad(
+    array: Any,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    constant_values: Any = 0,
+) -> Any:
+    if mode not in _PADS:
+        raise _core.InvalidArgument(
+            f"pad: mode: expected one of {', '.join(_PADS)}, got {mode!r}"
+        )
+    widths = np.broadcast_to(pad_width, (array.ndim, 2)).tolist()
+    numbers = np.broadcast_to(np.array(constant_values), (array.ndim, 2))
+    for axis, (before, after) in enumerate(widths):
+        if before < 0 or after < 0:
+            raise _core.InvalidArgument(
+                f"pad: pad_width: expected 0 or more, got {(before, after)}"
+            )
+        if mode == "constant":
+            ends = [
+                _constant(array, axis, width, number)
+                for width, number in zip(
+                    (before, after), numbers[axis], strict=True
+                )
+            ]
+        else:
+            ends = _PADS[mode](array, axis, before, after)
+        parts = [ends[0], array, ends[1]]
+        kept = [width > 0 for width in (before, 1, after)]
+        array = np.concatenate(
+            [
+                part
+                for part, is_kept in zip(parts, kept, strict=True)
+                if is_kept
+            ],
+            axis,
+        )
+    return array
+
+
+def _constant(x: Any, axis: int, width: int, number: Any) -> Any:
+    shape = list(x.shape)
+    shape[axis] = width
+    row = np.full_like(x[_along(axis, slice(1))], number)
+    return np.broadcast_to(row, shape)
+
+
+def _edge(x: Any, axis: int, before: int, after: int) -> list[Any]:
+    ends = []
+    for width, place in ((before, slice(1)), (after, slice(-1, None))):
+        shape = list(x.shape)
+        shape[axis] = width
+        ends.append(np.broadcast_to(x[_along(axis, place)], shape))
+    return ends
+
+
+def _mirrored(first: int, *, is_wrapped: bool = False) -> Callable[..., Any]:
+    """Return the pads of what lies beyond the `first` elements at each end."""
+
+    def ends(x: Any, axis: int, before: int, after: int) -> list[Any]:
+        length = x.shape[axis]
+        if max(before, after) > length - first:
+            raise _core.InvalidArgument(
+                f"pad: pad_width: expected at most {length - first} along axis "
+                f"{axis}, got {max(before, after)}; pad in several steps"
+            )
+        low = slice(first, first + before)
+        high = slice(length - first - after, length - first)
+        if is_wrapped:
+            low, high = slice(length - before, length), slice(0, after)
+            return [x[_along(axis, low)], x[_along(axis, high)]]
+        return [np.flip(x[_along(axis, one)], axis) for one in (low, high)]
+
+    return ends
+
+
+_PADS: dict[str, Any] = {
+    "constant": None,
+    "edge": _edge,
+    "reflect": _mirrored(1),
+    "symmetric": _mirrored(0),
+    "wrap": _mirrored(0, is_wrapped=True),
+}
+
+# ---- Differences and sums along an axis.
+
+
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    y = np.moveaxis(y, axis, -1)
+    if x is None:
+        step = dx
+    else:
+        step = np.diff(x) if x.ndim == 1 else np.diff(x, axis=axis)
+        step = step if x.ndim == 1 else np.moveaxis(step, axis, -1)
+    return (step * (y[..., 1:] + y[..., :-1]) / 2.0).sum(-1)
+
+
+def _gradient(
+    f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1
+) -> Any:
+    if edge_order not in (1, 2):
+        raise _core.InvalidArgument(
+            f"gradient: edge_order: expected 1 or 2, got {edge_order}"
+        )
+    axes = range(f.ndim) if axis is None else np.atleast_1d(axis).tolist()
+    steps = varargs or (1.0,)
+    if len(steps) not in (1, len(axes)):
+        raise TypeError(
+            f"gradient: expected 1 or {len(axes)} spacings, got {len(steps)}"
+        )
+    if len(steps) == 1:
+        steps *= len(axes)
+    if f.dtype.kind in "biu":
+        f = f.astype(np.float64)
+    made = tuple(
+        np.moveaxis(
+            _slope(np.moveaxis(f, along, -1), step, edge_order), -1, along
+        )
+        for along, step in zip(axes, steps, strict=True)
+    )
+    return made[0] if len(made) == 1 else made
+
+
+def _slope(f: Any, step: Any, edge_order: int) -> Any:
+    """Return the differences along the last axis."""
+    if np.ndim(step) == 0:
+        before = after = step
+        inner = (f[..., 2:] - f[..., :-2]) / (2.0 * step)
+        one, other = (step, step), (step, step)
+    else:
+        gaps = np.diff(step)
+        before, after = gaps[:-1], gaps[1:]
+        both = before + after
+        inner = (
+            f[..., :-2] * (-after / (before * both))
+            + f[..., 1:-1] * ((after - before) / (before * after))
+            + f[..., 2:] * (before / (after * both))
+        )
+        one, other = (gaps[:1], gaps[1:2]), (gaps[-1:], gaps[-2:-1])
+    begin = [f[..., i : i + 1] for i in range(edge_order + 1)]
+    end = [f[..., -1:], f[..., -2:-1], f[..., -3:-2]][: edge_order + 1]
+    return np.concatenate(
+        [_at_end(begin, one), inner, -_at_end(end, other)], axis=-1
+    )
+
+
+def _at_end(f: list[Any], steps: tuple[Any, Any]) -> Any:
+    """Return the slope at f[0], from the first elements and their distances."""
+    a, b = steps
+    if len(f) == 2:
+        return (f[1] - f[0]) / a
+    both = a + b
+    return (
+        f[0] * (-(a + both) / (a * both))
+        + f[1] * (both / (a * b))
+        - f[2] * (a / (b * both))
+    )
+
+
+# ---- Choices.
+
+
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    if not condlist or len(condlist) != len(choicelist):
+        raise _core.InvalidArgument(
+            "select: expected as many choices as conditions, and one at least, "
+            f"got {len(condlist)} conditions and {len(choicelist)} choices"
+        )
+    made = default
+    for condition, choice in zip(
+        reversed(condlist), reversed(choicelist), strict=True
+    ):
+        made = np.where(condition, choice, made)
+    return made
+
+
+def _isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> Any:
+    """Compare each with each; how NumPy does it is of no matter here."""
+    del assume_unique, kind
+    if isinstance(test_elements, Value):
+        is_in = (np.expand_dims(element, -1) == np.ravel(test_elements)).any(-1)
+    else:
+        numbers = np.ravel(test_elements).tolist() or [np.nan]
+        is_in = element == numbers[0]
+        for number in numbers[1:]:
+            is_in = is_in | (element == number)
+    return ~is_in if invert else is_in
+
+
+def _place_without_nan(reduce: str, otherwise: float) -> Callable[..., Any]:
+    def place(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        if _is_float(a):
+            a = np.where(np.isnan(a), otherwise, a)
+        return getattr(a, reduce)(axis, keepdims=keepdims)
+
+    return place
+
+
 # ---- Of one number.
 
 
@@ -263,26 +517,39 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "broadcast_arrays": _broadcast_arrays,
     "column_stack": _column_stack,
     "dot": _dot,
+    "dsplit": _split_along(2),
     "dstack": lambda tup: np.concatenate([_slabs(a) for a in tup], axis=2),
     "empty_like": lambda a, dtype=None: _full_like(a, 0, dtype),
     "frexp": _frexp,
     "full_like": _full_like,
+    "gradient": _gradient,
     "hstack": _hstack,
+    "hsplit": _split_along(1),
     "inner": _dot,
     "iscomplex": lambda x: x.imag != 0,
     "isclose": _is_close,
+    "isin": _isin,
     "isneginf": lambda x: np.isinf(x) & (x < 0),
     "isposinf": lambda x: np.isinf(x) & (x > 0),
     "isreal": lambda x: x.imag == 0,
     "matmul": _dot,
+    "meshgrid": _meshgrid,
     "modf": _modf,
+    "nanargmax": _place_without_nan("argmax", -np.inf),
+    "nanargmin": _place_without_nan("argmin", np.inf),
     "nanprod": _nanprod,
     "ones_like": lambda a, dtype=None: _full_like(a, 1, dtype),
     "outer": _outer,
+    "pad": _pad,
     "rot90": _rot90,
     "round": _round,
+    "select": _select,
+    "tile": _tile,
+    "trapezoid": _trapezoid,
+    "trapz": _trapezoid,
     "vdot": _vdot,
-    "vecdot": _vdot,
+    "vecdot": _vecdot,
+    "vsplit": _split_along(0),
     "vstack": lambda tup: np.concatenate([_rows(a) for a in tup]),
     "zeros_like": lambda a, dtype=None: _full_like(a, 0, dtype),
 }

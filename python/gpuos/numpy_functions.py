@@ -19,28 +19,17 @@ if TYPE_CHECKING:
 
 Value = _core.Value
 
-# NumPy's function: the method of a value with the same arguments.
-_METHODS = {
-    "all": "all",
-    "amax": "max",
-    "amin": "min",
-    "any": "any",
-    "argmax": "argmax",
-    "argmin": "argmin",
-    "copy": "copy",
-    "max": "max",
-    "mean": "mean",
-    "min": "min",
-    "prod": "prod",
-    "ptp": "ptp",
-    "ravel": "ravel",
-    "reshape": "reshape",
-    "squeeze": "squeeze",
-    "std": "std",
-    "sum": "sum",
-    "swapaxes": "swapaxes",
-    "var": "var",
-}
+# Methods of a value with the arguments of NumPy's function.
+_METHODS = (
+    "argmax",
+    "argmin",
+    "copy",
+    "ptp",
+    "ravel",
+    "reshape",
+    "squeeze",
+    "swapaxes",
+)
 
 
 def call(
@@ -120,9 +109,6 @@ _INSTEAD = {
     "array_split": "split() makes parts of one size or between given places",
     "choose": _CHOSEN,
     "copyto": "where() makes a new one, which the function returns",
-    "hsplit": "split() takes an axis",
-    "select": _CHOSEN,
-    "vsplit": "split() takes an axis",
 }
 
 
@@ -379,33 +365,58 @@ def _wide(a: Any) -> Any:
     return np.dtype("float32") if is_short else a.dtype, a.dtype
 
 
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _mean_where(
+    a: Any, mask: Any, axis: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The mean of elements where a mask is true."""
     wide, dtype = _wide(a)
-    count = (~np.isnan(a)).sum(axis, keepdims=keepdims)
-    total = _nansum(a.astype(wide), axis, keepdims=keepdims)
-    return (total / count).astype(dtype)
+    total = np.where(mask, a.astype(wide), 0).sum(axis, keepdims=keepdims)
+    return (total / _count(a, mask, axis, keepdims)).astype(dtype)
 
 
-def _nanvar(
-    a: Any, axis: Any = None, ddof: int = 0, *, keepdims: bool = False
+def _count(a: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
+    # A mask may have fewer axes.
+    mask = np.logical_and(mask, np.ones_like(a, bool))
+    return mask.sum(axis, keepdims=keepdims)
+
+
+def _var_where(
+    a: Any,
+    mask: Any,
+    axis: Any = None,
+    ddof: int = 0,
+    *,
+    keepdims: bool = False,
 ) -> Any:
     wide, dtype = _wide(a)
     a = a.astype(wide)
-    apart = a - _nanmean(a, axis, keepdims=True)
-    # Not nansum(): infinity less infinity is a NaN that counts.
-    squares = np.where(np.isnan(a), 0, apart * apart)
-    squares = squares.sum(axis, keepdims=keepdims)
-    count = (~np.isnan(a)).sum(axis, keepdims=keepdims)
+    apart = a - _mean_where(a, mask, axis, keepdims=True)
+    squares = np.where(mask, apart * apart, 0).sum(axis, keepdims=keepdims)
+    count = _count(a, mask, axis, keepdims)
     known = np.where(count > ddof, squares / (count - ddof), np.nan)
     return known.astype(dtype)
 
 
-def _nanstd(
-    a: Any, axis: Any = None, ddof: int = 0, *, keepdims: bool = False
+def _std_where(
+    a: Any,
+    mask: Any,
+    axis: Any = None,
+    ddof: int = 0,
+    *,
+    keepdims: bool = False,
 ) -> Any:
     wide, dtype = _wide(a)
-    variance = _nanvar(a.astype(wide), axis, ddof, keepdims=keepdims)
+    variance = _var_where(a.astype(wide), mask, axis, ddof, keepdims=keepdims)
     return np.sqrt(variance).astype(dtype)
+
+
+def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of what is no NaN."""
+
+    def compute(a: Any, *args: Any, **keywords: Any) -> Any:
+        return function(a, ~np.isnan(a), *args, **keywords)
+
+    return compute
 
 
 def _angle(z: Any, deg: bool = False) -> Any:
@@ -430,6 +441,97 @@ def _method(name: str) -> Callable[..., Any]:
     return call_method
 
 
+# What a reduction has of nothing, and what takes the next value in.
+_STARTS: dict[str, tuple[Any, Any]] = {
+    "all": (True, np.logical_and),
+    "any": (False, np.logical_or),
+    "max": (None, np.maximum),
+    "min": (None, np.minimum),
+    "prod": (1, np.multiply),
+    "sum": (0, np.add),
+}
+
+
+def _extreme(
+    a: Any, is_max: bool, axis: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The largest or least element; of nothing some number."""
+    return a._extreme(is_max, axis, keepdims)
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    """The method, and what NumPy's function takes in addition."""
+    neutral, take_in = _STARTS[name]
+
+    def call_method(
+        a: Any,
+        *args: Any,
+        initial: Any = np._NoValue,
+        where: Any = True,
+        **keywords: Any,
+    ) -> Any:
+        if where is not True:
+            rest = initial if neutral is None else neutral
+            if rest is np._NoValue:
+                raise _core.InvalidArgument(
+                    f"{name}: expected initial= beside where=, got none"
+                )
+            a = np.where(where, a, rest)
+        if initial is np._NoValue:
+            return getattr(a, name)(*args, **keywords)
+        if neutral is not None:
+            return take_in(getattr(a, name)(*args, **keywords), initial)
+        return take_in(_extreme(a, name == "max", *args, **keywords), initial)
+
+    return call_method
+
+
+# What the method of a value leaves to reduce().
+_ADDITIONS: dict[str, set[str]] = {
+    **{name: {"initial", "where"} for name in _STARTS},
+    "mean": {"where"},
+    "std": {"where", "correction"},
+    "var": {"where", "correction"},
+}
+
+
+def reduce(
+    name: str, a: Any, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """Call a value's reduction with what few calls have."""
+    if not _ADDITIONS[name] & keywords.keys():
+        known = ", ".join(("axis", "keepdims", *sorted(_ADDITIONS[name])))
+        raise TypeError(
+            f"{name}: expected arguments as NumPy has them ({known}), got "
+            f"{', '.join(map(repr, (*args, *keywords)))}"
+        )
+    return _handlers()[getattr(np, name)](a, *args, **keywords)
+
+
+def _mean(a: Any, *args: Any, where: Any = True, **keywords: Any) -> Any:
+    if where is True:
+        return a.mean(*args, **keywords)
+    return _mean_where(a, where, *args, **keywords)
+
+
+def _spread(name: str) -> Callable[..., Any]:
+    def call_method(
+        a: Any,
+        *args: Any,
+        where: Any = True,
+        correction: Any = np._NoValue,
+        **keywords: Any,
+    ) -> Any:
+        if correction is not np._NoValue:
+            keywords["ddof"] = correction
+        if where is True:
+            return getattr(a, name)(*args, **keywords)
+        function = _var_where if name == "var" else _std_where
+        return function(a, where, *args, **keywords)
+
+    return call_method
+
+
 def _property(name: str) -> Callable[..., Any]:
     def get(a: Any) -> Any:
         return getattr(a, name)
@@ -440,8 +542,11 @@ def _property(name: str) -> Callable[..., Any]:
 @cache
 def _handlers() -> dict[Any, Callable[..., Any]]:
     known: dict[str, Callable[..., Any]] = {
-        name: _method(method) for name, method in _METHODS.items()
+        name: _method(name) for name in _METHODS
     }
+    known |= {name: _reduction(name) for name in _STARTS}
+    known |= {"amax": known["max"], "amin": known["min"], "mean": _mean}
+    known |= {name: _spread(name) for name in ("std", "var")}
     known |= {name: _property(name) for name in ("real", "imag", "ndim")}
     known |= {
         "angle": _angle,
@@ -462,11 +567,11 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         "moveaxis": _moveaxis,
         "nan_to_num": _nan_to_num,
         "nanmax": _without_nan("max", -np.inf),
-        "nanmean": _nanmean,
+        "nanmean": _of_numbers(_mean_where),
         "nanmin": _without_nan("min", np.inf),
-        "nanstd": _nanstd,
+        "nanstd": _of_numbers(_std_where),
         "nansum": _nansum,
-        "nanvar": _nanvar,
+        "nanvar": _of_numbers(_var_where),
         "permute_dims": _transpose,
         "result_type": _result_type,
         "roll": _roll,

@@ -6,6 +6,7 @@ import copy
 import enum
 import linecache
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -79,6 +80,45 @@ def _place_of(traceback: TracebackType | None) -> str | None:
     return place
 
 
+def warn_of_many(
+    function: Callable[..., Any],
+    name: str,
+    count: int,
+    most: int,
+    deciding: list[int | str],
+    asks_shapes: bool,
+    traceback: TracebackType | None,
+) -> None:
+    """Say that a function may be traced in each call, and why.
+
+    `deciding` has the positions or names of arguments whose values decide.
+    """
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code else ()
+    told = [
+        repr(names[each] if each < len(names) else f"argument {each}")
+        if isinstance(each, int)
+        else repr(each)
+        for each in deciding
+    ]
+    asked = [f"the value of {', '.join(told)}"] if told else []
+    asked += ["shapes"] if asks_shapes else []
+    place = _place_of(traceback) or _line_of(function)
+    warnings.warn(
+        f"{name}: expected few programs of a function, got {count}: it asks for "
+        f"{' and '.join(asked)}, so each new one is traced again, and the last {most} are "
+        "kept; use NumPy's functions, as np.cos(t) for math.cos(t) and "
+        f"np.where(t > 1, a, b) for if, or give an array{place}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _line_of(function: Callable[..., Any]) -> str:
+    code = getattr(function, "__code__", None)
+    return f"\n  {code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
 # Results that are what they were when the function was traced.
 _CONSTANTS = (bool, int, float, complex, str, bytes, enum.Enum, np.dtype, type)
 
@@ -124,10 +164,8 @@ def _dict_maker(
 
 
 def _refuse_result(function: Callable[..., Any], got: str) -> NoReturn:
-    code = getattr(function, "__code__", None)
-    place = f"\n  {code.co_filename}:{code.co_firstlineno}" if code else ""
     name = getattr(function, "__name__", "fuse")
     raise _core.InvalidArgument(
         f"{name}: expected arrays computed from the arguments as results, got "
-        f"{got}{place}"
+        f"{got}{_line_of(function)}"
     )

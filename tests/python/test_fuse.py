@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import enum
 import gc
+import inspect
+import math
 import os
 import stat
 import threading
+import warnings
 import weakref
 from typing import NamedTuple
 
@@ -398,3 +401,61 @@ def test_values_that_are_used_twice_are_looked_through_once(host):
     x, total = shared(host.array(np.ones(4, np.float32)))
     assert x.numpy().tolist() == [0.5**60] * 4
     assert total.numpy() == 4 * 0.5**120
+
+
+def if_large(x, t):
+    return x * 2 if t > 3 else x  # here
+
+
+def a_cosine(x, t):
+    return x + math.cos(t)  # here
+
+
+def a_length(x, _):
+    return x * len(x)
+
+
+def a_text(x, mode):
+    return x * len(mode)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (if_large, "the value of 't'"),
+        (a_cosine, "the value of 't'"),
+        (a_length, "shapes"),
+        (a_text, "the value of 'mode'"),
+    ],
+)
+def test_many_programs_of_one_function_are_told_and_bounded(
+    host, function, told
+):
+    fused = host.fuse(function)
+    call = {
+        a_length: lambda i: fused(np.ones(i + 1), 0),
+        a_text: lambda i: fused(np.ones(3), "m" * i),
+    }.get(function, lambda i: fused(np.ones(3), i * 0.5))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for i in range(600):
+            call(i)
+    assert len(caught) == 1
+    text = str(caught[0].message)
+    assert f"{function.__name__}: expected few programs" in text
+    assert f"asks for {told}, so" in text
+    assert caught[0].filename == __file__
+    source, begin = inspect.getsourcelines(function)
+    line = begin + ("# here" in source[-1])
+    assert f"{__file__}:{line}" in text
+    assert len(fused.programs()) == 256
+
+
+def test_a_program_that_is_used_stays(host):
+    traced = []
+    fused = host.fuse(lambda x, mode: traced.append(mode) or x * 2)
+    with pytest.warns(RuntimeWarning, match="expected few programs"):
+        for i in range(600):
+            fused(np.ones(3), "used")
+            fused(np.ones(3), f"another {i}")
+    assert len(traced) == 601

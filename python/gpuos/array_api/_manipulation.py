@@ -23,6 +23,7 @@ Array = _core.Array
 
 _expand: Any = np.expand_dims
 _move: Any = np.moveaxis
+_grid: Any = np.meshgrid
 
 
 def expand_dims(x: Array, /, axis: Any) -> Array:
@@ -113,19 +114,7 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    if indexing not in ("xy", "ij"):
-        raise _core.InvalidArgument(
-            f"meshgrid: indexing: expected 'xy' or 'ij', got {indexing!r}"
-        )
-    order = list(range(len(arrays)))
-    if indexing == "xy":
-        order[:2] = order[1::-1]
-    return broadcast_arrays(
-        *(
-            x[tuple(slice(None) if i == own else None for i in order)]
-            for own, x in enumerate(arrays)
-        )
-    )
+    return tuple(_grid(*arrays, indexing=indexing))
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:

@@ -11,6 +11,7 @@ from gpuos.array_api._dtypes import int64, uint64
 from gpuos.array_api._elementwise import equal, named, run
 from gpuos.array_api._manipulation import along, axes_of, concat, reshape
 from gpuos.arrays import in_place
+from gpuos.made_functions import FUNCTIONS
 
 Array = _core.Array
 Value = _core.Value
@@ -72,14 +73,8 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
             f"vecdot: expected as many elements along axis {axis}, got "
             f"{x1.shape} and {x2.shape}"
         )
-    made: Array = run(_vecdot, x1, x2, axis)
+    made: Array = run(FUNCTIONS["vecdot"], x1, x2, axis)
     return made
-
-
-def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
-    left = np.conjugate(x1) if x1.dtype.kind == "c" else x1
-    products = np.moveaxis(left, axis, -1) * np.moveaxis(x2, axis, -1)
-    return products.sum(-1, dtype=products.dtype)
 
 
 def isin(x1: Any, x2: Any, /, *, invert: Any = False) -> Array:

@@ -1,0 +1,231 @@
+"""Functions under NumPy's names beside NumPy: of arrays, and fused.
+
+What the array API has under another name must be in this table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import gpuos
+from gpuos import array_api
+
+V = np.array([3.0, -1.0, 2.5, 0.5, 2.0])
+M = np.arange(12.0).reshape(3, 4) - 5.5
+N = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, -2.0]])
+I = np.array([[4, 0, 2], [7, 1, 9]], "int32")
+MASK = M > -2
+
+# How a function is called; those that begin with "!" are of arrays alone.
+CALLS = {
+    "!cumsum": lambda m: [
+        np.cumsum(m(V)),
+        np.cumsum(m(M)),
+        np.cumsum(m(M), 1),
+        np.cumsum(m(I), axis=-2),
+        np.cumsum(m(M), axis=0, out=m(np.empty((3, 4)))),
+    ],
+    "!cumprod": lambda m: [np.cumprod(m(V)), np.cumprod(m(M), 1)],
+    "!nancumsum": lambda m: [np.nancumsum(m(N)), np.nancumprod(m(N), 0)],
+    "!repeat": lambda m: [
+        np.repeat(m(V), 3),
+        np.repeat(m(M), 2, axis=1),
+        np.repeat(m(V), [0, 2, 1, 0, 3]),
+    ],
+    "!tril": lambda m: [np.tril(m(M)), np.triu(m(M), 1), np.triu(m(M), -1)],
+    "!diag": lambda m: [
+        np.diag(m(V)),
+        np.diag(m(V), 2),
+        np.diag(m(V), -1),
+        np.diag(m(M)),
+        np.diag(m(M.T), -2),
+        np.diag(m(M), 9),
+    ],
+    "!diagonal": lambda m: [
+        np.diagonal(m(M.reshape(2, 2, 3)), 1, 2, 0),
+        np.trace(m(M)),
+        np.trace(m(I), 1),
+        np.trace(m(M[:, ::2]), offset=-1),
+    ],
+    "!roll": lambda m: [np.roll(m(M), 5), np.roll(m(M), (1, -2), (0, 1))],
+    "!array_split": lambda m: np.array_split(m(V), 3),
+    "hsplit": lambda m: [*np.hsplit(m(M), 2), *np.vsplit(m(M), 3)],
+    "tile": lambda m: [
+        np.tile(m(V), 2),
+        np.tile(m(V), (2, 3)),
+        np.tile(m(M), (2, 1, 2)),
+        np.tile(m(M), 2),
+    ],
+    "meshgrid": lambda m: [
+        *np.meshgrid(m(V), m(V[:3])),
+        *np.meshgrid(m(V), m(V[:2]), m(V[:3]), indexing="ij"),
+        *np.meshgrid(m(V), m(V[:2]), sparse=True),
+    ],
+    "isin": lambda m: [
+        np.isin(m(I), m(np.array([2, 9, 5], "int32"))),
+        np.isin(m(I), [0, 7], invert=True),
+        np.isin(m(M), [0.5]),
+    ],
+    "pad": lambda m: [
+        np.pad(m(V), 2),
+        np.pad(m(V), (0, 3), constant_values=7),
+        np.pad(m(M), ((1, 0), (2, 1)), constant_values=((1, 2), (3, 4))),
+        np.pad(m(I), 1, "edge"),
+    ],
+    "pad by values": lambda m: [
+        np.pad(m(M), ((1, 2), (0, 3)), "edge"),
+        np.pad(m(M), ((0, 0), (2, 3)), "reflect"),
+        np.pad(m(V), (5, 1), "symmetric"),
+        np.pad(m(V), (2, 4), "wrap"),
+    ],
+    "gradient": lambda m: [
+        np.gradient(m(V)),
+        np.gradient(m(V), 0.5, edge_order=2),
+        *np.gradient(m(M)),
+        np.gradient(m(M), 2.0, axis=1),
+    ],
+    "gradient by places": lambda m: [
+        np.gradient(m(M[0] ** 2), m(V[:4].cumsum())),
+        np.gradient(m(V), m(V.cumsum()), edge_order=2),
+    ],
+    "trapezoid": lambda m: [
+        trapezoid(m(V)),
+        trapezoid(m(M), dx=0.5, axis=0),
+        trapezoid(m(M), m(V[:4])),
+        trapezoid(m(M), m(M * M), axis=0),
+    ],
+    "select": lambda m: [
+        np.select([m(V) > 2, m(V) < 0], [m(V), -m(V)]),
+        np.select([m(V) > 2, m(V) > 0], [m(V), m(V) * 2], default=-9.0),
+    ],
+    "nanargmax": lambda m: [
+        np.nanargmax(m(N)),
+        np.nanargmin(m(N), axis=1),
+        np.nanargmax(m(I), 0),
+    ],
+    "where=": lambda m: [
+        np.sum(m(M), where=m(MASK)),
+        np.sum(m(M), 1, where=m(MASK), keepdims=True),
+        np.prod(m(M), where=m(MASK[0]), axis=0),
+        np.any(m(M > 0), where=m(MASK), axis=0),
+        np.all(m(M > 0), where=m(MASK), axis=1),
+        np.max(m(M), where=m(MASK), initial=-100.0),
+        np.min(m(M), axis=0, where=m(~MASK), initial=3),
+        np.mean(m(M), axis=1, where=m(MASK[2])),
+        np.var(m(M), axis=1, where=m(MASK[2]), ddof=1),
+        np.std(m(M), where=m(MASK)),
+        np.sum(m(I), initial=10),
+        np.max(m(I), axis=1, initial=8),
+        np.prod(m(I), initial=0),
+    ],
+}
+if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+    CALLS |= {
+        "!cumulative_sum": lambda m: [
+            np.cumulative_sum(m(V), include_initial=True),
+            np.cumulative_prod(m(M), axis=1),
+        ],
+        "!unstack": lambda m: np.unstack(m(M), axis=1),
+        "correction=": lambda m: [
+            np.var(m(M), correction=1),
+            np.std(m(M), axis=0, correction=1),
+        ],
+    }
+
+
+# NumPy 1 has it under the other name.
+trapezoid = getattr(np, "trapezoid", None) or getattr(np, "trapz", None)
+
+
+def check(made, expected):
+    assert len(made) == len(expected)
+    for x, y in zip(made, expected, strict=True):
+        assert x.dtype == np.asarray(y).dtype
+        np.testing.assert_allclose(
+            x.numpy(), y, rtol=1e-14, atol=1e-14, equal_nan=True
+        )
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arrays_have_it(rt, name):
+    check(CALLS[name](rt.array), CALLS[name](lambda x: x))
+
+
+@pytest.mark.parametrize("name", [n for n in CALLS if not n.startswith("!")])
+def test_fused_functions_have_it(rt, name):
+    call = CALLS[name]
+    arrays = []
+    call(lambda x: arrays.append(x) or x)
+
+    @rt.fuse
+    def compute(*values):
+        given = iter(values)
+        return tuple(call(lambda _: next(given)))
+
+    check(compute(*map(rt.array, arrays)), call(lambda x: x))
+
+
+def test_methods_take_the_same(rt):
+    x, mask = rt.array(M), rt.array(MASK)
+    assert float(x.sum(where=mask)) == M.sum(where=MASK)
+    assert float(x.max(initial=99)) == 99
+    to = rt.array(M)
+    np.copyto(to, 7.0, where=mask)
+    assert (to.numpy() == np.where(MASK, 7.0, M)).all()
+    np.copyto(to, x)
+    assert (to.numpy() == M).all()
+    with pytest.raises(TypeError, match="copyto: expected a src"):
+        np.copyto(rt.array(I), x[:2, :3])
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: np.pad(x, 9, "reflect"), "pad: pad_width: expected at most"),
+        (lambda x: np.pad(x, 1, "median"), "pad: mode: expected one of"),
+        (lambda x: np.pad(x, -1), "pad: pad_width: expected 0 or more"),
+        (lambda x: np.max(x, where=x > 0), "expected initial= beside where="),
+        (lambda x: np.select([x > 0], []), "select: expected as many choices"),
+        (lambda x: np.gradient(x, edge_order=3), "gradient: edge_order"),
+        (lambda x: np.meshgrid(x, indexing="yx"), "meshgrid: indexing"),
+        (lambda x: np.diagonal(x, 0, 1, 1), "diagonal: expected two axes"),
+        (lambda x: np.array_split(x, 0), "array_split: expected 1 section"),
+    ],
+)
+def test_what_does_not_fit_is_refused(rt, call, text):
+    with pytest.raises(gpuos.InvalidArgument, match=text):
+        call(rt.array(M))
+
+
+# NumPy makes its own arrays by these, others without values or of rows only.
+LEFT_OUT = ("asarray", "empty_like", "from_dlpack", "meshgrid")
+
+
+def test_whatever_the_array_api_computes_has_numpys_name(rt):
+    """Each function that takes an array takes it under NumPy's name, too."""
+    x = rt.array(np.array([[1.0, 0.5], [0.25, -0.5]]))
+    compared = 0
+    for name in array_api.__all__:
+        function, known = getattr(array_api, name), getattr(np, name, None)
+        if name in LEFT_OUT or not callable(known) or isinstance(known, type):
+            continue
+        for args in ((x,), (x, x), ([x, x],), (x, 1), (x, (2, 2))):
+            with contextlib.suppress(Exception):  # those of other arguments
+                expected = function(*args)
+                break
+        else:
+            continue
+        if isinstance(expected, gpuos.Array):
+            made, expected = [known(*args)], [expected]
+        elif isinstance(expected, tuple):
+            made = known(*args)
+        else:
+            continue
+        for one, other in zip(made, expected, strict=True):
+            assert type(one) is gpuos.Array, name
+            assert np.array_equal(one, other, equal_nan=True), name
+        compared += 1
+    assert compared > 80
