@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
-from deadlines import COMPILE_S
+from deadlines import COMPILE_S, WAIT_S
 
 import gpuos
 
@@ -68,6 +69,29 @@ GPUOS_OPERATOR(nap) {
   if (lane.index() == 0) task.pointer<float>(0)[0] = 1;
 }
 """
+
+# Runs until the byte at `opens` is set, or on a GPU, which does not see it, for a
+# second. Then it sets its one element to 1.
+GATE = (
+    NAP.partition("GPUOS_OPERATOR")[0]
+    + """
+#if !defined(__CUDACC__)
+#include <unistd.h>
+#endif
+GPUOS_OPERATOR(gate) {
+#if defined(__CUDACC__)
+  const long long end = now_ns() + 1000000000;
+  while (now_ns() < end) {
+  }
+#else
+  const auto* opens =
+      reinterpret_cast<const volatile char*>(task.scalar<long long>(1));
+  while (*opens == 0) usleep(100);
+#endif
+  if (lane.index() == 0) task.pointer<float>(0)[0] = 1;
+}
+"""
+)
 
 
 pytest_plugins = ["tiers"]
@@ -147,13 +171,14 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def rt(backend: str) -> Iterator[gpuos.Runtime]:
-    with gpuos.Runtime(backend=backend) as runtime:
+    # A task of a busy machine may take long.
+    with gpuos.Runtime(backend=backend, watchdog_s=WAIT_S) as runtime:
         yield runtime
 
 
 @pytest.fixture
 def host() -> Iterator[gpuos.Runtime]:
-    with gpuos.Runtime(backend="host") as runtime:
+    with gpuos.Runtime(backend="host", watchdog_s=WAIT_S) as runtime:
         yield runtime
 
 
@@ -194,16 +219,45 @@ def nap(rt: gpuos.Runtime) -> gpuos.Operator:
 
 def define_nap(rt: gpuos.Runtime) -> gpuos.Operator:
     """Return an operator that takes `ns` nanoseconds."""
+    return define(rt, "nap", NAP, "ns")
+
+
+def define(
+    rt: gpuos.Runtime, name: str, source: str, param: str
+) -> gpuos.Operator:
     try:
         return rt.define(
-            "nap",
-            source=NAP,
-            params={"ns": "int64"},
+            name,
+            source=source,
+            params={param: "int64"},
             inputs=0,
             elementwise=False,
         )
     except gpuos.BackendUnavailable as error:
         pytest.skip(str(error))
+
+
+class Gate:
+    """Tasks that are not done before open(), however slow the test is."""
+
+    def __init__(self, rt: gpuos.Runtime) -> None:
+        self._rt = rt
+        self._op = define(rt, "gate", GATE, "opens")
+        self._opens = np.zeros(1, "int8")
+
+    def submit(self, out: Any) -> gpuos.Ticket:
+        at = self._opens.ctypes.data
+        return self._rt.submit(self._op, out=out, opens=at)
+
+    def open(self) -> None:
+        self._opens[0] = 1
+
+
+@pytest.fixture
+def gate(rt: gpuos.Runtime) -> Iterator[Gate]:
+    made = Gate(rt)
+    yield made
+    made.open()  # else a test that fails waits at its end
 
 
 @pytest.fixture

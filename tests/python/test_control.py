@@ -307,9 +307,10 @@ def test_every_runtime_is_served_unless_one_is_given(tmp_path):
         }
 
 
-def test_wait_waits_and_leaves_errors_to_the_program(rt, server, nap):
-    ticket = rt.submit(nap, out=rt.empty(1), ns=300_000_000)
+def test_wait_waits_and_leaves_errors_to_the_program(rt, server, gate):
+    ticket = gate.submit(rt.empty(1))
     assert ask(server, "wait", timeout=0) == {"done": False}
+    gate.open()
     assert ask(server, "wait") == {"done": True}
     assert ticket.done
     with Load(rt):

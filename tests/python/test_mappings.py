@@ -7,7 +7,7 @@ from multiprocessing import shared_memory
 
 import numpy as np
 import pytest
-from conftest import NAP
+from conftest import Gate
 
 import gpuos
 
@@ -79,16 +79,13 @@ def test_who_closes_it_under_a_task_is_told(rt, kind, view, seen):
     owner = kind()
     array = VIEWS[view](owner.memory)
     array[...] = 3
-    nap = rt.define(
-        "nap", source=NAP, inputs=0, params={"ns": "int64"}, elementwise=False
-    )
-    busy = rt.empty(1)
-    first = rt.submit(nap, out=busy, ns=20_000_000)
+    gate, busy = Gate(rt), rt.empty(1)
+    first = gate.submit(busy)
     out = rt.empty(array.shape)
     ticket = rt.submit("add", array, array, out=out)
-    if not first.done:
-        with pytest.raises((BufferError, ValueError)):
-            owner.close()
+    with pytest.raises((BufferError, ValueError)):
+        owner.close()
+    gate.open()
     first.wait()
     SEEN[seen](ticket, out)
     assert float(out.sum()) == 6 * array.size

@@ -232,14 +232,14 @@ OF_ITS_OWN = {
 
 
 @pytest.mark.parametrize("how", OF_ITS_OWN)
-def test_what_is_of_its_own_is_not_waited_for(rt, nap, how):
+def test_what_is_of_its_own_is_not_waited_for(rt, gate, how):
     x, y, o, p = (rt.ones(SHAPE, "float32") for _ in range(4))
     all_own = SimpleNamespace(
         rt=rt, x=x, y=y, o=o, p=p, one=rt.fuse(fused), two=rt.fuse(two)
     )
     OF_ITS_OWN[how](all_own)  # what it compiles is there
     rt.synchronize()
-    late = rt.submit(nap, out=x, ns=1_000_000_000)
+    late = gate.submit(x)
     OF_ITS_OWN[how](all_own)
     assert not late.done
 

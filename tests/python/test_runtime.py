@@ -114,10 +114,10 @@ def test_a_with_block_closes(backend):
     assert rt.is_closed
 
 
-def test_waits_end_at_their_deadline(rt, nap):
+def test_waits_end_at_their_deadline(rt, gate):
     out = rt.zeros(1)
     rt.synchronize(WAIT_S)
-    ticket = rt.submit(nap, out=out, ns=2_000_000_000)
+    ticket = gate.submit(out)
     rt.flush()
     assert not ticket.done
     with pytest.raises(gpuos.Timeout, match=r"0\.05 s"):
@@ -125,6 +125,7 @@ def test_waits_end_at_their_deadline(rt, nap):
     with pytest.raises(TimeoutError):
         rt.synchronize(timeout=0)
     assert not ticket.done
+    gate.open()
     rt.wait(ticket, timeout=WAIT_S)
     assert out.numpy()[0] == 1
     assert issubclass(gpuos.Timeout, gpuos.Error)

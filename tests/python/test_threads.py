@@ -59,36 +59,40 @@ def test_numpy_arrays_of_many_threads_are_held(host):
     run_all([body] * 4)
 
 
-def test_a_wait_lets_other_threads_run(rt, nap):
+def test_a_wait_lets_other_threads_run(rt, gate):
     out = rt.zeros(1)
     rt.synchronize()
-    ticket = rt.submit(nap, out=out, ns=1_500_000_000)
+    ticket = gate.submit(out)
     rt.flush()
     seen = []
 
     def look():
         time.sleep(0.1)  # the other one waits by then
         seen.append(ticket.done)
+        gate.open()
 
     run_all([look, lambda: rt.wait(ticket, timeout=WAIT_S)])
     assert seen == [False]
 
 
-def test_a_submit_that_waits_for_room_lets_other_threads_run(rt, nap):
+def test_a_submit_that_waits_for_room_lets_other_threads_run(rt, gate):
     out = rt.zeros(1)
     room = rt.options["queue_capacity"]
     done = threading.Event()
     beats = Counter()
 
     def fill():
-        rt.submit(nap, out=out, ns=1_500_000_000)
+        gate.submit(out)
         for _ in range(room + 10):
             rt.submit("fill", out=out, value=1)
         done.set()
 
     def beat():
         while not done.is_set():
-            beats[rt.stats()["tasks_submitted"]] += 1
+            count = rt.stats()["tasks_submitted"]
+            beats[count] += 1
+            if count > room / 2 and beats[count] > 50:
+                gate.open()
             time.sleep(0.005)
 
     run_all([fill, beat])

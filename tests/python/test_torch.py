@@ -176,14 +176,15 @@ def test_many_tensors_are_taken(host):
 
 
 @pytest.mark.parametrize("backend", ["host"], indirect=True)
-def test_tensors_are_held_until_their_task_is_done(rt, nap):
+def test_tensors_are_held_until_their_task_is_done(rt, gate):
     x = torch.ones(3)
     ref = weakref.ref(x)
-    rt.submit(nap, out=np.zeros(1, "f4"), ns=50_000_000)
+    gate.submit(np.zeros(1, "f4"))
     last = rt.submit("copy", x, out=torch.zeros(3))
     del x
     gc.collect()
     assert ref() is not None
+    gate.open()
     rt.wait(last)
     rt.synchronize()
     assert ref() is None
