@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -388,30 +387,31 @@ def test_tokens_of_dask_differ_where_results_do(rt):
     assert len(set(tokens())) == len(tokens())
 
 
-LIMITS_US = {"dumps": 200, "loads": 5}
+# Calls of functions, of which a slow machine makes no more.
+LIMITS = {"dumps": 400, "loads": 8}
 
 
-def test_sizes_and_times():
+def test_sizes_and_costs():
     fused = cases.nested(3)
     sent = pickle.dumps(fused)
     assert len(sent) <= 1024
-    pickle.loads(sent)
+    assert pickle.loads(sent) is pickle.loads(sent)
     work = {
         "dumps": lambda: pickle.dumps(fused),
         "loads": lambda: pickle.loads(sent),
     }
-    for name, limit in LIMITS_US.items():
-        assert best_us(work[name]) <= limit, name
+    for name, limit in LIMITS.items():
+        assert calls_of(work[name]) <= limit, name
 
 
-def best_us(body, times=200):
-    """The best of many: other work of the machine is not what is asked."""
-    best = float("inf")
-    for _ in range(times):
-        begin = time.perf_counter()
+def calls_of(body):
+    events = []
+    sys.setprofile(lambda _frame, event, _what: events.append(event))
+    try:
         body()
-        best = min(best, time.perf_counter() - begin)
-    return best * 1e6
+    finally:
+        sys.setprofile(None)
+    return sum(event.endswith("call") for event in events)
 
 
 def test_the_page_names_what_there_is():
