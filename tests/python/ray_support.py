@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from deadlines import WAIT_S
+from deadlines import COMPILE_S, WAIT_S
 from path_support import python_path
 
 import gpuos.ray
@@ -136,21 +136,24 @@ def count_torn(
     steps: int,
     callers: int = 3,
     every: int = 10,
-    kill_every_s: float = 5.0,
+    kill_every: int = 20,
 ) -> dict[str, float]:
-    """Return how many steps were torn, or of another version than they said."""
+    """Return how many steps were torn, or of another version than they said.
+
+    A member is killed each time that there are `kill_every` more versions.
+    """
     made = {pool.define("step", "o = x * 0 - 1") and pool.version: -1}
     kind = ray.remote(num_cpus=0)(Caller)
     actors = [kind.remote(i + 1, pool) for i in range(callers)]
     begin = time.monotonic()
     done, kills = threading.Event(), [0]
     killer = threading.Thread(
-        target=_kill, args=(pool, kill_every_s, done, kills), daemon=True
+        target=_kill, args=(pool, kill_every, done, kills), daemon=True
     )
     killer.start()
     try:
         calls = [a.steps.remote(steps // callers, every) for a in actors]
-        answers = ray.get(calls, timeout=max(WAIT_S, steps / 10))
+        answers = ray.get(calls, timeout=max(COMPILE_S, steps / 10))
     finally:
         done.set()
         killer.join(WAIT_S)
@@ -173,18 +176,21 @@ def count_torn(
 
 def _kill(
     pool: gpuos.ray.Pool,
-    every_s: float,
+    every: int,
     done: threading.Event,
     kills: list[int],
 ) -> None:
     turn = random.Random(5)
     while not done.is_set():
         try:
-            # Time counts from when all are there: on a busy machine one may
-            # take longer to begin, and would never come to a step.
+            # Versions count from when all are there, and no time: members of a
+            # busy machine that die sooner than they compute use up the retries
+            # of a call.
             pids = [member["pid"] for member in pool.stats()]
-            if done.wait(every_s):
-                return
+            end = pool.version + every
+            while pool.version < end:
+                if done.wait(0.01):
+                    return
             os.kill(turn.choice(pids), signal.SIGKILL)
         except (gpuos.Error, ProcessLookupError):
             continue

@@ -132,8 +132,9 @@ def test_a_call_that_kills_its_member_each_time_is_an_error(pool):
     assert answer(pool) == [2.0] * 16
 
 
-def test_a_call_that_waits_its_turn_can_be_taken_back(patient):
-    first = ray_support.in_member(patient, 0, sleeps, WAIT_S / 2)
+def test_a_call_that_waits_its_turn_can_be_taken_back(patient, tmp_path):
+    first = ray_support.in_member(patient, 0, sleeps, WAIT_S / 2, tmp_path)
+    ray_support.until(lambda: any(tmp_path.iterdir()))
     second = ray_support.in_member(patient, 0, sleeps, WAIT_S / 2)
     time.sleep(0.1)
     ray.cancel(second)

@@ -53,7 +53,7 @@ def operators(pool):
 
 
 def test_no_step_is_torn_while_others_replace_and_members_die(cluster, pool):
-    counts = ray_support.count_torn(cluster, pool, steps=900, kill_every_s=1.5)
+    counts = ray_support.count_torn(cluster, pool, steps=900)
     assert counts["torn"] == 0
     assert counts["other"] == 0
     assert counts["steps"] == 900
