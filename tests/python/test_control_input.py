@@ -150,3 +150,22 @@ def test_a_message_may_come_in_pieces(server):
         for byte in line_of({"command": "show", "op": "spare"}):
             connection.sendall(bytes([byte]))
         assert json.loads(connection.recv(1 << 16))["operator"] == "spare"
+
+
+def test_a_gone_client_does_not_end_a_process_that_minds_sigpipe(run_python):
+    text = """
+import gpuos, signal, socket, tempfile
+from gpuos.control import client
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+rt = gpuos.Runtime("host")
+with gpuos.serve(tempfile.mkdtemp() + "/s") as server:
+    for _ in range(100):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(str(server.path))
+        s.sendall(b'{"command":"list"}\\n')
+        s.close()
+    client.ask(server.path, {"command": "list"})  # after all of them
+print("end")
+"""
+    done = run_python(text)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr

@@ -9,10 +9,10 @@ import shutil
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from control_support import open_files, until
 from deadlines import COMPILE_S, WAIT_S
 
 import gpuos
@@ -32,7 +32,7 @@ GPUOS_OPERATOR(wave) {{
 @pytest.fixture(autouse=True)
 def _nobody_watches():
     """The thread of an earlier test looks once a second whether it is over."""
-    assert until(lambda: watching._reader._watcher < 0)
+    assert until(lambda: threads() == 0)
 
 
 class Screen:
@@ -61,24 +61,14 @@ class Screen:
         return until(lambda: self.errors, timeout)
 
 
+def threads():
+    """Return how many threads watch: others may end meanwhile."""
+    return [each.name for each in threading.enumerate()].count("gpuos-watch")
+
+
 def watchers():
     """Return how many instances of inotify this process has."""
-    with os.scandir("/proc/self/fd") as files:
-        links = [Path(file).readlink() for file in files if file.is_symlink()]
-    return links.count(Path("anon_inode:inotify"))
-
-
-def open_files():
-    return len([*Path("/proc/self/fd").iterdir()])
-
-
-def until(holds, timeout=WAIT_S):
-    end = time.monotonic() + timeout
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.001)
-    return True
+    return open_files().count("anon_inode:inotify")
 
 
 @pytest.fixture
@@ -320,8 +310,7 @@ def test_a_folder_that_goes_is_told(screen):
 
 def test_a_watch_ends_with_close_and_with_the_runtime(tmp_path, monkeypatch):
     monkeypatch.setattr(watching, "LOOK_S", 0.01)
-    files = open_files()
-    threads = threading.active_count()
+    known = watchers()
     with gpuos.Runtime("host") as rt:
         screen = Screen(rt, tmp_path)
         watch = screen.watch()
@@ -332,12 +321,12 @@ def test_a_watch_ends_with_close_and_with_the_runtime(tmp_path, monkeypatch):
         assert screen.value() == 4.0
         left = screen.watch()
     del watch, left
-    assert until(lambda: threading.active_count() == threads)
-    assert until(lambda: open_files() <= files)
+    assert until(lambda: threads() == 0)
+    assert until(lambda: watchers() <= known)
 
 
 def test_many_watches_are_one_thread_and_one_instance(host, tmp_path):
-    threads, known = threading.active_count(), watchers()
+    known = watchers()
     screens = []
     for i in range(40):
         folder = tmp_path / f"of_{i % 3}"
@@ -346,7 +335,7 @@ def test_many_watches_are_one_thread_and_one_instance(host, tmp_path):
         op = host.define(f"wave{i}", "o = x")
         screens.append((op, path, host.watch(op, path)))
     assert watchers() <= known + 1
-    assert threading.active_count() == threads + 1
+    assert threads() == 1
     for i, (_, path, watch) in enumerate(screens):
         if i % 2:
             watch.close()
@@ -355,7 +344,7 @@ def test_many_watches_are_one_thread_and_one_instance(host, tmp_path):
     assert all(op.version == 1 for op, *_ in screens[1::2])
     for *_, watch in screens:
         watch.close()
-    assert until(lambda: threading.active_count() == threads)
+    assert until(lambda: threads() == 0)
     assert until(lambda: watchers() <= known)
 
 
@@ -384,7 +373,6 @@ def test_a_slow_watch_delays_no_other(rt, tmp_path):
 
 
 def test_a_callback_may_close_the_watch(screen):
-    threads = threading.active_count()
     watch = None
 
     def close(error):
@@ -395,7 +383,7 @@ def test_a_callback_may_close_the_watch(screen):
     screen.path.write_text("o = x +")
     assert screen.fails()
     watch.close()
-    assert until(lambda: threading.active_count() == threads)
+    assert until(lambda: threads() == 0)
 
 
 def test_a_watch_of_a_parent_goes_on(run_python, tmp_path):
