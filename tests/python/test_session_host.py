@@ -12,6 +12,7 @@ import threading
 import numpy as np
 import pytest
 from control_support import until
+from deadlines import WAIT_S
 from session_support import PRINT, Printed, make_session
 
 import gpuos
@@ -385,7 +386,7 @@ def test_no_cell_waits_for_headers_that_nobody_wants(
     session.run("#include <vector>\nint a;")
     assert until((tmp_path / "begun").exists)
     # Without it the next cell would wait until the compiler's time is over.
-    late = threading.Timer(20, (tmp_path / "go").touch)
+    late = threading.Timer(WAIT_S, (tmp_path / "go").touch)
     late.start()
     session.run("#include <string>\nint b = 2;")
     late.cancel()

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from deadlines import WAIT_S
 
 pytest.importorskip("torch")
 
@@ -217,12 +218,12 @@ def test_results_may_be_dropped_by_other_threads(device):
         results = []
         maker = threading.Thread(target=make, args=(results,))
         maker.start()
-        maker.join(PATIENCE)
+        maker.join(WAIT_S)
         dropper = threading.Thread(
             target=results.__delitem__, args=(slice(0, None, 2),)
         )
         dropper.start()
-        dropper.join(PATIENCE)
+        dropper.join(WAIT_S)
         assert [float(each[0]) for each in results] == list(
             range(1, RESULTS, 2)
         )
