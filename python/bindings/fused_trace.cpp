@@ -356,17 +356,19 @@ void Fused::warn_of_many(const Traced& made) {
   if (deciding.empty() && !made.has_asked_shapes) return;
   has_warned_ = true;
   const py::object function = function_;
-  py::object traceback = py::none();
+  py::object traceback;
   if (!made.asked_scalars.empty()) {  // once more, to see where it asks
     ProgramBuilder builder;
     builder.set_shapes(made.example.shapes);
     try {
       trace_once(builder, made.key, made.example, function, {});
     } catch (const py::error_already_set& error) {
-      if (error.trace()) traceback = error.trace();
-    } catch (const Error&) {  // no line, then
+      traceback = error.trace();
+    } catch (const Error&) {
+      traceback = py::none();  // no line, then
     }
   }
+  if (!traceback) traceback = py::none();
   const WithoutLock to_others;
   python_module("gpuos.tracing")
       .attr("warn_of_many")(function, name_, traced_.size(), kMostTraced,

@@ -160,7 +160,7 @@ def _array_split(
 
 
 def _copyto(
-    dst: Any, src: Any, casting: str = "same_kind", where: Any = True
+    dst: Any, src: Any, casting: Any = "same_kind", where: Any = True
 ) -> None:
     dtype = getattr(src, "dtype", None)
     if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
