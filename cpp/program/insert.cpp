@@ -65,7 +65,8 @@ Value ProgramBuilder::insert(const Value& made, std::span<const Value> inputs) {
       continue;
     }
     if (node.op == Op::Scalar) node.index = scalars[node.index];
-    for (std::size_t i = 0; i < info_of(node.op).operands; ++i)
+    const std::size_t likes = node.op == Op::BroadcastTo ? 1 : 0;
+    for (std::size_t i = 0; i < info_of(node.op).operands + likes; ++i)
       node.operands[i] = ids[node.operands[i]];
     if (program::is_commutative(node.op) && node.operands[1] < node.operands[0])
       std::swap(node.operands[0], node.operands[1]);

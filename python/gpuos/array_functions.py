@@ -1,24 +1,240 @@
-"""NumPy's functions of arrays that need to know how long they are."""
+"""NumPy's functions of arrays that need to know how long they are.
+
+`gpuos.array_api` has those of its standard from here.
+"""
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuos import _core, array_api, array_methods, arrays
-from gpuos.array_api._manipulation import axes_of
+from gpuos import _core
+from gpuos.array_methods import (
+    axis_in,
+    concatenate,
+    copy,
+    operand,
+    ravel,
+    reshape,
+    set_item,
+)
+from gpuos.arrays import call, in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Array = _core.Array
 
+# ---- Parts of axes.
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return axes from 0 on; None is all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
+    for one in axes:
+        if not -ndim <= one < ndim:
+            raise _core.InvalidArgument(
+                f"axis: expected an axis of {ndim}, got {one}"
+            )
+    return tuple(one % ndim for one in axes)
+
+
+def axis_of(axis: Any, ndim: int) -> int:
+    """Return one axis, from 0 on."""
+    return axes_of(operator.index(axis), ndim)[0]
+
+
+def along(axis: int, begin: int, end: int | None) -> tuple[slice, ...]:
+    """Return the index of a part of one axis, which counts from 0."""
+    return (*(slice(None),) * axis, slice(begin, end))
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    axis = axis_of(axis, x.ndim)
+    before: tuple[Any, ...] = (slice(None),) * axis
+    places = ((*before, i) for i in range(x.shape[axis]))
+    return tuple(x[place] for place in places)
+
+
+# ---- Copies.
+
+
+def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
+    """Repeat each element; an array of counts is waited for."""
+    if axis is None:
+        x, axis = reshape(x, -1), 0
+    axis = axis_of(axis, x.ndim)
+    if isinstance(repeats, Array) and repeats.size != 1:
+        return _repeat_each(x, repeats.tolist(), axis)
+    return _repeated(x, int(repeats), axis, is_each=True)
+
+
+def _repeat_each(x: Array, counts: Sequence[int], axis: int) -> Array:
+    extent = x.shape[axis]
+    if len(counts) != extent:
+        raise _core.InvalidArgument(
+            f"repeat: expected {extent} counts, got {len(counts)}"
+        )
+    shape = [*x.shape[:axis], sum(counts), *x.shape[axis + 1 :]]
+    made = x.runtime.empty(shape, x.dtype)
+    begin = 0
+    for i, count in enumerate(counts):
+        to = along(axis, begin, begin + count)
+        made[to] = x[along(axis, i, i + 1)]
+        begin += count
+    return made
+
+
+def _repeated(x: Array, count: int, axis: int, is_each: bool) -> Array:
+    """Return each element, or all of them, `count` times along an axis."""
+    before, extent, after = (
+        x.shape[:axis],
+        x.shape[axis],
+        x.shape[axis + 1 :],
+    )
+    flat = reshape(x, (math.prod(before), extent, math.prod(after)))
+    place = 2 if is_each else 1
+    shape = list(flat.shape)
+    shape.insert(place, count)
+    made: Any = np.broadcast_to(np.expand_dims(flat, place), shape)
+    return reshape(made, (*before, extent * count, *after))
+
+
+def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
+    if axis is None:
+        made: Array = reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
+        return made
+    shifts = shift.numpy() if isinstance(shift, Array) else np.asarray(shift)
+    if shifts.ndim > 1:
+        raise _core.InvalidArgument(
+            f"roll: expected shift as integers, got shape {shifts.shape}"
+        )
+    if x.ndim == 0:
+        raise _core.InvalidArgument(
+            f"roll: expected axis=None for a value without axes, got {axis}"
+        )
+    for by, one in np.broadcast(shifts, axes_of(axis, x.ndim)):
+        x = _rolled(x, int(by), int(one))
+    return x
+
+
+def _rolled(x: Array, shift: int, axis: int) -> Array:
+    made = x.runtime.empty(x.shape, x.dtype)
+    extent = x.shape[axis]
+    by = shift % extent if extent else 0
+    made[along(axis, by, None)] = x[along(axis, 0, extent - by)]
+    made[along(axis, 0, by)] = x[along(axis, extent - by, None)]
+    return made
+
+
+def tile(x: Array, repetitions: Sequence[int], /) -> Array:
+    ndim = max(x.ndim, len(repetitions))
+    counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
+    made = copy(x).reshape((1,) * (ndim - x.ndim) + x.shape)
+    for axis, count in enumerate(counts):
+        if count != 1:
+            made = _repeated(made, count, axis, is_each=False)
+    return made
+
+
+def tril(x: Array, /, *, k: int = 0) -> Any:
+    made: Any = np.where(
+        distance_from_diagonal(x.runtime, x.shape, k) <= 0, x, x.dtype.type(0)
+    )
+    return made
+
+
+def triu(x: Array, /, *, k: int = 0) -> Any:
+    made: Any = np.where(
+        distance_from_diagonal(x.runtime, x.shape, k) >= 0, x, x.dtype.type(0)
+    )
+    return made
+
+
+def distance_from_diagonal(
+    runtime: _core.Runtime, shape: tuple[int, ...], k: int
+) -> Array:
+    """Return how far right of the k-th diagonal each place of a matrix is."""
+    rows, columns = shape[-2:]
+    # Farther away is no place at all.
+    k = max(-rows, min(k, columns))
+    right = runtime.arange(-k, columns - k, dtype="int64")
+    return right - runtime.arange(rows, dtype="int64")[:, None]
+
+
+# ---- Running sums. In each of log2(n) steps every place gets what stands so
+# far before it, and then it has twice as much.
+
+
+def cumulative_prod(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: Any = False,
+) -> Array:
+    return _running("multiply", 1, x, axis, dtype, include_initial)
+
+
+def cumulative_sum(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: Any = False,
+) -> Array:
+    return _running("add", 0, x, axis, dtype, include_initial)
+
+
+def _running(
+    name: str,
+    start: int,
+    x: Array,
+    axis: int | None,
+    dtype: Any,
+    has_start: Any,
+) -> Array:
+    if axis is None and x.ndim > 1:
+        raise _core.InvalidArgument(
+            f"cumulative {name}: expected an axis for shape {x.shape}, got None"
+        )
+    axis = axis_of(0 if axis is None else axis, x.ndim)
+    first = 1 if has_start else 0
+    shape = list(x.shape)
+    shape[axis] += first
+    made = x.runtime.empty(shape, dtype or _dtype_of_sum(x.dtype))
+    if has_start:
+        made[along(axis, 0, 1)] = start
+    sums = made[along(axis, first, None)]
+    sums[...] = x
+    step = 1
+    while step < x.shape[axis]:
+        later, earlier = along(axis, step, None), along(axis, 0, -step)
+        in_place(name, sums[later], sums[earlier])
+        step *= 2
+    return made
+
+
+def _dtype_of_sum(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of a sum: integers have 64 bits."""
+    wide = {"b": "int64", "i": "int64", "u": "uint64"}.get(dtype.kind)
+    return dtype if wide is None else np.dtype(wide)
+
+
+# ---- Under NumPy's names.
+
 
 def _given(x: Any, out: Any) -> Any:
     if out is None:
         return x
-    array_methods.set_item(out, ..., x)
+    set_item(out, ..., x)
     return out
 
 
@@ -31,49 +247,41 @@ def _diff(
 ) -> Any:
     parts = [x for x in (prepend, a, append) if x is not np._NoValue]
     if len(parts) > 1 and n != 0:
-        array_methods.axis_in(axis, a.ndim)
-        a = array_methods.concatenate(
-            [_rows_beside(x, a, axis) for x in parts], axis
-        )
-    return arrays.call(np.diff, a, n, axis)
+        axis_in(axis, a.ndim)
+        a = concatenate([_rows_beside(x, a, axis) for x in parts], axis)
+    return call(np.diff, a, n, axis)
 
 
 def _rows_beside(x: Any, like: Array, axis: int) -> Any:
     """Return x; if it is a number, one row of it along the axis."""
     if np.ndim(x) > 0:
         return x
-    x = array_methods.operand(
-        x if isinstance(x, Array) else np.asarray(x), like
-    )
+    x = operand(x if isinstance(x, Array) else np.asarray(x), like)
     shape = list(like.shape)
     shape[axis] = 1
     return np.broadcast_to(x, shape)
 
 
-def _running(name: str) -> Callable[..., Any]:
-    function = getattr(array_api, name)
-
+def _scanned(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(
         a: Any, axis: int | None = None, dtype: Any = None, out: Any = None
     ) -> Any:
         if axis is None:
-            a, axis = array_methods.ravel(a), 0
+            a, axis = ravel(a), 0
         return _given(function(a, axis=axis, dtype=dtype), out)
 
     return compute
 
 
-def _of_array_api(name: str) -> Callable[..., Any]:
-    function = getattr(array_api, name)
-
+def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(x: Any, *, out: Any = None, **keywords: Any) -> Any:
         return _given(function(x, **keywords), out)
 
     return compute
 
 
-_cumsum = _running("cumulative_sum")
-_cumprod = _running("cumulative_prod")
+_cumsum = _scanned(cumulative_sum)
+_cumprod = _scanned(cumulative_prod)
 
 
 def _nancumsum(a: Any, *args: Any, **keywords: Any) -> Any:
@@ -89,15 +297,7 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
         repeats = np.asarray(repeats)
         if repeats.size != 1:
             repeats = a.runtime.array(repeats)
-    return array_api.repeat(a, repeats, axis=axis)
-
-
-def _tile(A: Any, reps: Any) -> Any:
-    return array_api.tile(A, tuple(np.atleast_1d(reps).tolist()))
-
-
-def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    return array_api.roll(a, shift, axis=axis)
+    return repeat(a, repeats, axis=axis)
 
 
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
@@ -112,16 +312,18 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     rest = a.shape[:-2]
     length = max(0, min(rows, rows + offset, columns, columns - offset))
     first = offset if offset >= 0 else -offset * columns
-    flat = array_methods.reshape(a, (*rest, rows * columns))
+    flat = reshape(a, (*rest, rows * columns))
     places = slice(first, first + length * (columns + 1), columns + 1)
-    made: Array = array_methods.copy(
-        flat[..., places] if length else flat[..., :0]
-    )
+    made: Array = copy(flat[..., places] if length else flat[..., :0])
     return made
 
 
 def _diag(v: Any, k: int = 0) -> Array:
-    if v.ndim != 1:
+    if v.ndim not in (1, 2):
+        raise _core.InvalidArgument(
+            f"diag: expected one axis or two, got {v.ndim}"
+        )
+    if v.ndim == 2:
         return _diagonal(v, k)
     size = v.shape[0] + abs(k)
     made: Array = v.runtime.zeros((size, size), v.dtype)
@@ -170,20 +372,7 @@ def _copyto(
         )
     if where is not True:
         src = np.where(where, src, dst).astype(dst.dtype)
-    array_methods.set_item(dst, ..., src)
-
-
-def _unstack(x: Any, *, axis: int = 0) -> Any:
-    return array_api.unstack(x, axis=axis)
-
-
-def _triangle(name: str) -> Callable[..., Any]:
-    function = getattr(array_api, name)
-
-    def compute(m: Any, k: int = 0) -> Any:
-        return function(m, k=k)
-
-    return compute
+    set_item(dst, ..., src)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -191,19 +380,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "copyto": _copyto,
     "cumprod": _cumprod,
     "cumsum": _cumsum,
-    "cumulative_prod": _of_array_api("cumulative_prod"),
-    "cumulative_sum": _of_array_api("cumulative_sum"),
+    "cumulative_prod": _with_out(cumulative_prod),
+    "cumulative_sum": _with_out(cumulative_sum),
     "diag": _diag,
     "diagonal": _diagonal,
     "diff": _diff,
-    #: _diagonal,
     "nancumprod": _nancumprod,
     "nancumsum": _nancumsum,
     "repeat": _repeat,
-    "roll": _roll,
-    "tile": _tile,
+    "roll": lambda a, shift, axis=None: roll(a, shift, axis=axis),
+    "tile": lambda A, reps: tile(A, np.atleast_1d(reps).tolist()),
     "trace": _trace,
-    "tril": _triangle("tril"),
-    "triu": _triangle("triu"),
-    "unstack": _unstack,
+    "tril": lambda m, k=0: tril(m, k=k),
+    "triu": lambda m, k=0: triu(m, k=k),
+    "unstack": unstack,
 }

@@ -471,6 +471,7 @@ def _functions() -> dict[Any, Callable[..., Any]]:
                 "flip",
                 "fliplr",
                 "flipud",
+                "gradient",
                 "hsplit",
                 "hstack",
                 "iscomplexobj",

@@ -357,7 +357,7 @@ def call(
     fixed = tuple(take(x) for x in args)
     named = tuple((name, take(x)) for name, x in keywords.items())
     # 1, 1.0 and True are equal.
-    types = tuple(type(x) for x in (*fixed, *(x for _, x in named)))
+    types = tuple(_type_of(x) for x in (*fixed, *(x for _, x in named)))
     of_out = out.dtype if type(out) is Array else None
     try:
         fused = _bound(function, fixed, named, types, of_out)
@@ -403,6 +403,12 @@ class _Place:
 _PLACE = _Place()
 
 
+def _type_of(argument: Any) -> Any:
+    if type(argument) is tuple:
+        return tuple(map(_type_of, argument))
+    return type(argument)
+
+
 def _as_key(argument: Any) -> Any:
     if isinstance(argument, (list, tuple)):
         return tuple(_as_key(x) for x in argument)
@@ -414,7 +420,7 @@ def _bound(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     keywords: tuple[tuple[str, Any], ...],
-    _types: tuple[type, ...],
+    _types: tuple[Any, ...],
     of_out: np.dtype[Any] | None,
 ) -> _core.Fused:
     def compute(*operands: Any) -> Any:

@@ -152,6 +152,11 @@ def _vdot(a: Any, b: Any) -> Any:
 
 
 def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
+    if x1.shape[axis] != x2.shape[axis]:
+        raise _core.InvalidArgument(
+            f"vecdot: expected as many elements along axis {axis}, got "
+            f"{x1.shape} and {x2.shape}"
+        )
     left = np.conjugate(x1) if x1.dtype.kind == "c" else x1
     products = np.moveaxis(left, axis, -1) * np.moveaxis(x2, axis, -1)
     if products.dtype.kind == "b":
@@ -224,7 +229,14 @@ def _outer(a: Any, b: Any) -> Any:
 
 
 def _split_along(axis: int) -> Callable[..., Any]:
+    least = 1 if axis == 1 else max(axis + 1, 2)
+
     def split(ary: Any, indices_or_sections: Any) -> Any:
+        if ary.ndim < least:
+            raise _core.InvalidArgument(
+                f"{'vhd'[axis]}split: expected {least} axes or more, got "
+                f"{ary.ndim}"
+            )
         # A row has one axis only.
         along = 0 if axis == 1 and ary.ndim == 1 else axis
         return np.split(ary, indices_or_sections, along)
@@ -369,14 +381,22 @@ def _gradient(
             f"gradient: edge_order: expected 1 or 2, got {edge_order}"
         )
     axes = range(f.ndim) if axis is None else np.atleast_1d(axis).tolist()
-    steps = varargs or (1.0,)
-    if len(steps) not in (1, len(axes)):
-        raise TypeError(
-            f"gradient: expected 1 or {len(axes)} spacings, got {len(steps)}"
+    if len({along % f.ndim for along in axes}) != len(axes):
+        raise _core.InvalidArgument(
+            f"gradient: expected each axis once, got {axis}"
         )
-    if len(steps) == 1:
+    steps = varargs or (1.0,)
+    is_one = len(steps) == 1 and np.ndim(steps[0]) == 0
+    if not is_one and len(steps) != len(axes):
+        raise TypeError(
+            f"gradient: expected one number or {len(axes)} spacings, got "
+            f"{len(steps)}"
+        )
+    if is_one:
         steps *= len(axes)
-    if f.dtype.kind in "biu":
+    if f.dtype.kind == "b":
+        raise _core.InvalidArgument("gradient: expected numbers, got bool")
+    if f.dtype.kind in "iu":
         f = f.astype(np.float64)
     made = tuple(
         np.moveaxis(
@@ -394,6 +414,11 @@ def _slope(f: Any, step: Any, edge_order: int) -> Any:
         inner = (f[..., 2:] - f[..., :-2]) / (2.0 * step)
         one, other = (step, step), (step, step)
     else:
+        if step.shape != f.shape[-1:]:
+            raise _core.InvalidArgument(
+                f"gradient: expected {f.shape[-1:]} places along the axis, got "
+                f"{step.shape}"
+            )
         gaps = np.diff(step)
         before, after = gaps[:-1], gaps[1:]
         both = before + after
@@ -403,8 +428,11 @@ def _slope(f: Any, step: Any, edge_order: int) -> Any:
             + f[..., 2:] * (before / (after * both))
         )
         one, other = (gaps[:1], gaps[1:2]), (gaps[-1:], gaps[-2:-1])
-    begin = [f[..., i : i + 1] for i in range(edge_order + 1)]
-    end = [f[..., -1:], f[..., -2:-1], f[..., -3:-2]][: edge_order + 1]
+    # Places, which are refused where there are too few.
+    begin, end = (
+        [f[..., i, None] for i in places[: edge_order + 1]]
+        for places in ((0, 1, 2), (-1, -2, -3))
+    )
     return np.concatenate(
         [_at_end(begin, one), inner, -_at_end(end, other)], axis=-1
     )

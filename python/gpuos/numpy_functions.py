@@ -247,6 +247,8 @@ def _stack(arrays: Any, axis: int = 0, out: None = None) -> Any:
 
 
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None and a.ndim == 0 and np.ndim(shift) < 2:
+        return a
     if axis is None:
         if a.ndim != 1:
             raise _core.InvalidArgument(
@@ -480,8 +482,10 @@ def _reduction(name: str) -> Callable[..., Any]:
         if initial is np._NoValue:
             return getattr(a, name)(*args, **keywords)
         if neutral is not None:
-            return take_in(getattr(a, name)(*args, **keywords), initial)
-        return take_in(_extreme(a, name == "max", *args, **keywords), initial)
+            made = getattr(a, name)(*args, **keywords)
+        else:
+            made = _extreme(a, name == "max", *args, **keywords)
+        return take_in(made, bool(initial) if made.dtype == bool else initial)
 
     return call_method
 

@@ -384,7 +384,9 @@ BY_OTHER_NAMES = """
     transpose ravel shape size flipud fliplr iscomplexobj isrealobj ndim
     result_type real imag hstack vstack dstack column_stack append
     broadcast_arrays outer dot inner vdot vecdot matmul average nanprod isclose
-    allclose empty_like atleast_1d atleast_2d atleast_3d rot90
+    allclose empty_like atleast_1d atleast_2d atleast_3d rot90 hsplit vsplit
+    dsplit tile meshgrid pad select isin gradient trapezoid trapz nanargmax
+    nanargmin
 """
 UNKNOWN = {function.__name__ for function in numpy_functions._handlers()}
 UNKNOWN -= {*NAMES, *BY_OTHER_NAMES.split()}

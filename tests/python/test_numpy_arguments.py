@@ -53,10 +53,13 @@ ARRAYS = [
     X[0],
     X[0, :1],
     np.array(2.5, "f4"),
+    X[None],
 ]
 # What we compute and NumPy refuses: a mean of nothing, for which it looks at the
 # elements, and truth values as numbers.
 MORE = {"average": ZeroDivisionError}
+# A row of NaN alone has a place, as nobody looks at the elements.
+MORE |= dict.fromkeys(("nanargmax", "nanargmin"), ValueError)
 MORE |= dict.fromkeys(("around", "clip", "round"), TypeError)
 
 

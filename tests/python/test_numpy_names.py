@@ -229,3 +229,10 @@ def test_whatever_the_array_api_computes_has_numpys_name(rt):
             assert np.array_equal(one, other, equal_nan=True), name
         compared += 1
     assert compared > 80
+
+
+def test_what_is_equal_but_of_another_type_is_another_argument(rt):
+    x = rt.ones((2, 1))
+    with pytest.raises(gpuos.InvalidArgument, match="expected an integer"):
+        np.broadcast_to(x, (2, 2.0))
+    assert np.broadcast_to(x, (2, 2)).shape == (2, 2)

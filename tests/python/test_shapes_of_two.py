@@ -24,7 +24,11 @@ FORMS = {
     "weights, axes": lambda f, a, b: f(a, axis=(1, 0), weights=b),
 }
 # What NumPy computes and programs do not.
-REFUSED = re.compile("no products of matrices|has no such|value has no memory")
+REFUSED = re.compile(
+    "no products of matrices|has no such|value has no (memory|number)"
+    "|expected arrays computed from"  # a gradient of no axes
+    "|roll: expected axis="  # fused: rows would have to be joined
+)
 ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # For this NumPy looks at the elements.
 OF_ELEMENTS = "Weights sum to zero"

@@ -20,8 +20,6 @@ from gpuos.array_api._creation import (
     linspace,
     ones,
     ones_like,
-    tril,
-    triu,
     zeros,
     zeros_like,
 )
@@ -137,13 +135,9 @@ from gpuos.array_api._manipulation import (
     meshgrid,
     moveaxis,
     permute_dims,
-    repeat,
     reshape,
-    roll,
     squeeze,
     stack,
-    tile,
-    unstack,
 )
 from gpuos.array_api._reductions import (
     all,
@@ -151,8 +145,6 @@ from gpuos.array_api._reductions import (
     argmax,
     argmin,
     count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
     diff,
     isin,
     max,
@@ -163,6 +155,16 @@ from gpuos.array_api._reductions import (
     sum,
     var,
     vecdot,
+)
+from gpuos.array_functions import (
+    cumulative_prod,
+    cumulative_sum,
+    repeat,
+    roll,
+    tile,
+    tril,
+    triu,
+    unstack,
 )
 
 __array_api_version__ = VERSIONS[-1]

@@ -10,7 +10,7 @@ import numpy as np
 from gpuos import _core
 from gpuos.array_api._devices import runtime_of, to_device
 from gpuos.array_api._dtypes import DEFAULTS
-from gpuos.array_api._elementwise import where
+from gpuos.array_functions import distance_from_diagonal
 from gpuos.array_methods import copy as _copy
 from gpuos.array_methods import stack
 from gpuos.fusing import fuse
@@ -205,28 +205,5 @@ def eye(
     device: Any = None,
 ) -> Array:
     columns = n_rows if n_cols is None else n_cols
-    distance = _distance(runtime_of(device), (n_rows, columns), k)
+    distance = distance_from_diagonal(runtime_of(device), (n_rows, columns), k)
     return (distance == 0).astype(_or_float(dtype))
-
-
-def tril(x: Array, /, *, k: int = 0) -> Array:
-    made: Array = where(_distance(x.runtime, x.shape, k) <= 0, x, _zero(x))
-    return made
-
-
-def triu(x: Array, /, *, k: int = 0) -> Array:
-    made: Array = where(_distance(x.runtime, x.shape, k) >= 0, x, _zero(x))
-    return made
-
-
-def _zero(x: Array) -> Any:
-    return x.dtype.type(0)
-
-
-def _distance(runtime: Runtime, shape: tuple[int, ...], k: int) -> Array:
-    """Return how far right of the k-th diagonal each place of a matrix is."""
-    rows, columns = shape[-2:]
-    # Farther away is no place at all.
-    k = max(-rows, min(k, columns))
-    right = runtime.arange(-k, columns - k, dtype="int64")
-    return right - runtime.arange(rows, dtype="int64")[:, None]

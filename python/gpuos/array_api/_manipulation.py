@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuos import _core
+from gpuos.array_functions import axes_of
 from gpuos.array_methods import concatenate as _concatenate
 from gpuos.array_methods import copy as _copy
 from gpuos.array_methods import reshape as _reshape
@@ -62,31 +62,6 @@ def squeeze(x: Array, /, axis: Any) -> Array:
     return _squeeze(x, axis)
 
 
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    (axis,) = axes_of(axis, x.ndim)
-    before: tuple[Any, ...] = (slice(None),) * axis
-    places = ((*before, i) for i in range(x.shape[axis]))
-    return tuple(x[place] for place in places)
-
-
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return axes from 0 on; None is all of them."""
-    if axis is None:
-        return tuple(range(ndim))
-    axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
-    for one in axes:
-        if not -ndim <= one < ndim:
-            raise _core.InvalidArgument(
-                f"axis: expected an axis of {ndim}, got {one}"
-            )
-    return tuple(one % ndim for one in axes)
-
-
-def along(axis: int, begin: int, end: int | None) -> tuple[slice, ...]:
-    """Return the index of a part of one axis, which counts from 0."""
-    return (*(slice(None),) * axis, slice(begin, end))
-
-
 # ---- Copies.
 
 
@@ -133,73 +108,3 @@ def _checked(name: str, arrays: Sequence[Array]) -> Sequence[Array]:
             f"{', '.join(sorted(kinds)) or 'none'}"
         )
     return arrays
-
-
-def repeat(x: Array, repeats: Any, /, *, axis: int | None = None) -> Array:
-    """Repeat each element; an array of counts is waited for."""
-    if axis is None:
-        x, axis = _reshape(x, -1), 0
-    (axis,) = axes_of(axis, x.ndim)
-    if isinstance(repeats, Array) and repeats.size != 1:
-        return _repeat_each(x, repeats.tolist(), axis)
-    return _repeated(x, int(repeats), axis, is_each=True)
-
-
-def _repeat_each(x: Array, counts: Sequence[int], axis: int) -> Array:
-    extent = x.shape[axis]
-    if len(counts) != extent:
-        raise _core.InvalidArgument(
-            f"repeat: expected {extent} counts, got {len(counts)}"
-        )
-    shape = [*x.shape[:axis], sum(counts), *x.shape[axis + 1 :]]
-    made = x.runtime.empty(shape, x.dtype)
-    begin = 0
-    for i, count in enumerate(counts):
-        to = along(axis, begin, begin + count)
-        made[to] = x[along(axis, i, i + 1)]
-        begin += count
-    return made
-
-
-def _repeated(x: Array, count: int, axis: int, is_each: bool) -> Array:
-    """Return each element, or all of them, `count` times along an axis."""
-    before, extent, after = (
-        x.shape[:axis],
-        x.shape[axis],
-        x.shape[axis + 1 :],
-    )
-    flat = _reshape(x, (math.prod(before), extent, math.prod(after)))
-    place = 2 if is_each else 1
-    shape = list(flat.shape)
-    shape.insert(place, count)
-    made = broadcast_to(expand_dims(flat, place), shape)
-    return made.reshape((*before, extent * count, *after))
-
-
-def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
-    if axis is None:
-        return _reshape(roll(_reshape(x, -1), shift, axis=0), x.shape)
-    shifts = shift if isinstance(shift, (list, tuple)) else (shift,)
-    axes = axes_of(axis, x.ndim)
-    for by, one in np.broadcast(shifts, axes):
-        x = _rolled(x, int(by), int(one))
-    return x
-
-
-def _rolled(x: Array, shift: int, axis: int) -> Array:
-    made = x.runtime.empty(x.shape, x.dtype)
-    extent = x.shape[axis]
-    by = shift % extent if extent else 0
-    made[along(axis, by, None)] = x[along(axis, 0, extent - by)]
-    made[along(axis, 0, by)] = x[along(axis, extent - by, None)]
-    return made
-
-
-def tile(x: Array, repetitions: Sequence[int], /) -> Array:
-    ndim = max(x.ndim, len(repetitions))
-    counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
-    made = _copy(x).reshape((1,) * (ndim - x.ndim) + x.shape)
-    for axis, count in enumerate(counts):
-        if count != 1:
-            made = _repeated(made, count, axis, is_each=False)
-    return made

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpuos import _core
-from gpuos.array_api._dtypes import int64, uint64
 from gpuos.array_api._elementwise import equal, named, run
-from gpuos.array_api._manipulation import along, axes_of, concat, reshape
-from gpuos.arrays import in_place
+from gpuos.array_api._manipulation import concat, reshape
+from gpuos.array_functions import along, axes_of
 from gpuos.made_functions import FUNCTIONS
 
 Array = _core.Array
@@ -67,12 +66,6 @@ var = _distance("var", np.var)
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    both = [x for x in (x1, x2) if isinstance(x, Array)]
-    if len({x.shape[axis] for x in both}) > 1:
-        raise _core.InvalidArgument(
-            f"vecdot: expected as many elements along axis {axis}, got "
-            f"{x1.shape} and {x2.shape}"
-        )
     made: Array = run(FUNCTIONS["vecdot"], x1, x2, axis)
     return made
 
@@ -90,66 +83,6 @@ def isin(x1: Any, x2: Any, /, *, invert: Any = False) -> Array:
 
 def _isin(x1: Any, x2: Any) -> Any:
     return (np.expand_dims(x1, -1) == x2).any(-1)
-
-
-# ---- Running sums. In each of log2(n) steps every place gets what stands so
-# far before it, and then it has twice as much.
-
-
-def cumulative_prod(
-    x: Array,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: Any = None,
-    include_initial: Any = False,
-) -> Array:
-    return _running("multiply", 1, x, axis, dtype, include_initial)
-
-
-def cumulative_sum(
-    x: Array,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: Any = None,
-    include_initial: Any = False,
-) -> Array:
-    return _running("add", 0, x, axis, dtype, include_initial)
-
-
-def _running(
-    name: str,
-    start: int,
-    x: Array,
-    axis: int | None,
-    dtype: Any,
-    has_start: Any,
-) -> Array:
-    if axis is None and x.ndim > 1:
-        raise _core.InvalidArgument(
-            f"cumulative {name}: expected an axis for shape {x.shape}, got None"
-        )
-    (axis,) = axes_of(axis or 0, x.ndim)
-    first = 1 if has_start else 0
-    shape = list(x.shape)
-    shape[axis] += first
-    made = x.runtime.empty(shape, dtype or _wide(x.dtype))
-    if has_start:
-        made[along(axis, 0, 1)] = start
-    sums = made[along(axis, first, None)]
-    sums[...] = x
-    step = 1
-    while step < x.shape[axis]:
-        later, earlier = along(axis, step, None), along(axis, 0, -step)
-        in_place(name, sums[later], sums[earlier])
-        step *= 2
-    return made
-
-
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of a sum: integers have 64 bits."""
-    return {"b": int64, "i": int64, "u": uint64}.get(dtype.kind, dtype)
 
 
 def diff(
