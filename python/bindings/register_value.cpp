@@ -125,6 +125,8 @@ auto spread(const char* name) {
 
 template <typename Class>
 void add_reductions(Class& type) {
+  py::options options;
+  options.disable_function_signatures();  // The stub has those of overloads.
   const py::object none = py::none();
   const auto axis = py::arg_v("axis", none);
   const auto out = py::arg_v("out", none);

@@ -1587,43 +1587,19 @@ class Value:
     def __iter__(self) -> Iterator[Value]: ...
     def max(
         self, axis: _Axes = None, out: None = None, keepdims: bool = False
-    ) -> Value:
-        """Overloaded function.
-
-        1. max(self: gpuos.Value, axis: object = None, out: object = None, keepdims: object = False) -> gpuos.Value
-
-        2. max(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def min(
         self, axis: _Axes = None, out: None = None, keepdims: bool = False
-    ) -> Value:
-        """Overloaded function.
-
-        1. min(self: gpuos.Value, axis: object = None, out: object = None, keepdims: object = False) -> gpuos.Value
-
-        2. min(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def ptp(
         self, axis: _Axes = None, out: None = None, keepdims: bool = False
     ) -> Value: ...
     def any(
         self, axis: _Axes = None, out: None = None, keepdims: bool = False
-    ) -> Value:
-        """Overloaded function.
-
-        1. any(self: gpuos.Value, axis: object = None, out: object = None, keepdims: object = False) -> gpuos.Value
-
-        2. any(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def all(
         self, axis: _Axes = None, out: None = None, keepdims: bool = False
-    ) -> Value:
-        """Overloaded function.
-
-        1. all(self: gpuos.Value, axis: object = None, out: object = None, keepdims: object = False) -> gpuos.Value
-
-        2. all(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def argmax(
         self, axis: _Axes = None, out: None = None, keepdims: bool = False
     ) -> Value: ...
@@ -1636,39 +1612,21 @@ class Value:
         dtype: npt.DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-    ) -> Value:
-        """Overloaded function.
-
-        1. sum(self: gpuos.Value, axis: object = None, dtype: object = None, out: object = None, keepdims: object = False) -> gpuos.Value
-
-        2. sum(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def prod(
         self,
         axis: _Axes = None,
         dtype: npt.DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-    ) -> Value:
-        """Overloaded function.
-
-        1. prod(self: gpuos.Value, axis: object = None, dtype: object = None, out: object = None, keepdims: object = False) -> gpuos.Value
-
-        2. prod(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def mean(
         self,
         axis: _Axes = None,
         dtype: npt.DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-    ) -> Value:
-        """Overloaded function.
-
-        1. mean(self: gpuos.Value, axis: object = None, dtype: object = None, out: object = None, keepdims: object = False) -> gpuos.Value
-
-        2. mean(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def var(
         self,
         axis: _Axes = None,
@@ -1676,13 +1634,7 @@ class Value:
         out: None = None,
         ddof: float = 0.0,
         keepdims: bool = False,
-    ) -> Value:
-        """Overloaded function.
-
-        1. var(self: gpuos.Value, axis: object = None, dtype: object = None, out: object = None, ddof: object = 0.0, keepdims: object = False) -> gpuos.Value
-
-        2. var(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def std(
         self,
         axis: _Axes = None,
@@ -1690,13 +1642,7 @@ class Value:
         out: None = None,
         ddof: float = 0.0,
         keepdims: bool = False,
-    ) -> Value:
-        """Overloaded function.
-
-        1. std(self: gpuos.Value, axis: object = None, dtype: object = None, out: object = None, ddof: object = 0.0, keepdims: object = False) -> gpuos.Value
-
-        2. std(self: object, *args, **kwargs) -> object
-        """
+    ) -> Value: ...
     def astype(self, dtype: npt.DTypeLike, **kwargs: object) -> Value:
         """The same numbers as another dtype."""
     def transpose(self, *args: Any) -> Value:
