@@ -265,11 +265,15 @@ std::uint32_t Groups::choose(std::uint32_t request, Choice& choice) {
     return groups_[a].order > groups_[b].order;
   });
   std::uint32_t chosen = kNone;
+  const std::uint32_t view = view_of(arrays_->request(request));
   const Owner& out = survey_->owners()[survey_->of(request).out];
   for (const std::uint32_t group : groups) {
     if (choice.is_barred(group) || !may_write(groups_[group], out)) continue;
     if (chosen != kNone) {
-      if (fits(groups_[group], groups_[chosen]) && is_movable(groups_[group]))
+      // One that is flat fits another shape than the request's.
+      if (fits(groups_[group], groups_[chosen]) &&
+          is_same_shape(groups_[group].view, view) &&
+          is_movable(groups_[group]))
         merge(group, chosen);
       continue;
     }

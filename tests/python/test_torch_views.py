@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import random
 
 import pytest
-from torch_support import ELEMS, error_of, scheduler, torch
+from torch_support import ELEMS, assert_same, error_of, scheduler, torch
 
 pytestmark = pytest.mark.torch
 
@@ -367,3 +368,57 @@ def test_base_is_read_after_a_change_of_one_of_its_elements(same):
         return c, c.sum()
 
     same(function)
+
+
+TWO = """
+    add atan2 copysign eq fmax fmin fmod ge gt hypot le logaddexp logical_and lt
+    maximum minimum mul ne remainder sub true_divide
+"""
+THREE = {
+    "addcdiv": torch.addcdiv,
+    "addcmul": torch.addcmul,
+    "clamp": torch.clamp,
+    "lerp": torch.lerp,
+    "where": lambda x, y, z: torch.where(x > 0.5, y, z),
+}
+
+
+def shapes_of_pending(device):
+    """Return functions that make a tensor of 4 x 6, or one that fits it."""
+    random = torch.Generator().manual_seed(1)
+
+    def draw(*shape):
+        return torch.randn(shape, generator=random).to(device)
+
+    a, t, s, row = draw(4, 6), draw(6, 4), draw(4, 1), draw(6)
+    halves, flat, deep = draw(2, 12), draw(24), draw(1, 4, 1, 6)
+    return [
+        lambda: a,
+        lambda: t.T,
+        lambda: a * 2,
+        lambda: a + row,
+        lambda: (halves + flat[:12]).view(4, 6),
+        lambda: (flat - 1).view(4, 6),
+        lambda: (flat.view(2, 3, 4) * s[:, 0]).view(4, 6),
+        lambda: (t * 2).T,
+        lambda: (t + s[:, 0]).view(4, 6),
+        lambda: (s + 1).expand(4, 6),
+        lambda: (deep * 2).squeeze((0, 2)),
+        lambda: (deep + row).squeeze((0, 2)),
+        lambda: (a * s).unsqueeze(0)[0],
+        lambda: row * 3,
+    ]
+
+
+@pytest.mark.parametrize("name", [*TWO.split(), *THREE])
+def test_views_of_what_is_pending_meet_in_one_operator(device, name):
+    pieces = shapes_of_pending(device)
+    function = THREE.get(name) or getattr(torch, name)
+    count = 3 if name in THREE else 2
+    draws = random.Random(name)
+    for _ in range(40):
+        chosen = draws.choices(pieces, k=count)
+        expected = [function(*[piece() for piece in chosen]) for _ in range(2)]
+        with torch.no_grad(), scheduler():
+            came = [function(*[piece() for piece in chosen]) for _ in range(2)]
+        assert_same(expected, came)
