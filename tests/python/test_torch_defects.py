@@ -27,6 +27,8 @@ DTYPES = [
     torch.complex64,
     torch.complex128,
 ]
+HALVES = {torch.float16, torch.bfloat16}
+WIDE_INTEGERS = {torch.int16, torch.int32, torch.int64}
 # PyTorch warns of half complex numbers, and of their parts that are lost.
 COMPLEX_WARNS = pytest.mark.filterwarnings("ignore:.*omplex.*:UserWarning")
 
@@ -109,6 +111,117 @@ def test_value_of_addcmul_counts(special):
     compare(lambda x, y: torch.addcmul(x, x, y, value=0.5), *special, takes=0)
     compare(lambda x, y: torch.addcdiv(x, x, y, value=-2), *special, takes=0)
     compare(lambda x, y: torch.lerp(x, y, 0.25), *special, takes=0)
+
+
+def results_with_number(x, y, k):
+    """Return what every operator that takes a number makes of `k`."""
+    positive = abs(k)
+    zero_d = torch.tensor(float(k))
+    lists = [x.clone()], [y.clone()]
+    for change in (torch._foreach_add_, torch._foreach_sub_):
+        change(lists[0], k)
+    torch._foreach_mul_(lists[1], k)
+    torch._foreach_div_(lists[1], 1.7)
+    return {
+        "add": x + k,
+        "radd": k + x,
+        "sub": x - k,
+        "rsub": k - x,
+        "mul": k * x,
+        "div": x / k,
+        "rdiv": k / x,
+        "add_": x.clone().add_(k),
+        "isub": x.clone().__isub__(k),
+        "mul_": x.clone().mul_(k),
+        "div_": x.clone().div_(k),
+        "out": torch.sub(x, k, out=torch.empty_like(x)),
+        "less": (x < k, x <= k, x > k, x >= k, x == k, x != k),
+        "power": (x**k, positive**x, x**3, x**-2, x**0.5),
+        "remainder": (x % k, torch.fmod(x, k), k % x),
+        "rounded": torch.div(x, k, rounding_mode="floor"),
+        "clamp": (x.clamp(-positive, positive), x.clamp(min=k)),
+        "where": (torch.where(x > 0, x, k), x.masked_fill(x > 0, k)),
+        "copysign": torch.copysign(x, k),
+        "fill_": x.clone().fill_(k),
+        "addcdiv": torch.addcdiv(x, y, x, value=k),
+        "leaky_relu": F.leaky_relu(x, k),
+        "threshold": F.threshold(x, k, 3 * k),
+        "hardtanh": F.hardtanh(x, -positive - 1, positive),
+        "0-d": (x + zero_d, zero_d - x, x * zero_d, x / zero_d, x < zero_d),
+        "0-d int": (x + zero_d.long(), x > zero_d.long() + 1),
+        "0-d others": (torch.atan2(x, zero_d), torch.maximum(x, zero_d)),
+        "int": (x + torch.arange(len(x)) * 1001, x > torch.arange(len(x))),
+        "lists": (*lists[0], *lists[1]),
+    }
+
+
+def products_with_number(x, y, k):
+    """Return results of operators that add a product to `x`, or to 1.7."""
+    return {
+        "add": torch.add(x, y, alpha=k),
+        "sub": torch.sub(x, y, alpha=k),
+        "add_": x.clone().add_(y, alpha=k),
+        "out": torch.sub(x, y, alpha=k, out=torch.empty_like(x)),
+        "list": torch._foreach_add([x], [y], alpha=k)[0],
+        "rsub": torch.rsub(y, x, alpha=k),
+        "addcmul": torch.addcmul(x, y, x, value=k),
+    }
+
+
+def drawn_for_numbers(dtype, case):
+    """Return two vectors, 1 to 100 long, some strided, and a number."""
+    draws = torch.Generator().manual_seed(case)
+    elems = int(torch.randint(1, 101, (), generator=draws))
+    step = 1 + case % 3 // 2
+    x, y = torch.randn(2, step * elems, generator=draws).to(dtype)[:, ::step]
+    k = [1.3, -0.7, 0.1, 3, -2.7182818, 1e-3, 2049][case % 7]
+    return x, y, k
+
+
+NUMBERS_OF_THE_CPU = pytest.mark.never(
+    lambda device: device != "cpu",
+    reason="on a GPU numbers are as exact as what is computed",
+)
+
+
+@NUMBERS_OF_THE_CPU
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_numbers_beside_half_types_are_rounded_as_in_eager(device, dtype):  # noqa: ARG001
+    for case in range(60):
+        given = drawn_for_numbers(dtype, case)
+        expected = results_with_number(*given)
+        with torch.no_grad(), scheduler(takes=20):
+            came = results_with_number(*given)
+        assert_same(expected, came, rtol=0, atol=0)
+
+
+@NUMBERS_OF_THE_CPU
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_products_beside_half_types_differ_by_one_rounding(device, dtype):  # noqa: ARG001
+    for case in range(60):
+        x, y, k = drawn_for_numbers(dtype, case)
+        expected = products_with_number(x, y, k)
+        with torch.no_grad(), scheduler(takes=6):
+            came = products_with_number(x, y, k)
+        # Eager rounds the product too in what is left of a block of vectors.
+        product = (y * k).double().abs() * (1 + x.double().abs())
+        for name, one in expected.items():
+            bound = torch.finfo(dtype).eps * (product + one.double().abs())
+            assert ((came[name] - one).double().abs() <= bound).all(), name
+
+
+@NUMBERS_OF_THE_CPU
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str
+)
+def test_products_of_whole_blocks_have_the_same_bits(device, dtype):  # noqa: ARG001
+    for elems, k in itertools.product([64, 320], [1.3, -0.7, 3, 1e-3]):
+        x, y = torch.randn(2, elems).to(dtype)
+        expected = products_with_number(x, y, k)
+        with torch.no_grad(), scheduler(takes=6):
+            came = products_with_number(x, y, k)
+        del expected["addcmul"], came["addcmul"]
+        assert_same(expected, came, rtol=0, atol=0)
 
 
 def test_division_by_zero(special):
@@ -300,8 +413,12 @@ def test_promotion(device, first):
     for second in DTYPES:
         x = torch.tensor([0, 1, 2, 3], device=device).to(first)
         y = torch.tensor([1, 1, 3, 2], device=device).to(second)
-        is_complex = first.is_complex or second.is_complex
-        compare(function, x, y, takes=0 if is_complex else 1)
+        types = {first, second}
+        is_left = any(dtype.is_complex for dtype in types)
+        # PyTorch rounds wide integers to half types first.
+        if types & HALVES and types & WIDE_INTEGERS and device == "cpu":
+            is_left = True
+        compare(function, x, y, takes=0 if is_left else 1)
 
 
 def test_fused_results_are_the_tensors_that_one_holds(device):

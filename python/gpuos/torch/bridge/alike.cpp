@@ -199,7 +199,8 @@ void add_alike(const Elementwise& what, const Kind& of, const Tensor& tensor,
   pending.add(needs, site, [&](Request& request) {
     put_types(request, what, of);
     request.operands = 2;
-    put_number(request, number_at, number, what.rule, tensor.scalar_type());
+    put_number(request, number_at, number, what, tensor.scalar_type(),
+               site.is_cpu());
     put(request, 1 - number_at, tensor, of);
     put_result(request, out, is_fresh, of);
   });
@@ -334,7 +335,8 @@ Tensor defer_alike_where(const Tensor& condition, const Operand& a,
     put_tensor(request, 0, condition, DType::Bool);
     for (std::size_t i = 0; i < 2; ++i) {
       if (pair[i]->is_number())
-        put_number(request, 1 + i, pair[i]->number, Rule::Select, *type);
+        put_number(request, 1 + i, pair[i]->number,
+                   {Recipe::Where, Rule::Select}, *type, site.is_cpu());
       else
         put_tensor(request, 1 + i, *pair[i]->tensor, dtype);
     }

@@ -88,8 +88,11 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
 
 /// What PyTorch refuses of a number, or computes in a way of its own.
 bool is_unusual(const c10::Scalar& number, const Elementwise& what,
-                at::ScalarType common) {
+                at::ScalarType common, c10::Device device) {
   if (!fits(number, common)) return true;
+  if (what.recipe == Recipe::Power &&
+      is_product_of_halves(number.toDouble(), common, device))
+    return true;
   if (what.recipe == Recipe::Power || what.recipe == Recipe::TorchRemainder ||
       what.recipe == Recipe::Fmod)
     return !fits_as_rounded(number.toDouble(), common);
@@ -97,6 +100,40 @@ bool is_unusual(const c10::Scalar& number, const Elementwise& what,
                             what.recipe == Recipe::LeakyRelu ||
                             what.recipe == Recipe::Softplus;
   return is_parameter && !std::isfinite(number.toDouble());
+}
+
+/// Whether PyTorch makes elements of the half type `common` of a tensor of
+/// another dtype, on the CPU, and so rounds it before it computes. Factors and
+/// divisors of one element are numbers to it; what is chosen from operands is
+/// rounded once.
+bool is_rounded_first(const Elementwise& what,
+                      std::span<const Operand> operands,
+                      at::ScalarType common) {
+  if (!is_half(common) || what.rule == Rule::Copy ||
+      what.rule == Rule::Select || what.rule == Rule::Masked ||
+      what.rule == Rule::Fill)
+    return false;
+  const bool keeps_last =
+      what.recipe == Recipe::Multiply || what.recipe == Recipe::Divide;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_number()) continue;
+    const Tensor& tensor = *operands[i].tensor;
+    const at::ScalarType type = tensor.scalar_type();
+    if (tensor.is_cpu() && type != common && c10::elementSize(type) > 1 &&
+        !(keeps_last && i == 1 && tensor.numel() == 1))
+      return true;
+  }
+  return false;
+}
+
+/// PyTorch's kernels of the CPU add a product of float32 without rounding it;
+/// in float64 it is exact.
+at::ScalarType computed_type(Recipe recipe, at::ScalarType common,
+                             bool is_cpu) {
+  const bool adds_product =
+      recipe == Recipe::AddScaled || recipe == Recipe::SubScaled;
+  return is_cpu && adds_product && common == at::kFloat ? at::kDouble
+                                                        : opmath_of(common);
 }
 
 /// A result has no fewer elements than an operand, but for none at all.
@@ -264,8 +301,10 @@ std::optional<Planned> plan(const Elementwise& what,
   const auto types = types_of(what.rule, *promoted);
   if (!types) return std::nullopt;
   for (const Operand& operand : operands)
-    if (operand.is_number() && is_unusual(operand.number, what, types->common))
+    if (operand.is_number() &&
+        is_unusual(operand.number, what, types->common, device))
       return std::nullopt;
+  if (is_rounded_first(what, operands, types->common)) return std::nullopt;
   const auto shape = broadcast_shape(operands);
   if (!shape) return std::nullopt;
   const at::ScalarType result = type.value_or(types->result);
@@ -306,11 +345,13 @@ std::optional<Planned> plan(const Elementwise& what,
   Request& request = deferred.request;
   request.recipe = what.recipe;
   request.operands = static_cast<std::uint8_t>(operands.size());
-  request.compute = *dtype_of(opmath_of(types->common));
+  request.compute =
+      *dtype_of(computed_type(what.recipe, types->common, device.is_cpu()));
   request.out_dtype = *dtype_of(planned.out.scalar_type());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].is_number()) {
-      put_number(request, i, operands[i].number, what.rule, types->common);
+      put_number(request, i, operands[i].number, what, types->common,
+                 device.is_cpu());
       continue;
     }
     const Tensor& tensor = *operands[i].tensor;

@@ -43,6 +43,12 @@ std::string_view base_name(std::string_view name) {
 /// Names whose operands finish() arranges.
 bool has_own_shape(std::string_view name) { return name == "clamp"; }
 
+/// Whether the second operand is one, not a tensor that was made of one.
+bool has_number(const OverloadForm& form) {
+  return form.arguments.size() > 1 && (form.arguments[1] == Argument::Number ||
+                                       form.arguments[1] == Argument::Numbers);
+}
+
 /// Reads one argument for the item with this number.
 class Reader {
  public:
@@ -98,7 +104,10 @@ class Reader {
   bool finish(std::size_t item) {
     OverloadCall::Item& to = call_.items[item];
     const std::string_view name = form_.what->name;
-    if (name == "rsub") std::swap(to.operands[0], to.operands[1]);
+    // PyTorch's mul_() of a number has that first.
+    if (name == "rsub" ||
+        (name == "mul" && form_.is_in_place && has_number(form_)))
+      std::swap(to.operands[0], to.operands[1]);
     if (name == "clamp" && !finish_clamp(to)) return false;
     if ((name == "fill" || name == "zero") && !finish_fill(name, to))
       return false;

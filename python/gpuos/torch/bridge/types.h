@@ -73,6 +73,13 @@ bool fits(const c10::Scalar& number, at::ScalarType common);
 /// smallest ones.
 bool fits_as_rounded(double number, at::ScalarType type);
 
+/// Whether PyTorch makes the power of products, each rounded to the half type.
+inline bool is_product_of_halves(double exponent, at::ScalarType type,
+                                 c10::Device device) {
+  return device.is_cpu() && type == at::kBFloat16 &&
+         (exponent == 3 || exponent == -2);
+}
+
 struct ResultTypes {
   at::ScalarType common{};  // of the operands, promoted
   at::ScalarType result{};
