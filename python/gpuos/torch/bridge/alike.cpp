@@ -7,6 +7,7 @@
 #include "own_blocks.h"
 #include "parts.h"
 #include "private_parts.h"
+#include "sharing.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -59,7 +60,7 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   const auto elems = static_cast<std::uint64_t>(Fields::numel_of(tensor));
   return elems - 1 < static_cast<std::uint64_t>(size_threshold()) &&
          Fields::layout_of(tensor).size() <= kMaxDims && has_memory(tensor) &&
-         is_at_place(tensor);
+         !is_shared(tensor) && is_at_place(tensor);
 }
 
 /// The same of a tensor of another kind: flags that make no difference may be
@@ -81,7 +82,7 @@ constinit thread_local Kind kind GPUOS_NEAR_TLS;
   const auto& layout = Fields::layout_of(simple);
   const auto& other = Fields::layout_of(tensor);
   if (layout.size() != other.size() || !has_memory(tensor) ||
-      !is_at_place(tensor))
+      is_shared(tensor) || !is_at_place(tensor))
     return false;
   // Both are contiguous: strides differ where the size is 1 alone.
   for (std::size_t d = 0; d < layout.size(); ++d)
@@ -298,9 +299,9 @@ Tensor defer(const Elementwise& what, const Tensor& tensor, double number,
 
 Tensor defer_alike_where(const Tensor& condition, const Operand& a,
                          const Operand& b) {
-  if (!is_usual_tensor(condition) || condition.scalar_type() != at::kBool ||
-      !condition.is_contiguous() || condition.numel() == 0 ||
-      condition.numel() > size_threshold())
+  if (!is_usual_tensor(condition) || is_shared(condition) ||
+      condition.scalar_type() != at::kBool || !condition.is_contiguous() ||
+      condition.numel() == 0 || condition.numel() > size_threshold())
     return {};
   const auto type = type_of_pair(a, b);
   if (!type) return {};
@@ -358,7 +359,6 @@ bool defer_alike_out(const Elementwise& what, const Tensor& tensor,
   if (!is_same_or_disjoint(out, is_own, tensor, of)) return false;
   if (other.defined() && !is_same_or_disjoint(out, is_own, other, of))
     return false;
-  if (!is_own && is_in_file(out, site)) return false;
   add_alike(what, of, tensor, other, out, /*is_fresh=*/false, site, objects);
   return true;
 }
@@ -370,7 +370,6 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
   const Site& site = current_site(out.device());
   const bool is_own = has_own_block(*storage_of(out), site);
   if (!is_same_or_disjoint(out, is_own, other, of)) return false;
-  if (!is_own && is_in_file(out, site)) return false;
   add_alike(what, of, out, other, out, /*is_fresh=*/false, site);
   return true;
 }
@@ -380,7 +379,6 @@ bool defer_alike_into(const Elementwise& what, const Tensor& out,
   if (!is_simple(out)) return false;
   const Kind of = kind;
   const Site& site = current_site(out.device());
-  if (is_in_file(out, site)) return false;
   add_alike(what, of, out, number, 1, out, /*is_fresh=*/false, site);
   return true;
 }

@@ -10,9 +10,9 @@
 #include "costs.h"
 #include "keys.h"
 #include "outputs.h"
-#include "own_blocks.h"
 #include "parts.h"
 #include "private_parts.h"
+#include "sharing.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -84,6 +84,14 @@ bool are_on_one_device(std::span<const Operand> operands, const Tensor& out,
   if (is_first) return false;
   return !out.defined() ||
          (is_usual_tensor(out) && is_aligned(out) && out.device() == device);
+}
+
+/// Whether NumPy, say, may write what is read, or read what is written, while
+/// Python goes on: it is done at once. By name a program says when.
+bool are_shared(std::span<const Operand> operands, const Tensor& out) {
+  for (const Operand& operand : operands)
+    if (!operand.is_number() && is_shared(*operand.tensor)) return true;
+  return out.defined() && is_shared(out);
 }
 
 /// What PyTorch refuses of a number, or computes in a way of its own.
@@ -292,8 +300,12 @@ std::optional<Planned> plan(const Elementwise& what,
     return std::nullopt;
   }
   c10::Device device{c10::kCPU};
-  if (!are_on_one_device(operands, out, device) ||
-      !has_bool_condition(what.rule, operands) ||
+  if (!are_on_one_device(operands, out, device)) return std::nullopt;
+  if (most != kAnySize && are_shared(operands, out)) {
+    is_left_to_pytorch = true;
+    return std::nullopt;
+  }
+  if (!has_bool_condition(what.rule, operands) ||
       is_another_matter(what, operands))
     return std::nullopt;
   const auto promoted = promoted_type(typed_operands(what.rule, operands));
@@ -329,8 +341,7 @@ std::optional<Planned> plan(const Elementwise& what,
     if (!(is_copy ? at::is_expandable_to(*shape, out.sizes())
                   : out.sizes() == at::IntArrayRef(*shape)) ||
         !(is_copy || may_hold(out, result, operands, most == kAnySize)) ||
-        !may_write(out, operands) ||
-        (most != kAnySize && is_in_file(out, *planned.site)))
+        !may_write(out, operands))
       return std::nullopt;
     planned.out = out;
   } else if (is_cast_otherwise(what, operands, types->common)) {

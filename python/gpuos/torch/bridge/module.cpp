@@ -23,6 +23,7 @@
 #include "pending.h"
 #include "private_parts.h"
 #include "requests_api.h"
+#include "sharing.h"
 #include "slabs.h"
 #include "timer.h"
 
@@ -119,6 +120,7 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   Py_INCREF(make_runtime);
   Py_INCREF(find_stream);
   guard_doors();
+  watch_sharing();
   set_up_sites(&make_runner, &find_handle);
   register_operators({strings_of(composite), strings_of(other_composite),
                       strings_of(views), strings_of(explicit_composite),

@@ -6,6 +6,7 @@
 #include "keys.h"
 #include "outputs.h"
 #include "parts.h"
+#include "sharing.h"
 
 namespace gpuos::bridge {
 namespace {
@@ -106,6 +107,12 @@ bool is_usable(const Tensor& extra, const Tensor& tensor) {
                               extra.scalar_type() == tensor.scalar_type());
 }
 
+bool are_shared(const Tensor& tensor, const RowArguments& arguments) {
+  return is_shared(tensor) ||
+         (arguments.weight.defined() && is_shared(arguments.weight)) ||
+         (arguments.bias.defined() && is_shared(arguments.bias));
+}
+
 /// Whether the elements of a row do not follow each other in memory.
 bool is_across(const Tensor& tensor, std::uint8_t axes) {
   for (std::int64_t d = tensor.dim(); d-- > 0;)
@@ -159,7 +166,9 @@ std::optional<Planned> plan_rows(const Rows& what, const Tensor& tensor,
                      .reads_pending = is_marked(tensor),
                      .is_across = is_across(tensor, *axes),
                      .rows = rows_of(tensor, *axes)};
-  if (tensor.numel() > most || (most != kAnySize && is_too_dear(price))) {
+  if (tensor.numel() > most ||
+      (most != kAnySize &&
+       (is_too_dear(price) || are_shared(tensor, arguments)))) {
     is_left_to_pytorch = true;
     return std::nullopt;
   }

@@ -1,0 +1,199 @@
+"""Memory that NumPy, a buffer's owner or a file has beside a tensor."""
+
+from __future__ import annotations
+
+import mmap
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from torch_support import NEVER_MS, cloned, gt, scheduler, torch
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.never(
+        lambda device: device != "cpu", reason="NumPy has no memory of a GPU"
+    ),
+    pytest.mark.filterwarnings("ignore:The given .* is not writable"),
+]
+
+ELEMS = 8
+BYTES = 4 * ELEMS
+
+
+def array():
+    return np.arange(ELEMS, dtype=np.float32)
+
+
+def file_of(folder):
+    path = folder / "numbers"
+    array().tofile(path)
+    return str(path)
+
+
+def mapped(folder):
+    with Path(file_of(folder)).open("r+b") as file:
+        return mmap.mmap(file.fileno(), BYTES)
+
+
+def of_array(function):
+    """Return a way to share an array of NumPy."""
+
+    def share(_):
+        own = array()
+        return function(own), own
+
+    return share
+
+
+def of_buffer(make):
+    """Return a way to share a buffer, of which NumPy has an array too."""
+
+    def share(folder):
+        buffer = make(folder)
+        tensor = torch.frombuffer(buffer, dtype=torch.float32)
+        return tensor, np.frombuffer(buffer, np.float32)
+
+    return share
+
+
+def of_tensor(function):
+    """Return a way to share a tensor's memory."""
+
+    def share(_):
+        tensor = torch.arange(ELEMS, dtype=torch.float32)
+        return tensor, function(tensor)
+
+    return share
+
+
+def of_map(folder):
+    own = np.memmap(file_of(folder), np.float32, "r+")
+    return torch.from_numpy(own), own
+
+
+def of_file(folder):
+    path = file_of(folder)
+    tensor = torch.from_file(path, shared=True, size=ELEMS)
+    return tensor, np.memmap(path, np.float32, "r+")
+
+
+# The tensor, and the array that lies in its memory.
+WAYS = {
+    "from_numpy": of_array(torch.from_numpy),
+    "as_tensor": of_array(torch.as_tensor),
+    "asarray": of_array(torch.asarray),
+    "from_dlpack": of_array(torch.from_dlpack),
+    "slice": of_array(lambda own: torch.from_numpy(own[1:-1])),
+    "steps": of_array(lambda own: torch.from_numpy(own[::2])),
+    "bytearray": of_buffer(lambda _: bytearray(array().tobytes())),
+    "mmap": of_buffer(mapped),
+    "memoryview": of_buffer(lambda _: memoryview(bytearray(array().tobytes()))),
+    "memmap": of_map,
+    "from_file": of_file,
+    "numpy": of_tensor(torch.Tensor.numpy),
+    "__array__": of_tensor(np.asarray),
+    "view.numpy": of_tensor(lambda x: x[1:].numpy()),
+    "view of numpy": of_tensor(lambda x: memoryview(x.numpy()[1:])),
+    "detach": of_tensor(lambda x: x.detach().numpy()[::2]),
+    "np.from_dlpack": of_tensor(np.from_dlpack),
+    "to_dlpack": of_tensor(
+        lambda x: torch.from_dlpack(torch.to_dlpack(x)).numpy()
+    ),
+    "share_memory_": of_tensor(lambda x: x.share_memory_().numpy()),
+}
+
+
+def program(seed, way, folder, in_scheduler):
+    """Return what a random program sees that writes to both by turns."""
+    draws = random.Random(seed)
+    tensor, other = WAYS[way](folder)
+    own = np.asarray(other)
+    kept = [torch.full_like(tensor, 2.0)]
+    seen = []
+    with in_scheduler():
+        for _ in range(24):
+            step = draws.randrange(9)
+            last = draws.choice(kept[-4:])
+            if step == 0:
+                own += 1
+            elif step == 1:
+                own[draws.randrange(len(own))] = draws.random()
+            elif step == 2:
+                tensor += 1
+            elif step == 3:
+                tensor[1:].mul_(last[1:])
+            elif step == 4:
+                torch.add(tensor, last, out=tensor)
+            elif step == 5:
+                seen.append(own.copy().tolist())
+            elif step == 6:
+                kept.append(tensor.sum() + last)
+            elif step == 7:
+                kept.append(torch.where(tensor > last, tensor, last * 0.5))
+            else:
+                kept.append(tensor * 0.5 + last)
+    return seen, cloned(kept)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_programs_in_which_numpy_writes_between_operations(
+    device,  # noqa: ARG001
+    tmp_path,
+    way,
+):
+    for seed in range(20):
+        with torch.no_grad():
+            expected = program(seed, way, tmp_path, torch.no_grad)
+            came = program(seed, way, tmp_path, scheduler)
+        torch.testing.assert_close(came, expected)
+
+
+def is_deferred(tensor):
+    """Return whether operations that read it, and change it, are deferred."""
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        _read = tensor + 1
+        reads = gt.pending()
+        gt.flush()
+        tensor.add_(1)
+        return reads, gt.pending()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda _: torch.from_numpy(array()),
+        lambda _: torch.as_tensor(array()[2:]),
+        lambda _: torch.frombuffer(bytearray(BYTES), dtype=torch.float32),
+        lambda folder: torch.from_file(file_of(folder), size=ELEMS),
+        lambda _: torch.ones(ELEMS).share_memory_(),
+    ],
+    ids=["array", "slice", "bytearray", "private map", "share_memory_"],
+)
+def test_what_nobody_else_has_is_deferred(device, tmp_path, make):  # noqa: ARG001
+    assert is_deferred(make(tmp_path)) == (1, 1)
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if "numpy" in way])
+def test_what_nobody_has_any_more_is_deferred(device, tmp_path, way):  # noqa: ARG001
+    tensor, other = WAYS[way](tmp_path)
+    assert is_deferred(tensor) == (0, 0)
+    del other
+    assert is_deferred(tensor) == (1, 1)
+
+
+def test_read_only_maps_are_deferred(device, tmp_path):  # noqa: ARG001
+    own = np.memmap(file_of(tmp_path), np.float32, "r")
+    with torch.no_grad(), gt.scheduler(auto_flush_ms=NEVER_MS):
+        for tensor in (
+            torch.from_numpy(own),
+            torch.from_numpy(own[2:]),
+            torch.frombuffer(bytes(BYTES), dtype=torch.float32),
+        ):
+            before = gt.pending()
+            _read = tensor + 1
+            assert gt.pending() == before + 1
