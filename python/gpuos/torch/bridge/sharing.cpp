@@ -17,11 +17,11 @@
 #include "casts.h"
 #include "errors.h"
 #include "patches.h"
+#include "slabs.h"
 
 namespace gpuos::bridge {
 
-std::atomic<std::uint32_t> lent_arrays{0};
-std::atomic<c10::DeleterFnPtr> cpu_deleter{nullptr};
+std::atomic<std::uint32_t> lent_capsules{0};
 
 namespace {
 
@@ -39,6 +39,9 @@ struct Lent {
 std::mutex lending_mutex;
 std::unordered_map<const StorageImpl*, Lent> lent;  // under lending_mutex
 std::size_t most_lent = 64;                         // under lending_mutex
+std::atomic<std::uint32_t> lent_arrays{0};          // capsules too
+// Of blocks of PyTorch's allocator.
+c10::DeleterFnPtr cpu_deleter = nullptr;
 
 /// `is_known`: nobody took one before that was not seen.
 void lend(StorageImpl* storage, bool is_known) {
@@ -181,6 +184,7 @@ struct Borrower {
         static_cast<Borrower*>(managed->manager_ctx));
     managed->manager_ctx = borrower->context;
     take_back(borrower->storage);
+    lent_capsules.fetch_sub(1, std::memory_order_relaxed);
     borrower->deleter(managed);
   }
 };
@@ -190,6 +194,7 @@ void note_borrower(void* pointer, StorageImpl* storage) {
   auto* managed = static_cast<Managed*>(pointer);
   if (managed->deleter == nullptr) return;
   lend(storage, storage->resizable());
+  lent_capsules.fetch_add(1, std::memory_order_relaxed);
   managed->manager_ctx =
       new Borrower<Managed>{managed->manager_ctx, managed->deleter, storage};
   managed->deleter = &Borrower<Managed>::end;
@@ -312,8 +317,11 @@ void learn_arrays(PyObject* torch) {
 bool is_shared_at_closer_look(StorageImpl& storage) {
   const c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
   const c10::DeleterFnPtr deleter = data.get_deleter();
-  const bool is_block = Slabs::is_slot(data) || deleter == cpu_deleter.load();
-  if (is_lent(storage, is_block && !storage.resizable())) return true;
+  const bool is_block = Slabs::is_slot(data) || deleter == cpu_deleter;
+  const bool may_be_lent =
+      is_block || lent_arrays.load(std::memory_order_relaxed) != 0;
+  if (may_be_lent && is_lent(storage, is_block && !storage.resizable()))
+    return true;
   if (is_block || !data.device().is_cpu()) return false;
   if (deleter == &c10::detail::deleteNothing) return true;
   if (deleter == function_deleter)

@@ -8,28 +8,21 @@
 #include <cstdint>
 
 #include "memory.h"
-#include "slabs.h"
 
 namespace gpuos::bridge {
 
-/// Arrays of others that now lie in the memory of tensors.
-extern std::atomic<std::uint32_t> lent_arrays;
-/// Of blocks of PyTorch's allocator.
-extern std::atomic<c10::DeleterFnPtr> cpu_deleter;
+/// DLPack's capsules that now lie in the memory of tensors.
+extern std::atomic<std::uint32_t> lent_capsules;
 
-/// is_shared() of what is no usual block, or may be lent.
+/// is_shared() of what cannot be resized, or may be lent.
 bool is_shared_at_closer_look(c10::StorageImpl& storage);
 
 /// Whether somebody else may read or write it while Python goes on.
 [[gnu::always_inline]] inline bool is_shared(const Tensor& tensor) {
+  // Memory of others, and what NumPy has seen, is not resizable from then on.
   c10::StorageImpl& storage = *storage_of(tensor);
-  const c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
-  const bool is_block =
-      Slabs::is_slot(data) ||
-      data.get_deleter() == cpu_deleter.load(std::memory_order_relaxed);
-  // What NumPy has seen is not resizable from then on.
-  return !C10_LIKELY(is_block && storage.resizable() &&
-                     lent_arrays.load(std::memory_order_relaxed) == 0) &&
+  return C10_UNLIKELY(!storage.resizable() ||
+                      lent_capsules.load(std::memory_order_relaxed) != 0) &&
          is_shared_at_closer_look(storage);
 }
 
