@@ -117,17 +117,16 @@ class Site:
             return []
         return [tuple(map(int, line.split())) for line in lines]
 
-    def processes(self) -> list[str]:
-        """Return the commands that run on this machine."""
+    def process_ids(self) -> list[int]:
+        """Return the processes that run on this machine."""
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 environment = (path / "environ").read_bytes()
-                words = (path / "cmdline").read_bytes()
             except OSError:
                 continue  # it has ended
             if f"FOLDER={self.folder}\0".encode() in environment:
-                found.append(words.replace(b"\0", b" ").decode())
+                found.append(int(path.name))
         return found
 
     def left(self) -> list[str]:

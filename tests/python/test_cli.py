@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -238,7 +240,7 @@ def test_demo_checks_everything(backend):
     lines = done.stdout.splitlines()
     assert any(line.startswith("right:") for line in lines)
     assert max(map(len, lines)) <= 80
-    assert [line.split()[0] for line in lines[2:4]] == ["NumPy", "gpuos"]
+    assert [line.split()[0] for line in lines[3:5]] == ["NumPy", "gpuos"]
     assert ("torch.scheduler():" in done.stdout) is (
         "  PyTorch " in done.stdout
     )
@@ -266,10 +268,34 @@ def test_demo_has_pytorch_where_its_bridge_is():
     assert found[1].factor == pytest.approx(ratio)
 
 
-def test_demo_waits_for_no_bridge(monkeypatch):
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("refused", ["", "the compiler said\nno"])
+def test_demo_compiles_the_bridge_and_shows_it(monkeypatch, capsys, refused):
+    torch = pytest.importorskip("gpuos.torch")
     building = pytest.importorskip("gpuos.torch.building")
+    terminal = Terminal()
+    monkeypatch.setattr(demo, "ProgressLine", lambda: ProgressLine(terminal))
     monkeypatch.setattr(building.choosing, "find", lambda: None)
-    assert not building.is_built()
+    end = [gpuos.CompileError(refused)] if refused else []
+    answers = [*[gpuos.Timeout("not yet")] * 5, *end]
+
+    def wait_ready(timeout):
+        time.sleep(timeout)
+        if answers:
+            raise answers.pop(0)
+
+    monkeypatch.setattr(torch, "wait_ready", wait_ready)
+    demo.get_bridge()
+    assert answers == []
+    assert re.search(r" \d\.\d s of about \d+", terminal.getvalue())
+    said = capsys.readouterr().out
+    assert said.startswith("Compiling the bridge to PyTorch, once.\n")
+    assert ("PyTorch is left out: the compiler said\n" in said) is bool(refused)
+    # Without one nothing of PyTorch is run.
     assert sides.torch_sides(on_gpu=False, seconds=0.1) == ([], True)
 
 
@@ -354,27 +380,14 @@ def test_help_and_version():
 
 
 def test_progress_is_shown_on_a_terminal_only(tmp_path):
-    class Terminal:
-        def __init__(self):
-            self.text = ""
-
-        def isatty(self):
-            return True
-
-        def write(self, text):
-            self.text += text
-
-        def flush(self):
-            pass
-
     terminal = Terminal()
     line = ProgressLine(terminal)
     line.show(bar(0.5))
     line.show("too soon")
     line.clear()
-    assert terminal.text.startswith("\r[###############---")
-    assert " 50 %" in terminal.text
-    assert terminal.text.endswith("\r")
+    assert terminal.getvalue().startswith("\r[###############---")
+    assert " 50 %" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r")
     with (tmp_path / "file").open("w") as file:
         ProgressLine(file).show("x")
     assert (tmp_path / "file").read_text() == ""

@@ -37,9 +37,10 @@ def test_the_readmes_python_prints_what_it_says(number, run_python):
 
 def test_the_first_screen_has_what_decides():
     """What is in it, where it ran, how it is got, seen and switched off."""
-    first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:25])
+    first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:43])
     for word in (
-        *("Alpha", "H200", "gpuos.torch.scheduler()", "GPUOS_TORCH=off"),
+        *("gpuos is a runtime", "Alpha", "H200", "GPUOS_TORCH=off"),
+        *("gpuos.torch.scheduler()", "eager:", "git clone", "minutes"),
         *("pip install . && python -m gpuos demo", "gains-dark.svg"),
         *("task is lost", "not in every bit"),
     ):

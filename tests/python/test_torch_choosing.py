@@ -318,7 +318,7 @@ def test_off_is_one_word(site):
     site.run(
         "try:\n    defers()\n"
         "except gpuos.InvalidArgument as error:\n"
-        "    assert str(error) == \"GPUOS_TORCH: expected on or off, got '0'\"\n"
+        "    assert str(error) == \"GPUOS_TORCH: expected on, off or ready, got '0'\"\n"
         "else:\n    raise AssertionError",
         GPUOS_TORCH="0",
     )

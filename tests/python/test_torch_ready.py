@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 from building_support import COMMANDS, site, until
@@ -206,14 +207,12 @@ for use in (lambda: defers(deterministic=True), gt.wait_ready, gt.build):
         raise AssertionError(use)
 """)
     assert said.count("expected a C++20 compiler") == 4
-    assert "Install gpuos-torch" in said.splitlines()[0]
+    assert "Install a C++ compiler" in said.splitlines()[0]
     assert site.left() == []
 
 
-BEGINNINGS = {
-    "background": "warnings.simplefilter('ignore')\nassert not defers()\n",
-    "wait_ready": "threading.Thread(target=gt.wait_ready, daemon=True).start()",
-}
+IN_BACKGROUND = "warnings.simplefilter('ignore')\nassert not defers()\n"
+WAITING = "threading.Thread(target=gt.wait_ready, daemon=True).start()\n"
 ENDINGS = {
     "interrupt": (signal.SIGINT, "time.sleep(1000)"),
     "terminate": (signal.SIGTERM, "time.sleep(1000)"),
@@ -224,19 +223,78 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("beginning", BEGINNINGS)
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_the_end_of_a_program_ends_its_compiler(site, beginning, ending):
+def end_program(site, beginning, ending):
+    """Start a program that has compilers, and end it; return what it said."""
     number, last = ENDINGS[ending]
-    text = f"{BEGINNINGS[beginning]}\nuntil(started)\ntouch('ready')\n{last}"
+    text = f"{beginning}until(started)\ntouch('ready')\n{last}"
     with site.start(text) as process:
         until((site.folder / "ready").exists)
         if number is not None:
-            assert len(site.processes()) > 1
+            assert len(site.process_ids()) > 1
             process.send_signal(number)
-        process.communicate(timeout=COMPILE_S)
-    until(lambda: site.processes() == [])
+        return process.communicate(timeout=COMPILE_S)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_end_of_a_wait_ends_its_compiler(site, ending):
+    end_program(site, WAITING, ending)
+    until(lambda: site.process_ids() == [])
     until(lambda: site.left() == ["lock"])
+
+
+OPENS = """
+pipes = os.pipe()
+for end in pipes:
+    os.set_inheritable(end, True)
+touch(f"session-{os.getsid(0)}")
+touch(f"pipe-{os.stat(pipes[0]).st_ino}")
+"""
+
+
+@pytest.mark.parametrize("ending", ["interrupt", "kill", "end"])
+def test_what_is_compiled_in_the_background_outlives_its_program(site, ending):
+    said = end_program(site, OPENS + IN_BACKGROUND, ending)
+    if ending == "end":
+        assert said == ("", "")
+    (theirs,) = (int(p.name[8:]) for p in site.folder.glob("session-*"))
+    (pipe,) = (int(p.name[5:]) for p in site.folder.glob("pipe-*"))
+    ids = site.process_ids()
+    assert len(ids) > 1
+    for one in ids:
+        assert os.getsid(one) != theirs
+        assert pipe not in opened_by(one)
+    # Another program leaves it alone, and so does its end.
+    site.run(IN_BACKGROUND)
+    site.touch("go")
+    until(lambda: len(site.left()) == 2)
+    until(lambda: site.process_ids() == [])
+    site.run("assert defers()\nassert gt.stats()['eager'] == 0")
+    assert [priority for _, priority in site.started()] == [19] * COMMANDS
+
+
+def opened_by(process):
+    """The files that a process has open, by their inodes."""
+    return [one.stat().st_ino for one in Path(f"/proc/{process}/fd").iterdir()]
+
+
+def test_what_was_refused_meanwhile_is_told_by_the_next_program(site):
+    site.touch("refuse")
+    end_program(site, IN_BACKGROUND, "end")
+    site.touch("go")
+    until(lambda: any(name.endswith(".error") for name in site.left()))
+    count = len(site.started())
+    site.run("""
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert not defers() and not defers()
+[warning] = caught
+assert warning.category is RuntimeWarning
+assert "expected a wonder" in str(warning.message), warning
+""")
+    assert len(site.started()) == count
+    (site.folder / "refuse").unlink()
+    site.run("gt.wait_ready()\nassert defers()")
+    assert not any(name.endswith(".error") for name in site.left())
 
 
 def test_control_c_ends_a_wait_and_its_compiler_at_once(site):
@@ -276,12 +334,10 @@ until(defers)
 
 
 def test_when_one_that_compiles_is_killed_another_one_begins(site):
-    text = (
-        "warnings.simplefilter('ignore')\nassert not defers()\nuntil(started)\n"
-    )
-    with site.start(text + "time.sleep(1000)") as one:
+    last = "until(started)\ntime.sleep(1000)"
+    with site.start(WAITING + last) as one:
         until(site.started)
-        with site.start(text + "until(defers)") as other:
+        with site.start(IN_BACKGROUND + "until(defers)") as other:
             one.kill()
             until(lambda: len(site.started()) > 1)
             site.touch("go")
@@ -323,8 +379,7 @@ until(defers)
 
 def test_the_child_of_a_fork_does_not_keep_it(site):
     text = """
-warnings.simplefilter("ignore")
-assert not defers()
+threading.Thread(target=gt.wait_ready, daemon=True).start()
 until(started)
 if os.fork() == 0:
     touch("child")

@@ -16,9 +16,9 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "build-torch",
         help="compile the bridge to the PyTorch that is installed",
-        description="Compile the bridge that gpuos.torch needs, unless "
-        "gpuos-torch has one that fits; else the first scheduler would have it "
-        "compiled in the background.",
+        description="Compile the bridge that gpuos.torch needs, unless there "
+        "is one that fits; else the first scheduler would have it compiled in "
+        "the background.",
     )
     parser.set_defaults(function=build)
 

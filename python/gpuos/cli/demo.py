@@ -11,7 +11,7 @@ import gpuos
 from gpuos.cli import sides
 from gpuos.cli.flow import ELEMENTS, Flow
 from gpuos.cli.options import add_backend, number_of_seconds
-from gpuos.cli.progress import ProgressLine
+from gpuos.cli.progress import REFRESH_S, ProgressLine
 from gpuos.cli.words import program_name
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PHASES = 4
 SHARE_OF_SIDES = 0.25  # of the time
 # Commands, and what for.
-BRIDGE = ("build-torch", "the bridge to PyTorch, half a minute")
+BRIDGE = ("build-torch", "why there is no bridge to PyTorch")
 NEXT = (
     BRIDGE,
     ("info", "what is used of this machine"),
@@ -47,8 +47,9 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "demo",
         help="what a loop gains; operators switched while tasks flow",
-        description="Run a loop of small operations by NumPy, by PyTorch if its "
-        "bridge was compiled, and by gpuos. "
+        description="Run a loop of small operations by NumPy, by PyTorch if it "
+        "is installed, and by gpuos. The first time compiles the bridge to "
+        "PyTorch, for a minute or so. "
         "Then keep tasks flowing, compile and inject an operator, switch it in "
         "place, switch and roll back an alias; check every element of every "
         "result.",
@@ -201,6 +202,33 @@ class Demo:
         )
 
 
+def get_bridge() -> None:
+    """Compile the bridge to PyTorch where that is installed, and show so."""
+    if importlib.util.find_spec("torch") is None:
+        return
+    line = ProgressLine()
+    line.show("importing PyTorch")
+    try:
+        gt = importlib.import_module("gpuos.torch")
+        building = importlib.import_module("gpuos.torch.building")
+        if gt.is_off() or building.is_built():
+            return
+        print("Compiling the bridge to PyTorch, once.", flush=True)
+        begin, estimate = time.monotonic(), building.estimate()
+        while True:
+            try:
+                gt.wait_ready(timeout=REFRESH_S)
+                return
+            except gpuos.Timeout:
+                took = time.monotonic() - begin
+                line.show(f"{took:5.1f} s of about {estimate:.0f}")
+    except (ImportError, OSError, gpuos.Error) as error:
+        line.clear()
+        print(f"PyTorch is left out: {str(error).splitlines()[0]}")
+    finally:
+        line.clear()
+
+
 def print_table(demo: Demo, seconds: float) -> None:
     """Print what was run and checked."""
     stats = demo.rt.stats()
@@ -228,6 +256,10 @@ def print_table(demo: Demo, seconds: float) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run the demo; 1 if any element was wrong or any task lost."""
     seconds = number_of_seconds("--seconds", arguments.seconds)
+    print(
+        "A loop by others and by gpuos, then operators replaced while it runs"
+    )
+    get_bridge()
     with gpuos.Runtime(arguments.backend, arguments.device) as rt:
         share = seconds * SHARE_OF_SIDES / 2
         beside_numpy, is_right = sides.numpy_sides(rt, share)

@@ -110,8 +110,7 @@ def numpy_sides(rt: gpuos.Runtime, seconds: float) -> tuple[list[Side], bool]:
 def torch_sides(on_gpu: bool, seconds: float) -> tuple[list[Side], bool]:
     """Return PyTorch alone and in a scheduler, and whether they are the same.
 
-    Empty if PyTorch is not there, or its bridge was never compiled, which takes
-    longer than all of this.
+    Empty if PyTorch is not there, or its bridge.
     """
     if importlib.util.find_spec("torch") is None:
         return [], True

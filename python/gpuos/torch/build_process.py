@@ -1,7 +1,8 @@
 """A compilation of the bridge in another process, from this side.
 
-That process lives as long as the standard input that this one holds open: what
-ends this process ends it too, a kill included, and it leaves nothing behind.
+One that somebody waits for lives as long as the standard input that this process
+holds open: what ends this process ends it too, a kill included, and it leaves
+nothing behind. One in the background outlives this process.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class BuildProcess:
         if not sys.executable:
             text = "gpuos.torch: expected to know which Python this is"
             raise gpuos.BackendUnavailable(text)
+        self.outlives = plan["outlives"]
         self._target = Path(plan["target"])
         self._began = time.monotonic()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (lives as this)
@@ -82,6 +84,8 @@ class BuildProcess:
         with contextlib.suppress(BrokenPipeError):
             self._input.write(json.dumps(plan).encode() + b"\n")
             self._input.flush()
+            if self.outlives:
+                self._input.close()
 
     def has_ended(self) -> bool:
         """Return whether there is a result; never waits."""

@@ -3,19 +3,22 @@
 It needs nothing but Python's standard library, so that it is there at once. Its
 standard input is a plan, one line of JSON, and then nothing: its end says that
 whoever asked is gone, however that came, or wants no bridge any more. Then the
-compilers are killed, what they have written is removed, and this ends.
+compilers are killed, what they have written is removed, and this ends. If the
+plan `outlives` whoever asked, its end says nothing.
 
 A plan has a `target`, a folder's file that appears when all is done; `units`,
 texts of C++ by their names; `compile` and `link`, the words of a command before
 `FILE -o OBJECT` and before `-o TARGET`; `trailing`, words behind those of the
-link; `at_a_time` compilers; `nice`; and `deadline_s`.
+link; `at_a_time` compilers; `nice`; `outlives`; and `deadline_s`.
 
 Prints a line of JSON for each step: `{"done": 1, "of": 2, "says": "warnings"}`,
-or at last `{"error": "what the compiler said"}` with the exit code 1.
+or at last `{"error": "what the compiler said"}` with the exit code 1. A file
+beside the target has that error too, for whoever comes later.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -29,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 SCRATCH = "building-"  # what folders are called that are removed at the end
+REFUSAL = ".error"  # in place of the target's suffix
 LOOK_S = 0.02
 STOPPED = 3
 
@@ -155,15 +159,20 @@ def main() -> int:
     if not line:
         return STOPPED
     plan = json.loads(line)
-    threading.Thread(target=watch_input, daemon=True).start()
+    if not plan["outlives"]:
+        threading.Thread(target=watch_input, daemon=True).start()
     os.nice(plan["nice"])
-    folder = Path(plan["target"]).parent
+    refusal = Path(plan["target"]).with_suffix(REFUSAL)
+    refusal.unlink(missing_ok=True)
+    folder = refusal.parent
     for left in folder.glob(f"{SCRATCH}*"):  # by one that was killed
         shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder))
     try:
         Work(plan, scratch).run()
     except (Failed, OSError) as error:
+        with contextlib.suppress(OSError):
+            refusal.write_text(str(error))
         tell(error=str(error))
         return 1
     except Stopped:

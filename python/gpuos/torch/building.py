@@ -20,6 +20,7 @@ import torch
 import gpuos
 from gpuos.torch import choosing
 from gpuos.torch.build_process import BuildProcess, Lock
+from gpuos.torch.build_worker import REFUSAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 OWN_HEADER = re.compile(r'^#include "([^"/]+)"$', re.MULTILINE)
 LIBRARIES = ("-ltorch_cpu", "-ltorch_python", "-lc10")
 DEADLINE_S = 3600  # by the lowest priority, on a busy machine
+REFUSED_S = 3600  # how long one in the background is not tried again
+LOWEST_PRIORITY = 19
+# Python compiles this, so that it shows how quick the processor is; and how
+# often the compilers of C++ take as long as that, as measured.
+PROBE = "def f(a, b):\n    return [a * x for x in b if x.y]\n" * 60
+PROBES = 29_000
+SHARE_IN_PARALLEL = 0.6
 LOOK_S = 0.05
 
 
@@ -55,7 +63,7 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     report = report or _ignore
     is_told = False
     while (found := choosing.find()) is None:
-        process = start(at_a_time=os.cpu_count() or 1, nice=0)
+        process = start()
         if process is None:
             if not is_told:
                 report("waiting for another process that compiles it")
@@ -73,26 +81,36 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     return found
 
 
-def start(
-    at_a_time: int, nice: int, target: Path | None = None
-) -> BuildProcess | None:
+def estimate(in_background: bool = False) -> float:
+    """Return about how many seconds it takes while processors are idle."""
+
+    def probe() -> float:
+        begin = time.thread_time()
+        compile(PROBE, "<probe>", "exec")
+        return time.thread_time() - begin
+
+    seconds = PROBES * min(probe() for _ in range(5))
+    in_parallel = not in_background and (os.cpu_count() or 1) > 1
+    return seconds * (SHARE_IN_PARALLEL if in_parallel else 1)
+
+
+def start(in_background: bool = False) -> BuildProcess | None:
     """Compile the bridge in another process, unless one is at it already.
 
     Parameters
     ----------
-    at_a_time : int
-        Compilers that run side by side.
-    nice : int
-        0 to 19, the lowest priority.
-    target : Path, optional
-        Where it will be; by default the cache.
+    in_background : bool
+        By one compiler at a time, of the lowest priority, and also when this
+        process has ended; unless that was refused within the last hour.
 
     Raises
     ------
     gpuos.BackendUnavailable
         There is no compiler, or no place.
+    gpuos.CompileError
+        It was refused.
     """
-    target = target or choosing.place()
+    target = choosing.place()
     try:
         lock = Lock(target.parent)
     except OSError as error:
@@ -101,7 +119,9 @@ def start(
     try:
         if not lock.acquire() or target.exists():
             return None
-        return BuildProcess(_plan(target, at_a_time, nice), lock)
+        if in_background:
+            _check_refusal(target.with_suffix(REFUSAL))
+        return BuildProcess(_plan(target, in_background), lock)
     finally:
         lock.close()
 
@@ -123,7 +143,7 @@ def compile_into(
     # What other sources gave for the same PyTorch and Python.
     for old in folder.glob(f"{choosing.name().rpartition('-')[0]}-*.so"):
         old.unlink()
-    plan = _plan(target, os.cpu_count() or 1, 0)
+    plan = _plan(target)
     plan["trailing"] += linker_flags
     lock = Lock(folder)
     process = BuildProcess(plan, lock)
@@ -159,7 +179,17 @@ def _ignore(_line: str) -> None:
     pass
 
 
-def _plan(target: Path, at_a_time: int, nice: int) -> dict[str, Any]:
+def _check_refusal(refusal: Path) -> None:
+    try:
+        if time.time() - refusal.stat().st_mtime > REFUSED_S:
+            return
+        text = f"gpuos.torch: compiling the bridge: {refusal.read_text()}"
+    except FileNotFoundError:
+        return
+    raise gpuos.CompileError(text)
+
+
+def _plan(target: Path, in_background: bool = False) -> dict[str, Any]:
     """Return what build_worker.py does."""
     compiler = choosing.compiler()
     libraries = Path(torch.__file__).parent / "lib"
@@ -171,8 +201,9 @@ def _plan(target: Path, at_a_time: int, nice: int) -> dict[str, Any]:
         # file says nothing of where that lies.
         "link": [compiler, "-shared", "-Wl,-z,now"],
         "trailing": [f"-L{libraries}", *LIBRARIES],
-        "at_a_time": at_a_time,
-        "nice": nice,
+        "at_a_time": 1 if in_background else os.cpu_count() or 1,
+        "nice": LOWEST_PRIORITY if in_background else 0,
+        "outlives": in_background,
         "deadline_s": DEADLINE_S,
     }
 

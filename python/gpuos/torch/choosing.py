@@ -43,20 +43,23 @@ class UntriedPyTorch(gpuos.BackendUnavailable):
     """The bridge does not know the insides of this PyTorch."""
 
 
-@functools.cache
 def is_off() -> bool:
-    """Return whether GPUOS_TORCH switches gpuos.torch off in this process.
+    """Return whether GPUOS_TORCH switches gpuos.torch off in this process."""
+    return _switch() == "off"
 
-    Raises
-    ------
-    gpuos.InvalidArgument
-        The variable says something else.
-    """
+
+def may_compile() -> bool:
+    """Return whether a bridge may be compiled that nobody waits for."""
+    return _switch() != "ready"
+
+
+@functools.cache
+def _switch() -> str:
     value = os.environ.get("GPUOS_TORCH", "")
-    if value not in ("", "on", "off"):
-        text = f"GPUOS_TORCH: expected on or off, got {value!r}"
+    if value not in ("", "on", "off", "ready"):
+        text = f"GPUOS_TORCH: expected on, off or ready, got {value!r}"
         raise gpuos.InvalidArgument(text)
-    return value == "off"
+    return value
 
 
 def check_tried() -> None:

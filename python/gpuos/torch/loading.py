@@ -164,6 +164,7 @@ def load(path: Path) -> ModuleType:
         _bridge_of_runtime,
         _stream_handle,
         _retire,
+        _join,
     )
     gpuos._core._watch_arrays(watch)
     _guard_sharing(module)
@@ -177,6 +178,12 @@ def _retire() -> None:
     from gpuos.torch import scheduling  # noqa: PLC0415 (which imports this)
 
     scheduling.retire()
+
+
+def _join() -> None:
+    from gpuos.torch import scheduling  # noqa: PLC0415 (which imports this)
+
+    scheduling.join()
 
 
 def _guard_sharing(module: ModuleType) -> None:

@@ -21,15 +21,20 @@ import gpuos
 from gpuos.torch import building, choosing, loading
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import ModuleType
 
     from gpuos.torch.build_process import BuildProcess
 
-# Measured on one processor, for people.
-BUILD_S = 30
-LOWEST_PRIORITY = 19
+AHEAD = "`python -m gpuos build-torch` has it ahead of time"
+NOT_READY = (
+    "gpuos.torch: expected a bridge to PyTorch, found none, and with "
+    f"GPUOS_TORCH=ready none is compiled; schedulers defer nothing. {AHEAD}"
+)
 LOOK_S = 0.05
+SELDOM_S = 0.5  # where nobody waits for it
+END_S = 10
 MOST_TEXT = 2000  # characters of a compiler's errors in a warning
 
 log = logging.getLogger("gpuos.torch")
@@ -47,6 +52,8 @@ class _Process:
         self.untold: list[tuple[str, type[Warning]]] = []
         self.has_told = False
         self.refused: set[Path] = set()  # prebuilt ones that cannot be loaded
+        self.watcher: threading.Thread | None = None
+        self.ends = threading.Event()
 
     def step(self, in_haste: bool = False) -> None:
         """Come nearer to a bridge; under `lock`. Never waits for a compiler.
@@ -70,9 +77,9 @@ class _Process:
                 error = gpuos.BackendUnavailable(text)
             self._fail(
                 error,
-                "schedulers defer nothing from now on. Install gpuos-torch, or "
-                "a C++ compiler that takes it; `python -m gpuos build-torch` "
-                "shows what it does, and gpuos.torch.wait_ready() tries again",
+                "schedulers defer nothing from now on. Install a C++ compiler "
+                "that takes it; `python -m gpuos build-torch` shows what it "
+                "does, and it or gpuos.torch.wait_ready() tries again",
             )
 
     def _step(self, in_haste: bool) -> None:
@@ -87,8 +94,11 @@ class _Process:
             log.info("the bridge was compiled within %.0f s", seconds)
         if path := choosing.find(self.refused):
             self._load(path)
-        else:
+        elif in_haste or choosing.may_compile():
             self._start(in_haste)
+        elif not self.has_told:
+            self.has_told = True
+            self.untold.append((NOT_READY, UserWarning))
 
     def _load(self, path: Path) -> None:
         try:
@@ -105,12 +115,12 @@ class _Process:
             self.untold.append((text, RuntimeWarning))
         else:
             log.info("loaded %s", path)
+            from gpuos.torch import scheduling  # noqa: PLC0415 (imports this)
+
+            scheduling.take_over()
 
     def _start(self, in_haste: bool) -> None:
-        self.build = building.start(
-            at_a_time=(os.cpu_count() or 1) if in_haste else 1,
-            nice=0 if in_haste else LOWEST_PRIORITY,
-        )
+        self.build = building.start(in_background=not in_haste)
         if not self.has_told:
             self.has_told = True
             self.untold.append((_beginning(in_haste), UserWarning))
@@ -122,15 +132,37 @@ class _Process:
             text = f"{text[:MOST_TEXT]} ..."
         self.untold.append((f"{text}; {so}", RuntimeWarning))
 
+    def watch(self, is_wanted: Callable[[], bool]) -> None:
+        """Look for the bridge in a thread of its own while it is wanted."""
+        with self.lock:
+            is_open = self.module is None and self.failure is None
+            if is_open and self.watcher is None:
+                self.watcher = threading.Thread(
+                    target=self._watch, args=(is_wanted,), daemon=True
+                )
+                self.watcher.start()
+
+    def _watch(self, is_wanted: Callable[[], bool]) -> None:
+        while not self.ends.wait(SELDOM_S):
+            with self.lock:
+                self.step()
+                if self.module or self.failure or not is_wanted():
+                    self.watcher = None
+                    return
+
     def stop(self) -> None:
-        """End the compilation, if there is one; it leaves nothing."""
-        if self.build is not None:
+        """End the compilation, if it is to end with this process."""
+        if self.build is None:
+            return
+        if self.build.has_ended() or not self.build.outlives:
             self.build.stop()
             self.build = None
 
     def forget(self) -> None:
-        """Let go of it in the child of a fork, whose it is not."""
+        """Let go of what runs: it outlives this process, or is a parent's."""
         self.lock = threading.Lock()
+        self.watcher = None
+        self.ends = threading.Event()
         if self.build is not None:
             self.build.forget()
             self.build = None
@@ -142,24 +174,30 @@ os.register_at_fork(after_in_child=_process.forget)
 
 @atexit.register
 def _finish() -> None:
+    _process.ends.set()
+    if watcher := _process.watcher:
+        watcher.join(END_S)
     _process.stop()
+    _process.forget()
 
 
 def _beginning(in_haste: bool) -> str:
+    seconds = building.estimate(in_background=not in_haste)
     how = (
-        f"now, once, about {BUILD_S} s; this waits for it"
+        f"now, once, about {seconds:.0f} s; this waits for it"
         if in_haste
-        else f"in the background, once, about {BUILD_S} s of one idle "
-        "processor; until then schedulers defer nothing"
+        else f"in the background, once, about {seconds:.0f} s of one idle "
+        "processor; until then schedulers defer nothing. It goes on when this "
+        "program ends"
     )
     return (
         f"gpuos.torch: the bridge for PyTorch {torch.__version__} is compiled "
-        f"{how}. `pip install gpuos-torch` or `python -m gpuos build-torch` has "
-        "it ahead of time, gpuos.torch.wait_ready() waits for it"
+        f"{how}. {AHEAD}, gpuos.torch.wait_ready() waits for it"
     )
 
 
-def _tell(stacklevel: int) -> None:
+def tell(stacklevel: int) -> None:
+    """Warn of what has happened since the last time."""
     # Not under the lock: a program may have made errors of warnings, or show
     # them by functions of its own.
     while True:
@@ -171,6 +209,12 @@ def _tell(stacklevel: int) -> None:
             logging.WARNING if kind is RuntimeWarning else logging.INFO, text
         )
         warnings.warn(text, kind, stacklevel=stacklevel)
+
+
+def watch(is_wanted: Callable[[], bool]) -> None:
+    """Have a thread load the bridge when it is there, while it is wanted."""
+    if not choosing.is_off():
+        _process.watch(is_wanted)
 
 
 def bridge_if_loaded() -> ModuleType | None:
@@ -198,7 +242,7 @@ def bridge_of_scheduler(must_wait: bool) -> ModuleType | None:
         failure = _process.failure
     must_wait = must_wait and not isinstance(failure, choosing.UntriedPyTorch)
     if failure is None or not must_wait:
-        _tell(stacklevel=4)
+        tell(stacklevel=4)
     return _wait(None) if must_wait else _process.module
 
 
@@ -222,7 +266,7 @@ def bridge() -> ModuleType:
         _process.step(in_haste=True)
         failure = _process.failure
     if failure is None:  # else it is raised
-        _tell(stacklevel=4)
+        tell(stacklevel=4)
     return _wait(None)
 
 

@@ -279,7 +279,7 @@ def stats() -> dict[str, int]:
     something, as ``tasks`` of the workers; ``programs`` different chains were
     met, ``unwritten`` results were needed by nobody; ``pending`` wait, and so
     many parts of programs are ``compiling``, or will be soon. ``eager``
-    schedulers were entered that deferred nothing, as there was no bridge.
+    schedulers were entered while there was no bridge.
     """
     module = bridge_if_loaded()
     counted = dict.fromkeys(_STATS, 0) if module is None else module.stats()

@@ -18,14 +18,19 @@ from gpuos.torch.readiness import (
     bridge,
     bridge_if_loaded,
     bridge_of_scheduler,
+    tell,
+    watch,
 )
 
 if TYPE_CHECKING:
     from types import ModuleType, TracebackType
 
 MAX_CAPACITY = 1 << 20
+# Autocast is switched by keys of its own, and leaves ours as it is.
+_AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+_AUTOCAST = _AUTOCAST.add(torch._C.DispatchKey.AutocastCUDA)
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # the handler of a signal may use schedulers too
 _guards: access.Guards | None = None  # under _lock
 _eager = 0  # schedulers that were entered without a bridge. Under _lock
 _timer_ms = 0.0  # the shortest interval of those in use; 0: none. Under _lock
@@ -38,13 +43,23 @@ class _Block:
         self.interval_ms = interval_ms
 
 
+class _EagerBlock:
+    """The same in one that was entered without a bridge."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.modes = _modes()
+
+
 _blocks: weakref.WeakSet[_Block] = weakref.WeakSet()  # of all, under _lock
+# Those that begin to defer when the bridge is there; of all, under _lock.
+_waiting: weakref.WeakSet[_EagerBlock] = weakref.WeakSet()
 
 
 class _Thread(threading.local):
     def __init__(self) -> None:
         # Those that were entered without a bridge are outside of the others.
-        self.eager = 0
+        self.eager: list[_EagerBlock] = []
         self.blocks: list[_Block] = []
 
 
@@ -69,8 +84,13 @@ class Scheduler:
         is_fixed = _is_fixed(self.deterministic)
         module = bridge_of_scheduler(must_wait=is_fixed)
         if module is None:
-            _enter_eager()
-            return self
+            _enter_eager(self)
+        else:
+            join()
+            self._begin(module, is_fixed)
+        return self
+
+    def _begin(self, module: ModuleType, is_fixed: bool) -> None:
         set_threads(self.threads_per_block)
         if is_fixed:
             defaults.make_deterministic()
@@ -80,7 +100,6 @@ class Scheduler:
         except BaseException:
             _uninstall()
             raise
-        return self
 
     def __exit__(
         self,
@@ -89,7 +108,9 @@ class Scheduler:
         trace: TracebackType | None,
     ) -> None:
         if _thread.eager and not _thread.blocks:
-            _thread.eager -= 1
+            _leave_eager()
+            if error is None:
+                tell(stacklevel=3)  # that there will be no bridge
             return
         module = bridge_if_loaded()
         if module is None:
@@ -135,8 +156,9 @@ def scheduler(
     """Defer small operations, and run them together.
 
     Without a bridge to this PyTorch the block is eager: until one is compiled in
-    the background, which the first scheduler of a process begins, or for good
-    where none can be, or where `GPUOS_TORCH=off`. See `wait_ready()`.
+    the background, which the first scheduler of a process begins and which goes
+    on after it, or for good where none can be, or where `GPUOS_TORCH=off`. See
+    `wait_ready()`.
 
     Parameters
     ----------
@@ -254,27 +276,91 @@ def set_threads(threads_per_block: int) -> None:
     defaults.threads_per_worker = threads_per_block
 
 
-def _enter_eager() -> None:
-    global _eager  # noqa: PLW0603
-    _thread.eager += 1
-    with _lock:
-        _eager += 1
-
-
 def count_of_eager() -> int:
-    """Return how many schedulers were entered that deferred nothing."""
+    """Return how many schedulers were entered without a bridge."""
     return _eager
 
 
-def _install(auto_flush_ms: float) -> None:
+def _enter_eager(scheduler: Scheduler) -> None:
+    global _eager  # noqa: PLW0603
+    block = _EagerBlock(scheduler)
+    _thread.eager.append(block)
+    with _lock:
+        _eager += 1
+        _waiting.add(block)
+    take_over()  # the bridge may have come meanwhile
+    watch(lambda: bool(_waiting))
+
+
+def _leave_eager() -> None:
+    with _lock:
+        _waiting.discard(_thread.eager.pop())
+    take_over()
+
+
+def take_over() -> None:
+    """Have eager blocks defer, if the bridge is there.
+
+    The front calls `join()` in each thread, ahead of one of its operators.
+    """
+    if module := bridge_if_loaded():
+        with _lock:
+            if _waiting:
+                _put_front(module)
+            module.await_schedulers(len(_waiting))
+
+
+def join() -> None:
+    """Have the eager blocks of this thread defer, if they may now."""
+    blocks = _thread.eager
+    if not blocks or _thread.blocks or not _waiting.issuperset(blocks):
+        return
+    if blocks[-1].modes != _modes() or _is_recorded():
+        return
+    if any(_is_fixed(one.scheduler.deterministic) for one in blocks):
+        # It must not depend on when the bridge came: eager to the end.
+        _waiting.difference_update(blocks)
+    else:
+        _thread.eager = []
+        _waiting.difference_update(blocks)
+        for block in blocks:
+            block.scheduler._begin(bridge(), is_fixed=False)
+    take_over()
+
+
+def _modes() -> tuple[int, ...]:
+    """Return the modes that put back, at their end, what keys they found."""
+    keys = torch._C
+    return tuple(
+        (found() - _AUTOCAST).raw_repr()
+        for found in (
+            keys._dispatch_tls_local_include_set,
+            keys._dispatch_tls_local_exclude_set,
+        )
+    )
+
+
+def _is_recorded() -> bool:
+    """Return whether a graph's capture or a backward pass is under way."""
+    if torch._C._current_graph_task_id() != -1:
+        return True
+    cuda = torch.cuda
+    return bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
+
+
+def _put_front(module: ModuleType) -> None:
     global _guards  # noqa: PLW0603 (one process, one torch.Tensor)
+    if _guards is None:
+        module.install_front(torch.nn.Parameter)
+        _guards = access.Guards(module)
+        _guards.install()
+    _guards.guard_compiled_code()
+
+
+def _install(auto_flush_ms: float) -> None:
     module = bridge()
     with _lock:
-        if _guards is None:
-            module.install_front(torch.nn.Parameter)
-            _guards = access.Guards(module)
-            _guards.install()
-        _guards.guard_compiled_code()
+        _put_front(module)
         _thread.blocks.append(_Block(auto_flush_ms))
         _blocks.add(_thread.blocks[-1])
         _set_timer()
@@ -287,13 +373,15 @@ def _uninstall() -> None:
         _set_timer()
 
 
-def _forget_timer() -> None:
+def _forget_parent() -> None:
     # A child of a fork has none of its parent's threads.
-    global _timer_ms  # noqa: PLW0603
+    global _timer_ms, _lock  # noqa: PLW0603
     _timer_ms = 0.0
+    _lock = threading.RLock()
+    _waiting.clear()
 
 
-os.register_at_fork(after_in_child=_forget_timer)
+os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _set_timer() -> None:
@@ -338,7 +426,7 @@ def retire() -> None:
     """
     global _guards  # noqa: PLW0603
     with _lock:
-        if not _blocks and _guards is not None:
+        if not _blocks and not _waiting and _guards is not None:
             bridge().remove_front()
             _guards.remove()
             _guards = None

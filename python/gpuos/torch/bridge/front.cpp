@@ -104,7 +104,7 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
 /// False: a Python error, and PyTorch is not called.
 bool prepare_original(std::optional<Leaving>& leaving, bool writes) {
   if (take_refusal()) leaving.emplace(writes);
-  return retire_if_unused();
+  return look_around();
 }
 
 PyObject* call_original(Method method, PyObject* object,

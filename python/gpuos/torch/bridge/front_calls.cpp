@@ -22,13 +22,27 @@ constexpr double kExact = 9007199254740992.0;  // 2^53
 /// has Python look up its methods anew, and memory is given back.
 constexpr int kPatience = 10'000;
 
+/// Calls of a thread between two questions whether its schedulers may begin to
+/// defer: they may not inside of modes that take back what they find.
+constexpr int kCallsAQuestion = 16;
+
 using Clock = std::chrono::steady_clock;
 
 // All under the GIL.
 PyObject* retire = nullptr;
+PyObject* join = nullptr;
+int waiting_schedulers = 0;
 int calls_in_vain = 0;
 Clock::time_point last_use;
 Clock::duration patience = std::chrono::seconds(10);
+thread_local int calls_to_question = 0;
+
+/// False: a Python error.
+bool call(PyObject* callable) {
+  PyObject* result = PyObject_CallNoArgs(callable);
+  Py_XDECREF(result);
+  return result != nullptr;
+}
 
 /// A tensor without gradients, or a Python number.
 bool read_operand(PyObject* object, Operand& operand) {
@@ -184,17 +198,21 @@ Tensor take_rows(Recipe recipe, PyObject* self, PyObject* const* arguments,
   return defer_rows({recipe}, tensor, row);
 }
 
-bool retire_if_unused() {
-  if (scheduler_threads.load(std::memory_order_relaxed) != 0) {
+bool look_around() {
+  if (C10_UNLIKELY(waiting_schedulers != 0) && scheduler_depth == 0) {
+    if (--calls_to_question > 0) return true;
+    calls_to_question = kCallsAQuestion;
+    return call(join);
+  }
+  if (scheduler_threads.load(std::memory_order_relaxed) != 0 ||
+      waiting_schedulers != 0) {
     calls_in_vain = 0;
     return true;
   }
   if (++calls_in_vain < kPatience) return true;
   calls_in_vain = 0;
   if (Clock::now() - last_use < patience) return true;
-  PyObject* result = PyObject_CallNoArgs(retire);
-  Py_XDECREF(result);
-  return result != nullptr;
+  return call(retire);
 }
 
 void note_use() { last_use = Clock::now(); }
@@ -202,5 +220,9 @@ void note_use() { last_use = Clock::now(); }
 void retire_after(std::chrono::nanoseconds time) { patience = time; }
 
 void retire_front_with(PyObject* callable) { retire = Py_NewRef(callable); }
+
+void join_with(PyObject* callable) { join = Py_NewRef(callable); }
+
+void await_schedulers(int count) { waiting_schedulers = count; }
 
 }  // namespace gpuos::bridge

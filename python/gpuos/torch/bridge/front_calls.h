@@ -49,9 +49,9 @@ Tensor take_where(PyObject* condition, PyObject* a, PyObject* b);
 Tensor take_rows(Recipe recipe, PyObject* tensor, PyObject* const* arguments,
                  Py_ssize_t count, PyObject* names);
 
-/// To be called before what PyTorch had: the front may retire.
-/// False: a Python error.
-bool retire_if_unused();
+/// To be called before what PyTorch had: schedulers of this thread may begin to
+/// defer, or the front may retire. False: a Python error.
+bool look_around();
 /// A scheduler has ended.
 void note_use();
 /// How long after that the front stays at least.
@@ -59,5 +59,9 @@ void retire_after(std::chrono::nanoseconds time);
 /// What to call, which may remove the front, once no scheduler has been in use
 /// for so long that it is only in the way.
 void retire_front_with(PyObject* callable);
+/// What to call in a thread in which schedulers may wait for the bridge.
+void join_with(PyObject* callable);
+/// How many schedulers wait, in all threads.
+void await_schedulers(int count);
 
 }  // namespace gpuos::bridge

@@ -21,7 +21,7 @@ namespace {
 
 PyObject* call_original(PyObject* function, PyObject* const* arguments,
                         Py_ssize_t count, PyObject* names) {
-  if (!retire_if_unused()) return nullptr;
+  if (!look_around()) return nullptr;
   PyObject* positional = PyTuple_New(count);
   PyObject* named = names == nullptr ? nullptr : PyDict_New();
   bool is_ready =

@@ -103,7 +103,7 @@ std::vector<std::string> strings_of(PyObject* list) {
 }
 
 // setup(composite, other_composite, views, explicit_composite, readers,
-// make_runtime, find_stream, retire) -> a capsule of what watches arrays
+// make_runtime, find_stream, retire, join) -> a capsule of what watches arrays
 PyObject* setup(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
   PyObject* composite = nullptr;
@@ -112,11 +112,13 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   PyObject* explicit_composite = nullptr;
   PyObject* readers = nullptr;
   PyObject* retire = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOOOOOOO", &composite, &other_composite,
+  PyObject* join = nullptr;
+  if (PyArg_ParseTuple(arguments, "OOOOOOOOO", &composite, &other_composite,
                        &views, &explicit_composite, &readers, &make_runtime,
-                       &find_stream, &retire) == 0)
+                       &find_stream, &retire, &join) == 0)
     return nullptr;
   retire_front_with(retire);
+  join_with(join);
   Py_INCREF(make_runtime);
   Py_INCREF(find_stream);
   guard_doors();
@@ -184,6 +186,14 @@ PyObject* set_patience(PyObject*, PyObject* seconds) {
   if (value == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
   retire_after(
       std::chrono::nanoseconds(static_cast<std::int64_t>(value * 1e9)));
+  Py_RETURN_NONE;
+}
+
+// await_schedulers(how many were entered before the bridge was there)
+PyObject* await(PyObject*, PyObject* value) {
+  const long count = PyLong_AsLong(value);
+  if (count == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  await_schedulers(static_cast<int>(count));
   Py_RETURN_NONE;
 }
 
@@ -344,6 +354,7 @@ PyObject* after_fork(PyObject*, PyObject*) {
     c10::impl::tls_set_dispatch_key_included(kModeKey, false);
   scheduler_depth = 0;
   scheduler_threads = 0;
+  await_schedulers(0);
   for (; !entered.empty(); entered.pop_back())
     if (entered.back().is_fixed) end_fixed();
   options = {};
@@ -376,6 +387,7 @@ PyMethodDef methods_of_module[] = {
     {"install_front", &install, METH_O, nullptr},
     {"remove_front", &remove, METH_NOARGS, nullptr},
     {"retire_after", &set_patience, METH_O, nullptr},
+    {"await_schedulers", &await, METH_O, nullptr},
     {"set_capacity", &set_capacity, METH_O, nullptr},
     {"start_timer", &start, METH_O, nullptr},
     {"pause_timer", &pause_looks, METH_NOARGS, nullptr},

@@ -1,0 +1,206 @@
+"""A scheduler's block that runs begins to defer when the bridge is there."""
+
+from __future__ import annotations
+
+import pytest
+from building_support import site, until
+from deadlines import COMPILE_S
+
+__all__ = ["site"]
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+JOINS = """
+warnings.simplefilter("ignore")
+from gpuos.torch import readiness, scheduling
+mine = scheduling._thread
+state = threading.local()
+ready = threading.Semaphore(0)
+go = threading.Event()
+failed = []
+
+def loop(wanted=True, most=2000):
+    "Go on with a program; return whether it defers, which each value is right."
+    x = torch.ones(4)
+    count = 0
+    while bool(mine.blocks) != wanted or most and not wanted:
+        x = x + 1 if count % 2 else x - 1
+        count += 1
+        assert x.tolist() == [float(count % 2 == 0)] * 4, (x, count)
+        most -= 1 if readiness.bridge_if_loaded() else 0
+        time.sleep(0.0005)
+        if most < 0:
+            return False
+    return True
+
+def begin():
+    ready.release()
+    go.wait()
+
+def plain():
+    with torch.no_grad(), gt.scheduler():
+        begin()
+        assert loop()
+
+def grad():
+    w = torch.ones(4, requires_grad=True)
+    with gt.scheduler():
+        begin()
+        y = (w * 2).sum()
+        assert loop()
+        ((w * 3).sum() + y).backward()
+    assert w.grad.tolist() == [5.0] * 4
+
+def nested():
+    with torch.no_grad(), gt.scheduler():
+        with gt.scheduler(auto_flush_ms=50):
+            begin()
+            assert loop()
+            assert len(mine.blocks) == 2 and not mine.eager
+        assert len(mine.blocks) == 1
+        assert loop()
+
+def inner_is_newer():
+    with torch.no_grad(), gt.scheduler():
+        begin()
+        until(readiness.bridge_if_loaded)
+        with gt.scheduler():
+            assert len(mine.blocks) == 2 and not mine.eager
+        assert len(mine.blocks) == 1
+
+def left_meanwhile():
+    with torch.no_grad(), gt.scheduler():
+        begin()
+    until(readiness.bridge_if_loaded)
+    assert loop(False, 100)
+
+def left_by_an_error():
+    try:
+        with gt.scheduler():
+            begin()
+            assert loop()
+            1 / 0
+    except ZeroDivisionError:
+        assert not mine.blocks and not mine.eager
+
+def autocast():
+    with torch.no_grad(), gt.scheduler(), torch.autocast("cpu"):
+        begin()
+        assert loop()
+
+def inference():
+    with gt.scheduler():
+        with torch.inference_mode():
+            begin()
+            until(readiness.bridge_if_loaded)
+            assert loop(False, 100)  # its end would take our key along
+        assert loop()
+
+def inference_outside():
+    with torch.inference_mode(), gt.scheduler():
+        begin()
+        assert loop()
+
+def backward():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return x * 2
+        @staticmethod
+        def backward(context, gradient):
+            begin()
+            until(readiness.bridge_if_loaded)
+            assert loop(False, 100)
+            return gradient * 2
+    w = torch.ones(4, requires_grad=True)
+    with gt.scheduler():
+        Twice.apply(w).sum().backward()
+        assert loop()
+    assert w.grad.tolist() == [2.0] * 4
+
+def not_here():
+    begin()
+    until(readiness.bridge_if_loaded)
+    assert loop(False, 100)
+
+def run(program):
+    try:
+        program()
+        assert not mine.blocks and not mine.eager
+    except BaseException as error:
+        failed.append((program.__name__, repr(error)))
+
+programs = [plain, grad, nested, inner_is_newer, left_meanwhile,
+            left_by_an_error, autocast, inference, inference_outside, backward,
+            not_here]
+threads = [threading.Thread(target=run, args=(one,)) for one in programs]
+for thread in threads:
+    thread.start()
+for _ in threads:
+    ready.acquire()
+go.set()
+touch("go")
+for thread in threads:
+    thread.join()
+assert not failed, failed
+assert not scheduling._blocks and not scheduling._waiting
+until(lambda: threading.active_count() == 1)
+assert gt.stats()["intercepted"] > 0
+"""
+
+
+def test_blocks_that_run_begin_to_defer(site):
+    site.run(JOINS)
+
+
+FIXED_MEANWHILE = {
+    "deterministic": "torch.use_deterministic_algorithms(True)",
+    "ranks": """
+torch.distributed.is_initialized = lambda: True
+torch.distributed.get_world_size = lambda: 2
+""",
+}
+
+
+@pytest.mark.parametrize("how", FIXED_MEANWHILE)
+def test_a_block_that_may_not_depend_on_time_stays_eager(site, how):
+    fix = "\n    ".join(FIXED_MEANWHILE[how].strip().splitlines())
+    site.run(f"""
+warnings.simplefilter("ignore")
+from gpuos.torch import readiness, scheduling
+with torch.no_grad(), gt.scheduler():
+    x = torch.ones(4)
+    {fix}
+    touch("go")
+    until(readiness.bridge_if_loaded)
+    for _ in range(1000):
+        x = x + 1
+    assert not scheduling._thread.blocks and not scheduling._waiting
+    assert x.tolist() == [1001.0] * 4
+assert defers()
+""")
+
+
+def test_ready_compiles_nothing_and_takes_what_another_one_has(site):
+    text = """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with torch.no_grad(), gt.scheduler():
+        x = torch.ones(4)
+        touch("inside")
+        while gt.stats()["intercepted"] == 0:
+            x = x + 1
+            time.sleep(0.001)
+[warning] = caught
+print(warning.message)
+"""
+    with site.start(text, GPUOS_TORCH="ready") as process:
+        until((site.folder / "inside").exists)
+        assert site.started() == []
+        site.touch("go")
+        site.run("gt.build()")
+        said, errors = process.communicate(timeout=COMPILE_S)
+        assert (process.returncode, errors) == (0, "")
+    assert "GPUOS_TORCH=ready" in said
+    assert "build-torch" in said
