@@ -102,20 +102,17 @@ class _Watcher:
 
     def __init__(self) -> None:
         self._new: SimpleQueue[tuple[_core.Ticket, Any]] = SimpleQueue()
-        self._starting = threading.Lock()
-        self._is_started = False
+        self._unstarted = [None]  # whoever takes it starts the thread
 
     def add(self, ticket: _core.Ticket, callback: Callable[..., Any]) -> None:
         self._new.put((ticket, callback))
-        if self._is_started:
+        try:
+            self._unstarted.pop()
+        except IndexError:
             return
-        with self._starting:
-            if not self._is_started:
-                thread = threading.Thread(
-                    target=self._watch, name="gpuos tickets", daemon=True
-                )
-                thread.start()
-                self._is_started = True
+        threading.Thread(
+            target=self._watch, name="gpuos tickets", daemon=True
+        ).start()
 
     def _watch(self) -> None:
         pending: deque[tuple[_core.Ticket, Any]] = deque()

@@ -6,7 +6,7 @@ import os
 import threading
 from concurrent.futures import Future
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from gpuos import _core
@@ -19,22 +19,29 @@ _MOST_THREADS = 8
 
 
 class _Pool:
-    """Threads that the end of the process stops instead of waiting for them."""
+    """Threads that the end of the process stops instead of waiting for them.
+
+    It has no lock, as a finalizer may submit too, at any moment.
+    """
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
-        self._lock = threading.Lock()
-        self._threads = 0
+        self._idle: SimpleQueue[None] = SimpleQueue()  # one for each thread
+        most = min(os.cpu_count() or 1, _MOST_THREADS)
+        self._unstarted = [None] * most  # one for each thread
 
     def submit(self, job: Callable[[], None]) -> None:
         self._jobs.put(job)
-        if self._idle.acquire(blocking=False):
+        try:
+            self._idle.get_nowait()
+        except Empty:
+            pass
+        else:
             return
-        with self._lock:
-            if self._threads == min(os.cpu_count() or 1, _MOST_THREADS):
-                return
-            self._threads += 1
+        try:
+            self._unstarted.pop()
+        except IndexError:
+            return
         threading.Thread(
             target=self._work, name="gpuos-compile", daemon=True
         ).start()
@@ -42,7 +49,7 @@ class _Pool:
     def _work(self) -> None:
         while True:
             self._jobs.get()()
-            self._idle.release()
+            self._idle.put(None)
 
 
 @cache

@@ -8,10 +8,12 @@ import threading
 
 from gpuos import _core
 
-# Under _making. They stay until the process ends, or let_go().
+# They stay until the process ends, or let_go(). The handler of a signal or a
+# finalizer may come here while its own thread makes one, and then makes another.
 _of_devices: dict[tuple[str, int], _core.Runtime] = {}
 _of_parents: list[_core.Runtime] = []  # the same in a child of a fork
-_making = threading.Lock()
+_making = threading.RLock()  # others wait for it, but not for ever
+_PATIENCE_S = 10
 threads_per_worker = 256  # of those of a GPU that are made from now on
 _deterministic = False  # all of them
 
@@ -71,15 +73,33 @@ def of_device(backend: str, index: int) -> _core.Runtime:
     Threads that come to a device at the same time share one: what is submitted
     to another would be in no order with it.
     """
-    with _making:
-        runtime = _of_devices.get((backend, index))
-        if runtime is None:
-            runtime = _new_runtime(backend, index)
-            _core._share(runtime)
-            _of_devices[backend, index] = runtime
-            if _deterministic:
-                _core._make_deterministic(runtime)
-        return runtime
+    key = (backend, index)
+    runtime = _of_devices.get(key)
+    if runtime is None:
+        has_turn = _making.acquire(timeout=_PATIENCE_S)
+        try:
+            runtime = _of_devices.get(key) or _make(key)
+        finally:
+            if has_turn:
+                _making.release()
+    return runtime
+
+
+def _make(key: tuple[str, int]) -> _core.Runtime:
+    made = _new_runtime(*key)
+    _prepare(made)
+    runtime = _of_devices.setdefault(key, made)
+    if runtime is made:
+        _prepare(made)  # it may have become deterministic meanwhile
+    else:
+        _core._share(made, False)
+    return runtime
+
+
+def _prepare(runtime: _core.Runtime) -> None:
+    _core._share(runtime)
+    if _deterministic:
+        _core._make_deterministic(runtime)
 
 
 def _new_runtime(backend: str, index: int) -> _core.Runtime:
@@ -103,20 +123,18 @@ def adopt(runtime: _core.Runtime) -> None:
     key = ("host", 0)
     if runtime.options["backend"] != "host":
         key = ("cuda", int(runtime.options["device"]))
-    with _making:
-        _core._share(runtime)
-        _of_devices[key] = runtime
+    _prepare(runtime)
+    _of_devices[key] = runtime
 
 
 def make_deterministic() -> None:
     """Have all of them add up in one order, now and later."""
     global _deterministic  # noqa: PLW0603 (one choice a process)
-    with _making:
-        if _deterministic:
-            return
-        _deterministic = True
-        for runtime in _of_devices.values():
-            _core._make_deterministic(runtime)
+    if _deterministic:
+        return
+    _deterministic = True
+    for runtime in [*_of_devices.values()]:
+        _core._make_deterministic(runtime)
 
 
 def let_go() -> None:
@@ -125,16 +143,15 @@ def let_go() -> None:
     Those that are let go of end when nobody has them any more: no array and no
     user. One that a captured graph runs stays what it is.
     """
-    with _making:
-        for key, runtime in [*_of_devices.items()]:
-            if not _core._has_captured(runtime):
-                _core._share(runtime, False)
-                del _of_devices[key]
+    for key, runtime in [*_of_devices.items()]:
+        if not _core._has_captured(runtime):
+            _core._share(runtime, False)
+            _of_devices.pop(key, None)
 
 
 def _leave_runtimes() -> None:
     global _making  # noqa: PLW0603 (another thread of the parent had it)
-    _making = threading.Lock()
+    _making = threading.RLock()
     _of_parents.extend(_of_devices.values())
     _of_devices.clear()
 

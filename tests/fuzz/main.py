@@ -170,6 +170,18 @@ def run_sequences(
     return sequences.first_finding(device, count, options.seed, seconds=seconds)
 
 
+def run_moments(
+    _options: argparse.Namespace, count: int, seconds: float
+) -> str:
+    """Signal handlers and finalizers that compute, at any moment."""
+    moments = importlib.import_module("moments")
+    seconds = min(seconds, 5.0 * count)
+    found = moments.first_finding(seconds / 2, with_torch=False)
+    if not found and moments.HAS_TORCH:
+        found = moments.first_finding(seconds / 2, with_torch=True)
+    return found
+
+
 WHAT = {
     "programs": run_programs,
     "submissions": run_submissions,
@@ -179,6 +191,7 @@ WHAT = {
     "control": run_alone("control_messages"),
     "bytes": run_readers,  # C++, whatever package is installed
     "torch": run_sequences,
+    "moments": run_moments,  # on the host, whatever the backend
 }
 
 

@@ -13,6 +13,7 @@ import torch_support  # noqa: F401 (makes the bridge)
 
 sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
 
+import moments
 import sequences
 
 pytestmark = pytest.mark.torch
@@ -22,3 +23,7 @@ COUNT = 500
 
 def test_lines_are_as_without_a_scheduler(device):
     assert sequences.first_finding(device, COUNT, seed=1) == ""
+
+
+def test_handlers_and_finalizers_compute_at_any_moment():
+    assert moments.first_finding(2.0, with_torch=True) == ""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "fuzz"))
+
+import moments
 
 # `interrupted(call)` has a signal come in the middle of `call()`.
 PREFIX = """
@@ -240,3 +247,7 @@ print("right" if calls else "no signal")
         GPUOS_CACHE_DIR="off",
     )
     assert done.stdout == "right\n", (done.stdout, done.stderr)
+
+
+def test_handlers_and_finalizers_compute_at_any_moment():
+    assert moments.first_finding(2.0, with_torch=False) == ""

@@ -32,8 +32,13 @@ NOT_READY = (
     "gpuos.torch: expected a bridge to PyTorch, found none, and with "
     f"GPUOS_TORCH=ready none is compiled; schedulers defer nothing. {AHEAD}"
 )
+WITHIN = (
+    "gpuos.torch: expected the bridge, but the thread that loads it is here, in "
+    "a signal's handler or a finalizer; call wait_ready() ahead of both"
+)
 LOOK_S = 0.05
 SELDOM_S = 0.5  # where nobody waits for it
+LOAD_S = 10
 END_S = 10
 MOST_TEXT = 2000  # characters of a compiler's errors in a warning
 
@@ -45,7 +50,9 @@ class _Process:
     """What this process knows of its bridge, in one thread at a time."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        # The handler of a signal or a finalizer may come while this thread has it.
+        self.lock = threading.RLock()
+        self.is_stepping = False  # under `lock`
         self.module: ModuleType | None = None
         self.build: BuildProcess | None = None
         self.failure: gpuos.Error | None = None
@@ -63,8 +70,9 @@ class _Process:
         in_haste : bool
             Whether somebody does wait for it.
         """
-        if self.module is not None or self.failure is not None:
+        if self.is_stepping or self.module or self.failure:
             return
+        self.is_stepping = True
         try:
             self._step(in_haste)
         except choosing.UntriedPyTorch as error:
@@ -81,6 +89,8 @@ class _Process:
                 "that takes it; `python -m gpuos build-torch` shows what it "
                 "does, and it or gpuos.torch.wait_ready() tries again",
             )
+        finally:
+            self.is_stepping = False
 
     def _step(self, in_haste: bool) -> None:
         if self.build is not None:
@@ -160,7 +170,8 @@ class _Process:
 
     def forget(self) -> None:
         """Let go of what runs: it outlives this process, or is a parent's."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        self.is_stepping = False
         self.watcher = None
         self.ends = threading.Event()
         if self.build is not None:
@@ -237,9 +248,12 @@ def bridge_of_scheduler(must_wait: bool) -> ModuleType | None:
         return _process.module
     if choosing.is_off():
         return None
-    with _process.lock:
-        _process.step(must_wait)
-        failure = _process.failure
+    if _process.lock.acquire(timeout=LOAD_S):  # else another thread has long
+        try:
+            _process.step(must_wait)
+        finally:
+            _process.lock.release()
+    failure = _process.failure
     must_wait = must_wait and not isinstance(failure, choosing.UntriedPyTorch)
     if failure is None or not must_wait:
         tell(stacklevel=4)
@@ -314,9 +328,14 @@ def _wait(timeout: float | None) -> ModuleType:
     )
     try:
         while True:
-            with _process.lock:
-                _process.step(in_haste=True)
-                module, failure = _process.module, _process.failure
+            if _process.lock.acquire(timeout=LOOK_S):
+                try:
+                    if _process.is_stepping:
+                        raise gpuos.BackendUnavailable(WITHIN)
+                    _process.step(in_haste=True)
+                finally:
+                    _process.lock.release()
+            module, failure = _process.module, _process.failure
             if module is not None:
                 return module
             if failure is not None:
