@@ -9,6 +9,7 @@ from torch_operations import (
     gradients,
     operators,
     outcome,
+    own,
     samples,
 )
 from torch_support import assert_same, cloned, scheduler, taken, torch
@@ -67,13 +68,6 @@ def forms(op):
         yield in_place
     if op.supports_out and op.name not in STRIDED_OUT_IS_WRONG:
         yield into
-
-
-def own(sample):
-    """Return a sample with tensors of its own."""
-    return sample.transform(
-        lambda x: x.detach().clone() if isinstance(x, torch.Tensor) else x
-    )
 
 
 def compare(form, found, dtype=torch.float32):

@@ -1,9 +1,12 @@
-"""Operators that only read go ahead of what is pending elsewhere."""
+"""Operators go ahead of what is pending, unless they touch its memory."""
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from torch_support import gt, pair, scheduler, torch
+from torch_operations import operators, outcome, own, samples, tensors_in
+from torch_support import assert_same, cloned, gt, pair, scheduler, torch
 
 pytestmark = pytest.mark.torch
 
@@ -49,3 +52,122 @@ def test_products_start_what_holds_much_memory(device, matrix):
         torch.mm(matrix, matrix)
         assert gt.stats()["flushes"] == before + 1
     assert x.eq(2).all()
+
+
+MADE = {
+    "chain": lambda w: w + 1,
+    "zeros": torch.zeros_like,
+    "written": lambda w: (w + 1).add_(1),
+}
+AHEAD = {
+    "mm": lambda w: w @ w,
+    "index": lambda w: w[[0, 1]],
+    "tensor": lambda w: torch.tensor(1.0, device=w.device),
+    "roll": lambda w: w.roll(1),
+    "eye": lambda w: torch.eye(3, device=w.device),
+    "sort": torch.sort,
+    "cumsum": lambda w: w.cumsum(0),
+    "item": lambda w: w[0, 0].item(),
+    "randn_like": torch.randn_like,
+    "pad": lambda w: torch.nn.functional.pad(w, (1, 1)),
+    "tril": torch.tril,
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("ahead", AHEAD)
+def test_what_touches_nothing_pending_flushes_nothing(matrix, made, ahead):
+    with torch.no_grad(), scheduler():
+        x = MADE[made](matrix)
+        count = gt.pending()
+        AHEAD[ahead](matrix)
+        torch.randn_like(x)
+        assert gt.pending() == count > 0
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_writes_to_views_without_a_gradient_are_deferred(device, grad):
+    z = torch.zeros(9, device=device)
+    square = torch.zeros(3, 3, device=device)
+    with torch.set_grad_enabled(grad), scheduler(takes=6):
+        z[:4].add_(1)
+        z[:4] += 1
+        z.view(3, 3).add_(1)
+        square.t().add_(1)
+        square[1:][0] += 1
+        square[0][:2].mul_(3)
+        assert gt.pending() == 8  # += of an item copies it too
+    assert z.tolist() == [3.0] * 4 + [1.0] * 5
+    assert square.tolist() == [[3.0, 3.0, 1.0], [2.0] * 3, [1.0] * 3]
+
+
+def test_writes_that_autograd_refuses_are_refused(device):
+    leaf = torch.zeros(9, device=device, requires_grad=True)
+    with torch.no_grad():
+        view = leaf[:4]
+    with scheduler(takes=0):
+        with pytest.raises(RuntimeError, match="leaf"):
+            leaf.add_(1)
+        with pytest.raises(RuntimeError, match="leaf"):
+            leaf[:4].add_(1)
+        view.add_(1)  # as in eager
+    assert leaf.tolist() == [1.0] * 4 + [0.0] * 5
+
+
+def meet(form, sample, *, writes):
+    """Return what comes of an operator between operations on its operands."""
+    torch.manual_seed(1)
+    operands = [sample.input, *sample.args, *sample.kwargs.values()]
+    known = [
+        x
+        for x in tensors_in(operands)
+        if x.is_floating_point() and x.layout == torch.strided
+    ]
+    others = [x.detach() for x in known]  # of the same memory
+    before = [x + 1 for x in known]
+    if writes:
+        for other in others:
+            outcome(lambda other=other: other.mul_(0.5))
+    result = outcome(lambda: form(sample))
+    after = [x * 2 for x in known]
+    return [cloned(x) for x in (result, before, known, after)]
+
+
+def forms_of(op):
+    def into(sample):
+        result = op(sample.input, *sample.args, **sample.kwargs)
+        if not isinstance(result, torch.Tensor):
+            return result
+        out = torch.zeros_like(result)
+        before = out + 1
+        op(sample.input, *sample.args, out=out, **sample.kwargs)
+        return out, before
+
+    yield lambda s: op(s.input, *s.args, **s.kwargs)
+    if op.inplace_variant:
+        yield lambda s: op.inplace_variant(s.input, *s.args, **s.kwargs)
+    if op.supports_out:
+        yield into
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_operator_keeps_the_order_of_what_is_pending(device):
+    """All operators of PyTorch's database, whether they go ahead or not."""
+    wrong = []
+    for op in operators():
+        if torch.float32 not in op.supported_dtypes(device):
+            continue
+        found = samples(op, device, torch.float32, 2)
+        for form, sample, writes in itertools.product(
+            forms_of(op), found, (False, True)
+        ):
+            inputs = [own(sample), own(sample)]
+            with torch.no_grad():
+                expected = meet(form, inputs[0], writes=writes)
+                with scheduler(takes=0):
+                    came = meet(form, inputs[1], writes=writes)
+            try:
+                assert_same(expected, came)
+            except AssertionError as error:
+                wrong.append(f"{op.name}, {writes}: {error}")
+    assert wrong == []

@@ -159,6 +159,13 @@ def samples(op, device, dtype, count, *, requires_grad=False):
     return found[::step][:count]
 
 
+def own(sample):
+    """Return a sample with tensors of its own."""
+    return sample.transform(
+        lambda x: x.detach().clone() if isinstance(x, torch.Tensor) else x
+    )
+
+
 def outcome(function):
     """Return what a call returns, or the kind and text of its error."""
     try:

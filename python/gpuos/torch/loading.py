@@ -62,33 +62,6 @@ VIEWS = [
     "full_like",
     "new_full",
 ]
-# They read their tensors and write nothing but new memory; also those that draw
-# random numbers.
-READERS = [
-    "mm",
-    "bmm",
-    "addmm",
-    "baddbmm",
-    "addmv",
-    "mv",
-    "dot",
-    "convolution",
-    "embedding",
-    "index_select",
-    "gather",
-    "cat",
-    "stack",
-    "_scaled_dot_product_flash_attention",
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention",
-    "rand",
-    "randn",
-    "randint",
-    "randint.low",
-    "randperm",
-]
-
 
 NAME = "_bridge"  # as its C++ has it
 IMPLICIT = "CompositeImplicitAutograd"
@@ -160,7 +133,6 @@ def load(path: Path) -> ModuleType:
                 "CompositeExplicitAutogradNonFunctional",
             )
         ),
-        [name for name in READERS if name in known],
         _bridge_of_runtime,
         _stream_handle,
         _retire,

@@ -76,7 +76,7 @@ bool is_alpha_alone(PyObject* names) {
 bool take_scaled_into(Recipe recipe, PyObject* const* arguments) {
   const Tensor& tensor = THPVariable_Unpack(arguments[0]);
   Scaled call;
-  if (!is_written_without_grad(tensor) || tensor.is_inference() ||
+  if (!is_without_grad(tensor) || tensor.is_inference() ||
       !call.read(arguments) ||
       !defer({with_factor(recipe), Rule::Arithmetic}, call.operands, tensor)
            .defined())
@@ -87,7 +87,7 @@ bool take_scaled_into(Recipe recipe, PyObject* const* arguments) {
 
 bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
   const Tensor& tensor = THPVariable_Unpack(self);
-  if (!is_written_without_grad(tensor) || tensor.is_inference()) return false;
+  if (!is_without_grad(tensor) || tensor.is_inference()) return false;
   double number = 0;
   bool is_taken = false;
   if (is_ordinary(other)) {
@@ -103,7 +103,7 @@ bool take_into(const Elementwise& what, PyObject* self, PyObject* other) {
 
 /// False: a Python error, and PyTorch is not called.
 bool prepare_original(std::optional<Leaving>& leaving, bool writes) {
-  if (take_refusal()) leaving.emplace(writes);
+  if (take_refusal()) leaving.emplace(!writes && !pending.writes_old());
   return look_around();
 }
 

@@ -33,7 +33,8 @@ PyObject* call_original(PyObject* function, PyObject* const* arguments,
     is_ready = PyDict_SetItem(named, PyTuple_GET_ITEM(names, i),
                               arguments[count + i]) == 0;
   std::optional<Leaving> leaving;
-  if (take_refusal()) leaving.emplace(/*writes=*/names != nullptr);
+  if (take_refusal())
+    leaving.emplace(names == nullptr && !pending.writes_old());
   PyObject* result = is_ready
                          ? PyCFunction_Type.tp_call(function, positional, named)
                          : nullptr;

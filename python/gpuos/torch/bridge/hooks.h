@@ -32,6 +32,10 @@ inline void watch(c10::StorageImpl* storage) {
 inline void unwatch(c10::StorageImpl* storage) {
   if (hook_of(storage) == &on_access) storage->clear_materializer();
 }
+/// Whether what waits may read or write it.
+inline bool may_be_used(c10::StorageImpl* storage) {
+  return storage->has_materializer();
+}
 /// Whether somebody else waits for the first look, as copy on write does.
 inline bool is_watched_by_others(c10::StorageImpl* storage) {
   // Read once: the timer's thread may take ours away meanwhile.
@@ -41,6 +45,7 @@ inline bool is_watched_by_others(c10::StorageImpl* storage) {
 #else
 inline void watch(c10::StorageImpl*) {}
 inline void unwatch(c10::StorageImpl*) {}
+inline bool may_be_used(c10::StorageImpl*) { return true; }
 inline bool is_watched_by_others(c10::StorageImpl* storage) {
   return storage->_mutable_data_ptr_no_checks().get_deleter() ==
          &c10::impl::cow::cow_deleter;

@@ -46,13 +46,24 @@
 namespace gpuos::bridge {
 namespace {
 
+template <typename Argument>
+bool is_apart_if_tensor(const Argument& argument, bool writes) {
+  if constexpr (std::is_same_v<Argument, Tensor>)
+    return !argument.defined() || is_apart(argument, writes);
+  else
+    return !std::is_convertible_v<Argument, at::TensorList>;
+}
+
 /// PyTorch does it: at once, or after another look below autograd.
 template <typename Op, typename First, typename... Rest>
 decltype(auto) pass(DispatchKeySet keys, First& tensor, Rest&... rest) {
   using Result = decltype(Op::redispatch(keys, tensor, rest...));
   const bool is_left = take_refusal() || is_left_below(tensor);
   if (is_left && !keys.has_any(kMadeOfOthers)) {
-    const Leaving leaving(/*writes=*/std::is_reference_v<Result>);
+    // Which of them is written does not matter much.
+    constexpr bool kWrites = std::is_reference_v<Result>;
+    const Leaving leaving(is_apart_if_tensor(tensor, kWrites) &&
+                          (true && ... && is_apart_if_tensor(rest, kWrites)));
     return Op::redispatch(keys & kBehindMode, tensor, rest...);
   }
   return Op::redispatch(Behind(keys), tensor, rest...);
@@ -89,9 +100,8 @@ Tensor take(const Elementwise& what, std::span<const Operand> operands) {
 /// Into `out`, which may be one of the operands.
 bool take_into(const Elementwise& what, std::span<const Operand> operands,
                const Tensor& out) {
-  if (!is_usual_thread() || !is_written_without_grad(out) ||
-      out.is_inference() || !are_without_grad(operands) ||
-      !defer(what, operands, out).defined())
+  if (!is_usual_thread() || !is_without_grad(out) || out.is_inference() ||
+      !are_without_grad(operands) || !defer(what, operands, out).defined())
     return false;
   note_taken(out);
   out.unsafeGetTensorImpl()->bump_version();
@@ -117,8 +127,8 @@ Tensor take(const Elementwise& what, const Tensor& tensor,
 
 bool take_into(const Elementwise& what, const Tensor& out,
                const Tensor& other) {
-  if (!is_usual_thread() || !is_written_without_grad(out) ||
-      out.is_inference() || !is_without_grad(other))
+  if (!is_usual_thread() || !is_without_grad(out) || out.is_inference() ||
+      !is_without_grad(other))
     return false;
   const auto number = wrapped_number(other);
   const bool is_taken =

@@ -70,17 +70,12 @@ inline bool is_deferring_thread() {
            tensor.unsafeGetTensorImpl()->requires_grad());
 }
 
-/// Nothing of autograd happens to an operator that reads `tensor`.
+/// Nothing of autograd happens to an operator that reads or writes `tensor`,
+/// but that its version counts a write. PyTorch refuses writes to leaves and
+/// views only where a gradient is required.
 [[gnu::always_inline]] inline bool is_without_grad(const Tensor& tensor) {
   return C10_LIKELY(tensor.unsafeGetTensorImpl()->autograd_meta() == nullptr) ||
          is_read_without_grad(tensor);
-}
-
-/// The same for one that writes it: views and leaves have rules of their own.
-inline bool is_written_without_grad(const Tensor& tensor) {
-  const auto* impl = tensor.unsafeGetTensorImpl();
-  return impl->autograd_meta() == nullptr ||
-         (!c10::GradMode::is_enabled() && !tensor._fw_grad(0).defined());
 }
 
 inline bool is_marked(const Tensor& tensor) {

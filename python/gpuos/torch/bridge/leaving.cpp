@@ -5,11 +5,11 @@
 
 namespace gpuos::bridge {
 
-void run_before_left(bool writes) {
+void run_before_left(bool is_apart) {
   pending.count_left();
   note_left();
   if (pending.is_empty()) return;
-  if (writes || !pending.may_wait())
+  if (!is_apart || !pending.may_wait())
     pending.flush();
   else
     pending.start_if_large();

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "costs.h"
+#include "hooks.h"
 #include "keys.h"
 #include "modes.h"
+#include "pending.h"
 
 namespace gpuos::bridge {
 
@@ -15,14 +17,22 @@ inline bool take_refusal() noexcept {
   return C10_UNLIKELY(std::exchange(is_left_to_pytorch, false));
 }
 
-/// Runs what must come before an operation that goes to PyTorch at once: all
-/// that waits if that `writes` what was there, or if some of it does. What it
-/// reads and waits is marked, and run when PyTorch comes to it.
-void run_before_left(bool writes);
+/// Whether what waits neither writes memory of `tensor`, if that has no mark,
+/// nor uses it, if an operator is to write it.
+inline bool is_apart(const Tensor& tensor, bool writes) {
+  return tensor.has_storage() && tensor.layout() == at::kStrided &&
+         !pending.writes(storage_of(tensor)) &&
+         !(writes && may_be_used(storage_of(tensor)));
+}
+
+/// Runs all that waits before an operation that goes to PyTorch at once, unless
+/// they touch nothing of each other. What it reads and waits is marked, and run
+/// when PyTorch comes to it.
+void run_before_left(bool is_apart);
 
 /// While it runs: our mode is out of the thread.
 struct Leaving {
-  explicit Leaving(bool writes) { run_before_left(writes); }
+  explicit Leaving(bool is_apart) { run_before_left(is_apart); }
   WithoutMode without{};
 };
 

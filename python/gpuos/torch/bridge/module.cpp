@@ -102,7 +102,7 @@ std::vector<std::string> strings_of(PyObject* list) {
   return strings;
 }
 
-// setup(composite, other_composite, views, explicit_composite, readers,
+// setup(composite, other_composite, views, explicit_composite,
 // make_runtime, find_stream, retire, join) -> a capsule of what watches arrays
 PyObject* setup(PyObject*, PyObject* arguments) {
   HANDLE_TH_ERRORS
@@ -110,12 +110,11 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   PyObject* other_composite = nullptr;
   PyObject* views = nullptr;
   PyObject* explicit_composite = nullptr;
-  PyObject* readers = nullptr;
   PyObject* retire = nullptr;
   PyObject* join = nullptr;
-  if (PyArg_ParseTuple(arguments, "OOOOOOOOO", &composite, &other_composite,
-                       &views, &explicit_composite, &readers, &make_runtime,
-                       &find_stream, &retire, &join) == 0)
+  if (PyArg_ParseTuple(arguments, "OOOOOOOO", &composite, &other_composite,
+                       &views, &explicit_composite, &make_runtime, &find_stream,
+                       &retire, &join) == 0)
     return nullptr;
   retire_front_with(retire);
   join_with(join);
@@ -125,8 +124,7 @@ PyObject* setup(PyObject*, PyObject* arguments) {
   watch_sharing();
   set_up_sites(&make_runner, &find_handle);
   register_operators({strings_of(composite), strings_of(other_composite),
-                      strings_of(views), strings_of(explicit_composite),
-                      strings_of(readers)});
+                      strings_of(views), strings_of(explicit_composite)});
   const c10::impl::IncludeDispatchKeyGuard guard(kModeKey);
   const auto state = c10::impl::raw_local_dispatch_key_set;
   usual_state = {state.included_, state.excluded_};

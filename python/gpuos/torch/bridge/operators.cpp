@@ -52,27 +52,56 @@ void run_all_before(const OperatorHandle& op, const Stack& stack) {
 
 // ---- everything else
 
-void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  pending.count_fallback();
-  run_all_before(op, *stack);
-  note_left();
-  const WithoutMode without;
-  op.redispatchBoxed(keys & kBehindMode, stack);
+/// Whether it is dtype, device and sizes of its tensor that `op` asks for.
+bool asks_for_sizes_alone(std::string_view name) {
+  return name == "aten::rand_like" || name == "aten::randn_like" ||
+         name == "aten::randint_like";
 }
 
-// What waits and touches none of this need not run before: it may be long, and
-// a flush costs as much as some operations that are deferred.
-void reading_barrier(const OperatorHandle& op, DispatchKeySet keys,
-                     Stack* stack) {
-  pending.count_fallback();
-  bool may_go_ahead = pending.may_wait();
-  for_each_tensor(arguments_of(op, *stack), [&](const Tensor& tensor) {
-    may_go_ahead = may_go_ahead && !is_marked(tensor);
-  });
-  if (may_go_ahead)
+/// Whether a schema may be silent of what `op` writes, or gives other memory
+/// to.
+bool writes_in_silence(std::string_view name) {
+  for (const char* part : {"norm", "rnn", "set_", "resize", "record_stream"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return !name.starts_with("aten::");
+}
+
+/// Whether the result is the same if `op` runs before what waits: that writes
+/// nothing which this reads, and uses nothing which this writes.
+bool may_go_ahead(const OperatorHandle& op, DispatchKeySet keys,
+                  c10::ArrayRef<c10::IValue> values) {
+  const std::string& name = op.operator_name().name;
+  if (keys.has_any(kMadeOfOthers | DispatchKeySet(DispatchKey::Python)) ||
+      writes_in_silence(name))
+    return false;
+  if (asks_for_sizes_alone(name)) return true;
+  bool are_apart = true;
+  for (std::size_t i = 0; i < values.size() && are_apart; ++i) {
+    const c10::AliasInfo* alias = op.schema().arguments()[i].alias_info();
+    const bool writes = alias != nullptr && alias->isWrite();
+    for_each_tensor(values.slice(i, 1), [&](const Tensor& tensor) {
+      if (tensor.defined() && are_apart)
+        are_apart = !is_marked(tensor) && is_apart(tensor, writes);
+    });
+  }
+  return are_apart;
+}
+
+/// Runs what must come before `op`. What touches none of it need not: it may be
+/// long, and a flush costs as much as some operations that are deferred.
+void run_before(const OperatorHandle& op, DispatchKeySet& keys,
+                const Stack& stack) {
+  if (pending.may_wait() && may_go_ahead(op, keys, arguments_of(op, stack))) {
     pending.start_if_large();
-  else
-    run_all_before(op, *stack);
+    keys = keys - kPendingKeys;
+  } else {
+    run_all_before(op, stack);
+  }
+}
+
+void mode_barrier(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  pending.count_fallback();
+  run_before(op, keys, *stack);
   note_left();
   const WithoutMode without;
   op.redispatchBoxed(keys & kBehindMode, stack);
@@ -116,25 +145,17 @@ bool is_on_cpu(c10::ArrayRef<c10::IValue> arguments) {
 /// Puts off one call; false if PyTorch must do it.
 class Taker {
  public:
-  explicit Taker(const c10::FunctionSchema& schema)
-      : writes_(schema.is_mutable()) {}
   virtual ~Taker() = default;
-  /// Whether it writes what was there.
-  bool writes() const noexcept { return writes_; }
   /// Whether PyTorch has one launch, or one loop, for a list of tensors: to put
   /// each off saves nothing.
   virtual bool is_of_lists() const noexcept { return false; }
   virtual bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
                     std::vector<c10::IValue>& results) const = 0;
-
- private:
-  bool writes_;
 };
 
 class ElementwiseTaker : public Taker {
  public:
-  ElementwiseTaker(OverloadForm form, const c10::FunctionSchema& schema)
-      : Taker(schema), form_(std::move(form)) {}
+  explicit ElementwiseTaker(OverloadForm form) : form_(std::move(form)) {}
 
   bool is_of_lists() const noexcept override { return form_.is_foreach; }
   bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
@@ -177,7 +198,7 @@ class ElementwiseTaker : public Taker {
   static bool may_write(const Tensor& out, bool above_autograd) {
     if (out.is_inference())
       return !above_autograd && c10::InferenceMode::is_enabled();
-    return !above_autograd || is_written_without_grad(out);
+    return !above_autograd || is_without_grad(out);
   }
   void add(std::span<const Deferred> requests, const Site& site,
            bool above_autograd) const {
@@ -193,7 +214,7 @@ class ElementwiseTaker : public Taker {
 class RowTaker : public Taker {
  public:
   RowTaker(const RowName& name, const c10::FunctionSchema& schema)
-      : Taker(schema), name_(name), schema_(schema) {}
+      : name_(name), schema_(schema) {}
 
   bool take(c10::ArrayRef<c10::IValue> arguments, bool above_autograd,
             std::vector<c10::IValue>& results) const override {
@@ -248,7 +269,7 @@ class ModeKernel : public c10::OperatorKernel {
       is_left = take_refusal() || (weighs_costs() && is_on_cpu(arguments));
     }
     if (is_left && !keys.has_any(kMadeOfOthers)) {
-      const Leaving leaving(taker_->writes());
+      const Leaving leaving(may_go_ahead(op, keys, arguments));
       op.redispatchBoxed(keys & kBehindMode, stack);
     } else {
       op.redispatchBoxed(Behind(keys), stack);
@@ -274,7 +295,7 @@ class PendingKernel : public c10::OperatorKernel {
       return;
     }
     if (take_refusal()) pending.count_left();
-    run_all_before(op, *stack);
+    run_before(op, keys, *stack);
     const WithoutMode without;
     op.redispatchBoxed(keys & kBehindPending, stack);
   }
@@ -295,7 +316,7 @@ std::shared_ptr<const Taker> taker_for(const c10::OperatorName& name) {
     if (full == row.name) return std::make_shared<RowTaker>(row, schema);
   }
   if (auto form = form_of(schema))
-    return std::make_shared<ElementwiseTaker>(std::move(*form), schema);
+    return std::make_shared<ElementwiseTaker>(std::move(*form));
   return nullptr;
 }
 
@@ -318,11 +339,6 @@ class Registration {
     Names mode_names = taken_;
     pass(mode_, lists.composite, mode_names);
     pass(mode_, lists.views, mode_names);
-    for (const std::string& name : lists.readers)
-      if (mode_names.insert(name).second)
-        mode_.impl(
-            name.c_str(),
-            torch::CppFunction::makeFromBoxedFunction<&reading_barrier>());
     Names below_names = taken_;
     pass(below_, lists.views, below_names);
     for (const std::string& name : lists.explicit_composite)

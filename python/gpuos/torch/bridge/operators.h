@@ -15,7 +15,6 @@ struct OperatorLists {
   std::vector<std::string> views;            // do not look at elements
   std::vector<std::string> explicit_composite;
   // whose kernels would hide the barrier of pending tensors
-  std::vector<std::string> readers;  // read their tensors, write new memory
 };
 
 /// Registers everything. Once in a process.

@@ -95,7 +95,7 @@ void Pending::hold(const Needs& needs, const Request& added,
   prefetch_to_write(&added + kNext, sizeof(Request));
   batch_.elems += elems;
   const bool is_fresh = added.is_fresh;
-  if (!is_fresh) writes_old_.store(true, std::memory_order_relaxed);
+  if (!is_fresh) note_written(needs.storages[needs.storage_count - 1]);
   for (std::uint32_t i = 0; i < needs.storage_count; ++i) {
     c10::StorageImpl* storage = needs.storages[i];
     watch(storage);
@@ -126,6 +126,21 @@ void Pending::hold(const Needs& needs, const Request& added,
   counters_.saved += saved_by_each(batch_.site.is_cpu(), is_fresh);
   count_.store(count_.load(std::memory_order_relaxed) + 1,
                std::memory_order_release);
+}
+
+void Pending::note_written(const c10::StorageImpl* storage) {
+  writes_old_.store(true, std::memory_order_relaxed);
+  if (written_.size() > kMostWritten ||
+      (!written_.empty() && written_.back() == storage))
+    return;
+  written_.push_back(storage);
+}
+
+bool Pending::writes(const c10::StorageImpl* storage) {
+  if (!writes_old()) return false;
+  const std::lock_guard lock(mutex_);
+  return written_.size() > kMostWritten ||
+         std::find(written_.begin(), written_.end(), storage) != written_.end();
 }
 
 void Pending::note_recent(c10::TensorImpl* out, bool is_fresh) {
@@ -304,6 +319,7 @@ Pending::Done Pending::run_all(std::string& error) {
   // makes them ahead of its own in the stream.
   count_.store(0, std::memory_order_release);
   writes_old_.store(false, std::memory_order_relaxed);
+  written_.clear();
   // Pairs with holds_objects().
   holds_objects_.store(false, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_relaxed);

@@ -106,12 +106,16 @@ class Pending {
     return generation_.load(std::memory_order_relaxed);
   }
 
-  /// Whether an operator that reads nothing pending may go ahead of what waits:
-  /// that writes only memory which nobody else has.
+  /// Whether operators may go ahead of what waits that touch none of it.
   bool may_wait() const noexcept {
-    return !writes_old_.load(std::memory_order_relaxed) &&
-           own_.load(std::memory_order_relaxed) == 0;
+    return own_.load(std::memory_order_relaxed) == 0;
   }
+  /// Whether what waits writes memory that tensors without a mark may have.
+  bool writes_old() const noexcept {
+    return writes_old_.load(std::memory_order_relaxed);
+  }
+  /// Whether `storage` may be such memory.
+  bool writes(const c10::StorageImpl* storage);
   /// Whether a tensor that is given other memory must be run before, because
   /// its object is held in place of its memory.
   bool holds_objects() const noexcept {
@@ -186,6 +190,9 @@ class Pending {
   static constexpr std::size_t kSlack = 256;
   static constexpr std::uint64_t kMuch = 32 << 20;  // bytes, of each of two
   static constexpr std::size_t kRecent = 64;
+  // Each of those that are known costs the operators that go ahead a
+  // comparison.
+  static constexpr std::size_t kMostWritten = 64;
   // So many since the last flush are a stream, of which kRecent are nothing.
   static constexpr std::size_t kStream = 512;
   static constexpr std::size_t kSpares = 2;
@@ -230,6 +237,7 @@ class Pending {
   [[gnu::always_inline]] void hold_storages(const Needs& needs, bool is_fresh);
   /// What is left to do for the request that was appended last, `added`.
   void hold(const Needs& needs, const Request& added, std::uint64_t elems);
+  void note_written(const c10::StorageImpl* storage);
   /// Nothing must be done before `next` is appended.
   bool is_ready_for(const Needs& next, const Site& site) {
     // Each site has slabs of its own.
@@ -287,7 +295,9 @@ class Pending {
   std::atomic<std::uint32_t> own_{0};    // not awaited, see note_own()
   std::string late_error_;               // under mutex_
   std::size_t due_ = kChunk;             // requests of batch_; under mutex_
-  std::atomic<bool> writes_old_{false};  // see may_wait()
+  std::atomic<bool> writes_old_{false};  // see writes()
+  // The last ones were written first; under mutex_.
+  std::vector<const c10::StorageImpl*> written_;
   std::atomic<bool> holds_much_{false};  // see start_if_large()
   // Written under mutex_, and set under the GIL, under which it is asked.
   std::atomic<bool> holds_objects_{false};

@@ -52,7 +52,7 @@ PyObject* refuse(std::string_view name) {
 bool may_put_off(std::span<const Operand> operands, const Tensor& out) {
   for (const Operand& operand : operands)
     if (!operand.is_number() && !is_without_grad(*operand.tensor)) return false;
-  return is_written_without_grad(out) || is_without_grad(out);
+  return is_without_grad(out);
 }
 
 /// Whether the shapes broadcast to that of `out`.
