@@ -112,6 +112,39 @@ def test_each_row_has_a_price_too(device):  # noqa: ARG001
         assert counts(lambda: (many + 1).softmax(1)) == (2, 0)
 
 
+SHORT_ROWS = ["sum", "mean", "prod", "amax", "amin", "any", "all", "logsumexp"]
+
+
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
+)
+@pytest.mark.parametrize("name", SHORT_ROWS)
+@pytest.mark.parametrize("length", [1, 2, 8, 16])
+def test_short_rows_are_left(device, name, length):  # noqa: ARG001
+    x = torch.randn(1000, length)
+    with torch.no_grad():
+        assert counts(lambda: getattr(x, name)(-1)) == (0, 1)
+        assert counts(lambda: getattr(x[:4], name)(-1))[1] == 0
+
+
+@pytest.mark.never(
+    lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
+)
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 16])
+def test_short_runs_are_left(device, length):  # noqa: ARG001
+    x, column = torch.randn(32, length), torch.randn(1000, 1)
+    y = torch.randn(1000, 2 * length)[:, :length]
+    runs = (0, 1) if length > 1 else (1, 0)
+    with torch.no_grad():
+        assert counts(lambda: x[:, None] - x) == runs
+        assert counts(lambda: column * y) == runs
+        assert counts(lambda: y + 1.0) == runs
+        assert counts(lambda: x[:4, None] - x[:4]) == (1, 0)
+        assert counts(lambda: y[:32] + 1.0) == (1, 0)
+        # One order is as good as another.
+        assert counts(lambda: x.t() + x.t() * 2) == (2, 0)
+
+
 @pytest.mark.never(
     lambda device: device != "cpu", reason="on a GPU a launch is what they cost"
 )

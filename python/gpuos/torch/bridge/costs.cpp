@@ -41,7 +41,8 @@ std::int64_t loss_of(const Priced& call) {
   const auto table = table_of(call.recipe, call.is_across);
   const std::int64_t rows =
       call.rows == 0 ? 0 : row_loss(call.recipe) * call.rows;
-  return loss_in(table, call.recipe, call.type) * call.elems / 1000 + rows;
+  return loss_in(table, call.recipe, call.type) * call.elems / 1000 + rows +
+         kRunLoss * call.runs;
 }
 
 bool is_too_dear(const Priced& call) {

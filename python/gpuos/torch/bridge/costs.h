@@ -74,6 +74,7 @@ struct Priced {
   bool reads_pending = false;
   bool is_across = false;  // a row's elements do not follow each other
   std::int64_t rows = 0;   // of a reduction and its kin
+  std::int64_t runs = 0;   // of any other walk; 0: one alone
 };
 
 /// How much longer it takes here than in PyTorch, but for the call. Units:

@@ -3,6 +3,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/TypeProperties.h>
 
+#include <array>
 #include <cmath>
 
 #include "alike.h"
@@ -132,6 +133,52 @@ bool is_rounded_first(const Elementwise& what,
       return true;
   }
   return false;
+}
+
+/// Whether all lie in one order without gaps, of which the result will be too.
+bool are_of_one_layout(std::span<const Operand> operands,
+                       at::IntArrayRef shape) {
+  const Tensor* first = nullptr;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    if (first == nullptr) first = operand.tensor;
+    if (operand.tensor->sizes() != shape ||
+        operand.tensor->strides() != first->strides())
+      return false;
+  }
+  return first == nullptr || first->is_non_overlapping_and_dense();
+}
+
+/// How many runs a walk over `shape` has, in each of which every operand goes
+/// on by the same step; 0 for one. That of the result is not known yet.
+std::int64_t runs_of(std::span<const Operand> operands, at::IntArrayRef shape) {
+  if (are_of_one_layout(operands, shape)) return 0;
+  constexpr std::int64_t kUnknown = -1;
+  std::array<std::int64_t, kMaxRequestOperands> steps;
+  steps.fill(kUnknown);
+  std::int64_t run = 1;
+  bool goes_on = true;
+  std::int64_t runs = 1;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] == 1) continue;
+    for (std::size_t i = 0; i < operands.size() && goes_on; ++i) {
+      if (operands[i].is_number()) continue;
+      const Tensor& tensor = *operands[i].tensor;
+      const std::int64_t from_last =
+          static_cast<std::int64_t>(shape.size() - d);
+      const bool is_repeated = from_last > tensor.dim() ||
+                               tensor.size(tensor.dim() - from_last) == 1;
+      const std::int64_t stride =
+          is_repeated ? 0 : tensor.stride(tensor.dim() - from_last);
+      if (steps[i] == kUnknown) steps[i] = stride;
+      goes_on = stride == steps[i] * run;
+    }
+    if (goes_on)
+      run *= shape[d];
+    else
+      runs *= shape[d];
+  }
+  return runs == 1 ? 0 : runs;
 }
 
 /// PyTorch's kernels of the CPU add a product of float32 without rounding it;
@@ -329,8 +376,12 @@ std::optional<Planned> plan(const Elementwise& what,
   for (const std::int64_t size : *shape) elements *= size;
   if (out.defined()) elements = out.numel();
   if (elements == 0) return std::nullopt;
-  const Priced price{what.recipe, *promoted, elements, device.is_cpu(),
-                     reads_pending(operands)};
+  const Priced price{.recipe = what.recipe,
+                     .type = *promoted,
+                     .elems = elements,
+                     .is_cpu = device.is_cpu(),
+                     .reads_pending = reads_pending(operands),
+                     .runs = device.is_cpu() ? runs_of(operands, *shape) : 0};
   if (elements > most || (most != kAnySize && is_too_dear(price))) {
     is_left_to_pytorch = true;
     return std::nullopt;
