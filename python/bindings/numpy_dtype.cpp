@@ -2,9 +2,13 @@
 
 #include <pybind11/numpy.h>
 
+#include <exception>
+#include <thread>
+
 #include "gpuos/error.h"
 #include "python_module.h"
 #include "reading.h"
+#include "without_gil.h"
 
 namespace py = pybind11;
 
@@ -47,6 +51,31 @@ std::string join_known_dtypes() {
 }
 
 }  // namespace
+
+void fetch_numpy() {
+  static bool is_fetched = false;
+  if (is_fetched) return;
+  const py::object spec = python_module("numpy").attr("__spec__");
+  // In a handler amid that import: another thread would wait for its end.
+  if (py::bool_(py::getattr(spec, "_initializing", py::bool_(false)))) return;
+  // Handlers run in the main thread alone, and finalizers are put off.
+  const bool collected = PyGC_Disable() != 0;
+  std::exception_ptr error;
+  {
+    const WithoutGil without;
+    std::thread([&error] {
+      const py::gil_scoped_acquire gil;
+      try {
+        py::dtype::of<float>();
+        is_fetched = true;
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }).join();
+  }
+  if (collected) PyGC_Enable();
+  if (error) std::rethrow_exception(error);
+}
 
 const std::string& known_dtypes() {
   static const std::string text = join_known_dtypes();

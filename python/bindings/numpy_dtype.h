@@ -8,6 +8,11 @@
 
 namespace gpuos::python {
 
+/// Fetches NumPy's functions, once. pybind11 does it at their first use with a
+/// lock that a signal's handler, in its middle, would wait for in vain.
+/// Throws: what `import numpy` raises.
+void fetch_numpy();
+
 /// "dtype float32, ... or complex64 in native byte order", for messages.
 const std::string& known_dtypes();
 

@@ -322,6 +322,7 @@ void serve_if_asked() {
 // What arrays and fused functions use, while nobody forks: the child of a fork
 // in the middle of an import would wait for that import for ever.
 void import_all() {
+  fetch_numpy();
   for (const char* name : {"array_functions", "foreign", "tracing", "trees"})
     python_module((std::string("gpuos.") + name).c_str());
 }

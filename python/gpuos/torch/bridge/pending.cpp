@@ -95,7 +95,10 @@ void Pending::hold(const Needs& needs, const Request& added,
   prefetch_to_write(&added + kNext, sizeof(Request));
   batch_.elems += elems;
   const bool is_fresh = added.is_fresh;
-  if (!is_fresh) note_written(needs.storages[needs.storage_count - 1]);
+  if (!is_fresh) {
+    const c10::StorageImpl* written = needs.storages[needs.storage_count - 1];
+    if (C10_UNLIKELY(written != last_written_)) note_written(written);
+  }
   for (std::uint32_t i = 0; i < needs.storage_count; ++i) {
     c10::StorageImpl* storage = needs.storages[i];
     watch(storage);
@@ -130,10 +133,8 @@ void Pending::hold(const Needs& needs, const Request& added,
 
 void Pending::note_written(const c10::StorageImpl* storage) {
   writes_old_.store(true, std::memory_order_relaxed);
-  if (written_.size() > kMostWritten ||
-      (!written_.empty() && written_.back() == storage))
-    return;
-  written_.push_back(storage);
+  last_written_ = storage;
+  if (written_.size() <= kMostWritten) written_.push_back(storage);
 }
 
 bool Pending::writes(const c10::StorageImpl* storage) {
@@ -319,6 +320,7 @@ Pending::Done Pending::run_all(std::string& error) {
   // makes them ahead of its own in the stream.
   count_.store(0, std::memory_order_release);
   writes_old_.store(false, std::memory_order_relaxed);
+  last_written_ = nullptr;
   written_.clear();
   // Pairs with holds_objects().
   holds_objects_.store(false, std::memory_order_release);

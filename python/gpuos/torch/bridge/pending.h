@@ -298,7 +298,8 @@ class Pending {
   std::atomic<bool> writes_old_{false};  // see writes()
   // The last ones were written first; under mutex_.
   std::vector<const c10::StorageImpl*> written_;
-  std::atomic<bool> holds_much_{false};  // see start_if_large()
+  const c10::StorageImpl* last_written_ = nullptr;  // of them; under mutex_
+  std::atomic<bool> holds_much_{false};             // see start_if_large()
   // Written under mutex_, and set under the GIL, under which it is asked.
   std::atomic<bool> holds_objects_{false};
   bool timer_sleeps_ = false;         // under mutex_
