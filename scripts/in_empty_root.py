@@ -57,7 +57,7 @@ def make_root(root: Path, what: str) -> None:
     site = root / "site"
     install("numpy", site)
     if what == "installed":
-        install("gpuos", site)
+        install("gpuos-runtime", site)
     else:
         subprocess.run(
             [

@@ -290,16 +290,24 @@ def run_child(
 
 
 def make_site(folder: Path) -> Path:
-    """Return a folder with a gpuos-torch, for runs that have caches of their own.
+    """Return a folder with a bridge, for runs that have caches of their own.
 
     Their compilers are not those of the bridge, which is no matter here.
     """
-    from gpuos.torch import building, choosing  # noqa: PLC0415 (as run_once)
+    import gpuos  # noqa: PLC0415 (as run_once)
+    from gpuos.torch import building, choosing  # noqa: PLC0415
 
     package = folder / "site" / choosing.PACKAGE
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / f"{choosing.name()}.so").symlink_to(building.build())
+    info = package.parent / f"gpuos_runtime_torch-{gpuos.__version__}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Name: {choosing.DISTRIBUTION}\n"
+        f"Requires-Dist: gpuos-runtime=={gpuos.__version__}\n"
+    )
+    (info / "RECORD").write_text(f"{package.name}/{choosing.name()}.so,,\n")
     return package.parent
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the wheel gpuos-torch of bridges that are compiled.
+"""Make the wheel gpuos-runtime-torch of bridges that are compiled.
 
     scripts/torch_wheel.py FOLDER OUT
 
@@ -24,12 +24,12 @@ requires = ["scikit-build-core>=0.11,<2"]
 build-backend = "scikit_build_core.build"
 
 [project]
-name = "gpuos-torch"
+name = "gpuos-runtime-torch"
 version = "{version}"
 description = "Bridges of gpuos to versions of PyTorch, compiled"
 license = "MIT"
 requires-python = ">=3.10"
-dependencies = ["gpuos=={version}"]
+dependencies = ["gpuos-runtime=={version}"]
 
 [tool.scikit-build]
 wheel.cmake = false

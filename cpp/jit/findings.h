@@ -1,14 +1,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gpuos/diagnose.h"
 
 namespace gpuos::jit {
-
-inline constexpr std::string_view kInstallCompiler = "pip install gpuos[cuda]";
 
 Finding missing(std::string what, std::string hint,
                 std::vector<std::string> searched = {});

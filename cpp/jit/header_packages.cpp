@@ -198,9 +198,8 @@ std::string install_all_headers(int cuda_major) {
   return pip_install(kAllHeaders, cuda_major);
 }
 
-std::string install_compiler(int cuda_major) {
-  return cuda_major < 13 ? "pip install gpuos[cuda12]"
-                         : "pip install gpuos[cuda]";
+std::string_view install_compiler(int cuda_major) {
+  return cuda_major < 13 ? kInstallCompiler12 : kInstallCompiler;
 }
 
 std::string reinstall_nvrtc(int major, int minor) {

@@ -25,7 +25,13 @@ std::string install_cccl_headers(int cuda_major);
 std::string install_all_headers(int cuda_major);
 
 /// pip install with the packages that NVRTC and nvJitLink are in.
-std::string install_compiler(int cuda_major);
+inline constexpr std::string_view kInstallCompiler =
+    "pip install nvidia-cuda-nvrtc nvidia-nvjitlink";
+inline constexpr std::string_view kInstallCompiler12 =
+    "pip install nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12";
+inline constexpr std::string_view kNewerCompiler =
+    "pip install -U nvidia-cuda-nvrtc nvidia-nvjitlink";
+std::string_view install_compiler(int cuda_major);
 /// The same for a broken NVRTC of this version.
 std::string reinstall_nvrtc(int major, int minor);
 

@@ -83,7 +83,7 @@ class Link {
   std::string too_new(const std::string& text) const {
     const std::string ours =
         concat(" that nvJitLink ", api_.major, ".", api_.minor, " reads, got ");
-    constexpr const char* kNewer = "; a newer one: pip install -U gpuos[cuda]";
+    const std::string newer = concat("; a newer one: ", kNewerCompiler);
     constexpr std::string_view kVersion = "Unsupported .version ";
     constexpr std::string_view kKnown = "current version is '";
     const std::size_t at = text.find(kVersion);
@@ -95,10 +95,10 @@ class Link {
     if (at != text.npos && known != text.npos)
       return concat("expected PTX of version ", number(known + kKnown.size()),
                     " or older", ours, "version ", number(at + kVersion.size()),
-                    kNewer);
+                    newer);
     if (text.find("newer version of nvJitLink") != text.npos)
       return concat("expected LTO-IR", ours,
-                    "one of a newer compiler or other bytes", kNewer);
+                    "one of a newer compiler or other bytes", newer);
     return "";
   }
 
@@ -150,7 +150,7 @@ Object link_time_optimized(const Nvrtc& api, std::span<const Object> objects,
         "nvjitlink: expected one for LTO-IR, found no libnvJitLink.so of "
         "version ",
         api.major, ".", api.minor, " or newer for NVRTC ", api.path,
-        "; install it with: pip install gpuos[cuda]"));
+        "; install it with: ", kInstallCompiler));
   Link link(*linker, {concat("-arch=", target.link_arch), "-lto", "-ptx"});
   for (const Object& object : objects) link.add(object);
   return {.name = objects.front().name,
@@ -171,7 +171,7 @@ std::string link_objects(const Nvrtc& api, std::span<const Object> objects,
       throw CompileError(
           concat(error.what(), " (NVRTC ", api.major, ".", api.minor,
                  " gave PTX because it is older than ", target.link_arch,
-                 "; a newer one: pip install -U gpuos[cuda])"),
+                 "; a newer one: ", kNewerCompiler, ")"),
           error.log());
     }
   }

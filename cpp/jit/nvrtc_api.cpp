@@ -8,6 +8,7 @@
 #include "base/concat.h"
 #include "base/process_exit.h"
 #include "gpuos/error.h"
+#include "jit/header_packages.h"
 #include "jit/shared_library.h"
 #include "jit/signals_kept.h"
 
@@ -86,9 +87,9 @@ const Nvrtc& nvrtc() {
     expect_process_exit();
     return *api.release();
   }
-  throw BackendUnavailable(
-      concat("nvrtc: libnvrtc.so was not found in ", join_places(search.places),
-             "; install it with: pip install gpuos[cuda]"));
+  throw BackendUnavailable(concat("nvrtc: libnvrtc.so was not found in ",
+                                  join_places(search.places),
+                                  "; install it with: ", kInstallCompiler));
 }
 
 }  // namespace gpuos::jit

@@ -12,6 +12,7 @@
 #include "base/embedded.h"
 #include "gpuos/error.h"
 #include "gpuos/interrupt.h"
+#include "jit/header_packages.h"
 #include "jit/standard_headers.h"
 
 namespace gpuos::jit {
@@ -152,7 +153,7 @@ std::string NvrtcProgram::ltoir() const {
     throw BackendUnavailable(
         concat("nvrtc: expected one that makes LTO-IR, found NVRTC ",
                api_.major, ".", api_.minor, " at ", api_.path,
-               "; install a newer one: pip install -U gpuos[cuda]"));
+               "; install a newer one: ", kNewerCompiler));
   return bytes(api_.nvrtcGetLTOIRSize, api_.nvrtcGetLTOIR);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/concat.h"
 #include "gpuos/error.h"
+#include "jit/header_packages.h"
 
 namespace gpuos::jit {
 namespace {
@@ -69,12 +70,12 @@ Target choose_target(const Nvrtc& api, int compute_capability,
     if (arch <= compute_capability) best = std::max(best, arch);
   }
   if (best == 0) {
-    throw BackendUnavailable(
-        concat("nvrtc: the device is sm_", compute_capability, ", but NVRTC ",
-               api.major, ".", api.minor, " (", api.path, ") begins at sm_",
-               api.archs.front(),
-               "; NVRTC 12 begins earlier: pip install gpuos[cuda12], and "
-               "GPUOS_CUDA_LIBRARY_PATH names its folder if both are there"));
+    throw BackendUnavailable(concat(
+        "nvrtc: the device is sm_", compute_capability, ", but NVRTC ",
+        api.major, ".", api.minor, " (", api.path, ") begins at sm_",
+        api.archs.front(), "; NVRTC 12 begins earlier: ", kInstallCompiler12,
+        ", and "
+        "GPUOS_CUDA_LIBRARY_PATH names its folder if both are there"));
   }
   // Without concat: whoever finds a module in memory comes here.
   const std::string arch = std::to_string(best);

@@ -12,6 +12,7 @@
 #include "gpuos/error.h"
 #include "host/host_compiler.h"
 #include "jit/findings.h"
+#include "jit/header_packages.h"
 
 namespace gpuos {
 namespace {

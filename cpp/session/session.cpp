@@ -16,6 +16,7 @@
 #include "gpuos/interrupt.h"
 #include "gpuos/runtime.h"
 #include "jit/compile_options.h"
+#include "jit/header_packages.h"
 #include "jit/nvrtc_api.h"
 #include "session/bound_names.h"
 #include "session/device.h"
@@ -56,10 +57,10 @@ session::CompilerSettings settings_of(const jit::Nvrtc& api,
       api, cu::try_compute_capability(device).value_or(api.archs.back()),
       options.jit.arch.empty() ? config().nvrtc_arch : options.jit.arch);
   if (settings.target.is_ptx)
-    throw BackendUnavailable(concat(
-        "session: expected an NVRTC that makes CUBIN for the device, ", "got ",
-        api.major, ".", api.minor, ", which makes ", settings.target.arch,
-        "; a newer one: pip install -U gpuos[cuda]"));
+    throw BackendUnavailable(
+        concat("session: expected an NVRTC that makes CUBIN for the device, ",
+               "got ", api.major, ".", api.minor, ", which makes ",
+               settings.target.arch, "; a newer one: ", jit::kNewerCompiler));
   return settings;
 }
 

@@ -82,7 +82,18 @@ TYPES_OF_TWO_ROOMS = (
     "Access Array Device Few Gathered Operand QuickMutex RingStorage Share "
     "Tile Token"
 )
+# Whatever has such a name in a package index is not ours.
+FOREIGN = re.compile(
+    r"(?<![\w-])gpuos(?:-[t]orch\b|==|(?:-runtime)?(?:-torch)?\[[a-z])"
+    r"|\b(?:pip[3x]?|uvx?|conda|mamba|poetry|pdm)[\s\"',]+(?:pip )?"
+    r"(?:install|add|download|run|wheel)\b"
+    r"(?:[\"']\s+[\"']|[^\n;&|`)#])*(?<![\w/.-])gpuos(?![\w/.])"
+)
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".py", ".pyi", ".cmake"}
+TEXTS = (
+    *SOURCE_SUFFIXES,
+    *("", ".md", ".sh", ".txt", ".toml", ".yml", ".cff", ".ipynb", ".json"),
+)
 # Folders of builds, but no builder.h.
 SKIPPED = re.compile(r"^\.|^(?:build|dist)(?:[-_]\w+)?$|egg-info$")
 
@@ -199,6 +210,23 @@ def test_links_of_pages_lead_to_files() -> None:
         if "://" not in link and not (page.parent / link).exists()
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_nobody_is_told_to_install_what_is_not_ours() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    assert re.search('^name = "gpuos-runtime"', project, re.MULTILINE)
+    for text in ("[cuda]", "-torch", "==0.1.1"):
+        assert FOREIGN.search("gpuos" + text), text
+    for text in ("pip install {}", "pip install -U '{}'", "uv add numpy {}"):
+        assert FOREIGN.search(text.format("gpuos")), text
+        assert FOREIGN.search(text.format("gpuos-runtime")), text
+    wrong = []
+    for path in sources(*TEXTS):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for found in FOREIGN.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            wrong.append(f"{name_of(path)}:{line}: {found[0]}")
+    assert not wrong, "no package index has ours:\n" + "\n".join(wrong)
 
 
 def test_every_page_stands_in_the_menu_of_the_site() -> None:

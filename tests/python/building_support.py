@@ -137,7 +137,7 @@ class Site:
 def installed_files() -> list[importlib.metadata.PackagePath]:
     """The files of the gpuos that is installed; none in a build's own folder."""
     try:
-        return importlib.metadata.files("gpuos") or []
+        return importlib.metadata.files("gpuos-runtime") or []
     except importlib.metadata.PackageNotFoundError:
         return []
 

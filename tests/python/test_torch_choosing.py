@@ -34,12 +34,21 @@ print(*(str(one.message) for one in caught))
 """
 
 
-def prebuild(site, name):
-    """Install a package of one bridge."""
+OURS = f"Name: gpuos-runtime-torch\nRequires-Dist: gpuos-runtime=={gpuos.__version__}"
+
+
+def prebuild(site, name, says=OURS):
+    """Install a package of one bridge, or one more in it."""
     package = site.folder / "site/gpuos_torch"
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").touch()
     shutil.copy(readiness.bridge().__file__, package / f"{name}.so")
+    project = re.match(r"Name: (\S+)", says)[1].replace("-", "_")
+    info = package.parent / f"{project}-{gpuos.__version__}.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\n{says}\n")
+    with (info / "RECORD").open("a") as record:
+        record.write(f"gpuos_torch/{name}.so,,\n" * (says != UNLISTED))
     site.has_packages(package.parent)
     return package / f"{name}.so"
 
@@ -49,6 +58,22 @@ def test_a_prebuilt_bridge_needs_no_compiler(site):
     site.take_compiler()
     assert site.run(DEFERS).splitlines() == ["True", str(path), ""]
     assert site.left() == []
+
+
+UNLISTED = f"{OURS}\nSummary: its RECORD has no bridge"
+FOREIGN = {
+    "of PyPI": "Name: gpuos_torch",
+    "for another project": "Name: gpuos-runtime-torch\nRequires-Dist: gpuos (==0.1.1)",
+    "another version": OURS.replace(gpuos.__version__, "9.8.7"),
+    "without the file": UNLISTED,
+}
+
+
+@pytest.mark.parametrize("says", FOREIGN.values(), ids=FOREIGN)
+def test_the_package_of_another_project_is_not_taken(site, says):
+    prebuild(site, choosing.name(), says)
+    site.take_compiler()
+    assert site.run(DEFERS).startswith("False\n")
 
 
 # One of each may be what is here.
@@ -107,7 +132,7 @@ def test_a_bridge_for_anything_else_is_not_taken(site, monkeypatch):
     site.take_compiler()
     defers, path, warning = site.run(DEFERS).split("\n", 2)
     assert (defers, path) == ("False", "")
-    assert f"nor a gpuos-torch with {real}.so" in warning
+    assert f"nor a gpuos-runtime-torch with {real}.so" in warning
 
 
 def test_one_that_cannot_be_loaded_is_compiled_here(site):
@@ -201,7 +226,9 @@ def test_the_wheel_has_it(site):
         run(sys.executable, ROOT / "scripts/torch_wheel.py", bridges, "out")
     )
     tag = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    assert wheel.name.startswith(f"gpuos_torch-{gpuos.__version__}-{tag}-")
+    assert wheel.name.startswith(
+        f"gpuos_runtime_torch-{gpuos.__version__}-{tag}-"
+    )
     run(*pip, "--no-deps", "--target", "site", site.folder / wheel)
     site.has_packages(site.folder / "site")
     site.take_compiler()

@@ -54,13 +54,15 @@ def wheel(tmp_path_factory):
         return Path(given).resolve()
     if not is_copied():
         pytest.skip("expected an installed gpuos")
-    version = importlib.metadata.version("gpuos")
+    version = importlib.metadata.version("gpuos-runtime")
     tag = re.search(
         r"^Tag: (\S+)",
-        importlib.metadata.distribution("gpuos").read_text("WHEEL"),
+        importlib.metadata.distribution("gpuos-runtime").read_text("WHEEL"),
         re.MULTILINE,
     )[1]
-    path = tmp_path_factory.mktemp("wheel") / f"gpuos-{version}-{tag}.whl"
+    path = (
+        tmp_path_factory.mktemp("wheel") / f"gpuos_runtime-{version}-{tag}.whl"
+    )
     pack(path)
     return path
 

@@ -52,7 +52,7 @@ wait "$service" || true
 trap - EXIT
 
 gpuos cache clear >/dev/null
-"$python" -m pip uninstall -q -y gpuos
+"$python" -m pip uninstall -q -y gpuos-runtime
 if "$python" -c 'import gpuos' 2>/dev/null; then
   echo "gpuos is still there" >&2
   exit 1

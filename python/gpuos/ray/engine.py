@@ -31,7 +31,7 @@ def ray() -> ModuleType:
     except ModuleNotFoundError as error:
         raise _core.BackendUnavailable(
             "gpuos.ray: expected Ray, and it is not installed: "
-            "pip install 'gpuos[ray]'"
+            "pip install cloudpickle ray"
         ) from error
     module: ModuleType = found
     return module

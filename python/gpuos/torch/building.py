@@ -1,7 +1,7 @@
 """Compiling the bridge against the PyTorch that is installed.
 
-PyTorch's C++ interface changes with every version, so where no gpuos-torch has a
-bridge that fits it is built on the user's machine.
+PyTorch's C++ interface changes with every version, so where no gpuos-runtime-torch has
+a bridge that fits it is built on the user's machine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def build(report: Callable[[str], None] | None = None) -> Path:
     Returns
     -------
     Path
-        The extension module, of an installed gpuos-torch or in the cache.
+        The extension module, of an installed gpuos-runtime-torch or in the cache.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def start(in_background: bool = False) -> BuildProcess | None:
 def compile_into(
     folder: Path, linker_flags: list[str], report: Callable[[str], None]
 ) -> Path:
-    """Compile a bridge for a gpuos-torch, see scripts/wheel.
+    """Compile a bridge for a gpuos-runtime-torch, see scripts/wheel.
 
     Parameters
     ----------

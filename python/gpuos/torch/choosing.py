@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
+import importlib.metadata
 import os
 import shutil
 import stat
 import subprocess
 import sysconfig
 import tempfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import torch
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 # The versions for which bridge/private_parts.h is right.
 TRIED = ("2.11", "2.13")
 SOURCES = Path(__file__).parent / "bridge"
-PACKAGE = "gpuos_torch"  # of bridges that were compiled elsewhere
+# What brings bridges that were compiled elsewhere, and its package.
+DISTRIBUTION = "gpuos-runtime-torch"
+PACKAGE = "gpuos_torch"
 FLAGS = (
     "-std=c++20",
     "-O2",
@@ -100,13 +102,20 @@ def name() -> str:
 
 
 def prebuilt(refused: Collection[Path] = ()) -> Path | None:
-    """Return the bridge of an installed gpuos-torch, if it has one that fits."""
-    spec = importlib.util.find_spec(PACKAGE)
-    for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder) / f"{name()}.so"
-        if path not in refused and path.exists():
-            return path
-    return None
+    """Return the bridge of an installed gpuos-runtime-torch, if it has one that fits.
+
+    A package of this name without our metadata is another project's.
+    """
+    try:
+        found = importlib.metadata.distribution(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    wanted = PurePosixPath(PACKAGE, f"{name()}.so")
+    is_ours = f"gpuos-runtime=={gpuos.__version__}" in (found.requires or ())
+    if not is_ours or wanted not in (found.files or ()):
+        return None
+    path = Path(str(found.locate_file(wanted)))
+    return path if path not in refused and path.exists() else None
 
 
 def cached() -> Path | None:
@@ -189,7 +198,7 @@ def compiler() -> str:
             return path
     text = (
         "gpuos.torch: expected a C++20 compiler as c++, g++, clang++ or CXX, "
-        f"found none, nor a gpuos-torch with {name()}.so"
+        f"found none, nor a {DISTRIBUTION} with {name()}.so"
     )
     raise gpuos.BackendUnavailable(text)
 

@@ -143,8 +143,9 @@ TEST_F(ToolkitMix, NeedsALinkerOfItsOwnMajorVersion) {
       // On a machine with a GPU the driver links.
       if (said == "compiled by " + version) continue;
       expect_in(said, concat("no libnvJitLink.so of version ", version));
-      expect_in(said, compiler.major < 13 ? "pip install gpuos[cuda12]"
-                                          : "pip install gpuos[cuda]");
+      expect_in(said, compiler.major < 13
+                          ? "pip install nvidia-cuda-nvrtc-cu12 "
+                          : "pip install nvidia-cuda-nvrtc ");
     }
   }
 }
