@@ -22,3 +22,17 @@ install(
         "${PROJECT_BINARY_DIR}/gpuosConfigVersion.cmake"
   DESTINATION "${folder}"
   COMPONENT development)
+
+# Seen from its own folder, so that the prefix may be moved.
+set(folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH include "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig"
+     "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+configure_file(cmake/gpuos.pc.in "${PROJECT_BINARY_DIR}/gpuos.pc" @ONLY)
+install(
+  FILES "${PROJECT_BINARY_DIR}/gpuos.pc"
+  DESTINATION "${folder}"
+  COMPONENT development)
+install(
+  FILES LICENSE
+  DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/licenses/gpuos"
+  COMPONENT development)

@@ -1,5 +1,10 @@
 #pragma once
 
+// Almost every other header comes here first.
+#if __cplusplus < 202002L
+#error "gpuos: expected C++20 or newer, got an older standard; add -std=c++20"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

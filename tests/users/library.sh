@@ -9,14 +9,9 @@ cmake --build build -j "$(nproc)" >>log || (tail -30 log >&2 && false)
 cmake --install build --prefix "$HOME/gpuos" --component development >>log
 mkdir program
 sed -n '/^```cpp$/,/^```$/p' "$root/README.md" | sed '/^```/d' >program/main.cpp
-cat >program/CMakeLists.txt <<'CMAKE'
-cmake_minimum_required(VERSION 3.26)
-project(first LANGUAGES CXX)
-find_package(gpuos REQUIRED)
-add_executable(first main.cpp)
-target_link_libraries(first PRIVATE gpuos::core)
-CMAKE
+sed -n '/^```cmake$/,/^```$/p' "$root/README.md" | sed '/^```/d' \
+  >program/CMakeLists.txt
 cmake -S program -B program/build -DCMAKE_PREFIX_PATH="$HOME/gpuos" >>log
 cmake --build program/build >>log
-[ "$(program/build/first)" = "-10 -20 -30" ]
+[ "$(program/build/program)" = "-10 -20 -30" ]
 echo "right: as the README says"
