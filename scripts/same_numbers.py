@@ -295,7 +295,8 @@ def make_site(folder: Path) -> Path:
     Their compilers are not those of the bridge, which is no matter here.
     """
     import gpuos  # noqa: PLC0415 (as run_once)
-    from gpuos.torch import building, choosing  # noqa: PLC0415
+    from gpuos import choosing  # noqa: PLC0415
+    from gpuos.torch import building  # noqa: PLC0415
 
     package = folder / "site" / choosing.PACKAGE
     package.mkdir(parents=True)

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from gpuos import _core
+
+
+def wrapped(text: str, indent: int = 2) -> str:
+    """Break what is longer than 80 columns, but no path."""
+    return textwrap.fill(
+        text,
+        80,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Diagnosis(list[_core.Finding]):
     """Findings, one for each thing looked for; `str()` is a table."""
 
     def __str__(self) -> str:
+        first = max((len(finding.what) for finding in self), default=0) + 2
         rows = [
             (
                 finding.what,
-                ("found " + finding.version) if finding.found else "missing",
-                finding.where if finding.found else finding.hint,
+                f"found {finding.version}  {finding.where}"
+                if finding.found
+                else f"missing  {finding.hint}",
             )
             for finding in self
         ]
-        if not rows:
-            return ""
-        first = max(len(row[0]) for row in rows)
-        second = max(len(row[1]) for row in rows)
         return "\n".join(
-            f"{what:<{first}}  {state:<{second}}  {where}".rstrip()
-            for what, state, where in rows
+            wrapped(f"{what:<{first}}{said}", first) for what, said in rows
         )
 
     def places(self) -> str:
-        """Return where each missing part was looked for, a line for each."""
+        """Return where each missing part was looked for."""
         return "\n".join(
-            f"{finding.what} was looked for in {', '.join(finding.searched)}"
+            wrapped(
+                f"{finding.what} was looked for in "
+                f"{', '.join(finding.searched)}"
+            )
             for finding in self
             if not finding.found and finding.searched
         )

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import argparse
+import importlib
+import importlib.util
 import io
 import json
 import re
@@ -367,6 +370,39 @@ def test_info_as_json_has_what_a_report_needs(monkeypatch):
     monkeypatch.setenv("GPUOS_BACKEND", "no_backend")
     found = json.loads(gpuos_command("info", "--json").stdout)
     assert "no_backend" in found["runtime"]["error"]
+
+
+def test_info_fits_a_terminal_and_imports_no_pytorch(run_python):
+    lines = gpuos_command("info").stdout.splitlines()
+    # A path is not broken.
+    assert not [x for x in lines if len(x) > 80 and len(x.split()) > 1]
+    done = run_python(
+        "import sys\nfrom gpuos.cli import main\n"
+        "assert main(['info']) == 0 and 'torch' not in sys.modules"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def parsers(parser):
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from parsers(one)
+
+
+def test_help_fits_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    tops = [make_parser()]
+    if importlib.util.find_spec("gpuos.bench"):
+        bench = importlib.import_module("gpuos.bench")
+        tops.append(bench.make_parser())
+    texts = [one.format_help() for top in tops for one in parsers(top)]
+    assert len(texts) > 15
+    for line in "".join(texts).splitlines():
+        assert len(line) <= 80, line
+        # No line ends within quotes.
+        assert line.count('"') % 2 == 0, line
 
 
 def test_help_and_version():

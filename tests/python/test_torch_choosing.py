@@ -17,7 +17,8 @@ from deadlines import COMPILE_S
 from torch_support import assert_same, gt, pair, torch
 
 import gpuos
-from gpuos.torch import at_once, choosing, readiness
+from gpuos import choosing
+from gpuos.torch import at_once, readiness
 from gpuos.torch.requests import _REDUCTIONS
 
 __all__ = ["site"]
@@ -122,6 +123,11 @@ def names_of_others(monkeypatch):
     choosing.name.cache_clear()
     assert choosing.name() == real
     return real, found
+
+
+def test_the_name_needs_no_pytorch_in_the_process(run_python):
+    done = run_python("from gpuos import choosing\nprint(choosing.name())")
+    assert done.stdout == f"{choosing.name()}\n", done.stderr
 
 
 def test_a_bridge_for_anything_else_is_not_taken(site, monkeypatch):

@@ -102,7 +102,8 @@ def test_nothing_is_compiled_for_it(run_python):
 import torch
 import gpuos
 {OF_ANOTHER}
-from gpuos.torch import building, choosing
+from gpuos import choosing
+from gpuos.torch import building
 try:
     building.build(print)
 except choosing.UntriedPyTorch as error:
@@ -118,13 +119,10 @@ except choosing.UntriedPyTorch as error:
 
 def test_the_versions_that_were_tried_are_those_of_the_bridge():
     # As its C++ asserts them.
-    from pathlib import Path  # noqa: PLC0415
 
-    from gpuos.torch import choosing  # noqa: PLC0415
+    from gpuos import choosing  # noqa: PLC0415
 
-    text = (
-        Path(choosing.__file__).parent / "bridge/private_parts.h"
-    ).read_text()
+    text = (choosing.SOURCES / "private_parts.h").read_text()
     for version in choosing.TRIED:
         major, minor = map(int, version.split("."))
         assert f"GPUOS_TORCH_VERSION == {major * 100 + minor}" in text

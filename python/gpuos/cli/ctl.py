@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuos import texts
-from gpuos.cli.options import bad_input, number_of_seconds
+from gpuos.cli.options import KeepsLines, bad_input, number_of_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,10 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         help="look at operators of a running process, and replace them",
         description="Talk to a process that serves: by gpuos.serve(PATH), or "
         "started with GPUOS_CONTROL=PATH.",
-        epilog="example: python -m gpuos ctl /run/user/1000/gpuos/job.sock "
-        'replace wave -e "o = 2 * u - before"',
+        formatter_class=KeepsLines,
+        epilog="example:\n"
+        "  python -m gpuos ctl /run/user/1000/gpuos/job.sock \\\n"
+        '    replace wave -e "o = 2 * u - before"',
     )
     parser.add_argument("path", type=Path, metavar="PATH")
     actions = parser.add_subparsers(dest="action", required=True)

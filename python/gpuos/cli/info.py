@@ -10,6 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import gpuos
+from gpuos import choosing
+from gpuos.diagnosis import wrapped
 
 if TYPE_CHECKING:
     import argparse
@@ -88,10 +90,9 @@ def state_of_torch() -> str:
     if version_of("torch") is None:
         return "none: PyTorch is not installed"
     try:
-        from gpuos.torch import choosing  # noqa: PLC0415 (takes seconds)
-    except Exception as error:  # noqa: BLE001 (whatever a broken one raises)
-        return f"none: PyTorch cannot be imported: {error}"
-    return choosing.describe()
+        return choosing.describe()
+    except (OSError, ValueError) as error:
+        return f"none: PyTorch is damaged: {error}"
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -107,8 +108,10 @@ def main(arguments: argparse.Namespace) -> int:
     with gpuos.Runtime() as rt:
         stats = rt.stats()
         print(
-            f"backend 'auto' is {rt.backend}: {stats['device']}, "
-            f"{stats['workers']} workers"
+            wrapped(
+                f"backend 'auto' is {rt.backend}: {stats['device']}, "
+                f"{stats['workers']} workers"
+            )
         )
-    print(f"bridge to PyTorch: {state_of_torch()}")
+    print(wrapped(f"bridge to PyTorch: {state_of_torch()}"))
     return 0

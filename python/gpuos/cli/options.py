@@ -12,6 +12,13 @@ MIB = 1 << 20
 MOST_MIB = (1 << 62) // MIB
 
 
+class KeepsLines(argparse.HelpFormatter):
+    """Leaves a text of several lines as it is, such as an example."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 def bad_input(text: str) -> gpuos.InvalidArgument:
     """Return the error that ends a command with exit code 2."""
     return gpuos.InvalidArgument(text)

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpuos
-from gpuos.cli.options import add_backend, bad_input, number_of_bytes
+from gpuos.cli.options import (
+    KeepsLines,
+    add_backend,
+    bad_input,
+    number_of_bytes,
+)
 from gpuos.cli.progress import ProgressLine, bar
 
 if TYPE_CHECKING:
@@ -30,8 +35,9 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         description="Evaluate an elementwise expression over .npy files. "
         "They are read and written in chunks, so they may be larger than "
         "any memory.",
-        epilog='example: python -m gpuos run --expr "o = alpha * a + b" '
-        "a.npy b.npy -o out.npy --param alpha=2.0",
+        formatter_class=KeepsLines,
+        epilog='example:\n  python -m gpuos run --expr "o = alpha * a + b" \\\n'
+        "    a.npy b.npy -o out.npy --param alpha=2.0",
     )
     parser.add_argument(
         "inputs",

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpuos.choosing import is_off
 from gpuos.torch import at_once
 from gpuos.torch.building import build
-from gpuos.torch.choosing import is_off
 from gpuos.torch.readiness import bridge, wait_ready
 from gpuos.torch.requests import (
     init,

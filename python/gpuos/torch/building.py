@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import gpuos
-from gpuos.torch import choosing
+from gpuos import choosing
 from gpuos.torch.build_process import BuildProcess, Lock
 from gpuos.torch.build_worker import REFUSAL
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 import gpuos
-from gpuos.torch.choosing import is_off
+from gpuos.choosing import is_off
 from gpuos.torch.readiness import bridge
 
 if TYPE_CHECKING:

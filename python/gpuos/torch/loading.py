@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import gpuos
-from gpuos import defaults
-from gpuos.torch import choosing
+from gpuos import choosing, defaults
 from gpuos.torch.composites import COMPOSITE
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import torch
 
 import gpuos
-from gpuos.torch import building, choosing, loading
+from gpuos import choosing
+from gpuos.torch import building, loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import torch
 
 import gpuos
+from gpuos.choosing import is_off
 from gpuos.torch import at_once, scheduling
 from gpuos.torch.agreement import prepare_on_all
-from gpuos.torch.choosing import is_off
 from gpuos.torch.expressions import Expression
 from gpuos.torch.loading import runtime_of
 from gpuos.torch.readiness import bridge, bridge_if_loaded, wait_ready

@@ -1,20 +1,24 @@
-"""Which bridge fits the PyTorch that is installed, and where one lies."""
+"""Which bridge fits the PyTorch that is installed, and where one lies.
+
+Nothing here imports PyTorch, which takes seconds.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
+import re
 import shutil
 import stat
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-
-import torch
 
 import gpuos
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 # The versions for which bridge/private_parts.h is right.
 TRIED = ("2.11", "2.13")
-SOURCES = Path(__file__).parent / "bridge"
+SOURCES = Path(__file__).parent / "torch/bridge"
 # What brings bridges that were compiled elsewhere, and its package.
 DISTRIBUTION = "gpuos-runtime-torch"
 PACKAGE = "gpuos_torch"
@@ -71,12 +75,27 @@ def check_tried() -> None:
     ------
     UntriedPyTorch
     """
-    if ".".join(torch.__version__.split(".")[:2]) not in TRIED:
+    version, _ = _pytorch()
+    if ".".join(version.split(".")[:2]) not in TRIED:
         text = (
             f"gpuos.torch: expected PyTorch {' or '.join(TRIED)}, which were "
-            f"tried, got {torch.__version__}"
+            f"tried, got {version}"
         )
         raise UntriedPyTorch(text)
+
+
+def _pytorch() -> tuple[str, bool]:
+    """Return PyTorch's version, and whether it has C++11's ABI of the library."""
+    if torch := sys.modules.get("torch"):
+        return str(torch.__version__), torch.compiled_with_cxx11_abi()
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        text = "gpuos.torch: expected PyTorch to be installed, found none"
+        raise gpuos.BackendUnavailable(text)
+    folder = Path(spec.origin).parent
+    said = (folder / "version.py").read_text()
+    [version] = re.findall(r"^__version__ = ['\"](.+)['\"]", said, re.MULTILINE)
+    return version, b"__cxx11" in (folder / "lib/libc10.so").read_bytes()
 
 
 @functools.cache
@@ -95,10 +114,10 @@ def name() -> str:
     for path in files:
         digest.update(path.name.encode() + path.read_bytes())
     python = sysconfig.get_config_var("SOABI")
-    abi = int(torch.compiled_with_cxx11_abi())
-    for text in (torch.__version__, python, str(abi), *FLAGS):
+    version, has_new_abi = _pytorch()
+    for text in (version, python, str(int(has_new_abi)), *FLAGS):
         digest.update(text.encode() + b"\0")
-    return f"bridge-{torch.__version__}-{python}-{digest.hexdigest()[:16]}"
+    return f"bridge-{version}-{python}-{digest.hexdigest()[:16]}"
 
 
 def prebuilt(refused: Collection[Path] = ()) -> Path | None:
