@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # MkDocs knows one word behind the language; these blocks have two.
 FOR_A_GPU = re.compile(r"^```python gpu$", re.MULTILINE)
 STYLE = "style.css"
+# Found after the pages for users: those for whoever changes gpuos.
+FOR_DEVELOPERS = re.compile(r"(tree/(?!examples/)\.?\w+|lab)/")
 # In the menu: every page of a folder.
 EVERY = "/**"
 
@@ -73,6 +75,8 @@ def on_page_markdown(
 ) -> str:
     """Measure what is measured here, and let links lead to the site's pages."""
     del config, files
+    if FOR_DEVELOPERS.match(page.file.src_uri):
+        page.meta.setdefault("search", {"boost": 0.2})
     text = markdown
     if measured.MEASURED.search(text):
         try:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -313,3 +314,26 @@ def test_the_readmes_chart_is_in_the_site():
         # docs/ is the site's top, one above tree/.
         path = ROOT / "docs" / "tree" / name
         assert Path(os.path.normpath(path)).is_file(), name
+
+
+@pytest.mark.parametrize(
+    ("uri", "meta", "expected"),
+    [
+        ("tree/tests/install/README.md", {}, {"search": {"boost": 0.2}}),
+        ("lab/build.md", {}, {"search": {"boost": 0.2}}),
+        ("installing.md", {}, {}),
+        ("tree/README.md", {}, {}),
+        ("tree/examples/notebooks/session.md", {}, {}),
+        ("tree/cpp/x.h.md", {"search": {"exclude": True}}, None),
+    ],
+)
+def test_pages_for_users_are_found_first(uri, meta, expected):
+    pytest.importorskip("mkdocs")
+    sys.path.insert(0, str(ROOT / "scripts" / "site"))
+    try:
+        hooks = importlib.import_module("hooks")
+    finally:
+        sys.path.pop(0)
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=uri), meta=dict(meta))
+    hooks.on_page_markdown("text", page, None, None)
+    assert page.meta == (meta if expected is None else expected)
