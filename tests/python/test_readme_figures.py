@@ -177,6 +177,8 @@ def test_a_picture_says_what_it_shows(theme):
             y = float(one.get("cy") or one.attrib["y"])
             assert 0 < x < width
             assert 0 < y < height
+            # Left of the factor, which ends the line; a digit has 8 at most.
+            assert x + 9 < width - 4 - 8 * len("10.1 x")
             marks[one.attrib["fill"]] += 1
     for arm, colour in zip(PARTS["ARMS"], colours.arms, strict=True):
         drawn = [p for p in KEPT["programs"] if arm in PARTS["factors"](p)]
