@@ -1,4 +1,4 @@
-"""Workers that stay on a GPU and run tiny operations from a queue.
+"""A runtime that runs many small array operations together.
 
 >>> import gpuos
 >>> with gpuos.Runtime() as rt:

@@ -35,6 +35,52 @@ def test_the_readmes_python_prints_what_it_says(number, run_python):
         assert done.stdout == output
 
 
+MEASURED = (README.parent / "docs/measurements.md").read_text(encoding="utf-8")
+
+
+def factors(section, skipped="busy"):
+    """The least factor of each row of a table, beside the others' names."""
+    rows = MEASURED.partition(f"<!-- bench {section} -->")[2]
+    for row in rows.partition("<!-- end -->")[0].splitlines():
+        name, _, rest = row.strip("| ").partition(" | ")
+        found = re.findall(r"[\d.]+", rest.partition(" |")[0])
+        if " x" in rest and skipped not in name:
+            yield name, min(map(float, found))
+
+
+def test_losses_are_those_of_the_tables():
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    found = re.search(
+        r"lose up to (\d+) % on a GPU, up to (\d+) % on CPU tensors, and up to "
+        r"(\d+) % there on a busy machine, where one block took ([\d.]+) times",
+        text,
+    )
+    busy, block = re.search(
+        r"busy machine; worst block \| ([\d.]+) to [\d.]+; ([\d.]+)", MEASURED
+    ).groups()
+    assert [float(x) for x in found.groups()] == [
+        round(100 - 100 * min(x for _, x in factors("torch"))),
+        round(100 - 100 * min(x for _, x in factors("torch-cpu"))),
+        round(100 - 100 * float(busy)),
+        round(1 / float(block), 1),
+    ]
+
+
+def test_a_gain_that_a_page_names_is_in_the_readmes_table():
+    table = README.read_text(encoding="utf-8").partition("<!-- gains -->")[2]
+    cells = re.split(r"[|*\s]+", table.partition("<!-- end -->")[0])
+    named = [
+        number
+        for page in (README, README.parent / "docs/index.md")
+        for number in re.findall(
+            r"run ([\d.]+)\s+times\s+as\s+fast",
+            page.read_text(encoding="utf-8"),
+        )
+    ]
+    assert named
+    assert set(named) <= set(cells)
+
+
 def test_the_first_screen_has_what_decides():
     """What is in it, where it ran, how it is got, seen and switched off."""
     first = "\n".join(README.read_text(encoding="utf-8").splitlines()[:43])

@@ -21,7 +21,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of every subcommand but `bench`, which has its own."""
     parser = argparse.ArgumentParser(
         prog=program_name(),
-        description="Workers that stay on a GPU and run tiny operations.",
+        description="A runtime that runs many small array operations together.",
     )
     parser.add_argument(
         "--version", action="version", version=f"gpuos {gpuos.__version__}"
