@@ -66,6 +66,19 @@ def test_losses_are_those_of_the_tables():
     ]
 
 
+def test_times_in_the_text_are_those_of_the_tables():
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    pause = re.search(r"pauses (\d+) us \(worst (\d+)\)", text).groups()
+    assert f"median; worst | {pause[0]} us; {pause[1]} us |" in MEASURED
+    launch = re.search(r"a launch costs (\d+) to (\d+) us", text).groups()
+    tutorial = README.parent / "docs/tutorials/cuda.md"
+    counted = re.search(r"\| one launch ([\d.]+) \|", MEASURED)[1]
+    seen = re.search(
+        r"^launches: ([\d.]+) us", tutorial.read_text(), re.MULTILINE
+    )[1]
+    assert launch == (f"{float(counted):.0f}", f"{float(seen):.0f}")
+
+
 def test_a_gain_that_a_page_names_is_in_the_readmes_table():
     table = README.read_text(encoding="utf-8").partition("<!-- gains -->")[2]
     cells = re.split(r"[|*\s]+", table.partition("<!-- end -->")[0])
