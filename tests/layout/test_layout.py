@@ -217,7 +217,10 @@ def test_nobody_is_told_to_install_what_is_not_ours() -> None:
     assert re.search('^name = "gpuos-runtime"', project, re.MULTILINE)
     for text in ("[cuda]", "-torch", "==0.1.1"):
         assert FOREIGN.search("gpuos" + text), text
-    for text in ("pip install {}", "pip install -U '{}'", "uv add numpy {}"):
+    for text in (
+        *("pip install {}", "pip install -U '{}'", "uv add numpy {}"),
+        '"; pip install "\n       "{}"',
+    ):
         assert FOREIGN.search(text.format("gpuos")), text
         assert FOREIGN.search(text.format("gpuos-runtime")), text
     wrong = []
