@@ -154,15 +154,13 @@ def test_off_says_why(cache, variables, reason):
         assert (done.returncode, done.stderr) == (0, "")
         if action == "ls":
             assert reason in done.stdout
-    assert reason in cache.run("info", **variables).stdout
+    assert reason in " ".join(cache.run("info", **variables).stdout.split())
 
 
 def test_info_says_where_the_cache_is(cache):
     cache.add("one")
-    shown = cache.run("info").stdout
-    line = next(x for x in shown.splitlines() if x.startswith("cache"))
-    assert "1 entry, 1 KiB" in line
-    assert line.endswith(str(cache.folder))
+    shown = " ".join(cache.run("info").stdout.split())
+    assert f" cache found 1 entry, 1 KiB {cache.folder} " in shown
 
 
 def test_hostile_folder_is_refused_with_the_reason(cache):
