@@ -83,6 +83,36 @@ void CellCompiler::check(const std::string& text) {
     throw error_in("check", read_file(folder.file("log"), kMaxLogBytes));
 }
 
+// `answer`: the file that holds what is asked for.
+std::string CellCompiler::ask(const CellSource& source,
+                              const std::vector<std::string>& how,
+                              const char* answer) {
+  const HoldsExit hold{HoldsExit::For::kCompiler};
+  refuse_at_exit();
+  const TempFolder folder;
+  std::vector<std::string> command = options();
+  Prelude& prelude = prelude_of(command, source.includes);
+  write_file(folder.file("ask.cpp"), source.text);
+  command.insert(command.end(), {"-include", prelude.file()});
+  command.insert(command.end(), how.begin(), how.end());
+  command.insert(command.end(),
+                 {folder.file("ask.cpp"), "-o", folder.file("macros")});
+  const ProcessResult result =
+      run_process(command, folder.file("log"), folder.path(), kCompilerTimeout);
+  if (result.is_timeout || result.signal != 0) return "";
+  return regular_file_bytes(folder.file(answer))
+             ? read_file(folder.file(answer), kMaxImageBytes)
+             : "";
+}
+
+std::string CellCompiler::log_of(const CellSource& source) {
+  return ask(source, {"-fsyntax-only"}, "log");
+}
+
+std::string CellCompiler::macros_of(const CellSource& source) {
+  return ask(source, {"-E", "-dM", "-D__CUDACC__"}, "macros");
+}
+
 HostImage CellCompiler::compile(const CellSource& source) {
   // Or files and a compiler would be left behind.
   const HoldsExit hold{HoldsExit::For::kCompiler};

@@ -34,9 +34,18 @@ class CellCompiler {
   /// Whether a text has an error; makes nothing.
   /// Throws: what compile() does.
   void check(const std::string& text);
+  /// What the compiler says of a source, errors too. Empty: it could not end.
+  /// Throws: what compile() does.
+  std::string log_of(const CellSource& source);
+  /// A "#define NAME text" for each macro that there is behind a source, as
+  /// code for a device sees it. Empty for an include that is missing.
+  /// Throws: what compile() does.
+  std::string macros_of(const CellSource& source);
 
  private:
   std::vector<std::string> options() const;
+  std::string ask(const CellSource& source, const std::vector<std::string>& how,
+                  const char* answer);
   Prelude& prelude_of(const std::vector<std::string>& command,
                       const std::string& includes);
 

@@ -1,6 +1,7 @@
 #include "jit/cubin.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/concat.h"
 #include "gpuos/error.h"
@@ -12,7 +13,16 @@ constexpr std::uint16_t kMachineCuda = 190;
 constexpr std::uint16_t kRelocatable = 1;  // of ELF's types
 constexpr std::uint32_t kDirectCalls = 0xffffffffu;
 
+// Types of sections: ELF's own, and those that CUDA has for variables that
+// begin with zeros, for local and for shared memory.
+constexpr std::array<std::uint32_t, 4> kWithoutContent = {
+    8, 0x70000007u, 0x70000009u, 0x7000000au};
+
 }  // namespace
+
+bool Section::has_content() const {
+  return std::ranges::find(kWithoutContent, type) == kWithoutContent.end();
+}
 
 void fail_cubin(std::string_view what) {
   throw CompileError(concat("cubin: ", what), "");
@@ -135,7 +145,7 @@ void Cubin::read_sections() {
   for (const Section& section : sections_) {
     const bool fits = section.offset <= bytes_.size() &&
                       section.size <= bytes_.size() - section.offset;
-    if (section.type != kNoBits && !fits)
+    if (section.has_content() && !fits)
       fail_cubin(concat("truncated: a section ends at ",
                         section.offset + section.size, " of ", bytes_.size()));
   }

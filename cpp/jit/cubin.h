@@ -12,6 +12,11 @@ namespace gpuos::jit {
 struct Section {
   std::string_view name;
   std::uint32_t type = 0;
+
+  /// Whether the image holds its content; memory that begins with zeros, or
+  /// with nothing, has a size alone.
+  bool has_content() const;
+
   std::uint64_t flags = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -48,8 +53,6 @@ struct Attribute {
 /// Lifetime: what it returns points into the bytes.
 class Cubin {
  public:
-  static constexpr std::uint32_t kNoBits = 8;  // a section without content
-
   /// Throws: CompileError if it is no CUBIN.
   explicit Cubin(std::string_view bytes);
 

@@ -40,7 +40,7 @@ std::optional<std::size_t> value_offset(std::string_view cubin,
   const Symbol& symbol = image.symbols()[*index];
   if (symbol.section >= image.sections().size()) return std::nullopt;
   const Section& section = image.sections()[symbol.section];
-  if (section.type == Cubin::kNoBits || symbol.value > section.size ||
+  if (!section.has_content() || symbol.value > section.size ||
       symbol.bytes > section.size - symbol.value)
     return std::nullopt;
   return static_cast<std::size_t>(section.offset + symbol.value);

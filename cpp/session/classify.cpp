@@ -16,8 +16,8 @@ namespace {
 class Classifier {
  public:
   Classifier(const TokenList& tokens, const Shape& shape,
-             const std::vector<std::string>& scopes, const IsValue& is_value)
-      : tokens_(tokens), shape_(shape), scopes_(scopes), is_value_(is_value) {}
+             const std::vector<std::string>& scopes, const KindOf& kind_of)
+      : tokens_(tokens), shape_(shape), scopes_(scopes), kind_of_(kind_of) {}
 
   std::vector<Item> run() {
     if (shape_.launch != 0) return {launch()};
@@ -143,8 +143,9 @@ class Classifier {
   Item type_definition() const {
     std::size_t name_at = shape_.end - 2;
     if (shape_.group != 0) {
-      name_at = shape_.group + 1;
-      while (tokens_.is(name_at, "*") || tokens_.is(name_at, "&")) ++name_at;
+      name_at = tokens_.behind(shape_.group) - 2;
+      while (tokens_.is(name_at, "]") || tokens_.is(name_at, ")"))
+        name_at = tokens_.behind(name_at) - 2;
     }
     while (name_at > shape_.start && !tokens_.is_identifier(name_at)) --name_at;
     return named_header("t:", name_at);
@@ -157,6 +158,11 @@ class Classifier {
     if (const std::size_t at = find_class_name(tokens_, shape_); at != 0) {
       item.name = tokens_[at].text;
       item.is_member = tokens_.is(at + 1, "<");
+      // "struct A::B { ... };"
+      for (std::size_t i = at; i > 1 && tokens_.is(i - 1, "::"); i -= 2) {
+        item.is_member = true;
+        item.names.emplace(tokens_[i - 2].text);
+      }
     }
     const bool is_enum = tokens_.is(shape_.class_key, "enum");
     if (is_enum) {
@@ -165,7 +171,8 @@ class Classifier {
     }
     if (!item.name.empty()) {
       item.names.insert(item.name);
-      item.declares.insert(item.name);
+      if (!tokens_.is(find_class_name(tokens_, shape_) - 1, "::"))
+        item.declares.insert(item.name);
       std::size_t head = end;
       for (std::size_t i = shape_.class_key; i < end; ++i) {
         if (tokens_.is(i, ":")) head = i;
@@ -318,13 +325,13 @@ class Classifier {
     if (!tokens_.is(shape_.body, "{")) return false;  // "try"
     const std::size_t close = tokens_.behind(shape_.body) - 1;
     for (std::size_t i = shape_.body + 1; i < close;) {
-      if (is_statement(tokens_, i, is_value_)) return false;
+      if (is_statement(tokens_, i, kind_of_)) return false;
       const Shape inner = find_shape(tokens_, i, close);
       const bool is_call = tokens_.is_identifier(i) &&
                            inner.parameters == i + 1 &&
                            inner.end == inner.parameters + 3;
       if (inner.launch == 0 && !is_call) return false;
-      for (Item& statement : classify(tokens_, inner, {}, is_value_))
+      for (Item& statement : classify(tokens_, inner, {}, kind_of_))
         item.statements.push_back(std::move(statement));
       i = inner.end;
     }
@@ -336,9 +343,18 @@ class Classifier {
   bool makes_variable() const {
     const std::size_t open = shape_.parameters;
     const std::size_t behind = tokens_.behind(open);
-    return !has_any({"__global__", "operator"}, open) &&
-           (behind == shape_.end - 1 || tokens_.is(behind, ",")) &&
-           open > shape_.start + 1 && holds_arguments(tokens_, open, is_value_);
+    const bool is_function =
+        open <= shape_.start + 1 || tokens_.is(open - 2, "void") ||
+        has_any({"__global__", "operator", "extern"}, open);
+    if (is_function || (behind != shape_.end - 1 && !tokens_.is(behind, ",")))
+      return false;
+    if (!has_any({"__device__", "__constant__"}, open))
+      return holds_arguments(tokens_, open, kind_of_);
+    // The host's compiler does not know them.
+    return holds_arguments(tokens_, open, [this](std::string_view name, bool) {
+      const NameKind kind = kind_of_(name, false);
+      return kind == NameKind::Unknown ? NameKind::Type : kind;
+    });
   }
 
   Item template_declaration() const {
@@ -393,15 +409,15 @@ class Classifier {
   const TokenList& tokens_;
   const Shape& shape_;
   const std::vector<std::string>& scopes_;
-  const IsValue& is_value_;
+  const KindOf& kind_of_;
 };
 
 }  // namespace
 
 std::vector<Item> classify(const TokenList& tokens, const Shape& shape,
                            const std::vector<std::string>& scopes,
-                           const IsValue& is_value) {
-  return Classifier(tokens, shape, scopes, is_value).run();
+                           const KindOf& kind_of) {
+  return Classifier(tokens, shape, scopes, kind_of).run();
 }
 
 }  // namespace gpuos::session

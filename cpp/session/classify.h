@@ -9,10 +9,10 @@
 namespace gpuos::session {
 
 /// What one declaration is: one item, or one for each of its declarators.
-/// "T x(y);" declares a variable if `is_value` says that y is none's type.
+/// "T x(y);" declares a variable if `kind_of` says that y is no type.
 /// Throws: CompileError if a session cannot take it.
 std::vector<Item> classify(const TokenList& tokens, const Shape& shape,
                            const std::vector<std::string>& scopes,
-                           const IsValue& is_value);
+                           const KindOf& kind_of);
 
 }  // namespace gpuos::session

@@ -74,9 +74,15 @@ DefinitionPtr Linker::fresh(const DefinitionPtr& definition) {
 }
 
 bool Linker::is_ours(const std::string& symbol) const {
+  const std::vector<EntryPtr> known = header_.find_named(bare_name(symbol));
+  // The launch gives "extern __shared__ float x[];" its memory.
+  if (std::ranges::any_of(known, [](const EntryPtr& entry) {
+        return entry->item.text.find("__shared__") != std::string::npos &&
+               entry->item.key.starts_with("v:");
+      }))
+    return false;
   // The driver brings some C functions, such as vprintf.
-  return symbol.starts_with("_Z") ||
-         !header_.find_named(bare_name(symbol)).empty();
+  return symbol.starts_with("_Z") || !known.empty();
 }
 
 void Linker::fail_missing(const std::string& symbol,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "modules/loaded_kernel.h"
+#include "session/owned_mutex.h"
 
 namespace gpuos::session {
 
@@ -39,7 +40,7 @@ class NewestKernels {
 
  private:
   std::atomic<std::uint64_t> changes_{0};
-  mutable std::mutex mutex_;  // before those of the session
+  mutable OwnedMutex mutex_;  // before those of the session
   Find find_;                 // under mutex_
 };
 

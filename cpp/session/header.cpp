@@ -147,6 +147,18 @@ EntryPtr Header::find_within(const std::string& qualified) const {
   return find(*known->second.begin());
 }
 
+NameKind Header::kind_of(const std::string& name) const {
+  const bool is_qualified = name.find("::") != name.npos;
+  const std::string plain = name.substr(is_qualified ? name.rfind(':') + 1 : 0);
+  std::set<NameKind> kinds;
+  for (const EntryPtr& entry :
+       is_qualified ? find_declared(name) : find_named(name)) {
+    if (entry->item.declares.contains(plain))
+      kinds.insert(kind_in(entry->item, plain));
+  }
+  return kinds.size() == 1 ? *kinds.begin() : NameKind::Unknown;
+}
+
 EntryPtr Header::find_macro(const std::string& name) const {
   const auto known = macros_.find(name);
   if (known == macros_.end() || known->second == nullptr) return nullptr;
@@ -353,7 +365,7 @@ std::string placed(const std::string& text, const Item& item,
     closing += '}';
   }
   std::string name;
-  for (const char c : cell) {
+  for (const char c : item.file.empty() ? cell : item.file) {
     if (c == '"' || c == '\\') name += '\\';
     name += c;
   }

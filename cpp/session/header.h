@@ -71,6 +71,9 @@ class Header {
   std::vector<EntryPtr> find_declared(const std::string& qualified) const;
   /// One that stands in the namespace; null if none does.
   EntryPtr find_within(const std::string& qualified) const;
+  /// What those that declare a name make of it, "n" or "a::n"; Unknown if they
+  /// differ.
+  NameKind kind_of(const std::string& name) const;
   /// The last definition of a macro; null if it has none.
   EntryPtr find_macro(const std::string& name) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 #include "base/concat.h"
 #include "base/embedded.h"
@@ -10,6 +11,7 @@
 #include "host/compile_log.h"
 #include "session/conditionals.h"
 #include "session/host_unit_writer.h"
+#include "session/questions.h"
 #include "session/structured_bindings.h"
 
 namespace gpuos::session {
@@ -43,11 +45,31 @@ std::string declaration_of(const Item& item, const HostVariable& variable) {
                 reinterpret_cast<std::uintptr_t>(variable.address), "ull);");
 }
 
+// An error in what stands before every cell: the log names who wanted it.
+void place_in_log(const std::string& log,
+                  const std::map<std::string, std::string>& texts,
+                  SourcePlace& place) {
+  if (!place.file.ends_with("prelude.h")) return;
+  for (std::size_t at = 0; at < log.size();) {
+    const std::size_t end = std::min(log.find('\n', at), log.size());
+    const std::string line = log.substr(at, end - at);
+    at = end + 1;
+    for (const auto& [name, text] : texts) {
+      if (!line.starts_with(name + ":")) continue;
+      const int number = std::atoi(line.c_str() + name.size() + 1);
+      if (number == 0) continue;
+      place = {.file = name, .line = number, .column = 1};
+      return;
+    }
+  }
+}
+
 // The compiler's error with the line of the cell that it is about.
 [[noreturn]] void throw_with_place(
     const CompileError& error, const std::map<std::string, std::string>& texts,
     const std::vector<HostAgain>& again) {
   SourcePlace place = error.place();
+  if (!texts.contains(place.file)) place_in_log(error.log(), texts, place);
   const auto text = texts.find(place.file);
   if (text != texts.end() && place.line > 0)
     place.excerpt = host::excerpt_of(text->second, place);
@@ -60,8 +82,11 @@ std::string declaration_of(const Item& item, const HostVariable& variable) {
   const std::string excerpt =
       place.excerpt.empty() ? "" : concat("\n", place.excerpt);
   const std::string what = error.what();
-  throw CompileError(concat(why, what.substr(0, what.find('\n')), excerpt),
-                     error.log(), place);
+  std::string first = what.substr(0, what.find('\n'));
+  if (place.file != error.place().file)
+    first = concat(place.file, ":", place.line, ":",
+                   first.substr(std::min(first.find(" error:"), first.size())));
+  throw CompileError(concat(why, first, excerpt), error.log(), place);
 }
 
 // Whether a symbol is the function `item` of the unit `name`, which may be an
@@ -198,10 +223,54 @@ void HostProgram::refuse_undefined(const HostCell& cell,
   }
 }
 
+std::map<std::string, NameKind> HostProgram::ask(
+    const std::set<std::string>& names, const std::vector<Item>& items,
+    const CellText& cell) {
+  note_environment();  // where the compiler is
+  Trial trial;
+  std::set<std::string> wanted;
+  for (const std::string& name : names) wanted.merge(identifiers_of(name));
+  for (const Item& item : items) {
+    if (item.is_shared) note(item, cell.name, trial.journal);
+  }
+  HostUnit unit = begin_unit(cell.name);
+  HostUnitWriter writer(*this, unit, trial.journal);
+  std::string questions;
+  try {
+    writer.write_needed(wanted);
+    questions = questions_about(names);
+    const std::string log = compiler_.log_of({.name = cell.name,
+                                              .includes = writer.includes(),
+                                              .text = writer.text() + questions,
+                                              .exports = ""});
+    return answers_in(log, names);
+  } catch (const CompileError&) {
+    return {};
+  } catch (const BackendUnavailable&) {
+    return {};
+  }
+}
+
+std::string HostProgram::macros_of(const CellText& cell) {
+  note_environment();  // where the compiler is
+  Trial trial;
+  HostUnit unit = begin_unit(cell.name);
+  HostUnitWriter writer(*this, unit, trial.journal);
+  writer.write_directives();
+  try {
+    return compiler_.macros_of({.name = cell.name,
+                                .includes = writer.includes(),
+                                .text = writer.text() + cell.text + "\n",
+                                .exports = ""});
+  } catch (const BackendUnavailable&) {
+    return "";
+  }
+}
+
 std::size_t HostProgram::choose(const Conditional& conditional,
                                 const CellText& cell) {
   note_environment();  // where the compiler is
-  texts_[cell.name] = cell.text;
+  texts_[cell.name] = cell.written;
   Trial trial;
   for (const Item& item : conditional.before)
     note(item, cell.name, trial.journal);
@@ -355,12 +424,11 @@ bool HostProgram::has_own(const std::string& name) const {
       });
 }
 
-bool HostProgram::is_value(std::string_view name) const {
-  return std::ranges::any_of(
-      header_.find_named(std::string(name)), [](const EntryPtr& entry) {
-        const std::string& key = entry->item.key;
-        return key.starts_with("v:") || key.starts_with("f:");
-      });
+NameKind HostProgram::kind_of(std::string_view given) const {
+  const std::string name(given);
+  const NameKind kind = header_.kind_of(name);
+  if (kind != NameKind::Unknown || find_bound_ == nullptr) return kind;
+  return find_bound_(name) ? NameKind::Value : NameKind::Unknown;
 }
 
 }  // namespace gpuos::session

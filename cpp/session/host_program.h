@@ -71,6 +71,13 @@ class HostProgram {
     compiler_.add_include_dir(dir);
   }
 
+  /// A text that messages may be about.
+  void keep_text(const std::string& name, const std::string& text) {
+    texts_[name] = text;
+  }
+  const std::string& text_of(const std::string& name) const {
+    return texts_.at(name);
+  }
   /// What a cell has that needs no compiler yet.
   void note(const Item& item, const std::string& cell, Journal& journal);
   /// Compile a cell with all that it reaches and that has changed.
@@ -96,7 +103,13 @@ class HostProgram {
   /// Null if there is none.
   const HostVariable* find_variable(std::string_view name) const;
   std::vector<std::string> variable_names() const;
-  bool is_value(std::string_view name) const;
+  NameKind kind_of(std::string_view name) const;
+  /// What the C++ compiler says of names; they are in what it can say.
+  std::map<std::string, NameKind> ask(const std::set<std::string>& names,
+                                      const std::vector<Item>& items,
+                                      const CellText& cell);
+  /// A "#define" for each macro that a text and the cells before it have.
+  std::string macros_of(const CellText& cell);
   /// Whether host code has something of that name.
   bool knows(const std::string& name) const;
   bool has_includes() const;

@@ -55,7 +55,7 @@ std::string text_of_current() {
 
 // How C finds the session again. After its end nobody is there.
 struct HostRunner::Table {
-  static std::unique_lock<std::mutex> lock(HostRunner& self) {
+  static std::unique_lock<OwnedMutex> lock(HostRunner& self) {
     return std::unique_lock(self.state_);
   }
   static HostRunner& of(void* session) {
@@ -149,7 +149,7 @@ struct HostRunner::Table {
 };
 
 HostRunner::HostRunner(Workspace& workspace, Device& device, Launches& launches,
-                       std::mutex& state, std::function<void()> settle)
+                       OwnedMutex& state, std::function<void()> settle)
     : workspace_(workspace),
       device_(device),
       launches_(launches),
@@ -201,7 +201,7 @@ void HostRunner::open(HostUnit unit, HostCell cell,
                      .library = &library};
 }
 
-void HostRunner::run(std::unique_lock<std::mutex>& state,
+void HostRunner::run(std::unique_lock<OwnedMutex>& state,
                      const Around& around) {
   std::exception_ptr error;
   state.unlock();
@@ -241,7 +241,9 @@ void HostRunner::run(std::unique_lock<std::mutex>& state,
 void HostRunner::throw_host_error() const {
   const auto index = static_cast<std::size_t>(running_->index);
   const Item& item = running_->cell.items.at(index);
-  const std::string where = concat(running_->cell.cell, ":", item.line, ": ");
+  const std::string where =
+      concat(item.file.empty() ? running_->cell.cell : item.file, ":",
+             item.line, ": ");
   std::string type;
   std::string text;
   try {

@@ -16,6 +16,7 @@
 #include "session/host_memory.h"
 #include "session/host_objects.h"
 #include "session/launches.h"
+#include "session/owned_mutex.h"
 #include "session/workspace.h"
 
 namespace gpuos::session {
@@ -31,7 +32,7 @@ class HostRunner {
   /// `state`: held but while host code runs. `settle`: waits for what was
   /// submitted before.
   HostRunner(Workspace& workspace, Device& device, Launches& launches,
-             std::mutex& state, std::function<void()> settle);
+             OwnedMutex& state, std::function<void()> settle);
   ~HostRunner();
   HostRunner(const HostRunner&) = delete;
   HostRunner& operator=(const HostRunner&) = delete;
@@ -43,7 +44,7 @@ class HostRunner {
             std::map<int, std::vector<LinkedLaunch>> launches);
   /// Runs what open() was given; the lock of `state` is given away meanwhile.
   /// Throws: HostError; what a launch throws.
-  void run(std::unique_lock<std::mutex>& state, const Around& around);
+  void run(std::unique_lock<OwnedMutex>& state, const Around& around);
 
   /// Launches of the last cell, and whether one is to be waited for.
   std::size_t launched() const { return launched_; }
@@ -75,7 +76,7 @@ class HostRunner {
   Workspace& workspace_;
   Device& device_;
   Launches& launches_;
-  std::mutex& state_;
+  OwnedMutex& state_;
   const std::function<void()> settle_;
   HostMemory memory_;
   // For ever, once a cell has it: a thread of its may come late.

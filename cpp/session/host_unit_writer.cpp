@@ -424,6 +424,8 @@ void HostUnitWriter::write_declaration(const Item& given) {
   if (own_.at(given.key)->kind != ItemKind::HostDeclaration) {
     declared_.insert(given.key);
     place(item.header, item);
+    // Its default arguments outlive the cell.
+    if (!given.defaults.empty()) program_.header_.put(item, cell_, journal_);
   } else if (known != nullptr && !known->is_declared_only) {
     for (const EntryPtr& entry : program_.header_.find_named(given.name))
       if (entry->item.key == given.key) need_older(entry);
@@ -526,7 +528,10 @@ void HostUnitWriter::write_variable(const Item& given, int index) {
 
 void HostUnitWriter::write_statement(const Item& item, int index) {
   need(identifiers_of(item.text));
-  text_ += concat("static void gpuos_statement_", index, "() {\n");
+  // What was not known for a declaration is an error behind a comma, where it
+  // would be a variable that is gone when the statement ends.
+  text_ += concat("static void gpuos_statement_", index, "() {\n",
+                  item.is_expression ? "(void)0,\n" : "");
   place(with_launches(item, cell_), item);
   text_ +=
       concat("}\n", at_text(index), "static const ::gpuos_host::Ran gpuos_ran_",

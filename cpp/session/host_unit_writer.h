@@ -33,6 +33,8 @@ class HostUnitWriter {
   void write(const HostCell& cell);
   /// What stands before every unit.
   void write_directives() { need({}); }
+  /// And what names mean.
+  void write_needed(const std::set<std::string>& names) { need(names); }
   /// What a later unit writes if it needs it.
   void note(const Item& item, const std::string& cell);
   /// Throws: CompileError if the compiler misses a variable that is there, but

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/concat.h"
@@ -16,14 +17,6 @@ namespace {
 
 constexpr std::string_view kOwnNamespace = "inline namespace gpuos_";
 
-// "define" of "#  define N 4".
-std::string_view directive_word(std::string_view line) {
-  const std::size_t begin = line.find_first_not_of("# \t");
-  if (begin == line.npos) return "";
-  const std::size_t end = line.find_first_of(" \t\n(<\"", begin);
-  return line.substr(begin, end - begin);
-}
-
 // A variable that one text makes in each object that has it.
 bool has_storage(const Item& item) {
   const bool is_template = item.key.starts_with("v:template ");
@@ -37,19 +30,24 @@ bool is_code(const Item& item) {
   return item.kind != ItemKind::Directive && item.kind != ItemKind::Declaration;
 }
 
+// What means the same wherever it is read.
+bool is_text(const Item& item) {
+  return item.kind == ItemKind::Directive ||
+         (item.kind == ItemKind::Header && !has_storage(item));
+}
+
 class Splitter {
  public:
-  Splitter(const CellText& cell, const Choose& choose, const IsValue& is_value,
-           const IsNamespace& is_namespace)
-      : tokens_(cell),
-        choose_(choose),
-        is_known_(is_value),
-        is_known_namespace_(is_namespace) {}
+  Splitter(const CellText& cell, const Choose& choose, const Known& known)
+      : tokens_(cell), choose_(choose), known_(known) {}
 
   std::vector<Item> run() {
     split(0, tokens_.size(), {});
     return std::move(items_);
   }
+
+  /// Names that decide how the cell is read, and that nobody knows.
+  const std::set<std::string>& doubts() const { return doubts_; }
 
  private:
   void split(std::size_t begin, std::size_t end,
@@ -68,7 +66,7 @@ class Splitter {
           namespaces_.insert(std::move(each));
         split(open + 1, tokens_.behind(open) - 1, inner);
         i = tokens_.behind(open);
-      } else if (scopes.empty() && is_statement(tokens_, i, is_value_)) {
+      } else if (scopes.empty() && is_statement(tokens_, i, kind_of_)) {
         i = take_statement(i, end);
       } else {
         const Shape shape = find_shape(tokens_, i, end);
@@ -78,7 +76,7 @@ class Splitter {
                    range.begin < range.end) {
           split_within(shape, range, scopes);
         } else {
-          for (Item& item : classify(tokens_, shape, scopes, is_value_))
+          for (Item& item : classify(tokens_, shape, scopes, kind_of_))
             take(std::move(item));
         }
         i = shape.end;
@@ -86,9 +84,38 @@ class Splitter {
     }
   }
 
+  // A header of the user's own that declares or defines what lives once, a
+  // function or a variable, is a part of the cell. False: a compiler reads it.
+  bool split_header(std::size_t i, const std::vector<std::string>& scopes) {
+    if (known_.find_header == nullptr) return false;
+    const auto file = known_.find_header(tokens_[i].text, tokens_.cell().name);
+    if (!file) return false;
+    if (file->text.empty() || headers_.contains(file->name)) return true;
+    const Known known{.kind_of = kind_of_,
+                      .is_namespace = is_namespace_,
+                      .find_header = known_.find_header};
+    std::vector<Item> items;
+    try {
+      Splitter inner(*file, choose_, known);
+      inner.headers_ = headers_;
+      inner.headers_.insert(file->name);
+      inner.split(0, inner.tokens_.size(), scopes);
+      if (std::ranges::all_of(inner.items_, is_text)) return false;
+      headers_ = std::move(inner.headers_);
+      items = std::move(inner.items_);
+    } catch (const CompileError&) {
+      return false;
+    }
+    for (Item& item : items) {
+      if (item.file.empty()) item.file = file->name;
+      take(std::move(item));
+    }
+    return true;
+  }
+
   void take(Item item) {
-    if (item.key.starts_with("v:") || item.key.starts_with("f:"))
-      values_.insert(item.declares.begin(), item.declares.end());
+    for (const std::string& name : item.declares)
+      kinds_[name] = kind_in(item, name);
     items_.push_back(std::move(item));
   }
 
@@ -99,6 +126,7 @@ class Splitter {
     item.text = tokens_.text(i, behind);
     item.line = tokens_[i].line;
     item.column = tokens_[i].column;
+    item.is_expression = is_expression(tokens_, i);
     items_.push_back(std::move(item));
     return behind;
   }
@@ -185,7 +213,8 @@ class Splitter {
 
   void split_other(const CellText& cell,
                    const std::vector<std::string>& scopes) {
-    Splitter inner(cell, choose_, is_value_, is_namespace_);
+    const Known known{.kind_of = kind_of_, .is_namespace = is_namespace_};
+    Splitter inner(cell, choose_, known);
     inner.split(0, inner.tokens_.size(), scopes);
     for (Item& item : inner.items_) take(std::move(item));
   }
@@ -228,6 +257,7 @@ class Splitter {
   std::size_t split_directive(std::size_t i, std::size_t end,
                               const std::vector<std::string>& scopes) {
     refuse_runtime(i);
+    if (split_header(i, scopes)) return i + 1;
     if (!directive_word(tokens_[i].text).starts_with("if")) {
       take_directives(i, i + 1, scopes);
       return i + 1;
@@ -322,7 +352,7 @@ class Splitter {
         return {};
     }
     std::vector<Item> before = std::exchange(items_, {});
-    const std::set<std::string> values = values_;
+    const auto kinds = kinds_;
     const std::set<std::string> namespaces = namespaces_;
     const bool was_trial = std::exchange(is_trial_, true);
     try {
@@ -331,7 +361,7 @@ class Splitter {
       items_.clear();
     }
     is_trial_ = was_trial;
-    values_ = values;
+    kinds_ = kinds;
     namespaces_ = namespaces;
     return std::exchange(items_, std::move(before));
   }
@@ -377,18 +407,27 @@ class Splitter {
 
   TokenList tokens_;
   const Choose& choose_;
-  const IsValue& is_known_;
-  const IsNamespace& is_known_namespace_;
+  const Known& known_;
   bool is_trial_ = false;  // nothing of it is taken
-  const IsValue is_value_ = [this](std::string_view name) {
-    return values_.contains(std::string(name)) ||
-           (is_known_ != nullptr && is_known_(name));
+  const KindOf kind_of_ = [this](std::string_view given, bool is_needed) {
+    const std::string name(given);
+    const auto found = kinds_.find(name);
+    if (found != kinds_.end() && found->second != NameKind::Unknown)
+      return found->second;
+    const NameKind kind = known_.kind_of == nullptr
+                              ? NameKind::Unknown
+                              : known_.kind_of(name, is_needed);
+    if (kind == NameKind::Unknown && is_needed) doubts_.insert(name);
+    return kind;
   };
-  const IsNamespace is_namespace_ = [this](std::string_view name) {
-    return namespaces_.contains(std::string(name)) ||
-           (is_known_namespace_ != nullptr && is_known_namespace_(name));
-  };
-  std::set<std::string> values_;      // of this cell
+  const std::function<bool(std::string_view)> is_namespace_ =
+      [this](std::string_view name) {
+        return namespaces_.contains(std::string(name)) ||
+               (known_.is_namespace != nullptr && known_.is_namespace(name));
+      };
+  std::map<std::string, NameKind> kinds_;  // of this cell
+  std::set<std::string> doubts_;
+  std::set<std::string> headers_;     // that are parts of the cell
   std::set<std::string> namespaces_;  // "a" and "a::b"
   std::vector<Item> items_;
 };
@@ -396,9 +435,33 @@ class Splitter {
 }  // namespace
 
 std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
-                             const IsValue& is_value,
-                             const IsNamespace& is_namespace) {
-  return Splitter(cell, choose, is_value, is_namespace).run();
+                             const Known& known) {
+  // Each conditional is asked about once.
+  std::map<std::pair<int, int>, std::size_t> chosen;
+  const Choose choose_once = [&](const Conditional& conditional) {
+    const Item& line = conditional.lines.front();
+    const auto [place, is_new] =
+        chosen.try_emplace(std::pair(line.line, line.column));
+    if (is_new) place->second = choose(conditional);
+    return place->second;
+  };
+  Splitter splitter(cell, choose_once, known);
+  std::vector<Item> items = splitter.run();
+  if (splitter.doubts().empty() || known.ask == nullptr ||
+      !known.ask(splitter.doubts(), items))
+    return items;
+  return Splitter(cell, choose_once, known).run();
+}
+
+NameKind kind_in(const Item& item, const std::string& name) {
+  const std::string& key = item.key;
+  if (key.starts_with("v:") || key.starts_with("f:") ||
+      key.starts_with("declared:"))
+    return NameKind::Value;
+  const bool is_type = key.starts_with("t:") || key.starts_with("forward:");
+  if (is_type && name == item.name) return NameKind::Type;
+  const bool is_enum = is_type || key.starts_with("text:enum");
+  return is_enum ? NameKind::Value : NameKind::Unknown;
 }
 
 std::string own_namespace(const std::string& name) {

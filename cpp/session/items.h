@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct Item {
   std::string text{};
   int line = 1;
   int column = 1;
+  /// That the cell includes, in which it stands; empty: the cell itself.
+  std::string file{};
   /// What the text stands in: "namespace a", "extern \"C\"".
   std::vector<std::string> scopes{};
 
@@ -64,6 +67,9 @@ struct Item {
   bool is_array = false;
   std::vector<Item> statements{};  // of Launches
 
+  /// Of a statement: an expression and its ';'.
+  bool is_expression = false;
+
   /// Host code may want it as well: what no word of CUDA keeps to the device.
   bool is_shared = false;
   /// Of a type or a function: belongs to another one, as "P::f" to P and
@@ -78,11 +84,32 @@ struct Item {
   }
 };
 
-/// Whether a name is a variable or a function, so that "a * b;" computes.
-using IsValue = std::function<bool(std::string_view name)>;
+/// What a name is: a variable, a function and the like, or a type.
+enum class NameKind : std::uint8_t { Unknown, Value, Type };
 
-/// Whether earlier cells have opened a namespace, "a::b".
-using IsNamespace = std::function<bool(std::string_view name)>;
+/// What a name is, "n" or "a::n". `is_needed`: nothing else tells how the code
+/// is to be read, so that the compiler may be asked.
+using KindOf = std::function<NameKind(std::string_view name, bool is_needed)>;
+
+/// What a cell is told of the session.
+struct Known {
+  KindOf kind_of = nullptr;
+  /// Whether earlier cells have opened a namespace, "a::b".
+  std::function<bool(std::string_view name)> is_namespace = nullptr;
+  /// Asks the C++ compiler for names that nobody knows, in a cell that has been
+  /// read as `items` so far. False: it cannot say more.
+  std::function<bool(const std::set<std::string>& names,
+                     const std::vector<Item>& items)>
+      ask = nullptr;
+  /// The text that `#include "a.h"` in a file stands for, if it is one of the
+  /// user's own. An empty one: the session has it.
+  std::function<std::optional<CellText>(std::string_view line,
+                                        const std::string& from)>
+      find_header = nullptr;
+};
+
+/// What an item that declares a name makes of it.
+NameKind kind_in(const Item& item, const std::string& name);
 
 /// Lines from #if to #endif around what is defined or run.
 struct Conditional {
@@ -98,8 +125,7 @@ using Choose = std::function<std::size_t(const Conditional&)>;
 /// Cut a cell into its top-level items, in order.
 /// Throws: CompileError where a cell has what a session cannot take.
 std::vector<Item> split_cell(const CellText& cell, const Choose& choose,
-                             const IsValue& is_value = nullptr,
-                             const IsNamespace& is_namespace = nullptr);
+                             const Known& known = {});
 
 /// The namespace that a definition of host code has for itself.
 std::string own_namespace(const std::string& name);

@@ -201,11 +201,11 @@ class ShapeFinder {
     const Token& before = tokens_[open - 1];
     if (before.is("operator")) return;  // operator()(...)
     if (takes_parentheses(before)) return;
-    if (tokens_.is(open + 1, "*") || tokens_.is(open + 1, "&")) {
+    if (behind_marks(tokens_, open + 1) > open + 1 &&
+        !tokens_.is(open + 1, "const")) {
       if (shape_.group == 0) shape_.group = open;
       // "int (&f(int a))[2]"
-      std::size_t name = open + 1;
-      while (tokens_.is(name, "*") || tokens_.is(name, "&")) ++name;
+      const std::size_t name = behind_marks(tokens_, open + 1);
       if (shape_.group == open && tokens_.is_identifier(name) &&
           tokens_.is(name + 1, "("))
         shape_.parameters = name + 1;
@@ -237,6 +237,25 @@ std::size_t TokenList::behind_angles(std::size_t i) const {
     if (depth <= 0) return j;
   }
   return i;
+}
+
+std::size_t behind_marks(const TokenList& tokens, std::size_t i) {
+  while (true) {
+    std::size_t member = i;
+    while (tokens.is_identifier(member)) {
+      ++member;
+      if (tokens.is(member, "<") && tokens.behind_angles(member) > member)
+        member = tokens.behind_angles(member);
+      if (!tokens.is(member, "::")) break;
+      ++member;
+    }
+    const bool is_member =
+        member > i && tokens.is(member - 1, "::") && tokens.is(member, "*");
+    const bool is_mark = tokens.is(i, "*") || tokens.is(i, "&") ||
+                         tokens.is(i, "const") || tokens.is(i, "__restrict__");
+    if (!is_member && !is_mark) return i;
+    i = is_member ? member + 1 : i + 1;
+  }
 }
 
 std::vector<TokenRange> split_commas(const TokenList& tokens, std::size_t begin,

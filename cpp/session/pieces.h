@@ -78,6 +78,9 @@ struct Shape {
 /// Throws: CompileError if it does not end.
 Shape find_shape(const TokenList& tokens, std::size_t begin, std::size_t end);
 
+/// Behind "*", "&", "const" and "A::*" of a declarator.
+std::size_t behind_marks(const TokenList& tokens, std::size_t i);
+
 /// The name of a class or an enum behind its attributes; 0: it has none.
 std::size_t find_class_name(const TokenList& tokens, const Shape& shape);
 

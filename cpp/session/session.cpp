@@ -24,6 +24,7 @@
 #include "session/host_runner.h"
 #include "session/launches.h"
 #include "session/operators.h"
+#include "session/owned_mutex.h"
 #include "session/variable_types.h"
 #include "session/workspace.h"
 
@@ -82,7 +83,7 @@ class Session::Impl {
         host(workspace, device, launches, state, [this] { settle(); }) {}
 
   CellResult run(std::string_view text, std::string_view name,
-                 std::unique_lock<std::mutex>& held);
+                 std::unique_lock<session::OwnedMutex>& held);
   std::shared_ptr<const cu::LoadedKernel> find_kernel(std::string_view name);
   DefinitionPtr find_variable(std::string_view name) const;
   cu::DeviceGlobal storage(std::string_view name) {
@@ -92,8 +93,8 @@ class Session::Impl {
   const session::HostVariable* host_variable(std::string_view name,
                                              std::size_t bytes) const;
 
-  std::mutex mutex;  // one cell at a time
-  std::mutex state;  // behind mutex; not held while host code runs
+  session::OwnedMutex mutex;  // one cell at a time
+  session::OwnedMutex state;  // behind mutex; not held while host code runs
   Runtime* const runtime;
   session::Bindings bindings;
   session::Workspace workspace;
@@ -111,7 +112,7 @@ class Session::Impl {
   // What is submitted already may work on the arrays that are bound.
   void settle() const;
   CellResult run_host(session::CellReport& report, CellResult result,
-                      std::unique_lock<std::mutex>& held);
+                      std::unique_lock<session::OwnedMutex>& held);
   std::optional<session::BoundName> find_bound(const std::string& name);
   void finish(bool is_kept);
 };
@@ -122,12 +123,22 @@ class Session::Held {
   explicit Held(Impl& impl) : cell_(impl.mutex), state_(impl.state) {}
 
  private:
-  std::lock_guard<std::mutex> cell_;
-  std::lock_guard<std::mutex> state_;
+  std::lock_guard<session::OwnedMutex> cell_;
+  std::lock_guard<session::OwnedMutex> state_;
+};
+
+/// Who changes nothing is answered amid a cell of his own thread too.
+class Session::Looking {
+ public:
+  explicit Looking(Impl& impl) : cell_(impl.mutex), state_(impl.state) {}
+
+ private:
+  session::LookLock cell_;
+  session::LookLock state_;
 };
 
 CellResult Session::Impl::run(std::string_view text, std::string_view name,
-                              std::unique_lock<std::mutex>& held) {
+                              std::unique_lock<session::OwnedMutex>& held) {
   session::CellReport report = workspace.run(text, name);
   CellResult result{.cell = report.cell,
                     .defined = std::move(report.defined),
@@ -168,9 +179,9 @@ void Session::Impl::settle() const {
 }
 
 // What has run is not taken back: from then on definitions stay.
-CellResult Session::Impl::run_host(session::CellReport& report,
-                                   CellResult result,
-                                   std::unique_lock<std::mutex>& held) {
+CellResult Session::Impl::run_host(
+    session::CellReport& report, CellResult result,
+    std::unique_lock<session::OwnedMutex>& held) {
   try {
     std::map<int, std::vector<session::LinkedLaunch>> linked;
     for (int i = 0; const session::Item& item : report.host_cell.items) {
@@ -269,8 +280,6 @@ CellResult Session::run_file(const std::string& path) {
     throw InvalidArgument(
         concat("run_file: expected a file that can be read, got ", path));
   std::string text(std::istreambuf_iterator<char>(file), {});
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::lock_guard lock(impl_->mutex);
   std::unique_lock held(impl_->state);
   const std::size_t slash = path.rfind('/');
@@ -286,7 +295,7 @@ void Session::around_host_code(
 }
 
 HostVariableInfo Session::host_variable(std::string_view name) const {
-  const Held lock(*impl_);
+  const Looking lock(*impl_);
   const session::HostVariable* found =
       impl_->workspace.host().find_variable(name);
   if (found == nullptr) return {};
@@ -404,12 +413,12 @@ std::string Session::export_cubin() {
 }
 
 std::vector<std::string> Session::names() const {
-  const Held lock(*impl_);
+  const Looking lock(*impl_);
   return impl_->workspace.names();
 }
 
 SessionStats Session::stats() const {
-  const Held lock(*impl_);
+  const Looking lock(*impl_);
   return {.cells = impl_->workspace.cells(),
           .compiled = impl_->workspace.compiler().compiled() +
                       impl_->workspace.host().compiled(),

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/concat.h"
 
@@ -125,6 +129,13 @@ QualifiedName read_name(const TokenList& tokens, std::size_t i) {
   return name;
 }
 
+std::string joined_text(const TokenList& tokens, std::size_t begin,
+                        std::size_t end) {
+  std::string text = tokens.plain(begin, end);
+  std::erase(text, ' ');
+  return text;
+}
+
 bool ends_declarator(const TokenList& tokens, std::size_t i) {
   for (const std::string_view text : {"=", ";", ",", "(", "[", "{"}) {
     if (tokens.is(i, text)) return true;
@@ -134,30 +145,45 @@ bool ends_declarator(const TokenList& tokens, std::size_t i) {
 
 // "T* p = ...", where "a * b;" is a product.
 bool is_pointer_declaration(const TokenList& tokens, std::size_t i) {
-  while (tokens.is(i, "*") || tokens.is(i, "&") || tokens.is(i, "const") ||
-         tokens.is(i, "__restrict__"))
-    ++i;
+  i = behind_marks(tokens, i);
   if (tokens.is(i, "operator")) return true;
   if (!is_plain_name(tokens, i)) return false;
-  return ends_declarator(tokens, read_name(tokens, i).end);
+  const QualifiedName name = read_name(tokens, i);
+  return name.is_special || ends_declarator(tokens, name.end);
+}
+
+// "(*f)(int)", "(&a)[2]" and "(A::*m)() const", but not "f(&x)[0]".
+bool is_group_declaration(const TokenList& tokens, std::size_t open,
+                          const std::string& type, const KindOf& kind_of) {
+  const std::size_t name = behind_marks(tokens, open + 1);
+  const std::size_t behind = tokens.behind(open);
+  if (name == open + 1 || !tokens.is_identifier(name)) return false;
+  if (!tokens.is(behind, "(") && !tokens.is(behind, "[")) return false;
+  const NameKind kind = kind_of(type, true);
+  return kind == NameKind::Type || tokens.is(behind, "(");
 }
 
 bool begins_type(const TokenList& tokens, std::size_t i,
-                 const IsValue& is_value) {
+                 const KindOf& kind_of) {
   const QualifiedName name = read_name(tokens, i);
   if (name.end == i || name.first.empty()) return false;
   const std::size_t next = name.end;
   if (name.is_special) return true;
-  if (is_value(name.first)) return false;
+  const bool is_one = next == i + 1;
+  if (is_one && kind_of(name.first, false) == NameKind::Value) return false;
   if (is_plain_name(tokens, next)) return true;
+  const std::string text = joined_text(tokens, i, next);
   if (tokens.is(next, "(")) {
     if (name.last == name.before_last) return true;  // P::P(...)
-    // "T (*f)(int)"
-    return (tokens.is(next + 1, "*") || tokens.is(next + 1, "&")) &&
-           tokens.is(tokens.behind(next), "(");
+    return is_group_declaration(tokens, next, text, kind_of);
   }
-  return (tokens.is(next, "*") || tokens.is(next, "&")) &&
-         is_pointer_declaration(tokens, next);
+  if (!tokens.is(next, "*") && !tokens.is(next, "&")) return false;
+  if (!is_pointer_declaration(tokens, next)) return false;
+  // "a * b;" may compute; "T* p = q;" does not.
+  const std::size_t declared = behind_marks(tokens, next);
+  const bool is_clear = tokens.is(declared, "operator") ||
+                        tokens.is(read_name(tokens, declared).end, "=");
+  return is_clear || kind_of(text, true) != NameKind::Value;
 }
 
 class StatementEnd {
@@ -220,12 +246,20 @@ class StatementEnd {
   int depth_ = 0;
 };
 
-// "3", "\"a\"", "[] {...}", "-x", "f(x)", "a.b", "n": no parameter.
-bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
-                 const IsValue& is_value) {
+enum class Part : std::uint8_t { Parameter, Argument, Unknown };
+
+Part part_if(bool is_argument) {
+  return is_argument ? Part::Argument : Part::Parameter;
+}
+
+// What stands between two commas. "3", "\"a\"", "[] {...}", "-x", "f(x)", "a.b"
+// and a variable's name are arguments.
+Part part_of(const TokenList& tokens, TokenRange range, const KindOf& kind_of,
+             bool is_needed) {
+  const auto [begin, end] = range;
   const Token& first = tokens[begin];
   if (first.kind == TokenKind::Number || first.kind == TokenKind::Text)
-    return true;
+    return Part::Argument;
   // "int(3)" and "A(3)", but not "int (*f)(int)" and "A (&a)[2]".
   const auto converts = [&](std::size_t open) {
     return tokens.is(open, "(") && !tokens.is(open + 1, "*") &&
@@ -233,23 +267,46 @@ bool is_argument(const TokenList& tokens, std::size_t begin, std::size_t end,
   };
   if (first.is("decltype")) {
     const std::size_t next = tokens.behind(begin + 1);
-    return next < end && (converts(next) || tokens.is(next, "{"));
+    return part_if(next < end && (converts(next) || tokens.is(next, "{")));
   }
-  if (is_one_of(kBeginDeclarations, first.text)) return converts(begin + 1);
+  if (begins_declaration(first.text)) return part_if(converts(begin + 1));
   if (!tokens.is_identifier(begin) && !first.is("::"))
-    return !first.is(".");  // of "..."
-  if (is_one_of(kBeginStatements, first.text)) return true;
-  const QualifiedName name = read_name(tokens, begin);
-  if (is_value(name.first)) return true;
-  const std::size_t next = name.end;
-  if (next >= end || is_plain_name(tokens, next)) return false;
-  if (tokens.is(next, "(")) return converts(next);
-  return !tokens.is(next, "*") && !tokens.is(next, "&") &&
-         !tokens.is(next, "=") && !tokens.is(next, "const") &&
-         !(tokens.is(next, ".") && tokens.is(next + 1, "."));
+    return part_if(!first.is("."));  // of "..."
+  if (is_one_of(kBeginStatements, first.text)) return Part::Argument;
+  const std::size_t next = read_name(tokens, begin).end;
+  const bool is_one = next == begin + 1;
+  if (is_one && kind_of(first.text, false) == NameKind::Value)
+    return Part::Argument;
+  const auto part_of_name = [&] {
+    const std::string name = joined_text(tokens, begin, next);
+    const NameKind kind = kind_of(name, is_needed);
+    return kind == NameKind::Unknown ? Part::Unknown
+                                     : part_if(kind == NameKind::Value);
+  };
+  // "N" and "n::k", but not "T" and "std::vector<T>".
+  if (next >= end) return part_of_name();
+  if (is_plain_name(tokens, next)) return Part::Parameter;
+  if (tokens.is(next, "(")) return part_if(converts(next));
+  // "a * 2", but not "T*" and "T* const".
+  const std::size_t operand = behind_marks(tokens, next);
+  if (operand > next) {
+    if (operand >= end || tokens.is(next, "const")) return Part::Parameter;
+    if (tokens.is_identifier(operand)) return part_of_name();
+    return part_if(!tokens.is(operand, "=") && !tokens.is(operand, "["));
+  }
+  if (tokens.is(next, "=")) return part_of_name();
+  return part_if(!(tokens.is(next, ".") && tokens.is(next + 1, ".")));
 }
 
 }  // namespace
+
+bool begins_declaration(std::string_view word) {
+  return is_one_of(kBeginDeclarations, word);
+}
+
+bool begins_piece(std::string_view word) {
+  return begins_declaration(word) || is_one_of(kBeginStatements, word);
+}
 
 bool is_deduction_guide(const TokenList& tokens, std::size_t i) {
   if (!tokens.is_identifier(i) || !tokens.is(i + 1, "(")) return false;
@@ -259,7 +316,7 @@ bool is_deduction_guide(const TokenList& tokens, std::size_t i) {
 }
 
 bool is_statement(const TokenList& tokens, std::size_t i,
-                  const IsValue& is_value) {
+                  const KindOf& kind_of) {
   const Token& first = tokens[i];
   if (first.kind == TokenKind::Number || first.kind == TokenKind::Text)
     return true;
@@ -268,7 +325,7 @@ bool is_statement(const TokenList& tokens, std::size_t i,
   if (!first.is_identifier() && !first.is("::"))
     return !(first.is("[") && tokens.is(i + 1, "["));  // an attribute
   if (is_deduction_guide(tokens, i)) return false;
-  if (begins_type(tokens, i, is_value)) return false;
+  if (begins_type(tokens, i, kind_of)) return false;
   const QualifiedName name = read_name(tokens, i);
   // "k<float><<<1, 1>>>(x);", but "f(x)" and "f(), g();" are expressions.
   if (tokens.is(name.end, "<<<")) return false;
@@ -279,20 +336,34 @@ bool is_statement(const TokenList& tokens, std::size_t i,
   return true;
 }
 
+bool is_expression(const TokenList& tokens, std::size_t i) {
+  constexpr std::array kOthers = std::to_array<std::string_view>(
+      {"{", "for", "while", "do", "if", "switch", "try", "return", "goto",
+       "break", "continue", "asm", "case", "default"});
+  const bool is_label = tokens.is_identifier(i) && tokens.is(i + 1, ":");
+  return !is_label && !is_one_of(kOthers, tokens[i].text);
+}
+
 std::size_t behind_statement(const TokenList& tokens, std::size_t i,
                              std::size_t end) {
   return StatementEnd(tokens, end).behind(i);
 }
 
 bool holds_arguments(const TokenList& tokens, std::size_t open,
-                     const IsValue& is_value) {
-  const std::size_t close = tokens.behind(open) - 1;
-  // A name alone may be a type: another argument may tell.
-  return std::ranges::any_of(
-      split_commas(tokens, open + 1, close), [&](const TokenRange& range) {
-        return range.begin < range.end &&
-               is_argument(tokens, range.begin, range.end, is_value);
-      });
+                     const KindOf& kind_of) {
+  const std::vector<TokenRange> ranges =
+      split_commas(tokens, open + 1, tokens.behind(open) - 1);
+  // Where one part is told all are; else the compiler knows.
+  for (const bool is_needed : {false, true}) {
+    std::set<Part> parts;
+    for (const TokenRange range : ranges) {
+      if (range.begin < range.end)
+        parts.insert(part_of(tokens, range, kind_of, is_needed));
+    }
+    if (parts.contains(Part::Argument)) return true;
+    if (parts.empty() || parts.contains(Part::Parameter)) return false;
+  }
+  return true;
 }
 
 }  // namespace gpuos::session

@@ -1,16 +1,24 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "session/items.h"
 #include "session/pieces.h"
 
 namespace gpuos::session {
 
+/// Whether a declaration begins with a word, or such a one or a statement.
+bool begins_declaration(std::string_view word);
+bool begins_piece(std::string_view word);
+
 /// Whether a statement begins at `i` that is no declaration. "k<<<1, 1>>>();"
 /// and "f();" are told by their shapes, not here.
 bool is_statement(const TokenList& tokens, std::size_t i,
-                  const IsValue& is_value);
+                  const KindOf& kind_of);
+
+/// Whether the statement at `i` is an expression, which declares nothing.
+bool is_expression(const TokenList& tokens, std::size_t i);
 
 /// "P(T) -> P<T>;" at `i`, behind "template <...>" if there is one.
 bool is_deduction_guide(const TokenList& tokens, std::size_t i);
@@ -23,6 +31,6 @@ std::size_t behind_statement(const TokenList& tokens, std::size_t i,
 /// Whether the parentheses at `open`, of "T x(...);", hold arguments, not
 /// parameters.
 bool holds_arguments(const TokenList& tokens, std::size_t open,
-                     const IsValue& is_value);
+                     const KindOf& kind_of);
 
 }  // namespace gpuos::session

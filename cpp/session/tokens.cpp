@@ -83,17 +83,27 @@ class Scanner {
       if (text_[at_] == '\n') is_line_start_ = true;
       if (is_space(text_[at_])) {
         ++at_;
-      } else if (starts_with("//")) {
-        at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (starts_with("/*")) {
         skip_comment();
-      } else if (starts_with("\\\n")) {
-        at_ += 2;
-      } else {
+      } else if (!skip_line_comment() && !skip_splice()) {
         return true;
       }
     }
     return false;
+  }
+
+  // "\\" at the end of a line goes on with the next one.
+  bool skip_splice() {
+    if (!starts_with("\\\n")) return false;
+    at_ += 2;
+    return true;
+  }
+
+  bool skip_line_comment() {
+    if (!starts_with("//")) return false;
+    while (at_ < text_.size() && text_[at_] != '\n')
+      if (!skip_splice()) ++at_;
+    return true;
   }
 
   void skip_comment() {
@@ -119,14 +129,62 @@ class Scanner {
   }
 
   TokenKind read_directive() {
+    const std::size_t begin = at_++;
+    while (peek() == ' ' || peek() == '\t') ++at_;
+    const bool is_include = starts_with("include");
+    if (starts_with("if")) ++conditionals_;
+    if (starts_with("endif")) --conditionals_;
+    const std::size_t name = text_.find_first_of(">\"\n", at_);
+    if (is_include && name != text_.npos) at_ = name;  // of "<src//a.h>"
+    skip_line();
+    std::string line(text_.substr(begin, at_ - begin));
+    line.resize(std::min({line.find("//"), line.find("/*"), line.size()}));
+    std::erase_if(line, is_space);
+    if (line == "#if0" || line == "#iffalse") skip_group();
+    suffix_ = text_.size();
+    return TokenKind::Directive;
+  }
+
+  // The rest of a line with its continuations. Comments and texts of a
+  // directive may hold each other's marks, and a text need not end.
+  void skip_line() {
     while (at_ < text_.size() && text_[at_] != '\n') {
       if (starts_with("/*")) {
         skip_comment();
+      } else if (skip_line_comment() || skip_splice()) {
+        continue;
+      } else if (begins_name(peek())) {
+        while (continues_name(peek())) ++at_;
+        if (peek() == '"' && text_[at_ - 1] == 'R') skip_raw();
+      } else if (is_digit(peek())) {
+        read_number();
+      } else if (peek() == '"' || peek() == '\'') {
+        skip_quoted();
       } else {
-        at_ += starts_with("\\\n") ? 2 : 1;
+        ++at_;
       }
     }
-    return TokenKind::Directive;
+  }
+
+  // What "#if 0" leaves out may be prose. Stops before its "#endif", "#else" or
+  // "#elif".
+  void skip_group() {
+    int depth = 1;
+    while (at_ < text_.size()) {
+      const std::size_t line = at_;
+      while (is_space(peek())) ++at_;
+      if (peek() == '#') {
+        ++at_;
+        while (peek() == ' ' || peek() == '\t') ++at_;
+        if (starts_with("if")) ++depth;
+        if (starts_with("endif")) --depth;
+        if (depth == 0 || (depth == 1 && starts_with("el"))) {
+          at_ = line;
+          return;
+        }
+      }
+      skip_line();
+    }
   }
 
   TokenKind read_name() {
@@ -157,14 +215,24 @@ class Scanner {
 
   TokenKind read_quoted(std::size_t begin) {
     const char quote = peek();
+    if (!skip_quoted() && conditionals_ <= 0)
+      fail(begin,
+           concat("expected a closing ", quote, ", found the end of the line"));
+    return read_suffix();
+  }
+
+  // False if it does not end on its line.
+  bool skip_quoted() {
+    const char quote = peek();
     for (++at_; peek() != quote; ++at_) {
       if (peek() == '\\') ++at_;
-      if (at_ >= text_.size() || peek() == '\n')
-        fail(begin, concat("expected a closing ", quote,
-                           ", found the end of the line"));
+      if (at_ >= text_.size() || peek() == '\n') {
+        at_ = std::min(at_, text_.size());
+        return false;
+      }
     }
     ++at_;
-    return read_suffix();
+    return true;
   }
 
   TokenKind read_suffix() {
@@ -174,16 +242,22 @@ class Scanner {
   }
 
   TokenKind read_raw(std::size_t begin) {
+    if (!skip_raw())
+      fail(begin,
+           "expected the end of a raw string, found the end of the "
+           "cell");
+    return read_suffix();
+  }
+
+  // False, and nothing is skipped, if it does not end.
+  bool skip_raw() {
     const std::size_t open = text_.find('(', at_);
     const std::string close =
         concat(")", text_.substr(at_ + 1, open - at_ - 1), "\"");
     const std::size_t end = open == text_.npos ? open : text_.find(close, open);
-    if (end == text_.npos)
-      fail(begin,
-           "expected the end of a raw string, found the end of the "
-           "cell");
+    if (end == text_.npos) return false;
     at_ = end + close.size();
-    return read_suffix();
+    return true;
   }
 
   const CellText& cell_;
@@ -191,6 +265,7 @@ class Scanner {
   std::size_t at_ = 0;
   std::size_t suffix_ = 0;  // where that of the token begins; else its end
   bool is_line_start_ = true;
+  int conditionals_ = 0;  // that are open: what they leave out may be prose
   std::size_t counted_ = 0;
   std::size_t line_begin_ = 0;
   int line_ = 1;
@@ -231,10 +306,25 @@ void add_names(std::string_view line, std::set<std::string>& names) {
 void fail_at(const CellText& cell, int line, int column,
              const std::string& what) {
   SourcePlace place{.file = cell.name, .line = line, .column = column};
-  place.excerpt = host::excerpt_of(cell.text, place);
+  place.excerpt =
+      host::excerpt_of(cell.written.empty() ? cell.text : cell.written, place);
   throw CompileError(concat(cell.name, ":", line, ":", column, ": ", what, "\n",
                             place.excerpt),
                      "", place);
+}
+
+std::string in_plain_lines(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark))
+    text.remove_prefix(kByteOrderMark.size());
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool ends_line =
+        text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
+    if (!ends_line) plain += text[i];
+  }
+  return plain;
 }
 
 CellText at_place(const std::string& name, int line, int column,
@@ -281,6 +371,13 @@ std::vector<std::size_t> match_brackets(const CellText& cell,
                    "', found the end of the cell"));
   }
   return partner;
+}
+
+std::string_view directive_word(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of("# \t");
+  if (begin == line.npos) return "";
+  const std::size_t end = line.find_first_of(" \t\n(<\"", begin);
+  return line.substr(begin, end - begin);
 }
 
 bool is_keyword(std::string_view identifier) {

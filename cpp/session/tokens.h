@@ -33,7 +33,12 @@ struct Token {
 struct CellText {
   std::string name;  // "cell 3"
   std::string text;
+  std::string written{};  // before macros were replaced, if they were
 };
+
+/// A text whose lines end as those of this library do, without a mark of its
+/// byte order.
+std::string in_plain_lines(std::string_view text);
 
 /// `text` at a line and a column of the cell `name`, behind what is blank, so
 /// that messages have its place.
@@ -53,6 +58,9 @@ std::vector<Token> tokenize(const CellText& cell);
 /// Throws: CompileError for one without a partner.
 std::vector<std::size_t> match_brackets(const CellText& cell,
                                         const std::vector<Token>& tokens);
+
+/// "define" of "#  define N 4".
+std::string_view directive_word(std::string_view line);
 
 bool is_keyword(std::string_view identifier);
 

@@ -44,19 +44,13 @@ bool is_kernel(const Item& item) {
 
 }  // namespace
 
-CellReport Workspace::run(std::string_view text, std::string_view name) {
+CellReport Workspace::run_text(const CellText& cell) {
   CellReport report;
-  report.cell = name.empty() ? concat("cell ", cells_ + 1) : std::string(name);
-  const CellText cell{report.cell, std::string(text)};
-  const std::vector<Item> items = split_cell(
-      cell, [&](const Conditional& given) { return choose(given, cell); },
-      [this](std::string_view known) { return host_.is_value(known); },
-      [this](std::string_view known) {
-        const std::string outer(known);
-        return header_.find_within(outer) != nullptr ||
-               host_.header().find_within(outer) != nullptr;
-      });
+  report.cell = cell.name;
   try {
+    const std::vector<Item> items = split(cell);
+    has_headers_ = std::ranges::any_of(
+        items, [](const Item& item) { return !item.file.empty(); });
     Attempt attempt{.cell = cell, .host_only = {}};
     try {
       run_attempt(attempt, items, report);
@@ -68,6 +62,7 @@ CellReport Workspace::run(std::string_view text, std::string_view name) {
       run_for_host(attempt, items, report, error.place(),
                    std::current_exception());
     }
+    if (has_headers_) keep_headers(items);
   } catch (...) {
     roll_back();
     throw;
@@ -143,7 +138,7 @@ void Workspace::run_attempt(Attempt& attempt, const std::vector<Item>& items,
   report.host_cell.cell = report.cell;
   if (attempt.needs_host) {
     report.host_unit =
-        host_.compile(report.host_cell, attempt.cell.text, current_);
+        host_.compile(report.host_cell, attempt.cell.written, current_);
   } else {
     for (const Item& item : report.host_cell.items) {
       if (item.kind != ItemKind::Launch && item.kind != ItemKind::Call)
@@ -405,6 +400,8 @@ DefinitionPtr Workspace::kernel(std::string_view name, const std::string& key) {
 }
 
 void Workspace::add_include_dir(const std::string& dir) {
+  if (std::ranges::find(folders_, dir) == folders_.end())
+    folders_.push_back(dir);
   compiler_.add_include_dir(dir);
   host_.add_include_dir(dir);
 }

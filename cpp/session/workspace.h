@@ -17,6 +17,7 @@
 #include "session/header.h"
 #include "session/host_program.h"
 #include "session/journal.h"
+#include "session/macros.h"
 
 namespace gpuos::session {
 
@@ -46,7 +47,8 @@ class Workspace {
 
   Workspace(const jit::Nvrtc& api, CompilerSettings settings,
             HostProgram::FindBound find_bound = nullptr)
-      : host_(settings.include_dirs, std::move(find_bound)),
+      : folders_(settings.include_dirs),
+        host_(settings.include_dirs, std::move(find_bound)),
         compiler_(api, std::move(settings)),
         linker_(header_, definitions_, compiler_) {}
   Workspace(const Workspace&) = delete;
@@ -101,6 +103,14 @@ class Workspace {
     bool is_clash = false;  // of names, on the device
   };
 
+  CellReport run_text(const CellText& cell);
+  void keep_headers(const std::vector<Item>& items);
+  std::optional<CellText> find_header(std::string_view line,
+                                      const std::string& from);
+  std::vector<Item> split(const CellText& cell);
+  NameKind kind_of_name(std::string_view name, bool is_needed) const;
+  bool ask(const std::set<std::string>& names, const std::vector<Item>& items,
+           const CellText& cell);
   std::size_t choose(const Conditional& conditional, const CellText& cell);
   void run_attempt(Attempt& attempt, const std::vector<Item>& items,
                    CellReport& report);
@@ -126,9 +136,16 @@ class Workspace {
   [[noreturn]] void fail_unknown(std::string_view name,
                                  std::string_view wanted) const;
 
+  std::vector<std::string> folders_;              // of headers
+  std::map<std::string, std::string> headers_{};  // their texts, by path
+  bool takes_headers_ = true;                     // as parts of a cell
+  bool has_headers_ = false;                      // the cell that runs
   HostProgram host_;
   Header header_;
   Definitions definitions_;
+  Macros macros_;                            // of accepted cells
+  Macros reading_;                           // and of the cell that runs
+  std::map<std::string, NameKind> answers_;  // of the C++ compiler, for a cell
   std::map<std::string, LaunchFunction> launches_;
   std::map<std::string, DefinitionPtr> instances_;
   Compiler compiler_;

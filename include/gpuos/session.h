@@ -157,6 +157,7 @@ class Session {
  private:
   class Impl;
   class Held;
+  class Looking;
 
   std::unique_ptr<Impl> impl_;
 };

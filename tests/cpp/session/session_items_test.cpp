@@ -76,7 +76,7 @@ TEST(SessionItems, KindsAreTold) {
       {"int f(int);", ItemKind::HostDeclaration},
       {"extern int n;", ItemKind::HostDeclaration},
       {"extern \"C\" int puts(const char*);", ItemKind::HostDeclaration},
-      {"std::string f(std::string);", ItemKind::HostDeclaration},
+      {"std::string f(std::string s);", ItemKind::HostDeclaration},
       {"int f(int x) { return x; }", ItemKind::HostFunction},
       {"int main() { return 0; }", ItemKind::HostFunction},
       {"void f(int x) { k<<<1, 1>>>(x); }", ItemKind::HostFunction},
@@ -144,16 +144,23 @@ TEST(SessionItems, NamesAreFound) {
 
 // C++ asks what a name is: a type declares, a value computes.
 TEST(SessionItems, WhatIsAValueTellsAProductFromAPointer) {
-  const IsValue is_value = [](std::string_view name) { return name == "v"; };
+  const Known known{.kind_of = [](std::string_view name, bool) {
+    if (name == "v" || name == "n::v") return NameKind::Value;
+    return name == "U" ? NameKind::Type : NameKind::Unknown;
+  }};
   const auto kind = [&](const std::string& text) {
     const CellText cell{"cell 1", text};
-    return split_cell(cell, nullptr, is_value).back().kind;
+    return split_cell(cell, nullptr, known).back().kind;
   };
   EXPECT_EQ(kind("T * b;"), ItemKind::HostVariable);
   EXPECT_EQ(kind("v * b;"), ItemKind::HostStatement);
   EXPECT_EQ(kind("int a = 1; a * b;"), ItemKind::HostStatement);
   EXPECT_EQ(kind("T x(v);"), ItemKind::HostVariable);
   EXPECT_EQ(kind("T x(U);"), ItemKind::HostDeclaration);
+  EXPECT_EQ(kind("T x(n::v);"), ItemKind::HostVariable);
+  EXPECT_EQ(kind("T x(W);"), ItemKind::HostVariable);
+  EXPECT_EQ(kind("void x(W);"), ItemKind::HostDeclaration);
+  EXPECT_EQ(kind("__device__ T x(W);"), ItemKind::Declaration);
   EXPECT_EQ(kind("int a = 1; T x(a);"), ItemKind::HostVariable);
 }
 
@@ -191,10 +198,12 @@ TEST(SessionItems, ParametersMakeAFunctionAndArgumentsAVariable) {
       "A(3)",    "A{}",         "f(1)",          "n.a", "&n",        "int(3)",
       "q::C(1)", "B<A, int>{}", "[] {}",         "(n)", "sizeof(A)", "true",
       "nullptr", "*n",          "decltype(1)(2)"};
-  const auto is_value = [](std::string_view name) { return name == "n"; };
+  const Known known{.kind_of = [](std::string_view name, bool) {
+    return name == "n" ? NameKind::Value : NameKind::Type;
+  }};
   const auto kind_of = [&](const std::string& text) {
     const CellText cell{"cell 1", text};
-    const std::vector<Item> items = split_cell(cell, nullptr, is_value);
+    const std::vector<Item> items = split_cell(cell, nullptr, known);
     EXPECT_EQ(items.size(), 1u) << text;
     return items.front().kind;
   };

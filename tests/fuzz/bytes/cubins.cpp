@@ -21,7 +21,7 @@ bool is_within(std::string_view part, std::string_view whole) {
 void check_sections(const Cubin& image, std::string_view bytes) {
   for (const Section& section : image.sections()) {
     expect(is_within(section.name, bytes), "a section's name is in the file");
-    if (section.type != Cubin::kNoBits)
+    if (section.has_content())
       expect(section.offset <= bytes.size() &&
                  section.size <= bytes.size() - section.offset,
              "a section is in the file");

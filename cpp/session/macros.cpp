@@ -1,0 +1,354 @@
+#include "session/macros.h"
+
+#include <algorithm>
+
+#include "base/concat.h"
+#include "session/statements.h"
+
+namespace gpuos::session {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return "";
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// The tokens of a macro's text, in which '#' begins no line.
+std::vector<Token> tokens_of(const CellText& body) {
+  std::vector<Token> tokens = tokenize(body);
+  tokens.erase(tokens.begin());
+  return tokens;
+}
+CellText text_of(std::string_view body) { return {"", concat(";", body)}; }
+
+// A macro of two parts of an #if is, for those who read a cell, the one that
+// says where its code runs.
+bool names_side(const Macro& macro) {
+  return std::ranges::any_of(
+      std::to_array<std::string_view>(
+          {"__device__", "__global__", "__constant__", "__shared__"}),
+      [&](std::string_view word) {
+        return macro.body.find(word) != macro.body.npos;
+      });
+}
+
+std::string quoted(std::string_view text) {
+  std::string made = "\"";
+  for (const char c : trimmed(text)) {
+    if (c == '"' || c == '\\') made += '\\';
+    made += c;
+  }
+  return made + "\"";
+}
+
+// What stands between the commas of a macro's parentheses, which open at
+// `open`; `close` becomes that of its ')'. Nothing if they do not close.
+std::optional<std::vector<std::string>> arguments_at(
+    const CellText& cell, const std::vector<Token>& tokens, std::size_t open,
+    std::size_t& close) {
+  std::vector<std::string> found;
+  int depth = 0;
+  std::size_t begin = tokens[open].offset + 1;
+  for (close = open; close < tokens.size(); ++close) {
+    const Token& token = tokens[close];
+    depth += token.is("(") ? 1 : token.is(")") ? -1 : 0;
+    if (depth > 1 || (depth == 1 && !token.is(","))) continue;
+    found.emplace_back(trimmed(
+        std::string_view(cell.text).substr(begin, token.offset - begin)));
+    begin = token.offset + 1;
+    if (depth == 0) return found;
+  }
+  return std::nullopt;
+}
+
+std::size_t lines_in(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+// Which braces hold pieces of the cell: those of namespaces and extern "C".
+class Depth {
+ public:
+  explicit Depth(const std::vector<Token>& tokens) : tokens_(tokens) {}
+
+  /// Whether declarations of the cell stand here.
+  bool is_outside() const { return inside_ == 0; }
+  /// Whether one may begin at token `i`.
+  bool begins(std::size_t i) const {
+    if (!is_outside() || i == 0) return is_outside();
+    const Token& before = tokens_[i - 1];
+    return before.kind == TokenKind::Directive || before.is(";") ||
+           before.is("{") || before.is("}");
+  }
+  void pass(std::size_t i) {
+    const Token& token = tokens_[i];
+    if (token.is("{") && is_outside() && is_scope(i)) return;
+    if (token.is("{") || token.is("(")) ++inside_;
+    if ((token.is("}") || token.is(")")) && inside_ > 0) --inside_;
+  }
+
+ private:
+  bool is_scope(std::size_t open) const {
+    std::size_t i = open;
+    while (i > 0 &&
+           (tokens_[i - 1].is("::") || (tokens_[i - 1].is_identifier() &&
+                                        !tokens_[i - 1].is("namespace"))))
+      --i;
+    if (i == 0) return false;
+    const Token& word = tokens_[i - 1];
+    return word.is("namespace") || (word.kind == TokenKind::Text && i > 1 &&
+                                    tokens_[i - 2].is("extern"));
+  }
+
+  const std::vector<Token>& tokens_;
+  int inside_ = 0;
+};
+
+// Words that stand beside each other: all but the last two of "HD V f(" and
+// the last one of "HD V& f(" say more of a declaration, so that they are
+// keywords or macros.
+void note_doubts(const std::vector<Token>& tokens, std::size_t begin,
+                 MacroDoubts& doubts) {
+  if (tokens[begin].is("template")) {
+    int depth = 0;
+    do {
+      ++begin;
+      if (begin == tokens.size()) return;
+      depth += tokens[begin].is("<") ? 1 : tokens[begin].is(">") ? -1 : 0;
+    } while (depth > 0);
+    ++begin;
+  }
+  if (begin + 1 < tokens.size() && tokens[begin].is("extern") &&
+      tokens[begin + 1].kind == TokenKind::Text)
+    begin += 2;
+  std::size_t end = begin;
+  while (end < tokens.size() && tokens[end].is_identifier()) ++end;
+  const bool goes_on =
+      end < tokens.size() && (tokens[end].is("<") || tokens[end].is("*") ||
+                              tokens[end].is("&") || tokens[end].is("::"));
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::string name(tokens[i].text);
+    if (begins_piece(name) || is_keyword(name)) continue;
+    doubts.possible.insert(name);
+    if (i + (goes_on ? 1 : 2) < end) doubts.urgent.insert(name);
+  }
+}
+
+}  // namespace
+
+void Macros::take(std::string_view line, bool is_conditional) {
+  const std::string_view word = directive_word(line);
+  if (word != "define" && word != "undef") return;
+  const CellText text = text_of(line);
+  const std::vector<Token> tokens = tokens_of(text);
+  const auto is = [&](std::size_t i, std::string_view wanted) {
+    return i < tokens.size() && tokens[i].is(wanted);
+  };
+  if (tokens.size() < 3) return;
+  const std::string name(tokens[2].text);
+  if (is(1, "undef") && !is_conditional) macros_.erase(name);
+  if (!is(1, "define")) return;
+  Macro macro;
+  std::size_t end = tokens[2].offset + name.size();
+  // "F(x)" takes arguments, and "F (x)" stands for "(x)".
+  macro.takes_arguments = is(3, "(") && tokens[3].offset == end;
+  if (macro.takes_arguments) {
+    std::size_t close = 3;
+    for (; close < tokens.size() && !is(close, ")"); ++close) {
+      if (tokens[close].is_identifier())
+        macro.parameters.emplace_back(tokens[close].text);
+      if (is(close, ".") && is(close + 1, "."))
+        macro.parameters.emplace_back("...");
+      if (is(close, ".")) close += 2;
+    }
+    if (close >= tokens.size()) return;
+    end = tokens[close].offset + 1;
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    // Without comments and the ends of lines.
+    if (tokens[i].offset < end) continue;
+    const std::size_t behind = tokens[i - 1].offset + tokens[i - 1].text.size();
+    if (!macro.body.empty() && behind < tokens[i].offset) macro.body += ' ';
+    macro.body += tokens[i].text;
+  }
+  const auto old = macros_.find(name);
+  if (is_conditional && old != macros_.end() && old->second != macro) {
+    if (names_side(old->second)) return;
+    if (!names_side(macro)) {
+      macros_.erase(old);  // the compiler knows which one it is
+      return;
+    }
+  }
+  macros_[name] = std::move(macro);
+}
+
+bool Macros::take_some(const std::string& lines,
+                       const std::set<std::string>& names) {
+  constexpr std::string_view kDefine = "#define ";
+  bool has_taken = false;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    const std::string_view line(lines.data() + at, end - at);
+    at = end + 1;
+    if (!line.starts_with(kDefine)) continue;
+    const std::size_t behind =
+        std::min(line.find_first_of(" (", kDefine.size()), line.size());
+    const std::string name(
+        line.substr(kDefine.size(), behind - kDefine.size()));
+    if (!names.contains(name)) continue;
+    take(line);
+    has_taken = true;
+  }
+  return has_taken;
+}
+
+const Macro* Macros::find(std::string_view name) const {
+  const auto found = macros_.find(name);
+  return found == macros_.end() ? nullptr : &found->second;
+}
+
+NameKind Macros::kind_of(std::string_view name, const KindOf& of_others) const {
+  const Macro* const macro = find(name);
+  if (macro == nullptr || macro->takes_arguments) return NameKind::Unknown;
+  const CellText text = text_of(macro->body);
+  const std::vector<Token> tokens = tokens_of(text);
+  if (tokens.empty()) return NameKind::Unknown;
+  const Token& first = tokens.front();
+  if (begins_declaration(first.text)) return NameKind::Type;
+  if (!first.is_identifier() && !first.is("::")) return NameKind::Value;
+  const bool is_name = std::ranges::all_of(tokens, [](const Token& token) {
+    return token.is_identifier() || token.is("::");
+  });
+  if (is_name && macro->body != name) return of_others(macro->body, true);
+  const bool is_call = tokens.size() > 1 && tokens[1].is("(");
+  return begins_piece(first.text) || is_call ? NameKind::Value
+                                             : NameKind::Unknown;
+}
+
+bool Macros::is_structural(const Macro& macro, int depth) const {
+  if (macro.body.find("<<<") != macro.body.npos) return true;
+  const CellText text = text_of(macro.body);
+  const std::vector<Token> tokens = tokens_of(text);
+  if (tokens.empty()) return true;
+  const Token& first = tokens.front();
+  if (!first.is_identifier()) return first.is("{") || first.is("[");
+  if (begins_piece(first.text)) return true;
+  constexpr int kDeepest = 16;
+  const Macro* const next = find(first.text);
+  return next != nullptr && depth < kDeepest && is_structural(*next, depth + 1);
+}
+
+// Nothing for what only the preprocessor can do.
+std::optional<std::string> Macros::replacement(
+    const Macro& macro, const std::vector<std::string>& given) const {
+  if (macro.body.find("__VA_OPT__") != macro.body.npos) return std::nullopt;
+  std::map<std::string, std::string, std::less<>> values;
+  for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
+    if (macro.parameters[i] != "...") {
+      values[macro.parameters[i]] = i < given.size() ? given[i] : "";
+      continue;
+    }
+    std::string& rest = values["__VA_ARGS__"];
+    for (std::size_t j = i; j < given.size(); ++j)
+      rest += (j > i ? ", " : "") + given[j];
+  }
+  const CellText text = text_of(macro.body);
+  const std::vector<Token> tokens = tokens_of(text);
+  const auto is = [&](std::size_t i, std::string_view word) {
+    return i < tokens.size() && tokens[i].is(word);
+  };
+  const auto is_paste = [&](std::size_t i) {
+    return is(i, "#") && is(i + 1, "#");
+  };
+  std::string made;
+  std::size_t behind = 0;
+  bool is_pasted = false;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (is_paste(i)) {
+      is_pasted = true;
+      ++i;
+      continue;
+    }
+    const bool is_apart = tokens[i].offset > behind && !made.empty();
+    if (is_apart && !is_pasted) made += ' ';
+    is_pasted = false;
+    const bool is_quoted = macro.takes_arguments && is(i, "#");
+    if (is_quoted && ++i == tokens.size()) return std::nullopt;
+    const auto value = values.find(tokens[i].text);
+    const std::string piece =
+        value == values.end() ? std::string(tokens[i].text) : value->second;
+    made += is_quoted ? quoted(piece) : piece;
+    behind = tokens[i].offset + tokens[i].text.size();
+  }
+  return made;
+}
+
+std::string Macros::expand(const CellText& cell, MacroDoubts& doubts) {
+  Active active;
+  return expand(cell, active, &doubts);
+}
+
+std::string Macros::expand(const CellText& cell, Active& active,
+                           MacroDoubts* doubts) {
+  const std::vector<Token> tokens = tokenize(cell);
+  Depth depth(tokens);
+  std::string text;
+  std::size_t copied = 0;
+  int conditionals = 0;
+  std::size_t behind_macro = 0;  // a declaration may begin after "CHECK(x)"
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Token& token = tokens[i];
+    if (token.kind == TokenKind::Directive && doubts != nullptr) {
+      const std::string_view word = directive_word(token.text);
+      if (word.starts_with("if")) ++conditionals;
+      if (word == "endif") --conditionals;
+      take(token.text, conditionals > 0);
+    }
+    const bool begins =
+        depth.begins(i) || (i == behind_macro && depth.is_outside());
+    if (begins && doubts != nullptr) note_doubts(tokens, i, *doubts);
+    const Macro* const macro =
+        token.is_identifier() && !active.contains(token.text) ? find(token.text)
+                                                              : nullptr;
+    const bool is_launch =
+        macro != nullptr && macro->body.find("<<<") != macro->body.npos;
+    const bool is_wanted =
+        macro != nullptr &&
+        (is_launch ||
+         (depth.is_outside() &&
+          (is_structural(*macro) || (begins && macro->takes_arguments))));
+    std::size_t last = i;
+    std::vector<std::string> given;
+    bool is_whole = is_wanted;
+    if (is_wanted && macro->takes_arguments) {
+      const bool is_open = i + 1 < tokens.size() && tokens[i + 1].is("(");
+      const auto arguments =
+          is_open ? arguments_at(cell, tokens, i + 1, last) : std::nullopt;
+      is_whole = arguments.has_value();
+      if (is_whole) given = *arguments;
+    }
+    const auto made =
+        is_whole ? replacement(*macro, given) : std::optional<std::string>();
+    if (!made) {
+      depth.pass(i);
+      continue;
+    }
+    const std::size_t end = tokens[last].offset + tokens[last].text.size();
+    text += cell.text.substr(copied, token.offset - copied);
+    active.emplace(token.text);
+    text += expand(CellText{cell.name, *made}, active, nullptr);
+    active.erase(std::string(token.text));
+    // As many lines as there were.
+    const std::string_view was =
+        std::string_view(cell.text).substr(token.offset, end - token.offset);
+    const std::size_t lines = lines_in(was);
+    text.append(lines - std::min(lines, lines_in(*made)), '\n');
+    copied = end;
+    i = last;
+    if (begins) behind_macro = last + 1;
+  }
+  return text + cell.text.substr(copied);
+}
+
+}  // namespace gpuos::session

@@ -1,0 +1,290 @@
+"""Cells are read as C++ reads them: nothing that they declare is lost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from session_support import make_session
+
+import gpuos
+
+# What stands in one cell, what stands in the next, and a value after both.
+READINGS = [
+    # Operators and members are no variables of the types that they take.
+    (
+        "struct V0 { float x; }; V0 operator-(V0 a) { return {-a.x}; }",
+        "V0 v0{2};",
+        ("(-v0).x", -2),
+    ),
+    (
+        "struct V1 { int x; V1& operator+=(const V1&); static V1* last; };",
+        (
+            "V1& V1::operator+=(const V1& o) { x += o.x; return *this; }"
+            " V1* V1::last = nullptr; V1 v1{1}; v1 += v1;"
+        ),
+        ("v1.x", 2),
+    ),
+    (
+        (
+            "std::ostream& operator<<(std::ostream& o, const std::pair<int, int>&)"
+            " { return o; }"
+        ),
+        "std::ostream* o2 = &std::cout;",
+        ("o2 == &std::cout", 1),
+    ),
+    (
+        (
+            "template <class T> struct S3 { int f(); };"
+            " template <class T> int S3<T>::f() { return 1; }"
+        ),
+        "template <> int S3<char>::f() { return 9; } S3<char> s3;",
+        ("s3.f() + S3<int>().f()", 10),
+    ),
+    (
+        "struct A4 { struct B; int f(); };",
+        "struct A4::B { int x = 4; }; int A4::f() { return B{}.x; }",
+        ("A4{}.f()", 4),
+    ),
+    (
+        "struct A5 { int get() const { return 7; } };",
+        "int (A5::*m5)() const = &A5::get;",
+        ("(A5{}.*m5)()", 7),
+    ),
+    # An expression of such a type stays one.
+    (
+        (
+            "struct M6 { int x; }; int t6; M6 operator*(M6 a, M6 b)"
+            " { t6 = a.x * b.x; return a; } M6 a6{2}, b6{3};"
+        ),
+        "a6 * b6;",
+        ("t6", 6),
+    ),
+    ("int a7[2] = {1, 2};", "int (&r7)[2] = a7;", ("r7[1]", 2)),
+    # Directives with marks of comments, texts and prose.
+    (
+        (
+            "#define LIMIT8 3 // for src/*.cu\nstatic int n8 = 1;\n/* remark */\n"
+            "void bump8() { ++n8; } bump8();"
+        ),
+        "bump8();",
+        ("n8", 3),
+    ),
+    (
+        '#define GLOB9 "src/*.cu"\n#define Q9 \'"\' // "\nint n9 = 1;',
+        "int size9 = sizeof(GLOB9) + (Q9 == '\"');",
+        ("size9", 10),
+    ),
+    (
+        "#define F10(x) \\\r\n  ((x) + 1)\r\nint n10 = F10(2);\r\n",
+        "// spliced \\\nint lost10 = 1;\nint m10 = 1;",
+        ("n10 + m10", 4),
+    ),
+    (
+        "#if 0\nit's {prose\n#else\nint n11 = 2;\n#endif",
+        "#ifdef NEVER11\n#error don't\n#endif\nint m11 = 3;",
+        ("n11 * m11", 6),
+    ),
+    # Arguments that are no variables of the session.
+    ("#define N12 10", "std::vector<float> h12(N12);", ("h12.size()", 10)),
+    (
+        "enum E13 { A13 = 3, B13 };",
+        "std::vector<float> h13(B13), g13(A13, B13);",
+        ("h13.size() + g13.size()", 7),
+    ),
+    (
+        (
+            "struct S14 { static constexpr int k = 5; enum { q = 2 };"
+            " using T = int; };"
+        ),
+        (
+            "std::vector<int> h14(S14::k), g14(S14::q); int f14(S14::T);"
+            " int f14(int x) { return x; }"
+        ),
+        ("h14.size() + g14.size() + f14(1)", 8),
+    ),
+    (
+        "namespace n15 { const int k = 5; }",
+        "std::vector<int> h15(n15::k);",
+        ("h15.size()", 5),
+    ),
+    (
+        "std::vector<int> h16(CHAR_BIT); int f16(size_t);",
+        "int f16(size_t n) { return n; }",
+        ("h16.size() + f16(1)", 9),
+    ),
+    (
+        "int f17(std::string, size_t = 0); struct W17 {}; int g17(W17);",
+        (
+            "int f17(std::string s, size_t n) { return s.size() + n; }"
+            " int g17(W17) { return 1; }"
+        ),
+        ('f17("abc") + g17({})', 4),
+    ),
+    ("#define B18 16", "dim3 t18(B18, bound);", ("t18.x + t18.y", 28)),
+    # Macros that begin, mark or are a declaration or a statement.
+    (
+        "#define FOR19(i, n) for (int i = 0; i < (n); ++i)\nint t19;",
+        "FOR19(i, 3) { t19 += i; }\nint u19 = 5;",
+        ("t19 + u19", 8),
+    ),
+    (
+        "#define CHECK20(x) { if (x) throw x; }",
+        "CHECK20(0)\nint u20 = 5;\nCHECK20(u20 - 5)",
+        ("u20", 5),
+    ),
+    (
+        (
+            "#ifdef __CUDACC__\n#define HD21 __host__ __device__\n#else\n"
+            "#define HD21\n#endif\nstruct V21 { int x; HD21 int f() const "
+            "{ return x; } };"
+        ),
+        (
+            "HD21 V21 g21(V21 v) { return v; } static HD21 int h21(V21 v)"
+            " { return v.f(); } template <class T> HD21 T u21(T x) { return x; }"
+        ),
+        ("g21({4}).x + h21({5}) + u21(6)", 15),
+    ),
+    (
+        (
+            "#define DEFINE22(type, name, ...) type name##22() "
+            "{ return sizeof(#name) + __VA_ARGS__; }"
+        ),
+        "DEFINE22(int, f, 2)",
+        ("f22()", 4),
+    ),
+    (
+        '#include "own23.h"\nOWN23(int) first23() { return 1; }',
+        (
+            "CHECK23(first23() != 1)\nOWN_HD23 int next23(int x) "
+            "{ return x + own23; }\nown23 += 3;"
+        ),
+        ("next23(1) + twice23(2)", 13),
+    ),
+]
+HEADERS = """
+#include <climits>
+#include <iostream>
+#include <string>
+#include <vector>
+"""
+OWN = {
+    "own23.h": "#ifndef OWN23\n#define OWN23(T) T\n"
+    '#include "more23.h"\nint own23 = 5;\nOWN_HD23 inline int twice23(int x)'
+    " { return 2 * x; }\n__global__ void k23(int* x);\n#endif\n",
+    "more23.h": "#pragma once\n#define OWN_HD23 __host__ __device__\n"
+    "#define CHECK23(x) do { if (x) throw 1; } while (0);\n",
+}
+
+
+@pytest.mark.parametrize("cells", [2, 1])
+def test_nothing_that_is_declared_is_lost(host, tmp_path, cells):
+    for name, text in OWN.items():
+        (tmp_path / name).write_text(text)
+    try:
+        session = host.session(include_dirs=[str(tmp_path)])
+        session.bind(bound=12)
+        session.run("\ufeff" + HEADERS)
+    except gpuos.BackendUnavailable as error:
+        pytest.skip(str(error))
+    halves = [[row[half] for row in READINGS] for half in (0, 1)]
+    texts = ["\n".join(half) for half in halves]
+    for text in texts if cells == 2 else ["\n".join(texts)]:
+        session.run(text)
+    values = ", ".join(f"double({value})" for _, _, (value, _) in READINGS)
+    session.run(f"double values[] = {{{values}}};")
+    wanted = [value for _, _, (_, value) in READINGS]
+    assert session["values"].tolist() == wanted
+
+
+# Kernels of the last cell, and cells before it.
+DEVICE = {
+    "f": [
+        "#define DEVICE __device__ __forceinline__",
+        "DEVICE float f(float x) { return x; }",
+        "__global__ void k(float* x) { *x = f(*x); }",
+    ],
+    "kernel": [
+        '#define KERNEL extern "C" __global__ void\n#define CONST __constant__',
+        (
+            "CONST float c[3] = {1, 2, 3};\n#define BOUNDS __launch_bounds__(64)\n"
+            "#define FUNCTION(name) __device__ float name"
+        ),
+        "FUNCTION(g)(float x) { return x; }",
+        "KERNEL BOUNDS k(float* x) { *x = g(c[1]); }",
+    ],
+    "shared": [
+        "extern __shared__ int smem[];",
+        "namespace n { extern __shared__ float other[]; }",
+        "__global__ void k(int* x) { smem[1] = *x; n::other[0] = 1; }",
+    ],
+    "declared": [
+        "__device__ float f(size_t, float);",
+        "__global__ void k(float* x) { *x = f(1, 2); }",
+        "__device__ float f(size_t a, float b) { return a + b; }",
+    ],
+    "memory without content": [
+        (
+            "__device__ float field[4096][4096]; __constant__ float c[3];"
+            " __device__ float one = 1;"
+        ),
+        (
+            "__global__ void k(float* x) { __shared__ float s[48 * 256]; float l[9];"
+            " for (int i = 0; i < 9; ++i) s[i] = l[i] = x[i]; __syncthreads();"
+            " *x = l[int(*x)] + s[threadIdx.x] + c[1] + one + field[1][1]; }"
+        ),
+    ],
+    "comment": [
+        (
+            "#define LIMIT 3 // for src/*.cu\n__device__ int n = 1;\n/* a */\n"
+            "__global__ void k() { ++n; }"
+        ),
+    ],
+    "launch": [
+        "#define LAUNCH(f, n, ...) f<<<1, n>>>(__VA_ARGS__)",
+        "__global__ void k(int* x) { *x = 1; }",
+        "void go(int* x) { LAUNCH(k, 32, x); }",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", DEVICE)
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_device_code_is_not_lost_either(host, name, is_whole):
+    session = make_session(host)
+    cells = DEVICE[name]
+    for cell in ["\n".join(cells)] if is_whole else cells:
+        session.run(cell)
+    assert session.link("k")
+
+
+def test_what_is_lost_is_an_error(host):
+    """A declaration that is read as a statement must not compile."""
+    session = make_session(host)
+    session.run("struct A { int x; };")
+    with pytest.raises(gpuos.CompileError, match="cell 2:1: error"):
+        session.run("A (a);")
+
+
+def test_headers_of_the_user_are_parts_of_a_cell(host, tmp_path):
+    """Declarations of a header are those that other cells define."""
+    (tmp_path / "lib.h").write_text(
+        "#pragma once\nint count(int x);\nextern int total;\n"
+        "struct P { int x; int f() const; };\n"
+        "__global__ void k(float* x, int n);\n"
+    )
+    (tmp_path / "lib.cpp").write_text(
+        '#include "lib.h"\nint total = 4;\n'
+        "int count(int x) { return x + total; }\n"
+        "int P::f() const { return count(x); }\n"
+        "__global__ void k(float* x, int n) { x[0] = n; }\n"
+    )
+    session = make_session(host)
+    session.run_file(tmp_path / "lib.cpp")
+    session.run('#include "lib.h"\nint a = count(2) + P{3}.f();')
+    session.run("total = 0; int b = count(2);")
+    assert (session["a"], session["b"]) == (13, 2)
+    assert session.link("k")
+    (tmp_path / "lib.h").write_text("int count(int x);\nint broken = ;\n")
+    with pytest.raises(gpuos.CompileError, match=re.escape("lib.h:2")):
+        session.run('#include "lib.h"\n')
