@@ -9,12 +9,12 @@ namespace gpuos::session {
 
 NewestKernels::Found NewestKernels::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  return find_ == nullptr ? nullptr : find_(name);
+  return is_closed_ ? nullptr : find_(name);
 }
 
 void NewestKernels::close() {
-  const std::lock_guard lock(mutex_);
-  find_ = nullptr;
+  const LookLock lock(mutex_);
+  is_closed_ = true;
 }
 
 FollowedKernel::FollowedKernel(std::string name,

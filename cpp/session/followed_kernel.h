@@ -35,13 +35,15 @@ class NewestKernels {
   /// Null once the session has ended.
   /// Throws: what the session does for a name that has no kernel.
   Found find(const std::string& name) const;
-  /// The session ends. Waits for who looks for a kernel.
+  /// The session ends. Waits for other threads that look for a kernel; a call
+  /// amid a look of its own thread, as of a finalizer, does not wait.
   void close();
 
  private:
   std::atomic<std::uint64_t> changes_{0};
   mutable OwnedMutex mutex_;  // before those of the session
-  Find find_;                 // under mutex_
+  const Find find_;
+  bool is_closed_ = false;  // under mutex_
 };
 
 /// A kernel of a session that is the newest of its name at each launch.

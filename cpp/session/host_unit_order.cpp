@@ -9,6 +9,12 @@ namespace gpuos::session {
 // Than what is being written now.
 bool HostUnitWriter::comes_later(const Entry& entry) const {
   if (written_now_ == nullptr) return false;
+  // "struct A::B {};" belongs to A.
+  const Item& item = entry.item;
+  if (item.is_member && item.key.starts_with("t:") &&
+      written_now_->key.starts_with("t:") && item.key != written_now_->key &&
+      item.names.contains(written_now_->name))
+    return true;
   const EntryPtr old = program_.header_.find(written_now_->key);
   return old != nullptr &&
          program_.header_.comes_later(entry, *written_now_, old->first);

@@ -270,6 +270,8 @@ void HostUnitWriter::compile_reached(const Names& names) {
   Names seen = names;
   Names visited;
   const auto visit = [&](const std::string& key) {
+    const EntryPtr entry = program_.header_.find(key);
+    if (entry != nullptr && comes_later(*entry)) return;
     if (is_own(key) || !visited.insert(key).second) return;
     const HostDefinition* known = program_.find(key);
     if (known == nullptr) return;
@@ -282,9 +284,8 @@ void HostUnitWriter::compile_reached(const Names& names) {
   while (!open.empty()) {
     const std::string name = std::move(open.back());
     open.pop_back();
-    for (const EntryPtr& entry : program_.header_.find_named(name)) {
-      if (!comes_later(*entry)) visit(entry->item.key);
-    }
+    for (const EntryPtr& entry : program_.header_.find_named(name))
+      visit(entry->item.key);
     const auto members = program_.members_.find(name);
     if (members == program_.members_.end()) continue;
     for (const std::string& key : members->second) visit(key);

@@ -78,8 +78,6 @@ class Session::Impl {
         launches(workspace, device, bindings),
         types(workspace.header(), workspace.compiler()),
         bound_names(bindings),
-        newest(std::make_shared<session::NewestKernels>(
-            [this](const std::string& name) { return find_kernel(name); })),
         host(workspace, device, launches, state, [this] { settle(); }) {}
 
   CellResult run(std::string_view text, std::string_view name,
@@ -103,7 +101,7 @@ class Session::Impl {
   session::VariableTypes types;
   session::BoundNames bound_names;
   session::Around around;
-  const std::shared_ptr<session::NewestKernels> newest;
+  std::shared_ptr<session::NewestKernels> newest;  // set once
   session::HostRunner host;  // last: its variables may use all of them
 
  private:
@@ -258,11 +256,22 @@ const session::HostVariable* Session::Impl::host_variable(
   return own;
 }
 
-Session::Session(SessionOptions options)
-    : impl_(std::make_unique<Impl>(nullptr, options)) {}
+std::shared_ptr<Session::Impl> Session::make(Runtime* runtime,
+                                             const SessionOptions& options) {
+  auto made = std::make_shared<Impl>(runtime, options);
+  // A finalizer may end the session while its thread looks for a kernel.
+  made->newest = std::make_shared<session::NewestKernels>(
+      [session = std::weak_ptr(made)](const std::string& name) {
+        const std::shared_ptr<Impl> kept = session.lock();
+        return kept == nullptr ? nullptr : kept->find_kernel(name);
+      });
+  return made;
+}
+
+Session::Session(SessionOptions options) : impl_(make(nullptr, options)) {}
 
 Session::Session(Runtime& runtime, SessionOptions options)
-    : impl_(std::make_unique<Impl>(&runtime, options)) {}
+    : impl_(make(&runtime, options)) {}
 
 // Who launches a kernel that follows may be looking into it.
 Session::~Session() { impl_->newest->close(); }

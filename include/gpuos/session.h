@@ -159,7 +159,10 @@ class Session {
   class Held;
   class Looking;
 
-  std::unique_ptr<Impl> impl_;
+  static std::shared_ptr<Impl> make(Runtime* runtime,
+                                    const SessionOptions& options);
+
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace gpuos

@@ -47,6 +47,11 @@ READINGS = [
         ("A4{}.f()", 4),
     ),
     (
+        "struct B4 { struct C; };",
+        "struct B4::C { int x = 4; };",
+        ("B4::C{}.x", 4),
+    ),
+    (
         "struct A5 { int get() const { return 7; } };",
         "int (A5::*m5)() const = &A5::get;",
         ("(A5{}.*m5)()", 7),
